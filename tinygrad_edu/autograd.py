@@ -1,0 +1,209 @@
+"""Gradients on request: `backward`, `grad`, and the world in which a gradient is itself recorded."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from . import backends
+from .core.base import TensorBase
+from .core.dispatch import WORLD, user_line
+from .core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, describe_line, run_hooks
+from .core.inplace import settle
+from .errors import AutogradError, ShapeError
+from .ops import conv as cv
+from .ops import elementwise as ew
+from .ops import index as ix
+from .ops import movement as mv
+from .ops import reduce as rd
+from .settings import MODES, modes
+
+
+def _raw(index: Any) -> Any:
+    """An index with arrays in place of tensors."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return tuple(part.array if isinstance(part, TensorBase) else part for part in parts)
+
+
+@cache
+def tensor_namespace(device: str) -> backends.Namespace:
+    """The namespace in which bodies compute with tensors of ``device``, so that what they do is recorded."""
+    xp = backends.get(device).xp
+
+    def new(make: Any) -> Any:
+        return lambda *args, **kwargs: WORLD["wrap"](make(*args, **kwargs))
+
+    def like(make: Any) -> Any:
+        return lambda x: WORLD["wrap"](make(x.array))
+
+    def reduction(op: Any) -> Any:
+        return lambda x, axis=None, keepdims=False: op(x, dim=axis, keepdim=keepdims)
+
+    return backends.Namespace(
+        f"tensors on {device}",
+        exp=ew.exp, log=ew.log, tanh=ew.tanh, sqrt=ew.sqrt, sin=ew.sin, cos=ew.cos, abs=ew.abs, sign=ew.sign,
+        maximum=ew.maximum, minimum=ew.minimum, where=ew.where, relu=ew.relu,
+        sum=reduction(rd.sum), amax=reduction(rd.amax), amin=reduction(rd.amin), argmax=reduction(rd.argmax),
+        zeros=new(xp.zeros), ones=new(xp.ones), full=new(xp.full), arange=new(xp.arange),
+        zeros_like=like(xp.zeros_like), ones_like=like(xp.ones_like),
+        reshape=lambda x, shape: mv.reshape(x, shape=shape),
+        permute=lambda x, axes: mv.permute(x, dims=axes),
+        broadcast_to=lambda x, shape: mv.expand(x, shape=shape),
+        concatenate=lambda xs, axis: mv.cat(*xs, dim=axis),
+        astype=lambda x, dtype: ew.cast(x, dtype=dtype),
+        copy=ew.clone,
+        take_along_axis=lambda x, indices, axis: ix.take_along_dim(x, indices=_raw(indices)[0], dim=axis),
+        scatter_add=lambda shape, index, values: ix.scatter_add_at(values, shape=shape, index=_raw(index)),
+        put=lambda x, index, values: ix.put(x, values, index=_raw(index)),
+        im2col=lambda x, kernel, stride, padding, fill=0.0: cv.im2col(
+            x, kernel=kernel, stride=stride, padding=padding, fill=fill
+        ),
+        col2im=lambda cols, shape, stride, padding: cv.col2im(cols, shape=shape, stride=stride, padding=padding),
+    )  # fmt: skip
+
+
+class TensorWorld(World):
+    """Backward computed with tensors, for gradients of gradients. Saved arrays come back tied to their nodes."""
+
+    def namespace(self, g: Any) -> Any:
+        """Tensors on the device of ``g``."""
+        return tensor_namespace(g.device)
+
+    def saved(self, node: Node) -> tuple[Any, ...]:
+        """What the node saved, as tensors that know where they came from."""
+        op = node.op
+        makers = {"out": node} | dict(zip(op.operands, node.parents, strict=False))
+        return tuple(
+            value if save.part or value is None else self._tie(op, save.source, value, makers)
+            for save, value in zip(op.save_plan, node.saved or (), strict=True)
+        )
+
+    @staticmethod
+    def _tie(op: Any, source: str, value: Any, makers: dict[str, Node | None]) -> Any:
+        if source == "cache":
+            return None if op.caches == "recomputed" else value
+        if source not in makers or not hasattr(value, "dtype"):
+            return value  # a parameter, or a Python scalar
+        result = WORLD["wrap"](value)
+        result.node = makers[source]
+        return result
+
+
+TENSORS = TensorWorld()
+
+
+def _roots(outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
+    """The nodes to start from, and the gradient at each, checked."""
+    roots = []
+    for output, gradient in zip(outputs, gradients, strict=True):
+        settle(output)
+        line = describe_line(user_line())
+        what = f"backward() from a tensor {tuple(output.array.shape)} {output.array.dtype}"
+        if output.node is None:
+            raise AutogradError(
+                what,
+                "nothing that it was computed from requires grad, or it was computed inside no_grad()",
+                "make the leaves with requires_grad=True before computing",
+                line,
+            )
+        if gradient is None:
+            if output.array.size != 1:
+                raise AutogradError(
+                    what,
+                    f"it has {output.array.size} elements, and each has a gradient of its own",
+                    "reduce it to one number first (y.sum().backward()), or pass y.backward(gradient)",
+                    line,
+                )
+            gradient = WORLD["wrap"](backends.of(output.array).xp.ones_like(output.array))
+        else:
+            gradient = WORLD["as_tensor"](gradient)
+        if tuple(gradient.array.shape) != tuple(output.array.shape):
+            raise ShapeError(
+                what,
+                f"the gradient given has shape {tuple(gradient.array.shape)}",
+                f"pass one of shape {tuple(output.array.shape)}",
+                line,
+            )
+        roots.append((output.node, gradient.to(output.array.dtype)))
+    return roots
+
+
+def _run(roots: list[tuple[Node, Any]], retain: bool, create: bool, only: Any = None) -> Backward:
+    """One walk. With ``create`` it computes with tensors, and gradients are recorded."""
+    run = Backward(retain=retain, world=TENSORS if create else ARRAYS, only=only)
+    for node, gradient in roots:
+        run.send(node, gradient if create else gradient.array)
+    token = MODES.set(modes().replace(grad=create)) if modes().grad != create else None
+    try:
+        run.run()
+    finally:
+        if token is not None:
+            MODES.reset(token)
+    return run
+
+
+def backward(outputs: Any, gradients: Any, retain_graph: bool, create_graph: bool) -> None:
+    """Add the gradients of ``outputs`` to the ``.grad`` of the leaves; see `Tensor.backward`."""
+    roots = _roots(outputs, gradients)
+    run = _run(roots, retain_graph, create_graph)
+    given = {id(gradient.array) for _, gradient in roots}
+    seen: set[int] = set(given)
+    for leaf, g in run.waiting.items():
+        if leaf.extra is not None and leaf.extra.hooks:
+            g = run_hooks(leaf, g)
+        assert isinstance(leaf, Leaf)
+        array = g.array if isinstance(g, TensorBase) else g
+        shared = id(array) in seen or getattr(array, "base", None) is not None
+        seen.add(id(array))
+        accumulate(leaf, g, _gradient, shared)
+
+
+def _gradient(g: Any, shared: bool) -> Any:
+    """A leaf's gradient: a tensor with memory of its own."""
+    if isinstance(g, TensorBase):
+        return ew.clone(g) if shared else g
+    return WORLD["wrap"](backends.of(g).xp.copy(g) if shared else g)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``.grad`` is touched.
+
+    ``inputs`` may be leaves or results. Raises `AutogradError` for one that the outputs do not depend on, unless
+    ``allow_unused``, which gives None for it.
+
+    >>> import tinygrad_edu as tg
+    >>> x = tg.tensor(3.0, requires_grad=True)
+    >>> (slope,) = tg.autograd.grad(x * x, x, create_graph=True)
+    >>> (curvature,) = tg.autograd.grad(slope, x)
+    >>> slope.item(), curvature.item()
+    (6.0, 2.0)
+    """
+    outputs = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
+    inputs = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
+    gradients = grad_outputs if isinstance(grad_outputs, (list, tuple)) else (grad_outputs,) * len(outputs)
+    for x in inputs:
+        settle(x)
+    nodes = [x.node for x in inputs]
+    retain = create_graph if retain_graph is None else retain_graph
+    run = _run(_roots(outputs, gradients), retain, create_graph, [n for n in nodes if n is not None])
+    found = {**run.waiting, **run.captured}
+    result = []
+    for position, node in enumerate(nodes):
+        g = None if node is None else found.get(node)
+        if g is not None and node is not None and isinstance(node, Leaf) and node.extra is not None:
+            g = run_hooks(node, g)
+        if g is None and not allow_unused:
+            raise AutogradError(
+                f"grad with respect to input {position}",
+                "the outputs were not computed from it, or it does not require grad",
+                "leave it out, or pass allow_unused=True for None in its place",
+            )
+        result.append(g if g is None or isinstance(g, TensorBase) else WORLD["wrap"](g))
+    return tuple(result)

@@ -1,0 +1,50 @@
+"""Places where arrays live. `of` finds the one that an array belongs to, `get` finds it by name."""
+
+from __future__ import annotations
+
+from ..errors import DeviceError
+from .base import ALL_NAMES, Array, Backend, Namespace
+from .cpu import CpuBackend
+
+__all__ = ["ALL_NAMES", "CPU", "Array", "Backend", "Namespace", "get", "names", "of", "register"]
+
+_BY_NAME: dict[str, Backend] = {}
+_BY_TYPE: dict[type, Backend] = {}
+
+
+def register(backend: Backend) -> Backend:
+    """Make a backend known by its name and by its array types. A name or a type that is taken is refused."""
+    taken = [kind for kind in backend.array_types if kind in _BY_TYPE]
+    if backend.name in _BY_NAME or taken:
+        raise ValueError(f"backend {backend.name!r} is registered already, or owns a type of another: {taken}")
+    backend.device = backend.device or backend.name
+    _BY_NAME[backend.name] = backend
+    for kind in backend.array_types:
+        _BY_TYPE[kind] = backend
+    return backend
+
+
+CPU = register(CpuBackend())
+
+
+def get(name: str) -> Backend:
+    """The backend called ``name``. Raises `DeviceError` for an unknown one."""
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        raise DeviceError(
+            f"device {name!r}", f"there is no such device here; there are {', '.join(names())}", "name one of these"
+        ) from None
+
+
+def of(array: Array) -> Backend:
+    """The backend whose array this is. Raises TypeError for anything else."""
+    for kind in type(array).__mro__:
+        if kind in _BY_TYPE:
+            return _BY_TYPE[kind]
+    raise TypeError(f"{type(array).__name__} is not an array of any device")
+
+
+def names() -> list[str]:
+    """The devices that can be named, in order of registration."""
+    return [name for name, backend in _BY_NAME.items() if backend.device == name]

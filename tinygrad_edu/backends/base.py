@@ -1,0 +1,80 @@
+"""What an operation's body may use, and what a place for arrays has to offer.
+
+A body is written once, over a namespace ``xp``. It uses Python operators, comparisons, indexing, ``.shape``,
+``.ndim`` and ``.dtype`` of arrays, and the names listed here. Every world (NumPy, a second device, the
+recorder, tensors themselves) fills in the same list, so a body that keeps to it runs in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Array = Any  # ndarray, a scalar of NumPy, or another world's array: bodies do not care
+
+NAMES = {
+    "elementwise": "exp log tanh sqrt sin cos abs sign maximum minimum where relu",
+    "reduce": "sum amax amin argmax",
+    "create": "zeros ones full arange zeros_like ones_like",
+    "shape": "reshape permute broadcast_to concatenate astype copy",
+    "index": "take_along_axis scatter_add put",
+    "window": "im2col col2im",
+}
+ALL_NAMES = tuple(name for group in NAMES.values() for name in group.split())
+
+
+class Namespace:
+    """One world's functions under the agreed names. A missing or a superfluous name is refused here, once.
+
+    reduce:  ``sum amax amin argmax (x, axis, keepdims)`` with ``axis`` an int, a tuple or None
+    shape:   ``reshape(x, shape)``, ``permute(x, axes)``, ``concatenate(xs, axis)``, ``astype(x, dtype)``
+    index:   ``scatter_add(shape, index, values)`` adds values at ``zeros(shape)[index]``, repeated indices too;
+             ``put(x, index, values)`` is a copy of ``x`` with ``x[index] = values``
+    window:  ``im2col(x, kernel, stride, padding, fill=0)`` is (N, C, kh, kw, oh, ow) of a (N, C, H, W) array;
+             ``col2im(cols, shape, stride, padding)`` adds the windows back into ``shape``
+    """
+
+    __slots__ = ("name", *ALL_NAMES)
+
+    def __init__(self, world: str, /, **functions: Callable[..., Any]) -> None:
+        self.name = world
+        if set(functions) != set(ALL_NAMES):
+            missing, extra = set(ALL_NAMES) - set(functions), set(functions) - set(ALL_NAMES)
+            raise TypeError(f"namespace {world!r}: missing {sorted(missing)}, not agreed {sorted(extra)}")
+        for key, function in functions.items():
+            setattr(self, key, function)
+
+    def __getattr__(self, key: str) -> Any:
+        raise AttributeError(
+            f"xp.{key} is not among the names that every world has; an operation's body may use: {' '.join(ALL_NAMES)}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<namespace {self.name}>"
+
+
+class Backend:
+    """A place where arrays live: its namespace, and the way in and out.
+
+    ``owner(array)`` is the array whose memory ``array`` looks at (itself, when it owns its memory).
+    """
+
+    name: str
+    device = ""  # the name that tensors show as their device; the backend's own where it says nothing else
+    xp: Namespace
+    array_types: tuple[type, ...]
+
+    def from_numpy(self, array: Any) -> Array:
+        """The array on this device; on the CPU the same object."""
+        raise NotImplementedError
+
+    def to_numpy(self, array: Array) -> Any:
+        """The values as a NumPy array; on the CPU the same memory."""
+        raise NotImplementedError
+
+    def owner(self, array: Array) -> Array:
+        """The array that owns the memory of ``array``."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<backend {self.name}>"

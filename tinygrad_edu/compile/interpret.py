@@ -1,0 +1,27 @@
+"""What a program means: its equations, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..backends.cpu import XP
+from .ir import Program, Var, substitute
+from .trace import OPERATORS
+
+
+def interpret(program: Program, *arrays: Any) -> tuple[Any, ...]:
+    """Run ``program`` on raw arrays of the shapes it was traced with. Returns its outputs as arrays.
+
+    Raises ValueError for other shapes or dtypes: the program was written for one signature.
+    """
+    if len(arrays) != len(program.inputs):
+        raise ValueError(f"the program takes {len(program.inputs)} arrays, not {len(arrays)}")
+    values: dict[Var, Any] = {}
+    for var, array in zip(program.inputs, arrays, strict=True):
+        if tuple(array.shape) != var.shape or array.dtype != var.dtype:
+            raise ValueError(f"{var} is {var.type}, not {array.dtype}{list(array.shape)}: trace again for this signature")
+        values[var] = array
+    for equation in program.equations:
+        function = OPERATORS.get(equation.name) or getattr(XP, equation.name)
+        values[equation.out] = function(*substitute(equation.args, values.__getitem__))
+    return tuple(values[var] for var in program.outputs)

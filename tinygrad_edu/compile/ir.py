@@ -1,0 +1,98 @@
+"""The small language that a trace is written in: equations over variables, each defined once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Var:
+    """A value of known shape and dtype."""
+
+    number: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __str__(self) -> str:
+        return f"v{self.number}"
+
+    @property
+    def type(self) -> str:
+        """``f32[3,4]``."""
+        return f"{_short(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Equation:
+    """``out = name(*args)``. Arguments are variables, constants, or tuples of both."""
+
+    out: Var
+    name: str
+    args: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"{self.out}: {self.out.type} = {self.name}({', '.join(map(show, self.args))})"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Equations in order, from ``inputs`` to ``outputs``. Checked when made: each variable is defined before its use."""
+
+    inputs: tuple[Var, ...]
+    equations: tuple[Equation, ...]
+    outputs: tuple[Var, ...]
+
+    def __post_init__(self) -> None:
+        known = set(self.inputs)
+        for equation in self.equations:
+            for var in variables(equation.args):
+                if var not in known:
+                    raise ValueError(f"{equation} uses {var}, which is not defined before it")
+            if equation.out in known:
+                raise ValueError(f"{equation} defines {equation.out} a second time")
+            known.add(equation.out)
+        for var in self.outputs:
+            if var not in known:
+                raise ValueError(f"the output {var} is not defined")
+
+    def __str__(self) -> str:
+        head = ", ".join(f"{var}: {var.type}" for var in self.inputs)
+        lines = [f"program({head}):", *(f"  {equation}" for equation in self.equations)]
+        return "\n".join([*lines, f"  return {', '.join(map(str, self.outputs))}"])
+
+
+def variables(tree: Any) -> Iterator[Var]:
+    """The variables in a tree of arguments."""
+    if isinstance(tree, Var):
+        yield tree
+    elif isinstance(tree, tuple):
+        for item in tree:
+            yield from variables(item)
+
+
+def substitute(tree: Any, value: Callable[[Var], Any]) -> Any:
+    """The tree with each variable replaced by ``value(variable)``."""
+    if isinstance(tree, Var):
+        return value(tree)
+    return tuple(substitute(item, value) for item in tree) if isinstance(tree, tuple) else tree
+
+
+def show(tree: Any) -> str:
+    """An argument as the listing prints it; a constant array by its type alone."""
+    if isinstance(tree, Var):
+        return str(tree)
+    if isinstance(tree, tuple):
+        return f"({', '.join(map(show, tree))}{',' * (len(tree) == 1)})"
+    if isinstance(tree, np.ndarray):
+        return f"const {_short(tree.dtype)}[{','.join(map(str, tree.shape))}]"
+    if isinstance(tree, slice):
+        return ":".join("" if part is None else str(part) for part in (tree.start, tree.stop, tree.step))
+    return tree.name if isinstance(tree, np.dtype) else str(tree)
+
+
+def _short(dtype: np.dtype[Any]) -> str:
+    return dtype.name.replace("float", "f").replace("uint", "u").replace("int", "i")

@@ -1,0 +1,190 @@
+"""Recording: run a function once on array proxies that compute *and* write down what they compute.
+
+Values are concrete, so no shape rules are needed. The proxies have operators of their own and join in none of
+NumPy's protocols, through which `zeros` or a slice assignment could slip past the record.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from .. import backends
+from ..backends.cpu import XP
+from ..errors import EduError
+from ..tensor import Tensor, wrap
+from .ir import Equation, Program, Var
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
+    "neg": operator.neg, "matmul": operator.matmul, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt,
+    "le": operator.le, "gt": operator.gt, "ge": operator.ge, "getitem": operator.getitem,
+}  # fmt: skip
+
+
+class TraceError(EduError, RuntimeError):
+    """Something happened during tracing that a replay could not repeat."""
+
+
+class Recorder:
+    """Collects equations while a function runs."""
+
+    def __init__(self) -> None:
+        self.equations: list[Equation] = []
+        self.count = 0
+
+    def new(self, value: Any) -> RecArray:
+        """A proxy for ``value`` under a new variable."""
+        var = Var(self.count, tuple(value.shape), value.dtype)
+        self.count += 1
+        return RecArray(self, value, var)
+
+    def call(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Compute ``function(*args)`` and note it."""
+        value = function(*_unwrap(args, lambda proxy: proxy.value))
+        result = self.new(value)
+        self.equations.append(Equation(result.var, name, _unwrap(args, lambda proxy: proxy.var)))
+        return result
+
+
+def _unwrap(tree: Any, part: Callable[[RecArray], Any]) -> Any:
+    if isinstance(tree, RecArray):
+        return part(tree)
+    return tuple(_unwrap(item, part) for item in tree) if isinstance(tree, (tuple, list)) else tree
+
+
+def _binary(name: str) -> Any:
+    function = OPERATORS[name]
+    return lambda self, other: self.recorder.call(name, function, self, other)
+
+
+def _reflected(name: str) -> Any:
+    function = OPERATORS[name]
+    return lambda self, other: self.recorder.call(name, function, other, self)
+
+
+class RecArray:
+    """An array that is being watched."""
+
+    __slots__ = ("__weakref__", "recorder", "value", "var")
+    __array_ufunc__ = None  # ndarray + proxy asks the proxy
+    __hash__ = object.__hash__
+    base = None
+
+    def __init__(self, recorder: Recorder, value: Any, var: Var) -> None:
+        self.recorder, self.value, self.var = recorder, value, var
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self.var.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self.var.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.var.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(self.value.size)
+
+    __add__, __sub__, __mul__, __truediv__ = _binary("add"), _binary("sub"), _binary("mul"), _binary("div")
+    __radd__, __rsub__, __rmul__, __rtruediv__ = map(_reflected, ("add", "sub", "mul", "div"))
+    __pow__, __rpow__, __matmul__, __rmatmul__ = _binary("pow"), _reflected("pow"), _binary("matmul"), _reflected("matmul")
+    __eq__, __ne__, __lt__ = _binary("eq"), _binary("ne"), _binary("lt")
+    __le__, __gt__, __ge__, __getitem__ = _binary("le"), _binary("gt"), _binary("ge"), _binary("getitem")
+
+    def __neg__(self) -> Any:
+        return self.recorder.call("neg", operator.neg, self)
+
+    def __setitem__(self, index: Any, values: Any) -> None:
+        written = self.recorder.call("put", XP.put, self, index, values)
+        self.value, self.var = written.value, written.var
+
+    def __bool__(self) -> bool:
+        raise _escape("the truth of a traced value")
+
+
+def _escape(tried: str) -> TraceError:
+    return TraceError(
+        tried,
+        "a replay would not ask again: what the value decides now would hold for every later input",
+        "use where(condition, a, b), or take the decision outside the traced function",
+    )
+
+
+def _recorded(name: str) -> Callable[..., Any]:
+    function = getattr(XP, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args = (*args, *kwargs.values())
+        recorder = next((a.recorder for a in _proxies(args)), None)
+        return function(*args) if recorder is None else recorder.call(name, function, *args)
+
+    return call
+
+
+def _proxies(tree: Any) -> list[RecArray]:
+    if isinstance(tree, RecArray):
+        return [tree]
+    return [p for item in tree for p in _proxies(item)] if isinstance(tree, (tuple, list)) else []
+
+
+class TraceBackend(backends.Backend):
+    """Where proxies live: at home on the CPU, for all that devices are concerned."""
+
+    name = "trace"
+    device = "cpu"
+    xp = backends.Namespace("trace", **{name: _recorded(name) for name in backends.ALL_NAMES})
+    array_types = (RecArray,)
+
+    def from_numpy(self, array: Any) -> Any:
+        """Plain arrays stay plain: they are constants of the program."""
+        return array
+
+    def to_numpy(self, array: Any) -> Any:
+        """Refused: the value would be frozen into whatever Python does with it."""
+        raise _escape("reading a traced value (item, numpy, print)")
+
+    def owner(self, array: Any) -> Any:
+        """Each proxy stands for memory of its own."""
+        return array
+
+
+backends.register(TraceBackend())
+
+
+def trace(function: Callable[..., Any], *tensors: Tensor) -> Program:
+    """What ``function(*tensors)`` does to arrays, its backward pass included, as a `Program`.
+
+    Inputs keep their ``requires_grad`` and start without ``.grad``. The function returns a tensor or a tuple of them.
+    Raises `TraceError` when a value leaves the trace, as in ``if loss.item() > 1``.
+
+    >>> import tinygrad_edu as tg
+    >>> print(trace(lambda x: (x * 2).sum(), tg.ones(3)))
+    program(v0: f32[3]):
+      v1: f32[3] = mul(v0, 2)
+      v2: f32[] = sum(v1, None, False)
+      return v2
+    """
+    recorder = Recorder()
+    proxies = [recorder.new(t.array) for t in tensors]
+    inputs = tuple(proxy.var for proxy in proxies)
+    arguments = []
+    for original, proxy in zip(tensors, proxies, strict=True):
+        argument = wrap(proxy)
+        arguments.append(argument.requires_grad_() if original.requires_grad else argument)
+    result = function(*arguments)
+    results = result if isinstance(result, tuple) else (result,)
+    for r in results:
+        if not isinstance(r, Tensor) or not isinstance(r.array, RecArray):
+            raise TraceError(f"returning {r!r} from a traced function", "it was not computed from the inputs", "return traced tensors")
+    return Program(inputs, tuple(recorder.equations), tuple(r.array.var for r in results))

@@ -1,0 +1,1 @@
+"""The engine. Read in this order: `storage`, `op`, `graph`, `dispatch`, `inplace`, `guard`, `base`."""

@@ -1,0 +1,48 @@
+"""The slots that every tensor has. What tensors can *do* is in `tinygrad_edu.tensor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .graph import Leaf, Node
+
+_UNSET: dict[str, Any] = {"grad": None, "origin": None, "name": None, "parameter": False}
+
+
+class TensorBase:
+    """An array, and where it stands in the graph.
+
+    The exact type ``Tensor`` promises a NumPy array and a node that is up to date: generated callers rely on it.
+    Everything else (another device, a recording, a view whose base was written) is an instance of `SlowTensor`.
+    """
+
+    __slots__ = ("__weakref__", "array", "grad", "name", "node", "origin", "parameter", "storage")
+
+    array: Any  # the raw array of the tensor's device
+    node: Node | None  # what made it, a Leaf, or None when no gradient is wanted
+    storage: Any  # the buffer's Storage once something asked for one, else None
+    # Rarely set, so creating a tensor skips them and `__getattr__` answers:
+    grad: Any  # a tensor of the same shape
+    origin: Any  # an `inplace.View` when it shares a base tensor's memory
+    name: str | None
+    parameter: bool
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return _UNSET[name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
+
+    @property
+    def device(self) -> str:
+        """The name of the device that the elements live on."""
+        raise NotImplementedError
+
+    def stand_on_fast_path(self, plain: bool) -> None:
+        """Say whether generated callers may take this tensor for a plain one."""
+        raise NotImplementedError
+
+
+def make_leaf(tensor: TensorBase) -> None:
+    """Let gradients arrive at this tensor."""
+    tensor.node = Leaf(tensor)

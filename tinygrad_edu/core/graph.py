@@ -1,0 +1,264 @@
+"""The graph of recorded operations, and the walk back through it.
+
+Edges point from a result's node to its operands' nodes. Leaves are held weakly, so a graph never keeps a parameter
+alive and no cycle exists: with the garbage collector off, memory is still freed when the last name goes.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from types import CodeType
+from typing import Any
+
+from .. import backends
+from ..errors import AutogradError, InplaceError
+from ..settings import MODES, modes
+from .storage import clock, find
+
+Array = Any
+Line = tuple[CodeType, int] | None
+
+
+class Extra:
+    """What few nodes have: guard locks, checksums of saved arrays, hooks."""
+
+    __slots__ = ("checks", "hooks", "locks")
+
+    def __init__(self) -> None:
+        self.locks: list[Any] = []
+        self.checks: list[tuple[Any, int]] = []
+        self.hooks: dict[int, Any] = {}
+
+
+class Node:
+    """One recorded operation. It keeps what backward needs, and nothing else."""
+
+    __slots__ = ("__weakref__", "extra", "line", "number", "op", "parents", "saved", "scope", "shapes")
+
+    op: Any  # the Op, or None for a leaf
+    parents: tuple[Node | None, ...]  # one per operand; None where no gradient is wanted
+    saved: tuple[Any, ...] | None  # by the op's `saves`; None once freed
+    shapes: tuple[tuple[int, ...], ...] | None  # of the operands, where they were broadcast
+    number: int  # later than all parents; leaves are 0
+    line: Line  # code object and instruction offset: resolved only when somebody asks
+    scope: Any  # the nn.Module call that it was made in
+    extra: Extra | None
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name}>"
+
+    def extras(self) -> Extra:
+        """The node's `Extra`, made now if need be."""
+        if self.extra is None:
+            self.extra = Extra()
+        return self.extra
+
+
+class Leaf(Node):
+    """Where a gradient arrives: a tensor with ``requires_grad`` that no operation made."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Any) -> None:
+        self.op, self.parents, self.saved, self.shapes = None, (), (), None
+        self.number, self.line, self.scope, self.extra = 0, None, None, None
+        self.tensor: weakref.ref[Any] = weakref.ref(tensor)
+
+    def __repr__(self) -> str:
+        return "<leaf>"
+
+
+def resolve_line(line: Line) -> tuple[str, int] | None:
+    """File name and line number of a recorded instruction."""
+    if line is None:
+        return None
+    code, offset = line
+    for start, end, row in code.co_lines():
+        if start <= offset < end and row is not None:
+            return code.co_filename, row
+    return code.co_filename, code.co_firstlineno
+
+
+def unbroadcast(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
+    """Undo broadcasting, in the one place where it is undone: sum over every axis along which ``shape`` was stretched."""
+    extra = g.ndim - len(shape)
+    if extra > 0:
+        g = xp.sum(g, tuple(range(extra)), False)
+    stretched = tuple(i for i, size in enumerate(shape) if size == 1 and g.shape[i] != 1)
+    return xp.sum(g, stretched, True) if stretched else g
+
+
+class World:
+    """How a run of backward handles values: as raw arrays, or as tensors when the gradient itself is recorded."""
+
+    def namespace(self, g: Any) -> Any:
+        """The ``xp`` for bodies that work on ``g``."""
+        return backends.of(g).xp
+
+    def saved(self, node: Node) -> tuple[Any, ...]:
+        """What the node saved, as values of this world."""
+        assert node.saved is not None
+        return node.saved
+
+
+ARRAYS = World()
+_accumulating = threading.Lock()  # two threads may add to one parameter's .grad
+
+
+class Backward:
+    """One walk through the graph, newest node first.
+
+    A heap of creation numbers gives the order: a node is numbered after its parents, so when it comes off the heap
+    all its gradients have arrived. Gradients wait in a dict of this run, so that two threads can share leaves.
+    """
+
+    def __init__(self, *, retain: bool, world: World = ARRAYS, only: Iterable[Node] | None = None) -> None:
+        self.retain, self.world = retain, world
+        self.waiting: dict[Node, Any] = {}
+        self.heap: list[tuple[int, Node]] = []
+        self.wanted = None if only is None else set(only)
+        self.captured: dict[Node, Any] = {}
+
+    def send(self, node: Node, g: Any) -> None:
+        """Let a gradient wait at a node, added to what waits there already."""
+        held = self.waiting.get(node)
+        if held is not None:
+            self.waiting[node] = held + g
+        else:
+            self.waiting[node] = g
+            if node.number:
+                heappush(self.heap, (-node.number, node))
+
+    def run(self) -> dict[Node, Any]:
+        """Visit every node reachable from where gradients wait. Returns the gradients of the leaves."""
+        heap, waiting = self.heap, self.waiting
+        observers = modes().observers
+        step = self.visit if not observers else self.observed
+        while heap:
+            node = heappop(heap)[1]
+            g = waiting.pop(node)
+            if node.extra is not None and node.extra.hooks:
+                g = run_hooks(node, g)
+            if self.wanted is not None and node in self.wanted:
+                self.captured[node] = g
+            step(node, g)
+        return waiting
+
+    def visit(self, node: Node, g: Any) -> None:
+        """One node's backward: check what it saved, compute, undo broadcasting, hand on, free."""
+        if node.saved is None:
+            raise freed(node)
+        if clock.last_write > node.number or node.extra is not None:
+            check_saved(node)
+        world = self.world
+        xp = world.namespace(g)
+        parents, shapes = node.parents, node.shapes
+        grads = node.op.backward(xp, g, parents, *(node.saved if world is ARRAYS else world.saved(node)))
+        if not self.retain:
+            if node.saved:
+                node.saved = None
+            if node.extra is not None:
+                node.extra.locks.clear()
+                node.extra.checks.clear()
+        if type(grads) is not tuple:
+            grads = (grads,)
+        index = 0
+        waiting = self.waiting
+        for parent in parents:
+            if parent is not None:
+                part = grads[index]
+                if part is not None:
+                    if shapes is not None and part.shape != shapes[index]:
+                        part = unbroadcast(xp, part, shapes[index])
+                    held = waiting.get(parent)  # `send`, written out: this is the hot loop
+                    if held is not None:
+                        waiting[parent] = held + part
+                    else:
+                        waiting[parent] = part
+                        if parent.number:
+                            heappush(self.heap, (-parent.number, parent))
+            index += 1
+
+    def observed(self, node: Node, g: Any) -> None:
+        """`visit` through the interceptors, outermost last; each runs with only those below it in force."""
+        observers = modes().observers
+
+        def proceed(level: int) -> None:
+            if level < 0:
+                return self.visit(node, g)
+            token = MODES.set(modes().replace(observers=observers[:level]))
+            try:
+                observers[level].backward(node, g, lambda: proceed(level - 1))
+            finally:
+                MODES.reset(token)
+
+        proceed(len(observers) - 1)
+
+
+def run_hooks(node: Node, g: Any) -> Any:
+    """Pass a gradient through the node's hooks; each may replace it."""
+    assert node.extra is not None
+    for hook in list(node.extra.hooks.values()):
+        g = hook(g)
+    return g
+
+
+def freed(node: Node) -> AutogradError:
+    """The error for a second walk over a graph that the first one freed."""
+    return AutogradError(
+        f"backward through {node.op.name}",
+        "the arrays it saved were freed by an earlier backward()",
+        "call the first backward(retain_graph=True), or compute the loss again",
+        describe_line(node.line),
+    )
+
+
+def check_saved(node: Node) -> None:
+    """Refuse to compute with a saved array that was written after the node saved it."""
+    assert node.saved is not None
+    for save, value in zip(node.op.save_plan, node.saved, strict=False):
+        if save.part or not hasattr(value, "dtype") or not hasattr(value, "ndim"):
+            continue
+        storage = find(value)
+        if storage is not None and storage.stamp > node.number:
+            writer, line = storage.writer
+            raise InplaceError(
+                f"backward through {node.op.name}, which saved its {save.source} {tuple(value.shape)}",
+                f"{writer} has overwritten it since, at {describe_line(line) or 'an unknown line'}",
+                f"use the out-of-place form of {writer}, or write after backward()",
+                describe_line(node.line),
+            )
+    if node.extra is not None and node.extra.checks:
+        from .guard import verify
+
+        verify(node)
+
+
+def describe_line(line: Line) -> str:
+    """``file.py:12: source text`` of a recorded instruction, as far as it can be known."""
+    found = resolve_line(line)
+    if found is None:
+        return ""
+    import linecache
+    from pathlib import PurePath
+
+    file, row = found
+    text = linecache.getline(file, row).strip()
+    shown = "this cell" if file.startswith("<") or "ipykernel" in file else PurePath(file).name
+    return f"{shown}, line {row}: {text}" if text else f"{shown}, line {row}"
+
+
+def accumulate(leaf: Leaf, g: Array, wrap: Any, shared: bool) -> None:
+    """Add a gradient to a leaf's ``.grad``. A shared array or a view is copied, so that no two leaves share memory."""
+    tensor = leaf.tensor()
+    if tensor is None:
+        return  # nobody can read it any more
+    with _accumulating:
+        held = tensor.grad
+        if held is None:
+            tensor.grad = wrap(g, shared)
+        else:
+            tensor.grad = wrap(held.array + g if not hasattr(g, "node") else held + g, False)

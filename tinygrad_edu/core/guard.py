@@ -1,0 +1,200 @@
+"""The memory guard: NumPy arrays that the graph still needs cannot be changed behind its back.
+
+Only arrays that user code can reach are locked: those handed in, with the arrays that they are views of, and those
+that ``numpy()`` handed out. A `Lock` lives exactly as long as some node refers to it; when the last one goes (after
+backward, with the loss, or with a failed op) the arrays become writable again. Two holes are known. A view that was
+taken *before* the lock still writes: level ``verify`` finds that out at backward, by checksum. A view taken *while*
+locked stays read-only.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+import zlib
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..errors import MemoryGuardError
+from ..settings import modes
+from .graph import Node, describe_line
+from .storage import Storage, find, storage_of
+
+_mutex = threading.RLock()  # reentrant: a Lock may die while another is made
+
+
+class Lock:
+    """Keeps one buffer's reachable arrays read-only while any node refers to it."""
+
+    __slots__ = ("__weakref__", "holders", "limit", "storage")
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.holders: list[weakref.ref[Node]] = []
+        self.limit = 64
+        with _mutex:
+            storage.locks += 1
+            for reference in storage.reachable:
+                _make_readonly(storage, reference)
+
+    def add(self, node: Node) -> None:
+        """Let ``node`` hold the lock."""
+        holders = self.holders
+        holders.append(weakref.ref(node))
+        node.extras().locks.append(self)
+        if len(holders) > self.limit:
+            holders[:] = [reference for reference in holders if reference() is not None]
+            self.limit = 2 * len(holders) + 64
+
+    def __del__(self) -> None:
+        with _mutex:
+            self.storage.locks -= 1
+            if not self.storage.locks:
+                for reference in self.storage.restore:  # owner before view: NumPy refuses the other order
+                    array = reference()
+                    if array is not None:
+                        array.flags.writeable = True
+                self.storage.restore.clear()
+
+
+def _make_readonly(storage: Storage, reference: weakref.ref[Any]) -> None:
+    array = reference()
+    if array is not None and array.flags.writeable:
+        array.flags.writeable = False
+        storage.restore.append(reference)
+
+
+def hold(node: Node, storage: Storage) -> None:
+    """Lock the reachable arrays of ``storage`` for as long as ``node`` needs them."""
+    if not storage.reachable:
+        return
+    lock = None if storage.lock is None else storage.lock()
+    if lock is None:
+        with _mutex:
+            lock = Lock(storage)
+            storage.lock = weakref.ref(lock)
+    lock.add(node)
+
+
+def expose_input(array: np.ndarray[Any, Any]) -> Storage:
+    """The user handed in this array: it and all it is a view of can be reached from outside."""
+    storage = storage_of(array)
+    chain: list[Any] = [array]
+    while isinstance(chain[-1].base, np.ndarray):
+        chain.append(chain[-1].base)
+    with _mutex:
+        known = {id(reference()) for reference in storage.reachable}
+        for link in reversed(chain):  # owner first
+            if id(link) not in known:
+                _reach(storage, link)
+    return storage
+
+
+def expose_output(array: np.ndarray[Any, Any], storage: Storage) -> None:
+    """``numpy()`` hands out this view of a tensor's memory. Nodes that saved the memory before lock it now."""
+    with _mutex:
+        _reach(storage, array)
+        if modes().guard == "off":
+            return
+        lock = None if storage.lock is None else storage.lock()
+        if lock is None:
+            for node in _savers(array):
+                hold(node, storage)
+
+
+def _reach(storage: Storage, array: Any) -> None:
+    storage.reachable[:] = [reference for reference in storage.reachable if reference() is not None]
+    reference = weakref.ref(array)
+    storage.reachable.append(reference)
+    if storage.locks:
+        _make_readonly(storage, reference)
+
+
+def _savers(array: Any) -> list[Node]:
+    """Live nodes that saved this memory. They are looked for only here, so that saving costs nothing."""
+    owner = backends.CPU.owner(array)
+    if sys.getrefcount(owner) <= 4:  # this name, the argument, `array.base` and the tensor: nobody else has it
+        return []
+    return [
+        node
+        for node in gc.get_objects()
+        if isinstance(node, Node)
+        and node.saved
+        and any(isinstance(value, np.ndarray) and backends.CPU.owner(value) is owner for value in node.saved)
+    ]
+
+
+# Level "verify" ------------------------------------------------------------------------------------------------
+
+
+def checksum(array: Any) -> int:
+    """CRC of the values, as they lie in memory."""
+    return zlib.crc32(np.ascontiguousarray(backends.of(array).to_numpy(array)).view(np.uint8).data)
+
+
+_checked: weakref.WeakSet[Node] = weakref.WeakSet()  # nodes with checksums
+
+
+def watched() -> weakref.WeakSet[Node]:
+    """The nodes with checksums that exist now, so that a scope can tell its own from those before it."""
+    return weakref.WeakSet(_checked)
+
+
+def verify_all(earlier: weakref.WeakSet[Node]) -> None:
+    """`verify` every live node whose checksums were taken since ``earlier``."""
+    for node in sorted(_checked, key=lambda node: node.number):
+        if node not in earlier and node.saved is not None:
+            verify(node)
+
+
+def note_checksums(node: Node) -> None:
+    """Remember what the saved arrays look like now."""
+    _checked.add(node)
+    for save, value in zip(node.op.save_plan, node.saved or (), strict=False):
+        if not save.part and isinstance(value, np.ndarray):
+            node.extras().checks.append((value, checksum(value)))
+
+
+def verify(node: Node) -> None:
+    """Compare the saved arrays with their checksums. Raises `MemoryGuardError` when one has changed."""
+    assert node.extra is not None
+    for value, before in node.extra.checks:
+        if checksum(value) != before:
+            raise MemoryGuardError(
+                f"backward through {node.op.name}, which saved an array {value.shape} {value.dtype}",
+                "its values have changed since, through a view that was taken before the array was locked",
+                "write to a copy, or after backward()",
+                describe_line(node.line),
+            )
+
+
+# Words -----------------------------------------------------------------------------------------------------------
+
+
+def holders(array: Any) -> list[Node]:
+    """The graph nodes that keep this array locked, oldest first."""
+    storage = find(array) if isinstance(array, np.ndarray) else None
+    lock = storage.lock() if storage is not None and storage.lock is not None else None
+    if lock is None:
+        return []
+    nodes = [node for reference in lock.holders if (node := reference()) is not None and node.saved is not None]
+    return sorted(set(nodes), key=lambda node: node.number)
+
+
+def explanation(array: Any) -> MemoryGuardError | None:
+    """Why this array is read-only: which op holds it, since which line, and the ways out. None when no op holds it."""
+    nodes = holders(array)
+    if not nodes:
+        return None
+    first, more = nodes[0], len(nodes) - 1
+    others = f" ({more} more node{'s' * (more > 1)} hold it too)" if more else ""
+    return MemoryGuardError(
+        f"write to an array {tuple(array.shape)} {array.dtype}",
+        f"{first.op.name} saved it and needs the old values for its backward{others}",
+        "write after backward(), write to a copy (a.copy()), or let the loss go (del loss)",
+        describe_line(first.line),
+    )

@@ -1,0 +1,255 @@
+"""Views and in-place writes, by PyTorch's rules.
+
+A view shares its base's buffer. Writing through either rewrites *history*, never data: the base gets a new node that
+says "the old base, but with this region replaced", and every view's node is marked stale. A stale view is brought up
+to date when it is next used. No buffer is copied, save an operand that the op both overwrites and needs later.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from .. import backends
+from ..dtypes import is_float
+from ..errors import DtypeError, InplaceError, ShapeError
+from ..settings import modes
+from .base import TensorBase
+from .dispatch import Call, _operand, _promote, _same_device, record, run_body, user_line
+from .graph import Leaf, Line, Node, describe_line
+from .op import Op, Params
+from .storage import number, replace_scalar, storage_of
+
+STALE: Any = Leaf.__new__(Leaf)  # the node of a view whose base was written since
+STALE.op, STALE.parents, STALE.saved, STALE.number = None, (), (), 0
+
+Chain = tuple[tuple[type[Op], Params], ...]
+
+
+class View:
+    """How a tensor came from the base whose memory it shares."""
+
+    __slots__ = ("base", "chain", "tracked")
+
+    def __init__(self, base: TensorBase, chain: Chain, tracked: bool) -> None:
+        self.base, self.chain, self.tracked = base, chain, tracked
+
+
+def adopt(tensor: TensorBase, source: TensorBase, op: type[Op], params: Params) -> None:
+    """Let ``tensor``, just made from ``source`` by a view op, be known as a view, if it does share memory."""
+    array, owner = tensor.array, getattr(tensor.array, "base", None)
+    if array is not source.array and (owner is None or owner is not source.array and owner is not getattr(source.array, "base", None)):
+        return  # this time it was a copy
+    storage = share_storage(source, tensor)
+    step = ((op, params),)
+    outer = source.origin
+    base, chain = (source, step) if outer is None else (outer.base, outer.chain + step)
+    tensor.origin = View(base, chain, modes().grad)
+    storage.views.append(weakref.ref(tensor))
+    if len(storage.views) > 32 and len(storage.views) & (len(storage.views) - 1) == 0:  # at powers of two
+        storage.views[:] = [reference for reference in storage.views if reference() is not None]
+
+
+def share_storage(source: TensorBase, other: TensorBase) -> Any:
+    """Give both tensors the one storage of their common buffer."""
+    if source.storage is None:
+        source.storage = storage_of(source.array)
+    other.storage = source.storage
+    return source.storage
+
+
+def own_buffer(tensor: TensorBase) -> Any:
+    """The tensor's array as something that can be written to: a NumPy scalar becomes a 0-d array first."""
+    array = tensor.array
+    if tensor.storage is None:
+        backend = backends.of(array)
+        if backend is backends.CPU and not hasattr(array, "__setitem__"):
+            scalar = array
+            tensor.array = array = backend.xp.full((), scalar, scalar.dtype)
+            tensor.storage = replace_scalar(scalar, array)
+        else:
+            tensor.storage = storage_of(array)
+    return array
+
+
+def settle(tensor: TensorBase) -> None:
+    """Bring a view's node up to date after its base was written."""
+    if tensor.node is not STALE:
+        return
+    base, chain = tensor.origin.base, tensor.origin.chain
+    settle(base)
+    if base.node is None:
+        tensor.node = None
+    else:
+        node = Node()
+        node.op, node.parents, node.shapes = ViewOf, (base.node,), None
+        node.saved = (tuple(base.array.shape), chain)
+        node.number, node.scope, node.extra = number(), modes().scope, None
+        node.line = base.node.line
+        tensor.node = node
+    tensor.stand_on_fast_path(True)
+    tensor.storage.views.append(weakref.ref(tensor))
+
+
+def replay(chain: Chain, xp: Any, array: Any) -> Any:
+    """Apply a view's steps to another array of the base's shape."""
+    for op, params in chain:
+        array = op.forward(xp, array, **params)
+    return array
+
+
+def positions(shape: tuple[int, ...], chain: Chain) -> Any:
+    """Which elements of the base a view shows: flat positions, in the view's shape."""
+    xp, count = backends.CPU.xp, 1
+    for size in shape:
+        count *= size
+    return replay(chain, xp, xp.reshape(xp.arange(count), shape))
+
+
+class ViewOf(Op, name="view"):
+    """A view, seen from its base as it is after an in-place write."""
+
+    saves = ("shape", "chain")
+
+    @staticmethod
+    def forward(xp: Any, base: Any, *, shape: Any, chain: Any) -> Any:
+        """The elements of ``base`` that the view shows."""
+        return replay(chain, xp, base)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, chain: Any) -> Any:
+        """Put the gradient where the view reads."""
+        where = positions(shape, chain)
+        size = 1
+        for length in shape:
+            size *= length
+        flat = xp.scatter_add((size,), where.reshape(-1), xp.reshape(g, (-1,)))
+        return xp.reshape(flat, shape)
+
+
+class ViewPut(Op, name="write_view"):
+    """A base after an in-place write through a view of it: the old base, with the view's region replaced."""
+
+    saves = ("chain",)
+    dtypes = "each"
+
+    @staticmethod
+    def forward(xp: Any, base: Any, value: Any, *, chain: Any) -> Any:
+        """``base`` with ``value`` in the view's region, as a new array."""
+        where = positions(tuple(base.shape), chain)
+        flat = xp.put(xp.reshape(base, (-1,)), where.reshape(-1), xp.reshape(value, (-1,)))
+        return xp.reshape(flat, tuple(base.shape))
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, chain: Any) -> Any:
+        """The region's gradient belongs to the new value, the rest to the old base."""
+        where = positions(tuple(g.shape), chain)
+        flat = xp.reshape(g, (-1,))
+        region = flat[where.reshape(-1)]
+        rest = xp.reshape(xp.put(flat, where.reshape(-1), xp.zeros_like(region)), tuple(g.shape)) if needs[0] else None
+        return rest, xp.reshape(region, where.shape) if needs[1] else None
+
+
+def inplace(op: type[Op], target: TensorBase, others: tuple[Any, ...] = (), params: Params | None = None) -> Any:
+    """``target`` becomes ``op(target, *others)``, in its own buffer. Returns ``target``.
+
+    Raises `InplaceError` for a leaf that requires grad, a view of one, and overlapping memory; `DtypeError` when the
+    result does not fit the target's dtype; `ShapeError` when it does not fit its shape.
+    """
+    params, line, m, name = params or {}, user_line(), modes(), f"{op.name}_"
+    operands = tuple(None if o is None else _operand(op, o, line) for o in (target, *others))
+    _refuse(name, target, line)
+    promoted = _promote(op, operands)
+    _same_device(op, promoted, params, line)
+    tracked = m.grad and any(isinstance(o, TensorBase) and o.node is not None for o in operands)
+    array = own_buffer(target)
+    kept = array
+    first = op.operands[0]
+    if tracked and any(save.source == first and not save.part for save in op.save_plan):
+        kept = backends.of(array).xp.copy(array)  # the op saves what it is about to overwrite
+    arrays = tuple(o.array if isinstance(o, TensorBase) else o for o in promoted)
+    arrays = (kept if promoted[0] is target else arrays[0], *arrays[1:])
+    xp = backends.of(array).xp
+    result = run_body(op, xp, arrays, params, line, promoted)
+    out, cache = result if op.caches else (result, None)
+    _fits(name, target, out, promoted, params, line)
+    array[...] = out
+    target.storage.written(name, line)
+    if tracked:
+        call = Call(op, promoted, params, line, m)
+        node = record(call, promoted, arrays, array, cache)
+        if target.node is None and is_float(array.dtype) and node.op is op and promoted[0] is target:
+            node.parents = (None, *node.parents[1:])
+        _rewrite(target, node)
+    return target
+
+
+def _rewrite(target: TensorBase, node: Node) -> None:
+    """Enter ``node`` as the new history of ``target``, of its base and of all that views them."""
+    view = target.origin
+    if view is None:
+        target.node = node
+    else:
+        base = view.base
+        settle(base)
+        put = Node()
+        put.op, put.parents, put.saved, put.shapes = ViewPut, (base.node, node), (view.chain,), None
+        put.number, put.line, put.scope, put.extra = number(), node.line, node.scope, None
+        base.node = put
+    storage = target.storage
+    stale, storage.views = storage.views, []
+    for reference in stale:
+        tensor = reference()
+        if tensor is not None and tensor.origin is not None:
+            tensor.node = STALE
+            tensor.stand_on_fast_path(False)
+
+
+def _refuse(name: str, target: TensorBase, line: Line) -> None:
+    tried = f"{name} on a tensor {tuple(target.array.shape)} {target.array.dtype}"
+    if modes().grad:
+        base = target if target.origin is None else target.origin.base
+        if isinstance(base.node, Leaf) and base.node is not STALE:
+            what = "a leaf that requires grad" if base is target else "a view of a leaf that requires grad"
+            raise InplaceError(
+                tried,
+                f"it is {what}: its old values would be lost to the graph that starts there",
+                "write inside no_grad(), or work on a clone: x = x.clone()",
+                describe_line(line),
+            )
+        if target.origin is not None and not target.origin.tracked and base.node is not None:
+            raise InplaceError(
+                tried,
+                "the view was made inside no_grad(), so its base cannot learn of the write",
+                "make the view outside no_grad(), or write inside it",
+                describe_line(line),
+            )
+    strides = getattr(target.array, "strides", ())
+    if any(stride == 0 and size > 1 for stride, size in zip(strides, target.array.shape, strict=True)):
+        raise InplaceError(
+            tried,
+            "it was expanded: several of its elements are the same place in memory",
+            "clone() it first, and write to the clone",
+            describe_line(line),
+        )
+
+
+_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2}
+
+
+def _fits(name: str, target: TensorBase, out: Any, operands: Any, params: Params, line: Line) -> None:
+    shape, dtype = tuple(target.array.shape), target.array.dtype
+    if tuple(out.shape) != shape:
+        raise ShapeError(
+            f"{name} on a tensor {shape}",
+            f"the result has shape {tuple(out.shape)}, and a buffer cannot grow",
+            "use the out-of-place form, or make the target that large first",
+            describe_line(line),
+        )
+    if _KIND[out.dtype.kind] > _KIND[dtype.kind]:
+        raise DtypeError(
+            f"{name} on a tensor of dtype {dtype}",
+            f"the result is {out.dtype}, which {dtype} cannot hold",
+            f"use the out-of-place form, or convert the target first: x.to('{out.dtype}')",
+            describe_line(line),
+        )

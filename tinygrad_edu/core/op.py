@@ -1,0 +1,108 @@
+"""An operation: a pure function of arrays, its derivative below it, and what must be remembered between the two."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+Params = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Save:
+    """One thing that backward needs: ``source`` (an operand, ``out``, ``cache`` or a parameter) or a part of it."""
+
+    source: str
+    part: str  # "", "shape" or "dtype"
+    needed_by: str  # the operand whose gradient uses it, or "" when all do
+
+    @classmethod
+    def parse(cls, text: str) -> Save:
+        """``"x"``, ``"x.shape"``, or ``"x if y"``: x is saved only when y wants a gradient."""
+        what, _, needed_by = text.partition(" if ")
+        source, _, part = what.partition(".")
+        return cls(source.strip(), part.strip(), needed_by.strip())
+
+
+class Op:
+    """Base of all operations. A subclass states `forward`, `backward` and `saves`; the rest has defaults.
+
+    ``forward(xp, x, y, *, param)`` takes arrays of one world and that world's namespace ``xp``.
+    ``backward(xp, g, needs, *saved)`` takes the gradient of the result and returns one gradient per operand, or None;
+    ``needs`` is truthy where an operand wants one. Both run in every world: see `backends.base.NAMES` for what they may use.
+    """
+
+    saves: ClassVar[tuple[str, ...]] = ()
+    # How operands of different dtypes meet. "same": by the promotion table. "float": the same, and integers become
+    # floats. "each": every operand keeps its own.
+    dtypes: ClassVar[str] = "same"
+    broadcasts: ClassVar[bool] = False  # the engine sums gradients back to the operands' shapes
+    view: ClassVar[bool] = False  # the result may share the first operand's memory
+    differentiable: ClassVar[bool] = True
+    # Forward returns (out, cache). "constant": the cache has no derivative (positions). "recomputed": backward is
+    # given None in its place when the gradient itself is recorded, and computes it again; a kept one would be a
+    # constant there, and second derivatives silently wrong.
+    caches: ClassVar[str] = ""
+
+    # Derived from the signature of `forward`:
+    name: ClassVar[str]
+    operands: ClassVar[tuple[str, ...]]
+    optional: ClassVar[frozenset[str]]
+    variadic: ClassVar[bool]
+    params: ClassVar[Params]
+    save_plan: ClassVar[tuple[Save, ...]]
+    source: ClassVar[str] = ""  # the generated caller, for those who want to read it
+
+    def __init_subclass__(cls, name: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.name = name or cls.__name__.lower()
+        _read_signature(cls)
+        cls.save_plan = tuple(Save.parse(text) for text in cls.saves)
+        _check(cls)
+        OPS[cls.name] = cls
+
+    @staticmethod
+    def forward(xp: Any, *arrays: Any) -> Any:
+        """The value."""
+        raise NotImplementedError
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, *saved: Any) -> Any:
+        """The gradients of the operands, given the gradient ``g`` of the value."""
+        raise NotImplementedError
+
+    @staticmethod
+    def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
+        """Why these shapes cannot be, and how to mend it; None where NumPy's own words must do."""
+        return None
+
+
+OPS: dict[str, type[Op]] = {}
+
+
+def _read_signature(cls: type[Op]) -> None:
+    operands, params, optional = [], {}, set()
+    cls.variadic = False
+    for index, parameter in enumerate(inspect.signature(cls.forward).parameters.values()):
+        if index == 0:
+            continue  # xp
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            params[parameter.name] = parameter.default
+        else:
+            operands.append(parameter.name)
+            cls.variadic |= parameter.kind is inspect.Parameter.VAR_POSITIONAL
+            if parameter.default is None:
+                optional.add(parameter.name)
+    cls.operands, cls.params, cls.optional = tuple(operands), params, frozenset(optional)
+
+
+def _check(cls: type[Op]) -> None:
+    known = {*cls.operands, *cls.params, "out", "cache"}
+    for save in cls.save_plan:
+        if save.source not in known or save.part not in ("", "shape", "dtype") or save.needed_by not in ("", *cls.operands):
+            raise TypeError(f"{cls.__name__}.saves: {save} names nothing in forward's signature")
+    if cls.name in OPS:
+        raise TypeError(f"an operation called {cls.name!r} exists already: {OPS[cls.name]}")
+    if cls.caches not in ("", "constant", "recomputed"):
+        raise TypeError(f"{cls.__name__}.caches is {cls.caches!r}: say whether it is 'constant' or 'recomputed'")

@@ -1,0 +1,84 @@
+"""A buffer's memory of itself: when it was last written and by whom, which tensors view it, which arrays the user has.
+
+Nothing is kept for a buffer until something asks: most intermediate results never get a `Storage`. Order is kept by
+one counter. Every graph node takes a number from it when it is made and every write takes one too, so *"was this
+buffer overwritten after that node saved it?"* is one comparison, and saving costs nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .. import backends
+
+number: Callable[[], int] = itertools.count(1).__next__  # atomic, so threads share it
+
+
+class _Clock:
+    """The number of the newest write anywhere. Backward looks closer only at nodes that are older."""
+
+    __slots__ = ("last_write",)
+
+    def __init__(self) -> None:
+        self.last_write = 0
+
+
+clock = _Clock()
+
+
+class Storage:
+    """What is known of one buffer. It lives as long as the array that owns the memory."""
+
+    __slots__ = ("alias", "lock", "locks", "owner", "reachable", "restore", "stamp", "views", "writer")
+
+    def __init__(self, owner: weakref.ref[Any]) -> None:
+        self.owner = owner
+        self.stamp = 0  # number of the last write
+        self.writer: tuple[str, Any] = ("", None)  # the op that wrote, and its source line
+        self.alias: Any = None  # the NumPy scalar that this 0-d buffer replaced: nodes may have saved it
+        self.views: list[weakref.ref[Any]] = []  # tensors whose node must be looked at after a write
+        self.reachable: list[weakref.ref[Any]] = []  # arrays in the user's hands: what the guard locks
+        self.lock: weakref.ref[Any] | None = None  # see `guard`
+        self.locks = 0  # live locks: one, save for a moment between two threads
+        self.restore: list[weakref.ref[Any]] = []  # what the guard made read-only, owner first
+
+    def written(self, writer: str, line: Any) -> None:
+        """Note a write that has just happened."""
+        self.stamp = clock.last_write = number()
+        self.writer = (writer, line)
+
+
+_STORAGES: dict[int, Storage] = {}
+
+
+def find(array: Any) -> Storage | None:
+    """The storage of this array's buffer, if there is one. A NumPy scalar is found by the buffer that replaced it."""
+    owner = backends.of(array).owner(array) if getattr(array, "base", None) is not None else array
+    return _STORAGES.get(id(owner))
+
+
+def storage_of(array: Any) -> Storage:
+    """The storage of this array's buffer, made now if need be. Not for NumPy scalars, which own no buffer."""
+    owner = backends.of(array).owner(array)
+    key = id(owner)
+    storage = _STORAGES.get(key)
+    if storage is None:
+        storage = _STORAGES.setdefault(key, Storage(weakref.ref(owner, lambda _: _forget(key))))
+    return storage
+
+
+def _forget(key: int) -> None:
+    storage = _STORAGES.pop(key, None)
+    if storage is not None and storage.alias is not None:
+        _STORAGES.pop(id(storage.alias), None)
+
+
+def replace_scalar(scalar: Any, array: Any) -> Storage:
+    """A tensor held a NumPy scalar and now holds this 0-d array: writes to it count as writes to the scalar."""
+    storage = storage_of(array)
+    storage.alias = scalar
+    _STORAGES[id(scalar)] = storage
+    return storage

@@ -1,0 +1,44 @@
+"""Errors that teach: what was tried, why it cannot be, which line asked for it, and one way to mend it."""
+
+from __future__ import annotations
+
+
+class EduError(Exception):
+    """Base of every error that this package raises about tensors.
+
+    The parts are kept apart as attributes, so that a widget can lay them out without parsing text:
+    ``tried`` (the operation with shapes, dtypes and device), ``why``, ``line`` (source) and ``mend``.
+    """
+
+    def __init__(self, tried: str, why: str, mend: str, line: str = "") -> None:
+        self.tried, self.why, self.mend, self.line = tried, why, mend, line
+        parts = [tried, f"  why:  {why}", f"  line: {line}" if line else "", f"  mend: {mend}"]
+        super().__init__("\n".join(part for part in parts if part))
+
+
+class ShapeError(EduError, ValueError):
+    """Shapes do not fit the operation, or each other."""
+
+
+class DtypeError(EduError, TypeError):
+    """A value's type or dtype cannot take part in the operation."""
+
+
+class DeviceError(EduError, RuntimeError):
+    """Tensors that live on different devices met in one operation."""
+
+
+class AutogradError(EduError, RuntimeError):
+    """The graph cannot give the gradient that was asked for."""
+
+
+class InplaceError(AutogradError):
+    """An in-place write was refused, or has overwritten what backward needs."""
+
+
+class MemoryGuardError(EduError, ValueError):
+    """A NumPy array that the graph still needs was written to, or the write was stopped."""
+
+
+class IndexRangeError(EduError, IndexError):
+    """An index, or a class label, lies outside what it points into."""

@@ -1,0 +1,183 @@
+"""The memory guard, for users: switch it, ask it, and hear from it.
+
+    with guard.on(): ...          # scope or decorator; a write to a held array raises MemoryGuardError on the way out
+    with guard.off(): ...         # no locks: faster for many small tensors, once the code is known to be right
+    with guard.verify(): ...      # also find writes through views that were taken before the lock
+    guard.turn_off()              # for every thread, until guard.turn_on()
+    print(guard.explain(array))   # who holds this array, since which line, and the ways out
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+import weakref
+from types import FrameType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from .core.guard import explanation, verify_all, watched
+from .errors import MemoryGuardError
+from .settings import modes, scoped, set_default
+
+__all__ = ["MemoryGuardError", "explain", "is_on", "off", "on", "turn_off", "turn_on", "verify"]
+
+_READ_ONLY = ("read-only", "readonly")  # what NumPy says
+
+
+class _Guarded(scoped):
+    """A scope in which a write to a held array ends in `MemoryGuardError` instead of NumPy's mute ValueError."""
+
+    level: str
+
+    def __init__(self) -> None:
+        super().__init__(guard=self.level)
+
+    def _again(self) -> scoped:
+        return type(self)()
+
+    def __exit__(self, kind: Any = None, error: Any = None, traceback: TracebackType | None = None) -> None:
+        super().__exit__(kind, error, traceback)
+        if isinstance(error, ValueError):
+            found = explain_exception(error, traceback)
+            if found is not None:
+                raise found from error
+
+
+class on(_Guarded):
+    """Arrays that the graph needs are read-only. The default; as a scope it also explains a refused write."""
+
+    level = "on"
+
+
+class off(_Guarded):
+    """Nothing is locked."""
+
+    level = "off"
+
+
+class verify(_Guarded):
+    """As `on`, and saved arrays are compared with their checksums: at backward, and on leaving the scope."""
+
+    level = "verify"
+
+    def __enter__(self) -> Any:
+        self._nodes: weakref.WeakSet[Any] = watched()
+        return super().__enter__()
+
+    def __exit__(self, kind: Any = None, error: Any = None, traceback: TracebackType | None = None) -> None:
+        super().__exit__(kind, error, traceback)
+        if error is None:
+            verify_all(self._nodes)
+
+
+def turn_on() -> None:
+    """Guard everywhere: in every thread, outside explicit scopes."""
+    set_default(guard="on")
+
+
+def turn_off() -> None:
+    """Guard nowhere, until `turn_on`. Test your code with the guard on first."""
+    set_default(guard="off")
+
+
+def is_on() -> bool:
+    """Whether arrays are being locked here."""
+    return modes().guard != "off"
+
+
+def explain(array: Any) -> str:
+    """Who holds this array and since which line, and how to be able to write to it."""
+    if not isinstance(array, np.ndarray):
+        return f"a {type(array).__name__} is not a NumPy array: the guard has nothing to do with it"
+    found = explanation(array)
+    if found is not None:
+        return str(found)
+    if array.flags.writeable:
+        return f"array {array.shape} {array.dtype}: no operation holds it, it can be written to"
+    return (
+        f"array {array.shape} {array.dtype}: no operation holds it, yet it is read-only: "
+        "it was made so elsewhere, or is a view taken while its base was locked (take the view again)"
+    )
+
+
+# How the explanation reaches whoever wrote ``x[:] = 0`` --------------------------------------------------------
+
+
+def explain_exception(error: BaseException, traceback: TracebackType | None) -> MemoryGuardError | None:
+    """The explanation of NumPy's "read-only" complaint, if an array that the guard holds is behind it."""
+    if isinstance(error, MemoryGuardError) or not any(words in str(error) for words in _READ_ONLY):
+        return None
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return None
+    for array in _arrays_at(traceback.tb_frame, traceback.tb_lineno):
+        found = explanation(array)
+        if found is not None:
+            return found
+    return None
+
+
+def _arrays_at(frame: FrameType, row: int) -> list[np.ndarray[Any, Any]]:
+    """Arrays that the failing line names, then all that its frame has."""
+    scope = {**frame.f_globals, **frame.f_locals}
+    text = linecache.getline(frame.f_code.co_filename, row).strip()
+    try:
+        tree: ast.AST = ast.parse(text)
+    except SyntaxError:  # a line of a longer statement
+        tree = ast.Module([], [])
+    named = [_look_up(node, scope) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))]
+    return [value for value in (*named, *frame.f_locals.values()) if isinstance(value, np.ndarray)]
+
+
+def _look_up(node: ast.AST, scope: dict[str, Any]) -> Any:
+    """The value of ``a``, ``a.b`` or ``a["b"]``, without running code of anybody's."""
+    if isinstance(node, ast.Name):
+        return scope.get(node.id)
+    if isinstance(node, ast.Attribute):
+        return getattr(_look_up(node.value, scope), "__dict__", {}).get(node.attr)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        owner = _look_up(node.value, scope)
+        if isinstance(owner, dict):
+            return owner.get(node.slice.value)
+        if isinstance(owner, (list, tuple)) and isinstance(node.slice.value, int) and node.slice.value < len(owner):
+            return owner[node.slice.value]
+    return None
+
+
+class _Hooks:
+    """Installed once, when the first array is shared: nobody else pays for it."""
+
+    installed = False
+
+
+def listen() -> None:
+    """Let uncaught errors, in scripts and in notebooks, carry the guard's explanation as a note."""
+    if _Hooks.installed:
+        return
+    _Hooks.installed = True
+    previous = sys.excepthook
+
+    def excepthook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        _add_note(error, traceback)
+        previous(kind, error, traceback)
+
+    sys.excepthook = excepthook
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is not None and not shell.custom_exceptions:
+
+        def in_notebook(shell: Any, kind: Any, error: Any, traceback: Any, tb_offset: Any = None) -> None:
+            _add_note(error, traceback)
+            shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
+
+        shell.set_custom_exc((ValueError,), in_notebook)
+
+
+def _add_note(error: BaseException, traceback: TracebackType | None) -> None:
+    found = explain_exception(error, traceback)
+    if found is not None:
+        error.add_note(f"\nmemory guard: {found}")

@@ -1,0 +1,114 @@
+"""Convolution and pooling of images (N, C, H, W), by gathering windows into a matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.dispatch import caller
+from ..core.op import Op
+
+# mypy: disable-error-code="override"
+
+
+class Im2col(Op):
+    """All windows of an image: (N, C, kh, kw, oh, ow) of (N, C, H, W), padded with ``fill``."""
+
+    dtypes = "each"
+    saves = ("x.shape", "stride", "padding")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, kernel: Any, stride: Any, padding: Any, fill: float = 0.0) -> Any:
+        return xp.im2col(x, kernel, stride, padding, fill)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, stride: Any, padding: Any) -> Any:
+        return xp.col2im(g, shape, stride, padding)
+
+
+class Col2im(Op):
+    """Windows added back to the image that they were read from."""
+
+    dtypes = "each"
+    saves = ("cols.shape", "stride", "padding")
+
+    @staticmethod
+    def forward(xp: Any, cols: Any, *, shape: Any, stride: Any, padding: Any) -> Any:
+        return xp.col2im(cols, shape, stride, padding)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, stride: Any, padding: Any) -> Any:
+        return xp.im2col(g, shape[2:4], stride, padding)
+
+
+class Conv2d(Op):
+    """Cross-correlation of (N, C, H, W) with ``weight`` (F, C, kh, kw), plus ``bias`` (F,): one matrix product.
+
+    The windows are kept for backward: kh * kw times the bytes of the input, which is what a plain im2col costs.
+    """
+
+    saves = ("x", "weight if x", "cache", "x.shape", "weight.shape", "stride", "padding")
+    caches = "recomputed"
+
+    @staticmethod
+    def forward(xp: Any, x: Any, weight: Any, bias: Any = None, *, stride: Any = (1, 1), padding: Any = (0, 0)) -> Any:
+        f, c, kh, kw = weight.shape
+        cols = xp.im2col(x, (kh, kw), stride, padding)
+        n, oh, ow = x.shape[0], cols.shape[4], cols.shape[5]
+        cols = xp.reshape(cols, (n, c * kh * kw, oh * ow))
+        out = xp.reshape(weight, (f, c * kh * kw)) @ cols
+        if bias is not None:
+            out = out + xp.reshape(bias, (f, 1))
+        return xp.reshape(out, (n, f, oh, ow)), cols
+
+    @staticmethod
+    def backward(
+        xp: Any, g: Any, needs: Any, x: Any, weight: Any, cols: Any, xs: Any, ws: Any, stride: Any, padding: Any
+    ) -> Any:
+        (n, f, oh, ow), (_, c, kh, kw) = g.shape, ws
+        flat = xp.reshape(g, (n, f, oh * ow))
+        gx = gw = gb = None
+        if needs[0]:
+            matrix = xp.permute(xp.reshape(weight, (f, c * kh * kw)), (1, 0))
+            windows = xp.reshape(matrix @ flat, (n, c, kh, kw, oh, ow))
+            gx = xp.col2im(windows, xs, stride, padding)
+        if needs[1]:
+            if cols is None:
+                cols = xp.reshape(xp.im2col(x, (kh, kw), stride, padding), (n, c * kh * kw, oh * ow))
+            gw = xp.reshape(xp.sum(flat @ xp.permute(cols, (0, 2, 1)), 0, False), ws)
+        if needs[2]:
+            gb = xp.sum(flat, (0, 2), False)
+        return gx, gw, gb
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        x, weight = shapes[:2]
+        if len(x) != 4:
+            return f"images come as (N, C, H, W), and this has {len(x)} axes", "add the missing axes: x.unsqueeze(0)"
+        if x[1] != weight[1]:
+            return f"the kernel reads {weight[1]} channels, and the image has {x[1]}", f"make it Conv2d({x[1]}, {weight[0]}, …)"
+        return f"a {weight[2]}x{weight[3]} kernel does not fit into {x[2]}x{x[3]} pixels", "add padding, or use a smaller kernel"
+
+
+class MaxPool2d(Op, name="max_pool2d"):
+    """The largest element of each window of (N, C, H, W). The first of equal elements gets the gradient."""
+
+    dtypes = "each"
+    saves = ("x.shape", "cache", "kernel", "stride", "padding")
+    caches = "constant"
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, kernel: Any, stride: Any, padding: Any = (0, 0)) -> Any:
+        windows = xp.im2col(x, kernel, stride, padding, -float("inf"))
+        n, c, kh, kw, oh, ow = windows.shape
+        windows = xp.reshape(windows, (n, c, kh * kw, oh, ow))
+        first = xp.argmax(windows, 2, True)
+        return xp.reshape(xp.take_along_axis(windows, first, 2), (n, c, oh, ow)), first
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, first: Any, kernel: Any, stride: Any, padding: Any) -> Any:
+        (n, c, oh, ow), (kh, kw) = g.shape, kernel
+        spread = xp.reshape(g, (n, c, 1, oh, ow)) * (xp.reshape(xp.arange(kh * kw), (1, 1, kh * kw, 1, 1)) == first)
+        return xp.col2im(xp.reshape(spread, (n, c, kh, kw, oh, ow)), shape, stride, padding)
+
+
+im2col, col2im, conv2d, max_pool2d = caller(Im2col), caller(Col2im), caller(Conv2d), caller(MaxPool2d)

@@ -1,0 +1,408 @@
+"""Operations on each element. Two operands are broadcast; the engine sums their gradients back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.dispatch import caller
+from ..core.op import Op
+
+# mypy: disable-error-code="override"
+# A body names its operands; the base class cannot know how many there are.
+
+
+class Add(Op):
+    """``x + y``."""
+
+    broadcasts = True
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x + y
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any) -> Any:
+        return g, g
+
+
+class Sub(Op):
+    """``x - y``."""
+
+    broadcasts = True
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x - y
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any) -> Any:
+        return g, -g if needs[1] else None
+
+
+class Mul(Op):
+    """``x * y``."""
+
+    broadcasts = True
+    saves = ("x if y", "y if x")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x * y
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
+        return g * y if needs[0] else None, g * x if needs[1] else None
+
+
+class Div(Op):
+    """``x / y``, true division: integers give floats."""
+
+    broadcasts = True
+    dtypes = "float"
+    saves = ("x if y", "y")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x / y
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
+        gx = g / y
+        return gx, -gx * (x / y) if needs[1] else None
+
+
+class Pow(Op):
+    """``x ** y``."""
+
+    broadcasts = True
+    saves = ("x", "y", "out if y")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x**y
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any, out: Any) -> Any:
+        gx = gy = None
+        if needs[0]:
+            gx = g * (y * x ** (y - 1))
+        if needs[1]:  # 0 ** y is 0 for y > 0, and so is its derivative; log(0) would spoil it
+            gy = g * (out * xp.log(xp.where(x > 0, x, xp.ones_like(x))))
+        return gx, gy
+
+
+class Neg(Op):
+    """``-x``."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return -x
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any) -> Any:
+        return -g
+
+
+class Exp(Op):
+    """e to the power of x."""
+
+    dtypes = "float"
+    saves = ("out",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.exp(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
+        return g * out
+
+
+class Log(Op):
+    """The natural logarithm."""
+
+    dtypes = "float"
+    saves = ("x",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.log(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
+        return g / x
+
+
+class Sqrt(Op):
+    """The square root."""
+
+    dtypes = "float"
+    saves = ("out",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.sqrt(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
+        return g / (out * 2)
+
+
+class Sin(Op):
+    """The sine, of radians."""
+
+    dtypes = "float"
+    saves = ("x",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.sin(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
+        return g * xp.cos(x)
+
+
+class Cos(Op):
+    """The cosine, of radians."""
+
+    dtypes = "float"
+    saves = ("x",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.cos(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
+        return -(g * xp.sin(x))
+
+
+class Tanh(Op):
+    """The hyperbolic tangent."""
+
+    dtypes = "float"
+    saves = ("out",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.tanh(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
+        return g * (1 - out * out)
+
+
+class Sigmoid(Op):
+    """``1 / (1 + exp(-x))``, by way of tanh, which cannot overflow."""
+
+    dtypes = "float"
+    saves = ("out",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.tanh(x * 0.5) * 0.5 + 0.5
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
+        return g * (out * (1 - out))
+
+
+class Relu(Op):
+    """``max(x, 0)``; the derivative at 0 is 0."""
+
+    saves = ("out",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.relu(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
+        return g * (out > 0)
+
+
+class Abs(Op):
+    """The absolute value; the derivative at 0 is 0."""
+
+    saves = ("x",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.abs(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
+        return g * xp.sign(x)
+
+
+class Sign(Op):
+    """-1, 0 or 1. Its derivative is 0 everywhere it exists."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.sign(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any) -> Any:
+        return xp.zeros_like(g)
+
+
+class Maximum(Op):
+    """The larger of x and y. Where they are equal each gets half of the gradient, as in PyTorch."""
+
+    broadcasts = True
+    saves = ("x", "y")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return xp.maximum(x, y)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
+        half = g * 0.5
+        gx = xp.where(x > y, g, xp.where(x == y, half, xp.zeros_like(g))) if needs[0] else None
+        return gx, xp.where(y > x, g, xp.where(x == y, half, xp.zeros_like(g))) if needs[1] else None
+
+
+class Minimum(Op):
+    """The smaller of x and y. Where they are equal each gets half of the gradient, as in PyTorch."""
+
+    broadcasts = True
+    saves = ("x", "y")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return xp.minimum(x, y)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
+        half = g * 0.5
+        gx = xp.where(x < y, g, xp.where(x == y, half, xp.zeros_like(g))) if needs[0] else None
+        return gx, xp.where(y < x, g, xp.where(x == y, half, xp.zeros_like(g))) if needs[1] else None
+
+
+class Where(Op):
+    """``x`` where ``condition`` holds, else ``y``."""
+
+    broadcasts = True
+    dtypes = "where"
+    saves = ("condition",)
+
+    @staticmethod
+    def forward(xp: Any, condition: Any, x: Any, y: Any) -> Any:
+        return xp.where(condition, x, y)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, condition: Any) -> Any:
+        zero = xp.zeros_like(g)
+        return None, xp.where(condition, g, zero) if needs[1] else None, xp.where(condition, zero, g) if needs[2] else None
+
+
+class Clamp(Op):
+    """``x`` held between ``min`` and ``max``; the gradient passes where x was inside, the ends included."""
+
+    saves = ("x", "min", "max")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, min: Any = None, max: Any = None) -> Any:
+        if min is not None:
+            x = xp.maximum(x, min)
+        return x if max is None else xp.minimum(x, max)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, min: Any, max: Any) -> Any:
+        if min is not None:
+            g = g * (x >= min)
+        return g if max is None else g * (x <= max)
+
+
+class Cast(Op):
+    """The same values in another dtype. The gradient comes back in the operand's own."""
+
+    dtypes = "each"
+    saves = ("x.dtype",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, dtype: Any) -> Any:
+        return xp.astype(x, dtype)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, dtype: Any) -> Any:
+        return xp.astype(g, dtype)
+
+
+class Clone(Op):
+    """A copy in memory of its own."""
+
+    dtypes = "each"
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.copy(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any) -> Any:
+        return g
+
+
+class Compare(Op):
+    """Base of comparisons: the operands meet in one dtype, the result is bool and has no gradient."""
+
+    differentiable = False
+
+
+class Eq(Compare):
+    """``x == y``."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x == y
+
+
+class Ne(Compare):
+    """``x != y``."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x != y
+
+
+class Lt(Compare):
+    """``x < y``."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x < y
+
+
+class Le(Compare):
+    """``x <= y``."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x <= y
+
+
+class Gt(Compare):
+    """``x > y``."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x > y
+
+
+class Ge(Compare):
+    """``x >= y``."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x >= y
+
+
+add, sub, mul, div, pow = caller(Add), caller(Sub), caller(Mul), caller(Div), caller(Pow)
+neg, exp, log, sqrt, sin, cos = caller(Neg), caller(Exp), caller(Log), caller(Sqrt), caller(Sin), caller(Cos)
+tanh, sigmoid, relu, abs, sign = caller(Tanh), caller(Sigmoid), caller(Relu), caller(Abs), caller(Sign)
+maximum, minimum, where, clamp = caller(Maximum), caller(Minimum), caller(Where), caller(Clamp)
+cast, clone = caller(Cast), caller(Clone)
+eq, ne, lt, le, gt, ge = caller(Eq), caller(Ne), caller(Lt), caller(Le), caller(Gt), caller(Ge)

@@ -1,0 +1,87 @@
+"""Reading and writing by index. Slices and ints give views; integer and boolean tensors give copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.dispatch import caller
+from ..core.op import Op
+
+# mypy: disable-error-code="override"
+
+
+class GetItem(Op, name="getitem"):
+    """``x[index]``. The gradient goes back to where each element was read, and adds where one was read twice."""
+
+    dtypes = "each"
+    view = True
+    saves = ("x.shape", "index")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, index: Any) -> Any:
+        return x[index]
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, index: Any) -> Any:
+        return xp.scatter_add(shape, index, g)
+
+
+class ScatterAdd(Op, name="scatter_add_at"):
+    """``values`` added at ``zeros(shape)[index]``: the adjoint of reading by index."""
+
+    dtypes = "each"
+    saves = ("index",)
+
+    @staticmethod
+    def forward(xp: Any, values: Any, *, shape: Any, index: Any) -> Any:
+        return xp.scatter_add(shape, index, values)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, index: Any) -> Any:
+        return g[index]
+
+
+class Put(Op):
+    """A copy of ``x`` with ``x[index] = values``. What was overwritten gets no gradient."""
+
+    dtypes = "each"
+    saves = ("index", "values.shape")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, values: Any, *, index: Any) -> Any:
+        return xp.put(x, index, values)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, index: Any, shape: Any) -> Any:
+        from ..core.graph import unbroadcast
+
+        read = g[index]
+        gx = xp.put(g, index, xp.zeros_like(read)) if needs[0] else None
+        return gx, unbroadcast(xp, read, shape) if needs[1] else None
+
+
+class TakeAlong(Op, name="take_along_dim"):
+    """``x`` read at ``indices`` along ``dim``; the shapes agree but for that axis."""
+
+    dtypes = "each"
+    saves = ("x.shape", "indices", "dim")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, indices: Any, dim: int) -> Any:
+        return xp.take_along_axis(x, indices, dim)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, indices: Any, dim: int) -> Any:
+        return xp.scatter_add(shape, along(indices, dim), g)
+
+
+def along(indices: Any, dim: int) -> tuple[Any, ...]:
+    """The full index that ``take_along_axis(x, indices, dim)`` stands for."""
+    import numpy as np
+
+    grid = list(np.ogrid[tuple(slice(size) for size in indices.shape)])
+    grid[dim] = indices
+    return tuple(grid)
+
+
+getitem, scatter_add_at, put, take_along_dim = caller(GetItem), caller(ScatterAdd), caller(Put), caller(TakeAlong)

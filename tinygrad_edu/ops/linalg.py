@@ -1,0 +1,100 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.dispatch import caller
+from ..core.op import Op
+
+# mypy: disable-error-code="override"
+
+
+class Matmul(Op):
+    """``x @ y``: the matrix product, batched over leading axes, which broadcast. Vectors count as in NumPy."""
+
+    saves = ("x if y", "y if x", "x.shape", "y.shape")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x @ y
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any, xs: Any, ys: Any) -> Any:
+        if len(xs) == 2 and len(ys) == 2:  # the usual case, kept short
+            return g @ xp.permute(y, (1, 0)) if needs[0] else None, xp.permute(x, (1, 0)) @ g if needs[1] else None
+        xm, ym = (1, *xs) if len(xs) == 1 else xs, (*ys, 1) if len(ys) == 1 else ys  # as matrices
+        gm = xp.reshape(g, _batch(xs, ys) + (xm[-2], ym[-1]))
+        gx = _fold(xp, gm @ _swap(xp, xp.reshape(y, ym)), xm, xs) if needs[0] else None
+        return gx, _fold(xp, _swap(xp, xp.reshape(x, xm)) @ gm, ym, ys) if needs[1] else None
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        x, y = shapes
+        if not x or not y:
+            return "a 0-d tensor has no axis to sum over", "use * for a product with a number"
+        inner = x[-1], y[-2] if len(y) > 1 else y[0]
+        if inner[0] == inner[1]:
+            return None
+        why = f"the inner sizes are {inner[0]} and {inner[1]}, and they must be equal"
+        if len(x) > 1 and x[-2] == inner[1]:
+            return why, "transpose the first: x.mT @ y"
+        if len(y) > 1 and y[-1] == inner[0]:
+            return why, "transpose the second: x @ y.mT"
+        return why, "check which axis of each operand counts the same thing"
+
+
+def _batch(xs: tuple[int, ...], ys: tuple[int, ...]) -> tuple[int, ...]:
+    """The broadcast shape of the leading axes."""
+    a, b = xs[:-2], ys[:-2]
+    count = max(len(a), len(b))
+    a, b = (1,) * (count - len(a)) + a, (1,) * (count - len(b)) + b
+    return tuple(n if m == 1 else m for m, n in zip(a, b, strict=True))
+
+
+def _swap(xp: Any, x: Any) -> Any:
+    axes = tuple(range(x.ndim))
+    return xp.permute(x, (*axes[:-2], axes[-1], axes[-2]))
+
+
+def _fold(xp: Any, g: Any, matrix: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """Sum a batch of matrix gradients to the operand's own batch, then give it the operand's shape."""
+    extra = g.ndim - len(matrix)
+    if extra:
+        g = xp.sum(g, tuple(range(extra)), False)
+    stretched = tuple(i for i, size in enumerate(matrix) if size == 1 and g.shape[i] != 1)
+    return xp.reshape(xp.sum(g, stretched, True) if stretched else g, shape)
+
+
+class Linear(Op):
+    """``x @ weight.T + bias`` with ``weight`` (out_features, in_features), as one node."""
+
+    saves = ("x if weight", "weight if x", "x.shape")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+        out = x @ xp.permute(weight, (1, 0))
+        if bias is None:
+            return out
+        out += bias
+        return out
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, weight: Any, shape: Any) -> Any:
+        gx = g @ weight if needs[0] else None
+        if len(shape) != 2:
+            g = xp.reshape(g, (-1, g.shape[-1]))
+            x = xp.reshape(x, (-1, shape[-1])) if x is not None else None
+        gw = xp.permute(g, (1, 0)) @ x if needs[1] else None
+        return gx, gw, xp.sum(g, 0, False) if needs[2] else None
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        x, weight = shapes[:2]
+        if x and len(weight) == 2 and x[-1] != weight[1]:
+            why = f"the layer takes {weight[1]} features, and the last axis of its input has {x[-1]}"
+            return why, f"flatten or project the input to (…, {weight[1]}), or make the layer Linear({x[-1]}, {weight[0]})"
+        return None
+
+
+matmul, linear = caller(Matmul), caller(Linear)

@@ -1,0 +1,119 @@
+"""Operations that only rearrange. Most give views: new shape and strides over the same bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import backends
+from ..core.dispatch import caller
+from ..core.op import Op
+
+# mypy: disable-error-code="override"
+
+
+class Reshape(Op):
+    """The same elements in another shape: a view where the strides allow it, else a copy. One size may be -1."""
+
+    dtypes = "each"
+    view = True
+    saves = ("x.shape",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, shape: Any) -> Any:
+        return xp.reshape(x, shape)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any) -> Any:
+        return xp.reshape(g, shape)
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        count, wanted = 1, params["shape"]
+        for size in shapes[0]:
+            count *= size
+        return f"{shapes[0]} has {count} elements, which do not fill {tuple(wanted)}", "let one size be -1 to have it computed"
+
+
+class Permute(Op):
+    """The axes in another order; always a view."""
+
+    dtypes = "each"
+    view = True
+    saves = ("dims",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, dims: Any) -> Any:
+        return xp.permute(x, dims)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, dims: Any) -> Any:
+        back = [0] * len(dims)
+        for new, old in enumerate(dims):
+            back[old % len(dims)] = new
+        return xp.permute(g, tuple(back))
+
+
+class Expand(Op):
+    """Axes of length 1 stretched to ``shape`` without copying: stride 0. The gradient is the sum over them."""
+
+    dtypes = "each"
+    view = True
+    saves = ("x.shape",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, shape: Any) -> Any:
+        return xp.broadcast_to(x, shape)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any) -> Any:
+        from ..core.graph import unbroadcast
+
+        return unbroadcast(xp, g, shape)
+
+
+class Cat(Op):
+    """Tensors joined along an existing axis, in memory of their own."""
+
+    saves = ("xs.shape", "dim")
+
+    @staticmethod
+    def forward(xp: Any, *xs: Any, dim: int = 0) -> Any:
+        return xp.concatenate(xs, dim)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shapes: Any, dim: int) -> Any:
+        parts, start = [], 0
+        before = (slice(None),) * (dim % g.ndim)
+        for shape in shapes:
+            stop = start + shape[dim]
+            parts.append(g[(*before, slice(start, stop))])
+            start = stop
+        return tuple(parts)
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        return (
+            f"the shapes {', '.join(map(str, shapes))} differ in more than axis {params['dim']}",
+            "make the other axes equal, or join along another axis",
+        )
+
+
+class Transfer(Op):
+    """The same values on another device. The gradient travels back."""
+
+    dtypes = "each"
+    saves = ("x",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, device: str) -> Any:
+        return backends.get(device).from_numpy(backends.of(x).to_numpy(x))
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
+        if hasattr(g, "to"):
+            return g.to(x.device)
+        return backends.of(x).from_numpy(backends.of(g).to_numpy(g))
+
+
+transfer = caller(Transfer)
+reshape, permute, expand, cat = caller(Reshape), caller(Permute), caller(Expand), caller(Cat)

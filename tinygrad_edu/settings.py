@@ -1,0 +1,115 @@
+"""Scoped values: what holds *here*, in this thread or task, and what holds everywhere.
+
+All switches of the engine are fields of one immutable record, ``Modes``. Reading it is one lookup, so that an
+operation can consult every switch at once. New threads start with the default, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Modes:
+    """The engine's switches. Never changed in place but by `set_default`; `replace` makes a changed copy."""
+
+    __slots__ = ("device", "dtype", "grad", "guard", "observers", "plain", "promotion", "scope")
+
+    def __init__(self, **values: Any) -> None:
+        self.grad: bool = values.get("grad", True)  # record operations?
+        self.guard: str = values.get("guard", "on")  # "off", "on" or "verify"
+        self.observers: tuple[Any, ...] = values.get("observers", ())  # innermost last
+        self.promotion: str = values.get("promotion", "torch")  # name of a table in `dtypes`
+        self.device: str = values.get("device", "cpu")  # where new tensors go
+        self.dtype: str = values.get("dtype", "float32")  # of new tensors made from Python floats
+        self.scope: Any = values.get("scope")  # the nn.Module call in progress
+        # One flag for the fast path: nobody watches and nothing has to be checksummed.
+        self.plain: bool = not self.observers and self.guard != "verify"
+
+    def replace(self, **changes: Any) -> Modes:
+        """A copy with some fields changed."""
+        values = {name: getattr(self, name) for name in self.__slots__ if name != "plain"}
+        unknown = set(changes) - set(values)
+        if unknown:
+            raise TypeError(f"no such setting: {', '.join(sorted(unknown))}; there are {', '.join(sorted(values))}")
+        return Modes(**{**values, **changes})
+
+
+_DEFAULT = Modes()
+MODES: ContextVar[Modes] = ContextVar("tinygrad_edu.modes", default=_DEFAULT)
+modes: Callable[[], Modes] = MODES.get
+
+
+def set_default(**changes: Any) -> None:
+    """Change the default for every thread, and the value here. Scopes that are already open keep theirs."""
+    changed = _DEFAULT.replace(**changes)
+    for name in Modes.__slots__:
+        setattr(_DEFAULT, name, getattr(changed, name))
+    if modes() is not _DEFAULT:
+        MODES.set(modes().replace(**changes))
+
+
+class scoped:
+    """Hold some switches at a value: ``with scoped(grad=False): ...`` or ``@scoped(grad=False)``."""
+
+    def __init__(self, **changes: Any) -> None:
+        modes().replace(**changes)  # an unknown name is refused here, not on entry
+        self._changes = changes
+        self._tokens: list[Token[Modes]] = []  # a stack, so that one object can be entered twice
+
+    def __enter__(self) -> Any:
+        self._tokens.append(MODES.set(modes().replace(**self._changes)))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        MODES.reset(self._tokens.pop())
+
+    def __call__(self, function: F) -> F:
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self._again():
+                return function(*args, **kwargs)
+
+        return inside  # type: ignore[return-value]
+
+    def _again(self) -> scoped:
+        """A fresh scope with the same changes: a decorated function may run in two threads at once."""
+        return scoped(**self._changes)
+
+
+class no_grad(scoped):
+    """Do not record operations: results have ``requires_grad=False``. Context manager and decorator."""
+
+    def __init__(self) -> None:
+        super().__init__(grad=False)
+
+
+class enable_grad(scoped):
+    """Record operations again, inside a `no_grad` block. Context manager and decorator."""
+
+    def __init__(self) -> None:
+        super().__init__(grad=True)
+
+
+class set_grad_enabled(scoped):
+    """Switch recording on or off: at once, or for a ``with`` block, as in PyTorch."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(grad=bool(mode))
+        self._tokens.append(MODES.set(modes().replace(grad=bool(mode))))
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __call__(self, function: F) -> F:
+        MODES.reset(self._tokens.pop())
+        return super().__call__(function)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are being recorded here."""
+    return modes().grad

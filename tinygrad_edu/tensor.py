@@ -1,0 +1,693 @@
+"""The tensor: an array that can remember what made it. Methods carry PyTorch's names; each is one line to an op."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from . import backends
+from .autograd import backward as run_backward
+from .core import dispatch, guard
+from .core.base import TensorBase, make_leaf
+from .core.graph import Leaf, Node, describe_line
+from .core.inplace import adopt, inplace, own_buffer, settle, share_storage
+from .dtypes import NAMES as _NAMES
+from .dtypes import as_dtype, is_float
+from .errors import AutogradError, DeviceError, DtypeError, ShapeError
+from .guard import listen
+from .ops import conv as _conv  # noqa: F401  (registers its ops)
+from .ops import elementwise as ew
+from .ops import index as ix
+from .ops import linalg as la
+from .ops import loss as _loss  # noqa: F401
+from .ops import movement as mv
+from .ops import reduce as rd
+from .settings import modes
+
+Dims = int | tuple[int, ...] | None
+Scalar = bool | int | float
+
+
+class Tensor(TensorBase):
+    """An n-dimensional array of one dtype on one device, with a gradient if it wants one.
+
+    Make tensors with `tensor`, `zeros`, `randn` and the like. ``array`` is the raw array underneath.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000  # NumPy's operators leave the work to ours
+    __hash__ = object.__hash__  # tensors compare elementwise, and are told apart by identity
+
+    # What it is ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self.array.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.array.ndim
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the elements."""
+        return self.array.dtype
+
+    @property
+    def device(self) -> str:
+        """Where the elements live: ``"cpu"`` or another backend's name."""
+        return backends.of(self.array).device
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are recorded for this tensor. Can be set on leaves."""
+        settle(self)
+        return self.node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made it."""
+        settle(self)
+        return self.node is None or isinstance(self.node, Leaf)
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The graph node of the operation that made it; None for a leaf."""
+        return None if self.is_leaf else self.node
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory, outside the graph."""
+        return self.detach()
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        if self.origin is not None or tuple(other.shape) != tuple(self.shape):
+            raise ShapeError(
+                f"x.data = {tuple(other.shape)}", f"x has shape {tuple(self.shape)}", "give it a tensor of the same shape"
+            )
+        self.array, self.storage = other.array, other.storage
+        self.stand_on_fast_path(_class_for(other.array) is Tensor)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length of one axis."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def dim(self) -> int:
+        """The number of axes."""
+        return self.array.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.array.size
+
+    def stride(self) -> tuple[int, ...]:
+        """Elements, not bytes, between neighbours along each axis, as in PyTorch."""
+        array = own_buffer(self)
+        return tuple(step // array.dtype.itemsize for step in array.strides)
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return int(own_buffer(self).ctypes.data)
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in memory in row-major order without gaps."""
+        return bool(self.array.flags.c_contiguous)
+
+    def stand_on_fast_path(self, plain: builtins.bool) -> None:
+        """Say whether generated callers may take this tensor for a plain one. Subclasses never are."""
+        if type(self) in (Tensor, SlowTensor):
+            self.__class__ = Tensor if plain and _class_for(self.array) is Tensor else SlowTensor
+
+    # The graph ----------------------------------------------------------------------------------------------
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Start or stop recording gradients for this leaf; returns it.
+
+        Raises `DtypeError` for integers and bools, `AutogradError` for a tensor that an operation made.
+        """
+        if not self.is_leaf:
+            raise AutogradError(
+                f"requires_grad = {requires_grad} on the result of {self.node}",
+                "only leaves can be switched: what an operation made follows its operands",
+                "use detach() for a tensor outside the graph",
+            )
+        if requires_grad and self.node is None:
+            if not is_float(self.dtype):
+                raise DtypeError(
+                    f"requires_grad on a tensor of dtype {self.dtype}",
+                    "a derivative needs steps as small as one likes, and integers have none",
+                    "convert it first: x.float()",
+                )
+            make_leaf(self)
+        elif not requires_grad:
+            self.node = None
+        return self
+
+    def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:
+        """Add the gradient of this tensor to the ``.grad`` of every leaf that it was computed from.
+
+        ``gradient`` has this tensor's shape; for a single element it is 1. With ``create_graph`` the gradients are
+        themselves recorded. Raises `AutogradError` for several elements without ``gradient``, for a tensor outside
+        the graph, and for a graph that an earlier backward freed.
+        """
+        run_backward((self,), (gradient,), retain_graph or create_graph, create_graph)
+
+    def detach(self) -> Tensor:
+        """The same memory, outside the graph: a write to one is seen by both."""
+        own_buffer(self)
+        result = wrap(self.array)
+        share_storage(self, result)
+        return result
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
+        """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces it.
+
+        Returns a function that removes the hook.
+        """
+        if not self.requires_grad:
+            raise AutogradError(
+                "register_hook", "this tensor wants no gradient, so none will come", "set requires_grad first"
+            )
+        assert self.node is not None
+        hooks, key = self.node.extras().hooks, object()
+
+        def call(g: Any) -> Any:
+            result = hook(g if isinstance(g, Tensor) else wrap(g))
+            if result is None:
+                return g
+            return result if isinstance(g, Tensor) else result.array
+
+        hooks[id(key)] = call
+        return lambda: (hooks.pop(id(key), None), key, None)[-1]
+
+    def retain_grad(self) -> None:
+        """Keep ``.grad`` on this tensor too, though it is not a leaf."""
+        if not self.is_leaf:
+            import weakref
+
+            reference = weakref.ref(self)
+
+            def keep(g: Tensor) -> None:
+                if (tensor := reference()) is not None:
+                    tensor.grad = g if tensor.grad is None else tensor.grad + g
+
+            self.register_hook(keep)
+
+    # In and out ---------------------------------------------------------------------------------------------
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The elements as a NumPy array over the same memory. Read-only while the graph needs them.
+
+        Raises `AutogradError` for a tensor that requires grad, `DeviceError` off the CPU, both as PyTorch does.
+        """
+        if self.requires_grad:
+            raise AutogradError(
+                "numpy() on a tensor that requires grad",
+                "what NumPy does with the values, the graph cannot record",
+                "say so with x.detach().numpy()",
+            )
+        if backends.of(self.array) is not backends.CPU:
+            raise DeviceError("numpy()", f"the elements live on {self.device!r}", "copy them first: x.cpu().numpy()")
+        own_buffer(self)
+        array = self.array.view()
+        guard.expose_output(array, self.storage)
+        return array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is None and dtype is None:
+            return self.numpy()
+        return np.array(self.numpy(), dtype=dtype, copy=True if copy is None else copy)
+
+    def item(self) -> Any:
+        """The one element as a Python number. Raises `ShapeError` when there is not exactly one."""
+        if self.array.size != 1:
+            raise ShapeError(
+                f"item() on a tensor {tuple(self.shape)}",
+                f"it has {self.array.size} elements, and item() gives one number",
+                "reduce it first (x.sum()), or use tolist()",
+            )
+        return backends.of(self.array).to_numpy(self.array).item()
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists."""
+        return backends.of(self.array).to_numpy(self.array).tolist()
+
+    def to(self, target: Any = None, *, dtype: Any = None, device: str | None = None) -> Tensor:
+        """The same values in another dtype or on another device; itself, when nothing changes."""
+        if isinstance(target, str) and target in backends.names():
+            device = target
+        elif target is not None:
+            dtype = target
+        result = self
+        if dtype is not None and as_dtype(dtype) != self.dtype:
+            result = ew.cast(result, dtype=as_dtype(dtype))
+        if device is not None and device != self.device:
+            result = _to_device(result, device)
+        return result
+
+    def cpu(self) -> Tensor:
+        """The same values in main memory."""
+        return self.to("cpu")
+
+    def float(self) -> Tensor:
+        """As float32."""
+        return self.to(np.float32)
+
+    def double(self) -> Tensor:
+        """As float64."""
+        return self.to(np.float64)
+
+    def half(self) -> Tensor:
+        """As float16."""
+        return self.to(np.float16)
+
+    def long(self) -> Tensor:
+        """As int64."""
+        return self.to(np.int64)
+
+    def int(self) -> Tensor:
+        """As int32."""
+        return self.to(np.int32)
+
+    def bool(self) -> Tensor:
+        """As bool: False for 0."""
+        return self.to(np.bool_)
+
+    def clone(self) -> Tensor:
+        """A copy in memory of its own; gradients pass through."""
+        return ew.clone(self)
+
+    def contiguous(self) -> Tensor:
+        """Itself when it is row-major already, else a copy that is."""
+        return self if self.is_contiguous() else ew.clone(self)
+
+    # Arithmetic. The operators *are* the generated callers, so that `x * y` costs one call. -------------------
+
+    __add__ = __radd__ = add = ew.add
+    __sub__ = sub = ew.sub
+    __mul__ = __rmul__ = mul = ew.mul
+    __truediv__ = div = ew.div
+    __pow__ = pow = ew.pow
+    __neg__ = neg = ew.neg
+    __matmul__ = matmul = mm = la.matmul
+    __abs__ = abs = ew.abs
+    __eq__ = eq = ew.eq
+    __ne__ = ne = ew.ne
+    __lt__ = lt = ew.lt
+    __le__ = le = ew.le
+    __gt__ = gt = ew.gt
+    __ge__ = ge = ew.ge
+    exp, log, sqrt, sin, cos = ew.exp, ew.log, ew.sqrt, ew.sin, ew.cos
+    tanh, sigmoid, relu, sign = ew.tanh, ew.sigmoid, ew.relu, ew.sign
+    maximum, minimum = ew.maximum, ew.minimum
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return ew.sub(other, self)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return ew.div(other, self)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return ew.pow(other, self)
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return la.matmul(other, self)
+
+    def clamp(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor:
+        """Values held between ``min`` and ``max``."""
+        return ew.clamp(self, min=min, max=max)
+
+    # Reductions ---------------------------------------------------------------------------------------------
+
+    def sum(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
+        """The sum over ``dim``, or over everything."""
+        return rd.sum(self, dim=_dims(self, dim), keepdim=keepdim)
+
+    def mean(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
+        """The mean over ``dim``, or over everything."""
+        return rd.mean(self, dim=_dims(self, dim), keepdim=keepdim)
+
+    def amax(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
+        """The largest element over ``dim``."""
+        return rd.amax(self, dim=_dims(self, dim), keepdim=keepdim)
+
+    def amin(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
+        """The smallest element over ``dim``."""
+        return rd.amin(self, dim=_dims(self, dim), keepdim=keepdim)
+
+    def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
+        """The position of the first largest element over ``dim``."""
+        return rd.argmax(self, dim=_dims(self, dim), keepdim=keepdim)
+
+    def softmax(self, dim: builtins.int) -> Tensor:
+        """Positive numbers that add to 1 along ``dim``."""
+        return rd.softmax(self, dim=_dims(self, dim))
+
+    def log_softmax(self, dim: builtins.int) -> Tensor:
+        """The logarithm of `softmax`."""
+        return rd.log_softmax(self, dim=_dims(self, dim))
+
+    def logsumexp(self, dim: Dims, keepdim: builtins.bool = False) -> Tensor:
+        """``log(sum(exp(x)))`` over ``dim``, without overflow."""
+        return rd.logsumexp(self, dim=_dims(self, dim), keepdim=keepdim)
+
+    # Shape --------------------------------------------------------------------------------------------------
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """The same elements in another shape: a view where that is possible, else a copy."""
+        return mv.reshape(self, shape=_shape(shape))
+
+    def view(self, *shape: Any) -> Tensor:
+        """Like `reshape`, but never a copy: raises `ShapeError` where the strides do not allow a view."""
+        result = mv.reshape(self, shape=_shape(shape))
+        if result.origin is None and self.array.size:
+            raise ShapeError(
+                f"view{_shape(shape)} of a tensor {tuple(self.shape)} with strides {self.stride()}",
+                "no shape and strides over the same bytes show these elements in this order",
+                "use reshape(), which copies where it must, or contiguous() first",
+                describe_line(dispatch.user_line()),
+            )
+        return result
+
+    def permute(self, *dims: Any) -> Tensor:
+        """The axes in the given order; a view."""
+        return mv.permute(self, dims=tuple(_dims(self, dim) for dim in _shape(dims)))
+
+    def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Two axes swapped; a view."""
+        order = list(range(self.ndim))
+        order[dim0], order[dim1] = order[dim1], order[dim0]
+        return mv.permute(self, dims=tuple(order))
+
+    @property
+    def T(self) -> Tensor:
+        """The axes in reverse; a view."""
+        return mv.permute(self, dims=tuple(range(self.ndim))[::-1])
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes swapped; a view."""
+        return self.transpose(-1, -2)
+
+    def expand(self, *shape: Any) -> Tensor:
+        """Axes of length 1 stretched without copying; -1 keeps an axis as it is."""
+        wanted = _shape(shape)
+        lead = len(wanted) - self.ndim
+        return mv.expand(self, shape=tuple(self.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted)))
+
+    def squeeze(self, dim: builtins.int | None = None) -> Tensor:
+        """Without its axes of length 1, or without ``dim`` if that has length 1; a view."""
+        drop = range(self.ndim) if dim is None else (_dims(self, dim),)
+        return mv.reshape(self, shape=tuple(n for i, n in enumerate(self.shape) if n != 1 or i not in drop))
+
+    def unsqueeze(self, dim: builtins.int) -> Tensor:
+        """With a new axis of length 1 at ``dim``; a view."""
+        at = dim + self.ndim + 1 if dim < 0 else dim
+        return mv.reshape(self, shape=(*self.shape[:at], 1, *self.shape[at:]))
+
+    def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
+        """The axes from ``start_dim`` to ``end_dim`` as one."""
+        if not self.ndim:
+            return mv.reshape(self, shape=(1,))
+        start, end = _dims(self, start_dim), _dims(self, end_dim)
+        middle = math.prod(self.shape[start : end + 1])
+        return mv.reshape(self, shape=(*self.shape[:start], middle, *self.shape[end + 1 :]))
+
+    # Indexing -----------------------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return ix.getitem(self, index=_index(index, self))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        inplace(ix.Put, self, (as_tensor(value, dtype=self.dtype),), {"index": _index(index, self)})
+
+    def __len__(self) -> builtins.int:
+        if not self.ndim:
+            raise ShapeError("len() of a 0-d tensor", "it has no axis to count along", "use item() for its value")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, value: Any) -> builtins.bool:
+        return builtins.bool((self == value).array.any())
+
+    # In place -----------------------------------------------------------------------------------------------
+
+    def add_(self, other: Any) -> Tensor:
+        """Add to this buffer."""
+        return inplace(ew.Add, self, (other,))
+
+    def sub_(self, other: Any) -> Tensor:
+        """Subtract from this buffer."""
+        return inplace(ew.Sub, self, (other,))
+
+    def mul_(self, other: Any) -> Tensor:
+        """Multiply this buffer."""
+        return inplace(ew.Mul, self, (other,))
+
+    def div_(self, other: Any) -> Tensor:
+        """Divide this buffer."""
+        return inplace(ew.Div, self, (other,))
+
+    def relu_(self) -> Tensor:
+        """`relu` in this buffer."""
+        return inplace(ew.Relu, self)
+
+    def clamp_(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor:
+        """`clamp` in this buffer."""
+        return inplace(ew.Clamp, self, (), {"min": min, "max": max})
+
+    def zero_(self) -> Tensor:
+        """Fill with zeros."""
+        return self.fill_(0)
+
+    def fill_(self, value: Any) -> Tensor:
+        """Fill with one value."""
+        return self.copy_(value)
+
+    def copy_(self, source: Any) -> Tensor:
+        """Overwrite with ``source``, broadcast to this shape."""
+        self[...] = source
+        return self
+
+    def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0) -> Tensor:
+        """Fill with normally distributed numbers."""
+        from .random import generator
+
+        return self.copy_(generator().normal(mean, std, self.shape))
+
+    def uniform_(self, low: builtins.float = 0.0, high: builtins.float = 1.0) -> Tensor:
+        """Fill with numbers spread evenly over ``low`` to ``high``."""
+        from .random import generator
+
+        return self.copy_(generator().uniform(low, high, self.shape))
+
+    __iadd__, __isub__, __imul__, __itruediv__ = add_, sub_, mul_, div_
+
+    # Python and NumPy ---------------------------------------------------------------------------------------
+
+    def __bool__(self) -> builtins.bool:
+        if self.array.size != 1:
+            raise ShapeError(
+                f"the truth of a tensor {tuple(self.shape)}",
+                f"it has {self.array.size} elements, some perhaps true and some not",
+                "reduce it first: (x > 0).all() or .any() on x.numpy(), or compare one element",
+            )
+        return builtins.bool(self.item())
+
+    def __float__(self) -> builtins.float:
+        return builtins.float(self.item())
+
+    def __int__(self) -> builtins.int:
+        return builtins.int(self.item())
+
+    def __index__(self) -> builtins.int:
+        value = self.item()
+        if not isinstance(value, builtins.int):
+            raise DtypeError(f"a tensor of dtype {self.dtype} as an index", "an index is an integer", "use x.long()")
+        return value
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from .numpy_protocol import ufunc as call
+
+        return call(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from .numpy_protocol import function as call
+
+        return call(function, args, kwargs)
+
+
+class SlowTensor(Tensor):
+    """A tensor that generated callers must not take for a plain one: off the CPU, being traced, or a stale view."""
+
+    __slots__ = ()
+
+
+def _class_for(array: Any) -> type[Tensor]:
+    return Tensor if isinstance(array, (np.ndarray, np.generic)) else SlowTensor
+
+
+def wrap(array: Any) -> Tensor:
+    """A tensor around a raw array of any device, outside the graph. The array is not copied."""
+    result: Tensor = object.__new__(_class_for(array))
+    result.array, result.node, result.storage = array, None, None
+    return result
+
+
+def tensor(data: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor with a copy of ``data``: numbers, nested lists, NumPy arrays or a tensor.
+
+    Python floats become the default dtype (float32), ints int64; arrays keep their dtype unless ``dtype`` says
+    otherwise. Raises `ShapeError` for ragged lists, `DtypeError` for what is not a number.
+
+    >>> tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)
+    tensor([4., 6.])
+    """
+    result = wrap(_to_device_array(_numbers(data, dtype, copy=True), device))
+    return result.requires_grad_() if requires_grad else result
+
+
+def as_tensor(data: Any, dtype: Any = None, device: str | None = None) -> Tensor:
+    """``data`` as a tensor, sharing memory where it can: a tensor is returned as it is, a NumPy array is not copied.
+
+    A shared array becomes read-only while the graph needs its values; see `tinygrad_edu.guard`.
+    """
+    if isinstance(data, TensorBase):
+        assert isinstance(data, Tensor)
+        return data.to(dtype=dtype, device=device) if dtype is not None or device is not None else data
+    array = _numbers(data, dtype, copy=False)
+    result = wrap(_to_device_array(array, device))
+    if isinstance(data, np.ndarray) and result.array is array and np.may_share_memory(array, data):
+        result.array = array.view()  # ours stays writable when the guard locks theirs
+        result.storage = guard.expose_input(data)
+        listen()
+    return result
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor over the memory of a NumPy array: a write to one is seen by both.
+
+    Raises `DtypeError` for anything but an array.
+    """
+    if not isinstance(array, np.ndarray):
+        raise DtypeError(f"from_numpy({type(array).__name__})", "it takes a NumPy array", "use tensor() or as_tensor()")
+    return as_tensor(array)
+
+
+def _numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
+    """``data`` as a NumPy array of a dtype that the engine computes with."""
+    if isinstance(data, TensorBase):
+        data = backends.of(data.array).to_numpy(data.array)
+    wanted = None if dtype is None else as_dtype(dtype)
+    tried = f"a tensor from {type(data).__name__}"
+    if not isinstance(data, (np.ndarray, np.generic)):
+        data = _plain(data)
+        try:
+            with_floats = np.array(data)
+        except (ValueError, TypeError) as error:
+            why = f"its rows differ in length: {error}" if "inhomogeneous" in str(error) else str(error)
+            raise ShapeError(tried, why, "pad the rows to one length, or keep a list of tensors") from None
+        if wanted is None and with_floats.dtype == np.float64:
+            wanted = as_dtype(modes().dtype)
+        if wanted is None and not with_floats.size:
+            wanted = as_dtype(modes().dtype)
+        data, copy = with_floats, False
+    if data.dtype.name not in _NAMES:
+        example = repr(data.flat[0]) if data.size else str(data.dtype)
+        raise DtypeError(
+            f"{tried} holding {example}",
+            f"it has dtype {data.dtype}, and tensors hold bools, integers and floats",
+            "convert it to numbers first: labels to class indices, for example",
+        )
+    return np.array(data, dtype=wanted, copy=True) if copy else np.asarray(data, dtype=wanted)
+
+
+def _plain(data: Any) -> Any:
+    """Nested sequences with any tensors in them as numbers."""
+    if isinstance(data, TensorBase):
+        return backends.of(data.array).to_numpy(data.array)
+    return [_plain(item) for item in data] if isinstance(data, (list, tuple, range)) else data
+
+
+def _to_device_array(array: Any, device: str | None) -> Any:
+    return backends.get(device or modes().device).from_numpy(array)
+
+
+def _to_device(source: Tensor, device: str) -> Tensor:
+    return mv.transfer(source, device=device)
+
+
+def _dims(x: Tensor, dim: Any) -> Any:
+    """``dim`` counted from 0. Raises `ShapeError` for an axis that does not exist."""
+    if dim is None:
+        return None
+    if isinstance(dim, (tuple, list)):
+        return tuple(_dims(x, one) for one in dim)
+    ndim = x.array.ndim
+    if not -ndim <= dim < ndim and not (ndim == 0 and dim in (0, -1)):
+        raise ShapeError(
+            f"dim={dim} of a tensor {tuple(x.shape)}",
+            f"it has {ndim} axes, so dim lies between {-ndim} and {ndim - 1}",
+            "count the axes from 0, or from -1 at the end",
+            describe_line(dispatch.user_line()),
+        )
+    return dim % ndim if ndim else None
+
+
+def _shape(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """``(2, 3)`` of either ``f(2, 3)`` or ``f((2, 3))``."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        return tuple(sizes[0])
+    return tuple(sizes)
+
+
+def _index(index: Any, x: Tensor) -> Any:
+    """An index in NumPy's terms. One that names a single element gets ``...``, so that the result is a view too."""
+    parts = index if isinstance(index, tuple) else (index,)
+    plain = tuple(_index_part(part) for part in parts)
+    if all(isinstance(part, int) for part in plain) and len(plain) == x.array.ndim:
+        plain = (*plain, Ellipsis)
+    return plain
+
+
+def _index_part(part: Any) -> Any:
+    if isinstance(part, TensorBase):
+        return part.array
+    if isinstance(part, np.integer):
+        return int(part)
+    return np.asarray(part) if isinstance(part, list) else part
+
+
+def describe(x: Tensor) -> str:
+    """What ``print`` shows: values, and whatever is not the default."""
+    values = backends.of(x.array).to_numpy(x.array)
+    body = np.array2string(np.asarray(values), separator=", ", prefix="tensor(", precision=4, threshold=1000)
+    notes = []
+    if x.dtype.name not in (modes().dtype, "int64", "bool"):
+        notes.append(f"dtype={x.dtype.name}")
+    if x.device != "cpu":
+        notes.append(f"device={x.device!r}")
+    if x.requires_grad:
+        notes.append("requires_grad=True" if x.grad_fn is None else f"grad_fn={x.grad_fn!r}")
+    return f"tensor({', '.join([body, *notes])})"
+
+
+dispatch.install(
+    Tensor=Tensor, wrap=wrap, adopt=adopt, settle=settle, as_tensor=as_tensor, cast=ew.cast,
+)  # fmt: skip
