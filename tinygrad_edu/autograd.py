@@ -33,8 +33,8 @@ def tensor_namespace(device: str) -> backends.Namespace:
     def new(make: Any) -> Any:
         return lambda *args, **kwargs: WORLD["wrap"](make(*args, **kwargs))
 
-    def like(make: Any) -> Any:
-        return lambda x: WORLD["wrap"](make(x.array))
+    def like(name: str) -> Any:
+        return lambda x: WORLD["wrap"](getattr(backends.of(x.array).xp, name)(x.array))
 
     def reduction(op: Any) -> Any:
         return lambda x, axis=None, keepdims=False: op(x, dim=axis, keepdim=keepdims)
@@ -45,14 +45,14 @@ def tensor_namespace(device: str) -> backends.Namespace:
         maximum=ew.maximum, minimum=ew.minimum, where=ew.where, relu=ew.relu,
         sum=reduction(rd.sum), amax=reduction(rd.amax), amin=reduction(rd.amin), argmax=reduction(rd.argmax),
         zeros=new(xp.zeros), ones=new(xp.ones), full=new(xp.full), arange=new(xp.arange),
-        zeros_like=like(xp.zeros_like), ones_like=like(xp.ones_like),
+        zeros_like=like("zeros_like"), ones_like=like("ones_like"),
         reshape=lambda x, shape: mv.reshape(x, shape=shape),
         permute=lambda x, axes: mv.permute(x, dims=axes),
         broadcast_to=lambda x, shape: mv.expand(x, shape=shape),
         concatenate=lambda xs, axis: mv.cat(*xs, dim=axis),
         astype=lambda x, dtype: ew.cast(x, dtype=dtype),
         copy=ew.clone,
-        take_along_axis=lambda x, indices, axis: ix.take_along_dim(x, indices=_raw(indices)[0], dim=axis),
+        take_along_axis=lambda x, indices, axis: ix.take_along_dim(x, indices, dim=axis),
         scatter_add=lambda shape, index, values: ix.scatter_add_at(values, shape=shape, index=_raw(index)),
         put=lambda x, index, values: ix.put(x, values, index=_raw(index)),
         im2col=lambda x, kernel, stride, padding, fill=0.0: cv.im2col(
@@ -81,7 +81,7 @@ class TensorWorld(World):
     @staticmethod
     def _tie(op: Any, source: str, value: Any, makers: dict[str, Node | None]) -> Any:
         if source == "cache":
-            return None if op.caches == "recomputed" else value
+            return None if op.caches == "recomputed" else WORLD["wrap"](value)
         if source not in makers or not hasattr(value, "dtype"):
             return value  # a parameter, or a Python scalar
         result = WORLD["wrap"](value)

@@ -7,6 +7,8 @@ from typing import Any
 
 from . import backends
 from .core.base import TensorBase
+from .core.dispatch import user_line
+from .core.graph import describe_line
 from .dtypes import as_dtype, scalar_dtype
 from .errors import ShapeError
 from .ops import movement as mv
@@ -15,8 +17,12 @@ from .tensor import Tensor, _shape, as_tensor, wrap
 
 
 def _new(make: str, *args: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
-    xp = backends.get(device or modes().device).xp
-    result = wrap(getattr(xp, make)(*args, dtype=as_dtype(dtype or modes().dtype)))
+    xp, dtype = backends.get(device or modes().device).xp, as_dtype(dtype or modes().dtype)
+    try:
+        result = wrap(getattr(xp, make)(*args, dtype=dtype))
+    except (ValueError, TypeError, ZeroDivisionError) as error:
+        tried = f"{make}({', '.join(map(repr, args))})"
+        raise ShapeError(tried, str(error), "sizes are integers from 0 up", describe_line(user_line())) from error
     return result.requires_grad_() if requires_grad else result
 
 
@@ -34,6 +40,7 @@ def full(
     size: Sequence[int], fill: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
     """One value everywhere; its kind decides the dtype (bool, int64 or the default float)."""
+    fill = fill.item() if hasattr(fill, "item") else fill
     dtype = dtype or scalar_dtype(fill, as_dtype(modes().dtype))
     return _new("full", tuple(size), fill, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -68,5 +75,5 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Tensor:
 
 
 def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
-    """Tensors of one shape, side by side along a new axis."""
+    """Tensors of one shape, side by side along a new axis. Raises `ShapeError` as `cat` does."""
     return cat([as_tensor(t).unsqueeze(dim) for t in tensors], dim)

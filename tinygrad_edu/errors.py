@@ -15,6 +15,10 @@ class EduError(Exception):
         parts = [tried, f"  why:  {why}", f"  line: {line}" if line else "", f"  mend: {mend}"]
         super().__init__("\n".join(part for part in parts if part))
 
+    def sentence(self) -> str:
+        """The error in one line, for places where four do not fit."""
+        return f"{self.tried}: {self.why}. {self.mend[:1].upper()}{self.mend[1:]}."
+
 
 class ShapeError(EduError, ValueError):
     """Shapes do not fit the operation, or each other."""

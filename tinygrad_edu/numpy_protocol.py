@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from . import creation
+from .core.dispatch import user_line
+from .core.graph import describe_line
 from .errors import DtypeError
 from .ops import elementwise as ew
 from .ops import linalg as la
@@ -25,10 +29,41 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
 
 
 def _reduction(op: Callable[..., Any]) -> Callable[..., Any]:
-    def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        return op(x, dim=_dims(as_tensor(x), axis), keepdim=keepdims)
+    def call(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return op(a, dim=_dims(as_tensor(a), axis), keepdim=keepdims)
 
     return call
+
+
+# Arguments have NumPy's names here, since NumPy hands them on as they were written.
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    return ew.clamp(as_tensor(a), a_min if min is None else min, a_max if max is None else max)
+
+
+def _dot(a: Any, b: Any) -> Any:
+    a, b = as_tensor(a), as_tensor(b)
+    if b.ndim > 2:
+        raise _refuse("numpy.dot with a second operand of more than two axes", "it is not the batched product", "use a @ b")
+    return la.matmul(a, b) if a.ndim and b.ndim else ew.mul(a, b)
+
+
+def _squeeze(a: Any, axis: Any = None) -> Any:
+    x = as_tensor(a)
+    axes = range(x.ndim) if axis is None else [_dims(x, one) for one in (axis if isinstance(axis, tuple) else (axis,))]
+    return x.reshape(tuple(size for i, size in enumerate(x.shape) if size != 1 or i not in axes))
+
+
+def _transpose(a: Any, axes: Any = None) -> Any:
+    x = as_tensor(a)
+    return x.permute(tuple(range(x.ndim))[::-1] if axes is None else tuple(axes))
+
+
+def _concatenate(arrays: Any, axis: int | None = 0) -> Any:
+    if axis is None:
+        return creation.cat([as_tensor(x).reshape(-1) for x in arrays])
+    return creation.cat(arrays, axis)
 
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
@@ -39,44 +74,60 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.min: _reduction(rd.amin),
     np.amin: _reduction(rd.amin),
     np.argmax: _reduction(rd.argmax),
-    np.reshape: lambda x, shape: as_tensor(x).reshape(shape),
-    np.transpose: lambda x, axes=None: as_tensor(x).permute(axes or tuple(range(as_tensor(x).ndim))[::-1]),
-    np.swapaxes: lambda x, a, b: as_tensor(x).transpose(a, b),
-    np.squeeze: lambda x, axis=None: as_tensor(x).squeeze(axis),
-    np.expand_dims: lambda x, axis: as_tensor(x).unsqueeze(axis),
-    np.broadcast_to: lambda x, shape: mv.expand(x, shape=tuple(shape)),
-    np.concatenate: lambda xs, axis=0: creation.cat(xs, axis),
-    np.stack: lambda xs, axis=0: creation.stack(xs, axis),
-    np.where: ew.where,
-    np.clip: lambda x, lo=None, hi=None: ew.clamp(as_tensor(x), min=lo, max=hi),
-    np.dot: la.matmul,
-    np.zeros_like: creation.zeros_like,
-    np.ones_like: creation.ones_like,
-    np.shape: lambda x: x.shape,
-    np.ndim: lambda x: x.ndim,
-    np.size: lambda x: x.numel(),
-    np.copy: ew.clone,
+    np.reshape: lambda a, shape: as_tensor(a).reshape(shape),
+    np.transpose: _transpose,
+    np.swapaxes: lambda a, axis1, axis2: as_tensor(a).transpose(axis1, axis2),
+    np.squeeze: _squeeze,
+    np.expand_dims: lambda a, axis: as_tensor(a).unsqueeze(axis),
+    np.broadcast_to: lambda array, shape: mv.expand(array, shape=tuple(shape)),
+    np.concatenate: _concatenate,
+    np.stack: lambda arrays, axis=0: creation.stack(arrays, axis),
+    np.where: lambda condition, x, y: ew.where(condition, x, y),
+    np.clip: _clip,
+    np.dot: _dot,
+    np.zeros_like: lambda a, dtype=None: creation.zeros_like(a, dtype=dtype),
+    np.ones_like: lambda a, dtype=None: creation.ones_like(a, dtype=dtype),
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: lambda a: a.numel(),
+    np.copy: lambda a: ew.clone(a),
 }
 
 
-def _refuse(name: str) -> DtypeError:
-    return DtypeError(
-        f"{name} on a tensor",
-        "this function has no gradient here",
-        "use a tensor method, or leave the graph first: x.detach().numpy()",
-    )
+def _refuse(
+    tried: str,
+    why: str = "this function has no gradient here",
+    mend: str = "use a tensor method, or leave the graph first: x.detach().numpy()",
+) -> DtypeError:
+    return DtypeError(tried, why, mend, describe_line(user_line()))
+
+
+@cache
+def _signature(called: Any) -> inspect.Signature:
+    return inspect.signature(FUNCTIONS[called])
 
 
 def ufunc(called: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """NumPy met a tensor in a ufunc call. An ``ndarray += tensor`` would lose the graph and is refused."""
+    if "out" in kwargs:
+        raise _refuse(
+            f"numpy.{called.__name__}(out=…) of a tensor into an array",
+            "an array cannot hold the history of a tensor",
+            "make a new tensor: total = total + x, not total += x",
+        )
     if called not in UFUNCS or method != "__call__" or kwargs:
         given = f".{method}" if method != "__call__" else "".join(f"({key}=…)" for key in kwargs)
-        raise _refuse(f"numpy.{called.__name__}{given}")
+        raise _refuse(f"numpy.{called.__name__}{given} on a tensor")
     return UFUNCS[called](*inputs)
 
 
 def function(called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """NumPy met a tensor in another of its functions."""
+    tried = f"numpy.{called.__name__} on a tensor"
     if called not in FUNCTIONS:
-        raise _refuse(f"numpy.{called.__name__}")
+        raise _refuse(tried)
+    try:
+        _signature(called).bind(*args, **kwargs)
+    except TypeError as error:
+        raise _refuse(tried, f"not with these arguments: {error}") from None
     return FUNCTIONS[called](*args, **kwargs)

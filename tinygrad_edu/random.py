@@ -27,7 +27,7 @@ _state = _State()
 
 def manual_seed(seed: int) -> None:
     """Start the random streams of every thread from ``seed``: the same program then gives the same numbers."""
-    _state.seed, _state.epoch = int(seed), _state.epoch + 1
+    _state.seed, _state.epoch = int(seed) % 2**64, _state.epoch + 1  # PyTorch takes negative seeds too
 
 
 def generator() -> np.random.Generator:
@@ -62,7 +62,12 @@ def randn(*size: Any, dtype: Any = None, device: str | None = None, requires_gra
 
 def rand(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """Numbers spread evenly over [0, 1)."""
-    return _finish(generator().random(_sizes(size)), dtype, device, requires_grad)
+    dtype = as_dtype(dtype or modes().dtype)
+    steps = 2.0 ** _BITS.get(dtype.name, 53)  # numbers that the dtype holds exactly: rounding would reach 1
+    return _finish(np.floor(generator().random(_sizes(size)) * steps) / steps, dtype, device, requires_grad)
+
+
+_BITS = {"bfloat16": 8, "float16": 11, "float32": 24}  # of the significand
 
 
 def randint(low: int, high: int, size: tuple[int, ...], *, dtype: Any = "int64", device: str | None = None) -> Tensor:

@@ -63,6 +63,7 @@ class Backend:
     device = ""  # the name that tensors show as their device; the backend's own where it says nothing else
     xp: Namespace
     array_types: tuple[type, ...]
+    readable = True  # may values be looked at now? Not while they are only being recorded
 
     def from_numpy(self, array: Any) -> Array:
         """The array on this device; on the CPU the same object."""

@@ -13,7 +13,13 @@ _ZERO = {np.dtype(kind): np.dtype(kind).type(0) for kind in ("f2", "f4", "f8", "
 
 
 def _sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return _add(x, axis, None, None, keepdims)
+    dtype = x.dtype
+    if dtype.itemsize > 2 or dtype.kind in "bi":
+        return _add(x, axis, None, None, keepdims)
+    if dtype.kind == "u":  # NumPy would answer in uint64, which is no dtype of ours
+        return _add(x, axis, np.int64, None, keepdims)
+    # Added up in half precision, a thousand bfloat16 ones make 256.
+    return _add(x, axis, np.float32, None, keepdims).astype(dtype)
 
 
 def _amax(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
@@ -43,6 +49,11 @@ def _permute(x: Array, axes: tuple[int, ...]) -> Array:
 
 def _astype(x: Array, dtype: Any) -> Array:
     return x.astype(dtype)
+
+
+def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
+    # Nothing stretched: an ordinary view, for NumPy makes what it broadcasts read-only.
+    return x[...] if x.shape == shape else np.broadcast_to(x, shape)
 
 
 def _copy(x: Array) -> Array:
@@ -81,6 +92,8 @@ def im2col(
 ) -> Array:
     """All windows of (N, C, H, W), gathered by kernel position: (N, C, kh, kw, oh, ow). One slice copy each."""
     (n, c, h, w), (kh, kw), (sh, sw), (ph, pw) = x.shape, kernel, stride, padding
+    if sh < 1 or sw < 1:
+        raise ValueError(f"the stride is {stride}, and windows move by at least 1")
     oh, ow = _out_size(h, kh, sh, ph), _out_size(w, kw, sw, pw)
     if ph or pw:
         padded = np.full((n, c, h + 2 * ph, w + 2 * pw), fill, x.dtype)
@@ -112,7 +125,7 @@ XP = Namespace(
     maximum=np.maximum, minimum=np.minimum, where=np.where, relu=_relu,
     sum=_sum, amax=_amax, amin=_amin, argmax=_argmax,
     zeros=np.zeros, ones=np.ones, full=np.full, arange=np.arange, zeros_like=np.zeros_like, ones_like=np.ones_like,
-    reshape=_reshape, permute=_permute, broadcast_to=np.broadcast_to, concatenate=np.concatenate,
+    reshape=_reshape, permute=_permute, broadcast_to=_broadcast_to, concatenate=np.concatenate,
     astype=_astype, copy=_copy, take_along_axis=np.take_along_axis, scatter_add=_scatter_add, put=_put,
     im2col=im2col, col2im=col2im,
 )  # fmt: skip

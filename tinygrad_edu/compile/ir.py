@@ -48,6 +48,8 @@ class Program:
 
     def __post_init__(self) -> None:
         known = set(self.inputs)
+        if len(known) < len(self.inputs):
+            raise ValueError("two inputs are the same variable")
         for equation in self.equations:
             for var in variables(equation.args):
                 if var not in known:
@@ -90,7 +92,8 @@ def show(tree: Any) -> str:
     if isinstance(tree, np.ndarray):
         return f"const {_short(tree.dtype)}[{','.join(map(str, tree.shape))}]"
     if isinstance(tree, slice):
-        return ":".join("" if part is None else str(part) for part in (tree.start, tree.stop, tree.step))
+        parts = (tree.start, tree.stop) if tree.step is None else (tree.start, tree.stop, tree.step)
+        return ":".join("" if part is None else str(part) for part in parts)
     return tree.name if isinstance(tree, np.dtype) else str(tree)
 
 

@@ -7,13 +7,18 @@ NumPy's protocols, through which `zeros` or a slice assignment could slip past t
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import backends
 from ..backends.cpu import XP
+from ..core.dispatch import user_line
+from ..core.graph import describe_line
 from ..errors import EduError
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, as_tensor, wrap
 from .ir import Equation, Program, Var
 
 OPERATORS: dict[str, Callable[..., Any]] = {
@@ -44,6 +49,10 @@ class Recorder:
         """Compute ``function(*args)`` and note it."""
         value = function(*_unwrap(args, lambda proxy: proxy.value))
         result = self.new(value)
+        if getattr(value, "base", None) is not None:
+            for proxy in _proxies(args):
+                if np.may_share_memory(value, proxy.value):
+                    proxy.share(result)
         self.equations.append(Equation(result.var, name, _unwrap(args, lambda proxy: proxy.var)))
         return result
 
@@ -64,16 +73,35 @@ def _reflected(name: str) -> Any:
     return lambda self, other: self.recorder.call(name, function, other, self)
 
 
+def _inplace(name: str) -> Any:
+    function = OPERATORS[name]
+
+    def call(self: RecArray, other: Any) -> RecArray:
+        result = self.recorder.call(name, function, self, other)
+        if result.var.type != self.var.type:  # NumPy would cast, or refuse
+            result = self.recorder.call("put", XP.put, self, (...,), result)
+        return self._become(result)
+
+    return call
+
+
 class RecArray:
     """An array that is being watched."""
 
-    __slots__ = ("__weakref__", "recorder", "value", "var")
+    __slots__ = ("__weakref__", "family", "recorder", "value", "var")
     __array_ufunc__ = None  # ndarray + proxy asks the proxy
     __hash__ = object.__hash__
     base = None
 
     def __init__(self, recorder: Recorder, value: Any, var: Var) -> None:
         self.recorder, self.value, self.var = recorder, value, var
+        self.family: list[weakref.ref[RecArray]] = []  # proxies of the same memory, this one among them
+
+    def share(self, view: RecArray) -> None:
+        """``view`` looks at the memory of this proxy."""
+        self.family = self.family or [weakref.ref(self)]
+        self.family.append(weakref.ref(view))
+        view.family = self.family
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -95,6 +123,11 @@ class RecArray:
         """The number of elements."""
         return int(self.value.size)
 
+    @property
+    def strides(self) -> Any:
+        """Bytes between neighbours along each axis, while recording."""
+        return self.value.strides
+
     __add__, __sub__, __mul__, __truediv__ = _binary("add"), _binary("sub"), _binary("mul"), _binary("div")
     __radd__, __rsub__, __rmul__, __rtruediv__ = map(_reflected, ("add", "sub", "mul", "div"))
     __pow__, __rpow__, __matmul__, __rmatmul__ = _binary("pow"), _reflected("pow"), _binary("matmul"), _reflected("matmul")
@@ -105,8 +138,21 @@ class RecArray:
         return self.recorder.call("neg", operator.neg, self)
 
     def __setitem__(self, index: Any, values: Any) -> None:
-        written = self.recorder.call("put", XP.put, self, index, values)
-        self.value, self.var = written.value, written.var
+        self._become(self.recorder.call("put", XP.put, self, index, values))
+
+    def _become(self, written: RecArray) -> RecArray:
+        """A write gives the array a new variable. Refused while another live proxy looks at the same memory."""
+        if any(other is not None and other is not self for other in (reference() for reference in self.family)):
+            raise TraceError(
+                f"a write to a traced array {self.var.type}",
+                "it shares memory with a view, which the program would not see change",
+                "use the out-of-place form inside the traced function",
+                describe_line(user_line()),
+            )
+        self.value, self.var, self.family = written.value, written.var, []
+        return self
+
+    __iadd__, __isub__, __imul__, __itruediv__ = map(_inplace, ("add", "sub", "mul", "div"))
 
     def __bool__(self) -> bool:
         raise _escape("the truth of a traced value")
@@ -117,6 +163,7 @@ def _escape(tried: str) -> TraceError:
         tried,
         "a replay would not ask again: what the value decides now would hold for every later input",
         "use where(condition, a, b), or take the decision outside the traced function",
+        describe_line(user_line()),
     )
 
 
@@ -143,6 +190,7 @@ class TraceBackend(backends.Backend):
 
     name = "trace"
     device = "cpu"
+    readable = False
     xp = backends.Namespace("trace", **{name: _recorded(name) for name in backends.ALL_NAMES})
     array_types = (RecArray,)
 
@@ -176,15 +224,18 @@ def trace(function: Callable[..., Any], *tensors: Tensor) -> Program:
       return v2
     """
     recorder = Recorder()
-    proxies = [recorder.new(t.array) for t in tensors]
+    originals = [as_tensor(t) for t in tensors]
+    proxies = [recorder.new(t.array) for t in originals]
     inputs = tuple(proxy.var for proxy in proxies)
     arguments = []
-    for original, proxy in zip(tensors, proxies, strict=True):
+    for original, proxy in zip(originals, proxies, strict=True):
         argument = wrap(proxy)
         arguments.append(argument.requires_grad_() if original.requires_grad else argument)
     result = function(*arguments)
     results = result if isinstance(result, tuple) else (result,)
     for r in results:
         if not isinstance(r, Tensor) or not isinstance(r.array, RecArray):
-            raise TraceError(f"returning {r!r} from a traced function", "it was not computed from the inputs", "return traced tensors")
+            raise TraceError(
+                f"returning {r!r} from a traced function", "it was not computed from the inputs", "return traced tensors"
+            )
     return Program(inputs, tuple(recorder.equations), tuple(r.array.var for r in results))

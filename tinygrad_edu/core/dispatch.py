@@ -23,6 +23,7 @@ from .graph import Line, Node, describe_line
 from .op import Op, Params, Save
 from .storage import number
 
+HOME = backends.CPU.name
 _PACKAGE = str(Path(__file__).parent.parent)
 
 
@@ -206,9 +207,12 @@ class Interceptor:
         """Called for each operation. Return ``proceed()``, or something else in its place."""
         return proceed()
 
-    def backward(self, node: Node, g: Any, proceed: Callable[[], None]) -> None:
-        """Called for each node that backward visits, with the gradient that has arrived."""
-        proceed()
+    def backward(self, node: Node, g: Any, proceed: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Called for each node that backward visits, with the gradient that has arrived.
+
+        Return ``proceed()``: the gradients that the node hands to its operands, already of their shapes.
+        """
+        return proceed()
 
     def __enter__(self) -> Any:
         m = modes()
@@ -223,8 +227,7 @@ def slow(op: type[Op], operands: tuple[Any, ...], params: Params) -> Any:
     """Do an operation in the unusual case: convert, promote, check devices, pass the interceptors, explain errors."""
     line = user_line()
     operands = tuple(None if o is None else _operand(op, o, line) for o in operands)
-    operands = _promote(op, operands)
-    _same_device(op, operands, params, line)
+    operands = _same_device(op, _promote(op, operands), params, line)
     call = Call(op, operands, params, line, modes())
     return _through(call, len(call.modes.observers) - 1)
 
@@ -360,7 +363,7 @@ def _meet(op: type[Op], operands: tuple[Any, ...]) -> tuple[Any, ...]:
         elif o is None or type(o) is float and is_float(target) or type(o) is int and target.kind in "iuf":
             result.append(o)
         else:
-            result.append(WORLD["as_tensor"](o, dtype=target))
+            result.append(WORLD["as_tensor"](o, dtype=target, device=HOME))
     return tuple(result)
 
 
@@ -370,15 +373,22 @@ def _dominant(operands: tuple[Any, ...]) -> list[Any]:
     return sorted(arrays, key=lambda a: (backends.of(a) is backends.CPU, not a.ndim))
 
 
-def _same_device(op: type[Op], operands: tuple[Any, ...], params: Params, line: Line) -> None:
-    """Refuse tensors of two devices. 0-d CPU tensors may join any device, as in PyTorch."""
+def _same_device(
+    op: type[Op], operands: tuple[Any, ...], params: Params, line: Line, device: str | None = None
+) -> tuple[Any, ...]:
+    """Refuse tensors of two devices, or off ``device``. 0-d CPU tensors join any device, as in PyTorch: they are moved."""
     tensors = [o for o in operands if isinstance(o, TensorBase)]
-    home = "cpu"
-    if len({o.device for o in tensors if o.array.ndim or o.device != home}) > 1:
-        away = next(o.device for o in tensors if o.device != home)
+    places = {o.device for o in tensors}
+    if len(places) < 2:
+        return operands
+    fixed = {o.device for o in tensors if o.array.ndim or o.device != HOME} | ({device} if device else set())
+    if len(fixed) > 1:
+        away = next(place for place in sorted(places) if place != HOME)
         raise DeviceError(
             describe_call(op, operands, params),
             "the operands live on different devices, and nothing is moved behind your back",
             f"move one of them first: x.to({away!r})",
             describe_line(line),
         )
+    place = fixed.pop()
+    return tuple(o.to(device=place) if isinstance(o, TensorBase) else o for o in operands)

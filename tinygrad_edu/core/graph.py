@@ -147,16 +147,16 @@ class Backward:
             step(node, g)
         return waiting
 
-    def visit(self, node: Node, g: Any) -> None:
-        """One node's backward: check what it saved, compute, undo broadcasting, hand on, free."""
+    def pull(self, node: Node, g: Any) -> tuple[Any, ...]:
+        """One node's backward: check what it saved, compute, undo broadcasting, free. One gradient per parent."""
         if node.saved is None:
             raise freed(node)
         if clock.last_write > node.number or node.extra is not None:
             check_saved(node)
         world = self.world
         xp = world.namespace(g)
-        parents, shapes = node.parents, node.shapes
-        grads = node.op.backward(xp, g, parents, *(node.saved if world is ARRAYS else world.saved(node)))
+        saved = node.saved if world is ARRAYS else world.saved(node)
+        grads = node.op.backward(xp, g, node.parents, *saved)
         if not self.retain:
             if node.saved:
                 node.saved = None
@@ -165,14 +165,21 @@ class Backward:
                 node.extra.checks.clear()
         if type(grads) is not tuple:
             grads = (grads,)
-        index = 0
-        waiting = self.waiting
-        for parent in parents:
+        if node.shapes is not None:
+            grads = tuple(
+                part if part is None or part.shape == shape else unbroadcast(xp, part, shape)
+                for part, shape in zip(grads, node.shapes, strict=True)
+            )
+        return grads
+
+    def visit(self, node: Node, g: Any) -> tuple[Any, ...]:
+        """`pull`, and hand the gradients on to the parents."""
+        grads = self.pull(node, g)
+        waiting, index = self.waiting, 0
+        for parent in node.parents:
             if parent is not None:
                 part = grads[index]
                 if part is not None:
-                    if shapes is not None and part.shape != shapes[index]:
-                        part = unbroadcast(xp, part, shapes[index])
                     held = waiting.get(parent)  # `send`, written out: this is the hot loop
                     if held is not None:
                         waiting[parent] = held + part
@@ -181,17 +188,19 @@ class Backward:
                         if parent.number:
                             heappush(self.heap, (-parent.number, parent))
             index += 1
+        return grads
 
     def observed(self, node: Node, g: Any) -> None:
         """`visit` through the interceptors, outermost last; each runs with only those below it in force."""
         observers = modes().observers
 
-        def proceed(level: int) -> None:
+        def proceed(level: int) -> tuple[Any, ...]:
             if level < 0:
                 return self.visit(node, g)
             token = MODES.set(modes().replace(observers=observers[:level]))
             try:
-                observers[level].backward(node, g, lambda: proceed(level - 1))
+                found: tuple[Any, ...] = observers[level].backward(node, g, lambda: proceed(level - 1))
+                return found
             finally:
                 MODES.reset(token)
 

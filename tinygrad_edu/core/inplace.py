@@ -27,7 +27,7 @@ Chain = tuple[tuple[type[Op], Params], ...]
 
 
 class View:
-    """How a tensor came from the base whose memory it shares."""
+    """How a tensor came from the base whose memory it shares. One made inside no_grad() stays outside the graph."""
 
     __slots__ = ("base", "chain", "tracked")
 
@@ -37,14 +37,18 @@ class View:
 
 def adopt(tensor: TensorBase, source: TensorBase, op: type[Op], params: Params) -> None:
     """Let ``tensor``, just made from ``source`` by a view op, be known as a view, if it does share memory."""
+    if not hasattr(source.array, "__setitem__"):  # a NumPy scalar: now it needs memory, so that both can show it
+        tensor.array = op.forward(backends.CPU.xp, own_buffer(source), **params)
     array, owner = tensor.array, getattr(tensor.array, "base", None)
     if array is not source.array and (owner is None or owner is not source.array and owner is not getattr(source.array, "base", None)):
         return  # this time it was a copy
     storage = share_storage(source, tensor)
     step = ((op, params),)
     outer = source.origin
-    base, chain = (source, step) if outer is None else (outer.base, outer.chain + step)
-    tensor.origin = View(base, chain, modes().grad)
+    if outer is None:
+        tensor.origin = View(source, step, modes().grad)
+    else:
+        tensor.origin = View(outer.base, outer.chain + step, outer.tracked and modes().grad)
     storage.views.append(weakref.ref(tensor))
     if len(storage.views) > 32 and len(storage.views) & (len(storage.views) - 1) == 0:  # at powers of two
         storage.views[:] = [reference for reference in storage.views if reference() is not None]
@@ -78,7 +82,7 @@ def settle(tensor: TensorBase) -> None:
         return
     base, chain = tensor.origin.base, tensor.origin.chain
     settle(base)
-    if base.node is None:
+    if base.node is None or not tensor.origin.tracked:
         tensor.node = None
     else:
         node = Node()
@@ -158,10 +162,9 @@ def inplace(op: type[Op], target: TensorBase, others: tuple[Any, ...] = (), para
     """
     params, line, m, name = params or {}, user_line(), modes(), f"{op.name}_"
     operands = tuple(None if o is None else _operand(op, o, line) for o in (target, *others))
-    _refuse(name, target, line)
-    promoted = _promote(op, operands)
-    _same_device(op, promoted, params, line)
     tracked = m.grad and any(isinstance(o, TensorBase) and o.node is not None for o in operands)
+    _refuse(name, target, tracked, line)
+    promoted = _same_device(op, _promote(op, operands), params, line, target.device)
     array = own_buffer(target)
     kept = array
     first = op.operands[0]
@@ -205,7 +208,7 @@ def _rewrite(target: TensorBase, node: Node) -> None:
             tensor.stand_on_fast_path(False)
 
 
-def _refuse(name: str, target: TensorBase, line: Line) -> None:
+def _refuse(name: str, target: TensorBase, tracked: bool, line: Line) -> None:
     tried = f"{name} on a tensor {tuple(target.array.shape)} {target.array.dtype}"
     if modes().grad:
         base = target if target.origin is None else target.origin.base
@@ -217,7 +220,7 @@ def _refuse(name: str, target: TensorBase, line: Line) -> None:
                 "write inside no_grad(), or work on a clone: x = x.clone()",
                 describe_line(line),
             )
-        if target.origin is not None and not target.origin.tracked and base.node is not None:
+        if target.origin is not None and not target.origin.tracked and (tracked or base.node is not None):
             raise InplaceError(
                 tried,
                 "the view was made inside no_grad(), so its base cannot learn of the write",
@@ -225,7 +228,8 @@ def _refuse(name: str, target: TensorBase, line: Line) -> None:
                 describe_line(line),
             )
     strides = getattr(target.array, "strides", ())
-    if any(stride == 0 and size > 1 for stride, size in zip(strides, target.array.shape, strict=True)):
+    overlaps = any(stride == 0 and size > 1 for stride, size in zip(strides, target.array.shape, strict=True))
+    if overlaps and target.array.size:
         raise InplaceError(
             tried,
             "it was expanded: several of its elements are the same place in memory",

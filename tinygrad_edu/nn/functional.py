@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import backends
 from ..core.dispatch import user_line
 from ..core.graph import describe_line
 from ..dtypes import is_float
@@ -74,13 +75,20 @@ def cross_entropy(scores: Any, target: Any, reduction: str = "mean") -> Tensor:
     if is_float(labels.dtype) or labels.dtype.kind == "b":
         nan = " and some of these are NaN" if is_float(labels.dtype) and np.isnan(np.asarray(labels.tolist())).any() else ""
         raise DtypeError(tried, f"class labels are integers{nan}", "find out where they come from, then target.long()", line)
-    low, high = (int(labels.amin().item()), int(labels.amax().item())) if labels.numel() else (0, 0)
+    low, high = _range(labels)
     if low < 0 or high >= scores.shape[1]:
         raise IndexRangeError(
             tried, f"labels run from {low} to {high}, and there are {scores.shape[1]} classes: 0 to {scores.shape[1] - 1}",
             "count the classes from 0, or give the last layer more outputs", line,
         )  # fmt: skip
-    return _reduce(ls.softmax_cross_entropy(scores, target=labels.array), reduction)
+    return _reduce(ls.softmax_cross_entropy(scores if is_float(scores.dtype) else scores.float(), labels), reduction)
+
+
+def _range(labels: Tensor) -> tuple[int, int]:
+    """The smallest and the largest label; while tracing nobody may look, and a replay looks no more."""
+    if not labels.numel() or not backends.of(labels.array).readable:
+        return 0, 0
+    return int(labels.amin().item()), int(labels.amax().item())
 
 
 def mse_loss(x: Any, target: Any, reduction: str = "mean") -> Tensor:

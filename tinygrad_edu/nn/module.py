@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .. import backends
 from ..core.dispatch import user_line
-from ..core.graph import Line
+from ..core.graph import Line, describe_line
+from ..dtypes import is_float
 from ..errors import AutogradError, ShapeError
 from ..settings import MODES, modes
 from ..tensor import Tensor, as_tensor, wrap
@@ -54,17 +56,17 @@ class Module:
         fields = {"_parameters": {}, "_modules": {}, "_buffers": {}, "training": True, "label": type(self).__name__}
         self.__dict__.update(fields)
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: Any, **options: Any) -> Any:
         """The module's value. A subclass says what that is."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(): define one")
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
         m = modes()
         outer = m.scope
         scope = Scope(outer, self, user_line() if outer is None else outer.line)
         token = MODES.set(m.replace(scope=scope))
         try:
-            return self.forward(*inputs)
+            return self.forward(*inputs, **options)
         finally:
             MODES.reset(token)
 
@@ -76,20 +78,40 @@ class Module:
                     "Module.__init__ has not run yet, so there is nowhere to register it",
                     "call super().__init__() first",
                 )
+            self._forget(name)
             if isinstance(value, Module):
                 self._modules[name] = value
                 value.__dict__["label"] = name
             else:
                 self._parameters[name] = value
+        elif name in self.__dict__:
+            self._replace(name, value)
         self.__dict__[name] = value
+
+    def _forget(self, name: str) -> None:
+        for registry in (self._parameters, self._modules, self._buffers):
+            registry.pop(name, None)
+
+    def _replace(self, name: str, value: Any) -> None:
+        """What is neither parameter nor module takes the place of something that may be registered."""
+        if name in self._buffers and isinstance(value, Tensor):
+            self._buffers[name] = value
+        elif name in self._parameters and isinstance(value, Tensor):
+            raise AutogradError(
+                f"self.{name} = a plain tensor, in {type(self).__name__}",
+                f"{name!r} is a parameter: the optimiser would go on moving the old tensor, unseen",
+                f"assign nn.Parameter(tensor), or write into it: with no_grad(): self.{name}.copy_(tensor)",
+                describe_line(user_line()),
+            )
+        else:
+            self._forget(name)
 
     _parameters: dict[str, Tensor]
     _modules: dict[str, Module]
     _buffers: dict[str, Tensor]
 
     def __delattr__(self, name: str) -> None:
-        for registry in (self._parameters, self._modules, self._buffers):
-            registry.pop(name, None)
+        self._forget(name)
         del self.__dict__[name]
 
     def register_buffer(self, name: str, tensor: Tensor) -> None:
@@ -101,11 +123,19 @@ class Module:
         """Register ``module`` under ``name``."""
         setattr(self, name, module)
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all inside it, outermost first, with dotted names."""
+    def named_modules(self) -> Iterator[tuple[str, Module]]:
+        """This module and all inside it, outermost first, with dotted names; a shared one appears once."""
+        seen: set[int] = set()
+        for prefix, module in self._places():
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield prefix, module
+
+    def _places(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """Every place of a module, a shared one's each."""
         yield prefix, self
         for name, module in self._modules.items():
-            yield from module.named_modules(f"{prefix}.{name}" if prefix else name)
+            yield from module._places(f"{prefix}.{name}" if prefix else name)
 
     def modules(self) -> Iterator[Module]:
         """This module and all inside it."""
@@ -131,19 +161,19 @@ class Module:
     def state_dict(self) -> dict[str, Tensor]:
         """Parameters and buffers by dotted name, sharing memory with the module."""
         state = {}
-        for prefix, module in self.named_modules():
+        for prefix, module in self._places():
             for name, tensor in {**module._parameters, **module._buffers}.items():
                 state[f"{prefix}.{name}" if prefix else name] = tensor.detach()
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Copy values in by name. Nothing is changed unless all names and shapes agree."""
-        own = self.state_dict()
+        own, state = self.state_dict(), {name: as_tensor(value) for name, value in state.items()}
         missing, extra = sorted(set(own) - set(state)), sorted(set(state) - set(own))
         wrong = [
-            f"{name} {tuple(state[name].shape)} for {own[name].shape}"
-            for name in own
-            if name in state and tuple(state[name].shape) != own[name].shape
+            f"{name} {state[name].shape} for {tensor.shape}"
+            for name, tensor in own.items()
+            if name in state and state[name].shape != tensor.shape
         ]
         if missing or extra or wrong:
             raise ShapeError(
@@ -156,7 +186,7 @@ class Module:
                 "load into a module built with the same sizes",
             )
         for name, tensor in own.items():
-            tensor.copy_(as_tensor(state[name]))
+            tensor.copy_(state[name])
 
     def train(self, mode: bool = True) -> Any:
         """Training mode for this module and all inside it."""
@@ -174,9 +204,11 @@ class Module:
             parameter.grad = None
 
     def to(self, target: Any) -> Any:
-        """Move or convert every parameter and buffer, in place; returns the module."""
+        """Move or convert every parameter and buffer, in place; returns the module. Integers keep their dtype."""
         for module in self.modules():
             for tensor in (*module._parameters.values(), *module._buffers.values()):
+                if not is_float(tensor.dtype) and target not in backends.names():
+                    continue
                 tensor.data = tensor.detach().to(target)
                 tensor.grad = None if tensor.grad is None else tensor.grad.to(target)
         return self

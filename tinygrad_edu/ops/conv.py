@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.dispatch import caller
 from ..core.op import Op
+from ..dtypes import is_float
 
 # mypy: disable-error-code="override"
 
@@ -83,10 +84,22 @@ class Conv2d(Op):
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         x, weight = shapes[:2]
         if len(x) != 4:
-            return f"images come as (N, C, H, W), and this has {len(x)} axes", "add the missing axes: x.unsqueeze(0)"
+            return _not_images(x)
+        if len(weight) != 4:
+            return f"kernels come as (F, C, kh, kw), and these have {len(weight)} axes", "reshape the kernels"
+        if min(params["stride"]) < 1:
+            return f"the stride is {params['stride']}, and windows move by at least 1", "use stride=1 or more"
         if x[1] != weight[1]:
             return f"the kernel reads {weight[1]} channels, and the image has {x[1]}", f"make it Conv2d({x[1]}, {weight[0]}, …)"
+        if len(shapes) == 3 and shapes[2] != weight[:1]:
+            return f"there are {weight[0]} kernels, and the bias has shape {shapes[2]}", f"make the bias ({weight[0]},)"
         return f"a {weight[2]}x{weight[3]} kernel does not fit into {x[2]}x{x[3]} pixels", "add padding, or use a smaller kernel"
+
+
+def _not_images(x: tuple[int, ...]) -> tuple[str, str]:
+    """The hint for an operand that is no batch of images."""
+    mend = "add the missing axes: x.unsqueeze(0)" if len(x) < 4 else "flatten the extra axes into the first"
+    return f"images come as (N, C, H, W), and this has {len(x)} axes", mend
 
 
 class MaxPool2d(Op, name="max_pool2d"):
@@ -98,8 +111,9 @@ class MaxPool2d(Op, name="max_pool2d"):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, kernel: Any, stride: Any, padding: Any = (0, 0)) -> Any:
-        windows = xp.im2col(x, kernel, stride, padding, -float("inf"))
-        n, c, kh, kw, oh, ow = windows.shape
+        if 2 * padding[0] > kernel[0] or 2 * padding[1] > kernel[1]:
+            raise ValueError(f"padding {padding} is more than half of the window {kernel}: some windows would be empty")
+        n, c, kh, kw, oh, ow = (windows := xp.im2col(x, kernel, stride, padding, _lowest(x.dtype))).shape
         windows = xp.reshape(windows, (n, c, kh * kw, oh, ow))
         first = xp.argmax(windows, 2, True)
         return xp.reshape(xp.take_along_axis(windows, first, 2), (n, c, oh, ow)), first
@@ -109,6 +123,17 @@ class MaxPool2d(Op, name="max_pool2d"):
         (n, c, oh, ow), (kh, kw) = g.shape, kernel
         spread = xp.reshape(g, (n, c, 1, oh, ow)) * (xp.reshape(xp.arange(kh * kw), (1, 1, kh * kw, 1, 1)) == first)
         return xp.col2im(xp.reshape(spread, (n, c, kh, kw, oh, ow)), shape, stride, padding)
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        return _not_images(shapes[0]) if len(shapes[0]) != 4 else None
+
+
+def _lowest(dtype: Any) -> float:
+    """What padding holds, so that it never wins."""
+    if is_float(dtype):
+        return -float("inf")
+    return -(2 ** (8 * dtype.itemsize - 1)) if dtype.kind == "i" else 0
 
 
 im2col, col2im, conv2d, max_pool2d = caller(Im2col), caller(Col2im), caller(Conv2d), caller(MaxPool2d)

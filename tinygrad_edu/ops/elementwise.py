@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.dispatch import caller
+from ..core.dispatch import caller, user_line
+from ..core.graph import describe_line
 from ..core.op import Op
+from ..errors import DtypeError
 
 # mypy: disable-error-code="override"
 # A body names its operands; the base class cannot know how many there are.
@@ -84,10 +86,10 @@ class Pow(Op):
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any, out: Any) -> Any:
         gx = gy = None
-        if needs[0]:
-            gx = g * (y * x ** (y - 1))
+        if needs[0]:  # x ** 0 is 1 everywhere, so its slope is 0, at x = 0 too; 0 ** -1 would spoil it
+            gx = g * (y * x ** (y - (y != 0)))
         if needs[1]:  # 0 ** y is 0 for y > 0, and so is its derivative; log(0) would spoil it
-            gy = g * (out * xp.log(xp.where(x > 0, x, xp.ones_like(x))))
+            gy = g * (out * xp.log(xp.where(x != 0, x, xp.ones_like(out))))
         return gx, gy
 
 
@@ -306,6 +308,8 @@ class Clamp(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, min: Any = None, max: Any = None) -> Any:
+        if min is None and max is None:
+            raise ValueError("neither min nor max is given")
         if min is not None:
             x = xp.maximum(x, min)
         return x if max is None else xp.minimum(x, max)
@@ -346,13 +350,13 @@ class Clone(Op):
         return g
 
 
-class Compare(Op):
-    """Base of comparisons: the operands meet in one dtype, the result is bool and has no gradient."""
+class Compare:
+    """What comparisons share: the operands meet in one dtype, the result is bool and has no gradient."""
 
     differentiable = False
 
 
-class Eq(Compare):
+class Eq(Compare, Op):
     """``x == y``."""
 
     @staticmethod
@@ -360,7 +364,7 @@ class Eq(Compare):
         return x == y
 
 
-class Ne(Compare):
+class Ne(Compare, Op):
     """``x != y``."""
 
     @staticmethod
@@ -368,7 +372,7 @@ class Ne(Compare):
         return x != y
 
 
-class Lt(Compare):
+class Lt(Compare, Op):
     """``x < y``."""
 
     @staticmethod
@@ -376,7 +380,7 @@ class Lt(Compare):
         return x < y
 
 
-class Le(Compare):
+class Le(Compare, Op):
     """``x <= y``."""
 
     @staticmethod
@@ -384,7 +388,7 @@ class Le(Compare):
         return x <= y
 
 
-class Gt(Compare):
+class Gt(Compare, Op):
     """``x > y``."""
 
     @staticmethod
@@ -392,7 +396,7 @@ class Gt(Compare):
         return x > y
 
 
-class Ge(Compare):
+class Ge(Compare, Op):
     """``x >= y``."""
 
     @staticmethod
@@ -403,6 +407,31 @@ class Ge(Compare):
 add, sub, mul, div, pow = caller(Add), caller(Sub), caller(Mul), caller(Div), caller(Pow)
 neg, exp, log, sqrt, sin, cos = caller(Neg), caller(Exp), caller(Log), caller(Sqrt), caller(Sin), caller(Cos)
 tanh, sigmoid, relu, abs, sign = caller(Tanh), caller(Sigmoid), caller(Relu), caller(Abs), caller(Sign)
-maximum, minimum, where, clamp = caller(Maximum), caller(Minimum), caller(Where), caller(Clamp)
+maximum, minimum, where, clamp_to = caller(Maximum), caller(Minimum), caller(Where), caller(Clamp)
 cast, clone = caller(Cast), caller(Clone)
 eq, ne, lt, le, gt, ge = caller(Eq), caller(Ne), caller(Lt), caller(Le), caller(Gt), caller(Ge)
+
+
+def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
+    """``x`` held between the numbers ``min`` and ``max``; one of them may be left out.
+
+    Integers held by a float become floats. Raises `DtypeError` for bounds that are tensors.
+    """
+    bounds = [_number(bound) for bound in (min, max)]
+    if any(isinstance(bound, float) for bound in bounds):
+        x = add(x, 0.0) if hasattr(x, "dtype") and x.dtype.kind in "biu" else x  # by the promotion table
+    return clamp_to(x, min=bounds[0], max=bounds[1])
+
+
+def _number(bound: Any) -> Any:
+    """A bound as a Python number: a NumPy scalar would widen the result to its own dtype."""
+    if bound is None or type(bound) in (int, float):
+        return bound
+    if hasattr(bound, "node") or getattr(bound, "shape", ()) or not hasattr(bound, "__float__"):
+        raise DtypeError(
+            f"clamp with a bound of type {type(bound).__name__}",
+            "a bound is one number, and gets no gradient",
+            "use maximum(x, low) and minimum(x, high) for bounds that are tensors",
+            describe_line(user_line()),
+        )
+    return bound.item() if hasattr(bound, "item") else bound

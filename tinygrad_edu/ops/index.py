@@ -67,21 +67,22 @@ class TakeAlong(Op, name="take_along_dim"):
     saves = ("x.shape", "indices", "dim")
 
     @staticmethod
-    def forward(xp: Any, x: Any, *, indices: Any, dim: int) -> Any:
+    def forward(xp: Any, x: Any, indices: Any, *, dim: int) -> Any:
         return xp.take_along_axis(x, indices, dim)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, indices: Any, dim: int) -> Any:
-        return xp.scatter_add(shape, along(indices, dim), g)
+        return xp.scatter_add(shape, _along(xp, indices, dim), g), None
 
 
-def along(indices: Any, dim: int) -> tuple[Any, ...]:
-    """The full index that ``take_along_axis(x, indices, dim)`` stands for."""
-    import numpy as np
-
-    grid = list(np.ogrid[tuple(slice(size) for size in indices.shape)])
-    grid[dim] = indices
-    return tuple(grid)
+def _along(xp: Any, indices: Any, dim: int) -> tuple[Any, ...]:
+    """The full index that ``take_along_axis(x, indices, dim)`` stands for: a range along every other axis."""
+    rank = indices.ndim
+    ranges = [
+        xp.reshape(xp.arange(size), (1,) * i + (size,) + (1,) * (rank - 1 - i)) for i, size in enumerate(indices.shape)
+    ]
+    ranges[dim] = indices
+    return tuple(ranges)
 
 
 getitem, scatter_add_at, put, take_along_dim = caller(GetItem), caller(ScatterAdd), caller(Put), caller(TakeAlong)

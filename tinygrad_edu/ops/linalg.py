@@ -94,6 +94,8 @@ class Linear(Op):
         if x and len(weight) == 2 and x[-1] != weight[1]:
             why = f"the layer takes {weight[1]} features, and the last axis of its input has {x[-1]}"
             return why, f"flatten or project the input to (…, {weight[1]}), or make the layer Linear({x[-1]}, {weight[0]})"
+        if len(shapes) == 3 and shapes[2] != weight[:1]:
+            return f"there are {weight[0]} outputs, and the bias has shape {shapes[2]}", f"make the bias ({weight[0]},)"
         return None
 
 

@@ -16,11 +16,11 @@ class CrossEntropy(Op, name="softmax_cross_entropy"):
     Softmax, logarithm and the pick in one stable node. Its gradient is ``softmax(scores) - one_hot(target)``.
     """
 
-    dtypes = "float"
+    dtypes = "each"
     saves = ("scores", "out", "target")
 
     @staticmethod
-    def forward(xp: Any, scores: Any, *, target: Any) -> Any:
+    def forward(xp: Any, scores: Any, target: Any) -> Any:
         shifted = scores - xp.amax(scores, 1, True)
         rows = xp.arange(shifted.shape[0])
         return xp.log(xp.sum(xp.exp(shifted), 1, False)) - shifted[rows, target]
@@ -32,7 +32,7 @@ class CrossEntropy(Op, name="softmax_cross_entropy"):
         logsumexp = out + scores[rows, target]
         column = xp.reshape(g, (-1, 1))
         probabilities = xp.exp(scores - xp.reshape(logsumexp, (-1, 1))) * column
-        return probabilities + xp.scatter_add(scores.shape, (rows, target), -g)
+        return probabilities + xp.scatter_add(scores.shape, (rows, target), -g), None
 
 
 softmax_cross_entropy = caller(CrossEntropy)

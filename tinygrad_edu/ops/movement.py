@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import backends
+from ..core.base import TensorBase
 from ..core.dispatch import caller
 from ..core.op import Op
 
@@ -92,28 +93,45 @@ class Cat(Op):
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        dim, ranks = params["dim"], {len(shape) for shape in shapes}
+        if 0 in ranks:
+            return "a 0-d tensor has no axis to join along", "use stack(), which makes a new axis"
+        if len(ranks) == 1 and not -min(ranks) <= dim < min(ranks):
+            return f"they have {min(ranks)} axes, and there is no axis {dim}", f"join along 0 to {min(ranks) - 1}"
         return (
-            f"the shapes {', '.join(map(str, shapes))} differ in more than axis {params['dim']}",
+            f"the shapes {', '.join(map(str, shapes))} differ in more than axis {dim}",
             "make the other axes equal, or join along another axis",
         )
 
 
 class Transfer(Op):
-    """The same values on another device. The gradient travels back."""
+    """The same values on another device. The gradient travels back.
+
+    Here two worlds meet, so this is the one body that names backends and not ``xp`` alone.
+    """
 
     dtypes = "each"
-    saves = ("x",)
+    saves = ("home",)
 
     @staticmethod
-    def forward(xp: Any, x: Any, *, device: str) -> Any:
-        return backends.get(device).from_numpy(backends.of(x).to_numpy(x))
+    def forward(xp: Any, x: Any, *, home: str, device: str) -> Any:
+        return _carry(x, device)
 
     @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
-        if hasattr(g, "to"):
-            return g.to(x.device)
-        return backends.of(x).from_numpy(backends.of(g).to_numpy(g))
+    def backward(xp: Any, g: Any, needs: Any, home: str) -> Any:
+        return transfer(g, home) if isinstance(g, TensorBase) else _carry(g, home)
 
 
-transfer = caller(Transfer)
+def _carry(array: Any, device: str) -> Any:
+    return backends.get(device).from_numpy(backends.of(array).to_numpy(array))
+
+
+_transfer = caller(Transfer)
+
+
+def transfer(x: Any, device: str) -> Any:
+    """A tensor's values on ``device``."""
+    return _transfer(x, home=x.device, device=device)
+
+
 reshape, permute, expand, cat = caller(Reshape), caller(Permute), caller(Expand), caller(Cat)

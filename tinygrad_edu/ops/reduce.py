@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.dispatch import caller
 from ..core.op import Op
+from ..dtypes import float32
 
 # mypy: disable-error-code="override"
 
@@ -46,6 +47,8 @@ class Mean(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+        if x.dtype.itemsize == 2:  # a sum in half precision would overflow on the way to a mean that does not
+            return xp.astype(xp.sum(xp.astype(x, float32), dim, keepdim) / _count(x.shape, dim), x.dtype)
         return xp.sum(x, dim, keepdim) / _count(x.shape, dim)
 
     @staticmethod

@@ -7,9 +7,12 @@ from typing import Any
 
 from .. import backends
 from ..core.dispatch import user_line
+from ..core.graph import describe_line
 from ..core.inplace import own_buffer
-from ..errors import AutogradError
+from ..errors import AutogradError, DtypeError
 from ..tensor import Tensor
+
+Array = Any
 
 
 class SGD:
@@ -23,15 +26,22 @@ class SGD:
     ) -> None:
         self.params = list(params)
         self.lr, self.momentum, self.weight_decay, self.nesterov = lr, momentum, weight_decay, nesterov
+        line = describe_line(user_line())
         if not self.params:
             raise AutogradError(
                 "SGD([])", "there is nothing to learn: the module has no registered parameters",
-                "assign layers to attributes, or put them into a Sequential; a plain list is not searched",
+                "assign layers to attributes, or put them into a Sequential; a plain list is not searched", line,
             )  # fmt: skip
-        if lr < 0 or momentum < 0 or (nesterov and not momentum):
-            raise ValueError(f"lr={lr}, momentum={momentum}, nesterov={nesterov}: rates are not negative, nesterov needs momentum")
-        self._velocity: list[Any] = [None] * len(self.params)
-        self._scratch: list[Any] = [None] * len(self.params)
+        for p in self.params:
+            if not isinstance(p, Tensor):
+                raise DtypeError(
+                    f"SGD of a {type(p).__name__}", "an optimiser moves tensors", "pass model.parameters()", line
+                )
+        if lr < 0 or momentum < 0 or weight_decay < 0 or (nesterov and not momentum):
+            given = f"lr={lr}, momentum={momentum}, weight_decay={weight_decay}, nesterov={nesterov}"
+            raise ValueError(f"{given}: none is negative, and nesterov needs momentum")
+        self._velocity: list[Array] = [None] * len(self.params)
+        self._scratch: list[Array] = [None] * len(self.params)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Release the gradients, or fill them with zeros."""
@@ -42,33 +52,44 @@ class SGD:
                 p.grad.zero_()
 
     def step(self) -> None:
-        """Move every parameter that has a gradient."""
+        """Move every parameter that has a gradient. Each line is one pass over memory that exists already."""
         line = user_line()
         for i, p in enumerate(self.params):
             if p.grad is None:
                 continue
             array, g = own_buffer(p), p.grad.array
-            if self._scratch[i] is None:
-                self._scratch[i] = backends.of(array).xp.zeros_like(array)
-            update = self._scratch[i]
-            update[...] = g
-            if self.weight_decay:
-                update += array * self.weight_decay
+            update = self._gradient(i, array, g)
             if self.momentum:
-                update = self._with_momentum(i, update)
-            self._scratch[i][...] = update
-            self._scratch[i] *= self.lr
-            array -= self._scratch[i]
+                self._add_momentum(i, update)
+            update *= self.lr
+            array -= update
             p.storage.written("SGD.step", line)
 
-    def _with_momentum(self, i: int, update: Any) -> Any:
+    def _gradient(self, i: int, array: Array, g: Array) -> Array:
+        """The gradient, with what weight decay adds, in scratch memory."""
+        scratch = self._scratch[i]
+        if scratch is None or scratch.dtype is not array.dtype or type(scratch) is not type(array):
+            # At first, and after the module moved to another dtype or device: momentum then starts anew.
+            scratch = self._scratch[i] = backends.of(array).xp.zeros_like(array)
+            self._velocity[i] = None
+        if self.weight_decay:
+            scratch[...] = array
+            scratch *= self.weight_decay
+            scratch += g
+        else:
+            scratch[...] = g
+        return scratch
+
+    def _add_momentum(self, i: int, update: Array) -> None:
+        """``v = momentum * v + d``, and the step in place of ``d``: ``v``, or ``d + momentum * v`` for Nesterov."""
         velocity = self._velocity[i]
         if velocity is None:
-            velocity = self._velocity[i] = backends.of(update).xp.copy(update)
-        else:
-            velocity *= self.momentum
-            velocity += update
+            velocity = self._velocity[i] = backends.of(update).xp.zeros_like(update)
+        velocity *= self.momentum
+        velocity += update
         if not self.nesterov:
-            return velocity
-        update += velocity * self.momentum
-        return update
+            update[...] = velocity
+            return
+        update /= self.momentum  # d + m v, as m (d / m + v): no second scratch array
+        update += velocity
+        update *= self.momentum

@@ -1,0 +1,51 @@
+"""Checks around every test: what a test switches, locks or starts must not outlive it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tests import second_device  # noqa: F401  (registers the device "far" for all tests)
+from tinygrad_edu import random as tg_random
+from tinygrad_edu import settings
+from tinygrad_edu.core import storage
+
+
+@pytest.fixture(autouse=True)
+def modes_are_restored() -> Iterator[None]:
+    """Every switch is back at its default after the test."""
+    before = {name: getattr(settings.modes(), name) for name in settings.Modes.__slots__}
+    assert settings.modes() is settings._DEFAULT
+    yield
+    after = {name: getattr(settings.modes(), name) for name in settings.Modes.__slots__}
+    assert after == before
+    assert settings.modes() is settings._DEFAULT
+
+
+@pytest.fixture(autouse=True)
+def no_lock_leaks() -> Iterator[None]:
+    """No array stays locked by the guard once the test's own names are gone."""
+    yield
+    held = [one for one in list(storage._STORAGES.values()) if one.locks or one.restore]
+    if held:  # graphs in a traceback or a cycle of the test itself
+        del held
+        gc.collect()
+    assert [one for one in list(storage._STORAGES.values()) if one.locks or one.restore] == []
+
+
+@pytest.fixture(autouse=True)
+def no_threads_left() -> Iterator[None]:
+    """A test joins the threads that it starts."""
+    before = set(threading.enumerate())
+    yield
+    left = {one for one in threading.enumerate() if one not in before}
+    assert {one for one in left if not one.name.startswith("asyncio_")} == set()  # those are Playwright's pool
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Random numbers are the same in every run, whatever ran before."""
+    tg_random.manual_seed(0)

@@ -1,0 +1,168 @@
+"""SGD against its recurrences, written out; and that a step touches no memory that it does not own."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinygrad_edu as tg
+from tinygrad_edu import nn
+from tinygrad_edu.errors import AutogradError, DtypeError, InplaceError
+from tinygrad_edu.optim import SGD
+
+SETTINGS = [
+    {"lr": 0.1},
+    {"lr": 0.1, "momentum": 0.9},
+    {"lr": 0.1, "momentum": 0.9, "nesterov": True},
+    {"lr": 0.1, "weight_decay": 0.01},
+    {"lr": 0.1, "momentum": 0.8, "weight_decay": 0.02},
+    {"lr": 0.05, "momentum": 0.8, "weight_decay": 0.02, "nesterov": True},
+]
+
+
+def by_hand(p: Any, grads: Any, lr: float, momentum: float = 0, weight_decay: float = 0, nesterov: bool = False) -> Any:
+    """PyTorch's update, literally: the first velocity is the gradient itself."""
+    velocity = None
+    for g in grads:
+        d = g + weight_decay * p
+        if momentum:
+            velocity = d if velocity is None else momentum * velocity + d
+            d = d + momentum * velocity if nesterov else velocity
+        p = p - lr * d
+    return p
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_recurrence(settings: dict[str, Any], dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    start, grads = rng.normal(size=(3, 2)), [rng.normal(size=(3, 2)) for _ in range(5)]
+    p = tg.tensor(start, dtype=dtype, requires_grad=True)
+    optimiser = SGD([p], **settings)
+    for g in grads:
+        p.grad = tg.tensor(g, dtype=dtype)
+        optimiser.step()
+        assert p.grad.tolist() == tg.tensor(g, dtype=dtype).tolist()  # the gradient is only read
+    assert p.dtype == np.dtype(dtype)
+    np.testing.assert_allclose(p.array, by_hand(start, grads, **settings), rtol=1e-13 if dtype == "float64" else 2e-6)
+
+
+def test_parameters_without_gradient_stay() -> None:
+    used, unused = tg.ones(1, requires_grad=True), tg.ones(1, requires_grad=True)
+    optimiser = SGD([used, unused], lr=1.0)
+    used.grad = tg.ones(1)
+    optimiser.step()
+    assert (used.tolist(), unused.tolist()) == ([0.0], [1.0])
+
+
+def test_zero_grad() -> None:
+    p = tg.ones(2, requires_grad=True)
+    optimiser = SGD([p], lr=1.0)
+    p.grad = tg.ones(2)
+    kept = p.grad
+    optimiser.zero_grad(set_to_none=False)
+    assert p.grad is kept
+    assert kept.tolist() == [0.0, 0.0]
+    optimiser.zero_grad()
+    assert p.grad is None
+    optimiser.zero_grad(set_to_none=False)
+    assert p.grad is None
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_a_step_writes_in_place_and_allocates_nothing(settings: dict[str, Any]) -> None:
+    """After the first step NumPy asks for no memory at all, and the parameter keeps its own."""
+    p = tg.ones(1000, requires_grad=True)
+    p.grad = tg.full((1000,), 0.5)
+    optimiser = SGD([p], **settings)
+    optimiser.step()
+    array = p.array
+    numpy_only = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
+    tracemalloc.start()
+    try:
+        for _ in range(3):
+            optimiser.step()
+        peak = tracemalloc.get_traced_memory()[1]
+        left = tracemalloc.take_snapshot().filter_traces([numpy_only])
+    finally:
+        tracemalloc.stop()
+    assert p.array is array
+    assert peak < 4000, "one array of the parameter's size was made on the way"
+    assert sum(trace.size for trace in left.traces) == 0
+
+
+def test_the_measure_of_allocation_sees_an_array() -> None:
+    """Or the test above would prove nothing."""
+    tracemalloc.start()
+    try:
+        _ = tg.ones(1000) * 2
+        assert tracemalloc.get_traced_memory()[1] > 4000
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_write_is_noted() -> None:
+    """A graph that still needs the old values says who overwrote them."""
+    layer = nn.Linear(2, 2)
+    optimiser = SGD(layer.parameters(), lr=0.1)
+    loss = (layer(tg.ones(1, 2)) * layer.weight.sum()).sum()
+    loss.backward(retain_graph=True)
+    optimiser.step()
+    with pytest.raises(InplaceError, match=r"SGD\.step has overwritten it since, at test_sgd\.py, line \d+: optimiser\.step\(\)"):
+        loss.backward()
+
+
+def test_the_rate_can_change_between_steps() -> None:
+    p = tg.tensor([1.0], requires_grad=True)
+    p.grad = tg.ones(1)
+    optimiser = SGD([p], lr=0.5)
+    optimiser.step()
+    optimiser.lr = 0.25
+    optimiser.step()
+    assert p.tolist() == [0.25]
+
+
+def test_a_module_may_change_its_dtype_on_the_way() -> None:
+    layer = nn.Linear(2, 1, bias=False)
+    optimiser = SGD(layer.parameters(), lr=0.5, momentum=0.9)
+    for dtype in ("float32", "float64"):
+        layer.to(dtype)
+        layer(tg.ones(1, 2, dtype=dtype)).sum().backward()
+        optimiser.step()
+    assert layer.weight.dtype == np.float64
+
+
+def test_a_0_d_parameter() -> None:
+    p = tg.tensor(3.0, requires_grad=True)
+    optimiser = SGD([p], lr=0.1, momentum=0.5)
+    for _ in range(2):
+        optimiser.zero_grad()
+        (p * p).backward()
+        optimiser.step()
+    assert p.item() == pytest.approx(3 - 0.6 - 0.1 * (0.5 * 6 + 4.8))
+
+
+def test_a_plain_list_of_layers_is_not_searched() -> None:
+    class Listed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = [nn.Linear(2, 2), nn.Linear(2, 2)]
+
+    with pytest.raises(AutogradError) as caught:
+        SGD(Listed().parameters(), lr=0.1)
+    assert caught.value.tried == "SGD([])"
+    assert caught.value.why == "there is nothing to learn: the module has no registered parameters"
+    assert caught.value.mend == "assign layers to attributes, or put them into a Sequential; a plain list is not searched"
+    assert caught.value.line.endswith(": SGD(Listed().parameters(), lr=0.1)")
+
+
+def test_settings_that_cannot_be() -> None:
+    p = tg.ones(1, requires_grad=True)
+    for settings in ({"lr": -1.0}, {"lr": 1.0, "momentum": -0.1}, {"weight_decay": -1.0}, {"lr": 1.0, "nesterov": True}):
+        with pytest.raises(ValueError, match="none is negative, and nesterov needs momentum"):
+            SGD([p], **settings)
+    with pytest.raises(DtypeError, match="SGD of a Linear\n  why:  an optimiser moves tensors\n"):
+        SGD([nn.Linear(1, 1)])

@@ -1,0 +1,1 @@
+"""What the widgets show, without Jupyter: engine objects become plain data, text, HTML and SVG by pure functions."""

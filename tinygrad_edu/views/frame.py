@@ -1,0 +1,205 @@
+"""The frame around every figure, top to bottom: head, question, stage, controls, why, foot. HTML, SVG and text of it."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import Any
+
+from .marks import Canvas, attributes, freeze, plain, rich, wrap_text
+from .tokens import stylesheet
+
+STAGES = ("names", "tensors", "buffers", "device", "queue")
+WIDE, NARROW = 812, 446
+
+
+@dataclass(frozen=True)
+class Control:
+    """Something to press or to set. ``act`` is the message that it sends, with ``value`` or what was entered."""
+
+    kind: str  # button, icon, radio, text, number, range, scrub, area, break
+    act: str = ""
+    label: str = ""
+    value: Any = None
+    options: tuple[Any, ...] = ()  # of a radio group, or (least, greatest, step) of a range or scrub
+    main: bool = False
+    push: bool = False
+    pressed: bool | None = None
+    disabled: bool = False
+    key: str | None = None  # a keyboard key that presses it while the focus is anywhere in the widget
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawn canvas with its words for those who do not see it."""
+
+    canvas: Canvas
+    title: str
+    description: str
+
+    def svg(self, cls: str | None = None, live: bool = True) -> str:
+        """The SVG element."""
+        return self.canvas.svg(self.title, self.description, cls, live)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One state of one widget, ready to be shown."""
+
+    name: str
+    stages: tuple[str, ...]
+    ask: str
+    wide: Figure
+    narrow: Figure
+    why: str
+    text: str
+    conditions: str
+    badge: str | None = None  # measured, simulated, recorded; None for what is only counted
+    controls: tuple[Control, ...] = field(default=())
+    tip: str | None = None  # where a hovered mark explains itself; None for no such line
+    message: str = ""  # why the last act was refused
+
+    def html(self, live: bool = True) -> str:
+        """The inside of the widget. Without a kernel (``live=False``) controls are absent."""
+        parts = [
+            '<div class="edu-body">',
+            f'<header class="edu-head"><h3>{self.name}</h3>{strip(self.stages) if self.stages else ""}</header>',
+            f'<p class="edu-ask">{rich(self.ask)}</p>',
+            f'<figure class="edu-stage{" tall" if self.wide.canvas.height > 1000 else ""}" tabindex="-1">{self.wide.svg("w", live)}{self.narrow.svg("n", live)}</figure>',
+        ]
+        if self.tip is not None and live:
+            parts.append(f'<p class="edu-tip" aria-live="polite" data-rest="{html.escape(self.tip)}">{html.escape(self.tip)}</p>')
+        if self.message:
+            parts.append(f'<p class="edu-error" role="alert"><b>▲</b> {rich(self.message)}</p>')
+        if live and self.controls:
+            parts.append(f'<div class="edu-controls">{"".join(map(control_html, self.controls))}</div>')
+        badge = f'<span class="edu-prov {self.badge}">{self.badge}</span>' if self.badge else ""
+        note = "" if live else "<span>The figure shows the last run.</span>"
+        parts += [
+            f'<p class="edu-why">{rich(self.why)}</p>' if self.why else "",
+            f'<div class="edu-foot">{badge}<span>{html.escape(self.conditions)}</span>{note}'
+            f"<details><summary>Read as text</summary><pre>{html.escape(self.text)}</pre></details></div></div>",
+        ]
+        return "".join(parts)
+
+    def page(self, theme: str | None = None, live: bool = False) -> str:
+        """A whole HTML page, for export and for looking at without Jupyter."""
+        return (
+            f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{self.name}</title>"
+            f"<style>html{{color-scheme:light dark}}body{{margin:0}}{stylesheet()}</style>"
+            f"<section class='edu' aria-label='{self.name}'{attributes(data_theme=theme)}>{self.html(live)}</section></html>"
+        )
+
+    def svg(self) -> str:
+        """Everything but the controls as one standalone picture."""
+        margin = 24
+        lines = wrap_text(plain(self.ask), 84)
+        canvas = Canvas(WIDE + 2 * margin)
+        canvas.text(margin, 30, self.name, "b t2 f13")
+        for i, line in enumerate(lines):
+            canvas.text(margin, 54 + 22 * i, line, "b f16")
+        top = 54 + 22 * (len(lines) - 1) + 24
+        canvas.items += [f'<g transform="translate({margin} {top})">', *self.wide.canvas.items, "</g>"]
+        y = top + self.wide.canvas.height + 30
+        for line in wrap_text(f"▲ {plain(self.message)}", 110) if self.message else ():
+            canvas.text(margin, y - 4, line, "ta b")
+            y += 18
+        for line in wrap_text(plain(self.why), 92) if self.why else ():
+            canvas.text(margin, y, line, "f16")
+            y += 22
+        foot = f"{'● ' + self.badge + ' · ' if self.badge else ''}{self.conditions}"
+        canvas.line(margin, y - 4, WIDE + margin, y - 4, "hair")
+        for line in wrap_text(foot, 120):
+            canvas.text(margin, y + 16, line, "t2")
+            y += 17
+        canvas.height = y + 12
+        return freeze(canvas.svg(self.wide.title, self.wide.description, live=False))
+
+
+def strip(shown: tuple[str, ...]) -> str:
+    """The machine strip: five signs, of which only the stages shown have colour and a word."""
+    x, parts = 0.0, []
+    for stage in STAGES:
+        if parts:
+            parts.append(f'<path class="hair" d="M{x:g} 11h6"/>')
+            x += 10
+        on = stage in shown
+        width, sign = _sign(stage, x, on)
+        parts.append(sign)
+        x += width
+        if on:
+            parts.append(f'<text class="b" x="{x + 4:g}" y="15">{stage}</text>')
+            x += len(stage) * 7.6 + 8
+        else:
+            x += 4
+    words = f"The machine: {', '.join(STAGES)}. Shown here: {', '.join(shown)}."
+    return f'<svg width="{x + 2:g}" height="22" viewBox="-1 0 {x + 2:g} 22" role="img" aria-label="{words}">{"".join(parts)}</svg>'
+
+
+def _sign(stage: str, x: float, on: bool) -> tuple[float, str]:
+    off = "sign-off"
+    if stage == "names":
+        return 18, f'<path class="{"name" if on else off}" d="M{x:g} 5h13l5 6l-5 6h-13z"/>'
+    if stage == "tensors":
+        return 19, f'<rect class="{"sign-tensor" if on else off}" x="{x:g}" y="5" width="18" height="12" rx="4"/>'
+    if stage == "buffers":
+        return 19, f'<path class="{"sign-buffer" if on else off}" d="M{x:g} 7h18v8h-18zM{x + 6:g} 7v8M{x + 12:g} 7v8"/>'
+    if stage == "device":
+        top = "floortop" if on else off
+        return 19, f'<path class="{off}" d="M{x:g} 6v11h18v-11"/><path class="{top}" d="M{x:g} 5h18"/>'
+    return 19, f'<path class="{off}" d="M{x:g} 7h5l3 4l-3 4h-5zM{x + 10:g} 7h5l3 4l-3 4h-5z"/>'
+
+
+ICONS = {
+    "first": "M2 2h2v10H2zM12 2v10L5 7z",
+    "back": "M11 2v10L4 7z",
+    "step": "M3 2v10l7-5z",
+    "last": "M2 2v10l7-5zM10 2h2v10h-2z",
+    "up": "M2 10h10L7 3z",
+    "down": "M2 4h10l-5 7z",
+}
+
+
+def _icon(name: str) -> str:
+    return f'<svg width="14" height="14" viewBox="0 0 14 14" aria-hidden="true"><path d="{ICONS[name]}"/></svg>'
+
+
+def control_html(c: Control) -> str:
+    """One control as HTML. The browser side knows these forms and nothing of any widget."""
+    common = {"data_act": c.act, "data_key": c.key, "disabled": c.disabled, "title": c.hint}
+    push = "push" if c.push else None
+    if c.kind == "break":
+        return '<span class="breath"></span>'
+    if c.kind == "icon":
+        return f"<button{attributes(type='button', class_='icon', aria_label=c.label, **common)}>{_icon(c.value)}</button>"
+    if c.kind == "button":
+        cls = " ".join(part for part in ("main" if c.main else "", push or "") if part) or None
+        icon = _icon("step") if c.value == "step" else ""
+        pressed = None if c.pressed is None else str(c.pressed).lower()
+        value = None if c.value in (None, "step") else c.value
+        return (
+            f"<button{attributes(type='button', class_=cls, aria_pressed=pressed, data_value=value, **common)}>"
+            f"{icon}{html.escape(c.label)}</button>"
+        )
+    label = f'<span class="field">{rich(c.label)}</span>' if c.label else ""
+    name = plain(c.label) or c.hint
+    if c.kind == "radio":
+        options = "".join(
+            f"<button{attributes(type='button', role='radio', data_act=c.act, data_value=o, aria_checked=str(o == c.value).lower(), tabindex=0 if o == c.value or (c.value is None and i == 0) else -1)}>"
+            f"{html.escape(str(o))}</button>"
+            for i, o in enumerate(c.options)
+        )
+        return f"{label}<span{attributes(class_='seg ' + (push or ''), role='radiogroup', aria_label=name)}>{options}</span>"
+    if c.kind == "scrub":
+        least, greatest, step = c.options
+        return label + (
+            f"<span{attributes(class_='scrub', role='spinbutton', tabindex=0, data_act=c.act, aria_valuenow=c.value, aria_valuemin=least, aria_valuemax=greatest, data_step=step, aria_label=c.hint or name, title='drag, or use the arrow keys')}>"
+            f"{c.value}</span>"
+        )
+    if c.kind == "area":
+        rows = str(c.value).count("\n") + 1
+        return f"<textarea{attributes(data_act=c.act, rows=rows, spellcheck='false', aria_label=name)}>{html.escape(str(c.value))}</textarea>"
+    bounds = dict(zip(("min", "max", "step"), c.options, strict=False)) if c.kind in ("range", "number") else {}
+    field_name = attributes(type=c.kind, data_act=c.act, value=c.value, aria_label=name, placeholder=c.hint, autocomplete="off", disabled=c.disabled, **bounds)
+    return f"{label}<input{field_name}>"

@@ -1,0 +1,198 @@
+"""Drawing in the visual language: text, cards, tags, cells, arrows. Python measures text, so nothing is ever clipped."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from .tokens import dark_style, presentation
+
+MONO_12, MONO_13 = 7.23, 7.83  # advance of one monospaced character
+_UI_12 = 6.9  # a generous average for the UI face; text set in it always has room to spare
+
+
+def number(value: float) -> str:
+    """Three significant digits, a true minus, thin spaces from 1 000 up: ``0.0310``, ``−12.4``, ``1 797``."""
+    value = float(value)
+    if value != value:
+        return "nan"
+    if value in (float("inf"), float("-inf")):
+        return "∞" if value > 0 else "−∞"
+    size = abs(value)
+    if size == 0:
+        text = "0"
+    elif size >= 1e6 or size < 1e-3:
+        mantissa, exponent = f"{size:.2e}".split("e")
+        text = f"{mantissa}e{int(exponent)}"
+    elif size >= 1000:
+        text = f"{size:,.0f}".replace(",", "\u2009")
+    else:
+        text = f"{size:#.3g}".rstrip(".")
+    return ("−" if value < 0 else "") + text.replace("e-", "e−")
+
+
+def exact(value: float) -> str:
+    """A whole number as it is; anything else with three digits."""
+    value = float(value)
+    if value.is_integer() and abs(value) < 1e12:
+        digits = f"{int(value)}" if abs(value) < 10_000 else f"{int(value):,}".replace(",", "\u2009")
+        return digits.replace("-", "−")
+    return number(value)
+
+
+def shape_text(shape: Iterable[int]) -> str:
+    """``8×2``; nothing for a single number."""
+    return "×".join(map(str, shape))
+
+
+def bytes_text(count: int) -> str:
+    """Decimal units: ``48 bytes``, ``40.0 MB``."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:#.3g}".rstrip(".") + f" {unit}"
+    return f"{count} byte{'s' * (count != 1)}"
+
+
+def wrap_text(text: str, characters: int) -> list[str]:
+    """Words in lines of at most so many characters."""
+    lines = [""]
+    for word in text.split(" "):
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > characters:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+    return lines
+
+
+def shorten(text: str, characters: int) -> str:
+    """The text, cut with an ellipsis where it is longer."""
+    return text if len(text) <= characters else text[: max(characters - 1, 1)] + "…"
+
+
+def plain(markup: str) -> str:
+    """Text without the marks of `rich`."""
+    return markup.replace("**", "").replace("`", "")
+
+
+def rich(markup: str) -> str:
+    """``code`` in backticks and **bold** as HTML; everything else escaped."""
+    text = html.escape(markup, quote=False)
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
+    return re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", text)
+
+
+def attributes(**values: Any) -> str:
+    """HTML attributes. A trailing underscore is dropped, other underscores become hyphens, None is left out."""
+    parts = []
+    for key, value in values.items():
+        if value is None or value is False:
+            continue
+        name = key.rstrip("_").replace("_", "-")
+        parts.append(f" {name}" if value is True else f' {name}="{html.escape(str(value))}"')
+    return "".join(parts)
+
+
+class Canvas:
+    """An SVG figure of a fixed width, drawn top to bottom. Every mark is recorded in order; `text_items` for tests."""
+
+    def __init__(self, width: float) -> None:
+        self.width, self.height = width, 0.0
+        self.items: list[str] = []
+        self.text_items: list[str] = []
+
+    def _add(self, tag: str, cls: str, body: str | None = None, bottom: float = 0, **attrs: Any) -> None:
+        self.height = max(self.height, bottom)
+        rounded = {k: round(v, 2) if isinstance(v, float) else v for k, v in attrs.items()}
+        head = f"<{tag}{attributes(class_=cls or None, **rounded)}"
+        self.items.append(f"{head}/>" if body is None else f"{head}>{body}</{tag}>")
+
+    def text(self, x: float, y: float, content: str, cls: str = "", anchor: str | None = None, **attrs: Any) -> None:
+        """One line of text; ``y`` is its baseline."""
+        self.text_items.append(content)
+        preserve = "preserve" if "  " in content else None
+        self._add(
+            "text", cls, html.escape(content, quote=False), y + 4, x=x, y=y, text_anchor=anchor, xml__space=preserve, **attrs
+        )
+        if preserve:
+            self.items[-1] = self.items[-1].replace("xml--space", "xml:space")
+
+    def rect(self, x: float, y: float, w: float, h: float, cls: str, rx: float | None = None, **attrs: Any) -> None:
+        """A rectangle."""
+        self._add("rect", cls, None, y + h + 2, x=x, y=y, width=w, height=h, rx=rx, **attrs)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, cls: str) -> None:
+        """A straight line."""
+        self._add("line", cls, None, max(y1, y2) + 1, x1=x1, y1=y1, x2=x2, y2=y2)
+
+    def path(self, d: str, cls: str, bottom: float = 0) -> None:
+        """A path."""
+        self._add("path", cls, None, bottom, d=d)
+
+    def circle(self, x: float, y: float, r: float, cls: str, **attrs: Any) -> None:
+        """A circle."""
+        self._add("circle", cls, None, y + r, cx=x, cy=y, r=r, **attrs)
+
+    def open(self, **attrs: Any) -> None:
+        """Begin a group: what follows belongs together until `close`."""
+        self.items.append(f"<g{attributes(**attrs)}>")
+
+    def close(self) -> None:
+        """End the group."""
+        self.items.append("</g>")
+
+    def tag(self, x: float, y: float, label: str, height: float = 20) -> float:
+        """A name: a filled tag whose point shows what it names. Returns its right end."""
+        body = x + 14 + len(label) * MONO_12
+        tip = body + height * 0.4
+        self.path(f"M{x:.2f} {y:.2f}H{body:.2f}L{tip:.2f} {y + height / 2:.2f}L{body:.2f} {y + height:.2f}H{x:.2f}Z", "name", y + height)
+        self.text(x + 7, y + height / 2 + 4.3, label, "m b tp")
+        return tip
+
+    def padlock(self, x: float, y: float) -> None:
+        """A closed lock, 13 wide."""
+        self.rect(x, y + 6, 13, 9, "knob", rx=1.5)
+        self.path(f"M{x + 3} {y + 6}v-2.5a3.5 3.5 0 0 1 7 0v2.5", "span", y + 15)
+
+    def svg(self, title: str, description: str, cls: str | None = None, live: bool = True) -> str:
+        """The element. A figure with things to press is a group to screen readers, a still one an image."""
+        key = f"e{abs(hash_text(title + description + str(self.width))):x}"
+        body = "".join(self.items)
+        if not live:
+            body = _ACTS.sub("", body)
+        role = "group" if "data-act" in body else "img"
+        return (
+            f'<svg{attributes(class_=cls, width=round(self.width), height=round(self.height), role=role)}'
+            f' viewBox="0 0 {round(self.width)} {round(self.height)}" aria-labelledby="{key}t {key}d">'
+            f'<title id="{key}t">{html.escape(title)}</title><desc id="{key}d">{html.escape(description)}</desc>'
+            f"{body}</svg>"
+        )
+
+
+def hash_text(text: str) -> int:
+    """A hash that is the same in every process."""
+    import zlib
+
+    return zlib.crc32(text.encode())
+
+
+_ACTS = re.compile(r' (data-[\w-]+|tabindex|role|aria-[\w-]+)="[^"]*"')  # what only a live figure has
+_CLASS = re.compile(r"<(\w+) class=\"([^\"]+)\"")
+
+
+def freeze(svg: str) -> str:
+    """A figure that travels alone: light values as attributes, an opaque paper, dark values where the system wants them."""
+
+    def with_attributes(match: re.Match[str]) -> str:
+        tag, classes = match.groups()
+        marks = presentation(("text " if tag == "text" else "") + classes)
+        return f'<{tag} class="{classes}"{attributes(**{k.replace("-", "_"): v for k, v in marks.items()})}'
+
+    body = re.sub(r"<text x=", '<text class="f12" x=', svg)
+    body = _CLASS.sub(with_attributes, body)
+    head, rest = body.split(">", 1)
+    head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg" role="img" class="edu-static"', 1)
+    background = f'<rect class="paper" width="100%" height="100%"{attributes(**presentation("paper"))}/>'
+    end = rest.index("</desc>") + len("</desc>")
+    return f"{head}>{rest[:end]}<style>{dark_style()}</style>{background}{rest[end:]}"

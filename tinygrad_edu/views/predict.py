@@ -1,0 +1,275 @@
+"""A question, a prediction, and only then the result: both are shown, and nothing is scored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DtypeError, IndexRangeError
+from .frame import NARROW, WIDE, Control, Figure, Frame
+from .marks import Canvas, number, shorten
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked. ``kind`` is choice, number or curve; nothing here depends on the result."""
+
+    ask: str
+    kind: str
+    choices: tuple[str, ...] = ()
+    low: float = 0.0  # of a number's or a curve's axis, fixed before the result is known
+    high: float = 1.0
+    unit: str = ""
+    xs: tuple[float, ...] = ()  # of a curve
+    x_label: str = ""
+    y_label: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What turned out. ``value`` is a choice, a number, or a curve's numbers."""
+
+    value: Any
+    why: str = ""
+    conditions: str = ""
+    badge: str | None = None
+
+
+@dataclass(frozen=True)
+class GateState:
+    """A question; the prediction under way; and, once that is committed, the outcome."""
+
+    question: Question
+    draft: Any = None
+    committed: bool = False
+    outcome: Outcome | None = None
+    message: str = ""
+
+
+def question(ask: str, *, choices: Sequence[str] = (), low: float = 0.0, high: float = 1.0, unit: str = "",
+             xs: Sequence[float] = (), x_label: str = "", y_label: str = "") -> Question:  # fmt: skip
+    """A question by what it offers: ``choices``, a curve over ``xs``, else a number from ``low`` to ``high``."""
+    if choices and len(set(choices)) < 2:
+        raise DtypeError("a question with choices", f"there is nothing to choose in {list(choices)}", "offer two or more different ones")
+    if not low < high:
+        raise IndexRangeError(f"an axis from {low} to {high}", "the low end is not below the high end", "swap them")
+    kind = "choice" if choices else "curve" if xs else "number"
+    return Question(ask, kind, tuple(choices), float(low), float(high), unit, tuple(map(float, xs)), x_label, y_label)
+
+
+def draft(q: Question, value: Any) -> Any:
+    """A prediction as the question takes it. Raises `IndexRangeError` for one that it cannot be."""
+    if q.kind == "choice":
+        if value not in q.choices:
+            raise IndexRangeError(f"the prediction {value!r}", f"the choices are {', '.join(q.choices)}", "take one of these")
+        return value
+    if q.kind == "number":
+        try:
+            found = float(str(value).replace("−", "-").replace(",", "."))
+        except ValueError:
+            raise DtypeError(f"the prediction {value!r}", "it is not a number", "type digits, such as 2.5") from None
+        if not math.isfinite(found):
+            raise IndexRangeError(f"the prediction {value!r}", "it is not a finite number", "type digits, such as 2.5")
+        return found
+    values = tuple(min(max(float(v), q.low), q.high) for v in value)
+    if len(values) != len(q.xs):
+        raise IndexRangeError(f"a curve of {len(values)} points", f"the question has {len(q.xs)}", "give one height for each")
+    return values
+
+
+def figure(state: GateState, width: int) -> Figure:
+    """The hole where the result will be, or the prediction and the result together."""
+    q = state.question
+    canvas = Canvas(width)
+    if q.kind == "curve":
+        _curve(canvas, state, width)
+    elif state.outcome is None:
+        _hole(canvas, width)
+    elif q.kind == "choice":
+        _choices(canvas, state)
+    else:
+        _axis(canvas, state, width)
+    return Figure(canvas, "Prediction and result" if state.outcome else "Hidden until predicted", describe(state))
+
+
+WAITING = "The result is ready and waits for your prediction."
+
+
+def _hole(canvas: Canvas, width: int) -> None:
+    canvas.rect(1, 1, width - 2, 118, "hole")
+    canvas.text(width / 2, 64, WAITING, "f13 t2", "middle")
+
+
+def _choices(canvas: Canvas, state: GateState) -> None:
+    assert state.outcome is not None
+    y = 4.0
+    for choice in state.question.choices:
+        yours, true = choice == state.draft, choice == state.outcome.value
+        canvas.text(68, y + 20, shorten(choice, 46), "f13 b" if true else "f13")
+        if yours:
+            canvas.path(f"M12 {y + 16}l7 -7l7 7l-7 7z", "you")
+        if true:
+            canvas.circle(46, y + 16, 6, "result")
+        y += 30
+    canvas.height = y
+    canvas.path(f"M12 {y + 14}l6 -6l6 6l-6 6z", "you", y + 22)
+    canvas.text(30, y + 18, "you", "t2")
+    canvas.circle(74, y + 14, 5, "result")
+    canvas.text(85, y + 18, state.outcome.badge or "what happens", "t2")
+
+
+def _scale(low: float, high: float) -> list[float]:
+    """Five to nine round ticks."""
+    step = 10 ** math.floor(math.log10((high - low) / 4))
+    step = next(step * m for m in (1, 2, 2.5, 5, 10) if (high - low) / (step * m) <= 8)
+    first = math.ceil(low / step - 1e-9)
+    return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _tick(value: float) -> str:
+    """A round number without needless digits."""
+    return f"{value:g}".replace("-", "−")
+
+
+def _axis(canvas: Canvas, state: GateState, width: int) -> None:
+    q, outcome = state.question, state.outcome
+    assert outcome is not None
+    low, high = min(q.low, state.draft, outcome.value), max(q.high, state.draft, outcome.value)
+    left, right = 20.0, width - 20.0
+
+    def place(value: float) -> float:
+        return left + (value - low) / (high - low) * (right - left)
+
+    canvas.line(left, 74, right, 74, "axis")
+    for tick in _scale(low, high):
+        canvas.line(place(tick), 74, place(tick), 79, "rule")
+        canvas.text(place(tick), 94, f"{_tick(tick)}{q.unit}", "t2", "middle")
+    you, real = place(state.draft), place(outcome.value)
+    canvas.path(f"M{you - 6:.1f} 60l6 -6l6 6l-6 6z", "you")
+    canvas.circle(real, 60, 5, "result")
+    _label(canvas, you, 40, f"you, {number(state.draft)}{q.unit}", "", left, right)
+    _label(canvas, real, 22, f"{outcome.badge or 'result'}, {number(outcome.value)}{q.unit}", "b", left, right)
+    canvas.height = 100
+
+
+def _label(canvas: Canvas, x: float, y: float, text: str, cls: str, left: float, right: float) -> None:
+    half = len(text) * 3.8
+    anchor = "start" if x - half < left - 12 else "end" if x + half > right + 12 else "middle"
+    canvas.text(x, y, text, cls, anchor)
+
+
+def _curve(canvas: Canvas, state: GateState, width: int) -> None:
+    q = state.question
+    left, right, top, bottom = 56.0, width - 16.0, 26.0, 226.0
+    span = (q.xs[-1] - q.xs[0]) or 1.0
+    xs = [left + (x - q.xs[0]) / span * (right - left) for x in q.xs]
+
+    def place(value: float) -> float:
+        return bottom - (min(max(value, q.low), q.high) - q.low) / (q.high - q.low) * (bottom - top)
+
+    canvas.line(left, bottom, right, bottom, "axis")
+    for tick in _scale(q.low, q.high):
+        canvas.line(left - 4, place(tick), left, place(tick), "rule")
+        canvas.text(left - 8, place(tick) + 4, f"{_tick(tick)}{q.unit}", "m t2", "end")
+    for x, value in list(zip(xs, q.xs, strict=True))[:: max(1, len(xs) // 8)]:
+        canvas.line(x, bottom, x, bottom + 5, "rule")
+        canvas.text(x, bottom + 19, _tick(value), "m t2", "middle")
+    canvas.text(left, 12, q.y_label, "t2")
+    canvas.text(right, bottom + 36, q.x_label, "t2", "end")
+    canvas.line(left, top, left, bottom, "hair")
+    mine = state.draft
+    if state.outcome is None:
+        canvas.open(data_draw="draw", data_left=left, data_right=right, data_top=top, data_bottom=bottom, data_count=len(xs))
+        canvas.rect(left, top, right - left, bottom - top, "hole")
+        canvas.close()
+        if mine is None:
+            canvas.text((left + right) / 2, (top + bottom) / 2, "Draw your prediction here, from left to right.", "f13 t2", "middle")
+    if mine is not None:
+        canvas.path("M" + "L".join(f"{x:.1f} {place(v):.1f}" for x, v in zip(xs, mine, strict=True)), "youline")
+        for i, (x, v) in enumerate(zip(xs, mine, strict=True)):
+            if state.outcome is None:
+                words = f"your height at {q.x_label or 'x'} {number(q.xs[i])}: {number(v)}"
+                canvas.open(tabindex=0, role="slider", aria_label=words, data_act="nudge", data_value=i,
+                            aria_valuenow=number(v), aria_valuemin=q.low, aria_valuemax=q.high)  # fmt: skip
+            canvas.path(f"M{x - 5:.1f} {place(v):.1f}l5 -5l5 5l-5 5z", "you")
+            if state.outcome is None:
+                canvas.close()
+        real = mine if state.outcome is None else state.outcome.value
+        widest = max(range(len(xs)), key=lambda i: (abs(mine[i] - real[i]), i))
+        mine_above = mine[widest] >= real[widest]
+        canvas.text(xs[widest] + 9, place(mine[widest]) + (-8 if mine_above else 16), "you")
+    if state.outcome is not None:
+        heights = [place(v) for v in state.outcome.value]
+        canvas.path("M" + "L".join(f"{x:.1f} {h:.1f}" for x, h in zip(xs, heights, strict=True)), "resultline")
+        for x, h in zip(xs, heights, strict=True):
+            canvas.circle(x, h, 4, "result")
+        if mine is not None:
+            canvas.text(xs[widest] + 9, heights[widest] + (16 if mine_above else -8), state.outcome.badge or "result", "b")
+    canvas.height = bottom + 44
+
+
+def spoken(q: Question, value: Any) -> str:
+    """A prediction or a result in words."""
+    if value is None:
+        return "–"
+    if q.kind == "choice":
+        return str(value)
+    if q.kind == "number":
+        return f"{number(value)}{q.unit}"
+    return ", ".join(f"{_tick(x)}: {number(y)}{q.unit}" for x, y in zip(q.xs, value, strict=True))
+
+
+def describe(state: GateState) -> str:
+    """What is known so far, in a sentence."""
+    q = state.question
+    if state.outcome is None:
+        return WAITING + (f" You are about to say {spoken(q, state.draft)}." if state.draft is not None else "")
+    return f"You predicted {spoken(q, state.draft)}. {(state.outcome.badge or 'Result').capitalize()}: {spoken(q, state.outcome.value)}."
+
+
+def text(state: GateState) -> str:
+    """The text twin."""
+    q = state.question
+    lines = [f"PredictGate: {q.ask.replace('`', '').replace('**', '')}"]
+    if q.kind == "choice":
+        for choice in q.choices:
+            yours = "◇" if choice == state.draft else " "
+            true = "●" if state.outcome is not None and choice == state.outcome.value else " "
+            lines.append(f"  {yours}{true} {choice}")
+    else:
+        lines.append(f"  from {_tick(q.low)} to {_tick(q.high)}{q.unit}" + (f" over {q.x_label} {', '.join(map(_tick, q.xs))}" if q.xs else ""))
+    if state.outcome is None:
+        lines.append(WAITING)
+        if state.draft is not None and q.kind != "choice":
+            lines.append(f"you, not committed: {spoken(q, state.draft)}")
+    else:
+        lines += [f"you: {spoken(q, state.draft)}", f"{state.outcome.badge or 'result'}: {spoken(q, state.outcome.value)}"]
+        if state.outcome.why:
+            lines.append(state.outcome.why.replace("`", "").replace("**", ""))
+    if state.message:
+        lines.append(f"▲ {state.message}")
+    return "\n".join(lines)
+
+
+def frame(state: GateState, name: str = "PredictGate") -> Frame:
+    """The whole widget."""
+    q = state.question
+    controls: list[Control] = []
+    if state.outcome is None:
+        if q.kind == "choice":
+            controls.append(Control("radio", "draft", "", state.draft, q.choices, hint="your prediction"))
+        elif q.kind == "number":
+            controls.append(Control("number", "draft", f"your prediction{f', in {q.unit.strip()}' if q.unit.strip() else ''}", "" if state.draft is None else f"{state.draft:g}", options=()))
+        controls.append(Control("button", "commit", "Commit", main=True, disabled=state.draft is None))
+        if q.kind == "curve" and state.draft is not None:
+            controls.append(Control("button", "clear", "Draw again"))
+    else:
+        controls.append(Control("button", "reset", "Ask again", push=True))
+    outcome = state.outcome
+    conditions = outcome.conditions if outcome else "the result is not in this page until you commit"
+    return Frame(
+        name, (), q.ask, figure(state, WIDE), figure(state, NARROW), outcome.why if outcome else "", text(state),
+        conditions or "counted, not timed", outcome.badge if outcome else None, tuple(controls), message=state.message,
+    )  # fmt: skip

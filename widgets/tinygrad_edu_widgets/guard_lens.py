@@ -1,0 +1,61 @@
+"""Watch the memory guard lock and release arrays, line by line."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import replace
+from typing import Any
+
+from tinygrad_edu.views import guard as view
+from tinygrad_edu.views.frame import Frame
+
+from .base import EduWidget
+
+EXAMPLE = """\
+a = np.array([1., 2., 3.])
+t = from_numpy(a).requires_grad_()
+y = (t * t).sum()
+a[0] = 10.0
+y.backward()
+a[0] = 10.0"""
+
+
+class GuardLens(EduWidget):
+    """``GuardLens(code)`` runs a few lines with the guard on and off, and shows who held which array when.
+
+    The program knows ``np``, ``tg`` (this package), ``tensor`` and ``from_numpy``. Gestures: *guard* on or off; press
+    a line, or go *up* and *down* (keys ↑ ↓); *Edit the code*, then *Done*; *Reset* (r).
+    """
+
+    def __init__(self, code: str = EXAMPLE, *, ask: str = "", guard: str = "on") -> None:
+        self._code = code.strip("\n")
+        self._ask = ask or "Which line may write to the array, and which may not?"
+        self._guard = guard
+        self.state = view.lens(self._code, guard)
+        self._editing = False
+        super().__init__()
+
+    def frame(self) -> Frame:
+        """The widget as it stands."""
+        return view.frame(self.state, self._ask, self._editing)
+
+    def data(self) -> Any:
+        """Both runs as plain data."""
+        return dataclasses.asdict(self.state)
+
+    def _act(self, act: str, value: Any) -> None:
+        last = len(self.state.story.lines) - 1
+        if act == "guard":
+            self.state = replace(self.state, guard=str(value))
+        elif act == "row":
+            self.state = replace(self.state, row=max(0, min(int(value), last)))
+        elif act in ("up", "down"):
+            self.state = replace(self.state, row=max(0, min(self.state.row + (1 if act == "down" else -1), last)))
+        elif act == "edit":
+            self._editing = not self._editing
+        elif act == "code":
+            self.state = view.lens(str(value), self.state.guard)
+        elif act == "reset":
+            self.state, self._editing = view.lens(self._code, self._guard), False
+        else:
+            raise KeyError(act)

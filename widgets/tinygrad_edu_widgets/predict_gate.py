@@ -1,0 +1,95 @@
+"""Predict first: the result is shown only after a prediction was committed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tinygrad_edu.errors import EduError
+from tinygrad_edu.views import predict as view
+from tinygrad_edu.views.frame import Frame
+
+from .base import EduWidget
+
+_PREDICTIONS: list[dict[str, Any]] = []
+
+
+class PredictGate(EduWidget):
+    """``PredictGate("Which?", reveal, choices=[…])`` asks; ``reveal()`` is called when the learner commits.
+
+    Before that the result is nowhere: not in a trait, a message, the page or the saved notebook, as ``reveal`` has
+    not run. It returns a choice, a number or a curve's heights, or an `Outcome` with a reason and a badge. Without
+    ``choices`` and ``xs`` a number between ``low`` and ``high`` is asked; with ``xs`` a curve is drawn.
+
+    Gestures: choose (arrow keys in the group), type, or draw (each point also by ↑ and ↓); *Commit*; *Draw again*;
+    *Ask again* afterwards.
+    """
+
+    def __init__(self, ask: str, reveal: Callable[[], Any], *, why: str = "", **offer: Any) -> None:
+        self._reveal, self._why = reveal, why
+        self.state = view.GateState(view.question(ask, **offer))
+        super().__init__()
+
+    def frame(self) -> Frame:
+        """The widget as it stands."""
+        return view.frame(self.state)
+
+    def data(self) -> Any:
+        """Question, prediction and, once committed, the outcome."""
+        return dataclasses.asdict(self.state)
+
+    @property
+    def committed(self) -> bool:
+        """Whether the learner has committed to a prediction."""
+        return self.state.committed
+
+    def predict(self, value: Any) -> None:
+        """Commit to a prediction from code."""
+        self.act("draft", value)
+        self.act("commit")
+
+    def _act(self, act: str, value: Any) -> None:
+        q, state = self.state.question, self.state
+        if act == "reset":
+            self.state = view.GateState(q)
+        elif state.committed:
+            return  # a message that was still under way
+        elif act == "draft":
+            self.state = view.GateState(q, None if value in ("", None) else view.draft(q, value))
+        elif act == "draw":
+            heights: Sequence[float] = [q.low + float(v) * (q.high - q.low) for v in value]
+            self.state = view.GateState(q, view.draft(q, heights))
+        elif act == "nudge":
+            place, direction = value
+            heights = list(state.draft)
+            heights[int(place)] += int(direction) * (q.high - q.low) / 50
+            self.state = view.GateState(q, view.draft(q, heights))
+        elif act == "clear":
+            self.state = view.GateState(q)
+        elif act == "commit":
+            self._commit()
+        else:
+            raise KeyError(act)
+
+    def _commit(self) -> None:
+        if self.state.draft is None:
+            return
+        found = self._reveal()
+        outcome = found if isinstance(found, view.Outcome) else view.Outcome(found)
+        value = tuple(map(float, outcome.value)) if self.state.question.kind == "curve" else outcome.value
+        outcome = dataclasses.replace(outcome, value=value, why=outcome.why or self._why)
+        self.state = dataclasses.replace(self.state, committed=True, outcome=outcome, message="")
+        _PREDICTIONS.append({"question": self.state.question.ask, "predicted": self.state.draft, "result": value})
+
+    def _refuse(self, error: EduError) -> None:
+        self.state = dataclasses.replace(self.state, draft=None, message=error.sentence())
+
+
+def export_predictions(path: str | Path | None = None) -> list[dict[str, Any]]:
+    """Every prediction committed in this session, in order: question, prediction, result. Written as JSON if ``path``."""
+    if path is not None:
+        Path(path).write_text(json.dumps(_PREDICTIONS, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return [dict(entry) for entry in _PREDICTIONS]

@@ -1,0 +1,242 @@
+// The browser side of every widget. Python renders the inside as HTML; this file shows it, keeps the focus where it
+// was, and sends what the learner does as messages {act, value}. It knows the forms of controls and no widget by name.
+
+/** Make `from` like `to` with as little change as possible, so that focus, selection and open details survive. */
+function morph(from, to) {
+  if (from.nodeType !== to.nodeType || from.nodeName !== to.nodeName) {
+    from.replaceWith(to);
+    return;
+  }
+  if (from.nodeType !== Node.ELEMENT_NODE) {
+    if (from.nodeValue !== to.nodeValue) from.nodeValue = to.nodeValue;
+    return;
+  }
+  const busy = from === from.getRootNode().activeElement && from.matches("input, textarea");
+  for (const { name } of [...from.attributes]) {
+    if (!to.hasAttribute(name) && !(name === "open" && from.nodeName === "DETAILS") && name !== "style") from.removeAttribute(name);
+  }
+  for (const { name, value } of [...to.attributes]) {
+    if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+  }
+  if (from.nodeName === "INPUT" && !busy && from.value !== to.getAttribute("value")) from.value = to.getAttribute("value") ?? "";
+  if (from.nodeName === "TEXTAREA") {
+    if (!busy && from.value !== to.value) from.value = to.value;
+    return;
+  }
+  const wanted = [...to.childNodes];
+  wanted.forEach((child, i) => (i < from.childNodes.length ? morph(from.childNodes[i], child) : from.append(child)));
+  while (from.childNodes.length > wanted.length) from.lastChild.remove();
+}
+
+/** Clicks, keys, drags and drawing inside `root`, as calls of `send(act, value)`. */
+function listen(root, send) {
+  const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
+  const field = (target) => target.matches?.("input, textarea");
+  let pending = null; // a number typed but not yet sent
+
+  const flush = () => {
+    if (!pending) return;
+    clearTimeout(pending.timer);
+    const { act, value } = pending;
+    pending = null;
+    send(act, value);
+  };
+
+  root.addEventListener("click", (event) => {
+    const target = event.target.closest("[data-act]");
+    if (!target || field(target) || target.matches(":disabled, [role=spinbutton], [role=slider]")) return;
+    flush();
+    send(target.dataset.act, target.dataset.value ?? null);
+  });
+
+  root.addEventListener("input", (event) => {
+    const { target } = event;
+    if (!target.dataset.act) return;
+    if (target.type === "range") send(target.dataset.act, Number(target.value), true);
+    if (target.type === "number") {
+      clearTimeout(pending?.timer);
+      pending = { act: target.dataset.act, value: target.value, timer: setTimeout(flush, 150) };
+    }
+  });
+
+  root.addEventListener("change", (event) => {
+    const { target } = event;
+    if (target.dataset.act && (target.type === "text" || target.nodeName === "TEXTAREA")) send(target.dataset.act, target.value);
+  });
+
+  const turn = (spin, steps) => {
+    const least = Number(spin.getAttribute("aria-valuemin"));
+    const greatest = Number(spin.getAttribute("aria-valuemax"));
+    const now = Number(spin.getAttribute("aria-valuenow"));
+    const next = clamp(now + steps * Number(spin.dataset.step || 1), least, greatest);
+    if (next === now) return;
+    spin.setAttribute("aria-valuenow", next); // at once, so that the next press counts from here
+    spin.textContent = next;
+    send(spin.dataset.act, next);
+  };
+
+  root.addEventListener("keydown", (event) => {
+    const { target, key } = event;
+    const up = key === "ArrowUp" || key === "ArrowRight";
+    const down = key === "ArrowDown" || key === "ArrowLeft";
+    if (target.matches("[role=spinbutton]") && (up || down || key === "Home" || key === "End")) {
+      turn(target, key === "Home" ? -Infinity : key === "End" ? Infinity : up ? 1 : -1);
+    } else if (target.matches("[role=slider]") && (up || down)) {
+      send(target.dataset.act, [Number(target.dataset.value), up ? 1 : -1]);
+    } else if (target.matches("[role=radio]") && (up || down)) {
+      const group = [...target.parentElement.children];
+      const next = group[(group.indexOf(target) + (up ? 1 : group.length - 1)) % group.length];
+      next.focus();
+      next.click();
+    } else if (target.closest("svg") && target.dataset.act && (key === "Enter" || key === " ")) {
+      send(target.dataset.act, target.dataset.value ?? null);
+    } else if (target.type === "text" && key === "Enter") {
+      target.blur();
+      return;
+    } else if (!field(target) && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      const button = root.querySelector(`button[data-key="${CSS.escape(key)}"]:not(:disabled)`);
+      if (!button) return;
+      button.click();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+
+  root.addEventListener("pointerdown", (event) => {
+    const spin = event.target.closest("[role=spinbutton]");
+    const sheet = event.target.closest("[data-draw]");
+    if (spin) drag(event, spin, () => {
+      let last = event.clientX;
+      return (move) => {
+        const steps = Math.trunc((move.clientX - last) / 12);
+        if (steps) (last += steps * 12), turn(spin, steps);
+      };
+    });
+    if (sheet) draw(event, sheet);
+  });
+
+  function drag(event, element, start, end = () => {}) {
+    const move = start();
+    element.setPointerCapture(event.pointerId);
+    element.addEventListener("pointermove", move);
+    const stop = () => {
+      element.removeEventListener("pointermove", move);
+      element.removeEventListener("pointercancel", stop);
+      end();
+    };
+    element.addEventListener("pointerup", stop, { once: true });
+    element.addEventListener("pointercancel", stop, { once: true });
+  }
+
+  /** A curve drawn by hand: one height from 0 to 1 for each of `count` places; gaps are filled between neighbours. */
+  function draw(event, sheet) {
+    const { left, right, top, bottom, count } = Object.fromEntries(Object.entries(sheet.dataset).map(([k, v]) => [k, Number(v)]));
+    const svg = sheet.ownerSVGElement;
+    const heights = new Array(count).fill(null);
+    const trail = svg.appendChild(document.createElementNS(svg.namespaceURI, "polyline"));
+    trail.setAttribute("class", "youline");
+    const put = (pointer) => {
+      const at = new DOMPoint(pointer.clientX, pointer.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const place = Math.round(clamp((at.x - left) / (right - left), 0, 1) * (count - 1));
+      heights[place] = clamp((bottom - at.y) / (bottom - top), 0, 1);
+      trail.setAttribute("points", heights.map((h, i) => (h === null ? "" : `${left + (i / (count - 1)) * (right - left)},${bottom - h * (bottom - top)}`)).join(" "));
+    };
+    put(event);
+    drag(event, sheet, () => put, () => {
+      trail.remove();
+      send("draw", fill(heights));
+    });
+  }
+
+  /** Mark all that belongs with what is under the pointer or in focus, and say what it is. */
+  function show() {
+    const mark = root.querySelector("[data-link]:hover") ?? root.querySelector("[data-link]:focus");
+    for (const other of root.querySelectorAll(".is-linked")) other.classList.remove("is-linked");
+    if (mark) for (const other of root.querySelectorAll(`[data-link="${CSS.escape(mark.dataset.link)}"]`)) other.classList.add("is-linked");
+    const tip = root.querySelector(".edu-tip");
+    if (!tip) return;
+    const words = mark?.dataset.tip;
+    tip.textContent = words ?? tip.dataset.rest;
+    tip.classList.toggle("is-on", Boolean(words));
+  }
+  for (const type of ["mouseover", "mouseout", "focusin", "focusout"]) root.addEventListener(type, show);
+  return show;
+}
+
+/** Heights with gaps, completed: straight lines between drawn places, level beyond them. */
+export function fill(heights) {
+  const known = heights.flatMap((h, i) => (h === null ? [] : [i]));
+  return heights.map((h, i) => {
+    if (h !== null) return h;
+    const before = known.filter((k) => k < i).at(-1);
+    const after = known.find((k) => k > i);
+    if (before === undefined || after === undefined) return heights[before ?? after];
+    return heights[before] + ((heights[after] - heights[before]) * (i - before)) / (after - before);
+  });
+}
+
+function render({ model, el }) {
+  const root = document.createElement("section");
+  root.className = "edu";
+  root.setAttribute("aria-label", model.get("label"));
+  root.dataset.lmSuppressShortcuts = "true"; // JupyterLab leaves the keys to us while the focus is inside
+  el.append(root);
+
+  let waiting = null;
+  let queued = null; // a slider sends its latest value once the last one is answered
+  const send = (act, value, latest = false) => {
+    if (latest && waiting) {
+      queued = [act, value];
+      return;
+    }
+    clearTimeout(waiting);
+    waiting = setTimeout(() => root.classList.add("is-busy"), 200);
+    model.send({ act, value });
+  };
+
+  const update = () => {
+    const next = document.createElement("section");
+    next.innerHTML = model.get("html");
+    if (!root.firstChild) root.append(...next.childNodes);
+    else morph(root.firstChild, next.firstChild);
+    root.toggleAttribute("data-present", model.get("presenting"));
+    follow(root);
+    show();
+  };
+  const answered = () => {
+    clearTimeout(waiting);
+    waiting = null;
+    root.classList.remove("is-busy");
+    update(); // also when nothing changed: a refused entry goes back to what holds
+    if (queued) {
+      const [act, value] = queued;
+      queued = null;
+      send(act, value);
+    }
+  };
+
+  const show = listen(root, send);
+  update();
+  model.on("change:html", update);
+  model.on("change:presenting", update);
+  model.on("change:answers", answered);
+  return () => {
+    clearTimeout(waiting);
+    model.off("change:html", update);
+    model.off("change:presenting", update);
+    model.off("change:answers", answered);
+  };
+}
+
+/** Keep the current step of a tall figure in sight, scrolling only the figure. */
+function follow(root) {
+  const stage = root.querySelector(".edu-stage.tall");
+  const mark = stage && [...stage.querySelectorAll("[data-current]")].find((m) => m.getClientRects().length);
+  if (!mark) return;
+  const [inner, outer] = [mark.getBoundingClientRect(), stage.getBoundingClientRect()];
+  if (inner.top < outer.top + 40 || inner.bottom > outer.bottom - 40) {
+    stage.scrollTop += inner.top - outer.top - outer.height / 2;
+  }
+}
+
+export default { render };

@@ -1,0 +1,51 @@
+"""Watch a loss fall while a cell runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+from tinygrad_edu.views import training as view
+from tinygrad_edu.views.frame import Frame
+
+from .base import EduWidget
+
+
+class TrainingMonitor(EduWidget):
+    """A progress bar and a loss curve: ``monitor = TrainingMonitor(epochs)``, then ``monitor.log(loss=…, accuracy=…)``.
+
+    Gestures: *Stop* asks the loop to end (``monitor.stopped`` becomes true); hover a point to read it.
+    """
+
+    def __init__(self, epochs: int, *, ask: str = "How fast will the loss fall?") -> None:
+        self.state = view.TrainingState(epochs)
+        self._ask, self._drawn = ask, 0.0
+        super().__init__()
+
+    def frame(self) -> Frame:
+        """The widget as it stands."""
+        return view.frame(self.state, self._ask)
+
+    def data(self) -> Any:
+        """The logged numbers."""
+        return dataclasses.asdict(self.state)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the learner has asked to stop."""
+        return self.state.stopped
+
+    def log(self, loss: float, accuracy: float | None = None) -> None:
+        """Add one epoch. The picture follows at most twenty times a second, and always at the end."""
+        with self._lock:
+            self.state = view.add(self.state, float(loss), None if accuracy is None else float(accuracy))
+            now = time.monotonic()
+            if now - self._drawn > 0.05 or len(self.state.losses) == self.state.epochs:
+                self._drawn = now
+                self._show()
+
+    def _act(self, act: str, value: Any) -> None:
+        if act != "stop":
+            raise KeyError(act)
+        self.state = dataclasses.replace(self.state, stopped=True)
