@@ -45,7 +45,9 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
 def _dot(a: Any, b: Any) -> Any:
     a, b = as_tensor(a), as_tensor(b)
     if b.ndim > 2:
-        raise _refuse("numpy.dot with a second operand of more than two axes", "it is not the batched product", "use a @ b")
+        raise _refuse(
+            "numpy.dot with a second operand of more than two axes", "it is not the batched product", "use a @ b"
+        )
     return la.matmul(a, b) if a.ndim and b.ndim else ew.mul(a, b)
 
 
@@ -58,6 +60,14 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
 def _transpose(a: Any, axes: Any = None) -> Any:
     x = as_tensor(a)
     return x.permute(tuple(range(x.ndim))[::-1] if axes is None else tuple(axes))
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    return ew.where(condition, x, y)
+
+
+def _copy(a: Any) -> Any:
+    return ew.clone(a)
 
 
 def _concatenate(arrays: Any, axis: int | None = 0) -> Any:
@@ -82,7 +92,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.broadcast_to: lambda array, shape: mv.expand(array, shape=tuple(shape)),
     np.concatenate: _concatenate,
     np.stack: lambda arrays, axis=0: creation.stack(arrays, axis),
-    np.where: lambda condition, x, y: ew.where(condition, x, y),
+    np.where: _where,
     np.clip: _clip,
     np.dot: _dot,
     np.zeros_like: lambda a, dtype=None: creation.zeros_like(a, dtype=dtype),
@@ -90,7 +100,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a: a.numel(),
-    np.copy: lambda a: ew.clone(a),
+    np.copy: _copy,
 }
 
 

@@ -387,7 +387,9 @@ class Tensor(TensorBase):
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two axes swapped; a view."""
         order = list(range(self.ndim))
-        order[dim0], order[dim1] = order[dim1], order[dim0]
+        a, b = _dims(self, dim0), _dims(self, dim1)
+        if order:
+            order[a], order[b] = b, a
         return mv.permute(self, dims=tuple(order))
 
     @property
@@ -430,7 +432,8 @@ class Tensor(TensorBase):
         return ix.getitem(self, index=_index(index, self))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        inplace(ix.Put, self, (as_tensor(value, dtype=self.dtype),), {"index": _index(index, self)})
+        device = None if isinstance(value, TensorBase) else self.device
+        inplace(ix.Put, self, (as_tensor(value, self.dtype, device),), {"index": _index(index, self)})
 
     def __len__(self) -> builtins.int:
         if not self.ndim:

@@ -43,7 +43,11 @@ def cnn(x: tg.Tensor, labels: tg.Tensor, *parameters: tg.Tensor) -> tuple[tg.Ten
 
 def cnn_inputs(seed: int) -> list[Any]:
     labels = np.random.default_rng(seed).integers(0, 3, 2)
-    return [normal(2, 1, 4, 4, seed=seed), labels, *(normal(*s, seed=seed) for s in ((3, 1, 3, 3), (3,), (3, 12), (3,)))]
+    return [
+        normal(2, 1, 4, 4, seed=seed),
+        labels,
+        *(normal(*s, seed=seed) for s in ((3, 1, 3, 3), (3,), (3, 12), (3,))),
+    ]
 
 
 def rnn(xs: tg.Tensor, target: tg.Tensor, *parameters: tg.Tensor) -> tuple[tg.Tensor, ...]:
@@ -129,7 +133,9 @@ def test_listing() -> None:
         return y, w.grad
 
     w = tg.ones(3, 2, requires_grad=True)
-    assert str(trace(step, tg.ones(4, 3), w)) == """\
+    assert (
+        str(trace(step, tg.ones(4, 3), w))
+        == """\
 program(v0: f32[4,3], v1: f32[3,2]):
   v2: f32[4,2] = matmul(v0, v1)
   v3: f32[4,1] = amax(v2, 1, True)
@@ -150,17 +156,21 @@ program(v0: f32[4,3], v1: f32[3,2]):
   v18: f32[3,4] = permute(v0, (1, 0))
   v19: f32[3,2] = matmul(v18, v17)
   return v9, v19"""
+    )
 
 
 def test_listing_shows_constants_by_their_type_and_short_dtypes() -> None:
     mask = tg.tensor([True, False])
     program = trace(lambda x: tg.where(mask, x, 0.5).to("bfloat16").to("uint8"), tg.ones(2))
-    assert str(program) == """\
+    assert (
+        str(program)
+        == """\
 program(v0: f32[2]):
   v1: f32[2] = where(const bool[2], v0, 0.5)
   v2: bf16[2] = astype(v1, bfloat16)
   v3: u8[2] = astype(v2, uint8)
   return v3"""
+    )
 
 
 ESCAPES: dict[str, tuple[Callable[[tg.Tensor], Any], str]] = {

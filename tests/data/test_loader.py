@@ -30,7 +30,14 @@ def test_batches_in_order() -> None:
 
 @pytest.mark.parametrize(
     ("count", "size", "drop", "lengths"),
-    [(10, 4, False, [4, 4, 2]), (10, 4, True, [4, 4]), (8, 4, True, [4, 4]), (3, 4, True, []), (3, 4, False, [3]), (0, 4, False, [])],
+    [
+        (10, 4, False, [4, 4, 2]),
+        (10, 4, True, [4, 4]),
+        (8, 4, True, [4, 4]),
+        (3, 4, True, []),
+        (3, 4, False, [3]),
+        (0, 4, False, []),
+    ],
 )
 def test_lengths(count: int, size: int, drop: bool, lengths: list[int]) -> None:
     loader = DataLoader(pairs(count), batch_size=size, drop_last=drop)

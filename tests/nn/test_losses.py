@@ -22,7 +22,9 @@ def test_cross_entropy_by_hand() -> None:
     expected = [math.log(math.e**2 + math.e + 1) - 2, math.log(3)]
     np.testing.assert_allclose(losses.array, expected, rtol=1e-14)
     assert F.cross_entropy(tg.tensor(SCORES), [0, 2]).item() == pytest.approx(sum(expected) / 2)
-    assert F.cross_entropy(tg.tensor(SCORES), np.array([0, 2], "u1"), reduction="sum").item() == pytest.approx(sum(expected))
+    assert F.cross_entropy(tg.tensor(SCORES), np.array([0, 2], "u1"), reduction="sum").item() == pytest.approx(
+        sum(expected)
+    )
     assert nn.CrossEntropyLoss("sum")(tg.tensor(SCORES), tg.tensor([0, 2])).item() == pytest.approx(sum(expected))
 
 
@@ -129,7 +131,11 @@ def test_mse_refuses_to_broadcast() -> None:
     assert caught.value.mend == "reshape one to the other's shape: target.reshape(x.shape)"
 
 
-@pytest.mark.parametrize("loss", [lambda r: F.mse_loss(tg.ones(1), tg.ones(1), r), lambda r: F.cross_entropy([[0.0]], [0], r)])
+@pytest.mark.parametrize(
+    "loss", [lambda r: F.mse_loss(tg.ones(1), tg.ones(1), r), lambda r: F.cross_entropy([[0.0]], [0], r)]
+)
 def test_unknown_reductions(loss: Any) -> None:
-    with pytest.raises(ShapeError, match="reduction='average'\n  why:  there is no such reduction\n  mend: use 'mean', 'sum' or 'none'"):
+    with pytest.raises(
+        ShapeError, match="reduction='average'\n  why:  there is no such reduction\n  mend: use 'mean', 'sum' or 'none'"
+    ):
         loss("average")

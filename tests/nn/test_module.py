@@ -51,7 +51,13 @@ def test_names_shapes_and_order_are_those_of_pytorch() -> None:
         ("0.bias", (4,)),
         ("4.weight", (10, 64)),
     ]
-    assert [name for name, _ in nn.Sequential(Block(), nn.ReLU()).named_modules()] == ["", "0", "0.first", "0.second", "1"]
+    assert [name for name, _ in nn.Sequential(Block(), nn.ReLU()).named_modules()] == [
+        "",
+        "0",
+        "0.first",
+        "0.second",
+        "1",
+    ]
 
 
 def test_a_shared_parameter_appears_once_among_parameters_and_twice_in_the_state() -> None:
@@ -167,7 +173,9 @@ def test_a_plain_tensor_in_place_of_a_parameter_is_refused() -> None:
         layer.weight = tg.zeros(3, 2)
     assert caught.value.tried == "self.weight = a plain tensor, in Linear"
     assert caught.value.why == "'weight' is a parameter: the optimiser would go on moving the old tensor, unseen"
-    assert caught.value.mend == "assign nn.Parameter(tensor), or write into it: with no_grad(): self.weight.copy_(tensor)"
+    assert (
+        caught.value.mend == "assign nn.Parameter(tensor), or write into it: with no_grad(): self.weight.copy_(tensor)"
+    )
     layer.weight = nn.Parameter(tg.zeros(3, 2))
     assert layer.state_dict()["weight"].tolist() == [[0.0, 0.0]] * 3
 
@@ -314,7 +322,9 @@ def test_sequential_is_a_sequence() -> None:
 
 
 def test_repr() -> None:
-    assert repr(nn.Sequential(convnet(), Block(), nn.CrossEntropyLoss())) == """\
+    assert (
+        repr(nn.Sequential(convnet(), Block(), nn.CrossEntropyLoss()))
+        == """\
 Sequential(
   (0): Sequential(
     (0): Conv2d(1, 4, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
@@ -329,6 +339,7 @@ Sequential(
   )
   (2): CrossEntropyLoss()
 )"""
+    )
 
 
 def test_layers_are_their_functions() -> None:

@@ -237,7 +237,7 @@ for _note, _index in {
     "none": (None, slice(0, 2)), "element": (1, 2, ...), "repeated": (_POINTS,), "pairs": (_POINTS, np.array([1, 3, 1])),
     "mixed": (slice(None), _POINTS), "mask": (np.arange(12).reshape(3, 4) % 5 > 1,),
 }.items():  # fmt: skip
-    _torch = (lambda torch, x, i=_index: x[tuple(torch.from_numpy(p) if isinstance(p, np.ndarray) else p for p in i)])
+    _torch = lambda torch, x, i=_index: x[tuple(torch.from_numpy(p) if isinstance(p, np.ndarray) else p for p in i)]
     case("getitem", _note, normal(3, 4), index=_index, torch=None if _note == "step" else _torch)
 case("scatter_add_at", "repeated", normal(3, 4), shape=(5, 4), index=(np.array([0, 4, 0]),))
 case("scatter_add_at", "slice", normal(2, 4), shape=(3, 4), index=(slice(1, 3),))

@@ -1,4 +1,4 @@
-"""What the source of a body may contain. The worlds fill in `backends.base.NAMES`; nothing else is promised to a body."""
+"""What the source of a body may contain: the names that every world fills in, `backends.base.NAMES`, and little else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,19 @@ EXEMPT = {
 ARRAY_ATTRIBUTES = {"shape", "ndim", "dtype"}
 DTYPE_ATTRIBUTES = {"kind", "itemsize", "name"}
 # Of shapes, dtypes and parameters, which are plain Python.
-METADATA_CALLS = {"len", "range", "tuple", "list", "zip", "enumerate", "slice", "min", "max", "isinstance", "ValueError"}
+METADATA_CALLS = {
+    "len",
+    "range",
+    "tuple",
+    "list",
+    "zip",
+    "enumerate",
+    "slice",
+    "min",
+    "max",
+    "isinstance",
+    "ValueError",
+}
 METADATA_METHODS = {"append"}
 
 
@@ -133,7 +145,13 @@ def _with_other_name(xp: Any, x: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("function", "problem"),
-    [(_with_numpy, "np"), (_with_value, "float()"), (_with_method, ".sum"), (_with_other_name, "xp.median"), (_with_helper, "_test_helper()")],
+    [
+        (_with_numpy, "np"),
+        (_with_value, "float()"),
+        (_with_method, ".sum"),
+        (_with_other_name, "xp.median"),
+        (_with_helper, "_test_helper()"),
+    ],
 )
 def test_the_check_finds(function: Any, problem: str) -> None:
     assert problem in Body().read(function).problems

@@ -7,7 +7,9 @@ from tinygrad_edu.core.op import OPS
 
 
 def test_every_op_has_cases() -> None:
-    assert {case.op for case in CASES} == {name for name, op in OPS.items() if op.__module__.startswith("tinygrad_edu.")}
+    assert {case.op for case in CASES} == {
+        name for name, op in OPS.items() if op.__module__.startswith("tinygrad_edu.")
+    }
 
 
 def test_cases_are_told_apart() -> None:

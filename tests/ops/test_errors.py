@@ -184,7 +184,9 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "kind", "tried", "why", "mend"), WRONG, ids=[f"{w[2].split('(')[0]}-{i}" for i, w in enumerate(WRONG)])
+@pytest.mark.parametrize(
+    ("call", "kind", "tried", "why", "mend"), WRONG, ids=[f"{w[2].split('(')[0]}-{i}" for i, w in enumerate(WRONG)]
+)
 def test_text(call: Callable[[], Any], kind: type[EduError], tried: str, why: str, mend: str) -> None:
     with pytest.raises(kind) as caught:
         call()

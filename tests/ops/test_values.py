@@ -41,7 +41,9 @@ def test_largest_elements_share_the_gradient_but_pooling_takes_the_first() -> No
     x = [[1.0, 3.0, 3.0, 3.0]]
     assert grad(lambda x: x.amax(1), x) == [[[0.0, 1 / 3, 1 / 3, 1 / 3]]]
     assert grad(lambda x: x.amin(1) + x.amax(1), [[2.0, 2.0]]) == [[[1.0, 1.0]]]
-    assert grad(lambda x: F.max_pool2d(x.reshape(1, 1, 2, 2), 2), [[1.0, 3.0], [3.0, 3.0]]) == [[[0.0, 1.0], [0.0, 0.0]]]
+    assert grad(lambda x: F.max_pool2d(x.reshape(1, 1, 2, 2), 2), [[1.0, 3.0], [3.0, 3.0]]) == [
+        [[0.0, 1.0], [0.0, 0.0]]
+    ]
     assert tg.tensor([[1.0, 3.0, 3.0]]).argmax(1).tolist() == [1]
 
 

@@ -108,10 +108,12 @@ def test_the_write_is_noted() -> None:
     """A graph that still needs the old values says who overwrote them."""
     layer = nn.Linear(2, 2)
     optimiser = SGD(layer.parameters(), lr=0.1)
-    loss = (layer(tg.ones(1, 2)) * layer.weight.sum()).sum()
+    loss = layer(tg.ones(1, 2, requires_grad=True)).sum()
     loss.backward(retain_graph=True)
     optimiser.step()
-    with pytest.raises(InplaceError, match=r"SGD\.step has overwritten it since, at test_sgd\.py, line \d+: optimiser\.step\(\)"):
+    with pytest.raises(
+        InplaceError, match=r"SGD\.step has overwritten it since, at test_sgd\.py, line \d+: optimiser\.step\(\)"
+    ):
         loss.backward()
 
 
@@ -155,13 +157,20 @@ def test_a_plain_list_of_layers_is_not_searched() -> None:
         SGD(Listed().parameters(), lr=0.1)
     assert caught.value.tried == "SGD([])"
     assert caught.value.why == "there is nothing to learn: the module has no registered parameters"
-    assert caught.value.mend == "assign layers to attributes, or put them into a Sequential; a plain list is not searched"
+    assert (
+        caught.value.mend == "assign layers to attributes, or put them into a Sequential; a plain list is not searched"
+    )
     assert caught.value.line.endswith(": SGD(Listed().parameters(), lr=0.1)")
 
 
 def test_settings_that_cannot_be() -> None:
     p = tg.ones(1, requires_grad=True)
-    for settings in ({"lr": -1.0}, {"lr": 1.0, "momentum": -0.1}, {"weight_decay": -1.0}, {"lr": 1.0, "nesterov": True}):
+    for settings in (
+        {"lr": -1.0},
+        {"lr": 1.0, "momentum": -0.1},
+        {"weight_decay": -1.0},
+        {"lr": 1.0, "nesterov": True},
+    ):
         with pytest.raises(ValueError, match="none is negative, and nesterov needs momentum"):
             SGD([p], **settings)
     with pytest.raises(DtypeError, match="SGD of a Linear\n  why:  an optimiser moves tensors\n"):

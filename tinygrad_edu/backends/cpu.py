@@ -8,7 +8,8 @@ import numpy as np
 
 from .base import Array, Backend, Namespace
 
-_add, _max, _min = np.add.reduce, np.maximum.reduce, np.minimum.reduce
+_reductions: Any = (np.add.reduce, np.maximum.reduce, np.minimum.reduce)  # called by position: half the cost
+_add, _max, _min = _reductions
 _ZERO = {np.dtype(kind): np.dtype(kind).type(0) for kind in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1")}
 
 
@@ -73,7 +74,8 @@ def is_basic(index: Any) -> bool:
     """Whether NumPy answers this index with a view: only ints, slices, ``...`` and None."""
     parts = index if isinstance(index, tuple) else (index,)
     return all(
-        part is None or part is Ellipsis or isinstance(part, (slice, int)) and not isinstance(part, bool) for part in parts
+        part is None or part is Ellipsis or (isinstance(part, (slice, int)) and not isinstance(part, bool))
+        for part in parts
     )
 
 

@@ -19,7 +19,9 @@ def interpret(program: Program, *arrays: Any) -> tuple[Any, ...]:
     values: dict[Var, Any] = {}
     for var, array in zip(program.inputs, arrays, strict=True):
         if tuple(array.shape) != var.shape or array.dtype != var.dtype:
-            raise ValueError(f"{var} is {var.type}, not {array.dtype}{list(array.shape)}: trace again for this signature")
+            raise ValueError(
+                f"{var} is {var.type}, not {array.dtype}{list(array.shape)}: trace again for this signature"
+            )
         values[var] = array
     for equation in program.equations:
         function = OPERATORS.get(equation.name) or getattr(XP, equation.name)

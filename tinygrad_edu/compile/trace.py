@@ -130,7 +130,12 @@ class RecArray:
 
     __add__, __sub__, __mul__, __truediv__ = _binary("add"), _binary("sub"), _binary("mul"), _binary("div")
     __radd__, __rsub__, __rmul__, __rtruediv__ = map(_reflected, ("add", "sub", "mul", "div"))
-    __pow__, __rpow__, __matmul__, __rmatmul__ = _binary("pow"), _reflected("pow"), _binary("matmul"), _reflected("matmul")
+    __pow__, __rpow__, __matmul__, __rmatmul__ = (
+        _binary("pow"),
+        _reflected("pow"),
+        _binary("matmul"),
+        _reflected("matmul"),
+    )
     __eq__, __ne__, __lt__ = _binary("eq"), _binary("ne"), _binary("lt")
     __le__, __gt__, __ge__, __getitem__ = _binary("le"), _binary("gt"), _binary("ge"), _binary("getitem")
 
@@ -236,6 +241,8 @@ def trace(function: Callable[..., Any], *tensors: Tensor) -> Program:
     for r in results:
         if not isinstance(r, Tensor) or not isinstance(r.array, RecArray):
             raise TraceError(
-                f"returning {r!r} from a traced function", "it was not computed from the inputs", "return traced tensors"
+                f"returning {r!r} from a traced function",
+                "it was not computed from the inputs",
+                "return traced tensors",
             )
     return Program(inputs, tuple(recorder.equations), tuple(r.array.var for r in results))

@@ -11,11 +11,10 @@ import weakref
 from typing import Any
 
 from .. import backends
-from ..dtypes import is_float
 from ..errors import DtypeError, InplaceError, ShapeError
 from ..settings import modes
 from .base import TensorBase
-from .dispatch import Call, _operand, _promote, _same_device, record, run_body, user_line
+from .dispatch import WORLD, Call, _operand, _promote, _same_device, record, run_body, user_line
 from .graph import Leaf, Line, Node, describe_line
 from .op import Op, Params
 from .storage import number, replace_scalar, storage_of
@@ -166,24 +165,24 @@ def inplace(op: type[Op], target: TensorBase, others: tuple[Any, ...] = (), para
     _refuse(name, target, tracked, line)
     promoted = _same_device(op, _promote(op, operands), params, line, target.device)
     array = own_buffer(target)
-    kept = array
-    first = op.operands[0]
-    if tracked and any(save.source == first and not save.part for save in op.save_plan):
-        kept = backends.of(array).xp.copy(array)  # the op saves what it is about to overwrite
+    backend = backends.of(array)
+    xp, owner = backend.xp, backend.owner(array)
     arrays = tuple(o.array if isinstance(o, TensorBase) else o for o in promoted)
-    arrays = (kept if promoted[0] is target else arrays[0], *arrays[1:])
-    xp = backends.of(array).xp
+    if tracked:  # copy what the op saves and is about to overwrite: the target, or another operand in its buffer
+        saved = {save.source for save in op.save_plan if not save.part}
+        arrays = tuple(
+            xp.copy(a) if name in saved and isinstance(o, TensorBase) and backend.owner(a) is owner else a
+            for name, o, a in zip(op.operands, promoted, arrays, strict=True)
+        )
     result = run_body(op, xp, arrays, params, line, promoted)
     out, cache = result if op.caches else (result, None)
     _fits(name, target, out, promoted, params, line)
     array[...] = out
     target.storage.written(name, line)
     if tracked:
-        call = Call(op, promoted, params, line, m)
-        node = record(call, promoted, arrays, array, cache)
-        if target.node is None and is_float(array.dtype) and node.op is op and promoted[0] is target:
-            node.parents = (None, *node.parents[1:])
-        _rewrite(target, node)
+        value = WORLD["wrap"](array if out.dtype == array.dtype else out)
+        value.node = record(Call(op, promoted, params, line, m), promoted, arrays, value.array, cache)
+        _rewrite(target, value.to(array.dtype).node)
     return target
 
 

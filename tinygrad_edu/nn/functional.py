@@ -73,8 +73,14 @@ def cross_entropy(scores: Any, target: Any, reduction: str = "mean") -> Tensor:
             "flatten to these shapes; one-hot rows become indices by target.argmax(1)", line,
         )  # fmt: skip
     if is_float(labels.dtype) or labels.dtype.kind == "b":
-        nan = " and some of these are NaN" if is_float(labels.dtype) and np.isnan(np.asarray(labels.tolist())).any() else ""
-        raise DtypeError(tried, f"class labels are integers{nan}", "find out where they come from, then target.long()", line)
+        nan = (
+            " and some of these are NaN"
+            if is_float(labels.dtype) and np.isnan(np.asarray(labels.tolist())).any()
+            else ""
+        )
+        raise DtypeError(
+            tried, f"class labels are integers{nan}", "find out where they come from, then target.long()", line
+        )
     low, high = _range(labels)
     if low < 0 or high >= scores.shape[1]:
         raise IndexRangeError(

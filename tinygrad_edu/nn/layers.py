@@ -39,7 +39,13 @@ class Conv2d(Module):
     """Kernels slid over images: (N, in_channels, H, W) to (N, out_channels, oh, ow)."""
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, bias: bool = True
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         kh, kw = F._pair(kernel_size)

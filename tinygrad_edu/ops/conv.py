@@ -90,10 +90,16 @@ class Conv2d(Op):
         if min(params["stride"]) < 1:
             return f"the stride is {params['stride']}, and windows move by at least 1", "use stride=1 or more"
         if x[1] != weight[1]:
-            return f"the kernel reads {weight[1]} channels, and the image has {x[1]}", f"make it Conv2d({x[1]}, {weight[0]}, …)"
+            return (
+                f"the kernel reads {weight[1]} channels, and the image has {x[1]}",
+                f"make it Conv2d({x[1]}, {weight[0]}, …)",
+            )
         if len(shapes) == 3 and shapes[2] != weight[:1]:
             return f"there are {weight[0]} kernels, and the bias has shape {shapes[2]}", f"make the bias ({weight[0]},)"
-        return f"a {weight[2]}x{weight[3]} kernel does not fit into {x[2]}x{x[3]} pixels", "add padding, or use a smaller kernel"
+        return (
+            f"a {weight[2]}x{weight[3]} kernel does not fit into {x[2]}x{x[3]} pixels",
+            "add padding, or use a smaller kernel",
+        )
 
 
 def _not_images(x: tuple[int, ...]) -> tuple[str, str]:

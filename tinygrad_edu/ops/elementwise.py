@@ -298,7 +298,11 @@ class Where(Op):
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, condition: Any) -> Any:
         zero = xp.zeros_like(g)
-        return None, xp.where(condition, g, zero) if needs[1] else None, xp.where(condition, zero, g) if needs[2] else None
+        return (
+            None,
+            xp.where(condition, g, zero) if needs[1] else None,
+            xp.where(condition, zero, g) if needs[2] else None,
+        )
 
 
 class Clamp(Op):
@@ -427,7 +431,7 @@ def _number(bound: Any) -> Any:
     """A bound as a Python number: a NumPy scalar would widen the result to its own dtype."""
     if bound is None or type(bound) in (int, float):
         return bound
-    if hasattr(bound, "node") or getattr(bound, "shape", ()) or not hasattr(bound, "__float__"):
+    if hasattr(bound, "node") or getattr(bound, "ndim", 0) or not hasattr(bound, "__float__"):
         raise DtypeError(
             f"clamp with a bound of type {type(bound).__name__}",
             "a bound is one number, and gets no gradient",

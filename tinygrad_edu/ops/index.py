@@ -57,7 +57,11 @@ class Put(Op):
 
         read = g[index]
         gx = xp.put(g, index, xp.zeros_like(read)) if needs[0] else None
-        return gx, unbroadcast(xp, read, shape) if needs[1] else None
+        if not needs[1]:
+            return gx, None
+        lead = max(len(shape) - read.ndim, 0)  # NumPy lets what is written have more axes, of length 1, in front
+        gv = unbroadcast(xp, read, shape[lead:])
+        return gx, xp.reshape(gv, shape) if lead else gv
 
 
 class TakeAlong(Op, name="take_along_dim"):

@@ -24,7 +24,7 @@ class Matmul(Op):
         if len(xs) == 2 and len(ys) == 2:  # the usual case, kept short
             return g @ xp.permute(y, (1, 0)) if needs[0] else None, xp.permute(x, (1, 0)) @ g if needs[1] else None
         xm, ym = (1, *xs) if len(xs) == 1 else xs, (*ys, 1) if len(ys) == 1 else ys  # as matrices
-        gm = xp.reshape(g, _batch(xs, ys) + (xm[-2], ym[-1]))
+        gm = xp.reshape(g, (*_batch(xs, ys), xm[-2], ym[-1]))
         gx = _fold(xp, gm @ _swap(xp, xp.reshape(y, ym)), xm, xs) if needs[0] else None
         return gx, _fold(xp, _swap(xp, xp.reshape(x, xm)) @ gm, ym, ys) if needs[1] else None
 
@@ -93,7 +93,10 @@ class Linear(Op):
         x, weight = shapes[:2]
         if x and len(weight) == 2 and x[-1] != weight[1]:
             why = f"the layer takes {weight[1]} features, and the last axis of its input has {x[-1]}"
-            return why, f"flatten or project the input to (…, {weight[1]}), or make the layer Linear({x[-1]}, {weight[0]})"
+            return (
+                why,
+                f"flatten or project the input to (…, {weight[1]}), or make the layer Linear({x[-1]}, {weight[0]})",
+            )
         if len(shapes) == 3 and shapes[2] != weight[:1]:
             return f"there are {weight[0]} outputs, and the bias has shape {shapes[2]}", f"make the bias ({weight[0]},)"
         return None

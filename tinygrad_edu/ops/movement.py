@@ -32,7 +32,10 @@ class Reshape(Op):
         count, wanted = 1, params["shape"]
         for size in shapes[0]:
             count *= size
-        return f"{shapes[0]} has {count} elements, which do not fill {tuple(wanted)}", "let one size be -1 to have it computed"
+        return (
+            f"{shapes[0]} has {count} elements, which do not fill {tuple(wanted)}",
+            "let one size be -1 to have it computed",
+        )
 
 
 class Permute(Op):

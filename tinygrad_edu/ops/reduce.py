@@ -1,4 +1,4 @@
-"""Operations that make axes disappear. ``dim`` is None for all axes, an int or a tuple; negative counts from the end."""
+"""Operations that make axes disappear. ``dim`` is None for all, an int or a tuple; negative counts from the end."""
 
 from __future__ import annotations
 

@@ -1,0 +1,95 @@
+"""The notebooks as they are committed: they read well without a kernel, give nothing away, and can be solved."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from tests.lessons.solutions import SOLUTIONS
+from tinygrad_edu.lessons import TASKS
+from tools.save_notebooks import LIVE_VIEW, tidy
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+LESSONS = [path for path in NOTEBOOKS if re.match(r"\d\d_", path.name)]
+
+pytestmark = pytest.mark.filterwarnings("ignore:Proactor:RuntimeWarning")  # Windows' event loop, not ours
+
+
+def read(path: Path) -> Any:
+    return nbformat.read(path, as_version=4)
+
+
+def code_cells(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def task_of(cell: Any) -> str | None:
+    return next((tag.removeprefix("task:") for tag in cell.metadata.get("tags", []) if tag.startswith("task:")), None)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_saved_tidy_and_with_outputs(path: Path) -> None:
+    notebook = read(path)
+    assert nbformat.writes(tidy(read(path))) == nbformat.writes(notebook)
+    outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
+    assert not [output for output in outputs if output.output_type == "error"]
+    pictures = [output for output in outputs if "image/svg+xml" in output.get("data", {})]
+    assert pictures
+    for output in outputs:
+        data = output.get("data", {})
+        assert LIVE_VIEW not in data
+        assert "object at 0x" not in data.get("text/plain", "")
+    for output in pictures:
+        assert "<desc" in "".join(output.data["image/svg+xml"]) and output.data["text/plain"]
+    assert [cell.execution_count for cell in code_cells(notebook)] == list(range(1, len(code_cells(notebook)) + 1))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_gates_are_saved_closed(path: Path) -> None:
+    for cell in code_cells(read(path)):
+        if "PredictGate(" in cell.source and not cell.source.startswith(("import", "from")):
+            shown = "".join(str(output.get("data", {})) for output in cell.outputs)
+            assert "waits for your prediction" in shown or "Draw your prediction" in shown
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_unsolved_tasks_are_open_and_say_so(path: Path) -> None:
+    cells = [cell for cell in code_cells(read(path)) if task_of(cell)]
+    assert len(cells) >= 3
+    for cell in cells:
+        name = task_of(cell)
+        assert name in TASKS and f'check("{name}", answer)' in cell.source and "answer = ..." in cell.source
+        assert f"○ {name}: not answered yet." in str(cell.outputs)
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_can_be_solved(path: Path) -> None:
+    """The solutions go in where a learner would write, and every check answers that they hold."""
+    notebook = read(path)
+    tasks = [cell for cell in code_cells(notebook) if task_of(cell)]
+    for cell in tasks:
+        name = task_of(cell)
+        assert name is not None
+        cell.source = f'{SOLUTIONS[name]}\ncheck("{name}", answer)'
+    NotebookClient(notebook, timeout=180, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    for cell in tasks:
+        assert f"✓ {task_of(cell)}" in str(cell.outputs)
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_has_what_every_lesson_has(path: Path) -> None:
+    notebook = read(path)
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    source = "\n".join(cell.source for cell in code_cells(notebook))
+    for heading in ("After this lesson you can", "Explain.", "## The same elsewhere", "## For instructors", "quiz"):
+        assert heading in prose, heading
+    assert 1 <= len(re.findall(r"^\d\. ", prose.split("##")[0], re.M)) <= 3  # objectives
+    assert source.count("PredictGate(") >= 4
+    assert "names → tensors → buffers → device → queue" in prose
+    assert not [name for name, solution in SOLUTIONS.items() if solution.strip() in source]

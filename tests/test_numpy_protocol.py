@@ -1,0 +1,160 @@
+"""NumPy's own functions on tensors: they give tensors, with gradients, or say why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinygrad_edu as tg
+from tinygrad_edu import numpy_protocol
+from tinygrad_edu.errors import DtypeError, ShapeError
+
+A = np.array([[0.5, 1.5, 2.0], [1.0, 0.25, 3.0]])
+B = np.array([1.5, 0.5, 2.5])
+
+
+@pytest.mark.parametrize("called", numpy_protocol.UFUNCS, ids=lambda f: f.__name__)
+def test_ufuncs_are_numpys(called: Any) -> None:
+    """On tensors, and on an array beside a tensor on either side."""
+    if called.nin == 1:
+        operands: list[tuple[Any, ...]] = [(tg.tensor(A),)]
+        expected = called(A)
+    else:
+        x, y = (A, B) if called is not np.matmul else (A, A.T)
+        operands = [(tg.tensor(x), tg.tensor(y)), (x, tg.tensor(y)), (tg.tensor(x), y)]
+        expected = called(x, y)
+    for arguments in operands:
+        found = called(*arguments)
+        assert isinstance(found, tg.Tensor)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.array, expected)
+
+
+CALLS: dict[str, tuple[Callable[[Any], Any], bool]] = {  # the call, and whether a gradient flows
+    "sum": (lambda x: np.sum(x), True),
+    "sum-axis": (lambda x: np.sum(x, axis=0), True),
+    "sum-keepdims": (lambda x: np.sum(x, 1, keepdims=True), True),
+    "mean": (lambda x: np.mean(x, axis=(0, 1)), True),
+    "max": (lambda x: np.max(x, axis=1), True),
+    "amax": (lambda x: np.amax(x), True),
+    "min": (lambda x: np.min(x, axis=-1), True),
+    "amin": (lambda x: np.amin(x, 0), True),
+    "argmax": (lambda x: np.argmax(x, axis=1), False),
+    "reshape": (lambda x: np.reshape(x, (3, 2)), True),
+    "reshape-int": (lambda x: np.reshape(x, -1), True),
+    "transpose": (lambda x: np.transpose(x), True),
+    "transpose-axes": (lambda x: np.transpose(x, (1, 0)), True),
+    "swapaxes": (lambda x: np.swapaxes(x, 0, -1), True),
+    "expand_dims": (lambda x: np.expand_dims(x, 1), True),
+    "squeeze": (lambda x: np.squeeze(np.expand_dims(x, 0)), True),
+    "squeeze-axis": (lambda x: np.squeeze(np.expand_dims(x, 0), axis=0), True),
+    "squeeze-axes": (lambda x: np.squeeze(np.reshape(x, (1, 6, 1)), axis=(0, 2)), True),
+    "broadcast_to": (lambda x: np.broadcast_to(x, (2, 2, 3)), True),
+    "concatenate": (lambda x: np.concatenate([x, x], axis=1), True),
+    "concatenate-flat": (lambda x: np.concatenate((x, x), axis=None), True),
+    "stack": (lambda x: np.stack([x, x], axis=-1), True),
+    "where": (lambda x: np.where(x > 1, x, -x), True),
+    "clip": (lambda x: np.clip(x, 0.6, 1.6), True),
+    "clip-names": (lambda x: np.clip(x, a_min=0.6, a_max=None), True),
+    "clip-new-names": (lambda x: np.clip(x, max=1.6), True),
+    "dot": (lambda x: np.dot(x, B), True),
+    "dot-number": (lambda x: np.dot(2.0, x), True),
+    "zeros_like": (lambda x: np.zeros_like(x), False),
+    "ones_like": (lambda x: np.ones_like(x, dtype="f4"), False),
+    "copy": (lambda x: np.copy(x), True),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_functions_are_numpys(name: str) -> None:
+    call, differentiable = CALLS[name]
+    x = tg.tensor(A, requires_grad=True)
+    found, expected = call(x), call(A)
+    assert isinstance(found, tg.Tensor)
+    assert found.requires_grad is differentiable
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found.detach().array, expected)
+
+
+def test_questions_about_shape() -> None:
+    x = tg.tensor(A)
+    assert (np.shape(x), np.ndim(x), np.size(x)) == ((2, 3), 2, 6)
+
+
+def test_every_function_is_tried() -> None:
+    tried = {name.split("-")[0] for name in CALLS} | {"shape", "ndim", "size"}
+    assert {f.__name__ for f in numpy_protocol.FUNCTIONS} <= tried | {"max", "min"}
+
+
+def test_gradients_flow_through_numpys_spelling() -> None:
+    x = tg.tensor(A, requires_grad=True)
+    np.sum(np.sin(x) * B + np.exp(-x)).backward()
+    np.testing.assert_allclose(x.grad.array, np.cos(A) * B - np.exp(-A), rtol=1e-12)
+
+
+def test_an_array_beside_a_tensor() -> None:
+    x = tg.tensor(A, requires_grad=True)
+    for found, expected in (
+        (B + x, B + A),
+        (B - x, B - A),
+        (x / B, A / B),
+        (A @ x.mT, A @ A.T),
+        (np.float64(2) * x, 2 * A),
+    ):
+        assert isinstance(found, tg.Tensor)
+        assert found.requires_grad
+        np.testing.assert_array_equal(found.detach().array, expected)
+
+
+REFUSED: dict[str, tuple[Callable[[Any], Any], str, str, str]] = {
+    "unknown-function": (
+        lambda x: np.prod(x), "numpy.prod on a tensor", "this function has no gradient here",
+        "use a tensor method, or leave the graph first: x.detach().numpy()",
+    ),
+    "unknown-ufunc": (
+        lambda x: np.isnan(x), "numpy.isnan on a tensor", "this function has no gradient here",
+        "use a tensor method, or leave the graph first: x.detach().numpy()",
+    ),
+    "method": (
+        lambda x: np.add.reduce(x), "numpy.add.reduce on a tensor", "this function has no gradient here",
+        "use a tensor method, or leave the graph first: x.detach().numpy()",
+    ),
+    "argument-of-a-ufunc": (
+        lambda x: np.add(x, 1, where=True), "numpy.add(where=…) on a tensor", "this function has no gradient here",
+        "use a tensor method, or leave the graph first: x.detach().numpy()",
+    ),
+    "argument": (
+        lambda x: np.sum(x, dtype="f4"), "numpy.sum on a tensor",
+        "not with these arguments: got an unexpected keyword argument 'dtype'",
+        "use a tensor method, or leave the graph first: x.detach().numpy()",
+    ),
+    "where-alone": (
+        lambda x: np.where(x), "numpy.where on a tensor", "not with these arguments: missing a required argument: 'x'",
+        "use a tensor method, or leave the graph first: x.detach().numpy()",
+    ),
+    "into-an-array": (
+        lambda x: np.ones((2, 3)).__iadd__(x), "numpy.add(out=…) of a tensor into an array",
+        "an array cannot hold the history of a tensor", "make a new tensor: total = total + x, not total += x",
+    ),
+    "batched-dot": (
+        lambda x: np.dot(A, x.reshape(1, 3, 2)), "numpy.dot with a second operand of more than two axes",
+        "it is not the batched product", "use a @ b",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name: str) -> None:
+    call, tried, why, mend = REFUSED[name]
+    with pytest.raises(DtypeError) as caught:
+        call(tg.tensor(A, requires_grad=True))
+    assert (caught.value.tried, caught.value.why, caught.value.mend) == (tried, why, mend)
+    assert caught.value.line.startswith("test_numpy_protocol.py, line ")
+
+
+def test_errors_keep_their_words() -> None:
+    with pytest.raises(ShapeError, match="dim=2 of a tensor"):
+        np.sum(tg.tensor(A), axis=2)

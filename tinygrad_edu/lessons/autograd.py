@@ -1,0 +1,211 @@
+"""Tasks of the lesson on autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..tensor import tensor
+from .checking import judge_number, numbers, task
+
+
+def _slope(function: Callable[[Any], Any], at: float) -> float:
+    """The derivative at a point, by the engine."""
+    x = tensor(at, requires_grad=True, dtype="float64")
+    function(x).backward()
+    assert x.grad is not None
+    return float(x.grad.item())
+
+
+@task(
+    "fork",
+    "For y = x*x + 3*x at x = 2: what is the gradient of x?",
+    "three edges leave x, two into the product and one into 3*x, and their gradients add.",
+)
+def _fork(answer: Any) -> str:
+    def y(x: Any) -> Any:
+        return x * x + x * 3
+
+    known = {
+        float(y(tensor(2.0)).item()): "that is the value of y. The question is how fast y changes when x does.",
+        _slope(lambda x: x * x, 2.0): "that is what comes back through x*x alone. Which other use of x sends a gradient?",
+        _slope(lambda x: x * 3, 2.0): "that is what comes back through 3*x alone. Which other use of x sends a gradient?",
+        2.0 + 3.0: "x*x uses x twice: as its left and as its right operand. Each sends a gradient.",
+    }
+    return judge_number(answer, _slope(y, 2.0), known, "write down what each edge that leaves x sends back, then add.")
+
+
+@task(
+    "twice",
+    "loss = w*w with w = 3. backward() runs on two fresh losses, without zeroing in between. What is w.grad?",
+    "backward adds to what .grad holds; only zero_grad, or setting .grad to None, starts anew.",
+)
+def _twice(answer: Any) -> str:
+    once = _slope(lambda w: w * w, 3.0)
+    known = {
+        once: "that is the gradient of one loss. Was anything removed from .grad before the second backward?",
+        once * once: "gradients of separate losses add; they do not multiply.",
+        0.0: "nothing sets .grad to zero by itself.",
+    }
+    return judge_number(answer, 2 * once, known, "step through it: what does .grad hold before the second backward begins?")
+
+
+@task(
+    "mend_loop",
+    "Mend descend(w, loss_of, steps, lr): it has to follow the gradient of each step's loss alone.",
+    "each step now starts from an empty .grad, so it follows its own loss and no older one.",
+)
+def _mend_loop(answer: Any) -> str:
+    if not callable(answer):
+        return "hand in the function itself, without calling it."
+
+    def bowl(w: Any) -> Any:
+        return (w - 1.0) * (w - 1.0)
+
+    w = tensor(5.0, requires_grad=True, dtype="float64")
+    answer(w, bowl, 3, 0.1)
+    got, right = float(w.item()), 1 + 4 * 0.8**3
+    if np.isclose(got, right):
+        return ""
+    if np.isclose(got, 5.0):
+        return "w has not moved. Does the function step at all, and in place?"
+    if np.isclose(got, _piled_up()):
+        return "gradients still pile up: step two follows the sum of both losses' gradients. Empty .grad before each backward."
+    if got > 5.0:
+        return "w moved away from the minimum: subtract the gradient, do not add it."
+    return f"after three steps from 5.0 with lr 0.1, w is {got:.4f}. Check the order: empty, compute, backward, step."
+
+
+def _piled_up() -> float:
+    """Where the broken loop ends."""
+    w, held = 5.0, 0.0
+    for _ in range(3):
+        held += 2 * (w - 1)
+        w -= 0.1 * held
+    return w
+
+
+@task(
+    "sum_to",
+    "Write sum_to(g, shape): bring a NumPy gradient g back to the shape that broadcasting stretched.",
+    "a stretched element was used many times, and the gradients of all its uses add.",
+)
+def _sum_to(answer: Any) -> str:
+    if not callable(answer):
+        return "hand in the function itself, without calling it."
+    for big, small in (((3, 4), (3, 1)), ((3, 4), (1, 4)), ((3, 4), (4,)), ((2, 3, 4), (3, 1)), ((3, 4), (3, 4)), ((3, 4), ())):
+        g = np.arange(float(np.prod(big))).reshape(big)
+        right = _sum_by_counting(g, small)
+        got = numbers(answer(g.copy(), small))
+        if got.shape != small:
+            if got.shape == big:
+                return f"for g of shape {big} and shape {small}, g came back as it was: its stretched axes must be summed."
+            if got.shape == right.squeeze().shape:
+                return f"for shape {small}, the axis of length 1 is gone. Sum with keepdims=True where the target has a 1."
+            return f"for g of shape {big} and shape {small}, the result has shape {got.shape}."
+        if np.allclose(got, right):
+            continue
+        mean = right * right.size / g.size
+        if np.allclose(got, mean):
+            return "that is the mean. Each use of a stretched element counts in full, so their gradients add."
+        return f"for g of shape {big} and shape {small} the shape is right and the numbers are not. Along which axes did you sum?"
+    return ""
+
+
+def _sum_by_counting(g: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The same by brute force: each element of g is added where broadcasting had read it."""
+    out = np.zeros(shape)
+    where = np.broadcast_to(np.arange(out.size).reshape(shape), g.shape)
+    np.add.at(out.reshape(-1), where.reshape(-1), g.reshape(-1))
+    return out
+
+
+@task(
+    "swish",
+    "Write swish_backward(g, x) in NumPy: the gradient of x for y = x * sigmoid(x), given the gradient g of y.",
+    "x reaches y along two paths, and the rule adds what comes back along both.",
+)
+def _swish(answer: Any) -> str:
+    if not callable(answer):
+        return "hand in the function itself, without calling it."
+    x, g = np.linspace(-3, 3, 7), np.linspace(0.5, 2.0, 7)
+    leaf = tensor(x, requires_grad=True)
+    (leaf * leaf.sigmoid()).backward(tensor(g))
+    assert leaf.grad is not None
+    got, right, s = numbers(answer(g.copy(), x.copy())), leaf.grad.numpy(), 1 / (1 + np.exp(-x))
+    if got.shape == right.shape and np.allclose(got, right):
+        return ""
+    known = (
+        (right / g, "that is the local derivative. Multiply it by g, the gradient that arrives."),
+        (g * s, "that is the path through the left x. What comes back through sigmoid(x)?"),
+        (g * x * s * (1 - s), "that is the path through sigmoid(x). What comes back through the left x?"),
+        (g * s * (1 - s), "that is sigmoid's own derivative. Here it is multiplied by x, and the left x counts too."),
+    )
+    return next(
+        (hint for wrong, hint in known if got.shape == wrong.shape and np.allclose(got, wrong)),
+        "compare with the engine: x = tg.tensor(…, requires_grad=True), (x * x.sigmoid()).sum().backward(), x.grad.",
+    )
+
+
+@task(
+    "shared",
+    "A weight w = 2 scales both a sensor's reading 3 and its offset 1: loss = (w*3 - w*1 - 5)**2. What is w.grad?",
+    "two uses send 3 and −1 times the same arriving gradient, and the graph adds them.",
+)
+def _shared(answer: Any) -> str:
+    def loss(w: Any) -> Any:
+        return (w * 3 - w * 1 - 5) ** 2
+
+    arriving = _slope(lambda p: p**2, 2.0 * 3 - 2.0 * 1 - 5)
+    known = {
+        arriving: "that arrives at the subtraction. Send it on through both products, and add.",
+        arriving * 3: "that is the use in w*3 alone. What does w*1 send back, and with which sign?",
+        arriving * -1: "that is the use in w*1 alone. What does w*3 send back?",
+        arriving * 4: "the second use is subtracted: its gradient comes back with a minus.",
+        float(loss(tensor(2.0)).item()): "that is the loss itself.",
+    }
+    return judge_number(answer, _slope(loss, 2.0), known, "go backward: the square, the differences, then both uses of w.")
+
+
+def _choice(name: str, ask: str, right: str, praise: str, hints: dict[str, str]) -> None:
+    def judge(answer: Any) -> str:
+        given = str(answer).strip().lower()
+        if given == right:
+            return ""
+        return hints.get(given, f"choose one of {', '.join(sorted({right, *hints}))}.")
+
+    task(name, ask, praise)(judge)
+
+
+_choice(
+    "quiz_add",
+    "Why does the graph add gradients where a tensor is used twice?",
+    "b",
+    "a small change of x changes the loss through every use, and the changes add.",
+    {
+        "a": "saving memory is not the reason: an average would need no more of it.",
+        "c": "the order does not matter to a sum, and no gradient is thrown away.",
+    },
+)
+_choice(
+    "quiz_shape",
+    "a has shape (3, 1), b has shape (1, 4), c = a * b. Which shape does a.grad have?",
+    "a",
+    "a gradient always has the shape of its tensor; the stretched axis is summed away.",
+    {
+        "b": "that is the shape of c. a has three numbers, and one gradient for each.",
+        "c": "that is the shape of b. Which numbers can be nudged in a?",
+    },
+)
+_choice(
+    "quiz_zero",
+    "When is it right *not* to empty .grad between two backward calls?",
+    "c",
+    "adding is the feature: k small batches then give the gradient of one large batch.",
+    {
+        "a": "the learning rate has no part in what .grad holds.",
+        "b": "inference needs no gradients at all: use no_grad there.",
+    },
+)

@@ -1,0 +1,97 @@
+"""What a task is, and how an answer is judged."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from ..errors import EduError
+from ..tensor import Tensor
+
+Judge = Callable[[Any], str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of an answer: ``state`` is "right", "wrong" or "open"."""
+
+    task: str
+    state: str
+    words: str
+
+    @property
+    def right(self) -> bool:
+        """Whether the answer holds."""
+        return self.state == "right"
+
+    def __repr__(self) -> str:
+        return f"{ {'right': '✓', 'wrong': '✗', 'open': '○'}[self.state] } {self.task}: {self.words}"
+
+    def _repr_html_(self) -> str:
+        weight = "600" if self.state == "right" else "400"
+        return f'<p role="status" style="font-weight:{weight};margin:4px 0">{html.escape(repr(self))}</p>'
+
+
+@dataclass(frozen=True)
+class Task:
+    """A question with a judge: it returns "" for an answer that holds, else a hint."""
+
+    name: str
+    ask: str
+    judge: Judge
+    praise: str  # said when the answer holds: the idea behind it, in a sentence
+
+
+TASKS: dict[str, Task] = {}
+
+
+def task(name: str, ask: str, praise: str) -> Callable[[Judge], Judge]:
+    """Register the decorated judge as a task. A name that is taken is refused."""
+
+    def register(judge: Judge) -> Judge:
+        if name in TASKS:
+            raise ValueError(f"a task called {name!r} exists already")
+        TASKS[name] = Task(name, ask, judge, praise)
+        return judge
+
+    return register
+
+
+def check(name: str, answer: Any = ...) -> Verdict:
+    """Judge an answer. ``...`` counts as not answered yet, so an unsolved notebook runs to its end.
+
+    An answer that fails in itself, such as a function that raises, gets a hint with the error's first line.
+    """
+    if name not in TASKS:
+        near = get_close_matches(name, TASKS, 1)
+        suggestion = f" Did you mean {near[0]!r}?" if near else ""
+        return Verdict(name, "open", f"there is no such task.{suggestion} There are {', '.join(TASKS)}.")
+    if answer is ...:
+        return Verdict(name, "open", "not answered yet.")
+    found = TASKS[name]
+    try:
+        hint = found.judge(answer)
+    except Exception as error:  # the learner's code may raise anything: it is told, as a hint
+        first = error.sentence() if isinstance(error, EduError) else f"{type(error).__name__}: {error}"
+        return Verdict(name, "wrong", f"your answer could not be used. {first}")
+    return Verdict(name, "wrong", hint) if hint else Verdict(name, "right", found.praise)
+
+
+def numbers(value: Any) -> np.ndarray[Any, Any]:
+    """An answer as an array of numbers: a number, a list, an array or a tensor."""
+    if isinstance(value, Tensor):
+        value = value.tolist()
+    return np.asarray(value, dtype=np.float64)
+
+
+def judge_number(answer: Any, right: float, known: dict[float, str], otherwise: str) -> str:
+    """A hint for a number: none when it is right, the one for a known wrong value, else ``otherwise``."""
+    given = float(numbers(answer).reshape(()))
+    if np.isclose(given, right):
+        return ""
+    return next((hint for value, hint in known.items() if np.isclose(given, value)), otherwise)
