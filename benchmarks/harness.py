@@ -84,8 +84,8 @@ def machine(*packages: str) -> str:
             versions.append(f"{package} {importlib.metadata.version(package)}")
         except importlib.metadata.PackageNotFoundError:
             versions.append(f"{package} not installed")
-    head = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, one thread, Python {platform.python_version()}"
-    return f"{head}\n{', '.join(versions)}"
+    system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, one thread"
+    return f"{system}, Python {platform.python_version()}\n{', '.join(versions)}"
 
 
 def table(title: str, ratios: list[Ratio], baseline: str) -> str:

@@ -34,18 +34,18 @@ def test_ufuncs_are_numpys(called: Any) -> None:
 
 
 CALLS: dict[str, tuple[Callable[[Any], Any], bool]] = {  # the call, and whether a gradient flows
-    "sum": (lambda x: np.sum(x), True),
+    "sum": (np.sum, True),
     "sum-axis": (lambda x: np.sum(x, axis=0), True),
     "sum-keepdims": (lambda x: np.sum(x, 1, keepdims=True), True),
     "mean": (lambda x: np.mean(x, axis=(0, 1)), True),
     "max": (lambda x: np.max(x, axis=1), True),
-    "amax": (lambda x: np.amax(x), True),
+    "amax": (np.amax, True),
     "min": (lambda x: np.min(x, axis=-1), True),
     "amin": (lambda x: np.amin(x, 0), True),
     "argmax": (lambda x: np.argmax(x, axis=1), False),
     "reshape": (lambda x: np.reshape(x, (3, 2)), True),
     "reshape-int": (lambda x: np.reshape(x, -1), True),
-    "transpose": (lambda x: np.transpose(x), True),
+    "transpose": (np.transpose, True),
     "transpose-axes": (lambda x: np.transpose(x, (1, 0)), True),
     "swapaxes": (lambda x: np.swapaxes(x, 0, -1), True),
     "expand_dims": (lambda x: np.expand_dims(x, 1), True),
@@ -62,9 +62,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], bool]] = {  # the call, and whether
     "clip-new-names": (lambda x: np.clip(x, max=1.6), True),
     "dot": (lambda x: np.dot(x, B), True),
     "dot-number": (lambda x: np.dot(2.0, x), True),
-    "zeros_like": (lambda x: np.zeros_like(x), False),
+    "zeros_like": (np.zeros_like, False),
     "ones_like": (lambda x: np.ones_like(x, dtype="f4"), False),
-    "copy": (lambda x: np.copy(x), True),
+    "copy": (np.copy, True),
 }
 
 
@@ -111,15 +111,15 @@ def test_an_array_beside_a_tensor() -> None:
 
 REFUSED: dict[str, tuple[Callable[[Any], Any], str, str, str]] = {
     "unknown-function": (
-        lambda x: np.prod(x), "numpy.prod on a tensor", "this function has no gradient here",
+        np.prod, "numpy.prod on a tensor", "this function has no gradient here",
         "use a tensor method, or leave the graph first: x.detach().numpy()",
     ),
     "unknown-ufunc": (
-        lambda x: np.isnan(x), "numpy.isnan on a tensor", "this function has no gradient here",
+        np.isnan, "numpy.isnan on a tensor", "this function has no gradient here",
         "use a tensor method, or leave the graph first: x.detach().numpy()",
     ),
     "method": (
-        lambda x: np.add.reduce(x), "numpy.add.reduce on a tensor", "this function has no gradient here",
+        np.add.reduce, "numpy.add.reduce on a tensor", "this function has no gradient here",
         "use a tensor method, or leave the graph first: x.detach().numpy()",
     ),
     "argument-of-a-ufunc": (
@@ -132,11 +132,11 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str, str, str]] = {
         "use a tensor method, or leave the graph first: x.detach().numpy()",
     ),
     "where-alone": (
-        lambda x: np.where(x), "numpy.where on a tensor", "not with these arguments: missing a required argument: 'x'",
+        np.where, "numpy.where on a tensor", "not with these arguments: missing a required argument: 'x'",
         "use a tensor method, or leave the graph first: x.detach().numpy()",
     ),
     "into-an-array": (
-        lambda x: np.ones((2, 3)).__iadd__(x), "numpy.add(out=…) of a tensor into an array",
+        np.ones((2, 3)).__iadd__, "numpy.add(out=…) of a tensor into an array",
         "an array cannot hold the history of a tensor", "make a new tensor: total = total + x, not total += x",
     ),
     "batched-dot": (

@@ -34,6 +34,21 @@ def test_the_seed_decides_everything() -> None:
     assert draw() != first
 
 
+def test_every_seed_has_a_stream_of_its_own() -> None:
+    streams = set()
+    for seed in (0, 1, 2, 3, 2**31, 2**32, 2**40, -1):
+        tg.manual_seed(seed)
+        streams.add(str(draw()))
+    assert len(streams) == 8
+
+
+def test_without_a_seed_numbers_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tg.random, "_state", tg.random._State())
+    first = draw()
+    monkeypatch.setattr(tg.random, "_state", tg.random._State())
+    assert draw() != first
+
+
 def test_negative_seeds_are_seeds() -> None:
     tg.manual_seed(-1)
     first = draw()

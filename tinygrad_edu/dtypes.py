@@ -81,7 +81,7 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
         raise DtypeError(
             f"dtype {dtype!r}", f"tensors have one of the dtypes {', '.join(NAMES)}", "name one of them, such as 'float32'"
         )
-    return found
+    return found if found.isnative else np.dtype(found.type)  # files may bring the other byte order
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:

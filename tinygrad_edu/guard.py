@@ -91,7 +91,7 @@ def is_on() -> bool:
 def explain(array: Any) -> str:
     """Who holds this array and since which line, and how to be able to write to it."""
     if not isinstance(array, np.ndarray):
-        return f"a {type(array).__name__} is not a NumPy array: the guard has nothing to do with it"
+        return f"not a NumPy array but of type {type(array).__name__}: the guard has nothing to do with it"
     found = explanation(array)
     if found is not None:
         return str(found)
@@ -114,37 +114,53 @@ def explain_exception(error: BaseException, traceback: TracebackType | None) -> 
         traceback = traceback.tb_next
     if traceback is None:
         return None
-    for array in _arrays_at(traceback.tb_frame, traceback.tb_lineno):
+    for array in _arrays_at(traceback.tb_frame, _failing_source(traceback)):
         found = explanation(array)
         if found is not None:
             return found
     return None
 
 
-def _arrays_at(frame: FrameType, row: int) -> list[np.ndarray[Any, Any]]:
-    """Arrays that the failing line names, then all that its frame has."""
+def _failing_source(traceback: TracebackType) -> str:
+    """The expression or statement that failed, cut out of its source; empty when there is no source."""
+    code = traceback.tb_frame.f_code
+    row, last, start, end = list(code.co_positions())[traceback.tb_lasti // 2]
+    if row is None or last is None or start is None or end is None:
+        return ""
+    lines = [linecache.getline(code.co_filename, n).encode() for n in range(row, last + 1)]
+    lines[-1] = lines[-1][:end]  # columns count bytes
+    return b"".join(lines)[start:].decode(errors="replace")
+
+
+def _arrays_at(frame: FrameType, source: str) -> list[np.ndarray[Any, Any]]:
+    """The arrays that the failing source names; where it names none, all that its frame has."""
     scope = {**frame.f_globals, **frame.f_locals}
-    text = linecache.getline(frame.f_code.co_filename, row).strip()
     try:
-        tree: ast.AST = ast.parse(text)
-    except SyntaxError:  # a line of a longer statement
+        tree: ast.AST = ast.parse(source)
+    except SyntaxError:
         tree = ast.Module([], [])
     named = [_look_up(node, scope) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))]
-    return [value for value in (*named, *frame.f_locals.values()) if isinstance(value, np.ndarray)]
+    arrays = [value for value in named if isinstance(value, np.ndarray)]
+    return arrays or [value for value in frame.f_locals.values() if isinstance(value, np.ndarray)]
 
 
 def _look_up(node: ast.AST, scope: dict[str, Any]) -> Any:
-    """The value of ``a``, ``a.b`` or ``a["b"]``, without running code of anybody's."""
+    """The value of ``a``, ``a.b``, ``a["b"]`` or ``a[i]``, without running code of anybody's."""
     if isinstance(node, ast.Name):
         return scope.get(node.id)
     if isinstance(node, ast.Attribute):
         return getattr(_look_up(node.value, scope), "__dict__", {}).get(node.attr)
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+    if isinstance(node, ast.Subscript):
         owner = _look_up(node.value, scope)
-        if isinstance(owner, dict):
-            return owner.get(node.slice.value)
-        if isinstance(owner, (list, tuple)) and isinstance(node.slice.value, int) and node.slice.value < len(owner):
-            return owner[node.slice.value]
+        try:
+            index = ast.literal_eval(node.slice)
+        except ValueError:
+            index = _look_up(node.slice, scope)
+        if type(owner) in (dict, list, tuple) and type(index) in (str, int):
+            try:
+                return owner[index]
+            except LookupError:
+                return None
     return None
 
 

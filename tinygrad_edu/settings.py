@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+GUARD_LEVELS = ("off", "on", "verify")
+
+
 class Modes:
     """The engine's switches. Never changed in place but by `set_default`; `replace` makes a changed copy."""
 
@@ -21,7 +24,7 @@ class Modes:
 
     def __init__(self, **values: Any) -> None:
         self.grad: bool = values.get("grad", True)  # record operations?
-        self.guard: str = values.get("guard", "on")  # "off", "on" or "verify"
+        self.guard: str = values.get("guard", "on")  # one of GUARD_LEVELS
         self.observers: tuple[Any, ...] = values.get("observers", ())  # innermost last
         self.promotion: str = values.get("promotion", "torch")  # name of a table in `dtypes`
         self.device: str = values.get("device", "cpu")  # where new tensors go
@@ -36,6 +39,8 @@ class Modes:
         unknown = set(changes) - set(values)
         if unknown:
             raise TypeError(f"no such setting: {', '.join(sorted(unknown))}; there are {', '.join(sorted(values))}")
+        if changes.get("guard", "on") not in GUARD_LEVELS:
+            raise ValueError(f"guard={changes['guard']!r}: the levels are {', '.join(GUARD_LEVELS)}")
         return Modes(**{**values, **changes})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,6 +31,7 @@ from .settings import modes
 
 Dims = int | tuple[int, ...] | None
 Scalar = bool | int | float
+_KEEP = "retain_grad"  # its key among a node's hooks
 
 
 class Tensor(TensorBase):
@@ -94,14 +96,18 @@ class Tensor(TensorBase):
     def data(self, other: Tensor) -> None:
         if self.origin is not None or tuple(other.shape) != tuple(self.shape):
             raise ShapeError(
-                f"x.data = {tuple(other.shape)}", f"x has shape {tuple(self.shape)}", "give it a tensor of the same shape"
+                f"x.data = {tuple(other.shape)}",
+                f"x has shape {tuple(self.shape)}" if self.origin is None else "x is a view: its memory is another tensor's",
+                "give it a tensor of the same shape" if self.origin is None else "write to it: x.copy_(…)",
+                _here(),
             )
+        own_buffer(other)
         self.array, self.storage = other.array, other.storage
         self.stand_on_fast_path(_class_for(other.array) is Tensor)
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length of one axis."""
-        return self.shape if dim is None else self.shape[dim]
+        return self.shape if dim is None else self.shape[_axis(self, dim, self.ndim)]
 
     def dim(self) -> int:
         """The number of axes."""
@@ -141,6 +147,7 @@ class Tensor(TensorBase):
                 f"requires_grad = {requires_grad} on the result of {self.node}",
                 "only leaves can be switched: what an operation made follows its operands",
                 "use detach() for a tensor outside the graph",
+                _here(),
             )
         if requires_grad and self.node is None:
             if not is_float(self.dtype):
@@ -148,6 +155,7 @@ class Tensor(TensorBase):
                     f"requires_grad on a tensor of dtype {self.dtype}",
                     "a derivative needs steps as small as one likes, and integers have none",
                     "convert it first: x.float()",
+                    _here(),
                 )
             make_leaf(self)
         elif not requires_grad:
@@ -177,32 +185,60 @@ class Tensor(TensorBase):
         """
         if not self.requires_grad:
             raise AutogradError(
-                "register_hook", "this tensor wants no gradient, so none will come", "set requires_grad first"
+                "register_hook", "this tensor wants no gradient, so none will come", "set requires_grad first", _here()
             )
         assert self.node is not None
-        hooks, key = self.node.extras().hooks, object()
+        hooks, key = self.node.hooks(), object()
 
         def call(g: Any) -> Any:
-            result = hook(g if isinstance(g, Tensor) else wrap(g))
+            given = g if isinstance(g, Tensor) else wrap(g)
+            result = hook(given)
             if result is None:
                 return g
+            if not isinstance(result, Tensor) or result.shape != given.shape:
+                raise ShapeError(
+                    f"a hook on a gradient {tuple(given.shape)}",
+                    f"it returned {result!r}, and what it returns replaces the gradient",
+                    "return a tensor of that shape, or None to leave the gradient as it is",
+                )
+            result = result.to(given.dtype)
             return result if isinstance(g, Tensor) else result.array
 
-        hooks[id(key)] = call
-        return lambda: (hooks.pop(id(key), None), key, None)[-1]
+        hooks[key] = call
+        if _KEEP in hooks:
+            hooks[_KEEP] = hooks.pop(_KEEP)  # what is kept is what all other hooks have made of it
+
+        def remove() -> None:
+            hooks.pop(key, None)
+
+        return remove
+
+    def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor:
+        """A leaf of its own, with a copy of the values. Raises `AutogradError` for what an operation made."""
+        if not self.is_leaf:
+            raise AutogradError(
+                f"deepcopy of the result of {self.node}",
+                "its history belongs to one graph, and cannot be copied with it",
+                "copy the values: x.detach().clone()",
+            )
+        result = wrap(backends.of(self.array).xp.copy(self.array))
+        result.parameter = self.parameter
+        memo[id(self)] = result
+        return result.requires_grad_() if self.requires_grad else result
 
     def retain_grad(self) -> None:
         """Keep ``.grad`` on this tensor too, though it is not a leaf."""
         if not self.is_leaf:
-            import weakref
-
+            assert self.node is not None
             reference = weakref.ref(self)
 
-            def keep(g: Tensor) -> None:
+            def keep(g: Any) -> Any:
                 if (tensor := reference()) is not None:
-                    tensor.grad = g if tensor.grad is None else tensor.grad + g
+                    new = g if isinstance(g, Tensor) else wrap(g)
+                    tensor.grad = new.clone() if tensor.grad is None else tensor.grad + new
+                return g
 
-            self.register_hook(keep)
+            self.node.hooks()[_KEEP] = keep
 
     # In and out ---------------------------------------------------------------------------------------------
 
@@ -216,9 +252,11 @@ class Tensor(TensorBase):
                 "numpy() on a tensor that requires grad",
                 "what NumPy does with the values, the graph cannot record",
                 "say so with x.detach().numpy()",
+                _here(),
             )
         if backends.of(self.array) is not backends.CPU:
-            raise DeviceError("numpy()", f"the elements live on {self.device!r}", "copy them first: x.cpu().numpy()")
+            why, mend = f"the elements live on {self.device!r}", "copy them first: x.cpu().numpy()"
+            raise DeviceError("numpy()", why, mend, _here())
         own_buffer(self)
         array = self.array.view()
         guard.expose_output(array, self.storage)
@@ -236,6 +274,7 @@ class Tensor(TensorBase):
                 f"item() on a tensor {tuple(self.shape)}",
                 f"it has {self.array.size} elements, and item() gives one number",
                 "reduce it first (x.sum()), or use tolist()",
+                _here(),
             )
         return backends.of(self.array).to_numpy(self.array).item()
 
@@ -376,7 +415,7 @@ class Tensor(TensorBase):
                 f"view{_shape(shape)} of a tensor {tuple(self.shape)} with strides {self.stride()}",
                 "no shape and strides over the same bytes show these elements in this order",
                 "use reshape(), which copies where it must, or contiguous() first",
-                describe_line(dispatch.user_line()),
+                _here(),
             )
         return result
 
@@ -415,7 +454,7 @@ class Tensor(TensorBase):
 
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """With a new axis of length 1 at ``dim``; a view."""
-        at = dim + self.ndim + 1 if dim < 0 else dim
+        at = _axis(self, dim, self.ndim + 1)
         return mv.reshape(self, shape=(*self.shape[:at], 1, *self.shape[at:]))
 
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
@@ -437,7 +476,7 @@ class Tensor(TensorBase):
 
     def __len__(self) -> builtins.int:
         if not self.ndim:
-            raise ShapeError("len() of a 0-d tensor", "it has no axis to count along", "use item() for its value")
+            raise ShapeError("len() of a 0-d tensor", "it has no axis to count along", "use item() for its value", _here())
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -507,6 +546,7 @@ class Tensor(TensorBase):
                 f"the truth of a tensor {tuple(self.shape)}",
                 f"it has {self.array.size} elements, some perhaps true and some not",
                 "reduce it first: (x > 0).all() or .any() on x.numpy(), or compare one element",
+                _here(),
             )
         return builtins.bool(self.item())
 
@@ -519,11 +559,27 @@ class Tensor(TensorBase):
     def __index__(self) -> builtins.int:
         value = self.item()
         if not isinstance(value, builtins.int):
-            raise DtypeError(f"a tensor of dtype {self.dtype} as an index", "an index is an integer", "use x.long()")
+            raise DtypeError(f"a tensor of dtype {self.dtype} as an index", "an index is an integer", "use x.long()", _here())
         return value
 
     def __repr__(self) -> str:
         return describe(self)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """For ``copy`` and ``pickle``: a leaf with memory of its own, its gradient and its mark as a parameter.
+
+        Raises `AutogradError` for what an operation made: its history cannot be copied with it.
+        """
+        if not self.is_leaf:
+            raise AutogradError(
+                f"copying or pickling the result of {self.node}",
+                "it belongs to a graph, and a copy would not",
+                "detach() it first, or clone() it to stay in the graph",
+                _here(),
+            )
+        values, grad = backends.of(self.array).to_numpy(self.array), self.grad
+        marks = (self.requires_grad, self.parameter, self.name, None if grad is None else grad.detach())
+        return _rebuild, (values, self.device, *marks)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         from .numpy_protocol import ufunc as call
@@ -550,6 +606,13 @@ def wrap(array: Any) -> Tensor:
     """A tensor around a raw array of any device, outside the graph. The array is not copied."""
     result: Tensor = object.__new__(_class_for(array))
     result.array, result.node, result.storage = array, None, None
+    return result
+
+
+def _rebuild(values: Any, device: str, requires_grad: bool, parameter: bool, name: str | None, grad: Any) -> Tensor:
+    """What `Tensor.__reduce_ex__` took apart."""
+    result = wrap(backends.get(device).from_numpy(np.array(values))).requires_grad_(requires_grad)
+    result.parameter, result.name, result.grad = parameter, name, grad
     return result
 
 
@@ -589,8 +652,9 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     Raises `DtypeError` for anything but an array.
     """
     if not isinstance(array, np.ndarray):
-        raise DtypeError(f"from_numpy({type(array).__name__})", "it takes a NumPy array", "use tensor() or as_tensor()")
-    return as_tensor(array)
+        why, mend = "it takes a NumPy array", "use tensor() or as_tensor()"
+        raise DtypeError(f"from_numpy({type(array).__name__})", why, mend, _here())
+    return as_tensor(array, device=dispatch.HOME)
 
 
 def _numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
@@ -604,26 +668,35 @@ def _numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
         try:
             with_floats = np.array(data)
         except (ValueError, TypeError) as error:
-            why = f"its rows differ in length: {error}" if "inhomogeneous" in str(error) else str(error)
-            raise ShapeError(tried, why, "pad the rows to one length, or keep a list of tensors") from None
-        if wanted is None and with_floats.dtype == np.float64:
-            wanted = as_dtype(modes().dtype)
-        if wanted is None and not with_floats.size:
+            why = "its rows differ in length or depth" if "inhomogeneous" in str(error) else str(error)
+            raise ShapeError(tried, why, "pad the rows to one length, or keep a list of tensors", _here()) from None
+        if wanted is None and (with_floats.dtype == np.float64 or not with_floats.size):
             wanted = as_dtype(modes().dtype)
         data, copy = with_floats, False
+    if wanted is None and not data.dtype.isnative:
+        wanted = as_dtype(data.dtype)
     if data.dtype.name not in _NAMES:
-        example = repr(data.flat[0]) if data.size else str(data.dtype)
+        first = data.item(0) if data.size else None
+        example = repr(first) if first is None or isinstance(first, (str, bytes, complex, int)) else type(first).__name__
         raise DtypeError(
             f"{tried} holding {example}",
             f"it has dtype {data.dtype}, and tensors hold bools, integers and floats",
             "convert it to numbers first: labels to class indices, for example",
+            _here(),
         )
     return np.array(data, dtype=wanted, copy=True) if copy else np.asarray(data, dtype=wanted)
 
 
 def _plain(data: Any) -> Any:
-    """Nested sequences with any tensors in them as numbers."""
+    """Nested sequences with any tensors in them as numbers. One with a history is refused: it would be lost unseen."""
     if isinstance(data, TensorBase):
+        if data.node is not None and modes().grad:
+            raise AutogradError(
+                "a tensor from a list with tensors that require grad",
+                "it would hold their values and forget how they were computed",
+                "join them with stack([…]) or cat([…]), or detach() them first",
+                _here(),
+            )
         return backends.of(data.array).to_numpy(data.array)
     return [_plain(item) for item in data] if isinstance(data, (list, tuple, range)) else data
 
@@ -643,14 +716,28 @@ def _dims(x: Tensor, dim: Any) -> Any:
     if isinstance(dim, (tuple, list)):
         return tuple(_dims(x, one) for one in dim)
     ndim = x.array.ndim
-    if not -ndim <= dim < ndim and not (ndim == 0 and dim in (0, -1)):
+    axis = _axis(x, dim, max(ndim, 1))  # a 0-d tensor counts as having one axis here, as in PyTorch
+    return axis if ndim else None
+
+
+def _axis(x: Tensor, dim: Any, count: int) -> int:
+    """``dim`` counted from 0, of ``count`` axes."""
+    if not isinstance(dim, (int, np.integer)):
+        what = f"dim={dim!r} of a tensor {tuple(x.shape)}"
+        raise DtypeError(what, "a dim is an integer", "count the axes from 0, or from -1 at the end", _here())
+    if not -count <= dim < count:
         raise ShapeError(
             f"dim={dim} of a tensor {tuple(x.shape)}",
-            f"it has {ndim} axes, so dim lies between {-ndim} and {ndim - 1}",
+            f"it has {x.array.ndim} ax{'i' if x.array.ndim == 1 else 'e'}s, so dim lies between {-count} and {count - 1}",
             "count the axes from 0, or from -1 at the end",
-            describe_line(dispatch.user_line()),
+            _here(),
         )
-    return dim % ndim if ndim else None
+    return int(dim) % count
+
+
+def _here() -> str:
+    """The user's line, for errors."""
+    return describe_line(dispatch.user_line())
 
 
 def _shape(sizes: tuple[Any, ...]) -> tuple[int, ...]:
@@ -671,10 +758,10 @@ def _index(index: Any, x: Tensor) -> Any:
 
 def _index_part(part: Any) -> Any:
     if isinstance(part, TensorBase):
-        return part.array
+        return backends.of(part.array).xp.copy(part.array)  # what is done to it later must not change backward
     if isinstance(part, np.integer):
         return int(part)
-    return np.asarray(part) if isinstance(part, list) else part
+    return np.array(part) if isinstance(part, (list, np.ndarray)) else part
 
 
 def describe(x: Tensor) -> str:

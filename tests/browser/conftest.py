@@ -118,7 +118,17 @@ def free_port() -> int:
 
 @pytest.fixture(scope="session")
 def lab(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    home = tmp_path_factory.mktemp("lab")
+    yield from serve("jupyterlab", tmp_path_factory.mktemp("lab"))
+
+
+@pytest.fixture(scope="session")
+def notebook7(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A running Jupyter Notebook, the other application that widgets are made for."""
+    yield from serve("notebook", tmp_path_factory.mktemp("notebook7"))
+
+
+def serve(module: str, home: Path) -> Iterator[Lab]:
+    """Start an application on copies of the notebooks, and stop it and its kernels in the end."""
     root = home / "notebooks"
     shutil.copytree(NOTEBOOKS, root) if NOTEBOOKS.exists() else root.mkdir()
     for name, values in SETTINGS.items():
@@ -130,7 +140,7 @@ def lab(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     own = {f"JUPYTER_{kind}_DIR": str(home / kind) for kind in ("CONFIG", "DATA", "RUNTIME")}
     environment = {**os.environ, **own, "IPYTHONDIR": str(home / "ipython"), "JUPYTER_TOKEN": lab.token}
     command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser",
+        sys.executable, "-m", module, "--no-browser", "--allow-root", "--expose-app-in-browser",
         "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
         f"--ServerApp.root_dir={root}", f"--LabApp.user_settings_dir={home / 'settings'}",
         f"--LabApp.workspaces_dir={home / 'workspaces'}",

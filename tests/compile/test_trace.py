@@ -178,7 +178,7 @@ ESCAPES: dict[str, tuple[Callable[[tg.Tensor], Any], str]] = {
     "tolist": (lambda x: x.tolist(), "reading a traced value (item, numpy, print)"),
     "bool": (lambda x: x if x.sum() > 0 else -x, "reading a traced value (item, numpy, print)"),
     "float": (lambda x: float(x.sum()), "reading a traced value (item, numpy, print)"),
-    "print": (lambda x: print(x), "reading a traced value (item, numpy, print)"),
+    "print": (print, "reading a traced value (item, numpy, print)"),
     "format": (lambda x: f"{x}", "reading a traced value (item, numpy, print)"),
 }
 
@@ -196,8 +196,8 @@ def test_values_that_leave_the_trace_are_refused(name: str) -> None:
 
 
 def test_the_truth_of_a_raw_proxy_is_refused() -> None:
-    with pytest.raises(TraceError, match="^the truth of a traced value"):
-        trace(lambda x: x if x.array else x, tg.ones(1))
+    with pytest.raises(TraceError, match=r"^the truth of a traced value"):
+        trace(lambda x: x if x.array else -x, tg.ones(1))
 
 
 @pytest.mark.parametrize(("value", "shown"), [(tg.ones(2), "tensor([1., 1.])"), (3.0, "3.0"), (None, "None")])
@@ -242,6 +242,20 @@ def test_a_write_without_views_is_recorded() -> None:
     program = trace(function, tg.ones(2, 2))
     x = normal(2, 2)
     np.testing.assert_array_equal(interpret(program, x)[0], function(tg.tensor(x)).array)
+
+
+def test_a_write_keeps_the_dtype_of_its_target() -> None:
+    """As NumPy's ``+=`` does: what is added is brought to the target's dtype."""
+
+    def function(x: tg.Tensor, y: tg.Tensor) -> tg.Tensor:
+        z = x.array * 1
+        z += y.array
+        return wrap(z)
+
+    program = trace(function, tg.ones(2), tg.ones(2, dtype="float64"))
+    assert program.outputs[0].dtype == np.float32
+    found = interpret(program, np.array([1.0, 2.0], "f4"), np.array([0.5, 0.25]))
+    assert found[0].tolist() == [1.5, 2.25]
 
 
 def test_what_a_trace_leaves_behind() -> None:

@@ -130,9 +130,8 @@ def pick(table: dict[str, Any], n: int) -> Any:
 
 
 def refused(target: Slow, grad: bool) -> bool:
-    """The rules: no write to a leaf that requires grad or to a view of one; none to expanded memory."""
-    overlaps = np.unique(target.where).size < target.where.size
-    return overlaps or (grad and target.history.leaf)
+    """The rules: no write to a leaf that requires grad or to a view of one; none to what was expanded."""
+    return not target.where.flags.writeable or (grad and target.history.leaf)
 
 
 def fits(target: np.ndarray, other: np.ndarray) -> bool:

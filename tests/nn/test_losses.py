@@ -10,6 +10,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tinygrad_edu import nn
+from tinygrad_edu.core.dispatch import Interceptor
 from tinygrad_edu.errors import DeviceError, DtypeError, EduError, IndexRangeError, ShapeError
 
 F = nn.functional
@@ -44,6 +45,18 @@ def test_cross_entropy_does_not_overflow() -> None:
     assert losses.tolist() == [1e4, 0.0]
     losses.sum().backward()
     assert scores.grad.tolist() == [[1.0, -1.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 4e-3), ("bfloat16", 3e-2), ("float32", 2e-5)])
+def test_large_scores_in_narrow_dtypes(dtype: str, tolerance: float) -> None:
+    """The gradient does not lose its digits to the size of the scores."""
+    rng = np.random.default_rng(0)
+    raw, labels = tg.tensor(rng.normal(size=(64, 10)) * 50, dtype=dtype), rng.integers(0, 10, 64)
+    found = []
+    for scores in (raw.clone().requires_grad_(), raw.double().requires_grad_()):
+        F.cross_entropy(scores, tg.tensor(labels), "sum").backward()
+        found.append(scores.grad.array.astype("f8"))
+    np.testing.assert_allclose(found[0], found[1], atol=tolerance)
 
 
 def test_whole_numbers_are_scores_too() -> None:
@@ -108,6 +121,30 @@ def test_scores_that_cannot_be() -> None:
 def test_labels_elsewhere() -> None:
     with pytest.raises(DeviceError, match="the operands live on different devices"):
         F.cross_entropy(tg.ones(2, 3, device="far"), tg.tensor([0, 1]))
+
+
+def test_losses_on_another_device() -> None:
+    scores, labels = tg.tensor(SCORES, device="far", requires_grad=True), tg.tensor([0, 2], device="far")
+    loss = F.cross_entropy(scores, labels)
+    loss.backward()
+    assert (loss.device, scores.grad.device) == ("far", "far")
+    assert loss.cpu().item() == pytest.approx(F.cross_entropy(tg.tensor(SCORES), [0, 2]).item())
+    with pytest.raises(IndexRangeError, match="labels run from 0 to 3"):
+        F.cross_entropy(scores, tg.tensor([0, 3], device="far"))
+
+
+def test_the_check_of_labels_is_no_step_of_the_model() -> None:
+    """Whoever watches sees the loss and its mean, and nothing else."""
+    seen: list[str] = []
+
+    class Watch(Interceptor):
+        def forward(self, call: Any, proceed: Any) -> Any:
+            seen.append(call.op.name)
+            return proceed()
+
+    with Watch():
+        F.cross_entropy(tg.tensor(SCORES), tg.tensor([0, 2]))
+    assert seen == ["softmax_cross_entropy", "mean"]
 
 
 def test_cross_entropy_of_nothing_is_nan() -> None:

@@ -206,7 +206,7 @@ def test_buffers_belong_to_the_state_but_are_not_learnt() -> None:
 
 def test_load_state_dict_copies_by_name() -> None:
     source, target = convnet(), convnet()
-    before = [p for p in target.parameters()]
+    before = list(target.parameters())
     target.load_state_dict(source.state_dict())
     assert all((a.array == b.array).all() for a, b in zip(source.parameters(), target.parameters(), strict=True))
     assert all(a is b for a, b in zip(before, target.parameters(), strict=True))
@@ -315,6 +315,7 @@ def test_a_failing_call_leaves_no_scope_behind() -> None:
 def test_sequential_is_a_sequence() -> None:
     model = convnet()
     assert len(model) == 5
+    assert list(model.children()) == list(model)
     assert type(model[1]) is nn.ReLU
     assert [type(m).__name__ for m in model] == ["Conv2d", "ReLU", "MaxPool2d", "Flatten", "Linear"]
     assert model(tg.ones(2, 1, 8, 8)).shape == (2, 10)

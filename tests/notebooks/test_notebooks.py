@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,21 @@ def test_a_lesson_can_be_solved(path: Path) -> None:
     NotebookClient(notebook, timeout=180, resources={"metadata": {"path": str(FOLDER)}}).execute()
     for cell in tasks:
         assert f"✓ {task_of(cell)}" in str(cell.outputs)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kB on Linux only")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_stays_small_enough_for_a_shared_server(path: Path) -> None:
+    """Under 300 MB resident on one core, as on Binder."""
+    notebook = read(path)
+    look = "import resource; print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    notebook.cells.append(nbformat.v4.new_code_cell(look))
+    with pytest.MonkeyPatch.context() as patch:
+        for library in ("OMP", "OPENBLAS", "MKL"):
+            patch.setenv(f"{library}_NUM_THREADS", "1")
+        NotebookClient(notebook, timeout=180, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    kilobytes = int(re.search(r"peak (\d+)", notebook.cells[-1].outputs[0].text).group(1))  # type: ignore[union-attr]
+    assert kilobytes < 300_000
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)

@@ -183,7 +183,8 @@ for _op in ("sum", "mean", "logsumexp", "amax", "amin"):
         for _keep in (False, True):
             _axes = tuple(range(3)) if _dim is None else _dim
             case(
-                _op, f"{_note}{'-keep' * _keep}", distinct(2, 3, 2), dim=_axes if _op == "logsumexp" else _dim, keepdim=_keep,
+                _op, f"{_note}{'-keep' * _keep}", distinct(2, 3, 2),
+                dim=_axes if _op == "logsumexp" else _dim, keepdim=_keep,
                 torch=lambda torch, x, name=_op, dim=_axes, keep=_keep: getattr(torch, name)(x, dim=dim, keepdim=keep),
                 expands=_op not in ("amax", "amin"),
             )  # fmt: skip
@@ -231,14 +232,22 @@ case("linear", "no-bias", normal(4, 3), normal(2, 3), torch=lambda torch, *xs: t
 
 # Indexing ---------------------------------------------------------------------------------------------------
 
+
+def _torch_index(torch: Any, index: Any) -> Any:
+    return tuple(torch.from_numpy(part) if isinstance(part, np.ndarray) else part for part in index)
+
+
 _POINTS = np.array([2, 0, 2])  # twice the same place: its gradients add
 for _note, _index in {
     "slice": (slice(1, 3),), "step": (slice(None), slice(3, None, -2)), "int": (1,), "ellipsis": (..., 0),
-    "none": (None, slice(0, 2)), "element": (1, 2, ...), "repeated": (_POINTS,), "pairs": (_POINTS, np.array([1, 3, 1])),
-    "mixed": (slice(None), _POINTS), "mask": (np.arange(12).reshape(3, 4) % 5 > 1,),
+    "none": (None, slice(0, 2)), "element": (1, 2, ...), "repeated": (_POINTS,),
+    "pairs": (_POINTS, np.array([1, 3, 1])), "mixed": (slice(None), _POINTS),
+    "mask": (np.arange(12).reshape(3, 4) % 5 > 1,),
 }.items():  # fmt: skip
-    _torch = lambda torch, x, i=_index: x[tuple(torch.from_numpy(p) if isinstance(p, np.ndarray) else p for p in i)]
-    case("getitem", _note, normal(3, 4), index=_index, torch=None if _note == "step" else _torch)
+    case(
+        "getitem", _note, normal(3, 4), index=_index,
+        torch=None if _note == "step" else lambda torch, x, i=_index: x[_torch_index(torch, i)],
+    )  # fmt: skip
 case("scatter_add_at", "repeated", normal(3, 4), shape=(5, 4), index=(np.array([0, 4, 0]),))
 case("scatter_add_at", "slice", normal(2, 4), shape=(3, 4), index=(slice(1, 3),))
 case("put", "slice", normal(3, 4), normal(2, 4), index=(slice(1, 3),))

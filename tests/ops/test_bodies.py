@@ -1,4 +1,4 @@
-"""What the source of a body may contain: the names that every world fills in, `backends.base.NAMES`, and little else."""
+"""What the source of a body may contain: the names that every world fills in, and little else."""
 
 from __future__ import annotations
 

@@ -63,6 +63,21 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         "add the missing axes: x.unsqueeze(0)",
     ),
     (
+        lambda: F.conv2d(tg.ones(1, 1, 8, 8), tg.ones(4, 3, 3)),
+        ShapeError,
+        "conv2d((1, 1, 8, 8) float32, (4, 3, 3) float32, stride=(1, 1), padding=(0, 0)) on cpu",
+        "kernels come as (F, C, kh, kw), and these have 3 axes",
+        "reshape the kernels",
+    ),
+    (
+        lambda: tg.ones(2, 3, 4) @ tg.ones(3, 4, 5),
+        ShapeError,
+        "matmul((2, 3, 4) float32, (3, 4, 5) float32) on cpu",
+        "operands could not be broadcast together with remapped shapes [original->remapped]: "
+        "(2,3,4)->(2,newaxis,newaxis) (3,4,5)->(3,newaxis,newaxis)  and requested shape (3,5)",
+        "check the shapes and the arguments named above",
+    ),
+    (
         lambda: F.conv2d(tg.ones(1, 3, 8, 8), tg.ones(4, 1, 3, 3)),
         ShapeError,
         "conv2d((1, 3, 8, 8) float32, (4, 1, 3, 3) float32, stride=(1, 1), padding=(0, 0)) on cpu",
@@ -177,7 +192,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     (
         lambda: tg.ones(2) + "one",
         DtypeError,
-        "add with a tensor from str holding np.str_('one')",
+        "add with a tensor from str holding 'one'",
         "it has dtype <U3, and tensors hold bools, integers and floats",
         "convert it to numbers first: labels to class indices, for example",
     ),

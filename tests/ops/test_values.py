@@ -78,6 +78,18 @@ def test_a_repeated_index_adds_its_gradients() -> None:
     assert grad(lambda x: x[[0, 0, 2]] * tg.tensor([1.0, 10.0, 100.0]), [5.0, 6.0, 7.0]) == [[11.0, 0.0, 100.0]]
 
 
+@pytest.mark.parametrize("make", [tg.tensor, np.array])
+def test_an_index_may_change_after_its_use(make: Any) -> None:
+    """Backward goes back to where was read, not to where would be read now."""
+    x, places = tg.zeros(3, requires_grad=True), make([0, 1])
+    read = x[places] * tg.tensor([1.0, 10.0])
+    written = tg.zeros(3).clone()
+    written[places] = read
+    places[0] = 2
+    written.sum().backward()
+    assert x.grad.tolist() == [1.0, 10.0, 0.0]
+
+
 def test_stable_forms() -> None:
     """Large numbers overflow nowhere."""
     x = tg.tensor([1000.0, 0.0, -1000.0], dtype="float64")
@@ -165,7 +177,7 @@ def test_elementwise_against_numpy() -> None:
 
 
 def test_a_cache_taken_for_a_constant_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The windows that conv2d keeps depend on the image: the test of second derivatives fails when that is forgotten."""
+    """The windows that conv2d keeps depend on the image: second derivatives are wrong when that is forgotten."""
     case = next(case for case in CASES if str(case) == "conv2d-plain")
     check_second_derivative(case)
     monkeypatch.setattr(Conv2d, "caches", "constant")
@@ -181,6 +193,11 @@ def test_only_the_arrays_that_are_saved_stay_alive() -> None:
     assert product[0] is x.array
     assert product[1] is y.array
     assert (x * tg.ones(3)).grad_fn.saved[0] is None  # y wants no gradient, so x is not kept
+    matrix, constant = tg.ones(3, 3, requires_grad=True), tg.ones(3, 3)
+    assert (matrix @ constant).grad_fn.saved[:2] == (None, constant.array)
+    assert (constant @ matrix).grad_fn.saved[:2] == (constant.array, None)
+    assert F.linear(constant, matrix).grad_fn.saved[:2] == (constant.array, None)
+    assert F.linear(matrix, constant).grad_fn.saved[:2] == (None, constant.array)
     out = x.exp()
     assert out.grad_fn.saved[0] is out.array
     assert x.to("far").grad_fn.saved == ("cpu",)

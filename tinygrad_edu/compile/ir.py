@@ -40,7 +40,7 @@ class Equation:
 
 @dataclass(frozen=True)
 class Program:
-    """Equations in order, from ``inputs`` to ``outputs``. Checked when made: each variable is defined before its use."""
+    """Equations in order, from ``inputs`` to ``outputs``. Checked when made: a variable is defined before its use."""
 
     inputs: tuple[Var, ...]
     equations: tuple[Equation, ...]

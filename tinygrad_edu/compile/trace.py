@@ -175,9 +175,7 @@ def _escape(tried: str) -> TraceError:
 def _recorded(name: str) -> Callable[..., Any]:
     function = getattr(XP, name)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            args = (*args, *kwargs.values())
+    def call(*args: Any) -> Any:  # bodies give arguments by position, so that an equation needs no names
         recorder = next((a.recorder for a in _proxies(args)), None)
         return function(*args) if recorder is None else recorder.call(name, function, *args)
 

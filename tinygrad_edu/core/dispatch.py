@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from .. import backends
@@ -155,12 +156,29 @@ def caller(op: type[Op]) -> Callable[..., Any]:
     if op.variadic or op.dtypes == "where":
         return _slow_caller(op)
     op.source = write_caller(op)
-    scope = {**WORLD, "op": op, "forward": op.forward, "slow": slow}
+    scope = {**WORLD, "op": op, "forward": op.forward, "slow": slow, "compile_caller": _compile_caller}
     _SCOPES.append(scope)
-    exec(compile(op.source, f"{_PACKAGE}/generated/{op.name}.py", "exec"), scope)
-    function: Callable[..., Any] = scope[op.name]
-    function.__doc__, function.__module__ = op.__doc__, op.__module__
-    return function
+    function: Any = FunctionType(_FIRST_CALL, scope, op.name)
+    scope["caller"] = function
+    function.__doc__, function.__module__, function.__qualname__ = op.__doc__, op.__module__, op.name
+    return function  # type: ignore[no-any-return]
+
+
+# Compiling is most of what importing the ops would cost, and few programs use all of them: the first call does it.
+_FIRST_CALL = compile(
+    "def first_call(*operands, **params):\n    compile_caller(op, caller)\n    return caller(*operands, **params)\n",
+    f"{_PACKAGE}/generated/first_call.py",
+    "exec",
+).co_consts[0]
+
+
+def _compile_caller(op: type[Op], function: Any) -> None:
+    """Give ``function`` the code of the op's source. Two threads may both do it: they do the same."""
+    made: dict[str, Any] = {}
+    exec(compile(op.source, f"{_PACKAGE}/generated/{op.name}.py", "exec"), {}, made)
+    real = made[op.name]
+    function.__defaults__, function.__kwdefaults__ = real.__defaults__, real.__kwdefaults__
+    function.__code__ = real.__code__
 
 
 _SCOPES: list[dict[str, Any]] = []  # the globals of each generated caller
@@ -188,13 +206,15 @@ def _slow_caller(op: type[Op]) -> Callable[..., Any]:
 
 
 class Call:
-    """One operation under way, as interceptors see it."""
+    """One operation under way, as interceptors see it. ``target`` is the tensor that it writes to, when it is in-place."""
 
-    __slots__ = ("line", "modes", "op", "operands", "params", "result")
+    __slots__ = ("line", "modes", "op", "operands", "params", "result", "target")
 
-    def __init__(self, op: type[Op], operands: tuple[Any, ...], params: Params, line: Line, m: Modes) -> None:
+    def __init__(
+        self, op: type[Op], operands: tuple[Any, ...], params: Params, line: Line, m: Modes, target: Any = None
+    ) -> None:
         self.op, self.operands, self.params, self.line, self.modes = op, operands, params, line, m
-        self.result: Any = None
+        self.target, self.result = target, None
 
 
 class Interceptor:
@@ -226,18 +246,18 @@ class Interceptor:
 def slow(op: type[Op], operands: tuple[Any, ...], params: Params) -> Any:
     """Do an operation in the unusual case: convert, promote, check devices, pass the interceptors, explain errors."""
     line = user_line()
-    operands = tuple(None if o is None else _operand(op, o, line) for o in operands)
-    operands = _same_device(op, _promote(op, operands), params, line)
+    operands = _same_device(op, _promote(op, operands_of(op, operands, line)), params, line)
     call = Call(op, operands, params, line, modes())
-    return _through(call, len(call.modes.observers) - 1)
+    return through(call, len(call.modes.observers) - 1, perform)
 
 
-def _through(call: Call, level: int) -> Any:
+def through(call: Call, level: int, do: Callable[[Call], Any]) -> Any:
+    """``do(call)``, by way of the interceptors from ``level`` downwards."""
     if level < 0:
-        return perform(call)
+        return do(call)
     token = MODES.set(call.modes.replace(observers=call.modes.observers[:level]))
     try:
-        call.result = call.modes.observers[level].forward(call, lambda: _through(call, level - 1))
+        call.result = call.modes.observers[level].forward(call, lambda: through(call, level - 1, do))
         return call.result
     finally:
         MODES.reset(token)
@@ -319,6 +339,15 @@ def describe_call(op: type[Op], operands: Any, params: Params) -> str:
     parts += [f"{key}={value!r}" for key, value in params.items() if not hasattr(value, "dtype")]
     devices = {o.device for o in operands if isinstance(o, TensorBase)}
     return f"{op.name}({', '.join(parts)}) on {' and '.join(sorted(devices)) or 'cpu'}"
+
+
+def operands_of(op: type[Op], values: tuple[Any, ...], line: Line) -> tuple[Any, ...]:
+    """Each operand as a tensor, brought up to date, or as a Python scalar; None only where it may be left out."""
+    names = op.operands * len(values) if op.variadic else op.operands
+    return tuple(
+        None if value is None and name in op.optional else _operand(op, value, line)
+        for name, value in zip(names, values, strict=False)
+    )
 
 
 def _operand(op: type[Op], value: Any, line: Line) -> Any:

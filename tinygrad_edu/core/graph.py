@@ -27,10 +27,12 @@ class Extra:
 
     __slots__ = ("checks", "hooks", "locks")
 
-    def __init__(self) -> None:
-        self.locks: list[Any] = []
-        self.checks: list[tuple[Any, int]] = []
-        self.hooks: dict[int, Any] = {}
+    locks: tuple[Any, ...]  # tuples and None, not lists and a dict: most of these records hold one lock and no more
+    checks: tuple[tuple[Any, int], ...]
+    hooks: dict[Any, Any] | None
+
+    def __init__(self, *locks: Any) -> None:
+        self.locks, self.checks, self.hooks = locks, (), None
 
 
 class Node:
@@ -55,6 +57,13 @@ class Node:
         if self.extra is None:
             self.extra = Extra()
         return self.extra
+
+    def hooks(self) -> dict[Any, Any]:
+        """The node's hooks, to add to."""
+        extra = self.extras()
+        if extra.hooks is None:
+            extra.hooks = {}
+        return extra.hooks
 
 
 class Leaf(Node):
@@ -151,7 +160,7 @@ class Backward:
         """One node's backward: check what it saved, compute, undo broadcasting, free. One gradient per parent."""
         if node.saved is None:
             raise freed(node)
-        if clock.last_write > node.number or node.extra is not None:
+        if clock.last_write > node.number or node.extra is not None and node.extra.checks:
             check_saved(node)
         world = self.world
         xp = world.namespace(g)
@@ -161,8 +170,7 @@ class Backward:
             if node.saved:
                 node.saved = None
             if node.extra is not None:
-                node.extra.locks.clear()
-                node.extra.checks.clear()
+                node.extra.locks = node.extra.checks = ()
         if type(grads) is not tuple:
             grads = (grads,)
         if node.shapes is not None:
@@ -209,7 +217,7 @@ class Backward:
 
 def run_hooks(node: Node, g: Any) -> Any:
     """Pass a gradient through the node's hooks; each may replace it."""
-    assert node.extra is not None
+    assert node.extra is not None and node.extra.hooks is not None
     for hook in list(node.extra.hooks.values()):
         g = hook(g)
     return g

@@ -21,7 +21,7 @@ import numpy as np
 from .. import backends
 from ..errors import MemoryGuardError
 from ..settings import modes
-from .graph import Node, describe_line
+from .graph import Extra, Node, describe_line
 from .storage import Storage, find, storage_of
 
 _mutex = threading.RLock()  # reentrant: a Lock may die while another is made
@@ -45,7 +45,10 @@ class Lock:
         """Let ``node`` hold the lock."""
         holders = self.holders
         holders.append(weakref.ref(node))
-        node.extras().locks.append(self)
+        if node.extra is None:
+            node.extra = Extra(self)
+        else:
+            node.extra.locks += (self,)
         if len(holders) > self.limit:
             holders[:] = [reference for reference in holders if reference() is not None]
             self.limit = 2 * len(holders) + 64
@@ -57,8 +60,19 @@ class Lock:
                 for reference in self.storage.restore:  # owner before view: NumPy refuses the other order
                     array = reference()
                     if array is not None:
-                        array.flags.writeable = True
+                        _make_writable(array)
                 self.storage.restore.clear()
+
+
+def _make_writable(array: Any) -> None:
+    """Undo `_make_readonly`. NumPy refuses while the owner is read-only, as the user may have made it meanwhile."""
+    owner = backends.CPU.owner(array)
+    sealed = owner is not array and not owner.flags.writeable
+    if sealed:
+        owner.flags.writeable = True
+    array.flags.writeable = True
+    if sealed:
+        owner.flags.writeable = False
 
 
 def _make_readonly(storage: Storage, reference: weakref.ref[Any]) -> None:
@@ -114,15 +128,24 @@ def _reach(storage: Storage, array: Any) -> None:
         _make_readonly(storage, reference)
 
 
+def _references(array: Any) -> int:
+    owner = backends.CPU.owner(array)
+    return sys.getrefcount(owner)
+
+
+# What `_references` says when one tensor and one view have the memory: how many it counts differs between Pythons.
+_ALONE = _references([np.empty(1)][0].view()) + 1
+
+
 def _savers(array: Any) -> list[Node]:
     """Live nodes that saved this memory. They are looked for only here, so that saving costs nothing."""
     owner = backends.CPU.owner(array)
-    if sys.getrefcount(owner) <= 4:  # this name, the argument, `array.base` and the tensor: nobody else has it
+    if _references(array) <= _ALONE:
         return []
     return [
         node
         for node in gc.get_objects()
-        if isinstance(node, Node)
+        if type(node) is Node  # not isinstance: that asks every object for its __class__, and some answer with effects
         and node.saved
         and any(isinstance(value, np.ndarray) and backends.CPU.owner(value) is owner for value in node.saved)
     ]
@@ -153,16 +176,19 @@ def verify_all(earlier: weakref.WeakSet[Node]) -> None:
 
 def note_checksums(node: Node) -> None:
     """Remember what the saved arrays look like now."""
-    _checked.add(node)
     for save, value in zip(node.op.save_plan, node.saved or (), strict=False):
         if not save.part and isinstance(value, np.ndarray):
-            node.extras().checks.append((value, checksum(value)))
+            node.extras().checks += ((value, checksum(value)),)
+            _checked.add(node)
 
 
 def verify(node: Node) -> None:
     """Compare the saved arrays with their checksums. Raises `MemoryGuardError` when one has changed."""
     assert node.extra is not None
     for value, before in node.extra.checks:
+        storage = find(value)
+        if storage is not None and storage.stamp > node.number:
+            continue  # written through a tensor: backward says so, and names the op
         if checksum(value) != before:
             raise MemoryGuardError(
                 f"backward through {node.op.name}, which saved an array {value.shape} {value.dtype}",
@@ -191,7 +217,7 @@ def explanation(array: Any) -> MemoryGuardError | None:
     if not nodes:
         return None
     first, more = nodes[0], len(nodes) - 1
-    others = f" ({more} more node{'s' * (more > 1)} hold it too)" if more else ""
+    others = f" ({more} more node{' holds' if more == 1 else 's hold'} it too)" if more else ""
     return MemoryGuardError(
         f"write to an array {tuple(array.shape)} {array.dtype}",
         f"{first.op.name} saved it and needs the old values for its backward{others}",

@@ -14,7 +14,7 @@ from .. import backends
 from ..errors import DtypeError, InplaceError, ShapeError
 from ..settings import modes
 from .base import TensorBase
-from .dispatch import WORLD, Call, _operand, _promote, _same_device, record, run_body, user_line
+from .dispatch import WORLD, Call, _promote, _same_device, operands_of, record, run_body, through, user_line
 from .graph import Leaf, Line, Node, describe_line
 from .op import Op, Params
 from .storage import number, replace_scalar, storage_of
@@ -159,29 +159,39 @@ def inplace(op: type[Op], target: TensorBase, others: tuple[Any, ...] = (), para
     Raises `InplaceError` for a leaf that requires grad, a view of one, and overlapping memory; `DtypeError` when the
     result does not fit the target's dtype; `ShapeError` when it does not fit its shape.
     """
-    params, line, m, name = params or {}, user_line(), modes(), f"{op.name}_"
-    operands = tuple(None if o is None else _operand(op, o, line) for o in (target, *others))
-    tracked = m.grad and any(isinstance(o, TensorBase) and o.node is not None for o in operands)
-    _refuse(name, target, tracked, line)
-    promoted = _same_device(op, _promote(op, operands), params, line, target.device)
+    params, line, m = params or {}, user_line(), modes()
+    operands = operands_of(op, (target, *others), line)
+    _refuse(f"{op.name}_", target, m.grad and _tracked(operands), line)
+    operands = _same_device(op, _promote(op, operands), params, line, target.device)
+    return through(Call(op, operands, params, line, m, target), len(m.observers) - 1, _write)
+
+
+def _tracked(operands: tuple[Any, ...]) -> bool:
+    return any(isinstance(o, TensorBase) and o.node is not None for o in operands)
+
+
+def _write(call: Call) -> Any:
+    """The write itself, and its entry into history."""
+    op, operands, target, name = call.op, call.operands, call.target, f"{call.op.name}_"
+    tracked = modes().grad and _tracked(operands)
     array = own_buffer(target)
     backend = backends.of(array)
     xp, owner = backend.xp, backend.owner(array)
-    arrays = tuple(o.array if isinstance(o, TensorBase) else o for o in promoted)
+    arrays = tuple(o.array if isinstance(o, TensorBase) else o for o in operands)
     if tracked:  # copy what the op saves and is about to overwrite: the target, or another operand in its buffer
         saved = {save.source for save in op.save_plan if not save.part}
         arrays = tuple(
-            xp.copy(a) if name in saved and isinstance(o, TensorBase) and backend.owner(a) is owner else a
-            for name, o, a in zip(op.operands, promoted, arrays, strict=True)
+            xp.copy(a) if key in saved and isinstance(o, TensorBase) and backend.owner(a) is owner else a
+            for key, o, a in zip(op.operands, operands, arrays, strict=True)
         )
-    result = run_body(op, xp, arrays, params, line, promoted)
+    result = run_body(op, xp, arrays, call.params, call.line, operands)
     out, cache = result if op.caches else (result, None)
-    _fits(name, target, out, promoted, params, line)
+    _fits(name, target, out, call.line)
     array[...] = out
-    target.storage.written(name, line)
+    target.storage.written(name, call.line)
     if tracked:
         value = WORLD["wrap"](array if out.dtype == array.dtype else out)
-        value.node = record(Call(op, promoted, params, line, m), promoted, arrays, value.array, cache)
+        value.node = record(call, operands, arrays, value.array, cache)
         _rewrite(target, value.to(array.dtype).node)
     return target
 
@@ -235,12 +245,19 @@ def _refuse(name: str, target: TensorBase, tracked: bool, line: Line) -> None:
             "clone() it first, and write to the clone",
             describe_line(line),
         )
+    if not getattr(getattr(target.array, "flags", None), "writeable", True) and hasattr(target.array, "__setitem__"):
+        raise InplaceError(
+            tried,
+            "its memory is read-only: it shows part of an expanded tensor, or a NumPy array that was read-only",
+            "clone() it first, and write to the clone",
+            describe_line(line),
+        )
 
 
 _KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2}
 
 
-def _fits(name: str, target: TensorBase, out: Any, operands: Any, params: Params, line: Line) -> None:
+def _fits(name: str, target: TensorBase, out: Any, line: Line) -> None:
     shape, dtype = tuple(target.array.shape), target.array.dtype
     if tuple(out.shape) != shape:
         raise ShapeError(

@@ -6,6 +6,6 @@ from .loss import CrossEntropyLoss, MSELoss
 from .module import Module, Parameter
 
 __all__ = [
-    "Conv2d", "CrossEntropyLoss", "Flatten", "Linear", "MSELoss", "MaxPool2d", "Module", "Parameter", "ReLU", "Sequential",
-    "Sigmoid", "Tanh", "functional",
+    "Conv2d", "CrossEntropyLoss", "Flatten", "Linear", "MSELoss", "MaxPool2d", "Module", "Parameter", "ReLU",
+    "Sequential", "Sigmoid", "Tanh", "functional",
 ]  # fmt: skip

@@ -81,10 +81,10 @@ def cross_entropy(scores: Any, target: Any, reduction: str = "mean") -> Tensor:
         raise DtypeError(
             tried, f"class labels are integers{nan}", "find out where they come from, then target.long()", line
         )
-    low, high = _range(labels)
-    if low < 0 or high >= scores.shape[1]:
+    (low, high), classes = _range(labels), scores.shape[1]
+    if low < 0 or high >= classes:
         raise IndexRangeError(
-            tried, f"labels run from {low} to {high}, and there are {scores.shape[1]} classes: 0 to {scores.shape[1] - 1}",
+            tried, f"labels run from {low} to {high}, and there are {classes} classes: 0 to {classes - 1}",
             "count the classes from 0, or give the last layer more outputs", line,
         )  # fmt: skip
     return _reduce(ls.softmax_cross_entropy(scores if is_float(scores.dtype) else scores.float(), labels), reduction)
@@ -92,9 +92,12 @@ def cross_entropy(scores: Any, target: Any, reduction: str = "mean") -> Tensor:
 
 def _range(labels: Tensor) -> tuple[int, int]:
     """The smallest and the largest label; while tracing nobody may look, and a replay looks no more."""
-    if not labels.numel() or not backends.of(labels.array).readable:
+    backend, array = backends.of(labels.array), labels.array
+    if not labels.numel() or not backend.readable:
         return 0, 0
-    return int(labels.amin().item()), int(labels.amax().item())
+    # On raw arrays: this is a check, and no step of the model that an observer should see.
+    low, high = (backend.to_numpy(extreme(array)) for extreme in (backend.xp.amin, backend.xp.amax))
+    return int(low), int(high)
 
 
 def mse_loss(x: Any, target: Any, reduction: str = "mean") -> Tensor:

@@ -60,7 +60,8 @@ class Conv2d(Module):
 
     def extra_repr(self) -> str:
         """Sizes."""
-        return f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        how = f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        return f"{self.in_channels}, {self.out_channels}, {how}"
 
 
 class MaxPool2d(Module):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from .. import backends
 from ..core.dispatch import user_line
@@ -22,7 +22,7 @@ class _IsParameter(type):
 class Parameter(metaclass=_IsParameter):
     """A tensor that a module learns. ``Parameter(data)`` shares the memory of ``data`` and requires grad.
 
-    The result is a plain `Tensor` with a mark, so that operations on it take the fast path; ``isinstance`` sees the mark.
+    The result is a plain `Tensor` with a mark, so that operations on it take the fast path; ``isinstance`` sees it.
     """
 
     def __new__(cls, data: Any, requires_grad: bool = True) -> Any:
@@ -83,7 +83,7 @@ class Module:
                 self._modules[name] = value
                 value.__dict__["label"] = name
             else:
-                self._parameters[name] = value
+                self._parameters[name] = cast(Tensor, value)
         elif name in self.__dict__:
             self._replace(name, value)
         self.__dict__[name] = value

@@ -431,7 +431,7 @@ def _number(bound: Any) -> Any:
     """A bound as a Python number: a NumPy scalar would widen the result to its own dtype."""
     if bound is None or type(bound) in (int, float):
         return bound
-    if hasattr(bound, "node") or getattr(bound, "ndim", 0) or not hasattr(bound, "__float__"):
+    if hasattr(bound, "node") or getattr(bound, "shape", ()) != () or not hasattr(bound, "__float__"):
         raise DtypeError(
             f"clamp with a bound of type {type(bound).__name__}",
             "a bound is one number, and gets no gradient",

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from .. import backends
 from ..core.inplace import own_buffer
-from ..errors import DtypeError, IndexRangeError, ShapeError
+from ..errors import DtypeError, EduError, IndexRangeError, ShapeError
 from ..tensor import Tensor, as_tensor, wrap
 from .frame import NARROW, WIDE, Control, Figure, Frame
 from .marks import Canvas, bytes_text, exact, shorten
 
+EMPTY = "No tensors yet. Name one: BufferMap(x=x)."
 CELLS = 12  # that fit side by side
 HEAD, TAIL = 6, 5  # of a longer buffer: the first cells, a gap, the last ones
 
@@ -71,33 +73,58 @@ def read(tensors: Mapping[str, Any], labels: Mapping[str, str] | None = None) ->
     for name, value in tensors.items():
         tensor = as_tensor(value)
         array = own_buffer(tensor)
-        owner = backends.of(array).owner(array)
+        owner = _owner(array)
         position = next((i for i, known in enumerate(owners) if known is owner), None)
         if position is None:
             position = len(owners)
             owners.append(owner)
         found.append((name, array, position))
-    buffers = tuple(_buffer(owner, chr(ord("A") + i), [a for _, a, p in found if p == i]) for i, owner in enumerate(owners))
-    entries = tuple(_entry(name, (labels or {}).get(name, ""), array, position, owners[position], buffers[position]) for name, array, position in found)
+    buffers = tuple(_buffer(owner, _letter(i), [a for _, a, p in found if p == i]) for i, owner in enumerate(owners))
+    entries = tuple(
+        _entry(name, (labels or {}).get(name, ""), array, position, owners[position], buffers[position])
+        for name, array, position in found
+    )
     first = entries[0] if entries else None
     return BufferState(entries, buffers, first.name if first else None, (0,) * len(first.shape) if first else ())
 
 
+def _letter(place: int) -> str:
+    """A name for each buffer: A to Z, then A1."""
+    return chr(ord("A") + place % 26) + (str(place // 26) if place >= 26 else "")
+
+
 def _buffer(owner: Any, name: str, arrays: list[Any]) -> Buffer:
     itemsize = min(a.dtype.itemsize for a in arrays)
-    count = owner.nbytes // itemsize
+    low, high = _bounds(owner)
+    count = (high - low) // itemsize
     cells = tuple(range(count)) if count <= CELLS else (*range(HEAD), *range(count - TAIL, count))
     dtype = next(a.dtype for a in arrays if a.dtype.itemsize == itemsize)
     flat: Any = np.ndarray((count,), dtype, _memory(owner)) if count else np.empty(0, dtype)
     values = tuple(shorten(exact(flat[cell]), 5) for cell in cells)
-    return Buffer(name, owner.nbytes, itemsize, cells, values, backends.of(owner).device)
+    return Buffer(name, high - low, itemsize, cells, values, backends.of(owner).device)
+
+
+def _owner(array: Any) -> Any:
+    """The array that owns the memory; also behind ``as_strided``, which hides it."""
+    owner = backends.of(array).owner(array)
+    hidden = getattr(owner.base, "base", None)
+    return _owner(hidden) if isinstance(hidden, np.ndarray) else owner
+
+
+def _bounds(owner: Any) -> tuple[int, int]:
+    """The addresses where the memory begins and ends."""
+    low, high = byte_bounds(owner) if owner.size else (_address(owner), _address(owner))
+    return int(low), int(high)
 
 
 def _memory(owner: Any) -> Any:
-    """The owner's bytes in memory order, without a copy; a buffer that is not in one piece is read through its values."""
-    if owner.flags.c_contiguous or owner.flags.f_contiguous:
-        return owner.T if not owner.flags.c_contiguous else owner
-    return np.ascontiguousarray(owner)
+    """The owner's bytes in the order of their addresses, without a copy."""
+    ordered = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
+    if ordered.flags.c_contiguous:
+        return ordered
+    first = owner[tuple(slice(1) if step >= 0 else slice(-1, None) for step in owner.strides)].reshape(1)
+    low, high = _bounds(owner)
+    return np.lib.stride_tricks.as_strided(first, ((high - low) // owner.itemsize,), (owner.itemsize,))
 
 
 def _address(array: Any) -> int:
@@ -105,9 +132,9 @@ def _address(array: Any) -> int:
 
 
 def _entry(name: str, label: str, array: Any, position: int, owner: Any, buffer: Buffer) -> Entry:
-    offset = _address(array) - _address(owner)
-    order = tuple(_visit(array.shape, array.strides, offset, cell * buffer.itemsize) for cell in buffer.cells)
-    return Entry(name, label, tuple(array.shape), tuple(array.strides), offset, array.dtype.name, array.dtype.itemsize, position, order)
+    offset, shape, strides = _address(array) - _bounds(owner)[0], tuple(array.shape), tuple(array.strides)
+    order = tuple(_visit(shape, strides, offset, cell * buffer.itemsize) for cell in buffer.cells)
+    return Entry(name, label, shape, strides, offset, array.dtype.name, array.dtype.itemsize, position, order)
 
 
 def _visit(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, byte: int) -> int | None:
@@ -115,49 +142,57 @@ def _visit(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, byte: 
 
     Solved axis by axis from the largest stride, so that ten million elements cost as much as ten.
     """
+    if 0 in shape:
+        return None
     rest = byte - offset
     axes = sorted((i for i, n in enumerate(shape) if n > 1 and strides[i]), key=lambda i: -abs(strides[i]))
     for i in axes:  # a negative stride runs backwards: count from its far end
         if strides[i] < 0:
             rest += -strides[i] * (shape[i] - 1)
-    found = _solve(rest, [(abs(strides[i]), shape[i]) for i in axes])
-    if found is None or 0 in shape:
+    found = []
+    for steps in _solve(rest, [(abs(strides[i]), shape[i]) for i in axes]):
+        index = [0] * len(shape)
+        for i, step in zip(axes, steps, strict=True):
+            index[i] = step if strides[i] > 0 else shape[i] - 1 - step
+        found.append(index)  # one, or several where windows overlap
+    if not found:
         return None
-    index = [0] * len(shape)
-    for i, step in zip(axes, found, strict=True):
-        index[i] = step if strides[i] > 0 else shape[i] - 1 - step
     position = 0
-    for i, size in enumerate(shape):
-        position = position * size + index[i]
+    for size, step in zip(shape, min(found), strict=True):
+        position = position * size + step
     return position
 
 
-def _solve(rest: int, axes: list[tuple[int, int]]) -> list[int] | None:
+def _solve(rest: int, axes: list[tuple[int, int]]) -> Iterator[list[int]]:
+    """Every way to make ``rest`` of so many steps along each axis, given as stride and size."""
     if not axes:
-        return [] if rest == 0 else None
+        if not rest:
+            yield []
+        return
     (stride, size), others = axes[0], axes[1:]
     reach = sum(s * (n - 1) for s, n in others)
-    for step in range(min(rest // stride, size - 1), max(-1, (rest - reach + stride - 1) // stride - 1), -1):
-        if (tail := _solve(rest - step * stride, others)) is not None:
-            return [step, *tail]
-    return None
+    for step in range(max(0, -((reach - rest) // stride)), min(rest // stride, size - 1) + 1):
+        for tail in _solve(rest - step * stride, others):
+            yield [step, *tail]
 
 
 # Adding views by expression --------------------------------------------------------------------------------------
 
-_METHODS = {"reshape", "view", "transpose", "permute", "flatten", "unsqueeze", "squeeze", "expand", "clone", "contiguous", "copy"}
+LARGEST = 100_000_000  # elements: a slip of the hand must not fill the memory
+_METHODS = frozenset(
+    ("reshape", "view", "transpose", "permute", "flatten", "unsqueeze", "squeeze", "expand")
+    + ("clone", "contiguous", "copy")
+)
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Tensor:
-    """The tensor that ``x[::2].T`` or ``x.reshape(-1)`` means. Only names, indexing and shape methods are understood."""
+    """The tensor that ``x[::2].T`` or ``x.reshape(-1)`` means: names, indices and shape methods, and nothing else."""
     try:
-        tree = ast.parse(expression.strip(), mode="eval").body
-    except SyntaxError:
+        return _evaluate(ast.parse(expression.strip(), mode="eval").body, names, expression)
+    except EduError:
+        raise
+    except (SyntaxError, ValueError, TypeError, IndexError, OverflowError, RecursionError, MemoryError):
         raise _not_understood(expression) from None
-    result = _evaluate(tree, names, expression)
-    if not isinstance(result, Tensor):
-        raise _not_understood(expression)
-    return result
 
 
 def _not_understood(expression: str) -> DtypeError:
@@ -168,16 +203,29 @@ def _not_understood(expression: str) -> DtypeError:
     )
 
 
-def _evaluate(node: ast.AST, names: Mapping[str, Any], whole: str) -> Any:
+def _evaluate(node: ast.AST, names: Mapping[str, Any], whole: str) -> Tensor:
+    made = _step(node, names, whole)
+    if made.numel() > LARGEST:
+        raise ShapeError(
+            f"the view {shorten(whole, 40)!r}", f"it would have {made.numel()} elements", "make it smaller"
+        )
+    return made
+
+
+def _step(node: ast.AST, names: Mapping[str, Any], whole: str) -> Tensor:
     if isinstance(node, ast.Name):
         if node.id not in names:
-            raise DtypeError(f"the view {whole!r}", f"there is no {node.id} here; there are {', '.join(names)}", "use one of these")
+            raise DtypeError(
+                f"the view {whole!r}", f"there is no {node.id} here; there are {', '.join(names)}", "use one of these"
+            )
         return as_tensor(names[node.id])
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
         return getattr(_evaluate(node.value, names, whole), node.attr)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS and not node.keywords:
-        method = "clone" if node.func.attr == "copy" else node.func.attr
-        return getattr(_evaluate(node.func.value, names, whole), method)(*(_literal(a, whole) for a in node.args))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.keywords:
+        method, of = node.func.attr, node.func.value
+        if method in _METHODS:
+            made = getattr(_evaluate(of, names, whole), "clone" if method == "copy" else method)
+            return made(*(_literal(argument, whole) for argument in node.args))
     if isinstance(node, ast.Subscript):
         return _evaluate(node.value, names, whole)[_index(node.slice, whole)]
     raise _not_understood(whole)
@@ -192,10 +240,10 @@ def _index(node: ast.AST, whole: str) -> Any:
 
 
 def _literal(node: ast.AST, whole: str) -> Any:
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        raise _not_understood(whole) from None
+    value = ast.literal_eval(node)
+    if not isinstance(value, (int, tuple, list, type(None), type(...))):
+        raise _not_understood(whole)
+    return value
 
 
 def strided(base: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Tensor:
@@ -204,16 +252,19 @@ def strided(base: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offs
     Raises `IndexRangeError` when some index would fall outside the buffer.
     """
     array = own_buffer(base)
-    owner = backends.of(array).owner(array)
-    count = owner.nbytes // array.dtype.itemsize
+    owner = _owner(array)
+    begin, end = _bounds(owner)
+    count = (end - begin) // array.dtype.itemsize
     if all(shape):
         low = offset + sum(min(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
         high = offset + sum(max(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
         if low < 0 or high >= count:
-            far = tuple(n - 1 if s > 0 else 0 for n, s in zip(shape, strides, strict=True))
+            up = high >= count
+            far = [n - 1 if (s > 0) is up else 0 for n, s in zip(shape, strides, strict=True)]
+            cells = f"cells 0 to {count - 1}" if count else "no cells"
             raise IndexRangeError(
                 f"shape {shape}, strides {strides}, offset {offset}",
-                f"element {list(far)} would lie in cell {high if high >= count else low}, and the buffer has cells 0 to {count - 1}",
+                f"element {far} would lie in cell {high if up else low}, and the buffer has {cells}",
                 "make the shape, the stride or the offset smaller",
             )
     item = array.dtype.itemsize
@@ -232,8 +283,12 @@ def entry(state: BufferState, name: str | None) -> Entry | None:
 def point(state: BufferState, name: str, index: tuple[int, ...]) -> BufferState:
     """Point at one element. Raises `ShapeError` for an index that the tensor does not have."""
     e = entry(state, name)
+    if e is not None and 0 in e.shape:
+        return replace(state, picked=name, index=(), message="")  # there is nowhere to point
     if e is None or len(index) != len(e.shape) or any(not 0 <= i < n for i, n in zip(index, e.shape, strict=True)):
-        raise ShapeError(f"{name}{list(index)}", f"{name} has shape {e.shape if e else '—'}", "choose an index inside it")
+        raise ShapeError(
+            f"{name}{list(index)}", f"{name} has shape {e.shape if e else '—'}", "choose an index inside it"
+        )
     return replace(state, picked=name, index=index, message="")
 
 
@@ -258,7 +313,9 @@ def same_place(state: BufferState) -> list[str]:
         return []
     byte, found = byte_of(e, state.index), []
     for other in state.entries:
-        position = _visit(other.shape, other.strides, other.offset, byte) if other.buffer == e.buffer and other is not e else None
+        if other is e or other.buffer != e.buffer:
+            continue
+        position = _visit(other.shape, other.strides, other.offset, byte)
         if position is not None:
             found.append(f"{other.name}[{', '.join(map(str, unravel(other, position)))}]")
     return found
@@ -294,30 +351,32 @@ def figure(state: BufferState, width: int) -> Figure:
             y = _draw_entry(canvas, state, e, buffer, y, left, cell_w, wide)
         y += 14
     if not state.entries:
-        canvas.text(8, 48, "No tensors yet. Add one by name.", "t2")
+        canvas.text(left, 48, EMPTY, "t2")
         y = 64
     floor = Canvas(width)
     floor.rect(floor_x, 0, width - floor_x, y - 4, "floor")
     floor.line(floor_x, 0.5, width, 0.5, "floortop")
     canvas.items[0] = "".join(floor.items)
     canvas.height = max(y, canvas.height)
-    for line in ([arithmetic(state)] if arithmetic(state) else []):
-        for part in _wrap_terms(line, int((width - 4) / 7.9)):
-            canvas.height += 20
-            canvas.text(0, canvas.height, part, "m f13 b" if part is line else "m f13")
-    title = f"{len(state.entries)} names, {len(state.entries)} tensors, {len(state.buffers)} buffers"
-    return Figure(canvas, title, describe(state))
+    here = _wrap_terms(arithmetic(state), int((width - 4) / 7.9))
+    for part in here:
+        canvas.height += 20
+        canvas.text(0, canvas.height, part, "m f13 b" if len(here) == 1 else "m f13")
+    names, buffers = (
+        f"{n} {w}{'s' * (n != 1)}" for n, w in ((len(state.entries), "name"), (len(state.buffers), "buffer"))
+    )
+    return Figure(canvas, f"{names}, {buffers}", describe(state))
 
 
 def _unit(state: BufferState) -> str:
     sizes = {b.itemsize for b in state.buffers}
-    return f", {sizes.pop()} bytes per cell" if len(sizes) == 1 else ""
+    return f", {bytes_text(sizes.pop())} per cell" if len(sizes) == 1 else ""
 
 
 def _wrap_terms(line: str, characters: int) -> list[str]:
     """Break a chain of equalities before an equals sign."""
-    parts, lines = line.split(" = "), []
-    for part in parts:
+    lines: list[str] = []
+    for part in line.split(" = ") if line else ():
         joined = f"{lines[-1]} = {part}" if lines else part
         if lines and len(joined) > characters:
             lines.append(f"  = {part}")
@@ -334,7 +393,15 @@ def _slots(buffer: Buffer) -> list[int | None]:
 
 
 def _draw_buffer(
-    canvas: Canvas, state: BufferState, number_: int, buffer: Buffer, rows: list[Entry], y: float, left: float, w: float, wide: bool
+    canvas: Canvas,
+    state: BufferState,
+    number_: int,
+    buffer: Buffer,
+    rows: list[Entry],
+    y: float,
+    left: float,
+    w: float,
+    wide: bool,
 ) -> float:
     shared = "one tensor" if len(rows) == 1 else f"shared by {len(rows)} tensors"
     caption = f"{bytes_text(buffer.nbytes)}, {shared}"
@@ -349,10 +416,12 @@ def _draw_buffer(
             continue
         canvas.rect(x, top, w, 26, "cell")
         for t in range(1, min(buffer.itemsize, 8)):
-            canvas.line(x + t * w / min(buffer.itemsize, 8), top + 22, x + t * w / min(buffer.itemsize, 8), top + 26, "tick")
-        canvas.text(x + w / 2, top + 17, buffer.values[drawn], "m f13" if len(buffer.values[drawn]) < 5 else "m", "middle")
-        if buffer.count <= CELLS and (wide or cell % 2 == 0) and len(str(cell * buffer.itemsize)) < 4 or buffer.count > CELLS and slot in (0, 7):
-            canvas.text(x, top - 4, exact(cell * buffer.itemsize), "m t2")
+            at = x + t * w / min(buffer.itemsize, 8)
+            canvas.line(at, top + 22, at, top + 26, "tick")
+        value, address = buffer.values[drawn], cell * buffer.itemsize
+        canvas.text(x + w / 2, top + 17, value, "m f13" if len(value) < 5 else "m", "middle")
+        if slot in (0, 7) if buffer.count > CELLS else address < 1000 and (wide or cell % 2 == 0):
+            canvas.text(x, top - 4, exact(address), "m t2")
         drawn += 1
     if cell_now in buffer.cells:
         canvas.rect(left + _slots(buffer).index(cell_now) * w, top - 1, w, 28, "frame")
@@ -365,7 +434,9 @@ def _draw_buffer(
     return top + 50
 
 
-def _draw_entry(canvas: Canvas, state: BufferState, e: Entry, buffer: Buffer, y: float, left: float, w: float, wide: bool) -> float:
+def _draw_entry(
+    canvas: Canvas, state: BufferState, e: Entry, buffer: Buffer, y: float, left: float, w: float, wide: bool
+) -> float:
     made = e.label or e.name
     meta = f"{e.shape}, strides {e.strides}" + (f", from byte {e.offset}" if e.offset else "")
     row = y + 7 if wide else y + 34
@@ -418,28 +489,35 @@ def describe(state: BufferState) -> str:
     groups = []
     for i, buffer in enumerate(state.buffers):
         names = [e.name for e in state.entries if e.buffer == i]
-        groups.append(f"{', '.join(names)} {'look' if len(names) > 1 else 'looks'} at buffer {buffer.name} of {bytes_text(buffer.nbytes)}")
+        look = "look" if len(names) > 1 else "looks"
+        groups.append(f"{', '.join(names)} {look} at buffer {buffer.name} of {bytes_text(buffer.nbytes)}")
     here = arithmetic(state)
+    if not groups:
+        return EMPTY
     return "; ".join(groups) + "." + (f" {here}." if here else "")
 
 
 def why(state: BufferState) -> str:
     """Which names only look, and which own."""
+    if not state.entries:
+        return ""
     for i, buffer in enumerate(state.buffers):
         names = [f"`{e.name}`" for e in state.entries if e.buffer == i]
         if len(names) > 1:
             together = f"{', '.join(names[:-1])} and {names[-1]}"
-            return f"{together} stand over the same bytes of buffer {buffer.name}: **only shape, strides and offset differ**."
+            differ = "**only shape, strides and offset differ**"
+            return f"{together} stand over the same bytes of buffer {buffer.name}: {differ}."
     return "Each name has **bytes of its own**: a write to one is not seen by another."
 
 
 def text(state: BufferState) -> str:
     """The text twin."""
-    lines = ["BufferMap"]
+    lines = ["BufferMap"] if state.entries else ["BufferMap", EMPTY]
     for i, buffer in enumerate(state.buffers):
         rows = [e for e in state.entries if e.buffer == i]
         shared = "one tensor" if len(rows) == 1 else f"shared by {len(rows)} tensors"
-        lines.append(f"buffer {buffer.name} on {buffer.device}: {bytes_text(buffer.nbytes)}, {shared}, {buffer.itemsize} bytes per cell")
+        size = f"{bytes_text(buffer.nbytes)}, {shared}, {bytes_text(buffer.itemsize)} per cell"
+        lines.append(f"buffer {buffer.name} on {buffer.device}: {size}")
         gap = "" if buffer.count <= CELLS else f"   ({buffer.count - len(buffer.cells)} cells between are not shown)"
         lines.append("  byte   " + " ".join(f"{exact(cell * buffer.itemsize):>5}" for cell in buffer.cells))
         lines.append("  value  " + " ".join(f"{value:>5}" for value in buffer.values) + gap)
@@ -460,14 +538,13 @@ def frame(state: BufferState, ask: str, extra: tuple[Control, ...] = ()) -> Fram
     if e is not None and len(state.entries) > 1:
         controls.append(Control("radio", "pick", "index of", e.name, tuple(x.name for x in state.entries)))
     if e is not None and 0 not in e.shape:
-        controls += [
-            Control("scrub", f"axis:{axis}", "" if axis or len(state.entries) > 1 else f"index of `{e.name}`", state.index[axis], (0, size - 1, 1), hint=f"index along axis {axis}")
-            for axis, size in enumerate(e.shape)
-        ]
-    dtypes = sorted({x.dtype for x in state.entries})
-    tip = "Hover a cell for its address. Blue numbers: the order in which a tensor visits the cells. A dot: a cell it skips."
+        for axis, size in enumerate(e.shape):
+            label = "" if axis or len(state.entries) > 1 else f"index of `{e.name}`"
+            hint = f"index along axis {axis}"
+            controls.append(Control("scrub", f"axis:{axis}", label, state.index[axis], (0, size - 1, 1), hint=hint))
+    read_from = ", ".join([f"NumPy {np.__version__}", *sorted({x.dtype for x in state.entries})])
+    tip = "Hover a cell for its address. Blue: the order in which a tensor visits the cells. A dot: a cell it skips."
     return Frame(
-        "BufferMap", ("names", "tensors", "buffers"), ask, figure(state, WIDE), figure(state, NARROW), why(state), text(state),
-        f"addresses and strides read from NumPy {np.__version__}, {', '.join(dtypes)}", None, (*controls, *extra), tip, state.message,
+        "BufferMap", ("names", "tensors", "buffers"), ask, figure(state, WIDE), figure(state, NARROW), why(state),
+        text(state), f"addresses and strides read from {read_from}", None, (*controls, *extra), tip, state.message,
     )  # fmt: skip
-

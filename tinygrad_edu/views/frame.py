@@ -1,12 +1,11 @@
-"""The frame around every figure, top to bottom: head, question, stage, controls, why, foot. HTML, SVG and text of it."""
+"""The frame around every figure, top to bottom: head, question, stage, controls, why, foot; as HTML, SVG and text."""
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
 from typing import Any
 
-from .marks import Canvas, attributes, freeze, plain, rich, wrap_text
+from .marks import Canvas, attributes, escape, freeze, plain, rich, wrap_text
 from .tokens import stylesheet
 
 STAGES = ("names", "tensors", "buffers", "device", "queue")
@@ -53,63 +52,71 @@ class Frame:
     wide: Figure
     narrow: Figure
     why: str
-    text: str
+    text: str  # every value that the figure shows
     conditions: str
     badge: str | None = None  # measured, simulated, recorded; None for what is only counted
     controls: tuple[Control, ...] = field(default=())
     tip: str | None = None  # where a hovered mark explains itself; None for no such line
     message: str = ""  # why the last act was refused
+    summary: str = ""  # in place of the text in saved notebooks, where the text would differ from run to run
 
     def html(self, live: bool = True) -> str:
         """The inside of the widget. Without a kernel (``live=False``) controls are absent."""
+        tall = " tall" if self.wide.canvas.height > 1000 else ""
+        stage = attributes(class_=f"edu-stage{tall}", tabindex=-1 if live else None)
         parts = [
             '<div class="edu-body">',
-            f'<header class="edu-head"><h3>{self.name}</h3>{strip(self.stages) if self.stages else ""}</header>',
+            f'<header class="edu-head"><h3>{escape(self.name)}</h3>{strip(self.stages)}</header>',
             f'<p class="edu-ask">{rich(self.ask)}</p>',
-            f'<figure class="edu-stage{" tall" if self.wide.canvas.height > 1000 else ""}" tabindex="-1">{self.wide.svg("w", live)}{self.narrow.svg("n", live)}</figure>',
+            f"<figure{stage}>{self.wide.svg('w', live)}{self.narrow.svg('n', live)}</figure>",
         ]
         if self.tip is not None and live:
-            parts.append(f'<p class="edu-tip" aria-live="polite" data-rest="{html.escape(self.tip)}">{html.escape(self.tip)}</p>')
+            tip = escape(self.tip)
+            parts.append(f'<p class="edu-tip" aria-live="polite" data-rest="{tip}">{tip}</p>')
         if self.message:
-            parts.append(f'<p class="edu-error" role="alert"><b>▲</b> {rich(self.message)}</p>')
+            alert = attributes(class_="edu-error", role="alert" if live else None)
+            parts.append(f"<p{alert}><b>▲</b> {escape(self.message)}</p>")
         if live and self.controls:
             parts.append(f'<div class="edu-controls">{"".join(map(control_html, self.controls))}</div>')
-        badge = f'<span class="edu-prov {self.badge}">{self.badge}</span>' if self.badge else ""
+        kind = attributes(class_=f"edu-prov {self.badge}")
+        badge = f"<span{kind}>{escape(self.badge)}</span>" if self.badge else ""
         note = "" if live else "<span>The figure shows the last run.</span>"
         parts += [
             f'<p class="edu-why">{rich(self.why)}</p>' if self.why else "",
-            f'<div class="edu-foot">{badge}<span>{html.escape(self.conditions)}</span>{note}'
-            f"<details><summary>Read as text</summary><pre>{html.escape(self.text)}</pre></details></div></div>",
+            f'<div class="edu-foot">{badge}<span>{escape(self.conditions)}</span>{note}'
+            f"<details><summary>Read as text</summary><pre>{escape(self.text)}</pre></details></div></div>",
         ]
         return "".join(parts)
 
     def page(self, theme: str | None = None, live: bool = False) -> str:
         """A whole HTML page, for export and for looking at without Jupyter."""
+        section = attributes(class_="edu", aria_label=self.name, data_theme=theme)
         return (
-            f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{self.name}</title>"
-            f"<style>html{{color-scheme:light dark}}body{{margin:0}}{stylesheet()}</style>"
-            f"<section class='edu' aria-label='{self.name}'{attributes(data_theme=theme)}>{self.html(live)}</section></html>"
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(self.name)}</title>'
+            f"<style>html{{color-scheme:light dark}}body{{margin:0}}{stylesheet()}</style></head>"
+            f"<body><section{section}>{self.html(live)}</section></body></html>"
         )
 
     def svg(self) -> str:
         """Everything but the controls as one standalone picture."""
         margin = 24
         lines = wrap_text(plain(self.ask), 84)
-        canvas = Canvas(WIDE + 2 * margin)
+        width = max(WIDE, round(self.wide.canvas.width))
+        canvas = Canvas(width + 2 * margin)
         canvas.text(margin, 30, self.name, "b t2 f13")
         for i, line in enumerate(lines):
             canvas.text(margin, 54 + 22 * i, line, "b f16")
         top = 54 + 22 * (len(lines) - 1) + 24
         canvas.items += [f'<g transform="translate({margin} {top})">', *self.wide.canvas.items, "</g>"]
         y = top + self.wide.canvas.height + 30
-        for line in wrap_text(f"▲ {plain(self.message)}", 110) if self.message else ():
+        for line in wrap_text(f"▲ {self.message}", 110) if self.message else ():
             canvas.text(margin, y - 4, line, "ta b")
             y += 18
         for line in wrap_text(plain(self.why), 92) if self.why else ():
             canvas.text(margin, y, line, "f16")
             y += 22
         foot = f"{'● ' + self.badge + ' · ' if self.badge else ''}{self.conditions}"
-        canvas.line(margin, y - 4, WIDE + margin, y - 4, "hair")
+        canvas.line(margin, y - 4, width + margin, y - 4, "hair")
         for line in wrap_text(foot, 120):
             canvas.text(margin, y + 16, line, "t2")
             y += 17
@@ -118,8 +125,11 @@ class Frame:
 
 
 def strip(shown: tuple[str, ...]) -> str:
-    """The machine strip: five signs, of which only the stages shown have colour and a word."""
-    x, parts = 0.0, []
+    """The machine strip: five signs, of which only the stages shown have colour and a word. None shown, no strip."""
+    if not shown:
+        return ""
+    x = 0.0
+    parts: list[str] = []
     for stage in STAGES:
         if parts:
             parts.append(f'<path class="hair" d="M{x:g} 11h6"/>')
@@ -134,7 +144,8 @@ def strip(shown: tuple[str, ...]) -> str:
         else:
             x += 4
     words = f"The machine: {', '.join(STAGES)}. Shown here: {', '.join(shown)}."
-    return f'<svg width="{x + 2:g}" height="22" viewBox="-1 0 {x + 2:g} 22" role="img" aria-label="{words}">{"".join(parts)}</svg>'
+    size = f'width="{x + 2:g}" height="22" viewBox="-1 0 {x + 2:g} 22"'
+    return f'<svg {size} role="img" aria-label="{words}">{"".join(parts)}</svg>'
 
 
 def _sign(stage: str, x: float, on: bool) -> tuple[float, str]:
@@ -168,38 +179,47 @@ def _icon(name: str) -> str:
 def control_html(c: Control) -> str:
     """One control as HTML. The browser side knows these forms and nothing of any widget."""
     common = {"data_act": c.act, "data_key": c.key, "disabled": c.disabled, "title": c.hint}
-    push = "push" if c.push else None
+    push = "push" if c.push else ""
     if c.kind == "break":
         return '<span class="breath"></span>'
     if c.kind == "icon":
-        return f"<button{attributes(type='button', class_='icon', aria_label=c.label, **common)}>{_icon(c.value)}</button>"
+        head = attributes(type="button", class_="icon", aria_label=c.label, **common)
+        return f"<button{head}>{_icon(c.value)}</button>"
     if c.kind == "button":
-        cls = " ".join(part for part in ("main" if c.main else "", push or "") if part) or None
+        cls = " ".join(part for part in ("main" if c.main else "", push) if part) or None
         icon = _icon("step") if c.value == "step" else ""
         pressed = None if c.pressed is None else str(c.pressed).lower()
         value = None if c.value in (None, "step") else c.value
-        return (
-            f"<button{attributes(type='button', class_=cls, aria_pressed=pressed, data_value=value, **common)}>"
-            f"{icon}{html.escape(c.label)}</button>"
-        )
+        head = attributes(type="button", class_=cls, aria_pressed=pressed, data_value=value, **common)
+        return f"<button{head}>{icon}{escape(c.label)}</button>"
     label = f'<span class="field">{rich(c.label)}</span>' if c.label else ""
     name = plain(c.label) or c.hint
     if c.kind == "radio":
-        options = "".join(
-            f"<button{attributes(type='button', role='radio', data_act=c.act, data_value=o, aria_checked=str(o == c.value).lower(), tabindex=0 if o == c.value or (c.value is None and i == 0) else -1)}>"
-            f"{html.escape(str(o))}</button>"
-            for i, o in enumerate(c.options)
-        )
-        return f"{label}<span{attributes(class_='seg ' + (push or ''), role='radiogroup', aria_label=name)}>{options}</span>"
+        group = attributes(class_=f"seg {push}".strip(), role="radiogroup", aria_label=name)
+        return f"{label}<span{group}>{''.join(_radio(c, i, o) for i, o in enumerate(c.options))}</span>"
     if c.kind == "scrub":
         least, greatest, step = c.options
-        return label + (
-            f"<span{attributes(class_='scrub', role='spinbutton', tabindex=0, data_act=c.act, aria_valuenow=c.value, aria_valuemin=least, aria_valuemax=greatest, data_step=step, aria_label=c.hint or name, title='drag, or use the arrow keys')}>"
-            f"{c.value}</span>"
-        )
+        limits = {"aria_valuenow": c.value, "aria_valuemin": least, "aria_valuemax": greatest, "data_step": step}
+        head = attributes(
+            class_="scrub", role="spinbutton", tabindex=0, data_act=c.act, aria_label=c.hint or name,
+            title="drag, or use the arrow keys", **limits,
+        )  # fmt: skip
+        return f"{label}<span{head}>{c.value}</span>"
     if c.kind == "area":
         rows = str(c.value).count("\n") + 1
-        return f"<textarea{attributes(data_act=c.act, rows=rows, spellcheck='false', aria_label=name)}>{html.escape(str(c.value))}</textarea>"
+        head = attributes(data_act=c.act, rows=rows, spellcheck="false", aria_label=name)
+        return f"{label}<textarea{head}>{escape(str(c.value))}</textarea>"
     bounds = dict(zip(("min", "max", "step"), c.options, strict=False)) if c.kind in ("range", "number") else {}
-    field_name = attributes(type=c.kind, data_act=c.act, value=c.value, aria_label=name, placeholder=c.hint, autocomplete="off", disabled=c.disabled, **bounds)
-    return f"{label}<input{field_name}>"
+    head = attributes(
+        type=c.kind, data_act=c.act, value=c.value, aria_label=name, placeholder=c.hint, autocomplete="off",
+        disabled=c.disabled, **bounds,
+    )  # fmt: skip
+    return f"{label}<input{head}>"
+
+
+def _radio(c: Control, place: int, option: Any) -> str:
+    """One choice of a group. The chosen one, or the first, is the group's stop on the way of the Tab key."""
+    chosen = option == c.value
+    stop = 0 if chosen or (c.value is None and not place) else -1
+    state = {"data_act": c.act, "data_value": option, "aria_checked": str(chosen).lower(), "tabindex": stop}
+    return f"<button{attributes(type='button', role='radio', **state)}>{escape(str(option))}</button>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
 import textwrap
@@ -14,7 +15,7 @@ import numpy as np
 
 from .. import backends
 from ..core.dispatch import Call, Interceptor
-from ..core.graph import Leaf, Node, resolve_line
+from ..core.graph import Leaf, Node, describe_line, resolve_line
 from ..errors import AutogradError
 from ..nn.module import Module, Scope
 from ..settings import enable_grad, no_grad
@@ -33,9 +34,10 @@ class Preview:
     def of(cls, array: Any) -> Preview:
         """The preview of a raw array."""
         values = np.asarray(backends.of(array).to_numpy(array), dtype=np.float64)
-        few = values.ndim <= 2 and values.size <= 12 and (values.ndim < 2 or values.shape[1] <= 4) and values.shape[-1:] <= (4,)
-        rows = tuple(tuple(float(v) for v in row) for row in np.atleast_2d(values)) if few and values.size else None
-        return cls(tuple(values.shape), float(values.ravel()[0]) if values.size == 1 else float(np.linalg.norm(values)), rows)
+        few = values.ndim <= 2 and 0 < values.size <= 12 and values.shape[-1:] <= (4,)
+        rows = tuple(tuple(float(v) for v in row) for row in np.atleast_2d(values)) if few else None
+        norm = values.ravel()[0] if values.size == 1 else np.linalg.norm(values)
+        return cls(tuple(values.shape), float(norm), rows)
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,12 @@ class BackStep:
     sends: tuple[Send, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GraphRun:
-    """All that a stepper needs: nodes, edges (source, target, slot), and both passes in order."""
+    """All that a stepper needs: nodes, edges (source, target, slot), and both passes in order.
+
+    Compared and hashed by identity: what is drawn of a run is cached under it.
+    """
 
     nodes: tuple[RunNode, ...]
     edges: tuple[tuple[int, int, int], ...]
@@ -106,23 +111,18 @@ class _Recorder(Interceptor):
         self.edges: list[tuple[int, int, int]] = []
         self.forward_order: list[int] = []
         self.backward_steps: list[BackStep] = []
-        self.by_tensor: dict[int, int] = {}
+        self.by_tensor: dict[tuple[int, int], int] = {}
         self.by_node: dict[Node, int] = {}
         self.keep: list[Any] = []  # tensors whose identity is a key above
         self.gradients: dict[int, Any] = {}
-        self.unsummed: dict[tuple[int, int], bool] = {}
 
     def add(self, tensor: Tensor, **fields: Any) -> int:
         """A new record for a tensor."""
-        index = len(self.nodes)
-        self.nodes.append(
-            {
-                "id": index, "op": "", "name": None, "note": "", "shape": tuple(tensor.shape), "dtype": tensor.dtype.name,
-                "value": Preview.of(tensor.array), "wants": tensor.requires_grad, "row": None, "groups": (), "saved": (),
-                "operands": (), **fields,
-            }
-        )  # fmt: skip
-        self.by_tensor[id(tensor)] = index
+        index, shape, dtype = len(self.nodes), tuple(tensor.shape), tensor.dtype.name
+        record = {"id": index, "op": "", "name": None, "note": "", "shape": shape, "dtype": dtype, "row": None}
+        record |= {"value": Preview.of(tensor.array), "wants": tensor.requires_grad}
+        self.nodes.append({**record, "groups": (), "saved": (), "operands": (), **fields})
+        self.by_tensor[_key(tensor)] = index
         self.keep.append(tensor)
         if tensor.node is not None:
             self.by_node[tensor.node] = index
@@ -132,19 +132,20 @@ class _Recorder(Interceptor):
         """The record of an operand; one not seen before is a leaf."""
         if tensor.node is not None and tensor.node in self.by_node:
             return self.by_node[tensor.node]
-        if id(tensor) in self.by_tensor:
-            return self.by_tensor[id(tensor)]
-        return self.add(tensor)
+        found = self.by_tensor.get(_key(tensor))
+        return self.add(tensor) if found is None else found
 
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
         """One operation of the forward pass."""
         sources = [self.find(o) if isinstance(o, Tensor) else None for o in call.operands]
         numbers = [f"{o:g}" for o in call.operands if isinstance(o, (int, float))]
         result = proceed()
-        saved = tuple(save.source for save in call.op.save_plan if not save.part and save.source in (*call.op.operands, "out"))
+        kept = zip(call.op.save_plan, (result.node.saved if result.node is not None else ()) or (), strict=False)
+        words = (*call.op.operands, "out")
+        saved = tuple(s.source for s, value in kept if not s.part and value is not None and s.source in words)
         index = self.add(
             result, op=call.op.name, note=" ".join(numbers), line=call.line, scope=call.modes.scope,
-            saved=saved if result.node is not None else (), operands=call.op.operands,
+            saved=saved, operands=call.op.operands,
         )  # fmt: skip
         self.forward_order.append(index)
         self.edges += [(source, index, slot) for slot, source in enumerate(sources) if source is not None]
@@ -153,6 +154,9 @@ class _Recorder(Interceptor):
     def backward(self, node: Node, g: Any, proceed: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
         """One node of the backward pass."""
         grads = proceed()
+        made = self.by_node.get(node)
+        if made is None or not self.nodes[made]["op"]:
+            return grads  # made before this run: drawn as a leaf
         sends = []
         for slot, (parent, part) in enumerate(zip(node.parents, grads, strict=False)):
             if parent is None or part is None or parent not in self.by_node:
@@ -165,15 +169,21 @@ class _Recorder(Interceptor):
                 Send(target, slot, Preview.of(part), None if held is None else Preview.of(held), Preview.of(total),
                      node.shapes is not None and node.shapes[slot] != tuple(g.shape))
             )  # fmt: skip
-        self.backward_steps.append(BackStep(self.by_node[node], Preview.of(g), tuple(sends)))
+        self.backward_steps.append(BackStep(made, Preview.of(g), tuple(sends)))
         return grads
+
+
+def _key(tensor: Tensor) -> tuple[int, int]:
+    """Which tensor, and since which write: after a write its values are others."""
+    return id(tensor), 0 if tensor.storage is None else tensor.storage.stamp
 
 
 def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
     """Run ``function(**leaves)`` forward and backward on copies of ``leaves``, and note every step.
 
     The function returns a single number (a loss). Gradients of tensors that it reaches otherwise, such as a model's
-    parameters, are put back as they were. Raises `AutogradError` when the result is not one number that wants a gradient.
+    parameters, are put back as they were. Raises `AutogradError` when the result is not one number that wants a
+    gradient, or was written in place on the way.
     """
     recorder = _Recorder()
     copies = {name: _copy(tensor) for name, tensor in leaves.items()}
@@ -189,10 +199,9 @@ def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
                 "backward starts from a single number that was computed from tensors with requires_grad",
                 "return the loss, reduced to one number: (…).sum() or .mean()",
             )
-        reached = [t for node in recorder.by_node if isinstance(node, Leaf) and (t := node.tensor()) is not None]
-        before = [(t, t.grad) for t in reached]
+        before = [(tensor, tensor.grad) for tensor in _reached(recorder, loss)]
         try:
-            loss.backward()
+            loss.backward(retain_graph=True)  # a part of the graph may be older than this run, and needed after it
         finally:
             for tensor, grad in before:
                 tensor.grad = grad
@@ -211,6 +220,31 @@ def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
     )
 
 
+def _reached(recorder: _Recorder, loss: Tensor) -> list[Tensor]:
+    """The leaves that backward will give a gradient. Refuses a node that nobody saw: what an in-place write leaves."""
+    waiting: list[tuple[Node | None, bool]] = [(loss.node, True)]
+    seen: set[Node] = set()
+    leaves = []
+    while waiting:
+        node, inside = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, Leaf):
+            leaves += [tensor for tensor in (node.tensor(),) if tensor is not None]
+        elif inside and node not in recorder.by_node:
+            raise AutogradError(
+                f"stepping through a function that writes in place ({node.op.name})",
+                "a step is an operation that makes a new tensor, and this one overwrites an old one",
+                "write y = y + x instead of y += x or y.add_(x)",
+                describe_line(node.line),
+            )
+        else:
+            inside = inside and bool(recorder.nodes[recorder.by_node[node]]["op"])
+            waiting += [(parent, inside) for parent in node.parents]
+    return leaves
+
+
 def _copy(tensor: Tensor) -> Tensor:
     with no_grad():
         copy = tensor.detach().clone()
@@ -219,7 +253,7 @@ def _copy(tensor: Tensor) -> Tensor:
 
 def _call(function: Callable[..., Any], arguments: dict[str, Any], found: dict[str, Any]) -> Any:
     """Call the function, and read its local names as it returns."""
-    code: CodeType | None = getattr(function, "__code__", None)
+    code: CodeType | None = getattr(inspect.unwrap(function), "__code__", None)
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
         if event == "return" and frame.f_code is code:
@@ -248,7 +282,7 @@ def _name(recorder: _Recorder, function: Any, found: dict[str, Any], loss: Tenso
 
 
 def _put_name(recorder: _Recorder, tensor: Tensor, name: str) -> None:
-    index = recorder.by_node.get(tensor.node) if tensor.node is not None else recorder.by_tensor.get(id(tensor))
+    index = recorder.by_node.get(tensor.node) if tensor.node is not None else recorder.by_tensor.get(_key(tensor))
     if index is not None and recorder.nodes[index]["name"] is None:
         recorder.nodes[index]["name"] = name
 
@@ -257,22 +291,32 @@ def _source(function: Any) -> tuple[tuple[str, ...], int, str]:
     """The function's body, the row of its first line, and its file; nothing where the source is not to be had."""
     try:
         lines, start = inspect.getsourcelines(function)
-        filename = inspect.getsourcefile(function) or ""
+        filename = inspect.getfile(inspect.unwrap(function))
     except (OSError, TypeError):
         return (), 0, ""
     text = textwrap.dedent("".join(lines)).rstrip().split("\n")
-    if text[0].startswith("def "):
-        header = next((i for i, line in enumerate(text) if line.rstrip().endswith(":")), 0) + 1
-        body = textwrap.dedent("\n".join(text[header:])).split("\n")
-        return tuple(body), start + header, filename
-    return tuple(text), start, filename
+    header = _header(text)
+    return tuple(textwrap.dedent("\n".join(text[header:])).split("\n")), start + header, filename
+
+
+def _header(lines: list[str]) -> int:
+    """How many lines come before a function's body. None before a lambda, or a body beside its ``def``."""
+    try:
+        first = ast.parse("\n".join(lines)).body[0]
+    except (SyntaxError, IndexError):  # a lambda inside a larger expression
+        return 0
+    if not isinstance(first, ast.FunctionDef):
+        return 0
+    statement = first.body[0]
+    row = min(part.lineno for part in (statement, *getattr(statement, "decorator_list", ()))) - 1
+    return 0 if lines[row][: statement.col_offset].strip(" @") else row
 
 
 def _row(line: Any, scope: Scope | None, start: int, count: int, filename: str) -> int | None:
     """Which line of the code an operation belongs to: its own, or that of the module call it was made in."""
     for candidate in (line, scope.line if scope is not None else None):
         place = resolve_line(candidate)
-        if place is not None and 0 <= place[1] - start < count and (place[0] == filename or place[0].startswith("<")):
+        if place is not None and place[0] == filename and 0 <= place[1] - start < count:
             return place[1] - start
     return None
 

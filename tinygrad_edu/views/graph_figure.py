@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -101,17 +102,32 @@ def _width(run: GraphRun, box: _Box) -> float:
     head = len(_title(run, box)) + len(_corner(run, box)) + 1
     if not node.op:
         head += 2
-    values = len(_value(node)) + 2 + 6
+    values = len(_value(node)) + 2 + _gradient_lengths(run).get(node.id, 3)
     return max(CARD_W, 16 + MONO_12 * max(head, values if node.wants else 0))
+
+
+@lru_cache(maxsize=8)
+def _gradient_lengths(run: GraphRun) -> dict[int, int]:
+    """How many characters each node's gradient takes at the most, so that a card keeps its width through all steps."""
+    longest: dict[int, int] = {}
+    for step in run.backward:
+        arrived = [(step.node, step.gradient), *((send.target, send.total) for send in step.sends)]
+        for node, gradient in arrived:
+            longest[node] = max(longest.get(node, 3), 1 + len(number(gradient.norm)))
+    return longest
 
 
 def _title(run: GraphRun, box: _Box) -> str:
     node = run.nodes[box.node]
+    return shorten(_heading(run, box), 21 if node.op and box.group is None else 14)
+
+
+def _heading(run: GraphRun, box: _Box) -> str:
+    """A card's first words: the module's name, the leaf's, or the op with the Python number that it was given."""
+    node = run.nodes[box.node]
     if box.group is not None:
-        return shorten(box.label, 14)
-    if not node.op:
-        return shorten(run.label(node.id), 14)
-    return shorten(f"{node.op} {node.note}".strip(), 21)
+        return box.label
+    return f"{node.op} {node.note}".strip() if node.op else run.label(node.id)
 
 
 def _value(node: RunNode) -> str:
@@ -121,7 +137,11 @@ def _value(node: RunNode) -> str:
 
 
 def _corner(run: GraphRun, box: _Box) -> str:
-    return f"▸{sum(bool(run.nodes[m].op) for m in box.members)}" if box.group is not None else shape_text(run.nodes[box.node].shape)
+    return (
+        f"▸{sum(bool(run.nodes[m].op) for m in box.members)}"
+        if box.group is not None
+        else shape_text(run.nodes[box.node].shape)
+    )
 
 
 @dataclass(frozen=True)
@@ -159,16 +179,16 @@ def moment(run: GraphRun, step: int) -> Moment:
 # The graph -----------------------------------------------------------------------------------------------------
 
 
-def draw_graph(canvas: Canvas, run: GraphRun, state: GraphState, now: Moment) -> None:
-    """Modules, edges, cards; of a very tall graph the part around the current step."""
+def draw_graph(canvas: Canvas, run: GraphRun, state: GraphState, now: Moment, room: float) -> None:
+    """Modules, edges, cards, in the middle of ``room``; of a very tall graph the part around the current step."""
     s = scene(run, state.collapsed)
     corners = s.placed.corners
     shown = _window(s, now)
     offset = min((corners[i][1] for i in shown), default=0.0)
     top = 8 + (20 if len(shown) < len(s.boxes) else 0) - offset
-    left = 1.0
+    left = max(1.0, (room - s.placed.width) / 2)
     if len(shown) < len(s.boxes):
-        canvas.text(left, 12, f"{len(shown)} of {len(s.boxes)} cards around this step; step on to see the others", "t2")
+        canvas.text(1, 12, f"{len(shown)} of {len(s.boxes)} cards around this step; step on to see the others", "t2")
     for label, members in s.modules:
         if all(m in shown for m in members):
             places = [(corners[m], _width(run, s.boxes[m])) for m in members]
@@ -184,7 +204,11 @@ def draw_graph(canvas: Canvas, run: GraphRun, state: GraphState, now: Moment) ->
 def _window(s: _Scene, now: Moment) -> set[int]:
     everything = set(range(len(s.boxes)))
     if s.placed.height <= 2 * WINDOW or now.now is None:
-        return everything if s.placed.height <= 2 * WINDOW else {i for i in everything if s.placed.corners[i][1] <= 2 * WINDOW}
+        return (
+            everything
+            if s.placed.height <= 2 * WINDOW
+            else {i for i in everything if s.placed.corners[i][1] <= 2 * WINDOW}
+        )
     middle = next(s.placed.corners[i][1] for i in everything if now.now in s.boxes[i].members)
     return {i for i in everything if abs(s.placed.corners[i][1] - middle) <= WINDOW}
 
@@ -202,7 +226,13 @@ def _module_box(canvas: Canvas, label: str, inside: list[Place], others: list[Pl
         canvas.text(x1 + left + 5, y0 + top + 13, label, "t2")
 
 
-def _edge(canvas: Canvas, run: GraphRun, now: Moment, edges: tuple[tuple[int, int, int], ...], route: list[tuple[float, float]]) -> None:
+def _edge(
+    canvas: Canvas,
+    run: GraphRun,
+    now: Moment,
+    edges: tuple[tuple[int, int, int], ...],
+    route: list[tuple[float, float]],
+) -> None:
     went_back = [edge for edge in edges if edge in now.done_edges]
     active = now.back is not None and any(e[1] == now.back.node and e in now.done_edges for e in edges)
     computed = any(edge[1] in now.computed for edge in edges)
@@ -243,10 +273,22 @@ def _card(canvas: Canvas, run: GraphRun, box: _Box, now: Moment, x: float, y: fl
     computed = box.node in now.computed
     here = now.now in box.members
     receives = now.back is not None and any(send.target in box.members for send in now.back.sends)
-    cls = ("now-backward" if now.back else "now-forward") if here else "receives" if receives else "card" if computed else "later"
+    cls = (
+        ("now-backward" if now.back else "now-forward")
+        if here
+        else "receives"
+        if receives
+        else "card"
+        if computed
+        else "later"
+    )
     gradient = now.gradients.get(box.node)
     words = _spoken(run, box, computed, gradient)
-    act = {"data_act": "toggle", "data_value": box.group} if box.group is not None else {"data_act": "jump", "data_value": node.id}
+    act = (
+        {"data_act": "toggle", "data_value": box.group}
+        if box.group is not None
+        else {"data_act": "jump", "data_value": node.id}
+    )
     canvas.open(
         tabindex=0, role="button", aria_label=words, data_link=f"n{box.node}", data_tip=words,
         data_current="true" if here else None, **act,
@@ -320,10 +362,10 @@ def _lines(run: GraphRun, now: Moment, characters: int) -> list[tuple[str, str]]
         saved = ", ".join(_operand_name(run, node, s) for s in node.saved) or "nothing"
         saves = [(line, "t2") for line in wrap_text(f"saves {saved} for backward", characters)]
         return [(f"now: {what} forward", "t2"), *saves]
-    names = [run.label(s) for s in _sources(run, node.id)]
+    names = _operands(run, node)
     lines = [(f"now: {what} backward", "t2")]
     for send in now.back.sends:
-        text = formula(node.op, send.slot).format(*_pad(names, node), g="∂" + run.label(node.id), out=run.label(node.id))
+        text = formula(node.op, send.slot).format(*names, g="∂" + run.label(node.id), out=run.label(node.id))
         sign = "+=" if send.held is not None else "="
         summed = ", summed" if send.summed else ""
         lines.append((shorten(f"∂{run.label(send.target)} {sign} {text}{summed}", characters), "m tg"))
@@ -332,20 +374,18 @@ def _lines(run: GraphRun, now: Moment, characters: int) -> list[tuple[str, str]]
     return lines
 
 
-def _pad(names: list[str], node: RunNode) -> list[str]:
-    """Operands in order; a Python number stands where no edge comes from."""
-    return [*names, *([node.note] if node.note else []), "1", "1", "1"]
-
-
-def _sources(run: GraphRun, node: int) -> list[int]:
-    return [source for source, target, _ in run.edges if target == node]
+def _operands(run: GraphRun, node: RunNode) -> list[str]:
+    """The operands' names, each in its place; a Python number stands where no edge comes from."""
+    sources = {slot: source for source, target, slot in run.edges if target == node.id}
+    numbers = iter(node.note.split())
+    places = range(max(len(node.operands), *(slot + 1 for slot in sources), 0))
+    return [run.label(sources[i]) if i in sources else next(numbers, node.operands[i]) for i in places]
 
 
 def _operand_name(run: GraphRun, node: RunNode, operand: str) -> str:
     if operand == "out":
         return f"its result {run.label(node.id)}" if node.name else "its result"
-    slot = node.operands.index(operand)
-    return next((run.label(s) for s, t, i in run.edges if t == node.id and i == slot), node.note or operand)
+    return _operands(run, node)[node.operands.index(operand)]
 
 
 def _interesting(now: Moment) -> Send | None:
@@ -370,7 +410,9 @@ def _addition(canvas: Canvas, run: GraphRun, send: Send, x: float, y: float, wid
     return y
 
 
-def _matrix(canvas: Canvas, p: Preview, sign: str, label: str, caption: str, bold: bool, x: float, y: float, width: float) -> float:
+def _matrix(
+    canvas: Canvas, p: Preview, sign: str, label: str, caption: str, bold: bool, x: float, y: float, width: float
+) -> float:
     """An array between brackets, or its norm where it is large; ``label`` and ``caption`` beside it."""
     weight = " b" if bold else ""
     rows = [[number(v) for v in row] for row in p.rows] if p.rows is not None else [[f"‖·‖ {number(p.norm)}"]]
@@ -387,7 +429,11 @@ def _matrix(canvas: Canvas, p: Preview, sign: str, label: str, caption: str, bol
             canvas.text(at, y + 14 + 18 * i, text, f"m tg{weight}", "end")
     right = left + sum(widths) + 6
     if p.shape:
-        canvas.path(f"M{left + 5} {y}H{left}V{y + height}H{left + 5}M{right - 5} {y}H{right}V{y + height}H{right - 5}", "rule", y + height)
+        canvas.path(
+            f"M{left + 5} {y}H{left}V{y + height}H{left + 5}M{right - 5} {y}H{right}V{y + height}H{right - 5}",
+            "rule",
+            y + height,
+        )
     canvas.text(right + 12, y + height / 2 - (3 if caption else -4), label, "m b" if bold else "b")
     canvas.text(right + 12, y + height / 2 + 13, caption, "t2")
     return y + max(height, 34) + 12
@@ -400,9 +446,10 @@ def figure(run: GraphRun, state: GraphState, width: int) -> Figure:
     """The graph, with the panel beside it when there is room and below it when not."""
     now = moment(run, state.step)
     canvas = Canvas(width)
-    draw_graph(canvas, run, state, now)
     needed = scene(run, state.collapsed).placed.width + 4
-    if width >= WIDE and needed <= width - SIDE - 24:
+    beside = width >= WIDE and needed <= width - SIDE - 24
+    draw_graph(canvas, run, state, now, width - SIDE - 24 if beside else width)
+    if beside:
         draw_panel(canvas, run, now, width - SIDE, 1, SIDE)
     else:
         if needed > width:
@@ -419,7 +466,9 @@ def describe(run: GraphRun, now: Moment) -> str:
     what = run.nodes[now.now].op
     if now.back is None:
         return f"{size} Forward step {now.forward_step} of {len(run.forward)}, {what}."
-    targets = ", ".join(f"{run.label(send.target)} {number(send.total.norm)}" for send in now.back.sends) or "no operand"
+    targets = (
+        ", ".join(f"{run.label(send.target)} {number(send.total.norm)}" for send in now.back.sends) or "no operand"
+    )
     return f"{size} Backward step {now.backward_step} of {len(run.backward)}, {what}: gradients to {targets}."
 
 
@@ -436,7 +485,9 @@ def why(run: GraphRun, now: Moment) -> str:
         return f"`{node.op}` computes a new tensor and keeps what **its own backward** will need."
     added = next((send for send in now.back.sends if send.held is not None), None)
     if added is not None:
-        return f"`{run.label(added.target)}` is used more than once, so several gradients arrive; the graph **adds** them."
+        return (
+            f"`{run.label(added.target)}` is used more than once, so several gradients arrive; the graph **adds** them."
+        )
     summed = next((send for send in now.back.sends if send.summed), None)
     if summed is not None:
         return f"`{run.label(summed.target)}` was stretched to fit, so its gradient is **the sum** over all its copies."
@@ -459,15 +510,19 @@ def text(run: GraphRun, state: GraphState) -> str:
     for i, line in enumerate(run.code):
         mark = ">" if now.now is not None and run.nodes[now.now].row == i else " "
         lines.append(f"{mark} {i + 1} {line}")
-    for box in scene(run, state.collapsed).boxes:
+    boxes = scene(run, state.collapsed).boxes
+    uses = Counter((box.group, box.node) for box in boxes)
+    for box in {(box.group, box.node): box for box in boxes}.values():
         node = run.nodes[box.node]
         mark = ">" if now.now in box.members else " "
         value = _value(node) if box.node in now.computed else "–"
         gradient = now.gradients.get(box.node)
         grad = f"  ∂{number(gradient.norm) if gradient else ' –'}" if node.wants else ""
         name = f" = {node.name}" if node.op and node.name and box.group is None else ""
-        lines.append(f"{mark} {_title(run, box)}{name} {_corner(run, box)}  {value}{grad}".replace("  ", "  ").rstrip())
-    lines += [line for line, _ in _lines(run, now, 200)]
+        place = f"  in {node.groups[-1][1]}" if node.groups and box.group is None else ""
+        times = f"  drawn {count} times" if (count := uses[box.group, box.node]) > 1 else ""
+        lines.append(f"{mark} {_heading(run, box)}{name} {_corner(run, box)}  {value}{grad}{place}{times}")
+    lines += [line for line, _ in _lines(run, now, 10_000)]
     send = _interesting(now)
     if send is not None:
         if send.held is not None:
@@ -495,14 +550,17 @@ def frame(run: GraphRun, state: GraphState, ask: str, editable: dict[str, str] |
     ]
     if any(node.groups for node in run.nodes):
         closed = bool(state.collapsed)
-        controls.append(Control("button", "collapse", "Expand modules" if closed else "Collapse modules", push=True, key="m"))
+        controls.append(
+            Control("button", "collapse", "Expand modules" if closed else "Collapse modules", push=True, key="m")
+        )
     if editable:
         controls.append(Control("break"))
         controls += [Control("text", f"leaf:{name}", f"`{name}` =", value) for name, value in editable.items()]
     controls.append(Control("button", "reset", "Reset", push=True, key="r"))
-    dtypes = sorted({node.dtype for node in run.nodes if node.wants})
+    dtypes = ", ".join(sorted({node.dtype for node in run.nodes if node.wants}))
+    size = f"{len(run.nodes)} nodes, {len(run.edges)} edges"
     return Frame(
-        "GraphStepper", ("tensors",), ask, figure(run, state, WIDE), figure(run, state, NARROW), why(run, now), text(run, state),
-        f"values of this run, {', '.join(dtypes)} · {position(run, now)} · {len(run.nodes)} nodes, {len(run.edges)} edges · arrays print their norm ‖·‖",
+        "GraphStepper", ("tensors",), ask, figure(run, state, WIDE), figure(run, state, NARROW), why(run, now),
+        text(run, state), f"values of this run, {dtypes} · {position(run, now)} · {size} · arrays print their norm ‖·‖",
         None, tuple(controls), "Hover or focus a card to read it; press it to go to its step.", state.message,
     )  # fmt: skip

@@ -59,7 +59,12 @@ def run(source: str, guard: str) -> Story:
     lines = tuple(source.strip("\n").split("\n"))
     filename = f"<lens {next(_serial)}>"
     linecache.cache[filename] = (len(source), None, [line + "\n" for line in lines], filename)
-    names: dict[str, Any] = {"np": np, "tg": tinygrad_edu, "tensor": tinygrad_edu.tensor, "from_numpy": tinygrad_edu.from_numpy}
+    names: dict[str, Any] = {
+        "np": np,
+        "tg": tinygrad_edu,
+        "tensor": tinygrad_edu.tensor,
+        "from_numpy": tinygrad_edu.from_numpy,
+    }
     own = set(names)
     moments: list[Moment] = []
     try:
@@ -199,7 +204,9 @@ def _draw_code(canvas: Canvas, state: LensState, width: float) -> None:
             canvas.rect(0, y, width, 28, "wash")
         elif row == state.row:
             canvas.rect(0, y, width, 28, "on")
-        canvas.open(tabindex=0, role="button", aria_label=f"line {row + 1}: {line}. {word}", data_act="row", data_value=row)
+        canvas.open(
+            tabindex=0, role="button", aria_label=f"line {row + 1}: {line}. {word}", data_act="row", data_value=row
+        )
         canvas.rect(0.5, y + 0.5, width - 1, 27, "hit", rx=2)
         canvas.text(20, y + 18.5, str(row + 1), "m t2", "end")
         room = int((width - left - 12 - len(word) * 7.5) / MONO_13)
@@ -271,7 +278,9 @@ def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
     if moment.error:
         return (tried, ("error", moment.error))
     hold = next((h for h in moment.holds), None)
-    holder = f"{hold.op} since line {hold.row + 1}" if hold and hold.row is not None else hold.op if hold else "an operation"
+    holder = (
+        f"{hold.op} since line {hold.row + 1}" if hold and hold.row is not None else hold.op if hold else "an operation"
+    )
     return (
         tried,
         ("held by", f"{holder}: it needs the old values for its backward"),
@@ -344,7 +353,11 @@ def why(state: LensState) -> str:
     moment = next((m for m in state.story.moments if m.holds), None)
     if state.guard == "off":
         changed = dict(state.on.gradients) != dict(state.off.gradients)
-        return "Nothing is locked, so backward computes with **values that were never used** forward." if changed else "Nothing is locked, and **nothing was overwritten** while the graph needed it."
+        return (
+            "Nothing is locked, so backward computes with **values that were never used** forward."
+            if changed
+            else "Nothing is locked, and **nothing was overwritten** while the graph needed it."
+        )
     if moment is None:
         return "No operation saves an array that you can reach, so **there is nothing to lock**."
     op = moment.holds[0].op
@@ -363,7 +376,11 @@ def text(state: LensState) -> str:
     arrays = moment.arrays if moment else ()
     for name, values, nbytes in arrays:
         h = held.get(name)
-        status = f"read-only, {h.op} saved {name}" + (f" in line {h.row + 1}" if h.row is not None else "") if h else "writable"
+        status = (
+            f"read-only, {h.op} saved {name}" + (f" in line {h.row + 1}" if h.row is not None else "")
+            if h
+            else "writable"
+        )
         more = f", {h.nodes - 1} more hold it" if h and h.nodes > 1 else ""
         out.append(f"{name} [{', '.join(values)}] on cpu, {bytes_text(nbytes)}, {status}{more} (line {state.row + 1})")
     if not arrays:

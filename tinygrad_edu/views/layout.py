@@ -38,7 +38,8 @@ def layered(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> P
     graph = {"nodes": nodes, "edges": [{"source": s, "target": t, "weight": 1.0} for s, t in edges]}
     drawn = graphlay.layout(graph, options=_OPTIONS)
     corners = [
-        (node["center"]["x"] - w / 2, node["center"]["y"] - h / 2) for node, (w, h) in zip(drawn.nodes, sizes, strict=True)
+        (node["center"]["x"] - w / 2, node["center"]["y"] - h / 2)
+        for node, (w, h) in zip(drawn.nodes, sizes, strict=True)
     ]
     routes = [[(p["x"], p["y"]) for p in edge["points"]] for edge in drawn.edges]
     xs = [x for x, _ in corners] + [x for route in routes for x, _ in route]

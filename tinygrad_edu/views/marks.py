@@ -1,4 +1,4 @@
-"""Drawing in the visual language: text, cards, tags, cells, arrows. Python measures text, so nothing is ever clipped."""
+"""Drawing in the visual language: text, cards, tags, cells, arrows. Python measures text, so nothing is clipped."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ def number(value: float) -> str:
     if value in (float("inf"), float("-inf")):
         return "∞" if value > 0 else "−∞"
     size = abs(value)
+    if size < 1e6:  # round first: 999.9 is written as 1 000
+        size = float(f"{size:.2e}") if size < 1000 else float(round(size))
     if size == 0:
         text = "0"
     elif size >= 1e6 or size < 1e-3:
@@ -49,9 +51,10 @@ def shape_text(shape: Iterable[int]) -> str:
 
 def bytes_text(count: int) -> str:
     """Decimal units: ``48 bytes``, ``40.0 MB``."""
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= size:
-            return f"{count / size:#.3g}".rstrip(".") + f" {unit}"
+    rounded = float(f"{count:.2e}")  # first, so that 999 999 bytes are 1.00 MB
+    for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= 1000 and rounded >= size:
+            return f"{number(rounded / size)} {unit}"
     return f"{count} byte{'s' * (count != 1)}"
 
 
@@ -71,16 +74,30 @@ def shorten(text: str, characters: int) -> str:
     return text if len(text) <= characters else text[: max(characters - 1, 1)] + "…"
 
 
+_MARKUP = re.compile(r"`([^`]+)`|\*\*((?:`[^`]*`|[^*`])+)\*\*")  # code, in which ** is a power; bold, with code inside
+
+
 def plain(markup: str) -> str:
     """Text without the marks of `rich`."""
-    return markup.replace("**", "").replace("`", "")
+    return _MARKUP.sub(lambda match: match[1] or plain(match[2]), markup)
 
 
 def rich(markup: str) -> str:
     """``code`` in backticks and **bold** as HTML; everything else escaped."""
-    text = html.escape(markup, quote=False)
-    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
-    return re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", text)
+    parts, end = [], 0
+    for match in _MARKUP.finditer(markup):
+        inside = f"<code>{escape(match[1])}</code>" if match[1] else f"<b>{rich(match[2])}</b>"
+        parts += [escape(markup[end : match.start()]), inside]
+        end = match.end()
+    return "".join([*parts, escape(markup[end:])])
+
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def escape(text: str) -> str:
+    """Text for HTML and SVG, quotes too. A control character, for which XML has no place, becomes a question mark."""
+    return html.escape(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def attributes(**values: Any) -> str:
@@ -90,7 +107,7 @@ def attributes(**values: Any) -> str:
         if value is None or value is False:
             continue
         name = key.rstrip("_").replace("_", "-")
-        parts.append(f" {name}" if value is True else f' {name}="{html.escape(str(value))}"')
+        parts.append(f" {name}" if value is True else f' {name}="{escape(str(value))}"')
     return "".join(parts)
 
 
@@ -113,7 +130,15 @@ class Canvas:
         self.text_items.append(content)
         preserve = "preserve" if "  " in content else None
         self._add(
-            "text", cls, html.escape(content, quote=False), y + 4, x=x, y=y, text_anchor=anchor, xml__space=preserve, **attrs
+            "text",
+            cls,
+            escape(content),
+            y + 4,
+            x=x,
+            y=y,
+            text_anchor=anchor,
+            xml__space=preserve,
+            **attrs,
         )
         if preserve:
             self.items[-1] = self.items[-1].replace("xml--space", "xml:space")
@@ -146,7 +171,11 @@ class Canvas:
         """A name: a filled tag whose point shows what it names. Returns its right end."""
         body = x + 14 + len(label) * MONO_12
         tip = body + height * 0.4
-        self.path(f"M{x:.2f} {y:.2f}H{body:.2f}L{tip:.2f} {y + height / 2:.2f}L{body:.2f} {y + height:.2f}H{x:.2f}Z", "name", y + height)
+        self.path(
+            f"M{x:.2f} {y:.2f}H{body:.2f}L{tip:.2f} {y + height / 2:.2f}L{body:.2f} {y + height:.2f}H{x:.2f}Z",
+            "name",
+            y + height,
+        )
         self.text(x + 7, y + height / 2 + 4.3, label, "m b tp")
         return tip
 
@@ -161,11 +190,11 @@ class Canvas:
         body = "".join(self.items)
         if not live:
             body = _ACTS.sub("", body)
-        role = "group" if "data-act" in body else "img"
+        role = "group" if " data-act=" in body else "img"
         return (
-            f'<svg{attributes(class_=cls, width=round(self.width), height=round(self.height), role=role)}'
+            f"<svg{attributes(class_=cls, width=round(self.width), height=round(self.height), role=role)}"
             f' viewBox="0 0 {round(self.width)} {round(self.height)}" aria-labelledby="{key}t {key}d">'
-            f'<title id="{key}t">{html.escape(title)}</title><desc id="{key}d">{html.escape(description)}</desc>'
+            f'<title id="{key}t">{escape(title)}</title><desc id="{key}d">{escape(description)}</desc>'
             f"{body}</svg>"
         )
 
@@ -174,7 +203,7 @@ def hash_text(text: str) -> int:
     """A hash that is the same in every process."""
     import zlib
 
-    return zlib.crc32(text.encode())
+    return zlib.crc32(text.encode(errors="replace"))
 
 
 _ACTS = re.compile(r' (data-[\w-]+|tabindex|role|aria-[\w-]+)="[^"]*"')  # what only a live figure has
@@ -182,7 +211,7 @@ _CLASS = re.compile(r"<(\w+) class=\"([^\"]+)\"")
 
 
 def freeze(svg: str) -> str:
-    """A figure that travels alone: light values as attributes, an opaque paper, dark values where the system wants them."""
+    """A figure that travels alone: light values as attributes, an opaque paper, dark values for dark systems."""
 
     def with_attributes(match: re.Match[str]) -> str:
         tag, classes = match.groups()
@@ -192,7 +221,7 @@ def freeze(svg: str) -> str:
     body = re.sub(r"<text x=", '<text class="f12" x=', svg)
     body = _CLASS.sub(with_attributes, body)
     head, rest = body.split(">", 1)
-    head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg" role="img" class="edu-static"', 1)
+    head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg" class="edu-static"', 1)
     background = f'<rect class="paper" width="100%" height="100%"{attributes(**presentation("paper"))}/>'
     end = rest.index("</desc>") + len("</desc>")
     return f"{head}>{rest[:end]}<style>{dark_style()}</style>{background}{rest[end:]}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import DtypeError, IndexRangeError
 from .frame import NARROW, WIDE, Control, Figure, Frame
-from .marks import Canvas, number, shorten
+from .marks import Canvas, number, plain, shorten
 
 
 @dataclass(frozen=True)
@@ -51,20 +51,27 @@ class GateState:
 def question(ask: str, *, choices: Sequence[str] = (), low: float = 0.0, high: float = 1.0, unit: str = "",
              xs: Sequence[float] = (), x_label: str = "", y_label: str = "") -> Question:  # fmt: skip
     """A question by what it offers: ``choices``, a curve over ``xs``, else a number from ``low`` to ``high``."""
-    if choices and len(set(choices)) < 2:
-        raise DtypeError("a question with choices", f"there is nothing to choose in {list(choices)}", "offer two or more different ones")
-    if not low < high:
+    offered, places = tuple(dict.fromkeys(map(str, choices))), tuple(map(float, xs))
+    if len(offered) < len(choices) or len(offered) == 1:
+        raise DtypeError(
+            "a question with choices",
+            f"{list(choices)} leaves nothing to choose, or offers something twice",
+            "offer two or more different ones",
+        )
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise IndexRangeError(f"an axis from {low} to {high}", "the low end is not below the high end", "swap them")
-    kind = "choice" if choices else "curve" if xs else "number"
-    return Question(ask, kind, tuple(choices), float(low), float(high), unit, tuple(map(float, xs)), x_label, y_label)
+    kind = "choice" if offered else "curve" if places else "number"
+    return Question(ask, kind, offered, float(low), float(high), unit, places, x_label, y_label)
 
 
 def draft(q: Question, value: Any) -> Any:
     """A prediction as the question takes it. Raises `IndexRangeError` for one that it cannot be."""
     if q.kind == "choice":
-        if value not in q.choices:
-            raise IndexRangeError(f"the prediction {value!r}", f"the choices are {', '.join(q.choices)}", "take one of these")
-        return value
+        if str(value) not in q.choices:
+            raise IndexRangeError(
+                f"the prediction {value!r}", f"the choices are {', '.join(q.choices)}", "take one of these"
+            )
+        return str(value)
     if q.kind == "number":
         try:
             found = float(str(value).replace("−", "-").replace(",", "."))
@@ -73,10 +80,32 @@ def draft(q: Question, value: Any) -> Any:
         if not math.isfinite(found):
             raise IndexRangeError(f"the prediction {value!r}", "it is not a finite number", "type digits, such as 2.5")
         return found
-    values = tuple(min(max(float(v), q.low), q.high) for v in value)
-    if len(values) != len(q.xs):
-        raise IndexRangeError(f"a curve of {len(values)} points", f"the question has {len(q.xs)}", "give one height for each")
-    return values
+    heights = tuple(map(float, value))
+    if len(heights) != len(q.xs):
+        raise IndexRangeError(
+            f"a curve of {len(heights)} points", f"the question has {len(q.xs)}", "give one height for each"
+        )
+    if any(map(math.isnan, heights)):
+        raise IndexRangeError("a predicted curve", "one of its heights is not a number", "give one height for each")
+    return tuple(min(max(v, q.low), q.high) for v in heights)
+
+
+def outcome(q: Question, found: Any, why: str = "") -> Outcome:
+    """What was revealed, as plain data. Raises `DtypeError` for what cannot be an answer to the question."""
+    known = found if isinstance(found, Outcome) else Outcome(found)
+    value, wanted = known.value, "one of the choices"
+    if q.kind == "choice":
+        value = str(value)
+        fits = value in q.choices
+    elif q.kind == "number":
+        value, wanted = float(value), "a finite number"
+        fits = math.isfinite(value)
+    else:
+        value, wanted = tuple(map(float, value)), f"a curve of {len(q.xs)} points"
+        fits = len(value) == len(q.xs)
+    if not fits:
+        raise DtypeError(f"the result {shorten(repr(value), 40)}", f"the question asks for {wanted}", "mend reveal()")
+    return replace(known, value=value, why=known.why or why)
 
 
 def figure(state: GateState, width: int) -> Figure:
@@ -95,6 +124,8 @@ def figure(state: GateState, width: int) -> Figure:
 
 
 WAITING = "The result is ready and waits for your prediction."
+LEVEL = "a level line, whose points the arrow keys move"
+DRAW = "Draw your prediction here, from left to right."
 
 
 def _hole(canvas: Canvas, width: int) -> None:
@@ -181,11 +212,13 @@ def _curve(canvas: Canvas, state: GateState, width: int) -> None:
     canvas.line(left, top, left, bottom, "hair")
     mine = state.draft
     if state.outcome is None:
-        canvas.open(data_draw="draw", data_left=left, data_right=right, data_top=top, data_bottom=bottom, data_count=len(xs))
+        canvas.open(
+            data_draw="draw", data_left=left, data_right=right, data_top=top, data_bottom=bottom, data_count=len(xs)
+        )
         canvas.rect(left, top, right - left, bottom - top, "hole")
         canvas.close()
         if mine is None:
-            canvas.text((left + right) / 2, (top + bottom) / 2, "Draw your prediction here, from left to right.", "f13 t2", "middle")
+            canvas.text((left + right) / 2, (top + bottom) / 2, DRAW, "f13 t2", "middle")
     if mine is not None:
         canvas.path("M" + "L".join(f"{x:.1f} {place(v):.1f}" for x, v in zip(xs, mine, strict=True)), "youline")
         for i, (x, v) in enumerate(zip(xs, mine, strict=True)):
@@ -197,16 +230,20 @@ def _curve(canvas: Canvas, state: GateState, width: int) -> None:
             if state.outcome is None:
                 canvas.close()
         real = mine if state.outcome is None else state.outcome.value
-        widest = max(range(len(xs)), key=lambda i: (abs(mine[i] - real[i]), i))
-        mine_above = mine[widest] >= real[widest]
+        shown = [i for i in range(len(xs)) if not math.isnan(real[i])] or [len(xs) - 1]
+        widest = max(shown, key=lambda i: (abs(mine[i] - real[i]), i))
+        mine_above = not mine[widest] < real[widest]
         canvas.text(xs[widest] + 9, place(mine[widest]) + (-8 if mine_above else 16), "you")
     if state.outcome is not None:
-        heights = [place(v) for v in state.outcome.value]
-        canvas.path("M" + "L".join(f"{x:.1f} {h:.1f}" for x, h in zip(xs, heights, strict=True)), "resultline")
-        for x, h in zip(xs, heights, strict=True):
-            canvas.circle(x, h, 4, "result")
+        heights = {i: place(v) for i, v in enumerate(state.outcome.value) if not math.isnan(v)}  # nan is nowhere
+        points = [f"{xs[i]:.1f} {h:.1f}" for i, h in heights.items()]
+        if points:
+            canvas.path("M" + "L".join(points), "resultline")
+        for i, h in heights.items():
+            canvas.circle(xs[i], h, 4, "result")
         if mine is not None:
-            canvas.text(xs[widest] + 9, heights[widest] + (16 if mine_above else -8), state.outcome.badge or "result", "b")
+            at = heights.get(widest, bottom) + (16 if mine_above else -8)
+            canvas.text(xs[widest] + 9, at, state.outcome.badge or "result", "b")
     canvas.height = bottom + 44
 
 
@@ -226,28 +263,34 @@ def describe(state: GateState) -> str:
     q = state.question
     if state.outcome is None:
         return WAITING + (f" You are about to say {spoken(q, state.draft)}." if state.draft is not None else "")
-    return f"You predicted {spoken(q, state.draft)}. {(state.outcome.badge or 'Result').capitalize()}: {spoken(q, state.outcome.value)}."
+    kind = (state.outcome.badge or "result").capitalize()
+    return f"You predicted {spoken(q, state.draft)}. {kind}: {spoken(q, state.outcome.value)}."
 
 
 def text(state: GateState) -> str:
     """The text twin."""
     q = state.question
-    lines = [f"PredictGate: {q.ask.replace('`', '').replace('**', '')}"]
+    lines = [f"PredictGate: {plain(q.ask)}"]
     if q.kind == "choice":
         for choice in q.choices:
             yours = "◇" if choice == state.draft else " "
             true = "●" if state.outcome is not None and choice == state.outcome.value else " "
             lines.append(f"  {yours}{true} {choice}")
     else:
-        lines.append(f"  from {_tick(q.low)} to {_tick(q.high)}{q.unit}" + (f" over {q.x_label} {', '.join(map(_tick, q.xs))}" if q.xs else ""))
+        axis = f"{q.y_label} from {_tick(q.low)} to {_tick(q.high)}{q.unit}".strip()
+        over = f"over {q.x_label} {', '.join(map(_tick, q.xs))}".replace("  ", " ") if q.xs else ""
+        lines.append(f"  {axis} {over}".rstrip())
     if state.outcome is None:
         lines.append(WAITING)
         if state.draft is not None and q.kind != "choice":
             lines.append(f"you, not committed: {spoken(q, state.draft)}")
     else:
-        lines += [f"you: {spoken(q, state.draft)}", f"{state.outcome.badge or 'result'}: {spoken(q, state.outcome.value)}"]
+        lines += [
+            f"you: {spoken(q, state.draft)}",
+            f"{state.outcome.badge or 'result'}: {spoken(q, state.outcome.value)}",
+        ]
         if state.outcome.why:
-            lines.append(state.outcome.why.replace("`", "").replace("**", ""))
+            lines.append(plain(state.outcome.why))
     if state.message:
         lines.append(f"▲ {state.message}")
     return "\n".join(lines)
@@ -261,10 +304,12 @@ def frame(state: GateState, name: str = "PredictGate") -> Frame:
         if q.kind == "choice":
             controls.append(Control("radio", "draft", "", state.draft, q.choices, hint="your prediction"))
         elif q.kind == "number":
-            controls.append(Control("number", "draft", f"your prediction{f', in {q.unit.strip()}' if q.unit.strip() else ''}", "" if state.draft is None else f"{state.draft:g}", options=()))
+            label = f"your prediction{f', in {q.unit.strip()}' if q.unit.strip() else ''}"
+            controls.append(Control("number", "draft", label, "" if state.draft is None else repr(state.draft)))
         controls.append(Control("button", "commit", "Commit", main=True, disabled=state.draft is None))
-        if q.kind == "curve" and state.draft is not None:
-            controls.append(Control("button", "clear", "Draw again"))
+        if q.kind == "curve":
+            again = Control("button", "clear", "Draw again")
+            controls.append(again if state.draft is not None else Control("button", "level", "Start level", hint=LEVEL))
     else:
         controls.append(Control("button", "reset", "Ask again", push=True))
     outcome = state.outcome

@@ -76,7 +76,15 @@ def text(state: TrainingState) -> str:
     if not done:
         return f"TrainingMonitor: epoch 0 of {state.epochs}, nothing logged yet."
     fell = state.losses[0] / max(state.losses[-1], 1e-12)
-    trend = "fell to less than a tenth" if fell > 10 else "fell to less than half" if fell > 2 else "fell" if fell > 1 else "did not fall"
+    trend = (
+        "fell to less than a tenth"
+        if fell > 10
+        else "fell to less than half"
+        if fell > 2
+        else "fell"
+        if fell > 1
+        else "did not fall"
+    )
     return f"TrainingMonitor: epoch {done} of {state.epochs}, the loss {trend} of what it was after the first."
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import dataclasses
 import threading
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ class EduWidget(anywidget.AnyWidget):
     """Base of the widgets. A subclass says what its frame is and what each act does to its state.
 
     Messages arrive on threads of the kernel's choosing, also while a cell runs. So acts are done one after another,
-    under the engine's settings (`no_grad`, guard, device) that held where the widget was made.
+    under the engine's settings (`no_grad`, guard, device) that held where the widget was made. Whatever becomes of an
+    act, the browser is answered.
     """
 
     _esm = _STATIC / "edu.js"
@@ -34,6 +36,7 @@ class EduWidget(anywidget.AnyWidget):
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._settings = contextvars.copy_context()
+        self._notice = ""  # why the last act was refused, in widgets whose state has no place for it
         super().__init__(label=type(self).__name__)
         self.on_msg(self._receive)
         self._show()
@@ -51,25 +54,47 @@ class EduWidget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def act(self, act: str, value: Any = None) -> None:
-        """Do what a press of the control ``act`` does. Drives a widget without a browser."""
+        """Do what a press of the control ``act`` does. Drives a widget without a browser.
+
+        What the widget refuses, it says in its picture. Raises `KeyError` for an act that there is none of.
+        """
+        self._answer(act, value, patient=False)
+
+    def _answer(self, act: str, value: Any, patient: bool) -> None:
         with self._lock:
+            self._notice = ""
             try:
                 self._settings.copy().run(self._act, act, value)
             except EduError as error:
                 self._refuse(error)
-            self._show()
-            self.answers += 1
+            except Exception as error:
+                if not patient:
+                    raise
+                self._notice = f"{act} was not done: {first_line(error)}"
+            finally:
+                try:
+                    self._show()
+                finally:
+                    self.answers += 1
 
     def _refuse(self, error: EduError) -> None:
-        """Show a refusal. Widgets without a place for it let it through."""
-        raise error
+        """Show a refusal."""
+        self._notice = error.sentence()
 
     def _receive(self, _: Any, content: Any, __: Any) -> None:
+        """A message from the browser. One that cannot be followed is answered in words: nobody could catch an error."""
         if isinstance(content, dict) and isinstance(content.get("act"), str):
-            self.act(content["act"], content.get("value"))
+            self._answer(content["act"], content.get("value"), patient=True)
 
     def _show(self) -> None:
-        self.html = self.frame().html()
+        self.html = self._framed().html()
+
+    def _framed(self) -> Frame:
+        """The frame, with what the last act met."""
+        frame = self.frame()
+        if not self._notice:
+            return frame
+        return dataclasses.replace(frame, message=self._notice, text=f"{frame.text}\n▲ {self._notice}")
 
     def present(self, on: bool = True) -> None:
         """Large type for a projector, or back."""
@@ -77,21 +102,27 @@ class EduWidget(anywidget.AnyWidget):
 
     def text(self) -> str:
         """The text twin: every value that the picture shows."""
-        return self.frame().text
+        return self._framed().text
 
     def svg(self) -> str:
         """A standalone picture."""
-        return self.frame().svg()
+        return self._framed().svg()
 
     def to_html(self) -> str:
         """A page with the picture, the text and no controls."""
-        return self.frame().page()
+        return self._framed().page()
 
     def __repr__(self) -> str:
-        return self.text()
+        frame = self._framed()
+        return frame.summary or frame.text
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         found = super()._repr_mimebundle_(**kwargs)
         bundle, metadata = found if isinstance(found, tuple) else (found, {})
-        frame = self.frame()
-        return {**(bundle or {}), "image/svg+xml": frame.svg(), "text/plain": frame.text}, metadata
+        return {**(bundle or {}), "image/svg+xml": self.svg(), "text/plain": repr(self)}, metadata
+
+
+def first_line(error: BaseException) -> str:
+    """``ValueError: what it says``, without the rest."""
+    said = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -28,9 +29,12 @@ class GraphStepper(EduWidget):
         self.run: GraphRun = record(function, self._leaves)
         self._ask = ask or "Which values will the next step compute, and from which?"
         self._start = max(0, min(step, self.run.steps))
-        groups = self._groups()
-        self.state = view.GraphState(self._start, groups if len(self.run.nodes) > 60 else frozenset())
+        self.state = self._begin()
         super().__init__()
+
+    def _begin(self) -> view.GraphState:
+        """The first state: modules of a large graph are closed."""
+        return view.GraphState(self._start, self._groups() if len(self.run.nodes) > 60 else frozenset())
 
     def _groups(self) -> frozenset[int]:
         return frozenset(node.groups[0][0] for node in self.run.nodes if node.groups)
@@ -62,11 +66,17 @@ class GraphStepper(EduWidget):
         elif act == "reset":
             self._leaves = dict(self._first)
             self.run = record(self._function, self._leaves)
-            self.state = view.GraphState(self._start)
+            self.state = self._begin()
+        elif act == "jump":
+            self._go(self._step_of(int(value)))
+        elif act == "goto":
+            self._go(int(value))
         else:
-            targets = {"first": 0, "back": self.state.step - 1, "step": self.state.step + 1, "last": self.run.steps}
-            step = targets[act] if act in targets else self._step_of(int(value)) if act == "jump" else int(value)
-            self.state = replace(self.state, step=max(0, min(step, self.run.steps)))
+            now = self.state.step
+            self._go({"first": 0, "back": now - 1, "step": now + 1, "last": self.run.steps}[act])
+
+    def _go(self, step: int) -> None:
+        self.state = replace(self.state, step=max(0, min(step, self.run.steps)))
 
     def _step_of(self, node: int) -> int:
         """The step at which a card was last worked on, in the pass that is shown."""
@@ -79,14 +89,17 @@ class GraphStepper(EduWidget):
     def _edit(self, name: str, value: Any) -> None:
         old = self._leaves[name]
         try:
-            number = float(str(value).replace("−", "-"))
+            number = float(str(value).replace("−", "-").replace(",", "."))
         except ValueError:
-            raise DtypeError(f"{name} = {value!r}", "it is not a number", "type digits, such as −1.5") from None
+            number = math.nan
+        if not math.isfinite(number):
+            raise DtypeError(f"{name} = {value!r}", "it is not a number", "type digits, such as −1.5")
         if old.numel() != 1:
             raise ShapeError(f"{name} = {value!r}", f"{name} has shape {old.shape}", "edit a leaf that is one number")
-        changed = tensor([number], dtype=old.dtype).reshape(old.shape)
-        self._leaves[name] = changed.requires_grad_() if old.requires_grad else changed
-        self.run = record(self._function, self._leaves)
+        changed = tensor([number], dtype=old.dtype, device=old.device).reshape(old.shape)
+        leaves = {**self._leaves, name: changed.requires_grad_() if old.requires_grad else changed}
+        self.run, self._leaves = record(self._function, leaves), leaves  # kept only if the function takes it
+        self._go(self.state.step)
 
     def _refuse(self, error: EduError) -> None:
         self.state = replace(self.state, message=error.sentence())

@@ -46,6 +46,8 @@ class GuardLens(EduWidget):
     def _act(self, act: str, value: Any) -> None:
         last = len(self.state.story.lines) - 1
         if act == "guard":
+            if value not in ("on", "off"):
+                raise ValueError(f"the guard is on or off, and not {value!r}")
             self.state = replace(self.state, guard=str(value))
         elif act == "row":
             self.state = replace(self.state, row=max(0, min(int(value), last)))

@@ -12,7 +12,7 @@ from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import predict as view
 from tinygrad_edu.views.frame import Frame
 
-from .base import EduWidget
+from .base import EduWidget, first_line
 
 _PREDICTIONS: list[dict[str, Any]] = []
 
@@ -24,8 +24,8 @@ class PredictGate(EduWidget):
     not run. It returns a choice, a number or a curve's heights, or an `Outcome` with a reason and a badge. Without
     ``choices`` and ``xs`` a number between ``low`` and ``high`` is asked; with ``xs`` a curve is drawn.
 
-    Gestures: choose (arrow keys in the group), type, or draw (each point also by ↑ and ↓); *Commit*; *Draw again*;
-    *Ask again* afterwards.
+    Gestures: choose (arrow keys in the group), type, or draw (or *Start level*, and move each point by ↑ and ↓);
+    *Commit*; *Draw again*; *Ask again* afterwards.
     """
 
     def __init__(self, ask: str, reveal: Callable[[], Any], *, why: str = "", **offer: Any) -> None:
@@ -58,13 +58,16 @@ class PredictGate(EduWidget):
         elif state.committed:
             return  # a message that was still under way
         elif act == "draft":
-            self.state = view.GateState(q, None if value in ("", None) else view.draft(q, value))
+            empty = value is None or (isinstance(value, str) and not value)
+            self.state = view.GateState(q, None if empty else view.draft(q, value))
         elif act == "draw":
             heights: Sequence[float] = [q.low + float(v) * (q.high - q.low) for v in value]
             self.state = view.GateState(q, view.draft(q, heights))
+        elif act == "level":
+            self.state = view.GateState(q, view.draft(q, [(q.low + q.high) / 2 for _ in q.xs]))
         elif act == "nudge":
             place, direction = value
-            heights = list(state.draft)
+            heights = list(state.draft or ())
             heights[int(place)] += int(direction) * (q.high - q.low) / 50
             self.state = view.GateState(q, view.draft(q, heights))
         elif act == "clear":
@@ -77,19 +80,22 @@ class PredictGate(EduWidget):
     def _commit(self) -> None:
         if self.state.draft is None:
             return
-        found = self._reveal()
-        outcome = found if isinstance(found, view.Outcome) else view.Outcome(found)
-        value = tuple(map(float, outcome.value)) if self.state.question.kind == "curve" else outcome.value
-        outcome = dataclasses.replace(outcome, value=value, why=outcome.why or self._why)
+        q = self.state.question
+        try:
+            outcome = view.outcome(q, self._reveal(), self._why)
+        except Exception as error:  # of whoever wrote the question: the prediction stays, and can be committed again
+            why = error.sentence() if isinstance(error, EduError) else first_line(error)
+            self.state = dataclasses.replace(self.state, message=f"The result could not be had. {why}")
+            return
         self.state = dataclasses.replace(self.state, committed=True, outcome=outcome, message="")
-        _PREDICTIONS.append({"question": self.state.question.ask, "predicted": self.state.draft, "result": value})
+        _PREDICTIONS.append({"question": q.ask, "predicted": self.state.draft, "result": outcome.value})
 
     def _refuse(self, error: EduError) -> None:
         self.state = dataclasses.replace(self.state, draft=None, message=error.sentence())
 
 
 def export_predictions(path: str | Path | None = None) -> list[dict[str, Any]]:
-    """Every prediction committed in this session, in order: question, prediction, result. Written as JSON if ``path``."""
+    """Every prediction committed so far, in order: question, prediction, result. Written as JSON if ``path``."""
     if path is not None:
         Path(path).write_text(json.dumps(_PREDICTIONS, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return [dict(entry) for entry in _PREDICTIONS]
