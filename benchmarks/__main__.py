@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import eager, imports
+from benchmarks import eager, imports, layout
 
-BENCHMARKS = {"eager": eager.run, "imports": imports.run}
+BENCHMARKS = {"eager": eager.run, "imports": imports.run, "layout": layout.run}
 
 
 def main(names: list[str]) -> int:

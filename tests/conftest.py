@@ -20,15 +20,30 @@ def modes_are_restored() -> Iterator[None]:
     before = {name: getattr(settings.modes(), name) for name in settings.Modes.__slots__}
     assert settings.modes() is settings._DEFAULT
     yield
-    after = {name: getattr(settings.modes(), name) for name in settings.Modes.__slots__}
+    after, now = {name: getattr(settings.modes(), name) for name in settings.Modes.__slots__}, settings.modes()
+    settings.MODES.set(settings._DEFAULT)  # so that the next test does not pay for this one
+    settings.set_default(**{name: value for name, value in before.items() if name != "plain"})
     assert after == before
-    assert settings.modes() is settings._DEFAULT
+    assert now is settings._DEFAULT
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Remember whether the test failed: then its traceback keeps graphs alive, and that is no leak."""
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
 
 
 @pytest.fixture(autouse=True)
-def no_lock_leaks() -> Iterator[None]:
+def no_lock_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     """No array stays locked by the guard once the test's own names are gone."""
     yield
+    if request.node.stash.get(FAILED, False):
+        return
     held = [one for one in list(storage._STORAGES.values()) if one.locks or one.restore]
     if held:  # graphs in a traceback or a cycle of the test itself
         del held

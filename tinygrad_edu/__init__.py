@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import autograd, dtypes
 from .creation import arange, cat, full, ones, ones_like, stack, zeros, zeros_like
+from .dtypes import bool_ as bool
 from .dtypes import float16, float32, float64, int8, int16, int32, int64, uint8
-from .dtypes import bool_ as bool  # noqa: A004
-from .ops.elementwise import abs, clamp, cos, exp, log, maximum, minimum, relu, sigmoid, sin, sqrt, tanh, where  # noqa: A004
+from .ops.elementwise import abs, clamp, cos, exp, log, maximum, minimum, relu, sigmoid, sin, sqrt, tanh, where
 from .ops.linalg import matmul
 from .random import manual_seed, rand, randint, randn, randperm
 from .settings import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -25,11 +25,11 @@ __version__ = "0.1.0"
 _LAZY = ("backends", "compile", "data", "errors", "guard", "lessons", "nn", "optim", "settings", "views")
 
 __all__ = [
-    "Tensor", "abs", "arange", "as_tensor", "autograd", "bool", "cat", "clamp", "cos", "data", "dtypes", "enable_grad",
-    "exp", "float16", "float32", "float64", "from_numpy", "full", "guard", "int8", "int16", "int32", "int64",
-    "is_grad_enabled", "log", "manual_seed", "matmul", "maximum", "minimum", "nn", "no_grad", "ones", "ones_like", "optim",
-    "rand", "randint", "randn", "randperm", "relu", "set_grad_enabled", "sigmoid", "sin", "sqrt", "stack", "tanh", "tensor",
-    "uint8", "where", "zeros", "zeros_like",
+    "Tensor", "abs", "arange", "as_tensor", "autograd", "bool", "cat", "clamp", "cos", "data", "dtypes",
+    "enable_grad", "exp", "float16", "float32", "float64", "from_numpy", "full", "guard", "int8", "int16", "int32",
+    "int64", "is_grad_enabled", "log", "manual_seed", "matmul", "maximum", "minimum", "nn", "no_grad", "ones",
+    "ones_like", "optim", "rand", "randint", "randn", "randperm", "relu", "set_grad_enabled", "sigmoid", "sin",
+    "sqrt", "stack", "tanh", "tensor", "uint8", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 

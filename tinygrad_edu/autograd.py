@@ -10,7 +10,7 @@ from .core.base import TensorBase
 from .core.dispatch import WORLD, user_line
 from .core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, describe_line, run_hooks
 from .core.inplace import settle
-from .errors import AutogradError, ShapeError
+from .errors import AutogradError, DeviceError, DtypeError, ShapeError
 from .ops import conv as cv
 from .ops import elementwise as ew
 from .ops import index as ix
@@ -124,6 +124,11 @@ def _roots(outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
                 f"pass one of shape {tuple(output.array.shape)}",
                 line,
             )
+        if gradient.device != output.device:
+            mend = f"move it first: gradient.to({output.device!r})"
+            raise DeviceError(
+                what, f"it lives on {output.device!r}, and the gradient given on {gradient.device!r}", mend, line
+            )
         roots.append((output.node, gradient.to(output.array.dtype)))
     return roots
 
@@ -188,7 +193,21 @@ def grad(
     outputs = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
     inputs = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
     gradients = grad_outputs if isinstance(grad_outputs, (list, tuple)) else (grad_outputs,) * len(outputs)
-    for x in inputs:
+    if len(gradients) != len(outputs):
+        raise AutogradError(
+            f"grad of {len(outputs)} outputs",
+            f"{len(gradients)} gradients were given for them",
+            "pass one for each; None stands for 1 where an output has one element",
+            describe_line(user_line()),
+        )
+    for position, x in enumerate(inputs):
+        if not isinstance(x, TensorBase):
+            raise DtypeError(
+                f"grad with respect to input {position}, a {type(x).__name__}",
+                "gradients are taken with respect to tensors",
+                "pass the tensor itself, or a list of tensors",
+                describe_line(user_line()),
+            )
         settle(x)
     nodes = [x.node for x in inputs]
     retain = create_graph if retain_graph is None else retain_graph
@@ -204,6 +223,7 @@ def grad(
                 f"grad with respect to input {position}",
                 "the outputs were not computed from it, or it does not require grad",
                 "leave it out, or pass allow_unused=True for None in its place",
+                describe_line(user_line()),
             )
         result.append(g if g is None or isinstance(g, TensorBase) else WORLD["wrap"](g))
     return tuple(result)

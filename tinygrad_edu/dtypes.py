@@ -76,10 +76,12 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
     try:
         found = np.dtype(dtype)
     except TypeError:
-        found = None  # type: ignore[assignment]
+        found = None
     if found is None or found.name not in NAMES:
         raise DtypeError(
-            f"dtype {dtype!r}", f"tensors have one of the dtypes {', '.join(NAMES)}", "name one of them, such as 'float32'"
+            f"dtype {dtype!r}",
+            f"tensors have one of the dtypes {', '.join(NAMES)}",
+            "name one of them, such as 'float32'",
         )
     return found if found.isnative else np.dtype(found.type)  # files may bring the other byte order
 
@@ -107,7 +109,7 @@ def result_type(
     zero_dim: list[np.dtype[Any]],
     scalars: list[np.dtype[Any]],
 ) -> np.dtype[Any]:
-    """PyTorch's rule: dtypes with dimensions first; 0-d tensors and then Python scalars only where their *kind* is higher."""
+    """PyTorch's rule: arrays with dimensions first; then 0-d ones and scalars, only where their *kind* is higher."""
     result: np.dtype[Any] | None = None
     for group in (arrays, zero_dim, scalars):
         for dtype in group:

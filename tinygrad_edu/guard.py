@@ -1,10 +1,10 @@
 """The memory guard, for users: switch it, ask it, and hear from it.
 
-    with guard.on(): ...          # scope or decorator; a write to a held array raises MemoryGuardError on the way out
-    with guard.off(): ...         # no locks: faster for many small tensors, once the code is known to be right
-    with guard.verify(): ...      # also find writes through views that were taken before the lock
-    guard.turn_off()              # for every thread, until guard.turn_on()
-    print(guard.explain(array))   # who holds this array, since which line, and the ways out
+with guard.on(): ...          # scope or decorator; a write to a held array raises MemoryGuardError on the way out
+with guard.off(): ...         # no locks: faster for many small tensors, once the code is known to be right
+with guard.verify(): ...      # also find writes through views that were taken before the lock
+guard.turn_off()              # for every thread, until guard.turn_on()
+print(guard.explain(array))   # who holds this array, since which line, and the ways out
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Guarded(scoped):
     def _again(self) -> scoped:
         return type(self)()
 
-    def __exit__(self, kind: Any = None, error: Any = None, traceback: TracebackType | None = None) -> None:
+    def __exit__(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
         super().__exit__(kind, error, traceback)
         if isinstance(error, ValueError):
             found = explain_exception(error, traceback)
@@ -63,14 +63,19 @@ class verify(_Guarded):
 
     level = "verify"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._earlier: list[weakref.WeakSet[Any]] = []  # a stack, as in `scoped`
+
     def __enter__(self) -> Any:
-        self._nodes: weakref.WeakSet[Any] = watched()
+        self._earlier.append(watched())
         return super().__enter__()
 
-    def __exit__(self, kind: Any = None, error: Any = None, traceback: TracebackType | None = None) -> None:
+    def __exit__(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
         super().__exit__(kind, error, traceback)
+        earlier = self._earlier.pop()
         if error is None:
-            verify_all(self._nodes)
+            verify_all(earlier)
 
 
 def turn_on() -> None:
@@ -110,14 +115,14 @@ def explain_exception(error: BaseException, traceback: TracebackType | None) -> 
     """The explanation of NumPy's "read-only" complaint, if an array that the guard holds is behind it."""
     if isinstance(error, MemoryGuardError) or not any(words in str(error) for words in _READ_ONLY):
         return None
-    while traceback is not None and traceback.tb_next is not None:
+    levels = []
+    while traceback is not None:
+        levels.append(traceback)
         traceback = traceback.tb_next
-    if traceback is None:
-        return None
-    for array in _arrays_at(traceback.tb_frame, _failing_source(traceback)):
-        found = explanation(array)
-        if found is not None:
-            return found
+    for level in reversed(levels):  # outwards, to the first that has arrays: NumPy's compiled frames show none
+        arrays = _arrays_at(level.tb_frame, _failing_source(level))
+        if arrays:
+            return next((found for array in arrays if (found := explanation(array)) is not None), None)
     return None
 
 
@@ -139,7 +144,9 @@ def _arrays_at(frame: FrameType, source: str) -> list[np.ndarray[Any, Any]]:
         tree: ast.AST = ast.parse(source)
     except SyntaxError:
         tree = ast.Module([], [])
-    named = [_look_up(node, scope) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))]
+    named = [
+        _look_up(node, scope) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+    ]
     arrays = [value for value in named if isinstance(value, np.ndarray)]
     return arrays or [value for value in frame.f_locals.values() if isinstance(value, np.ndarray)]
 

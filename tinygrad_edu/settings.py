@@ -70,7 +70,7 @@ class scoped:
         self._tokens.append(MODES.set(modes().replace(**self._changes)))
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
         MODES.reset(self._tokens.pop())
 
     def __call__(self, function: F) -> F:

@@ -97,7 +97,7 @@ class Tensor(TensorBase):
         if self.origin is not None or tuple(other.shape) != tuple(self.shape):
             raise ShapeError(
                 f"x.data = {tuple(other.shape)}",
-                f"x has shape {tuple(self.shape)}" if self.origin is None else "x is a view: its memory is another tensor's",
+                f"x has shape {tuple(self.shape)}{'' if self.origin is None else ', and is a view of another tensor'}",
                 "give it a tensor of the same shape" if self.origin is None else "write to it: x.copy_(…)",
                 _here(),
             )
@@ -212,19 +212,6 @@ class Tensor(TensorBase):
             hooks.pop(key, None)
 
         return remove
-
-    def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor:
-        """A leaf of its own, with a copy of the values. Raises `AutogradError` for what an operation made."""
-        if not self.is_leaf:
-            raise AutogradError(
-                f"deepcopy of the result of {self.node}",
-                "its history belongs to one graph, and cannot be copied with it",
-                "copy the values: x.detach().clone()",
-            )
-        result = wrap(backends.of(self.array).xp.copy(self.array))
-        result.parameter = self.parameter
-        memo[id(self)] = result
-        return result.requires_grad_() if self.requires_grad else result
 
     def retain_grad(self) -> None:
         """Keep ``.grad`` on this tensor too, though it is not a leaf."""
@@ -476,7 +463,9 @@ class Tensor(TensorBase):
 
     def __len__(self) -> builtins.int:
         if not self.ndim:
-            raise ShapeError("len() of a 0-d tensor", "it has no axis to count along", "use item() for its value", _here())
+            raise ShapeError(
+                "len() of a 0-d tensor", "it has no axis to count along", "use item() for its value", _here()
+            )
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -559,7 +548,9 @@ class Tensor(TensorBase):
     def __index__(self) -> builtins.int:
         value = self.item()
         if not isinstance(value, builtins.int):
-            raise DtypeError(f"a tensor of dtype {self.dtype} as an index", "an index is an integer", "use x.long()", _here())
+            raise DtypeError(
+                f"a tensor of dtype {self.dtype} as an index", "an index is an integer", "use x.long()", _here()
+            )
         return value
 
     def __repr__(self) -> str:
@@ -677,7 +668,8 @@ def _numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
         wanted = as_dtype(data.dtype)
     if data.dtype.name not in _NAMES:
         first = data.item(0) if data.size else None
-        example = repr(first) if first is None or isinstance(first, (str, bytes, complex, int)) else type(first).__name__
+        known = first is None or isinstance(first, (str, bytes, complex, int))
+        example = repr(first) if known else type(first).__name__  # no repr with an address in it
         raise DtypeError(
             f"{tried} holding {example}",
             f"it has dtype {data.dtype}, and tensors hold bools, integers and floats",
@@ -726,9 +718,10 @@ def _axis(x: Tensor, dim: Any, count: int) -> int:
         what = f"dim={dim!r} of a tensor {tuple(x.shape)}"
         raise DtypeError(what, "a dim is an integer", "count the axes from 0, or from -1 at the end", _here())
     if not -count <= dim < count:
+        ndim = x.array.ndim
         raise ShapeError(
             f"dim={dim} of a tensor {tuple(x.shape)}",
-            f"it has {x.array.ndim} ax{'i' if x.array.ndim == 1 else 'e'}s, so dim lies between {-count} and {count - 1}",
+            f"it has {ndim} ax{'i' if ndim == 1 else 'e'}s, so dim lies between {-count} and {count - 1}",
             "count the axes from 0, or from -1 at the end",
             _here(),
         )

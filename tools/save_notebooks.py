@@ -1,8 +1,9 @@
-"""Run the notebooks and save them as they are committed: fresh outputs, no widget state, nothing that a run leaves by chance.
+"""Run the notebooks and save them as they are committed: fresh outputs, and nothing that only a kernel can show.
 
     python tools/save_notebooks.py [notebooks/welcome.ipynb …]
 
-A widget's live view needs a kernel. What is saved is its picture and its text, which read well without one.
+A widget's live view needs a kernel. What is saved is its picture and its text, which read well without one. A cell
+tagged ``no-saved-output`` is saved empty: its output would give a prediction away.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ def tidy(notebook: Any) -> Any:
     notebook.metadata["language_info"] = {"name": "python"}
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
+        if "no-saved-output" in cell.metadata.get("tags", []):
+            cell.outputs = []
         for output in cell.get("outputs", []):
             output.get("data", {}).pop(LIVE_VIEW, None)
             output.get("metadata", {}).pop(LIVE_VIEW, None)

@@ -121,7 +121,9 @@ VIEWS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 KINDS = ("op", "op", "view", "view", "view", "inplace", "inplace", "inplace", "set", "detach", "no_grad inplace")
 Step = tuple[str, int, int, int]
 STEPS = st.lists(
-    st.tuples(st.sampled_from(KINDS), st.integers(0, 11), st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=14
+    st.tuples(st.sampled_from(KINDS), st.integers(0, 11), st.integers(0, 11), st.integers(0, 11)),
+    min_size=1,
+    max_size=14,
 )
 
 

@@ -11,7 +11,7 @@ import tinygrad_edu as tg
 # task: the source that replaces `answer = ...` in the notebook
 SOLUTIONS: dict[str, str] = {
     "fork": "answer = 7",
-    "twice": "answer = 12",
+    "twice": "answer = 10",
     "mend_loop": """
 def descend(w, loss_of, steps, lr):
     for _ in range(steps):
@@ -35,7 +35,7 @@ def swish_backward(g, x):
     return g * (s + x * s * (1 - s))
 
 answer = swish_backward""",
-    "shared": "answer = -4.0",
+    "words": "answer = [4, 0, 6]",
     "quiz_add": 'answer = "b"',
     "quiz_shape": 'answer = "a"',
     "quiz_zero": 'answer = "c"',
@@ -62,12 +62,21 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (8, "write down what each edge"),
         ("seven", "could not be used"),
     ],
-    "twice": [(6, "the gradient of one loss"), (36, "do not multiply"), (0, "by itself"), (9, "step through it")],
+    "twice": [
+        (6, "the first loss alone"),
+        (4, "the second loss alone"),
+        (24, "do not multiply"),
+        (0, "by itself"),
+        (9, "before the second backward begins"),
+    ],
     "mend_loop": [
         (_descend("loss_of(w).backward()\n  with tg.no_grad(): w -= lr * w.grad"), "still pile up"),
         (_descend("w.grad = None\n  loss_of(w).backward()"), "has not moved"),
         (_descend("w.grad = None\n  loss_of(w).backward()\n  with tg.no_grad(): w += lr * w.grad"), "subtract the gradient"),
-        (_descend("w.grad = None\n  loss_of(w).backward()\n  w -= lr * w.grad"), "a leaf that requires grad"),
+        (_descend("w.grad = None\n  loss_of(w).backward()\n  w -= lr * w.grad"), "inside no_grad()"),
+        (_descend("w.zero_grad()"), "a tensor has no zero_grad"),
+        (_descend("loss_of(w).backward()\n  w.grad = None\n  with tg.no_grad(): w -= lr * w.grad"), "is emptied before"),
+        (_descend("w.grad = None\n  loss_of(w).backward()\n  with tg.no_grad(): w = w - lr * w.grad"), "a new tensor"),
         (_descend("w.grad = None\n  loss_of(w).backward()\n  with tg.no_grad(): w -= 0.5 * lr * w.grad"), "Check the order"),
         (3, "the function itself"),
     ],
@@ -77,6 +86,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda g, shape: g.mean(1, keepdims=True), "that is the mean"),
         (lambda g, shape: np.ones(shape), "Along which axes"),
         (lambda g, shape: g.sum(), "the result has shape ()"),
+        (lambda g, shape: None, "is there a return?"),
         (3, "the function itself"),
     ],
     "swish": [
@@ -84,19 +94,22 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda g, x: g * _sigmoid(x), "the path through the left x"),
         (lambda g, x: g * x * _sigmoid(x) * (1 - _sigmoid(x)), "the path through sigmoid(x)"),
         (lambda g, x: g * _sigmoid(x) * (1 - _sigmoid(x)), "sigmoid's own derivative"),
+        (lambda g, x: g * (_sigmoid(x) + _sigmoid(x) * (1 - _sigmoid(x))), "the other factor"),
+        (lambda g, x: g * x * _sigmoid(x), "the forward value, times g"),
+        (lambda g, x: None, "is there a return?"),
         (lambda g, x: g, "compare with the engine"),
         (lambda g, x: 1 / 0, "ZeroDivisionError"),
         (3, "the function itself"),
     ],
-    "shared": [
-        (-2.0, "arrives at the subtraction"),
-        (-6.0, "the use in w*3 alone"),
-        (2.0, "the use in w*1 alone"),
-        (-8.0, "comes back with a minus"),
-        (1.0, "the loss itself"),
-        (99, "go backward"),
+    "words": [
+        ([2, 0, 6], "each use sends a gradient"),
+        ([2, 4, 6], "is not in the text. And"),
+        ([4, 4, 6], "is never read"),
+        ([2, 6, 2], "one gradient per word of the text"),
+        ([1, 2], "a list of three numbers"),
+        ([9, 9, 9], "how often is it read"),
     ],
     "quiz_add": [("a", "saving memory"), ("c", "no gradient is thrown away"), ("x", "choose one of a, b, c")],
-    "quiz_shape": [("b", "the shape of c"), ("c", "the shape of b"), ("d", "choose one of")],
+    "quiz_shape": [("b", "the shape of y"), ("(c)", "the wrong axis"), ("d", "choose one of")],
     "quiz_zero": [("a", "learning rate"), ("b", "no_grad"), ("", "choose one of")],
 }

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.lessons.solutions import SOLUTIONS
-from tinygrad_edu.lessons import TASKS
+from tinygrad_edu.lessons import REASONS, TASKS
 from tools.save_notebooks import LIVE_VIEW, tidy
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
@@ -81,6 +81,20 @@ def test_a_lesson_can_be_solved(path: Path) -> None:
     NotebookClient(notebook, timeout=180, resources={"metadata": {"path": str(FOLDER)}}).execute()
     for cell in tasks:
         assert f"✓ {task_of(cell)}" in str(cell.outputs)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_reason_stands_above_its_question(path: Path) -> None:
+    """A gate's reason gives its result away, so notebooks hold only a key to it."""
+    source = "\n".join(cell.source for cell in code_cells(read(path)))
+    assert "why=" in source
+    for key in re.findall(r"why=(.*?)\)", source):
+        assert (name := re.fullmatch(r'reason\("(\w+)"', key)) and name[1] in REASONS, key
+
+
+def test_reasons_are_short_and_name_a_cause() -> None:
+    for words in REASONS.values():
+        assert len(words.split()) <= 25 and words.count("**") == 2 and words.endswith(".")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kB on Linux only")

@@ -49,7 +49,7 @@ def test_the_wheel_holds_the_source_tree_and_nothing_else(wheel):
         "tinygrad_edu/data/*.npz",
         "tinygrad_edu_widgets/py.typed",
         "tinygrad_edu_widgets/static/*.js",
-        "tinygrad_edu_widgets/static/*.css",
+        "tinygrad_edu/views/*.css",
         "tinygrad_edu-*.dist-info/licenses/LICENSE",
     ],
 )

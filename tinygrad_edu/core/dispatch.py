@@ -49,6 +49,7 @@ def user_line() -> Line:
 
 # The fast path: one generated function per op -------------------------------------------------------------------
 
+
 def _saved_expression(op: type[Op], save: Save) -> str:
     if save.source in ("out", "cache"):
         value = save.source
@@ -154,14 +155,14 @@ WORLD: dict[str, Any] = {
 def caller(op: type[Op]) -> Callable[..., Any]:
     """The function that learners and `Tensor` call for this op."""
     if op.variadic or op.dtypes == "where":
-        return _slow_caller(op)
+        return slow_caller(op)
     op.source = write_caller(op)
     scope = {**WORLD, "op": op, "forward": op.forward, "slow": slow, "compile_caller": _compile_caller}
     _SCOPES.append(scope)
     function: Any = FunctionType(_FIRST_CALL, scope, op.name)
     scope["caller"] = function
     function.__doc__, function.__module__, function.__qualname__ = op.__doc__, op.__module__, op.name
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 # Compiling is most of what importing the ops would cost, and few programs use all of them: the first call does it.
@@ -191,8 +192,8 @@ def install(**late: Any) -> None:
         scope.update(late)
 
 
-def _slow_caller(op: type[Op]) -> Callable[..., Any]:
-    """A caller without a fast path, for ops whose operands are a sequence or follow a rule of their own."""
+def slow_caller(op: type[Op]) -> Callable[..., Any]:
+    """A caller without a fast path: operands that are a sequence or follow a rule of their own, or another device."""
 
     def call(*operands: Any, **params: Any) -> Any:
         return slow(op, operands, {**op.params, **params})
@@ -206,7 +207,7 @@ def _slow_caller(op: type[Op]) -> Callable[..., Any]:
 
 
 class Call:
-    """One operation under way, as interceptors see it. ``target`` is the tensor that it writes to, when it is in-place."""
+    """One operation under way, as interceptors see it. In place, ``target`` is the tensor that it writes to."""
 
     __slots__ = ("line", "modes", "op", "operands", "params", "result", "target")
 
@@ -301,7 +302,8 @@ def record(call: Call, operands: tuple[Any, ...], arrays: tuple[Any, ...], out: 
         saved.append(value)
     node.saved = tuple(saved)
     shapes = tuple(getattr(a, "shape", ()) for a in arrays)
-    node.shapes = shapes if op.broadcasts and len(set(shapes)) > 1 else None
+    broadcast = op.broadcasts and len({a.shape for a in arrays if hasattr(a, "shape")}) > 1
+    node.shapes = shapes if broadcast else None
     node.number, node.line, node.scope, node.extra = number(), call.line, call.modes.scope, None
     if call.modes.guard != "off":
         for operand, array in zip(operands, arrays, strict=True):
@@ -334,7 +336,9 @@ def run_body(op: type[Op], xp: Any, arrays: Any, params: Params, line: Line, ope
 def describe_call(op: type[Op], operands: Any, params: Params) -> str:
     """``matmul((32, 10) float32, (32, 4) float32) on cpu``: what was tried, for errors."""
     parts = [
-        f"{tuple(o.array.shape)} {o.array.dtype}" if isinstance(o, TensorBase) else repr(o) for o in operands if o is not None
+        f"{tuple(o.array.shape)} {o.array.dtype}" if isinstance(o, TensorBase) else repr(o)
+        for o in operands
+        if o is not None
     ]
     parts += [f"{key}={value!r}" for key, value in params.items() if not hasattr(value, "dtype")]
     devices = {o.device for o in operands if isinstance(o, TensorBase)}
@@ -364,7 +368,7 @@ def _operand(op: type[Op], value: Any, line: Line) -> Any:
 
 
 def _promote(op: type[Op], operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Bring the operands to the dtype in which they meet, by recorded casts, so that gradients come back in their own."""
+    """Bring the operands to the dtype in which they meet, by recorded casts: gradients come back in their own."""
     if op.dtypes == "each":
         return operands
     if op.dtypes == "where":
@@ -389,7 +393,7 @@ def _meet(op: type[Op], operands: tuple[Any, ...]) -> tuple[Any, ...]:
     for o in operands:
         if isinstance(o, TensorBase):
             result.append(o if o.array.dtype == target else cast(o, dtype=target))
-        elif o is None or type(o) is float and is_float(target) or type(o) is int and target.kind in "iuf":
+        elif o is None or (type(o) is float and is_float(target)) or (type(o) is int and target.kind in "iuf"):
             result.append(o)
         else:
             result.append(WORLD["as_tensor"](o, dtype=target, device=HOME))
@@ -405,7 +409,7 @@ def _dominant(operands: tuple[Any, ...]) -> list[Any]:
 def _same_device(
     op: type[Op], operands: tuple[Any, ...], params: Params, line: Line, device: str | None = None
 ) -> tuple[Any, ...]:
-    """Refuse tensors of two devices, or off ``device``. 0-d CPU tensors join any device, as in PyTorch: they are moved."""
+    """Refuse tensors of two devices, or off ``device``. As in PyTorch, 0-d CPU tensors join any: they are moved."""
     tensors = [o for o in operands if isinstance(o, TensorBase)]
     places = {o.device for o in tensors}
     if len(places) < 2:

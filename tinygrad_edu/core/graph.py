@@ -92,7 +92,7 @@ def resolve_line(line: Line) -> tuple[str, int] | None:
 
 
 def unbroadcast(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
-    """Undo broadcasting, in the one place where it is undone: sum over every axis along which ``shape`` was stretched."""
+    """Undo broadcasting, in the one place where it is undone: sum over each axis along which it stretched ``shape``."""
     extra = g.ndim - len(shape)
     if extra > 0:
         g = xp.sum(g, tuple(range(extra)), False)
@@ -160,7 +160,7 @@ class Backward:
         """One node's backward: check what it saved, compute, undo broadcasting, free. One gradient per parent."""
         if node.saved is None:
             raise freed(node)
-        if clock.last_write > node.number or node.extra is not None and node.extra.checks:
+        if clock.last_write > node.number or (node.extra is not None and node.extra.checks):
             check_saved(node)
         world = self.world
         xp = world.namespace(g)
@@ -183,8 +183,8 @@ class Backward:
     def visit(self, node: Node, g: Any) -> tuple[Any, ...]:
         """`pull`, and hand the gradients on to the parents."""
         grads = self.pull(node, g)
-        waiting, index = self.waiting, 0
-        for parent in node.parents:
+        waiting = self.waiting
+        for index, parent in enumerate(node.parents):
             if parent is not None:
                 part = grads[index]
                 if part is not None:
@@ -195,7 +195,6 @@ class Backward:
                         waiting[parent] = part
                         if parent.number:
                             heappush(self.heap, (-parent.number, parent))
-            index += 1
         return grads
 
     def observed(self, node: Node, g: Any) -> None:

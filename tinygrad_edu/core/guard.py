@@ -139,9 +139,9 @@ _ALONE = _references([np.empty(1)][0].view()) + 1
 
 def _savers(array: Any) -> list[Node]:
     """Live nodes that saved this memory. They are looked for only here, so that saving costs nothing."""
-    owner = backends.CPU.owner(array)
     if _references(array) <= _ALONE:
         return []
+    owner = backends.CPU.owner(array)
     return [
         node
         for node in gc.get_objects()

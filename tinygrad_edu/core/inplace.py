@@ -19,6 +19,9 @@ from .graph import Leaf, Line, Node, describe_line
 from .op import Op, Params
 from .storage import number, replace_scalar, storage_of
 
+# mypy: disable-error-code="override"
+# A body names its operands; the base class cannot know how many there are.
+
 STALE: Any = Leaf.__new__(Leaf)  # the node of a view whose base was written since
 STALE.op, STALE.parents, STALE.saved, STALE.number = None, (), (), 0
 
@@ -39,7 +42,8 @@ def adopt(tensor: TensorBase, source: TensorBase, op: type[Op], params: Params) 
     if not hasattr(source.array, "__setitem__"):  # a NumPy scalar: now it needs memory, so that both can show it
         tensor.array = op.forward(backends.CPU.xp, own_buffer(source), **params)
     array, owner = tensor.array, getattr(tensor.array, "base", None)
-    if array is not source.array and (owner is None or owner is not source.array and owner is not getattr(source.array, "base", None)):
+    shares = owner is source.array or owner is getattr(source.array, "base", None)
+    if array is not source.array and (owner is None or not shares):
         return  # this time it was a copy
     storage = share_storage(source, tensor)
     step = ((op, params),)

@@ -30,7 +30,7 @@ class Op:
 
     ``forward(xp, x, y, *, param)`` takes arrays of one world and that world's namespace ``xp``.
     ``backward(xp, g, needs, *saved)`` takes the gradient of the result and returns one gradient per operand, or None;
-    ``needs`` is truthy where an operand wants one. Both run in every world: see `backends.base.NAMES` for what they may use.
+    ``needs`` is truthy where an operand wants one. Both run in all worlds: see `backends.base.NAMES` for what they use.
     """
 
     saves: ClassVar[tuple[str, ...]] = ()
@@ -100,7 +100,11 @@ def _read_signature(cls: type[Op]) -> None:
 def _check(cls: type[Op]) -> None:
     known = {*cls.operands, *cls.params, "out", "cache"}
     for save in cls.save_plan:
-        if save.source not in known or save.part not in ("", "shape", "dtype") or save.needed_by not in ("", *cls.operands):
+        if (
+            save.source not in known
+            or save.part not in ("", "shape", "dtype")
+            or save.needed_by not in ("", *cls.operands)
+        ):
             raise TypeError(f"{cls.__name__}.saves: {save} names nothing in forward's signature")
     if cls.name in OPS:
         raise TypeError(f"an operation called {cls.name!r} exists already: {OPS[cls.name]}")

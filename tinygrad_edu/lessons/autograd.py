@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import AutogradError
 from ..tensor import tensor
 from .checking import judge_number, numbers, task
+
+
+NOTHING = "your function returns nothing: is there a return?"
 
 
 def _slope(function: Callable[[Any], Any], at: float) -> float:
@@ -39,17 +43,18 @@ def _fork(answer: Any) -> str:
 
 @task(
     "twice",
-    "loss = w*w with w = 3. backward() runs on two fresh losses, without zeroing in between. What is w.grad?",
-    "backward adds to what .grad holds; only zero_grad, or setting .grad to None, starts anew.",
+    "w = 3. First (w*w).backward(), then (4*w).backward(). Nothing is emptied in between. What is w.grad?",
+    "backward adds to what .grad holds; only setting .grad to None starts anew.",
 )
 def _twice(answer: Any) -> str:
-    once = _slope(lambda w: w * w, 3.0)
+    first, second = _slope(lambda w: w * w, 3.0), _slope(lambda w: w * 4, 3.0)
     known = {
-        once: "that is the gradient of one loss. Was anything removed from .grad before the second backward?",
-        once * once: "gradients of separate losses add; they do not multiply.",
+        first: "that is the gradient of the first loss alone. What does the second backward do to it?",
+        second: "that is the gradient of the second loss alone. Was anything removed from .grad before it?",
+        first * second: "gradients of separate losses add; they do not multiply.",
         0.0: "nothing sets .grad to zero by itself.",
     }
-    return judge_number(answer, 2 * once, known, "step through it: what does .grad hold before the second backward begins?")
+    return judge_number(answer, first + second, known, "what does .grad hold before the second backward begins?")
 
 
 @task(
@@ -65,7 +70,10 @@ def _mend_loop(answer: Any) -> str:
         return (w - 1.0) * (w - 1.0)
 
     w = tensor(5.0, requires_grad=True, dtype="float64")
-    answer(w, bowl, 3, 0.1)
+    try:
+        answer(w, bowl, 3, 0.1)
+    except (AttributeError, TypeError, AutogradError) as error:
+        return _loop_slip(str(error))
     got, right = float(w.item()), 1 + 4 * 0.8**3
     if np.isclose(got, right):
         return ""
@@ -76,6 +84,17 @@ def _mend_loop(answer: Any) -> str:
     if got > 5.0:
         return "w moved away from the minimum: subtract the gradient, do not add it."
     return f"after three steps from 5.0 with lr 0.1, w is {got:.4f}. Check the order: empty, compute, backward, step."
+
+
+def _loop_slip(message: str) -> str:
+    """What the usual errors in a training loop mean."""
+    if "zero_grad" in message:
+        return "a tensor has no zero_grad: set w.grad = None."
+    if "NoneType" in message:
+        return "the gradient is emptied before the step could use it."
+    if "requires grad" in message and "leaf" in message:
+        return "write to w inside no_grad(): outside, the graph would lose its old values."
+    return "w became a new tensor on the way. Change the old one in place: w -= …, inside no_grad()."
 
 
 def _piled_up() -> float:
@@ -98,7 +117,10 @@ def _sum_to(answer: Any) -> str:
     for big, small in (((3, 4), (3, 1)), ((3, 4), (1, 4)), ((3, 4), (4,)), ((2, 3, 4), (3, 1)), ((3, 4), (3, 4)), ((3, 4), ())):
         g = np.arange(float(np.prod(big))).reshape(big)
         right = _sum_by_counting(g, small)
-        got = numbers(answer(g.copy(), small))
+        returned = answer(g.copy(), small)
+        if returned is None:
+            return NOTHING
+        got = numbers(returned)
         if got.shape != small:
             if got.shape == big:
                 return f"for g of shape {big} and shape {small}, g came back as it was: its stretched axes must be summed."
@@ -134,13 +156,18 @@ def _swish(answer: Any) -> str:
     leaf = tensor(x, requires_grad=True)
     (leaf * leaf.sigmoid()).backward(tensor(g))
     assert leaf.grad is not None
-    got, right, s = numbers(answer(g.copy(), x.copy())), leaf.grad.numpy(), 1 / (1 + np.exp(-x))
+    returned = answer(g.copy(), x.copy())
+    if returned is None:
+        return NOTHING
+    got, right, s = numbers(returned), leaf.grad.numpy(), 1 / (1 + np.exp(-x))
     if got.shape == right.shape and np.allclose(got, right):
         return ""
     known = (
         (right / g, "that is the local derivative. Multiply it by g, the gradient that arrives."),
         (g * s, "that is the path through the left x. What comes back through sigmoid(x)?"),
         (g * x * s * (1 - s), "that is the path through sigmoid(x). What comes back through the left x?"),
+        (g * (s + s * (1 - s)), "on the path through sigmoid, the left x is the other factor."),
+        (g * x * s, "that is the forward value, times g. What is its derivative?"),
         (g * s * (1 - s), "that is sigmoid's own derivative. Here it is multiplied by x, and the left x counts too."),
     )
     return next(
@@ -150,28 +177,37 @@ def _swish(answer: Any) -> str:
 
 
 @task(
-    "shared",
-    "A weight w = 2 scales both a sensor's reading 3 and its offset 1: loss = (w*3 - w*1 - 5)**2. What is w.grad?",
-    "two uses send 3 and −1 times the same arriving gradient, and the graph adds them.",
+    "words",
+    "E = [[1.], [2.], [3.]]; the text is word 0, word 2, word 0; loss = (E[[0, 2, 0]] ** 2).sum(). What is in E.grad?",
+    "a row that is read twice gets two gradients, and they add; a row that is never read gets none.",
 )
-def _shared(answer: Any) -> str:
-    def loss(w: Any) -> Any:
-        return (w * 3 - w * 1 - 5) ** 2
+def _words(answer: Any) -> str:
+    def gradient(text: list[int]) -> np.ndarray[Any, Any]:
+        rows = tensor([[1.0], [2.0], [3.0]], requires_grad=True, dtype="float64")
+        (rows[text] ** 2).sum().backward()
+        assert rows.grad is not None
+        return rows.grad.numpy().ravel()
 
-    arriving = _slope(lambda p: p**2, 2.0 * 3 - 2.0 * 1 - 5)
-    known = {
-        arriving: "that arrives at the subtraction. Send it on through both products, and add.",
-        arriving * 3: "that is the use in w*3 alone. What does w*1 send back, and with which sign?",
-        arriving * -1: "that is the use in w*1 alone. What does w*3 send back?",
-        arriving * 4: "the second use is subtracted: its gradient comes back with a minus.",
-        float(loss(tensor(2.0)).item()): "that is the loss itself.",
-    }
-    return judge_number(answer, _slope(loss, 2.0), known, "go backward: the square, the differences, then both uses of w.")
+    got = numbers(answer).ravel()
+    if got.size != 3:
+        return "give a list of three numbers, one for each row of E."
+    once, everywhere = gradient([0, 2]), gradient([0, 1, 2])
+    in_text_order = once[[0, 2, 0]]
+    known = (
+        (once, "word 0 occurs twice: each use sends a gradient."),
+        (everywhere, "word 1 is not in the text. And word 0 occurs twice."),
+        (everywhere + np.array([once[0], 0, 0]), "word 1 is never read. Does a nudge of it move the loss?"),
+        (in_text_order, "that is one gradient per word of the text. E has one row per word of the vocabulary."),
+    )
+    if np.allclose(got, gradient([0, 2, 0])):
+        return ""
+    hints = (hint for wrong, hint in known if np.allclose(got, wrong))
+    return next(hints, "for each row of E: how often is it read, and what comes back each time?")
 
 
 def _choice(name: str, ask: str, right: str, praise: str, hints: dict[str, str]) -> None:
     def judge(answer: Any) -> str:
-        given = str(answer).strip().lower()
+        given = str(answer).strip().lower().strip("().")
         if given == right:
             return ""
         return hints.get(given, f"choose one of {', '.join(sorted({right, *hints}))}.")
@@ -191,19 +227,19 @@ _choice(
 )
 _choice(
     "quiz_shape",
-    "a has shape (3, 1), b has shape (1, 4), c = a * b. Which shape does a.grad have?",
+    "X is (32, 4), the bias b is (4,), y = X + b. Which shape does b.grad have?",
     "a",
-    "a gradient always has the shape of its tensor; the stretched axis is summed away.",
+    "a gradient has the shape of its tensor; the 32 rows that b was repeated for are summed.",
     {
-        "b": "that is the shape of c. a has three numbers, and one gradient for each.",
-        "c": "that is the shape of b. Which numbers can be nudged in a?",
+        "b": "that is the shape of y. b has four numbers.",
+        "c": "that sums along the wrong axis: b was repeated down the 32 rows.",
     },
 )
 _choice(
     "quiz_zero",
     "When is it right *not* to empty .grad between two backward calls?",
     "c",
-    "adding is the feature: k small batches then give the gradient of one large batch.",
+    "adding is the feature: correctly weighted, small batches give the gradient of one large batch.",
     {
         "a": "the learning rate has no part in what .grad holds.",
         "b": "inference needs no gradients at all: use no_grad there.",

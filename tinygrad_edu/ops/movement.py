@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import backends
 from ..core.base import TensorBase
-from ..core.dispatch import caller
+from ..core.dispatch import caller, slow_caller
 from ..core.op import Op
 
 # mypy: disable-error-code="override"
@@ -129,7 +129,7 @@ def _carry(array: Any, device: str) -> Any:
     return backends.get(device).from_numpy(backends.of(array).to_numpy(array))
 
 
-_transfer = caller(Transfer)
+_transfer = slow_caller(Transfer)
 
 
 def transfer(x: Any, device: str) -> Any:

@@ -100,8 +100,19 @@ def _buffer(owner: Any, name: str, arrays: list[Any]) -> Buffer:
     cells = tuple(range(count)) if count <= CELLS else (*range(HEAD), *range(count - TAIL, count))
     dtype = next(a.dtype for a in arrays if a.dtype.itemsize == itemsize)
     flat: Any = np.ndarray((count,), dtype, _memory(owner)) if count else np.empty(0, dtype)
-    values = tuple(shorten(exact(flat[cell]), 5) for cell in cells)
+    values = tuple(_brief(flat[cell]) for cell in cells)
     return Buffer(name, high - low, itemsize, cells, values, backends.of(owner).device)
+
+
+def _brief(value: Any) -> str:
+    """A value in five characters: fewer digits where it must be, but never another magnitude."""
+    text, value = exact(value), float(value)
+    for form in (".5g", ".3g", ".2g", ".1g", ".0e"):
+        if len(text) <= 5:
+            return text
+        mantissa, _, exponent = f"{value:{form}}".partition("e")
+        text = (f"{mantissa}e{int(exponent)}" if exponent else mantissa).replace("-", "−")
+    return text if len(text) <= 5 else "≈0" if abs(value) < 1 else "<−e99"
 
 
 def _owner(array: Any) -> Any:
@@ -179,10 +190,10 @@ def _solve(rest: int, axes: list[tuple[int, int]]) -> Iterator[list[int]]:
 # Adding views by expression --------------------------------------------------------------------------------------
 
 LARGEST = 100_000_000  # elements: a slip of the hand must not fill the memory
-_METHODS = frozenset(
-    ("reshape", "view", "transpose", "permute", "flatten", "unsqueeze", "squeeze", "expand")
-    + ("clone", "contiguous", "copy")
-)
+_METHODS = {
+    "reshape", "view", "transpose", "permute", "flatten", "unsqueeze", "squeeze", "expand",
+    "clone", "contiguous", "copy",
+}  # fmt: skip
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Tensor:
@@ -342,8 +353,9 @@ def figure(state: BufferState, width: int) -> Figure:
     left = floor_x + 10 if wide else 7
     y = 26.0
     canvas.items.append("")  # the floor goes here, once its height is known
-    canvas.text(left, 20, state.buffers[0].device if state.buffers else "cpu", "b")
-    canvas.text(left + 30, 20, "byte address" + _unit(state), "t2")
+    if state.buffers:
+        canvas.text(left, 20, state.buffers[0].device, "b")
+        canvas.text(left + 30, 20, "byte address" + _unit(state), "t2")
     for number_, buffer in enumerate(state.buffers):
         rows = [e for e in state.entries if e.buffer == number_]
         y = _draw_buffer(canvas, state, number_, buffer, rows, y, left, cell_w, wide)
@@ -351,8 +363,8 @@ def figure(state: BufferState, width: int) -> Figure:
             y = _draw_entry(canvas, state, e, buffer, y, left, cell_w, wide)
         y += 14
     if not state.entries:
-        canvas.text(left, 48, EMPTY, "t2")
-        y = 64
+        canvas.text(left, 28, EMPTY, "t2")
+        y = 48
     floor = Canvas(width)
     floor.rect(floor_x, 0, width - floor_x, y - 4, "floor")
     floor.line(floor_x, 0.5, width, 0.5, "floortop")
@@ -473,7 +485,8 @@ def _draw_entry(
         )  # fmt: skip
         span = w * e.itemsize / buffer.itemsize
         canvas.rect(x + 3, row, min(span, w) - 6, 26, "picked" if here else "card", rx=5)
-        canvas.text(x + w / 2, row + 17, _ordinal(e, position), "m tv b" if here else "m tv", "middle")
+        ordinal = _ordinal(e, position)
+        canvas.text(x + w / 2, row + 17, ordinal if len(ordinal) < 5 else "…", "m tv b" if here else "m tv", "middle")
         canvas.close()
     return y + 50 if wide else row + 36
 
@@ -528,7 +541,7 @@ def text(state: BufferState) -> str:
     here = arithmetic(state)
     lines += [here] if here else []
     lines += [f"▲ {state.message}"] if state.message else []
-    return "\n".join(lines)
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def frame(state: BufferState, ask: str, extra: tuple[Control, ...] = ()) -> Frame:

@@ -16,6 +16,7 @@ import numpy as np
 from .. import backends
 from ..core.dispatch import Call, Interceptor
 from ..core.graph import Leaf, Node, describe_line, resolve_line
+from ..core.storage import number
 from ..errors import AutogradError
 from ..nn.module import Module, Scope
 from ..settings import enable_grad, no_grad
@@ -107,6 +108,7 @@ class _Recorder(Interceptor):
     """Notes each operation with its result, then each gradient on its way."""
 
     def __init__(self) -> None:
+        self.begin = number()  # nodes with a higher one are made in this run
         self.nodes: list[dict[str, Any]] = []
         self.edges: list[tuple[int, int, int]] = []
         self.forward_order: list[int] = []
@@ -133,7 +135,20 @@ class _Recorder(Interceptor):
         if tensor.node is not None and tensor.node in self.by_node:
             return self.by_node[tensor.node]
         found = self.by_tensor.get(_key(tensor))
-        return self.add(tensor) if found is None else found
+        if found is None:
+            self.check(tensor.node)
+            found = self.add(tensor)
+        return found
+
+    def check(self, node: Node | None) -> None:
+        """Refuse a node of this run that came about unseen: what is left of a write through a view."""
+        if node is not None and node.number > self.begin and node not in self.by_node:
+            raise AutogradError(
+                f"stepping through a function that writes through a view ({node.op.name})",
+                "the write changes the history of the whole tensor, which is not one step",
+                "compute a new tensor instead, with where() or cat()",
+                describe_line(node.line),
+            )
 
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
         """One operation of the forward pass."""
@@ -183,7 +198,7 @@ def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
 
     The function returns a single number (a loss). Gradients of tensors that it reaches otherwise, such as a model's
     parameters, are put back as they were. Raises `AutogradError` when the result is not one number that wants a
-    gradient, or was written in place on the way.
+    gradient, or was written to through a view on the way.
     """
     recorder = _Recorder()
     copies = {name: _copy(tensor) for name, tensor in leaves.items()}
@@ -221,27 +236,20 @@ def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
 
 
 def _reached(recorder: _Recorder, loss: Tensor) -> list[Tensor]:
-    """The leaves that backward will give a gradient. Refuses a node that nobody saw: what an in-place write leaves."""
-    waiting: list[tuple[Node | None, bool]] = [(loss.node, True)]
+    """The leaves that backward will give a gradient, also through a graph that is older than this run."""
+    waiting: list[Node | None] = [loss.node]
     seen: set[Node] = set()
     leaves = []
     while waiting:
-        node, inside = waiting.pop()
+        node = waiting.pop()
         if node is None or node in seen:
             continue
         seen.add(node)
         if isinstance(node, Leaf):
             leaves += [tensor for tensor in (node.tensor(),) if tensor is not None]
-        elif inside and node not in recorder.by_node:
-            raise AutogradError(
-                f"stepping through a function that writes in place ({node.op.name})",
-                "a step is an operation that makes a new tensor, and this one overwrites an old one",
-                "write y = y + x instead of y += x or y.add_(x)",
-                describe_line(node.line),
-            )
         else:
-            inside = inside and bool(recorder.nodes[recorder.by_node[node]]["op"])
-            waiting += [(parent, inside) for parent in node.parents]
+            recorder.check(node)
+            waiting += node.parents
     return leaves
 
 
@@ -269,8 +277,13 @@ def _call(function: Callable[..., Any], arguments: dict[str, Any], found: dict[s
 
 def _name(recorder: _Recorder, function: Any, found: dict[str, Any], loss: Tensor) -> None:
     """Give the records the names that the program has for their tensors."""
-    outside = inspect.getclosurevars(function) if inspect.isfunction(function) else None
-    scopes = [found] if outside is None else [found, dict(outside.nonlocals), dict(outside.globals)]
+    scopes = [found]
+    program = inspect.unwrap(getattr(function, "__func__", function))
+    if inspect.isfunction(program):
+        outside = inspect.getclosurevars(program)
+        scopes += [dict(outside.nonlocals), dict(outside.globals)]
+    elif isinstance(function, Module):
+        scopes.append({"model": function})
     for scope in scopes:
         for name, value in scope.items():
             if isinstance(value, Module):

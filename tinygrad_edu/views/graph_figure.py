@@ -341,7 +341,7 @@ def draw_panel(canvas: Canvas, run: GraphRun, now: Moment, x: float, y: float, w
             if line_number == row:
                 canvas.rect(x, base, width, 20, "on")
                 canvas.rect(x, base, 3, 20, "knob")
-            canvas.text(x + 24, base + 14, str(line_number + 1), "m t2", "end")
+            canvas.text(x + 24, base + 14, str(line_number + 1), "m" if line_number == row else "m t2", "end")
             canvas.text(x + 34, base + 14, shorten(line, characters), "m b" if line_number == row else "m")
         y += len(code) * 20 + 16 + 22
     for text, cls in _lines(run, now, int(width / MONO_12)):
@@ -359,7 +359,7 @@ def _lines(run: GraphRun, now: Moment, characters: int) -> list[tuple[str, str]]
     node = run.nodes[now.now]
     what = node.op + (f" {node.note}" if node.note else "")
     if now.back is None:
-        saved = ", ".join(_operand_name(run, node, s) for s in node.saved) or "nothing"
+        saved = ", ".join(dict.fromkeys(_operand_name(run, node, s) for s in node.saved)) or "nothing"
         saves = [(line, "t2") for line in wrap_text(f"saves {saved} for backward", characters)]
         return [(f"now: {what} forward", "t2"), *saves]
     names = _operands(run, node)
@@ -466,9 +466,8 @@ def describe(run: GraphRun, now: Moment) -> str:
     what = run.nodes[now.now].op
     if now.back is None:
         return f"{size} Forward step {now.forward_step} of {len(run.forward)}, {what}."
-    targets = (
-        ", ".join(f"{run.label(send.target)} {number(send.total.norm)}" for send in now.back.sends) or "no operand"
-    )
+    last = {send.target: send.total for send in now.back.sends}
+    targets = ", ".join(f"{run.label(target)} {number(total.norm)}" for target, total in last.items()) or "no operand"
     return f"{size} Backward step {now.backward_step} of {len(run.backward)}, {what}: gradients to {targets}."
 
 
@@ -534,6 +533,8 @@ def text(run: GraphRun, state: GraphState) -> str:
 
 def _values(p: Preview) -> str:
     norm = f"‖·‖ {number(p.norm)}"
+    if p.rows is not None and len(p.rows) == len(p.rows[0]) == 1:
+        return number(p.norm)
     return norm if p.rows is None else f"{norm} [{'; '.join(' '.join(number(v) for v in row) for row in p.rows)}]"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextvars
 import itertools
 import linecache
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import tinygrad_edu
 from .. import guard as public_guard
 from ..core import guard as core_guard
 from ..core.graph import resolve_line
+from ..random import generator
 from ..tensor import Tensor
 from .frame import NARROW, WIDE, Control, Figure, Frame
 from .marks import MONO_13, Canvas, bytes_text, exact, shorten, wrap_text
@@ -42,6 +44,7 @@ class Moment:
     refused: str = ""  # why the guard refused the line
     error: str = ""  # any other error ends the run
     arrays: tuple[tuple[str, tuple[str, ...], int], ...] = ()  # name, first values, bytes
+    target: str = ""  # the name of the array that the line writes into
 
 
 @dataclass(frozen=True)
@@ -58,19 +61,23 @@ def run(source: str, guard: str) -> Story:
     """Execute a program line by line. A write that the guard refuses is noted, and the program goes on after it."""
     lines = tuple(source.strip("\n").split("\n"))
     filename = f"<lens {next(_serial)}>"
-    linecache.cache[filename] = (len(source), None, [line + "\n" for line in lines], filename)
-    names: dict[str, Any] = {
-        "np": np,
-        "tg": tinygrad_edu,
-        "tensor": tinygrad_edu.tensor,
-        "from_numpy": tinygrad_edu.from_numpy,
-    }
-    own = set(names)
-    moments: list[Moment] = []
     try:
         statements = ast.parse("\n".join(lines), filename).body
-    except SyntaxError as error:
-        return Story(lines, guard, (Moment((error.lineno or 1) - 1, (), error=f"SyntaxError: {error.msg}"),), ())
+    except (SyntaxError, ValueError) as error:  # a null character is a ValueError
+        place = min(getattr(error, "lineno", None) or 1, len(lines)) - 1
+        return Story(lines, guard, (Moment(place, (), error=f"SyntaxError: {getattr(error, 'msg', error)}"),), ())
+    linecache.cache[filename] = (len(source), None, [line + "\n" for line in lines], filename)
+    try:  # in a context of its own: modes that the program sets end with it
+        return contextvars.copy_context().run(_execute, lines, statements, filename, guard)
+    finally:
+        del linecache.cache[filename]
+
+
+def _execute(lines: tuple[str, ...], statements: list[ast.stmt], filename: str, guard: str) -> Story:
+    names: dict[str, Any] = {"np": np, "tg": tinygrad_edu}
+    names |= {"tensor": tinygrad_edu.tensor, "from_numpy": tinygrad_edu.from_numpy}
+    own = set(names)
+    moments: list[Moment] = []
     level = public_guard.on if guard == "on" else public_guard.off
     for statement in statements:
         row, refused, failed = (statement.end_lineno or statement.lineno) - 1, "", ""
@@ -79,19 +86,39 @@ def run(source: str, guard: str) -> Story:
                 exec(compile(ast.Module([statement], []), filename, "exec"), names)
         except public_guard.MemoryGuardError as error:
             refused = error.why
-        except Exception as error:  # whatever the learner's code raises is shown, not swallowed
-            failed = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        except (Exception, SystemExit) as error:  # whatever the learner's code raises is shown, not swallowed
+            said = str(error).strip().splitlines()
+            failed = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
         arrays = tuple((n, _few(v), v.nbytes) for n, v in names.items() if n not in own and isinstance(v, np.ndarray))
-        moments.append(Moment(row, _holdings(names, filename), refused, failed, arrays))
+        moments.append(Moment(row, _holdings(names, filename), refused, failed, arrays, _target(statement)))
         if failed:
             break
     tensors = [(n, v) for n, v in names.items() if isinstance(v, Tensor) and v.grad is not None]
     return Story(lines, guard, tuple(moments), tuple((f"{n}.grad", _few(v.grad.array)) for n, v in tensors))
 
 
+def _target(statement: ast.stmt) -> str:
+    """The array that a statement writes into: ``a`` of ``a[0] = 1``, of ``a += 1`` and of ``a.sort()``."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            return node.target.id
+        of = node.value if isinstance(node, (ast.Attribute, ast.Subscript)) else None
+        written = isinstance(node, ast.Attribute) or isinstance(getattr(node, "ctx", None), ast.Store)
+        if written and isinstance(of, ast.Name):
+            return of.id
+    return ""
+
+
 def _few(array: Any) -> tuple[str, ...]:
     flat = np.asarray(array).ravel()
-    return tuple(exact(v) for v in flat[:6]) + (("…",) if flat.size > 6 else ())
+    return tuple(map(_word, flat[:6])) + (("…",) if flat.size > 6 else ())
+
+
+def _word(value: Any) -> str:
+    try:
+        return str(value) if np.iscomplexobj(value) else exact(value)
+    except (TypeError, ValueError):  # an array of something else than numbers
+        return shorten(str(value), 12)
 
 
 def _holdings(names: dict[str, Any], filename: str) -> tuple[Holding, ...]:
@@ -121,7 +148,11 @@ class LensState:
 
 def lens(source: str, guard: str = "on") -> LensState:
     """Both runs, looking at the first refused write, or at the end."""
-    on, off = run(source, "on"), run(source, "off")
+    numbers, ours = np.random.get_state(), generator().bit_generator.state
+    on = run(source, "on")
+    np.random.set_state(numbers)  # both runs draw the same random numbers, so that only the guard makes a difference
+    generator().bit_generator.state = ours
+    off = run(source, "off")
     row = next((m.row for m in on.moments if m.refused), on.moments[-1].row if on.moments else 0)
     return LensState(on, off, guard, row)
 
@@ -134,8 +165,8 @@ def spans(story: Story) -> list[tuple[str, int, int | None]]:
         held = {h.name for h in moment.holds}
         for name in [n for n in open_ if n not in held]:
             found.append((name, open_.pop(name), moment.row))
-        for name in held - set(open_):
-            open_[name] = moment.row
+        for hold in moment.holds:
+            open_.setdefault(hold.name, moment.row)
     return found + [(name, start, None) for name, start in open_.items()]
 
 
@@ -204,11 +235,12 @@ def _draw_code(canvas: Canvas, state: LensState, width: float) -> None:
             canvas.rect(0, y, width, 28, "wash")
         elif row == state.row:
             canvas.rect(0, y, width, 28, "on")
+            style = "b" if style == "b" else ""  # on this ground grey would be hard to read
         canvas.open(
             tabindex=0, role="button", aria_label=f"line {row + 1}: {line}. {word}", data_act="row", data_value=row
         )
         canvas.rect(0.5, y + 0.5, width - 1, 27, "hit", rx=2)
-        canvas.text(20, y + 18.5, str(row + 1), "m t2", "end")
+        canvas.text(20, y + 18.5, str(row + 1), "m" if row == state.row else "m t2", "end")
         room = int((width - left - 12 - len(word) * 7.5) / MONO_13)
         canvas.text(left, y + 18.5, shorten(line, room), "m f13 b" if row == state.row else "m f13")
         canvas.close()
@@ -253,8 +285,7 @@ def _draw_holder(canvas: Canvas, state: LensState, x: float, y: float, width: fl
     canvas.text(left, y + 56, "cpu", "b")
     canvas.text(left + 28, y + 56, f"{bytes_text(nbytes)}, {'read-only' if lock else 'writable'}", "t2")
     if lock is None:
-        why_not = "no operation holds it" if state.guard == "on" else "the guard is off"
-        canvas.text(left, y + 84, why_not, "t2")
+        canvas.text(left, y + 84, _free(state), "t2")
         return y + 92
     middle = left + 84
     canvas.line(middle, y + 112, middle, y + 70, "span")
@@ -264,9 +295,19 @@ def _draw_holder(canvas: Canvas, state: LensState, x: float, y: float, width: fl
     canvas.text(left + 10, y + 130, lock.op, "m b f13")
     if lock.row is not None:
         canvas.text(left + 190, y + 130, f"line {lock.row + 1}", "t2", "end")
-    more = f", {lock.nodes - 1} more hold it" if lock.nodes > 1 else ""
-    canvas.text(left + 10, y + 147, f"saved {name}{more}", "t2")
+    canvas.text(left + 10, y + 147, f"saved {shorten(name, 10)}{_more(lock)}", "t2")
     return y + 164
+
+
+def _more(hold: Holding) -> str:
+    """How many other operations hold the same array."""
+    others = hold.nodes - 1
+    return f", {others} more hold{'s' * (others == 1)} it" if others else ""
+
+
+def _free(state: LensState) -> str:
+    """Why an array can be written to."""
+    return "no operation holds it" if state.guard == "on" else "the guard is off"
 
 
 def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
@@ -277,10 +318,10 @@ def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
     tried = ("tried", state.story.lines[moment.row].strip())
     if moment.error:
         return (tried, ("error", moment.error))
-    hold = next((h for h in moment.holds), None)
-    holder = (
-        f"{hold.op} since line {hold.row + 1}" if hold and hold.row is not None else hold.op if hold else "an operation"
-    )
+    hold = next((h for h in moment.holds if h.name == moment.target), next(iter(moment.holds), None))
+    holder = hold.op if hold else "an operation"
+    if hold and hold.row is not None:
+        holder += f" since line {hold.row + 1}"
     return (
         tried,
         ("held by", f"{holder}: it needs the old values for its backward"),
@@ -375,14 +416,12 @@ def text(state: LensState) -> str:
     held = {h.name: h for h in moment.holds} if moment else {}
     arrays = moment.arrays if moment else ()
     for name, values, nbytes in arrays:
-        h = held.get(name)
-        status = (
-            f"read-only, {h.op} saved {name}" + (f" in line {h.row + 1}" if h.row is not None else "")
-            if h
-            else "writable"
-        )
-        more = f", {h.nodes - 1} more hold it" if h and h.nodes > 1 else ""
-        out.append(f"{name} [{', '.join(values)}] on cpu, {bytes_text(nbytes)}, {status}{more} (line {state.row + 1})")
+        if (h := held.get(name)) is None:
+            status = f"writable, {_free(state)}"
+        else:
+            status = f"read-only, {h.op} saved {name}{_more(h)}"
+            status += f"{', since' if h.nodes > 1 else ' in'} line {h.row + 1}" if h.row is not None else ""
+        out.append(f"{name} [{', '.join(values)}] on cpu, {bytes_text(nbytes)}, {status} (line {state.row + 1})")
     if not arrays:
         out.append(NO_ARRAY)
     facts = refusal(state)

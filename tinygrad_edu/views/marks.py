@@ -190,7 +190,7 @@ class Canvas:
         body = "".join(self.items)
         if not live:
             body = _ACTS.sub("", body)
-        role = "group" if " data-act=" in body else "img"
+        role = "group" if ' data-act="' in body else "img"
         return (
             f"<svg{attributes(class_=cls, width=round(self.width), height=round(self.height), role=role)}"
             f' viewBox="0 0 {round(self.width)} {round(self.height)}" aria-labelledby="{key}t {key}d">'

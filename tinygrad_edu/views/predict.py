@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import DtypeError, IndexRangeError
 from .frame import NARROW, WIDE, Control, Figure, Frame
-from .marks import Canvas, number, plain, shorten
+from .marks import MONO_12, Canvas, number, plain, shorten
 
 
 @dataclass(frozen=True)
@@ -204,9 +204,13 @@ def _curve(canvas: Canvas, state: GateState, width: int) -> None:
     for tick in _scale(q.low, q.high):
         canvas.line(left - 4, place(tick), left, place(tick), "rule")
         canvas.text(left - 8, place(tick) + 4, f"{_tick(tick)}{q.unit}", "m t2", "end")
-    for x, value in list(zip(xs, q.xs, strict=True))[:: max(1, len(xs) // 8)]:
-        canvas.line(x, bottom, x, bottom + 5, "rule")
-        canvas.text(x, bottom + 19, _tick(value), "m t2", "middle")
+    free = 0.0  # where the next label may begin
+    for x, value in zip(xs, q.xs, strict=True):
+        half = len(_tick(value)) * MONO_12 / 2
+        if x - half >= free:
+            canvas.line(x, bottom, x, bottom + 5, "rule")
+            canvas.text(x, bottom + 19, _tick(value), "m t2", "middle")
+            free = max(x + half + 8, x + (right - left) / 9)
     canvas.text(left, 12, q.y_label, "t2")
     canvas.text(right, bottom + 36, q.x_label, "t2", "end")
     canvas.line(left, top, left, bottom, "hair")
@@ -305,7 +309,9 @@ def frame(state: GateState, name: str = "PredictGate") -> Frame:
             controls.append(Control("radio", "draft", "", state.draft, q.choices, hint="your prediction"))
         elif q.kind == "number":
             label = f"your prediction{f', in {q.unit.strip()}' if q.unit.strip() else ''}"
-            controls.append(Control("number", "draft", label, "" if state.draft is None else repr(state.draft)))
+            controls.append(
+                Control("number", "draft", label, "" if state.draft is None else f"{state.draft!r}".removesuffix(".0"))
+            )
         controls.append(Control("button", "commit", "Commit", main=True, disabled=state.draft is None))
         if q.kind == "curve":
             again = Control("button", "clear", "Draw again")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tinygrad_edu import no_grad
+from tinygrad_edu.core.guard import explanation
 from tinygrad_edu.core.inplace import own_buffer
 from tinygrad_edu.errors import EduError, InplaceError
-from tinygrad_edu.guard import explain
 from tinygrad_edu.tensor import Tensor, as_tensor
 from tinygrad_edu.views import buffers as view
 from tinygrad_edu.views.frame import Control, Frame
@@ -118,11 +118,9 @@ class BufferMap(EduWidget):
         tensor, index = self._tensors[str(self.state.picked)], self.state.index
         array = own_buffer(tensor)
         if not array.flags.writeable:
-            raise InplaceError(
-                f"{self.state.picked}{list(index)} = 99",
-                f"its memory is read-only ({explain(array)})",
-                "map a copy of it",
-            )
+            held = explanation(array)
+            why = held.why if held is not None else "it was made so where it came from"
+            raise InplaceError(f"{self.state.picked}{list(index)} = 99", f"read-only memory: {why}", "map a copy of it")
         self._written.append((tensor, index, array[index].copy()))
         self._put(tensor, index, 99)
         self._again()
@@ -148,7 +146,7 @@ class BufferMap(EduWidget):
         base = self._tensors[self._base_name()]
         if kind == "free" or self._free is None:
             half = max(min(base.numel() // 2, 6), 1)
-            free: tuple[tuple[int, ...], tuple[int, ...], int] = ((min(base.numel(), 2), half), (half, 1), 0)
+            free: tuple[tuple[int, ...], tuple[int, ...], int] = ((2 if base.numel() > 1 else 1, half), (half, 1), 0)
         else:
             shape, strides, offset = list(self._free[0]), list(self._free[1]), self._free[2]
             if kind == "offset":

@@ -41,7 +41,8 @@ class TrainingMonitor(EduWidget):
         with self._lock:
             self.state = view.add(self.state, float(loss), None if accuracy is None else float(accuracy))
             now = time.monotonic()
-            if now - self._drawn > 0.05 or len(self.state.losses) == self.state.epochs:
+            last = len(self.state.losses) >= self.state.epochs or self.state.stopped
+            if last or now - self._drawn > 0.05:
                 self._drawn = now
                 self._show()
 

@@ -1,0 +1,49 @@
+"""How long the graph stepper needs for a 166-step RNN of a thousand nodes: to record, to lay out, to draw one step."""
+
+from __future__ import annotations
+
+import tinygrad_edu as tg
+from benchmarks import harness
+from benchmarks.harness import Step
+from tinygrad_edu.views import graph_figure
+from tinygrad_edu.views.graph import record
+from tinygrad_edu.views.graph_figure import GraphState
+
+STEPS, BUDGET = 166, 0.3  # seconds that the layout may take
+BASELINE = "forward and backward"
+
+
+def contenders() -> dict[str, Step]:
+    """The plain run, and what the stepper does with it."""
+    tg.manual_seed(0)
+    xs = tg.randn(STEPS, 1, 4)
+    leaves = {"W": tg.randn(8, 8, requires_grad=True), "U": tg.randn(4, 8, requires_grad=True)}
+    leaves["b"] = tg.zeros(8, requires_grad=True)
+
+    def loss_of(W: tg.Tensor, U: tg.Tensor, b: tg.Tensor) -> tg.Tensor:
+        h = tg.zeros(1, 8)
+        for t in range(STEPS):
+            h = (xs[t] @ U + h @ W + b).tanh()
+        return (h * h).sum()
+
+    run = record(loss_of, leaves)
+    graph_figure.scene(run, frozenset())
+    return {
+        BASELINE: lambda: loss_of(**leaves).backward(),
+        "record both passes": lambda: record(loss_of, leaves),
+        "lay out": lambda: graph_figure.scene.__wrapped__(run, frozenset()),
+        "draw one step, wide and narrow": lambda: graph_figure.frame(run, GraphState(run.steps // 2), "?").html(),
+    }
+
+
+def run(turns: int = 7) -> str:
+    """The times, as a table, and whether the layout keeps to its budget."""
+    ratios = harness.compare(contenders(), BASELINE, turns)
+    layout = next(ratio.seconds for ratio in ratios if ratio.name == "lay out")
+    verdict = f"layout: {layout * 1e3:.0f} ms of {BUDGET * 1e3:.0f} ms"
+    title = f"Graph stepper on an RNN of {STEPS} steps"
+    return "\n\n".join([harness.machine("numpy", "graphlay"), harness.table(title, ratios, BASELINE) + f"\n{verdict}"])
+
+
+if __name__ == "__main__":
+    print(run())

@@ -1,0 +1,148 @@
+"""Locks from inside: who holds them, in which order they are undone, what sharing costs."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import tinygrad_edu as tg
+from tinygrad_edu.core import guard
+from tinygrad_edu.core.storage import find
+from tinygrad_edu.errors import MemoryGuardError
+
+
+def leaf(*shape: int) -> tg.Tensor:
+    return tg.ones(*shape, dtype="float64", requires_grad=True)
+
+
+def test_nothing_shared_costs_nothing() -> None:
+    w = leaf(3)
+    y = (w * tg.ones(3, dtype="float64")).exp()
+    assert y.node.extra is None
+    assert y.node.parents[0].extra is None
+
+
+def test_one_lock_for_all_nodes_of_a_buffer() -> None:
+    a, w = np.ones(3), leaf(3)
+    nodes = [(a * w).node for _ in range(3)]
+    storage = find(a)
+    assert storage is not None
+    assert storage.locks == 1
+    assert guard.holders(a) == nodes
+    assert [guard.holders(a[1:]), guard.holders(np.ones(3)), guard.holders(3)] == [nodes, [], []]
+
+
+def test_the_owner_is_exposed_before_its_views() -> None:
+    """NumPy makes a view writable only after its owner."""
+    owner = np.ones((2, 3))
+    view = owner[0]
+    storage = guard.expose_input(view)
+    assert [reference() for reference in storage.reachable] == [owner, view] or storage.reachable[0]() is owner
+    assert storage.reachable[1]() is view
+    guard.expose_input(view)
+    assert len(storage.reachable) == 2
+
+
+def test_a_view_handed_in_first_is_released_with_its_owner() -> None:
+    owner, w = np.ones((2, 3)), leaf(3)
+    view = owner[0]
+    loss = (view * w).sum() + (owner * w).sum()
+    other = owner[1]  # taken while locked
+    loss.backward()
+    assert [owner.flags.writeable, view.flags.writeable, other.flags.writeable] == [True, True, False]
+
+
+def test_arrays_that_died_are_forgotten() -> None:
+    x = tg.zeros(3)
+    for _ in range(100):
+        x.numpy()
+    assert len(x.storage.reachable) <= 2
+
+
+def test_the_array_outlives_its_tensor_and_the_other_way_round() -> None:
+    a, w = np.ones(3), leaf(3)
+    kept = weakref.ref(a)
+    loss = (tg.from_numpy(a) * w).sum()
+    del a
+    assert kept() is not None  # the node has its memory
+    loss.backward()
+    assert w.grad.tolist() == [1.0, 1.0, 1.0]
+    del loss
+    assert kept() is None
+
+
+def test_savers_are_found_only_where_there_may_be_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking through all objects takes milliseconds: numpy() on memory that nobody else has must not do it."""
+    looked: list[int] = []
+    monkeypatch.setattr(gc, "get_objects", lambda: looked.append(1) or [])
+    x = tg.tensor([1.0, 2.0])
+    x.numpy()
+    (x + 1).numpy()
+    assert looked == []
+    y = tg.tensor([1.0, 2.0])
+    loss = (y * tg.ones(2, requires_grad=True)).sum()
+    y.numpy()
+    assert looked == [1]
+    del loss
+
+
+def test_threads_that_share_one_array() -> None:
+    a = np.ones(200)
+    errors: list[BaseException] = []
+    together = threading.Barrier(4, timeout=20)
+
+    def work() -> None:
+        try:
+            w = leaf(200)
+            together.wait()
+            for _ in range(200):
+                loss = (a * w).sum()
+                assert not a.flags.writeable
+                loss.backward()
+        except BaseException as error:
+            errors.append(error)
+            raise
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert a.flags.writeable
+    assert find(a).locks == 0
+
+
+def test_checksums_depend_on_values_and_order() -> None:
+    a = np.arange(6.0)
+    assert guard.checksum(a) == guard.checksum(a.copy())
+    assert guard.checksum(a) != guard.checksum(a[::-1])
+    assert guard.checksum(a.reshape(2, 3).T) == guard.checksum(np.ascontiguousarray(a.reshape(2, 3).T))
+    assert guard.checksum(np.float32(1.5)) == guard.checksum(np.array(1.5, np.float32))
+    assert guard.checksum(tg.ones(3, dtype="bfloat16").array) != guard.checksum(tg.zeros(3, dtype="bfloat16").array)
+
+
+def test_verify_takes_checksums_of_what_was_saved_and_drops_them() -> None:
+    a, w = np.ones(3), leaf(3)
+    with tg.guard.verify():
+        y = a * w
+        loss = y.exp().sum()
+    assert [len(node.extra.checks) for node in (y.node, loss.node.parents[0])] == [1, 1]
+    assert loss.node.extra is None  # sum saved a shape only
+    loss.backward()
+    assert y.node.extra.checks == ()
+
+
+def test_a_view_written_between_two_walks() -> None:
+    a, w = np.ones(3), leaf(3)
+    view = a[:1]
+    with tg.guard.verify():
+        loss = (a * w).sum()
+    loss.backward(retain_graph=True)
+    view[0] = 2
+    with pytest.raises(MemoryGuardError):
+        loss.backward()

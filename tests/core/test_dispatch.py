@@ -1,0 +1,315 @@
+"""From a call to a result: generated callers, the slow path, modes and interceptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinygrad_edu as tg
+from tests.support import teaches
+from tinygrad_edu.core import dispatch
+from tinygrad_edu.core.dispatch import Call, Interceptor, own, user_line, write_caller
+from tinygrad_edu.core.graph import Node, resolve_line
+from tinygrad_edu.core.op import OPS
+from tinygrad_edu.errors import DtypeError
+from tinygrad_edu.settings import modes, scoped
+
+# Generated callers -------------------------------------------------------------------------------------------------
+
+MUL = """\
+def mul(x, y):
+    m = modes()
+    if not m.plain: return slow(op, (x, y,), dict())
+    if type(x) is Tensor:
+        x_a = x.array; x_n = x.node; d = x_a.dtype; exact = True
+    elif type(x) in SCALARS and type(y) is Tensor: x_a = x; x_n = None; d = y.array.dtype; exact = False
+    else: return slow(op, (x, y,), dict())
+    if type(y) is Tensor:
+        y_a = y.array; y_n = y.node
+        if y_a.dtype is not d: return slow(op, (x, y,), dict())
+    elif type(y) in SCALARS: y_a = y; y_n = None; exact = False
+    else: return slow(op, (x, y,), dict())
+"""
+
+
+def test_the_source_is_kept_for_learners() -> None:
+    assert OPS["mul"].source.startswith(MUL)
+    assert OPS["mul"].source == write_caller(OPS["mul"])
+
+
+def test_callers_look_like_functions() -> None:
+    assert (tg.exp.__name__, tg.exp.__doc__) == ("exp", "e to the power of x.")
+    assert tg.exp.__module__ == "tinygrad_edu.ops.elementwise"
+    assert tg.where.__name__ == "where"
+
+
+@pytest.fixture
+def slow_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the ops that take the slow path during the test."""
+    calls: list[str] = []
+    original = dispatch.slow
+
+    def slow(op: Any, operands: Any, params: Any) -> Any:
+        calls.append(op.name)
+        return original(op, operands, params)
+
+    for scope in dispatch._SCOPES:
+        monkeypatch.setitem(scope, "slow", slow)
+    return calls
+
+
+FAST: dict[str, Callable[[Any, Any], Any]] = {
+    "two tensors": lambda x, w: x * w,
+    "number on the right": lambda x, w: w * 2.0,
+    "number on the left": lambda x, w: 2.0 - w,
+    "an int": lambda x, w: w * 2,
+    "one operand": lambda x, w: w.exp(),
+    "broadcast": lambda x, w: w * x[0],
+    "reduction": lambda x, w: w.sum(dim=0),
+    "view": lambda x, w: w[1:].T.reshape(-1),
+    "product": lambda x, w: w @ x.T,
+}
+
+
+@pytest.mark.parametrize("call", FAST.values(), ids=FAST)
+def test_the_usual_case_takes_the_fast_path(call: Callable[..., Any], slow_calls: list[str]) -> None:
+    call(tg.ones(2, 3), tg.ones(2, 3, requires_grad=True))
+    assert slow_calls == []
+
+
+UNUSUAL: dict[str, Callable[[Any, Any], Any]] = {
+    "other dtype": lambda x, w: w * x.double(),
+    "an array": lambda x, w: w * np.ones((2, 3)),
+    "a list": lambda x, w: w * [1.0, 2.0, 3.0],
+    "other device": lambda x, w: x.to("far") * 2.0,
+    "a bool": lambda x, w: w * True,
+    "an int that meets a float": lambda x, w: tg.arange(3) * 2.5,
+}
+
+
+@pytest.mark.parametrize("call", UNUSUAL.values(), ids=UNUSUAL)
+def test_the_unusual_case_takes_the_slow_path(call: Callable[..., Any], slow_calls: list[str]) -> None:
+    call(tg.ones(2, 3), tg.ones(2, 3, requires_grad=True))
+    assert slow_calls
+
+
+@pytest.mark.parametrize("call", FAST.values(), ids=FAST)
+def test_both_paths_give_the_same(call: Callable[..., Any]) -> None:
+    """Value, dtype, node, what the node saved: nobody can tell which way a result came."""
+    results = []
+    for observers in ((), (Interceptor(),)):
+        x, w = tg.ones(2, 3) * 3, tg.ones(2, 3, requires_grad=True)
+        with scoped(observers=observers):
+            results.append(call(x, w))
+    fast, slow = results
+    assert (fast.tolist(), fast.dtype, fast.requires_grad) == (slow.tolist(), slow.dtype, slow.requires_grad)
+    assert type(fast) is type(slow)
+    a, b = fast.node, slow.node
+    if a is not None:
+        assert (a.op, a.shapes, a.scope) == (b.op, b.shapes, b.scope)
+        assert len(a.parents) == len(b.parents)
+        assert [np.shape(value) for value in a.saved] == [np.shape(value) for value in b.saved]
+        assert resolve_line(a.line) == resolve_line(b.line)
+
+
+def test_saved_values_are_only_those_needed() -> None:
+    x, w = tg.ones(2), tg.ones(2, requires_grad=True)
+    assert [value is None for value in (x * w).node.saved] == [False, True]  # x for w's gradient, not w for x's
+    assert (x + w).node.saved == ()
+
+
+def test_results_of_constants_have_no_node() -> None:
+    assert (tg.ones(2) * 2).node is None
+    assert tg.cat([tg.ones(2), tg.ones(2)]).node is None
+    w = tg.ones(2, requires_grad=True)
+    assert (w > 0).node is None
+    with tg.no_grad():
+        assert (w * 2).node is None
+        assert (w * np.ones(2)).node is None
+
+
+# Lines ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_knows_the_users_line() -> None:
+    w = tg.ones(2, requires_grad=True)
+    for y in (w * 2, w.softmax(0), w.unsqueeze(0), tg.stack([w, w]), w * np.ones(2)):  # the line of each
+        file, row = resolve_line(y.node.line) or ("", 0)
+        assert file == __file__
+        with open(file) as source:
+            assert "for y in (w * 2" in source.readlines()[row - 1]
+
+
+def test_user_line_is_the_innermost_outside_the_package() -> None:
+    file, _ = resolve_line(user_line()) or ("", 0)
+    assert file == __file__
+    assert own[dispatch.__file__]
+    assert not own[__file__]
+
+
+# What is no operand -----------------------------------------------------------------------------------------------
+
+
+class Thing:
+    """Something that is no number."""
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "why"),
+    [
+        ("2", "str holding '2'", "<U1"),
+        (None, "NoneType holding None", "object"),
+        (1j, "complex holding 1j", "complex128"),
+        (Thing(), "Thing holding Thing", "object"),
+        ({"a": 1}, "dict holding dict", "object"),
+        (np.array(["a"]), "ndarray holding 'a'", "<U1"),
+        ([1.0, None], "list holding float", "object"),
+    ],
+    ids=["str", "None", "complex", "object", "dict", "array of str", "list with None"],
+)
+def test_what_is_not_a_number(value: object, kind: str, why: str) -> None:
+    with teaches(
+        DtypeError,
+        f"mul with a tensor from {kind}",
+        f"it has dtype {why}, and tensors hold bools, integers and floats",
+        "convert it to numbers first: labels to class indices, for example",
+        line="tg.ones(2) * value",
+    ):
+        tg.ones(2) * value
+
+
+# Modes and interceptors ---------------------------------------------------------------------------------------------
+
+
+class Log(Interceptor):
+    """Writes down what it sees, and who is in force meanwhile."""
+
+    def __init__(self, name: str, log: list[str]) -> None:
+        self.name, self.log = name, log
+
+    def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
+        below = "".join(one.name for one in modes().observers)
+        self.log.append(f"{self.name}({below}) {call.op.name}{' in place' if call.target is not None else ''}")
+        return proceed()
+
+    def backward(self, node: Node, g: Any, proceed: Callable[[], Any]) -> Any:
+        below = "".join(one.name for one in modes().observers)
+        self.log.append(f"{self.name}({below}) {node.op.name} backward")
+        return proceed()
+
+
+def test_interceptors_see_forward_and_backward_innermost_first() -> None:
+    log: list[str] = []
+    w = tg.ones(2, requires_grad=True)
+    with Log("a", log), Log("b", log):
+        y = (w * 2).sum()
+        y.backward()
+    assert log == [
+        "b(a) mul", "a() mul", "b(a) sum", "a() sum",
+        "b(a) sum backward", "a() sum backward", "b(a) mul backward", "a() mul backward",
+    ]  # fmt: skip
+    assert w.grad.tolist() == [2.0, 2.0]
+    assert modes().observers == ()
+
+
+def test_interceptors_see_views_casts_and_writes() -> None:
+    log: list[str] = []
+    with Log("a", log):
+        x = tg.zeros(3)
+        x[1:].add_(1)
+        x[0] = 2
+        x * tg.ones(3, dtype="float64")
+    assert log == ["a() getitem", "a() add in place", "a() put in place", "a() cast", "a() mul"]
+    assert x.tolist() == [2.0, 1.0, 1.0]
+
+
+def test_calls_inside_a_mode_go_to_the_level_below() -> None:
+    log: list[str] = []
+
+    class Twice(Interceptor):
+        """Computes with tensors itself: that must not come back to it."""
+
+        def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
+            return proceed() * 2 if call.op.name == "exp" else proceed()
+
+    with Log("a", log), Twice():
+        y = tg.zeros(2).exp()
+    assert y.tolist() == [2.0, 2.0]
+    assert log == ["a() exp", "a() mul"]
+
+
+def test_an_interceptor_may_answer_in_place_of_the_op() -> None:
+    class Stub(Interceptor):
+        def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
+            return "instead"
+
+    with Stub():
+        assert tg.ones(2) * 2 == "instead"
+
+
+def test_backward_hands_an_interceptor_the_gradients() -> None:
+    seen: list[Any] = []
+
+    class Watch(Interceptor):
+        def backward(self, node: Node, g: Any, proceed: Callable[[], Any]) -> Any:
+            grads = proceed()
+            seen.append((node.op.name, np.shape(g), [None if part is None else np.shape(part) for part in grads]))
+            return grads
+
+    w = tg.ones(3, requires_grad=True)
+    with Watch():
+        (tg.ones(2, 3) * w).sum().backward()
+    assert seen == [("sum", (), [(2, 3)]), ("mul", (2, 3), [None, (3,)])]
+
+
+class Boom(Exception):
+    pass
+
+
+class Breaks(Interceptor):
+    """Fails in one direction."""
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+
+    def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
+        if self.way == "forward":
+            raise Boom
+        return proceed()
+
+    def backward(self, node: Node, g: Any, proceed: Callable[[], Any]) -> Any:
+        if self.way == "backward":
+            raise Boom
+        return proceed()
+
+
+@pytest.mark.parametrize("way", ["forward", "backward"])
+def test_modes_are_restored_when_an_interceptor_fails(way: str) -> None:
+    log: list[str] = []
+    w = tg.ones(2, requires_grad=True)
+    with Log("a", log), Breaks(way):
+        outer = modes()
+        with pytest.raises(Boom):
+            (w * 2).sum().backward()
+        assert modes() is outer
+    assert modes().observers == ()
+
+
+def test_modes_are_restored_when_an_op_fails_in_backward() -> None:
+    w = tg.ones(2, requires_grad=True)
+    w.register_hook(lambda g: 1 / 0)
+    outer = modes()
+    with pytest.raises(ZeroDivisionError):
+        (w * 2).sum().backward()
+    assert modes() is outer
+
+
+def test_an_interceptor_can_be_entered_twice() -> None:
+    log: list[str] = []
+    watcher = Log("a", log)
+    with watcher, watcher:
+        tg.ones(1) * 2
+    assert log == ["a(a) mul", "a() mul"]

@@ -1,0 +1,116 @@
+"""Dtypes and how they meet."""
+
+from __future__ import annotations
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tinygrad_edu as tg
+from tests.support import teaches
+from tinygrad_edu import dtypes
+from tinygrad_edu.dtypes import NAMES, TABLES, as_dtype, is_float, promote, result_type, scalar_dtype
+from tinygrad_edu.errors import DtypeError
+
+TORCH = TABLES["torch"]
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+WIDTH = {"bool": 0, "uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
+
+
+def test_a_dtype_is_numpys() -> None:
+    assert tg.float32 == np.float32
+    assert tg.ones(1).dtype is tg.float32
+    assert tg.bfloat16 == ml_dtypes.bfloat16
+    assert tg.bool == np.bool_
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [("int8", "int8"), (np.int64, "int64"), (float, "float32"), (int, "int64"), (bool, "bool"),
+     ("bfloat16", "bfloat16"), (np.dtype(">f4"), "float32"), (">i8", "int64"), (ml_dtypes.bfloat16, "bfloat16")],
+)  # fmt: skip
+def test_what_names_a_dtype(asked: object, found: str) -> None:
+    assert as_dtype(asked).name == found
+    assert as_dtype(asked).isnative
+
+
+@pytest.mark.parametrize("asked", ["complex64", "U3", object, np.datetime64, "float7", "uint32"])
+def test_other_dtypes_are_refused(asked: object) -> None:
+    with teaches(
+        DtypeError,
+        f"dtype {asked!r}",
+        "tensors have one of the dtypes bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64",
+        "name one of them, such as 'float32'",
+        line=None,
+    ):
+        as_dtype(asked)
+
+
+def test_floats_are_those_with_gradients() -> None:
+    assert tuple(name for name in NAMES if is_float(as_dtype(name))) == FLOATS
+
+
+def test_the_table_is_complete_and_symmetric() -> None:
+    assert set(TORCH) == set(itertools.product(NAMES, repeat=2))
+    for x, y in TORCH:
+        assert TORCH[x, y] == TORCH[y, x]
+        assert TORCH[x, x] == x
+
+
+def test_the_table_by_its_rules() -> None:
+    """The grid was typed in by hand; these rules say what each cell must be."""
+    for x, y in TORCH:
+        both = {x, y}
+        if len(both) == 1:
+            expected = x
+        elif both == {"float16", "bfloat16"}:
+            expected = "float32"  # neither holds the other
+        elif both & set(FLOATS):
+            expected = max(both & set(FLOATS), key=FLOATS.index)
+        elif both == {"uint8", "int8"}:
+            expected = "int16"
+        else:
+            expected = max(both, key=lambda name: (WIDTH[name], name == "int8"))
+        assert TORCH[x, y] == expected, (x, y)
+
+
+def test_promote_reads_the_table() -> None:
+    assert promote("torch", as_dtype("int64"), as_dtype("float16")).name == "float16"
+    assert promote("torch", as_dtype("uint8"), as_dtype("int8")).name == "int16"
+
+
+@pytest.mark.parametrize(
+    ("arrays", "zero_dim", "scalars", "found"),
+    [
+        (["float16"], ["float64"], [], "float16"),  # a 0-d tensor of the same kind does not widen
+        (["int8"], ["float64"], [], "float64"),  # one of a higher kind does
+        (["int32"], [], ["float32"], "float32"),
+        (["float16"], [], ["float32"], "float16"),
+        (["uint8"], [], ["int64"], "uint8"),
+        (["bool"], [], ["int64"], "int64"),
+        ([], ["float16", "float64"], [], "float64"),  # 0-d tensors among themselves
+        ([], [], ["bool", "int64"], "int64"),
+        (["bfloat16"], [], ["float32"], "bfloat16"),
+        (["float16", "bfloat16"], [], [], "float32"),
+    ],
+)
+def test_who_decides_the_result(arrays: list[str], zero_dim: list[str], scalars: list[str], found: str) -> None:
+    groups = ([as_dtype(name) for name in group] for group in (arrays, zero_dim, scalars))
+    assert result_type("torch", *groups).name == found
+
+
+def test_result_type_of_nothing() -> None:
+    with pytest.raises(ValueError, match="at least one dtype"):
+        result_type("torch", [], [], [])
+
+
+def test_python_scalars() -> None:
+    half = as_dtype("float16")
+    assert [scalar_dtype(value, half).name for value in (True, 3, 2.5)] == ["bool", "int64", "float16"]
+
+
+def test_an_unknown_name_in_the_module() -> None:
+    with pytest.raises(AttributeError, match=r"module 'tinygrad_edu.dtypes' has no attribute 'float8'"):
+        dtypes.float8  # noqa: B018

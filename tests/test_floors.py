@@ -1,0 +1,182 @@
+"""The floors: a file imports only from floors below its own, or from its own package. And the core stays small."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+PACKAGE, WIDGETS = ROOT / "tinygrad_edu", ROOT / "widgets" / "tinygrad_edu_widgets"
+
+# From the bottom up. A name is a module or a package directly inside tinygrad_edu.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors", "settings"),  # words
+    ("dtypes", "backends"),  # arrays
+    ("core",),
+    ("ops",),  # operations
+    ("autograd",),
+    ("guard",),
+    ("tensor",),
+    ("creation", "random"),
+    ("numpy_protocol",),
+    ("nn", "optim", "data", "amp", "checkpoint", "quantise", "accelerator", "distributed", "observe", "compile"),
+    ("tips", "lessons", "views", "cli"),  # teaching
+    ("tinygrad_edu_widgets",),  # Jupyter
+)
+FLOOR = {name: height for height, floor in enumerate(FLOORS) for name in floor}
+
+# Pairs on one floor that may use each other, with the reason.
+NEIGHBOURS = {
+    ("dtypes", "errors"): "",
+    ("optim", "nn"): "optimisers know parameters",
+    ("lessons", "views"): "a check may show a figure",
+}
+
+# Imports upwards, inside a function: they close a loop that only exists when the function runs.
+UPWARDS = {
+    ("tensor", "random"): "normal_() and uniform_() draw from the generator",
+    ("tensor", "numpy_protocol"): "NumPy calls tensors, which then look up its tables",
+}
+
+# Lines of code that one may have to read. These may sink; let them rise only for a reason that the reader would accept.
+SITTING = ("storage", "op", "dispatch", "graph")
+SITTING_LINES, CORE_LINES = 630, 1010
+
+
+def files() -> list[Path]:
+    return sorted(path for base in (PACKAGE, WIDGETS) for path in base.rglob("*.py"))
+
+
+def home(path: Path) -> str:
+    """The floor's name for a file: its module or package inside tinygrad_edu."""
+    if WIDGETS in path.parents:
+        return WIDGETS.name
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return parts[0]
+
+
+def imported(path: Path, tree: ast.AST) -> set[str]:
+    """The names of the floors that the file imports from."""
+    base = WIDGETS if WIDGETS in path.parents else PACKAGE
+    package = (base.name, *path.relative_to(base).parent.parts)
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        modules: list[str] = []
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            stem = ".".join((*above, *((node.module or "").split(".") if node.module else ())))
+            modules = [f"{stem}.{alias.name}" for alias in node.names]
+        for module in modules:
+            top, *rest = module.split(".")
+            if top == WIDGETS.name:
+                found.add(top)
+            elif top == PACKAGE.name and rest and rest[0] in FLOOR:
+                found.add(rest[0])
+            elif top == PACKAGE.name:
+                found.add("__init__")  # the whole package, which stands on every floor of the engine
+    return found
+
+
+def typing_only(tree: ast.Module) -> ast.Module:
+    """The tree without what stands under ``if TYPE_CHECKING``."""
+
+    class Strip(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> ast.AST | None:
+            return None if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
+
+    stripped = Strip().visit(tree)
+    assert isinstance(stripped, ast.Module)
+    return stripped
+
+
+def test_every_module_has_a_floor() -> None:
+    names = {home(path) for path in files()} - {"__init__"}
+    assert names <= set(FLOOR), "say in FLOORS where it stands"
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_down(path: Path) -> None:
+    own = home(path)
+    if own == "__init__":
+        return  # the package's front door shows all floors
+    for name in imported(path, typing_only(ast.parse(path.read_text()))) - {own}:
+        if name == "__init__":
+            assert FLOOR[own] >= FLOOR["tips"], f"{own} imports the whole package, which includes floors above it"
+            continue
+        allowed = FLOOR[name] < FLOOR[own] or (own, name) in NEIGHBOURS or (own, name) in UPWARDS
+        assert allowed, f"{own} stands on floor {FLOOR[own]} and imports {name} on floor {FLOOR[name]}"
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from ..ops import linalg", {"ops"}),
+        ("from ..ops.linalg import matmul", {"ops"}),
+        ("from . import graph", {"core"}),
+        ("from .. import backends, tensor", {"backends", "tensor"}),
+        ("import tinygrad_edu.nn.layers", {"nn"}),
+        ("import tinygrad_edu as tg", {"__init__"}),
+        ("from tinygrad_edu import views", {"views"}),
+        ("import numpy", set()),
+        ("def f():\n    from ..tensor import Tensor", {"tensor"}),
+        ("from tinygrad_edu_widgets import x", {"tinygrad_edu_widgets"}),
+    ],
+)
+def test_every_way_of_importing_is_seen(source: str, found: set[str]) -> None:
+    assert imported(PACKAGE / "core" / "example.py", ast.parse(source)) == found
+
+
+def test_imports_upwards_stay_inside_functions() -> None:
+    for own, name in UPWARDS:
+        path = PACKAGE / f"{own}.py"
+        tree = ast.parse(path.read_text())
+        top = ast.Module([node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))], [])
+        assert name not in imported(path, top)
+        assert name in imported(path, tree), f"no longer needed: take ({own}, {name}) out of UPWARDS"
+
+
+def test_the_engine_knows_no_jupyter() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in names:
+                assert name.split(".")[0] not in ("IPython", "ipywidgets", "anywidget", "matplotlib", "jupyter"), path
+
+
+def code_lines(path: Path) -> int:
+    """Lines that hold code: no blank lines, comments or docstrings."""
+    source = path.read_text()
+    quiet = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    lines = {
+        row
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type not in quiet
+        for row in range(token.start[0], token.end[0] + 1)
+    }
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node, clean=False):
+            text = node.body[0]
+            lines -= set(range(text.lineno, (text.end_lineno or text.lineno) + 1))
+    return len(lines)
+
+
+def test_the_core_is_readable_in_one_sitting() -> None:
+    sizes = {path.stem: code_lines(path) for path in (PACKAGE / "core").glob("*.py")}
+    assert sum(sizes[name] for name in SITTING) <= SITTING_LINES, sizes
+    assert sum(sizes.values()) <= CORE_LINES, sizes
+
+
+def test_lines_are_counted_as_said(tmp_path: Path) -> None:
+    path = tmp_path / "example.py"
+    path.write_text(
+        '"""Words."""\n\n# why\nx = (\n    1,  # one\n)\n\n\ndef f():\n    """More\n    words."""\n    return x\n'
+    )
+    assert code_lines(path) == 5

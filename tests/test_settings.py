@@ -1,0 +1,187 @@
+"""Scoped values: what a scope holds, where it ends, and who sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tinygrad_edu as tg
+from tinygrad_edu.settings import Modes, modes, scoped, set_default
+
+
+def in_thread(function: Callable[[], Any]) -> Any:
+    """What ``function`` returns in a thread of its own."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_the_defaults() -> None:
+    shown = {name: getattr(modes(), name) for name in Modes.__slots__}
+    assert shown == {
+        "device": "cpu", "dtype": "float32", "grad": True, "guard": "on", "observers": (), "plain": True,
+        "promotion": "torch", "scope": None,
+    }  # fmt: skip
+
+
+def test_a_scope_holds_its_values_and_gives_them_back() -> None:
+    with scoped(grad=False, dtype="float64"):
+        assert not modes().grad
+        assert tg.tensor(1.5).dtype == tg.float64
+        with scoped(grad=True):
+            assert modes().grad
+            assert modes().dtype == "float64"
+        assert not modes().grad
+    assert modes().grad
+    assert tg.tensor(1.5).dtype == tg.float32
+
+
+def test_a_scope_ends_with_an_exception() -> None:
+    with pytest.raises(KeyError), tg.no_grad():
+        raise KeyError
+    assert tg.is_grad_enabled()
+
+
+def test_one_scope_object_can_be_entered_twice() -> None:
+    off = tg.no_grad()
+    with off:
+        with off:
+            assert not tg.is_grad_enabled()
+        assert not tg.is_grad_enabled()
+    assert tg.is_grad_enabled()
+
+
+def test_plain_says_whether_the_fast_path_is_open() -> None:
+    assert Modes().plain
+    assert not Modes(guard="verify").plain
+    assert not Modes(observers=(object(),)).plain
+    assert Modes(guard="off").plain
+
+
+def test_what_is_no_setting_is_refused_before_entry() -> None:
+    with pytest.raises(TypeError) as caught:
+        scoped(grads=False)
+    assert str(caught.value) == (
+        "no such setting: grads; there are device, dtype, grad, guard, observers, promotion, scope"
+    )
+    with pytest.raises(ValueError, match=r"^guard='loud': the levels are off, on, verify$"):
+        scoped(guard="loud")
+
+
+def test_no_grad_and_enable_grad_as_scopes_and_decorators() -> None:
+    x = tg.ones(2, requires_grad=True)
+
+    @tg.no_grad()
+    def outside(y: tg.Tensor) -> tg.Tensor:
+        """Doubles."""
+        return y * 2
+
+    @tg.enable_grad()
+    def inside(y: tg.Tensor) -> tg.Tensor:
+        return y * 2
+
+    assert not outside(x).requires_grad
+    assert (outside.__name__, outside.__doc__) == ("outside", "Doubles.")
+    with tg.no_grad():
+        assert not (x * 2).requires_grad
+        assert inside(x).requires_grad
+    assert (x * 2).requires_grad
+
+
+def test_set_grad_enabled_in_its_three_forms() -> None:
+    with tg.set_grad_enabled(False):
+        assert not tg.is_grad_enabled()
+    assert tg.is_grad_enabled()
+
+    @tg.set_grad_enabled(False)
+    def outside() -> bool:
+        return tg.is_grad_enabled()
+
+    assert tg.is_grad_enabled()
+    assert not outside()
+
+    def at_once() -> bool:
+        tg.set_grad_enabled(False)
+        return tg.is_grad_enabled()
+
+    assert in_thread(at_once) is False  # in a thread of its own, so that nothing is left switched here
+    assert tg.is_grad_enabled()
+
+
+def test_a_new_thread_starts_with_the_default() -> None:
+    with tg.no_grad():
+        assert in_thread(tg.is_grad_enabled)
+
+
+def test_a_decorated_function_runs_in_two_threads_at_once() -> None:
+    together = threading.Barrier(2, timeout=10)
+
+    @tg.no_grad()
+    def meet() -> bool:
+        together.wait()  # both are inside
+        found = tg.is_grad_enabled()
+        together.wait()
+        return found
+
+    found: list[bool] = []
+
+    def work() -> None:
+        found.extend([meet(), tg.is_grad_enabled()])
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [False, False, True, True]
+
+
+def test_tasks_do_not_see_each_others_scopes() -> None:
+    async def off(entered: asyncio.Event, leave: asyncio.Event) -> bool:
+        with tg.no_grad():
+            entered.set()
+            await leave.wait()
+            return tg.is_grad_enabled()
+
+    async def main() -> tuple[bool, bool]:
+        entered, leave = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(off(entered, leave))
+        await entered.wait()
+        here = tg.is_grad_enabled()
+        leave.set()
+        return here, await task
+
+    assert asyncio.run(main()) == (True, False)
+
+
+def test_set_default_reaches_every_thread_but_no_open_scope() -> None:
+    try:
+        with scoped(dtype="float16"):
+            set_default(dtype="float64")
+            assert modes().dtype == "float64"  # asked for here, so it holds here
+            with scoped(grad=False):
+                assert modes().dtype == "float64"
+        assert modes().dtype == "float64"
+        assert in_thread(lambda: modes().dtype) == "float64"
+
+        with scoped(grad=False):
+            in_thread(lambda: set_default(dtype="float16"))
+            assert modes().dtype == "float64"  # this scope was open already
+        assert modes().dtype == "float16"
+    finally:
+        set_default(dtype="float32")
+
+
+def test_set_default_keeps_the_fast_path_flag_right() -> None:
+    try:
+        set_default(guard="verify")
+        assert not modes().plain
+    finally:
+        set_default(guard="on")
+    assert modes().plain

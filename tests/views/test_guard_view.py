@@ -1,0 +1,178 @@
+"""The guard's story of a program: exact text with the guard on and off, after edits and after errors."""
+
+from __future__ import annotations
+
+import linecache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tinygrad_edu as tg
+from tests.views.twin import assert_twin
+from tinygrad_edu.settings import modes
+from tinygrad_edu.views.guard import NO_ARRAY, LensState, describe, frame, lens, run, spans, text, why
+
+PROGRAM = """\
+a = np.array([1., 2., 3.])
+t = from_numpy(a).requires_grad_()
+y = (t * t).sum()
+a[0] = 10.0
+y.backward()
+a[0] = 10.0"""
+
+
+def test_with_the_guard_on() -> None:
+    state = lens(PROGRAM)
+    assert text(state) == (
+        "GuardLens: guard on\n"
+        "  1 a = np.array([1., 2., 3.])\n"
+        "  2 t = from_numpy(a).requires_grad_()\n"
+        "  3 y = (t * t).sum()   # a locked\n"
+        "> 4 a[0] = 10.0   # refused\n"
+        "  5 y.backward()   # a released\n"
+        "  6 a[0] = 10.0   # allowed\n"
+        "a [1, 2, 3] on cpu, 24 bytes, read-only, mul saved a in line 3 (line 4)\n"
+        "▲ MemoryGuardError in line 4\n"
+        "  tried: a[0] = 10.0\n"
+        "  held by: mul since line 3: it needs the old values for its backward\n"
+        "  until: backward() has run, or the loss is gone\n"
+        "  mend: write after backward(), or write to a copy\n"
+        "t.grad  [2, 4, 6]\n"
+        "the same write, guard off: no error, and\n"
+        "t.grad  [20, 4, 6]  wrong"
+    )
+    assert describe(state) == "Guard on. a is locked from line 3 until line 5. The write in line 4 is refused."
+    assert why(state).startswith("`mul` needs **the values it saw**")
+    assert_twin(frame(state, "?"))
+
+
+def test_with_the_guard_off() -> None:
+    state = lens(PROGRAM, "off")
+    assert text(state) == (
+        "GuardLens: guard off\n"
+        "  1 a = np.array([1., 2., 3.])\n"
+        "  2 t = from_numpy(a).requires_grad_()\n"
+        "  3 y = (t * t).sum()\n"
+        "> 4 a[0] = 10.0   # allowed\n"
+        "  5 y.backward()\n"
+        "  6 a[0] = 10.0   # allowed\n"
+        "a [10, 2, 3] on cpu, 24 bytes, writable, the guard is off (line 4)\n"
+        "t.grad  [20, 4, 6]  wrong\n"
+        "correct  [2, 4, 6]"
+    )
+    assert describe(state) == "Guard off."
+    assert "were never used" in why(state)
+    assert_twin(frame(state, "?"))
+
+
+def test_a_program_that_writes_nothing() -> None:
+    state = lens("a = np.ones(8)\nb = np.zeros((0,))\ny = a.sum()")
+    assert text(state) == (
+        "GuardLens: guard on\n"
+        "  1 a = np.ones(8)\n"
+        "  2 b = np.zeros((0,))\n"
+        "> 3 y = a.sum()\n"
+        "a [1, 1, 1, 1, 1, 1, …] on cpu, 64 bytes, writable, no operation holds it (line 3)\n"
+        "b [] on cpu, 0 bytes, writable, no operation holds it (line 3)\n"
+        "no gradient yet: the program has no backward()"
+    )
+    assert "there is nothing to lock" in why(state)
+
+
+@pytest.mark.parametrize(
+    "source, row, error",
+    [
+        ("a = (", 0, "SyntaxError: '(' was never closed"),
+        ("x = 1\nif x:", 1, "SyntaxError: "),
+        ("x = 1\0", 0, "SyntaxError: "),
+        ("x = 1\n\nx / 0\nnever = 1", 2, "ZeroDivisionError: division by zero"),
+        ("assert False", 0, "AssertionError"),
+        ("raise SystemExit", 0, "SystemExit"),
+        ("return 3", 0, "SyntaxError: 'return' outside function"),
+        ("tensor([1.]).backward()", 0, "AutogradError: backward() from a tensor (1,) float32"),
+        ("raise ValueError('one\\ntwo')", 0, "ValueError: one"),
+        ("a = np.ones(2)\na[5] = 1", 1, "IndexError: index 5 is out of bounds for axis 0 with size 2"),
+    ],
+)
+def test_errors_of_the_program_are_shown(source: str, row: int, error: str) -> None:
+    state = lens(source)
+    assert state.row == row
+    said = text(state)
+    assert f"▲ Error in line {row + 1}\n  tried: " in said
+    assert f"\n  error: {error}" in said
+    assert "never = 1   #" not in said
+    assert_twin(frame(state, "?"))
+
+
+def test_an_empty_program() -> None:
+    state = lens("")
+    assert text(state) == f"GuardLens: guard on\n> 1 \n{NO_ARRAY}\nno gradient yet: the program has no backward()"
+    assert_twin(frame(state, "?", editing=True))
+
+
+def test_the_holder_is_that_of_the_array_that_was_written() -> None:
+    source = (
+        "a = np.ones(2)\nb = np.ones(2)\nt = from_numpy(a).requires_grad_()\nu = from_numpy(b).requires_grad_()\n"
+        "y = (t * t).sum()\nz = u.sin().sum()\n{write}"
+    )
+    for write in ("b[0] = 1", "b += 1", "b.sort()", "b[:1] *= 2", "b.fill(0)"):
+        assert "held by: sin since line 6" in text(lens(source.format(write=write)))
+    assert spans(lens(source.format(write="b[0] = 1")).on) == [("a", 4, None), ("b", 5, None)]
+
+
+def test_words_and_other_arrays() -> None:
+    said = text(lens("s = np.array(['one', 'two'])\nc = np.array([1j])\nm = np.array([True])"))
+    assert "s [one, two] on cpu" in said
+    assert "c [1j] on cpu" in said
+    assert "m [1] on cpu" in said
+
+
+def test_both_runs_draw_the_same_random_numbers() -> None:
+    state = lens("t = tg.randn(3).requires_grad_()\ny = (t * t + tensor(np.random.rand(3))).sum()\ny.backward()")
+    assert state.on.gradients == state.off.gradients
+    assert "wrong" not in text(state)
+
+
+def test_a_program_leaves_nothing_behind() -> None:
+    before, files = modes(), set(linecache.cache)
+    lens("tg.set_grad_enabled(False)\nt = tensor([1.], requires_grad=True)\ny = t * t")
+    assert modes() is before
+    assert {name for name in set(linecache.cache) - files if name.startswith("<lens")} == set()
+
+
+def test_statements_of_several_lines_and_two_in_one() -> None:
+    state = lens(
+        "a = np.array(\n    [1., 2.]\n); t = from_numpy(a).requires_grad_()\ny = (t * t).sum()\na[0] = 3\ny.backward()"
+    )
+    assert state.row == 4
+    assert "> 5 a[0] = 3   # refused" in text(state)
+    assert_twin(frame(state, "?"))
+
+
+LINES = [
+    "a = np.array([1., 2.5, -3.])", "b = np.arange(7.)", "t = from_numpy(a).requires_grad_()", "y = (t * t).sum()",
+    "z = (t * from_numpy(a)).sum()", "a[0] = 10.0", "b[2] = 1e-9", "y.backward()", "z.backward()", "del y", "# nothing",
+    "a = a[::-1]", "1 / 0", "a[1] += 0.1234567   # a remark that makes this line too long for the narrow figure",
+]  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(LINES), max_size=9), st.sampled_from(["on", "off"]), st.integers(0, 8))
+def test_the_twin_says_all_that_is_drawn(lines: list[str], guard: str, row: int) -> None:
+    state = lens("\n".join([LINES[0], LINES[2], *lines]), guard)
+    last = len(state.story.lines) - 1
+    assert_twin(frame(LensState(state.on, state.off, guard, min(row, last)), "?"))
+
+
+def test_strangers_code_stays_text() -> None:
+    state = lens("x = '<script>alert(1)</script>'\nraise ValueError('<script>')")
+    for page in (frame(state, "<script>", editing=True).html(), frame(state, "?").page(), frame(state, "?").svg()):
+        assert "<script" not in page
+
+
+def test_a_run_is_plain_data() -> None:
+    story = run("a = np.ones(2)\nt = from_numpy(a).requires_grad_()\ny = t.sum()\ny.backward()", "on")
+    assert story.gradients == (("t.grad", ("1", "1")),)
+    assert not any(isinstance(v, (np.ndarray, tg.Tensor)) for m in story.moments for v in vars(m).values())

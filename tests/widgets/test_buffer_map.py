@@ -1,0 +1,213 @@
+"""The buffer map: pointing, writing, adding views, and the free view; and that the engine hears of every write."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tinygrad_edu_widgets import BufferMap
+
+import tinygrad_edu as tg
+from tinygrad_edu.errors import InplaceError
+
+
+@pytest.fixture
+def x() -> tg.Tensor:
+    return tg.arange(12, dtype="float32").reshape(3, 4)
+
+
+@pytest.fixture
+def widget(x: tg.Tensor) -> BufferMap:
+    return BufferMap(x=x, t=x.T, c=x.clone())
+
+
+def last(widget: BufferMap) -> str:
+    return widget.text().splitlines()[-1]
+
+
+def test_pointing_by_cell_by_name_and_by_axis(widget: BufferMap) -> None:
+    widget.act("point", "x:6")
+    assert last(widget) == "x[1, 2] = byte 0 + 1·16 + 2·4 = 24 = t[2, 1]"
+    widget.act("pick", "t")
+    assert last(widget) == "t[0, 0] = byte 0 + 0·4 + 0·16 = 0 = x[0, 0]"
+    widget.act("axis:0", 3)
+    assert last(widget) == "t[3, 0] = byte 0 + 3·4 + 0·16 = 12 = x[0, 3]"
+    widget.act("axis:0", 4)
+    assert last(widget) == "▲ t[4, 0]: t has shape (4, 3). Choose an index inside it."
+    widget.act("axis:1", 2)
+    assert last(widget) == "t[3, 2] = byte 0 + 3·4 + 2·16 = 44 = x[2, 3]"
+
+
+def test_a_write_is_seen_through_every_name_and_undone_by_reset(widget: BufferMap, x: tg.Tensor) -> None:
+    widget.act("point", "t:1")
+    widget.act("write")
+    assert x[1, 0].item() == 99
+    assert widget._tensors["c"].array[1, 0] == 4
+    widget.act("point", "x:4")
+    widget.act("write")
+    x.array[2, 2] = -5  # the learner's own, made in a cell
+    widget.act("reset")
+    assert x[1, 0].item() == 4
+    assert x[2, 2].item() == -5
+    assert widget.state.picked == "x"
+
+
+def test_a_write_touches_one_place_also_where_elements_overlap(x: tg.Tensor) -> None:
+    widget = BufferMap(x=x)
+    widget.act("free")
+    widget.act("stride:0", 5)
+    widget.act("axis:1", 5)  # xᵥ[0, 5] is xᵥ[1, 0]
+    widget.act("write")
+    assert x.array.ravel().tolist() == [0, 1, 2, 3, 4, 99, 6, 7, 8, 9, 10, 11]
+    widget.act("reset")
+    assert x.array.ravel().tolist() == list(range(12))
+    wide = BufferMap(w=tg.tensor([[1.0, 2.0]]).expand(3, 2))
+    wide.act("axis:0", 2)
+    wide.act("write")
+    assert "value     99     2" in wide.text() or "read-only" in last(wide)
+
+
+@pytest.mark.parametrize(
+    "value, dtype, shown", [(True, "bool", "1"), (3, "int8", "99"), (0.5, "float16", "99"), (2, "uint8", "99")]
+)
+def test_a_write_keeps_the_dtype(value: float, dtype: str, shown: str) -> None:
+    t = tg.tensor([False, value]).to(dtype)
+    widget = BufferMap(t=t)
+    widget.act("write")
+    assert t.dtype == np.dtype(dtype)
+    assert f"  value  {shown:>5}" in widget.text()
+    widget.act("reset")
+    assert t.array[0] == 0
+
+
+def test_single_numbers_can_be_written(widget: BufferMap) -> None:
+    n = tg.tensor(2.5)
+    one = BufferMap(n=n)
+    one.act("write")
+    assert n.item() == 99
+    one.act("reset")
+    assert n.item() == 2.5
+
+
+def test_the_engine_hears_of_a_write() -> None:
+    w = tg.tensor([1.0, 2.0], requires_grad=True)
+    loss = (w * w).sum()
+    widget = BufferMap(w=w)
+    widget.act("write")
+    with pytest.raises(InplaceError, match="put_ has overwritten it since"):
+        loss.backward()
+    loss = (w * w).sum()
+    loss.backward()
+    assert w.grad.tolist() == [198.0, 4.0]
+    loss = (w * w).sum()
+    widget.act("reset")
+    with pytest.raises(InplaceError):
+        loss.backward()
+
+
+def test_looking_disturbs_no_graph() -> None:
+    w = tg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    loss = (w * w).sum()
+    widget = BufferMap(w=w)
+    for act, value in (("add", "w[1:]"), ("add", "w.clone()"), ("pick", "v"), ("free", None), ("reset", None)):
+        widget.act(act, value)
+    loss.backward()
+    assert w.grad.tolist() == [2.0, 4.0, 6.0]
+
+
+def test_added_views_belong_to_no_graph() -> None:
+    w = tg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    widget = BufferMap(w=w)
+    widget.act("add", "w[1:]")
+    assert not widget._tensors["v"].requires_grad
+
+
+def test_a_locked_array_stays_locked_and_a_read_only_one_is_refused() -> None:
+    a = np.arange(3.0)
+    t = tg.from_numpy(a).requires_grad_()
+    loss = (t * t).sum()
+    widget = BufferMap(a=a)
+    assert not a.flags.writeable
+    widget.act("write")
+    if a[0] == 99:  # through the tensor: allowed, and noted
+        with pytest.raises(InplaceError):
+            loss.backward()
+    else:
+        assert last(widget).startswith("▲ a[0] = 99: read-only memory: mul saved it and needs the old values")
+    del loss
+    frozen = np.arange(3.0)
+    frozen.flags.writeable = False
+    widget = BufferMap(f=frozen)
+    widget.act("write")
+    assert last(widget) == "▲ f[0] = 99: read-only memory: it was made so where it came from. Map a copy of it."
+    widget.act("reset")
+    assert frozen.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_views_are_added_under_names_of_their_own(widget: BufferMap, x: tg.Tensor) -> None:
+    widget.act("add", "  x[1:,\n ::2].T ")
+    assert "  v = x[1:, ::2].T: (2, 2), strides (8, 16), from byte 16\n" in widget.text()
+    assert widget.state.picked == "v"
+    widget.act("add", "v[0]")
+    assert "  w = v[0]: (2,), strides (16,), from byte 16\n" in widget.text()
+    before = widget.state
+    widget.act("add", "   ")
+    assert widget.state == before
+    widget.act("add", "x.fill_(3)")
+    assert last(widget).startswith("▲ the view 'x.fill_(3)': a view is a name")
+    assert x.array.ravel().tolist() == list(range(12))
+    widget.act("reset")
+    assert "v = " not in widget.text()
+    widget.act("add", "x.T")
+    assert "  v = x.T: (4, 3)" in widget.text()
+
+
+def test_labels_given_at_the_start_stay(x: tg.Tensor) -> None:
+    widget = BufferMap(x=x, v=x.T, labels={"v": "x.T"})
+    widget.act("add", "v[0]")
+    widget.act("reset")
+    assert "  v = x.T: " in widget.text()
+    assert widget._labels == {"v": "x.T"}
+
+
+def test_the_free_view_keeps_to_the_buffer(widget: BufferMap) -> None:
+    widget.act("free")
+    assert "xᵥ = as_strided((2, 6), (6, 1), 0)" in widget.text()
+    widget.act("stride:0", 7)
+    assert "would lie in cell 12" in last(widget)
+    assert "as_strided((2, 6), (6, 1), 0)" in widget.text()
+    widget.act("shape:1", 5)
+    widget.act("stride:0", 7)
+    assert "as_strided((2, 5), (7, 1), 0)" in widget.text()
+    widget.act("offset", 1)
+    assert "would lie in cell 12" in last(widget)
+    widget.act("stride:1", -1)
+    assert "would lie in cell -4" in last(widget)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (0,), (0, 4)])
+def test_the_free_view_of_small_tensors(shape: tuple[int, ...]) -> None:
+    widget = BufferMap(x=tg.ones(shape))
+    widget.act("free")
+    assert ("as_strided" in widget.text()) is (0 not in shape)
+
+
+def test_a_large_array_is_never_copied_or_sent() -> None:
+    x = tg.zeros(10_000_000)
+    widget = BufferMap(x=x)
+    assert len(widget.html) < 40_000
+    assert len(repr(widget.data())) < 5_000
+    widget.act("point", "x:9999999")
+    widget.act("write")
+    assert x.array[-1] == 99
+    assert last(widget) == "x[9999999] = byte 0 + 9999999·4 = 39999996"
+    widget.act("reset")
+    assert x.array[-1] == 0
+    widget.act("add", "x.reshape(10, -1)[:, 5]")
+    assert len(widget.html) < 60_000
+
+
+def test_no_tensors_at_all() -> None:
+    widget = BufferMap()
+    assert widget.text() == "BufferMap\nNo tensors yet. Name one: BufferMap(x=x)."
+    assert [c.act for c in widget.frame().controls] == ["reset"]
+    widget.act("reset")

@@ -1,0 +1,332 @@
+"""What all widgets have in common: four renderings, one queue of acts, and no way to be broken from a browser."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from xml.dom import minidom
+
+import pytest
+import tinygrad_edu_widgets
+from tinygrad_edu_widgets import BufferMap, GraphStepper, GuardLens, PredictGate, TrainingMonitor
+from tinygrad_edu_widgets.base import EduWidget, first_line
+
+import tinygrad_edu as tg
+from tests.widgets.pages import Element, check
+from tinygrad_edu import nn
+from tinygrad_edu.settings import modes
+
+
+def stepper() -> GraphStepper:
+    model = nn.Sequential(nn.Linear(1, 2), nn.Tanh())
+    for p in model.parameters():
+        p.data = tg.full(p.shape, 0.5)
+
+    def loss_of(x: tg.Tensor, w: tg.Tensor) -> tg.Tensor:
+        y = x * w
+        for _ in range(5):
+            y = y + x
+        return model(y.reshape(1, 1)).sum()
+
+    return GraphStepper(loss_of, x=tg.tensor(2.0, requires_grad=True), w=tg.tensor(-3.0, requires_grad=True))
+
+
+def buffers() -> BufferMap:
+    x = tg.arange(12, dtype="float32").reshape(3, 4)
+    return BufferMap(x=x, t=x.T, big=tg.zeros(10_000), one=tg.tensor(True), none=tg.zeros(0), labels={"t": "x.T"})
+
+
+def monitor() -> TrainingMonitor:
+    made = TrainingMonitor(3)
+    made.log(loss=2.0, accuracy=0.5)
+    return made
+
+
+def choice() -> PredictGate:
+    return PredictGate("Which?", lambda: "b", choices=["a", "b"], why="It **is**.")
+
+
+def number() -> PredictGate:
+    return PredictGate("How many?", lambda: 4, low=0, high=10, unit=" s")
+
+
+def curve() -> PredictGate:
+    return PredictGate("Draw.", lambda: [0.5, 0.1], xs=[1, 2])
+
+
+# How to make each, and ways to states that show other controls.
+Path = list[tuple[str, Any]]
+WIDGETS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
+    "GraphStepper": (stepper, [[], [("last", None)], [("goto", 3), ("collapse", None)], [("leaf:x", "none")]]),
+    "BufferMap": (buffers, [[], [("free", None)], [("pick", "one")], [("pick", "none")], [("add", "x +")]]),
+    "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
+    "TrainingMonitor": (monitor, [[], [("stop", None)]]),
+    "choice": (choice, [[], [("draft", "a")], [("draft", "a"), ("commit", None)]]),
+    "number": (number, [[], [("draft", "many")], [("draft", 3), ("commit", None)]]),
+    "curve": (curve, [[], [("draw", [0, 1])], [("level", None)], [("draw", [0, 1]), ("commit", None)]]),
+}
+STATES = [(name, path) for name, (_, paths) in WIDGETS.items() for path in paths]
+each_widget = pytest.mark.parametrize("name", WIDGETS)
+each_state = pytest.mark.parametrize("name, path", STATES, ids=[f"{n}-{i}" for i, (n, _) in enumerate(STATES)])
+
+
+def reach(name: str, path: Path) -> EduWidget:
+    made = WIDGETS[name][0]()
+    for act, value in path:
+        made.act(act, value)
+    return made
+
+
+def message(widget: EduWidget, act: Any, value: Any = None) -> None:
+    """What arrives when the browser sends it."""
+    widget._handle_custom_msg({"act": act, "value": value}, [])
+
+
+def test_the_names_are_those_that_are_documented() -> None:
+    assert tinygrad_edu_widgets.__all__ == [
+        "BufferMap", "GraphStepper", "GuardLens", "PredictGate", "TrainingMonitor", "export_predictions",
+    ]  # fmt: skip
+    for name in tinygrad_edu_widgets.__all__:
+        assert inspect.getdoc(getattr(tinygrad_edu_widgets, name))
+
+
+@each_state
+def test_the_page_is_well_formed_and_every_control_has_a_name(name: str, path: Path) -> None:
+    widget = reach(name, path)
+    check(widget.html, live=True)
+    page = check(widget.to_html().removeprefix("<!doctype html>"), live=False)
+    assert page.active() == []
+    assert "The figure shows the last run." in widget.to_html()
+
+
+def fitting(element: Element) -> Any:
+    """A value such as the browser would send for this control."""
+    given = element.attributes
+    if given.get("role") == "slider":
+        return [int(given["data-value"]), 1]
+    if given.get("role") == "spinbutton":
+        return min(int(given["aria-valuenow"]) + 1, int(given["aria-valuemax"]))
+    if element.tag == "textarea":
+        return "a = np.ones(2)"
+    if element.tag == "input":
+        return {"range": 2, "number": "2.5", "text": "x[0]" if given["data-act"] == "add" else "1.5"}[given["type"]]
+    return given.get("data-value")
+
+
+@each_state
+def test_every_control_is_understood(name: str, path: Path) -> None:
+    controls = [e for e in check(reach(name, path).html, live=True).elements if "data-act" in e.attributes]
+    for act, element in {e.attributes["data-act"] + str(fitting(e)): e for e in controls}.items():
+        widget = reach(name, path)
+        before = widget.answers
+        message(widget, element.attributes["data-act"], fitting(element))
+        assert widget.answers == before + 1
+        assert "was not done" not in widget.text(), act
+        assert widget._notice == ""
+
+
+def test_the_browser_side_knows_no_widget_by_name() -> None:
+    script = EduWidget._esm.path.read_text() if hasattr(EduWidget._esm, "path") else str(EduWidget._esm)
+    assert not any(name in script for name in tinygrad_edu_widgets.__all__)
+
+
+@each_state
+def test_the_picture_is_well_formed_and_says_what_it_is(name: str, path: Path) -> None:
+    widget = reach(name, path)
+    svg = widget.svg()
+    root = minidom.parseString(svg.encode()).documentElement
+    title, description = root.firstChild, root.childNodes[1]
+    assert (title.tagName, description.tagName) == ("title", "desc")
+    assert title.firstChild.data and description.firstChild.data
+    assert root.getAttribute("aria-labelledby") == f"{title.getAttribute('id')} {description.getAttribute('id')}"
+    style, paper = root.childNodes[2], root.childNodes[3]
+    assert style.firstChild.data.startswith("@media (prefers-color-scheme: dark)")
+    assert (paper.getAttribute("fill"), paper.getAttribute("width")) == ("#ffffff", "100%")
+    assert not re.search(r'\s(tabindex|data-[\w-]+|on\w+|aria-label)="', svg)
+    assert "var(" not in svg
+    width, height = (float(root.getAttribute(side)) for side in ("width", "height"))
+    for text in root.getElementsByTagName("text"):
+        assert text.getAttribute("fill").startswith("#")
+        assert float(text.getAttribute("font-size").removesuffix("px")) >= 12
+    for rect in root.getElementsByTagName("rect"):
+        if not rect.getAttribute("width").endswith("%"):
+            assert float(rect.getAttribute("x")) + float(rect.getAttribute("width")) <= width
+            assert float(rect.getAttribute("y")) <= height
+
+
+@each_widget
+def test_the_bundle_has_view_picture_and_text(name: str) -> None:
+    widget = reach(name, [])
+    bundle, _ = widget._repr_mimebundle_()
+    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "image/svg+xml", "text/plain"}
+    assert bundle["image/svg+xml"] == widget.svg()
+    assert bundle["text/plain"] == repr(widget)
+    json.dumps(bundle)
+
+
+@each_state
+def test_the_text_is_stable_and_holds_no_address(name: str, path: Path) -> None:
+    one, two = reach(name, path), reach(name, path)
+    assert repr(one) == repr(two)
+    assert repr(one).startswith(f"{type(one).__name__}")
+    assert not re.search(r"0x[0-9a-f]{6,}| at 0x|object at", one.text() + one.html + one.svg())
+    assert not any(line != line.rstrip() and line.strip() for line in repr(one).splitlines())
+    assert one.html == two.html
+    assert one.svg() == two.svg()
+
+
+@each_state
+def test_the_data_are_plain(name: str, path: Path) -> None:
+    data = reach(name, path).data()
+
+    def walk(value: Any) -> None:
+        assert not isinstance(value, tg.Tensor)
+        if isinstance(value, dict):
+            [walk(v) for v in value.values()]
+        elif isinstance(value, (list, tuple, frozenset)):
+            [walk(v) for v in value]
+        elif hasattr(value, "__dataclass_fields__"):
+            walk(vars(value))
+        else:
+            assert value is None or isinstance(value, (str, int, float, bool)), value
+
+    walk(data)
+
+
+@each_widget
+@pytest.mark.parametrize(
+    "act, value",
+    [
+        ("bogus", 3), ("", None), ("goto", "far"), ("goto", None), ("jump", {}), ("leaf:none", 1), ("toggle", []),
+        ("point", "x"), ("point", "nobody:1"), ("point", "none:0"), ("pick", 5), ("axis:9", 1), ("axis:0", 10**9),
+        ("axis:", 0), ("shape:0", -1), ("stride:7", 1), ("stride:0", None), ("offset", "x"), ("guard", "maybe"),
+        ("row", "x"), ("row", None), ("draft", {}), ("draw", None), ("draw", "abc"), ("draw", [None]), ("nudge", None),
+        ("nudge", [0, 1]), ("nudge", [99, 1]), ("commit", None), ("code", None), ("write", {}), ("stop", "x"),
+    ],
+)  # fmt: skip
+def test_no_message_breaks_a_widget(name: str, act: str, value: Any) -> None:
+    widget = reach(name, [])
+    for times in (1, 2):
+        message(widget, act, value)
+        assert widget.answers == times
+    check(widget.html, live=True)
+    assert isinstance(repr(widget), str)
+
+
+@each_widget
+def test_an_unknown_act_is_named_and_goes_away(name: str) -> None:
+    widget = reach(name, [])
+    message(widget, "bogus", 3)
+    assert widget.text().endswith("▲ bogus was not done: KeyError: 'bogus'")
+    assert "bogus was not done" in widget.html
+    assert 'role="alert"' in widget.html
+    known = check(widget.html, live=True).acts()[0]
+    message(widget, *known)
+    assert "bogus" not in widget.html
+    assert widget.answers == 2
+    with pytest.raises(KeyError):
+        widget.act("bogus")
+    assert widget.answers == 3
+
+
+@each_widget
+@pytest.mark.parametrize("content", [None, [], "act", {}, {"act": 3}, {"act": None, "value": 1}])
+def test_messages_of_another_kind_are_left_alone(name: str, content: Any) -> None:
+    widget = reach(name, [])
+    before = widget.html
+    widget._handle_custom_msg(content, [])
+    assert (widget.answers, widget.html) == (0, before)
+
+
+class Slow(EduWidget):
+    """Notes when an act begins and ends, and what holds while it runs."""
+
+    def __init__(self) -> None:
+        self.notes: list[Any] = []
+        super().__init__()
+
+    def frame(self) -> Any:
+        return PredictGate("?", lambda: 1).frame()
+
+    def _act(self, act: str, value: Any) -> None:
+        self.notes.append(("begin", value))
+        time.sleep(0.01)
+        if act == "fail":
+            raise RuntimeError("own")
+        self.notes.append(("end", value, modes().grad, modes().guard))
+
+
+def test_messages_from_two_threads_are_done_one_after_another() -> None:
+    widget = Slow()
+    threads = [threading.Thread(target=message, args=(widget, "do", i)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert widget.answers == 8
+    begun = [note[1] for note in widget.notes[::2]]
+    assert [note[1] for note in widget.notes[1::2]] == begun
+    assert sorted(begun) == list(range(8))
+    assert {note[0] for note in widget.notes[::2]} == {"begin"}
+
+
+def test_acts_run_under_the_modes_in_which_the_widget_was_made() -> None:
+    with tg.no_grad(), tg.guard.off():
+        quiet = Slow()
+    loud = Slow()
+    for widget in (quiet, loud):
+        thread = threading.Thread(target=message, args=(widget, "do", 1))
+        thread.start()
+        thread.join()
+    with tg.no_grad(), tg.guard.verify():
+        message(loud, "do", 2)
+    assert quiet.notes[1] == ("end", 1, False, "off")
+    assert [note for note in loud.notes if note[0] == "end"] == [("end", 1, True, "on"), ("end", 2, True, "on")]
+
+
+def test_an_act_cannot_change_the_modes_for_the_next() -> None:
+    lens = GuardLens()
+    lens.act("code", "tg.set_grad_enabled(False)\ntg.guard.on().__enter__()")
+    assert modes().grad
+    lens.act("reset")
+    assert "MemoryGuardError in line 4" in lens.text()
+
+
+def test_an_error_of_an_act_is_answered_to_the_browser_and_raised_in_code() -> None:
+    widget = Slow()
+    message(widget, "fail", 1)
+    assert widget.answers == 1
+    assert widget.text().endswith("▲ fail was not done: RuntimeError: own")
+    with pytest.raises(RuntimeError, match="own"):
+        widget.act("fail", 2)
+    assert widget.answers == 2
+    message(widget, "do", 3)
+    assert "fail" not in widget.text()
+
+
+def test_first_lines() -> None:
+    assert first_line(ValueError("one\ntwo")) == "ValueError: one"
+    assert first_line(AssertionError()) == "AssertionError"
+
+
+@each_widget
+def test_presenting_is_only_a_switch(name: str) -> None:
+    widget = reach(name, [])
+    before = widget.html
+    widget.present()
+    assert (widget.presenting, widget.html) == (True, before)
+    widget.present(False)
+    assert not widget.presenting
+
+
+@each_widget
+def test_the_state_that_is_sent_is_small_and_plain(name: str) -> None:
+    state = reach(name, []).get_state()
+    own = {key: value for key, value in state.items() if key in ("html", "label", "presenting", "answers")}
+    assert len(json.dumps(own)) < 80_000
+    assert own["label"] == type(reach(name, [])).__name__
