@@ -69,9 +69,7 @@ def check_python(version=sys.version_info):
         raise Problem(
             "Python {}.{} or newer is needed, this is {}.{}.\n"
             "  - Get it from python.org/downloads or from your system's packages.\n"
-            "  - Then start it by its own name, for example: python3.13 start.py course".format(
-                *NEEDED, *version[:2]
-            )
+            "  - Then start it by its own name, for example: python3.13 start.py course".format(*NEEDED, *version[:2])
         )
 
 
@@ -160,9 +158,7 @@ class Progress:
         """Run a tool. Returns its exit status and all it said."""
         said = []
         live = sys.stdout.isatty()
-        with subprocess.Popen(
-            command, cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        ) as tool:
+        with subprocess.Popen(command, cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as tool:
             for line in tool.stdout:
                 said.append(line.decode("utf-8", "replace"))
                 if live:
@@ -195,9 +191,7 @@ def install(progress, extra):
         status, said = progress.run(uv, "pip", "install", "--python", str(PYTHON), *package)
         if status == 0:
             return
-    progress.step(
-        "{} with pip, about a minute".format("trying again" if uv else f"installing tinygrad_edu[{extra}]")
-    )
+    progress.step("{} with pip, about a minute".format("trying again" if uv else f"installing tinygrad_edu[{extra}]"))
     status, text = progress.run(str(PYTHON), "-m", "ensurepip")
     if status == 0:
         status, text = progress.run(str(PYTHON), "-m", "pip", "--retries=2", "install", *package)
@@ -318,9 +312,7 @@ def make_parser():
     one = commands.add_parser("course", help="open the course in JupyterLab")
     one.add_argument("--no-browser", action="store_true", help="print the address, open no browser")
     one.add_argument("--port", type=int, default=8888, metavar="N", help="port to listen on (default 8888)")
-    one.add_argument(
-        "--ip", default="127.0.0.1", help="address to listen on (default 127.0.0.1: this computer only)"
-    )
+    one.add_argument("--ip", default="127.0.0.1", help="address to listen on (default 127.0.0.1: this computer only)")
     two = commands.add_parser(
         "tests", allow_abbrev=False, help="run all checks; further arguments go to pytest, best after --"
     )

@@ -20,7 +20,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("core",),
     ("ops",),  # operations
     ("autograd",),
-    ("guard",),
+    ("guard", "arguments"),
     ("tensor",),
     ("creation", "random"),
     ("numpy_protocol",),

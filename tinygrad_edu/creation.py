@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import backends
+from . import arguments, backends
 from .core.base import TensorBase
 from .core.dispatch import user_line
 from .core.graph import describe_line
@@ -13,7 +13,7 @@ from .dtypes import as_dtype, scalar_dtype
 from .errors import ShapeError
 from .ops import movement as mv
 from .settings import modes
-from .tensor import Tensor, _shape, as_tensor, wrap
+from .tensor import Tensor, as_tensor, wrap
 
 
 def _new(make: str, *args: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
@@ -28,12 +28,12 @@ def _new(make: str, *args: Any, dtype: Any, device: str | None, requires_grad: b
 
 def zeros(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """Zeros of the given shape: ``zeros(2, 3)`` or ``zeros((2, 3))``."""
-    return _new("zeros", _shape(size), dtype=dtype, device=device, requires_grad=requires_grad)
+    return _new("zeros", arguments.sizes(size), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def ones(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """Ones of the given shape."""
-    return _new("ones", _shape(size), dtype=dtype, device=device, requires_grad=requires_grad)
+    return _new("ones", arguments.sizes(size), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def full(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import creation
+from . import arguments, creation
 from .core.dispatch import user_line
 from .core.graph import describe_line
 from .errors import DtypeError
@@ -17,7 +17,7 @@ from .ops import elementwise as ew
 from .ops import linalg as la
 from .ops import movement as mv
 from .ops import reduce as rd
-from .tensor import _dims, as_tensor
+from .tensor import as_tensor
 
 UFUNCS: dict[Any, Callable[..., Any]] = {
     np.add: ew.add, np.subtract: ew.sub, np.multiply: ew.mul, np.divide: ew.div, np.power: ew.pow,
@@ -30,7 +30,7 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
 
 def _reduction(op: Callable[..., Any]) -> Callable[..., Any]:
     def call(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return op(a, dim=_dims(as_tensor(a), axis), keepdim=keepdims)
+        return op(a, dim=arguments.dims(as_tensor(a), axis), keepdim=keepdims)
 
     return call
 
@@ -53,7 +53,11 @@ def _dot(a: Any, b: Any) -> Any:
 
 def _squeeze(a: Any, axis: Any = None) -> Any:
     x = as_tensor(a)
-    axes = range(x.ndim) if axis is None else [_dims(x, one) for one in (axis if isinstance(axis, tuple) else (axis,))]
+    axes = (
+        range(x.ndim)
+        if axis is None
+        else [arguments.dims(x, one) for one in (axis if isinstance(axis, tuple) else (axis,))]
+    )
     return x.reshape(tuple(size for i, size in enumerate(x.shape) if size != 1 or i not in axes))
 
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from . import backends
+from . import arguments, backends
 from .autograd import backward as run_backward
 from .core import dispatch, guard
 from .core.base import TensorBase, make_leaf
-from .core.graph import Leaf, Node, describe_line
+from .core.graph import Leaf, Node
 from .core.inplace import adopt, inplace, own_buffer, settle, share_storage
-from .dtypes import NAMES as _NAMES
 from .dtypes import as_dtype, is_float
 from .errors import AutogradError, DeviceError, DtypeError, ShapeError
 from .guard import listen
@@ -99,7 +98,7 @@ class Tensor(TensorBase):
                 f"x.data = {tuple(other.shape)}",
                 f"x has shape {tuple(self.shape)}{'' if self.origin is None else ', and is a view of another tensor'}",
                 "give it a tensor of the same shape" if self.origin is None else "write to it: x.copy_(…)",
-                _here(),
+                arguments.here(),
             )
         own_buffer(other)
         self.array, self.storage = other.array, other.storage
@@ -107,7 +106,7 @@ class Tensor(TensorBase):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length of one axis."""
-        return self.shape if dim is None else self.shape[_axis(self, dim, self.ndim)]
+        return self.shape if dim is None else self.shape[arguments.axis(self, dim, self.ndim)]
 
     def dim(self) -> int:
         """The number of axes."""
@@ -147,7 +146,7 @@ class Tensor(TensorBase):
                 f"requires_grad = {requires_grad} on the result of {self.node}",
                 "only leaves can be switched: what an operation made follows its operands",
                 "use detach() for a tensor outside the graph",
-                _here(),
+                arguments.here(),
             )
         if requires_grad and self.node is None:
             if not is_float(self.dtype):
@@ -155,7 +154,7 @@ class Tensor(TensorBase):
                     f"requires_grad on a tensor of dtype {self.dtype}",
                     "a derivative needs steps as small as one likes, and integers have none",
                     "convert it first: x.float()",
-                    _here(),
+                    arguments.here(),
                 )
             make_leaf(self)
         elif not requires_grad:
@@ -185,7 +184,10 @@ class Tensor(TensorBase):
         """
         if not self.requires_grad:
             raise AutogradError(
-                "register_hook", "this tensor wants no gradient, so none will come", "set requires_grad first", _here()
+                "register_hook",
+                "this tensor wants no gradient, so none will come",
+                "set requires_grad first",
+                arguments.here(),
             )
         assert self.node is not None
         hooks, key = self.node.hooks(), object()
@@ -239,11 +241,11 @@ class Tensor(TensorBase):
                 "numpy() on a tensor that requires grad",
                 "what NumPy does with the values, the graph cannot record",
                 "say so with x.detach().numpy()",
-                _here(),
+                arguments.here(),
             )
         if backends.of(self.array) is not backends.CPU:
             why, mend = f"the elements live on {self.device!r}", "copy them first: x.cpu().numpy()"
-            raise DeviceError("numpy()", why, mend, _here())
+            raise DeviceError("numpy()", why, mend, arguments.here())
         own_buffer(self)
         array = self.array.view()
         guard.expose_output(array, self.storage)
@@ -261,7 +263,7 @@ class Tensor(TensorBase):
                 f"item() on a tensor {tuple(self.shape)}",
                 f"it has {self.array.size} elements, and item() gives one number",
                 "reduce it first (x.sum()), or use tolist()",
-                _here(),
+                arguments.here(),
             )
         return backends.of(self.array).to_numpy(self.array).item()
 
@@ -358,62 +360,62 @@ class Tensor(TensorBase):
 
     def sum(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
         """The sum over ``dim``, or over everything."""
-        return rd.sum(self, dim=_dims(self, dim), keepdim=keepdim)
+        return rd.sum(self, dim=arguments.dims(self, dim), keepdim=keepdim)
 
     def mean(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
         """The mean over ``dim``, or over everything."""
-        return rd.mean(self, dim=_dims(self, dim), keepdim=keepdim)
+        return rd.mean(self, dim=arguments.dims(self, dim), keepdim=keepdim)
 
     def amax(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
         """The largest element over ``dim``."""
-        return rd.amax(self, dim=_dims(self, dim), keepdim=keepdim)
+        return rd.amax(self, dim=arguments.dims(self, dim), keepdim=keepdim)
 
     def amin(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
         """The smallest element over ``dim``."""
-        return rd.amin(self, dim=_dims(self, dim), keepdim=keepdim)
+        return rd.amin(self, dim=arguments.dims(self, dim), keepdim=keepdim)
 
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
         """The position of the first largest element over ``dim``."""
-        return rd.argmax(self, dim=_dims(self, dim), keepdim=keepdim)
+        return rd.argmax(self, dim=arguments.dims(self, dim), keepdim=keepdim)
 
     def softmax(self, dim: builtins.int) -> Tensor:
         """Positive numbers that add to 1 along ``dim``."""
-        return rd.softmax(self, dim=_dims(self, dim))
+        return rd.softmax(self, dim=arguments.dims(self, dim))
 
     def log_softmax(self, dim: builtins.int) -> Tensor:
         """The logarithm of `softmax`."""
-        return rd.log_softmax(self, dim=_dims(self, dim))
+        return rd.log_softmax(self, dim=arguments.dims(self, dim))
 
     def logsumexp(self, dim: Dims, keepdim: builtins.bool = False) -> Tensor:
         """``log(sum(exp(x)))`` over ``dim``, without overflow."""
-        return rd.logsumexp(self, dim=_dims(self, dim), keepdim=keepdim)
+        return rd.logsumexp(self, dim=arguments.dims(self, dim), keepdim=keepdim)
 
     # Shape --------------------------------------------------------------------------------------------------
 
     def reshape(self, *shape: Any) -> Tensor:
         """The same elements in another shape: a view where that is possible, else a copy."""
-        return mv.reshape(self, shape=_shape(shape))
+        return mv.reshape(self, shape=arguments.sizes(shape))
 
     def view(self, *shape: Any) -> Tensor:
         """Like `reshape`, but never a copy: raises `ShapeError` where the strides do not allow a view."""
-        result = mv.reshape(self, shape=_shape(shape))
+        result = mv.reshape(self, shape=arguments.sizes(shape))
         if result.origin is None and self.array.size:
             raise ShapeError(
-                f"view{_shape(shape)} of a tensor {tuple(self.shape)} with strides {self.stride()}",
+                f"view{arguments.sizes(shape)} of a tensor {tuple(self.shape)} with strides {self.stride()}",
                 "no shape and strides over the same bytes show these elements in this order",
                 "use reshape(), which copies where it must, or contiguous() first",
-                _here(),
+                arguments.here(),
             )
         return result
 
     def permute(self, *dims: Any) -> Tensor:
         """The axes in the given order; a view."""
-        return mv.permute(self, dims=tuple(_dims(self, dim) for dim in _shape(dims)))
+        return mv.permute(self, dims=tuple(arguments.dims(self, dim) for dim in arguments.sizes(dims)))
 
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two axes swapped; a view."""
         order = list(range(self.ndim))
-        a, b = _dims(self, dim0), _dims(self, dim1)
+        a, b = arguments.dims(self, dim0), arguments.dims(self, dim1)
         if order:
             order[a], order[b] = b, a
         return mv.permute(self, dims=tuple(order))
@@ -430,41 +432,41 @@ class Tensor(TensorBase):
 
     def expand(self, *shape: Any) -> Tensor:
         """Axes of length 1 stretched without copying; -1 keeps an axis as it is."""
-        wanted = _shape(shape)
+        wanted = arguments.sizes(shape)
         lead = len(wanted) - self.ndim
         return mv.expand(self, shape=tuple(self.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted)))
 
     def squeeze(self, dim: builtins.int | None = None) -> Tensor:
         """Without its axes of length 1, or without ``dim`` if that has length 1; a view."""
-        drop = range(self.ndim) if dim is None else (_dims(self, dim),)
+        drop = range(self.ndim) if dim is None else (arguments.dims(self, dim),)
         return mv.reshape(self, shape=tuple(n for i, n in enumerate(self.shape) if n != 1 or i not in drop))
 
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """With a new axis of length 1 at ``dim``; a view."""
-        at = _axis(self, dim, self.ndim + 1)
+        at = arguments.axis(self, dim, self.ndim + 1)
         return mv.reshape(self, shape=(*self.shape[:at], 1, *self.shape[at:]))
 
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         """The axes from ``start_dim`` to ``end_dim`` as one."""
         if not self.ndim:
             return mv.reshape(self, shape=(1,))
-        start, end = _dims(self, start_dim), _dims(self, end_dim)
+        start, end = arguments.dims(self, start_dim), arguments.dims(self, end_dim)
         middle = math.prod(self.shape[start : end + 1])
         return mv.reshape(self, shape=(*self.shape[:start], middle, *self.shape[end + 1 :]))
 
     # Indexing -----------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Tensor:
-        return ix.getitem(self, index=_index(index, self))
+        return ix.getitem(self, index=arguments.plain_index(index, self))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         device = None if isinstance(value, TensorBase) else self.device
-        inplace(ix.Put, self, (as_tensor(value, self.dtype, device),), {"index": _index(index, self)})
+        inplace(ix.Put, self, (as_tensor(value, self.dtype, device),), {"index": arguments.plain_index(index, self)})
 
     def __len__(self) -> builtins.int:
         if not self.ndim:
             raise ShapeError(
-                "len() of a 0-d tensor", "it has no axis to count along", "use item() for its value", _here()
+                "len() of a 0-d tensor", "it has no axis to count along", "use item() for its value", arguments.here()
             )
         return self.shape[0]
 
@@ -535,7 +537,7 @@ class Tensor(TensorBase):
                 f"the truth of a tensor {tuple(self.shape)}",
                 f"it has {self.array.size} elements, some perhaps true and some not",
                 "reduce it first: (x > 0).all() or .any() on x.numpy(), or compare one element",
-                _here(),
+                arguments.here(),
             )
         return builtins.bool(self.item())
 
@@ -549,12 +551,15 @@ class Tensor(TensorBase):
         value = self.item()
         if not isinstance(value, builtins.int):
             raise DtypeError(
-                f"a tensor of dtype {self.dtype} as an index", "an index is an integer", "use x.long()", _here()
+                f"a tensor of dtype {self.dtype} as an index",
+                "an index is an integer",
+                "use x.long()",
+                arguments.here(),
             )
         return value
 
     def __repr__(self) -> str:
-        return describe(self)
+        return arguments.describe(self)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """For ``copy`` and ``pickle``: a leaf with memory of its own, its gradient and its mark as a parameter.
@@ -566,7 +571,7 @@ class Tensor(TensorBase):
                 f"copying or pickling the result of {self.node}",
                 "it belongs to a graph, and a copy would not",
                 "detach() it first, or clone() it to stay in the graph",
-                _here(),
+                arguments.here(),
             )
         values, grad = backends.of(self.array).to_numpy(self.array), self.grad
         marks = (self.requires_grad, self.parameter, self.name, None if grad is None else grad.detach())
@@ -616,7 +621,7 @@ def tensor(data: Any, *, dtype: Any = None, device: str | None = None, requires_
     >>> tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)
     tensor([4., 6.])
     """
-    result = wrap(_to_device_array(_numbers(data, dtype, copy=True), device))
+    result = wrap(_to_device_array(arguments.numbers(data, dtype, copy=True), device))
     return result.requires_grad_() if requires_grad else result
 
 
@@ -628,7 +633,7 @@ def as_tensor(data: Any, dtype: Any = None, device: str | None = None) -> Tensor
     if isinstance(data, TensorBase):
         assert isinstance(data, Tensor)
         return data.to(dtype=dtype, device=device) if dtype is not None or device is not None else data
-    array = _numbers(data, dtype, copy=False)
+    array = arguments.numbers(data, dtype, copy=False)
     result = wrap(_to_device_array(array, device))
     if isinstance(data, np.ndarray) and result.array is array and np.may_share_memory(array, data):
         result.array = array.view()  # ours stays writable when the guard locks theirs
@@ -644,53 +649,8 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """
     if not isinstance(array, np.ndarray):
         why, mend = "it takes a NumPy array", "use tensor() or as_tensor()"
-        raise DtypeError(f"from_numpy({type(array).__name__})", why, mend, _here())
+        raise DtypeError(f"from_numpy({type(array).__name__})", why, mend, arguments.here())
     return as_tensor(array, device=dispatch.HOME)
-
-
-def _numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
-    """``data`` as a NumPy array of a dtype that the engine computes with."""
-    if isinstance(data, TensorBase):
-        data = backends.of(data.array).to_numpy(data.array)
-    wanted = None if dtype is None else as_dtype(dtype)
-    tried = f"a tensor from {type(data).__name__}"
-    if not isinstance(data, (np.ndarray, np.generic)):
-        data = _plain(data)
-        try:
-            with_floats = np.array(data)
-        except (ValueError, TypeError) as error:
-            why = "its rows differ in length or depth" if "inhomogeneous" in str(error) else str(error)
-            raise ShapeError(tried, why, "pad the rows to one length, or keep a list of tensors", _here()) from None
-        if wanted is None and (with_floats.dtype == np.float64 or not with_floats.size):
-            wanted = as_dtype(modes().dtype)
-        data, copy = with_floats, False
-    if wanted is None and not data.dtype.isnative:
-        wanted = as_dtype(data.dtype)
-    if data.dtype.name not in _NAMES:
-        first = data.item(0) if data.size else None
-        known = first is None or isinstance(first, (str, bytes, complex, int))
-        example = repr(first) if known else type(first).__name__  # no repr with an address in it
-        raise DtypeError(
-            f"{tried} holding {example}",
-            f"it has dtype {data.dtype}, and tensors hold bools, integers and floats",
-            "convert it to numbers first: labels to class indices, for example",
-            _here(),
-        )
-    return np.array(data, dtype=wanted, copy=True) if copy else np.asarray(data, dtype=wanted)
-
-
-def _plain(data: Any) -> Any:
-    """Nested sequences with any tensors in them as numbers. One with a history is refused: it would be lost unseen."""
-    if isinstance(data, TensorBase):
-        if data.node is not None and modes().grad:
-            raise AutogradError(
-                "a tensor from a list with tensors that require grad",
-                "it would hold their values and forget how they were computed",
-                "join them with stack([…]) or cat([…]), or detach() them first",
-                _here(),
-            )
-        return backends.of(data.array).to_numpy(data.array)
-    return [_plain(item) for item in data] if isinstance(data, (list, tuple, range)) else data
 
 
 def _to_device_array(array: Any, device: str | None) -> Any:
@@ -699,76 +659,6 @@ def _to_device_array(array: Any, device: str | None) -> Any:
 
 def _to_device(source: Tensor, device: str) -> Tensor:
     return mv.transfer(source, device=device)
-
-
-def _dims(x: Tensor, dim: Any) -> Any:
-    """``dim`` counted from 0. Raises `ShapeError` for an axis that does not exist."""
-    if dim is None:
-        return None
-    if isinstance(dim, (tuple, list)):
-        return tuple(_dims(x, one) for one in dim)
-    ndim = x.array.ndim
-    axis = _axis(x, dim, max(ndim, 1))  # a 0-d tensor counts as having one axis here, as in PyTorch
-    return axis if ndim else None
-
-
-def _axis(x: Tensor, dim: Any, count: int) -> int:
-    """``dim`` counted from 0, of ``count`` axes."""
-    if not isinstance(dim, (int, np.integer)):
-        what = f"dim={dim!r} of a tensor {tuple(x.shape)}"
-        raise DtypeError(what, "a dim is an integer", "count the axes from 0, or from -1 at the end", _here())
-    if not -count <= dim < count:
-        ndim = x.array.ndim
-        raise ShapeError(
-            f"dim={dim} of a tensor {tuple(x.shape)}",
-            f"it has {ndim} ax{'i' if ndim == 1 else 'e'}s, so dim lies between {-count} and {count - 1}",
-            "count the axes from 0, or from -1 at the end",
-            _here(),
-        )
-    return int(dim) % count
-
-
-def _here() -> str:
-    """The user's line, for errors."""
-    return describe_line(dispatch.user_line())
-
-
-def _shape(sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """``(2, 3)`` of either ``f(2, 3)`` or ``f((2, 3))``."""
-    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
-        return tuple(sizes[0])
-    return tuple(sizes)
-
-
-def _index(index: Any, x: Tensor) -> Any:
-    """An index in NumPy's terms. One that names a single element gets ``...``, so that the result is a view too."""
-    parts = index if isinstance(index, tuple) else (index,)
-    plain = tuple(_index_part(part) for part in parts)
-    if all(isinstance(part, int) for part in plain) and len(plain) == x.array.ndim:
-        plain = (*plain, Ellipsis)
-    return plain
-
-
-def _index_part(part: Any) -> Any:
-    if isinstance(part, TensorBase):
-        return backends.of(part.array).xp.copy(part.array)  # what is done to it later must not change backward
-    if isinstance(part, np.integer):
-        return int(part)
-    return np.array(part) if isinstance(part, (list, np.ndarray)) else part
-
-
-def describe(x: Tensor) -> str:
-    """What ``print`` shows: values, and whatever is not the default."""
-    values = backends.of(x.array).to_numpy(x.array)
-    body = np.array2string(np.asarray(values), separator=", ", prefix="tensor(", precision=4, threshold=1000)
-    notes = []
-    if x.dtype.name not in (modes().dtype, "int64", "bool"):
-        notes.append(f"dtype={x.dtype.name}")
-    if x.device != "cpu":
-        notes.append(f"device={x.device!r}")
-    if x.requires_grad:
-        notes.append("requires_grad=True" if x.grad_fn is None else f"grad_fn={x.grad_fn!r}")
-    return f"tensor({', '.join([body, *notes])})"
 
 
 dispatch.install(

@@ -204,7 +204,9 @@ def test_guard_lens_switches_walks_and_edits(open_cells: Open) -> None:
     expect(twin).to_contain_text("> 5 y.backward()")
     w.get_by_role("button", name="Edit the code").click()
     area = w.get_by_role("textbox", name="the program")
-    area.fill("a = np.array([1., 2.])\nt = tensor([1., 2.], requires_grad=True)\ny = (t + a).sum()\na[0] = 5\ny.backward()")
+    area.fill(
+        "a = np.array([1., 2.])\nt = tensor([1., 2.], requires_grad=True)\ny = (t + a).sum()\na[0] = 5\ny.backward()"
+    )
     w.get_by_role("button", name="Done").click()
     expect(twin).to_contain_text("4 a[0] = 5   # allowed")
     w.get_by_role("button", name="Reset").click()
@@ -233,7 +235,9 @@ def test_predict_gate_hides_until_committed(open_cells: Open, source: str, secre
         expect(commit).to_be_enabled()
         w.get_by_role("spinbutton").fill("12")
     expect(commit).to_be_enabled()
-    saved = notebook.page.evaluate("() => JSON.stringify(window.jupyterapp.shell.currentWidget.content.model.toJSON().cells[0].outputs)")
+    saved = notebook.page.evaluate(
+        "() => JSON.stringify(window.jupyterapp.shell.currentWidget.content.model.toJSON().cells[0].outputs)"
+    )
     assert secret not in notebook.page.content() and secret not in saved
     assert frames and not any(secret in frame for frame in frames)
     commit.click()
@@ -266,6 +270,35 @@ def test_predict_gate_draws_a_curve(open_cells: Open) -> None:
     expect(w.locator(".edu-foot pre")).to_contain_text("8: 1.00")
 
 
+TRAINING = """
+import time
+from tinygrad_edu_widgets import TrainingMonitor
+monitor = TrainingMonitor(200)
+monitor
+"""
+LOOP = """
+for epoch in range(200):
+    if monitor.stopped:
+        break
+    monitor.log(1 / (epoch + 1))
+    time.sleep(0.1)
+print("ended after", "some" if epoch < 199 else "all", "epochs")
+"""
+
+
+def test_training_monitor_stops_a_running_cell(open_cells: Open) -> None:
+    notebook = open_cells(TRAINING, LOOP)
+    notebook.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")  # and go on
+    w = widget(notebook.page, "TrainingMonitor")
+    expect(w.locator(".edu-foot pre")).to_contain_text("2: 0.500")
+    w.locator("svg:visible [data-link=p0]").hover()
+    expect(w.locator(".edu-tip")).to_contain_text("epoch 1: loss 1.00")
+    w.get_by_role("button", name="Stop").click()
+    expect(notebook.page.get_by_text("ended after some epochs")).to_be_visible()
+    expect(w.get_by_role("button", name="Stop")).to_have_count(0)
+    assert faults(notebook.page) == []
+
+
 RNN = """
 import tinygrad_edu as tg
 from tinygrad_edu_widgets import GraphStepper
@@ -289,7 +322,9 @@ def test_a_graph_of_a_thousand_nodes_stays_usable(open_cells: Open) -> None:
     slider = w.get_by_role("slider")
     for target in ("600", "1200"):
         slider.fill(target)
-        expect(w.locator(".edu-foot")).to_contain_text(f"backward {int(target) - 997}" if target == "1200" else "forward 600")
+        expect(w.locator(".edu-foot")).to_contain_text(
+            f"backward {int(target) - 997}" if target == "1200" else "forward 600"
+        )
         stage, mark = w.locator(".edu-stage").bounding_box(), w.locator("svg:visible [data-current]").bounding_box()
         assert stage is not None and mark is not None
         assert stage["y"] <= mark["y"] and mark["y"] + mark["height"] <= stage["y"] + stage["height"]

@@ -72,12 +72,21 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "mend_loop": [
         (_descend("loss_of(w).backward()\n  with tg.no_grad(): w -= lr * w.grad"), "still pile up"),
         (_descend("w.grad = None\n  loss_of(w).backward()"), "has not moved"),
-        (_descend("w.grad = None\n  loss_of(w).backward()\n  with tg.no_grad(): w += lr * w.grad"), "subtract the gradient"),
+        (
+            _descend("w.grad = None\n  loss_of(w).backward()\n  with tg.no_grad(): w += lr * w.grad"),
+            "subtract the gradient",
+        ),
         (_descend("w.grad = None\n  loss_of(w).backward()\n  w -= lr * w.grad"), "inside no_grad()"),
         (_descend("w.zero_grad()"), "a tensor has no zero_grad"),
-        (_descend("loss_of(w).backward()\n  w.grad = None\n  with tg.no_grad(): w -= lr * w.grad"), "is emptied before"),
+        (
+            _descend("loss_of(w).backward()\n  w.grad = None\n  with tg.no_grad(): w -= lr * w.grad"),
+            "is emptied before",
+        ),
         (_descend("w.grad = None\n  loss_of(w).backward()\n  with tg.no_grad(): w = w - lr * w.grad"), "a new tensor"),
-        (_descend("w.grad = None\n  loss_of(w).backward()\n  with tg.no_grad(): w -= 0.5 * lr * w.grad"), "Check the order"),
+        (
+            _descend("w.grad = None\n  loss_of(w).backward()\n  with tg.no_grad(): w -= 0.5 * lr * w.grad"),
+            "Check the order",
+        ),
         (3, "the function itself"),
     ],
     "sum_to": [

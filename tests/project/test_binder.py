@@ -67,9 +67,7 @@ def test_start_limits_threads_and_hands_over():
 
 
 def test_repo2docker_accepts_the_folder():
-    pytest.importorskip(
-        "repo2docker", reason="needs jupyter-repo2docker, in the test extra except on Windows"
-    )
+    pytest.importorskip("repo2docker", reason="needs jupyter-repo2docker, in the test extra except on Windows")
     command = [sys.executable, "-m", "repo2docker", "--no-build", "--debug", str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr

@@ -11,7 +11,6 @@ from ..errors import AutogradError
 from ..tensor import tensor
 from .checking import judge_number, numbers, task
 
-
 NOTHING = "your function returns nothing: is there a return?"
 
 
@@ -34,8 +33,12 @@ def _fork(answer: Any) -> str:
 
     known = {
         float(y(tensor(2.0)).item()): "that is the value of y. The question is how fast y changes when x does.",
-        _slope(lambda x: x * x, 2.0): "that is what comes back through x*x alone. Which other use of x sends a gradient?",
-        _slope(lambda x: x * 3, 2.0): "that is what comes back through 3*x alone. Which other use of x sends a gradient?",
+        _slope(
+            lambda x: x * x, 2.0
+        ): "that is what comes back through x*x alone. Which other use of x sends a gradient?",
+        _slope(
+            lambda x: x * 3, 2.0
+        ): "that is what comes back through 3*x alone. Which other use of x sends a gradient?",
         2.0 + 3.0: "x*x uses x twice: as its left and as its right operand. Each sends a gradient.",
     }
     return judge_number(answer, _slope(y, 2.0), known, "write down what each edge that leaves x sends back, then add.")
@@ -114,7 +117,14 @@ def _piled_up() -> float:
 def _sum_to(answer: Any) -> str:
     if not callable(answer):
         return "hand in the function itself, without calling it."
-    for big, small in (((3, 4), (3, 1)), ((3, 4), (1, 4)), ((3, 4), (4,)), ((2, 3, 4), (3, 1)), ((3, 4), (3, 4)), ((3, 4), ())):
+    for big, small in (
+        ((3, 4), (3, 1)),
+        ((3, 4), (1, 4)),
+        ((3, 4), (4,)),
+        ((2, 3, 4), (3, 1)),
+        ((3, 4), (3, 4)),
+        ((3, 4), ()),
+    ):
         g = np.arange(float(np.prod(big))).reshape(big)
         right = _sum_by_counting(g, small)
         returned = answer(g.copy(), small)
@@ -123,9 +133,13 @@ def _sum_to(answer: Any) -> str:
         got = numbers(returned)
         if got.shape != small:
             if got.shape == big:
-                return f"for g of shape {big} and shape {small}, g came back as it was: its stretched axes must be summed."
+                return (
+                    f"for g of shape {big} and shape {small}, g came back as it was: its stretched axes must be summed."
+                )
             if got.shape == right.squeeze().shape:
-                return f"for shape {small}, the axis of length 1 is gone. Sum with keepdims=True where the target has a 1."
+                return (
+                    f"for shape {small}, the axis of length 1 is gone. Sum with keepdims=True where the target has a 1."
+                )
             return f"for g of shape {big} and shape {small}, the result has shape {got.shape}."
         if np.allclose(got, right):
             continue

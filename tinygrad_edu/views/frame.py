@@ -104,6 +104,8 @@ class Frame:
         width = max(WIDE, round(self.wide.canvas.width))
         canvas = Canvas(width + 2 * margin)
         canvas.text(margin, 30, self.name, "b t2 f13")
+        if self.stages:
+            canvas.items.append(strip(self.stages).replace("<svg ", f'<svg x="{WIDE + margin - 300}" y="14" ', 1))
         for i, line in enumerate(lines):
             canvas.text(margin, 54 + 22 * i, line, "b f16")
         top = 54 + 22 * (len(lines) - 1) + 24

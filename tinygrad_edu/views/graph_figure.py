@@ -481,7 +481,8 @@ def why(run: GraphRun, now: Moment) -> str:
             return f"`{node.op}` has no operand that wants a gradient, so the graph **keeps nothing** of it."
         if not node.saved:
             return f"`{node.op}` saves no values: its gradient is **the same whatever they were**."
-        return f"`{node.op}` computes a new tensor and keeps what **its own backward** will need."
+        what, it = ("its result", "it") if node.saved == ("out",) else ("its operands", "them")
+        return f"`{node.op}` needs {what} again on the way back, so **the graph keeps {it}**."
     added = next((send for send in now.back.sends if send.held is not None), None)
     if added is not None:
         return (
@@ -492,6 +493,13 @@ def why(run: GraphRun, now: Moment) -> str:
         return f"`{run.label(summed.target)}` was stretched to fit, so its gradient is **the sum** over all its copies."
     if now.backward_step == 1:
         return f"`{run.label(node.id)}` is the start: **its gradient with respect to itself is 1**."
+    if node.op in ("add", "sub"):
+        return f"`{node.op}` passes the gradient on, since an operand moves the result **one for one**."
+    if node.op in ("sum", "mean"):
+        share = "an equal share of" if node.op == "mean" else "a copy of"
+        return f"Every number counts alike in `{node.op}`, so **each gets {share}** the gradient."
+    if node.op in ("reshape", "permute", "getitem", "expand", "view"):
+        return f"`{node.op}` only rearranges, so **the gradient goes back to where each number came from**."
     return f"`{node.op}` multiplies the gradient that arrived by **its own derivative** and hands it on."
 
 

@@ -105,6 +105,6 @@ def frame(state: TrainingState, ask: str) -> Frame:
     why = "" if not state.losses else "Each epoch, **every weight moves a little against its gradient**."
     return Frame(
         "TrainingMonitor", (), ask, figure(state, WIDE), figure(state, NARROW), why, text(state),
-        "computed in this run · one point per epoch: the mean loss over its batches", "measured", controls,
+        "computed in this run · one point per epoch: the mean loss over its batches", None, controls,
         "Hover a point to read it." if state.losses else "", summary=summary(state),
     )  # fmt: skip
