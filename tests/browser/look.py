@@ -18,8 +18,11 @@ FAULTS = """() => {
     const boxes = texts.map((t) => ({ t, b: t.getBoundingClientRect(), svg: t.ownerSVGElement }));
     for (const { t, b, svg } of boxes) {
       const limit = svg.closest('.edu-stage') ? svg.getBoundingClientRect() : null;
-      const scrolls = stage && (stage.scrollWidth > stage.clientWidth + 1 || stage.scrollHeight > stage.clientHeight + 1);
-      if (limit && (b.left < limit.left - 2 || b.right > limit.right + 2 || b.top < limit.top - 2 || b.bottom > limit.bottom + 2))
+      const scrolls = stage
+        && (stage.scrollWidth > stage.clientWidth + 1 || stage.scrollHeight > stage.clientHeight + 1);
+      const leaves = (l) =>
+        b.left < l.left - 2 || b.right > l.right + 2 || b.top < l.top - 2 || b.bottom > l.bottom + 2;
+      if (limit && leaves(limit))
         faults.push(`${name}: "${t.textContent}" leaves its figure`);
       if (!scrolls && (b.right > outer.right + 1 || b.left < outer.left - 1))
         faults.push(`${name}: "${t.textContent}" is cut off`);
@@ -35,10 +38,12 @@ FAULTS = """() => {
     for (const e of root.querySelectorAll('h3, p, button, .field, .scrub, .edu-foot span, summary')) {
       if (!shown(e)) continue;
       const b = e.getBoundingClientRect();
-      if (b.right > outer.right + 1 || b.left < outer.left - 1) faults.push(`${name}: <${e.localName}> "${e.textContent}" is cut off`);
-      if (e.scrollWidth > e.clientWidth + 2 && e.matches('button, .scrub')) faults.push(`${name}: <${e.localName}> "${e.textContent}" is too narrow`);
+      const what = `${name}: <${e.localName}> "${e.textContent}"`;
+      if (b.right > outer.right + 1 || b.left < outer.left - 1) faults.push(`${what} is cut off`);
+      if (e.scrollWidth > e.clientWidth + 2 && e.matches('button, .scrub')) faults.push(`${what} is too narrow`);
     }
-    const blocks = [...root.querySelectorAll('.edu-ask, .edu-stage, .edu-tip, .edu-controls, .edu-why, .edu-foot')].filter(shown);
+    const parts = '.edu-ask, .edu-stage, .edu-tip, .edu-controls, .edu-why, .edu-foot';
+    const blocks = [...root.querySelectorAll(parts)].filter(shown);
     blocks.slice(1).forEach((e, i) => {
       if (e.getBoundingClientRect().top < blocks[i].getBoundingClientRect().bottom - 1)
         faults.push(`${name}: ${e.className} overlaps ${blocks[i].className}`);

@@ -1,4 +1,4 @@
-"""One right answer and the usual wrong ones for each task. They are nowhere else, so that no notebook gives them away."""
+"""One right answer and the usual wrong ones for each task. They are nowhere else: no notebook gives them away."""
 
 from __future__ import annotations
 

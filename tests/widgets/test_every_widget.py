@@ -65,7 +65,7 @@ WIDGETS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GraphStepper": (stepper, [[], [("last", None)], [("goto", 3), ("collapse", None)], [("leaf:x", "none")]]),
     "BufferMap": (buffers, [[], [("free", None)], [("pick", "one")], [("pick", "none")], [("add", "x +")]]),
     "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
-    "TrainingMonitor": (monitor, [[], [("stop", None)]]),
+    "TrainingMonitor": (monitor, [[]]),
     "choice": (choice, [[], [("draft", "a")], [("draft", "a"), ("commit", None)]]),
     "number": (number, [[], [("draft", "many")], [("draft", 3), ("commit", None)]]),
     "curve": (curve, [[], [("draw", [0, 1])], [("level", None)], [("draw", [0, 1]), ("commit", None)]]),
@@ -225,13 +225,13 @@ def test_an_unknown_act_is_named_and_goes_away(name: str) -> None:
     assert widget.text().endswith("▲ bogus was not done: KeyError: 'bogus'")
     assert "bogus was not done" in widget.html
     assert 'role="alert"' in widget.html
-    known = check(widget.html, live=True).acts()[0]
-    message(widget, *known)
-    assert "bogus" not in widget.html
-    assert widget.answers == 2
+    for known in check(widget.html, live=True).acts()[:1]:  # a widget without controls has none
+        message(widget, *known)
+        assert "bogus" not in widget.html
+    before = widget.answers
     with pytest.raises(KeyError):
         widget.act("bogus")
-    assert widget.answers == 3
+    assert widget.answers == before + 1
 
 
 @each_widget

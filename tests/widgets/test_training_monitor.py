@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 from tinygrad_edu_widgets import TrainingMonitor
 
 import tinygrad_edu as tg
@@ -14,7 +12,7 @@ def test_it_logs_numbers_and_tensors() -> None:
     assert repr(monitor) == "TrainingMonitor: epoch 0 of 2, nothing logged yet."
     monitor.log(loss=tg.tensor(2.0), accuracy=tg.tensor(0.25))
     monitor.log(loss=0.1)
-    assert monitor.data() == {"epochs": 2, "losses": (2.0, 0.1), "accuracies": (0.25, None), "stopped": False}
+    assert monitor.data() == {"epochs": 2, "losses": (2.0, 0.1), "accuracies": (0.25, None)}
     assert monitor.text().splitlines()[1:] == ["loss by epoch: 1: 2.00, 2: 0.100", "test accuracy 25.0 %"]
     assert repr(monitor).endswith("the loss fell to less than a tenth of what it was after the first.")
     assert "epoch 2 of 2" in monitor.html
@@ -28,21 +26,6 @@ def test_the_picture_follows_now_and_then_and_at_the_end() -> None:
         monitor.log(loss=1 / (epoch + 1))
     assert 1 <= len(sent) < 50
     assert "epoch 50 of 50" in monitor.html
-
-
-def test_a_stop_is_heard_and_the_last_epoch_is_shown() -> None:
-    monitor = TrainingMonitor(100)
-    for epoch in range(100):
-        monitor.log(loss=1.0)
-        if epoch == 5:
-            thread = threading.Thread(target=monitor._handle_custom_msg, args=({"act": "stop"}, []))
-            thread.start()
-            thread.join()
-        if monitor.stopped:
-            monitor.log(loss=0.5)
-            break
-    assert "epoch 7 of 100" in monitor.html
-    assert "Stop</button>" not in monitor.html
 
 
 def test_more_epochs_than_announced() -> None:

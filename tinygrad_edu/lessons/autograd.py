@@ -83,7 +83,7 @@ def _mend_loop(answer: Any) -> str:
     if np.isclose(got, 5.0):
         return "w has not moved. Does the function step at all, and in place?"
     if np.isclose(got, _piled_up()):
-        return "gradients still pile up: step two follows the sum of both losses' gradients. Empty .grad before each backward."
+        return "gradients still pile up: step two follows the sum of both gradients. Empty .grad before backward."
     if got > 5.0:
         return "w moved away from the minimum: subtract the gradient, do not add it."
     return f"after three steps from 5.0 with lr 0.1, w is {got:.4f}. Check the order: empty, compute, backward, step."
@@ -146,7 +146,7 @@ def _sum_to(answer: Any) -> str:
         mean = right * right.size / g.size
         if np.allclose(got, mean):
             return "that is the mean. Each use of a stretched element counts in full, so their gradients add."
-        return f"for g of shape {big} and shape {small} the shape is right and the numbers are not. Along which axes did you sum?"
+        return f"for {big} to {small} the shape is right and the numbers are not. Along which axes did you sum?"
     return ""
 
 

@@ -520,7 +520,8 @@ def why(state: BufferState) -> str:
             together = f"{', '.join(names[:-1])} and {names[-1]}"
             looks = {(e.shape, e.strides, e.offset) for e in state.entries if e.buffer == i}
             if len(looks) == 1:
-                return f"{together} look at the bytes of buffer {buffer.name} **in the same way**: a write to one changes all."
+                same = "**in the same way**: a write to one changes all"
+                return f"{together} look at the bytes of buffer {buffer.name} {same}."
             differ = "**only shape, strides and offset differ**"
             return f"{together} stand over the same bytes of buffer {buffer.name}: {differ}."
     return "Each name has **bytes of its own**: a write to one is not seen by another."

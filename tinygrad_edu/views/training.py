@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from .frame import NARROW, WIDE, Control, Figure, Frame
+from .frame import NARROW, WIDE, Figure, Frame
 from .marks import Canvas, number
 
 POINTS = 120  # the newest ones can be hovered; the line shows all
@@ -18,7 +18,6 @@ class TrainingState:
     epochs: int
     losses: tuple[float, ...] = ()
     accuracies: tuple[float | None, ...] = ()
-    stopped: bool = False
 
 
 def add(state: TrainingState, loss: float, accuracy: float | None) -> TrainingState:
@@ -100,11 +99,9 @@ def text(state: TrainingState) -> str:
 
 def frame(state: TrainingState, ask: str) -> Frame:
     """The whole widget."""
-    running = 0 < len(state.losses) < state.epochs and not state.stopped
-    controls = (Control("button", "stop", "Stop", hint="end after this epoch"),) if running else ()
     why = "" if not state.losses else "Each epoch, **every weight moves a little against its gradient**."
     return Frame(
         "TrainingMonitor", (), ask, figure(state, WIDE), figure(state, NARROW), why, text(state),
-        "computed in this run · one point per epoch: the mean loss over its batches", None, controls,
+        "computed in this run · one point per epoch: the mean loss over its batches", None, (),
         "Hover a point to read it." if state.losses else "", summary=summary(state),
     )  # fmt: skip

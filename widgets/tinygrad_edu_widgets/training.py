@@ -15,7 +15,7 @@ from .base import EduWidget
 class TrainingMonitor(EduWidget):
     """A progress bar and a loss curve: ``monitor = TrainingMonitor(epochs)``, then ``monitor.log(loss=…, accuracy=…)``.
 
-    Gestures: *Stop* asks the loop to end (``monitor.stopped`` becomes true); hover a point to read it.
+    Gestures: hover a point to read it. A running cell hears no button: the notebook's own ■ ends the loop.
     """
 
     def __init__(self, epochs: int, *, ask: str = "How fast will the loss fall?") -> None:
@@ -31,22 +31,15 @@ class TrainingMonitor(EduWidget):
         """The logged numbers."""
         return dataclasses.asdict(self.state)
 
-    @property
-    def stopped(self) -> bool:
-        """Whether the learner has asked to stop."""
-        return self.state.stopped
-
     def log(self, loss: float, accuracy: float | None = None) -> None:
         """Add one epoch. The picture follows at most twenty times a second, and always at the end."""
         with self._lock:
             self.state = view.add(self.state, float(loss), None if accuracy is None else float(accuracy))
             now = time.monotonic()
-            last = len(self.state.losses) >= self.state.epochs or self.state.stopped
+            last = len(self.state.losses) >= self.state.epochs
             if last or now - self._drawn > 0.05:
                 self._drawn = now
                 self._show()
 
     def _act(self, act: str, value: Any) -> None:
-        if act != "stop":
-            raise KeyError(act)
-        self.state = dataclasses.replace(self.state, stopped=True)
+        raise KeyError(act)
