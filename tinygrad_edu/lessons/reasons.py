@@ -6,7 +6,7 @@ REASONS = {
     # welcome
     "transpose": "`x.T` has **no bytes of its own**: it looks at the bytes of `x` with shape and strides swapped.",
     "loss_curve": "Most is learnt **in the first two epochs**; after that the gradients are small.",
-    "other_writers": "A random split asks for **handwriting that it knows**; an ordered one for people it has never met.",
+    "other_writers": "A random split asks for **handwriting that it knows**; an ordered one for people it never met.",
     # lesson 3
     "square": "`x` enters the product **twice**, and each use sends back the other factor: 3 + 3.",
     "meet": "A nudge of `W` changes the loss along **both paths**, so both effects count.",
