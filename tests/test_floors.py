@@ -45,7 +45,7 @@ UPWARDS = {
 
 # Lines of code that one may have to read. These may sink; let them rise only for a reason that the reader would accept.
 SITTING = ("storage", "op", "dispatch", "graph")
-SITTING_LINES, CORE_LINES = 630, 1010
+SITTING_LINES, CORE_LINES = 660, 1040
 
 
 def files() -> list[Path]:

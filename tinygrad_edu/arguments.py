@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import backends
-from .core import dispatch
 from .core.base import TensorBase
-from .core.graph import describe_line
+from .core.dispatch import here
 from .dtypes import NAMES, as_dtype
 from .errors import AutogradError, DtypeError, ShapeError
 from .settings import modes
@@ -50,7 +49,7 @@ def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
 def _plain(data: Any) -> Any:
     """Nested sequences with any tensors in them as numbers. One with a history is refused: it would be lost unseen."""
     if isinstance(data, TensorBase):
-        if data.node is not None and modes().grad:
+        if data.requires_grad and modes().grad:
             raise AutogradError(
                 "a tensor from a list with tensors that require grad",
                 "it would hold their values and forget how they were computed",
@@ -86,11 +85,6 @@ def axis(x: Any, dim: Any, count: int) -> int:
             here(),
         )
     return int(dim) % count
-
-
-def here() -> str:
-    """The user's line, for errors."""
-    return describe_line(dispatch.user_line())
 
 
 def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:

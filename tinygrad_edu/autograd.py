@@ -7,8 +7,8 @@ from typing import Any
 
 from . import backends
 from .core.base import TensorBase
-from .core.dispatch import WORLD, user_line
-from .core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, describe_line, run_hooks
+from .core.dispatch import WORLD, here
+from .core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
 from .core.inplace import settle
 from .errors import AutogradError, DeviceError, DtypeError, ShapeError
 from .ops import conv as cv
@@ -97,40 +97,41 @@ def _roots(outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
     roots = []
     for output, gradient in zip(outputs, gradients, strict=True):
         settle(output)
-        line = describe_line(user_line())
-        what = f"backward() from a tensor {tuple(output.array.shape)} {output.array.dtype}"
         if output.node is None:
             raise AutogradError(
-                what,
+                _backward_from(output),
                 "nothing that it was computed from requires grad, or it was computed inside no_grad()",
                 "make the leaves with requires_grad=True before computing",
-                line,
+                here(),
             )
         if gradient is None:
             if output.array.size != 1:
                 raise AutogradError(
-                    what,
+                    _backward_from(output),
                     f"it has {output.array.size} elements, and each has a gradient of its own",
                     "reduce it to one number first (y.sum().backward()), or pass y.backward(gradient)",
-                    line,
+                    here(),
                 )
             gradient = WORLD["wrap"](backends.of(output.array).xp.ones_like(output.array))
         else:
             gradient = WORLD["as_tensor"](gradient)
         if tuple(gradient.array.shape) != tuple(output.array.shape):
             raise ShapeError(
-                what,
+                _backward_from(output),
                 f"the gradient given has shape {tuple(gradient.array.shape)}",
                 f"pass one of shape {tuple(output.array.shape)}",
-                line,
+                here(),
             )
         if gradient.device != output.device:
             mend = f"move it first: gradient.to({output.device!r})"
-            raise DeviceError(
-                what, f"it lives on {output.device!r}, and the gradient given on {gradient.device!r}", mend, line
-            )
+            why = f"it lives on {output.device!r}, and the gradient given on {gradient.device!r}"
+            raise DeviceError(_backward_from(output), why, mend, here())
         roots.append((output.node, gradient.to(output.array.dtype)))
     return roots
+
+
+def _backward_from(output: Any) -> str:
+    return f"backward() from a tensor {tuple(output.array.shape)} {output.array.dtype}"
 
 
 def _run(roots: list[tuple[Node, Any]], retain: bool, create: bool, only: Any = None) -> Backward:
@@ -198,7 +199,7 @@ def grad(
             f"grad of {len(outputs)} outputs",
             f"{len(gradients)} gradients were given for them",
             "pass one for each; None stands for 1 where an output has one element",
-            describe_line(user_line()),
+            here(),
         )
     for position, x in enumerate(inputs):
         if not isinstance(x, TensorBase):
@@ -206,7 +207,7 @@ def grad(
                 f"grad with respect to input {position}, a {type(x).__name__}",
                 "gradients are taken with respect to tensors",
                 "pass the tensor itself, or a list of tensors",
-                describe_line(user_line()),
+                here(),
             )
         settle(x)
     nodes = [x.node for x in inputs]
@@ -223,7 +224,7 @@ def grad(
                 f"grad with respect to input {position}",
                 "the outputs were not computed from it, or it does not require grad",
                 "leave it out, or pass allow_unused=True for None in its place",
-                describe_line(user_line()),
+                here(),
             )
         result.append(g if g is None or isinstance(g, TensorBase) else WORLD["wrap"](g))
     return tuple(result)

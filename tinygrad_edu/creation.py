@@ -7,8 +7,7 @@ from typing import Any
 
 from . import arguments, backends
 from .core.base import TensorBase
-from .core.dispatch import user_line
-from .core.graph import describe_line
+from .core.dispatch import here
 from .dtypes import as_dtype, scalar_dtype
 from .errors import ShapeError
 from .ops import movement as mv
@@ -22,7 +21,7 @@ def _new(make: str, *args: Any, dtype: Any, device: str | None, requires_grad: b
         result = wrap(getattr(xp, make)(*args, dtype=dtype))
     except (ValueError, TypeError, ZeroDivisionError) as error:
         tried = f"{make}({', '.join(map(repr, args))})"
-        raise ShapeError(tried, str(error), "sizes are integers from 0 up", describe_line(user_line())) from error
+        raise ShapeError(tried, str(error), "sizes are integers from 0 up", here()) from error
     return result.requires_grad_() if requires_grad else result
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import arguments, creation
-from .core.dispatch import user_line
-from .core.graph import describe_line
+from .core.dispatch import here
 from .errors import DtypeError
 from .ops import elementwise as ew
 from .ops import linalg as la
@@ -113,7 +112,7 @@ def _refuse(
     why: str = "this function has no gradient here",
     mend: str = "use a tensor method, or leave the graph first: x.detach().numpy()",
 ) -> DtypeError:
-    return DtypeError(tried, why, mend, describe_line(user_line()))
+    return DtypeError(tried, why, mend, here())
 
 
 @cache

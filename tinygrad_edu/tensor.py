@@ -14,6 +14,7 @@ from . import arguments, backends
 from .autograd import backward as run_backward
 from .core import dispatch, guard
 from .core.base import TensorBase, make_leaf
+from .core.dispatch import here
 from .core.graph import Leaf, Node
 from .core.inplace import adopt, inplace, own_buffer, settle, share_storage
 from .dtypes import as_dtype, is_float
@@ -98,7 +99,7 @@ class Tensor(TensorBase):
                 f"x.data = {tuple(other.shape)}",
                 f"x has shape {tuple(self.shape)}{'' if self.origin is None else ', and is a view of another tensor'}",
                 "give it a tensor of the same shape" if self.origin is None else "write to it: x.copy_(…)",
-                arguments.here(),
+                here(),
             )
         own_buffer(other)
         self.array, self.storage = other.array, other.storage
@@ -146,7 +147,7 @@ class Tensor(TensorBase):
                 f"requires_grad = {requires_grad} on the result of {self.node}",
                 "only leaves can be switched: what an operation made follows its operands",
                 "use detach() for a tensor outside the graph",
-                arguments.here(),
+                here(),
             )
         if requires_grad and self.node is None:
             if not is_float(self.dtype):
@@ -154,7 +155,7 @@ class Tensor(TensorBase):
                     f"requires_grad on a tensor of dtype {self.dtype}",
                     "a derivative needs steps as small as one likes, and integers have none",
                     "convert it first: x.float()",
-                    arguments.here(),
+                    here(),
                 )
             make_leaf(self)
         elif not requires_grad:
@@ -187,7 +188,7 @@ class Tensor(TensorBase):
                 "register_hook",
                 "this tensor wants no gradient, so none will come",
                 "set requires_grad first",
-                arguments.here(),
+                here(),
             )
         assert self.node is not None
         hooks, key = self.node.hooks(), object()
@@ -241,14 +242,15 @@ class Tensor(TensorBase):
                 "numpy() on a tensor that requires grad",
                 "what NumPy does with the values, the graph cannot record",
                 "say so with x.detach().numpy()",
-                arguments.here(),
+                here(),
             )
         if backends.of(self.array) is not backends.CPU:
             why, mend = f"the elements live on {self.device!r}", "copy them first: x.cpu().numpy()"
-            raise DeviceError("numpy()", why, mend, arguments.here())
+            raise DeviceError("numpy()", why, mend, here())
         own_buffer(self)
         array = self.array.view()
         guard.expose_output(array, self.storage)
+        listen()
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -263,7 +265,7 @@ class Tensor(TensorBase):
                 f"item() on a tensor {tuple(self.shape)}",
                 f"it has {self.array.size} elements, and item() gives one number",
                 "reduce it first (x.sum()), or use tolist()",
-                arguments.here(),
+                here(),
             )
         return backends.of(self.array).to_numpy(self.array).item()
 
@@ -404,7 +406,7 @@ class Tensor(TensorBase):
                 f"view{arguments.sizes(shape)} of a tensor {tuple(self.shape)} with strides {self.stride()}",
                 "no shape and strides over the same bytes show these elements in this order",
                 "use reshape(), which copies where it must, or contiguous() first",
-                arguments.here(),
+                here(),
             )
         return result
 
@@ -460,13 +462,18 @@ class Tensor(TensorBase):
         return ix.getitem(self, index=arguments.plain_index(index, self))
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        self._put(index, value, "x[…] = …")
+
+    def _put(self, index: Any, value: Any, name: str) -> Tensor:
+        """Write ``value`` at ``index``; ``name`` is what the user called."""
         device = None if isinstance(value, TensorBase) else self.device
-        inplace(ix.Put, self, (as_tensor(value, self.dtype, device),), {"index": arguments.plain_index(index, self)})
+        params = {"index": arguments.plain_index(index, self)}
+        return inplace(ix.Put, self, (as_tensor(value, self.dtype, device),), params, name)
 
     def __len__(self) -> builtins.int:
         if not self.ndim:
             raise ShapeError(
-                "len() of a 0-d tensor", "it has no axis to count along", "use item() for its value", arguments.here()
+                "len() of a 0-d tensor", "it has no axis to count along", "use item() for its value", here()
             )
         return self.shape[0]
 
@@ -504,28 +511,27 @@ class Tensor(TensorBase):
 
     def zero_(self) -> Tensor:
         """Fill with zeros."""
-        return self.fill_(0)
+        return self._put(..., 0, "zero_")
 
     def fill_(self, value: Any) -> Tensor:
         """Fill with one value."""
-        return self.copy_(value)
+        return self._put(..., value, "fill_")
 
     def copy_(self, source: Any) -> Tensor:
         """Overwrite with ``source``, broadcast to this shape."""
-        self[...] = source
-        return self
+        return self._put(..., source, "copy_")
 
     def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0) -> Tensor:
         """Fill with normally distributed numbers."""
         from .random import generator
 
-        return self.copy_(generator().normal(mean, std, self.shape))
+        return self._put(..., generator().normal(mean, std, self.shape), "normal_")
 
     def uniform_(self, low: builtins.float = 0.0, high: builtins.float = 1.0) -> Tensor:
         """Fill with numbers spread evenly over ``low`` to ``high``."""
         from .random import generator
 
-        return self.copy_(generator().uniform(low, high, self.shape))
+        return self._put(..., generator().uniform(low, high, self.shape), "uniform_")
 
     __iadd__, __isub__, __imul__, __itruediv__ = add_, sub_, mul_, div_
 
@@ -537,7 +543,7 @@ class Tensor(TensorBase):
                 f"the truth of a tensor {tuple(self.shape)}",
                 f"it has {self.array.size} elements, some perhaps true and some not",
                 "reduce it first: (x > 0).all() or .any() on x.numpy(), or compare one element",
-                arguments.here(),
+                here(),
             )
         return builtins.bool(self.item())
 
@@ -554,7 +560,7 @@ class Tensor(TensorBase):
                 f"a tensor of dtype {self.dtype} as an index",
                 "an index is an integer",
                 "use x.long()",
-                arguments.here(),
+                here(),
             )
         return value
 
@@ -571,7 +577,7 @@ class Tensor(TensorBase):
                 f"copying or pickling the result of {self.node}",
                 "it belongs to a graph, and a copy would not",
                 "detach() it first, or clone() it to stay in the graph",
-                arguments.here(),
+                here(),
             )
         values, grad = backends.of(self.array).to_numpy(self.array), self.grad
         marks = (self.requires_grad, self.parameter, self.name, None if grad is None else grad.detach())
@@ -649,7 +655,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """
     if not isinstance(array, np.ndarray):
         why, mend = "it takes a NumPy array", "use tensor() or as_tensor()"
-        raise DtypeError(f"from_numpy({type(array).__name__})", why, mend, arguments.here())
+        raise DtypeError(f"from_numpy({type(array).__name__})", why, mend, here())
     return as_tensor(array, device=dispatch.HOME)
 
 

@@ -30,7 +30,7 @@ def grads(loss: Any, *leaves: Any) -> list[Any]:
 
 WRITES: dict[str, Callable[[Any], Any]] = {
     "add_": lambda x: x.add_(1), "sub_": lambda x: x.sub_(1), "mul_": lambda x: x.mul_(2), "div_": lambda x: x.div_(2),
-    "relu_": lambda x: x.relu_(), "clamp_": lambda x: x.clamp_(0, 1), "put_": lambda x: x.zero_(),
+    "relu_": lambda x: x.relu_(), "clamp_": lambda x: x.clamp_(0, 1), "zero_": lambda x: x.zero_(),
 }  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def test_a_leaf_that_requires_grad(name: str) -> None:
 def test_a_view_of_such_a_leaf() -> None:
     x = leaf(1.0, 2.0)
     why = "it is a view of a leaf that requires grad" + OLD_VALUES
-    with teaches(InplaceError, "put_ on a tensor (1,) float32", why, CLONE, line="x[1:][0] = 5"):
+    with teaches(InplaceError, "x[…] = … on a tensor (1,) float32", why, CLONE, line="x[1:][0] = 5"):
         x[1:][0] = 5
     with tg.no_grad():
         view = x[0]

@@ -85,7 +85,7 @@ COUNT = "count the classes from 0, or give the last layer more outputs"
 WRONG: dict[str, tuple[Any, type[EduError], str, str, str]] = {
     "nan": (
         [0.0, math.nan], DtypeError, "target (2,) float32",
-        "class labels are integers and some of these are NaN", INTEGERS,
+        "class labels are integers, and some of these are NaN", INTEGERS,
     ),
     "floats": ([0.0, 1.0], DtypeError, "target (2,) float32", "class labels are integers", INTEGERS),
     "bools": ([True, False], DtypeError, "target (2,) bool", "class labels are integers", INTEGERS),

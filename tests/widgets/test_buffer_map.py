@@ -93,7 +93,7 @@ def test_the_engine_hears_of_a_write() -> None:
     loss = (w * w).sum()
     widget = BufferMap(w=w)
     widget.act("write")
-    with pytest.raises(InplaceError, match="put_ has overwritten it since"):
+    with pytest.raises(InplaceError, match="has overwritten it since"):
         loss.backward()
     loss = (w * w).sum()
     loss.backward()

@@ -47,6 +47,11 @@ def user_line() -> Line:
     return frame.f_code, frame.f_lasti
 
 
+def here() -> str:
+    """The user's line in words, for errors."""
+    return describe_line(user_line())
+
+
 # The fast path: one generated function per op -------------------------------------------------------------------
 
 
@@ -327,9 +332,9 @@ def run_body(op: type[Op], xp: Any, arrays: Any, params: Params, line: Line, ope
         shapes = [tuple(a.shape) for a in arrays if hasattr(a, "shape")]
         hint = op.hint(shapes, params)
         why, mend = hint or (str(error), "check the shapes and the arguments named above")
-        kind: type[EduError] = ShapeError
-        if isinstance(error, (TypeError, IndexError)):
-            kind = DtypeError if isinstance(error, TypeError) else IndexRangeError
+        kind: type[EduError] = IndexRangeError if isinstance(error, IndexError) else ShapeError
+        if isinstance(error, (TypeError, OverflowError)):
+            kind = DtypeError
         raise kind(describe_call(op, operands, params), why, mend, describe_line(line)) from error
 
 

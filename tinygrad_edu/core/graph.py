@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 from .. import backends
-from ..errors import AutogradError, InplaceError
+from ..errors import AutogradError, InplaceError, ShapeError
 from ..settings import MODES, modes
 from .storage import clock, find
 
@@ -244,13 +244,20 @@ def check_saved(node: Node) -> None:
             raise InplaceError(
                 f"backward through {node.op.name}, which saved its {save.source} {tuple(value.shape)}",
                 f"{writer} has overwritten it since, at {describe_line(line) or 'an unknown line'}",
-                f"use the out-of-place form of {writer}, or write after backward()",
+                f"{_instead_of(writer)}, or write after backward()",
                 describe_line(node.line),
             )
     if node.extra is not None and node.extra.checks:
         from .guard import verify
 
         verify(node)
+
+
+def _instead_of(writer: str) -> str:
+    """What to do in place of an in-place write: some have an out-of-place form, assignments have none."""
+    if writer in ("x[…] = …", "copy_", "fill_", "zero_", "normal_", "uniform_"):
+        return "write into a clone (x = x.clone())"
+    return f"use the out-of-place form of {writer}"
 
 
 def describe_line(line: Line) -> str:
@@ -272,8 +279,21 @@ def accumulate(leaf: Leaf, g: Array, wrap: Any, shared: bool) -> None:
     tensor = leaf.tensor()
     if tensor is None:
         return  # nobody can read it any more
+    world, home = backends.of(g.array if hasattr(g, "node") else g), backends.of(tensor.array)
+    if world is not home:
+        raise AutogradError(
+            f"a gradient of {world.name} for a leaf {tuple(tensor.array.shape)} of {home.name}",
+            "after a trace, .grad would hold a recording in place of numbers",
+            "pass the leaf to the traced function, as an input",
+        )
     with _accumulating:
         held = tensor.grad
+        if held is not None and tuple(held.array.shape) != tuple(g.shape):
+            raise ShapeError(
+                f"adding a gradient {tuple(g.shape)} to .grad",
+                f".grad was set to a tensor {tuple(held.array.shape)}",
+                "set .grad to None, or to a tensor of its tensor's shape",
+            )
         if held is None:
             tensor.grad = wrap(g, shared)
         else:

@@ -157,26 +157,32 @@ class ViewPut(Op, name="write_view"):
         return rest, xp.reshape(region, where.shape) if needs[1] else None
 
 
-def inplace(op: type[Op], target: TensorBase, others: tuple[Any, ...] = (), params: Params | None = None) -> Any:
+def inplace(
+    op: type[Op], target: TensorBase, others: tuple[Any, ...] = (), params: Params | None = None, name: str = ""
+) -> Any:
     """``target`` becomes ``op(target, *others)``, in its own buffer. Returns ``target``.
+
+    ``name`` is what errors call it; the op's own with an underscore unless given.
 
     Raises `InplaceError` for a leaf that requires grad, a view of one, and overlapping memory; `DtypeError` when the
     result does not fit the target's dtype; `ShapeError` when it does not fit its shape.
     """
     params, line, m = params or {}, user_line(), modes()
     operands = operands_of(op, (target, *others), line)
-    _refuse(f"{op.name}_", target, m.grad and _tracked(operands), line)
+    name = name or f"{op.name}_"
+    _refuse(name, target, m.grad and _tracked(operands), line)
     operands = _same_device(op, _promote(op, operands), params, line, target.device)
-    return through(Call(op, operands, params, line, m, target), len(m.observers) - 1, _write)
+    call = Call(op, operands, params, line, m, target)
+    return through(call, len(m.observers) - 1, lambda call: _write(call, name))
 
 
 def _tracked(operands: tuple[Any, ...]) -> bool:
     return any(isinstance(o, TensorBase) and o.node is not None for o in operands)
 
 
-def _write(call: Call) -> Any:
+def _write(call: Call, name: str) -> Any:
     """The write itself, and its entry into history."""
-    op, operands, target, name = call.op, call.operands, call.target, f"{call.op.name}_"
+    op, operands, target = call.op, call.operands, call.target
     tracked = modes().grad and _tracked(operands)
     array = own_buffer(target)
     backend = backends.of(array)

@@ -75,10 +75,21 @@ class Op:
     @staticmethod
     def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
         """Why these shapes cannot be, and how to mend it; None where NumPy's own words must do."""
-        return None
+        return _broadcast_hint(*shapes) if len(shapes) == 2 else None
 
 
 OPS: dict[str, type[Op]] = {}
+
+
+def _broadcast_hint(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, str] | None:
+    """Which axis keeps two shapes from being stretched to one; None when nothing does."""
+    for back, (m, n) in enumerate(zip(reversed(x), reversed(y), strict=False), 1):
+        if m != n and 1 not in (m, n):
+            why = f"axis {-back} has {m} elements in one and {n} in the other, and only a 1 can be stretched"
+            if len(x) != len(y) and (m in y or n in x):
+                return why, "give the shorter one an axis of length 1 where it lacks one: y.unsqueeze(-1)"
+            return why, "check which axis of each operand counts the same thing"
+    return None
 
 
 def _read_signature(cls: type[Op]) -> None:

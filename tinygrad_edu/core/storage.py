@@ -79,6 +79,7 @@ def _forget(key: int) -> None:
 def replace_scalar(scalar: Any, array: Any) -> Storage:
     """A tensor held a NumPy scalar and now holds this 0-d array: writes to it count as writes to the scalar."""
     storage = storage_of(array)
-    storage.alias = scalar
-    _STORAGES[id(scalar)] = storage
+    if type(scalar).__name__ not in ("bool", "bool_"):  # there are two of those, and everybody shares them
+        storage.alias = scalar
+        _STORAGES[id(scalar)] = storage
     return storage

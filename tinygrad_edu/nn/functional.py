@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..core.dispatch import user_line
-from ..core.graph import describe_line
+from ..core.dispatch import here
 from ..dtypes import is_float
 from ..errors import DtypeError, IndexRangeError, ShapeError
 from ..ops import conv as cv
@@ -66,26 +65,25 @@ def cross_entropy(scores: Any, target: Any, reduction: str = "mean") -> Tensor:
     """
     scores, labels = as_tensor(scores), as_tensor(target)
     tried = f"cross_entropy(scores {tuple(scores.shape)}, target {tuple(labels.shape)} {labels.dtype})"
-    line = describe_line(user_line())
     if scores.ndim != 2 or labels.ndim != 1 or scores.shape[0] != labels.shape[0]:
         raise ShapeError(
             tried, "it takes one row of scores and one class index per sample: (N, C) and (N,)",
-            "flatten to these shapes; one-hot rows become indices by target.argmax(1)", line,
+            "flatten to these shapes; one-hot rows become indices by target.argmax(1)", here(),
         )  # fmt: skip
     if is_float(labels.dtype) or labels.dtype.kind == "b":
         nan = (
-            " and some of these are NaN"
+            ", and some of these are NaN"
             if is_float(labels.dtype) and np.isnan(np.asarray(labels.tolist())).any()
             else ""
         )
         raise DtypeError(
-            tried, f"class labels are integers{nan}", "find out where they come from, then target.long()", line
+            tried, f"class labels are integers{nan}", "find out where they come from, then target.long()", here()
         )
     (low, high), classes = _range(labels), scores.shape[1]
     if low < 0 or high >= classes:
         raise IndexRangeError(
             tried, f"labels run from {low} to {high}, and there are {classes} classes: 0 to {classes - 1}",
-            "count the classes from 0, or give the last layer more outputs", line,
+            "count the classes from 0, or give the last layer more outputs", here(),
         )  # fmt: skip
     return _reduce(ls.softmax_cross_entropy(scores if is_float(scores.dtype) else scores.float(), labels), reduction)
 
@@ -111,7 +109,7 @@ def mse_loss(x: Any, target: Any, reduction: str = "mean") -> Tensor:
             f"mse_loss({tuple(x.shape)}, {tuple(target.shape)})",
             "broadcasting would compare elements that do not belong together",
             "reshape one to the other's shape: target.reshape(x.shape)",
-            describe_line(user_line()),
+            here(),
         )
     difference = x - target
     return _reduce(difference * difference, reduction)

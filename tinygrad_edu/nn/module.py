@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from .. import backends
-from ..core.dispatch import user_line
-from ..core.graph import Line, describe_line
+from ..core.dispatch import here, user_line
+from ..core.graph import Line
 from ..dtypes import is_float
 from ..errors import AutogradError, ShapeError
 from ..settings import MODES, modes
@@ -101,7 +101,7 @@ class Module:
                 f"self.{name} = a plain tensor, in {type(self).__name__}",
                 f"{name!r} is a parameter: the optimiser would go on moving the old tensor, unseen",
                 f"assign nn.Parameter(tensor), or write into it: with no_grad(): self.{name}.copy_(tensor)",
-                describe_line(user_line()),
+                here(),
             )
         else:
             self._forget(name)

@@ -127,7 +127,9 @@ class MaxPool2d(Op, name="max_pool2d"):
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, first: Any, kernel: Any, stride: Any, padding: Any) -> Any:
         (n, c, oh, ow), (kh, kw) = g.shape, kernel
-        spread = xp.reshape(g, (n, c, 1, oh, ow)) * (xp.reshape(xp.arange(kh * kw), (1, 1, kh * kw, 1, 1)) == first)
+        chosen = xp.reshape(xp.arange(kh * kw), (1, 1, kh * kw, 1, 1)) == first
+        arriving = xp.reshape(g, (n, c, 1, oh, ow))
+        spread = xp.where(chosen, arriving, xp.zeros_like(arriving))
         return xp.col2im(xp.reshape(spread, (n, c, kh, kw, oh, ow)), shape, stride, padding)
 
     @staticmethod

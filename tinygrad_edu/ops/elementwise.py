@@ -221,7 +221,7 @@ class Relu(Op):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
-        return g * (out > 0)
+        return xp.where(out > 0, g, xp.zeros_like(g))  # a product would make nan of infinity times 0
 
 
 class Abs(Op):
@@ -321,8 +321,8 @@ class Clamp(Op):
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, min: Any, max: Any) -> Any:
         if min is not None:
-            g = g * (x >= min)
-        return g if max is None else g * (x <= max)
+            g = xp.where(x >= min, g, xp.zeros_like(g))
+        return g if max is None else xp.where(x <= max, g, xp.zeros_like(g))
 
 
 class Cast(Op):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.dispatch import caller
+from ..core.graph import unbroadcast
 from ..core.op import Op
 
 # mypy: disable-error-code="override"
@@ -53,8 +54,6 @@ class Put(Op):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, index: Any, shape: Any) -> Any:
-        from ..core.graph import unbroadcast
-
         read = g[index]
         gx = xp.put(g, index, xp.zeros_like(read)) if needs[0] else None
         if not needs[1]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.dispatch import caller
+from ..core.graph import unbroadcast
 from ..core.op import Op
 
 # mypy: disable-error-code="override"
@@ -59,11 +60,7 @@ def _swap(xp: Any, x: Any) -> Any:
 
 def _fold(xp: Any, g: Any, matrix: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """Sum a batch of matrix gradients to the operand's own batch, then give it the operand's shape."""
-    extra = g.ndim - len(matrix)
-    if extra:
-        g = xp.sum(g, tuple(range(extra)), False)
-    stretched = tuple(i for i, size in enumerate(matrix) if size == 1 and g.shape[i] != 1)
-    return xp.reshape(xp.sum(g, stretched, True) if stretched else g, shape)
+    return xp.reshape(unbroadcast(xp, g, matrix), shape)
 
 
 class Linear(Op):

@@ -7,6 +7,7 @@ from typing import Any
 from .. import backends
 from ..core.base import TensorBase
 from ..core.dispatch import caller, slow_caller
+from ..core.graph import unbroadcast
 from ..core.op import Op
 
 # mypy: disable-error-code="override"
@@ -70,8 +71,6 @@ class Expand(Op):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any) -> Any:
-        from ..core.graph import unbroadcast
-
         return unbroadcast(xp, g, shape)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import backends
-from ..core.dispatch import user_line
-from ..core.graph import describe_line
+from ..core.dispatch import here, user_line
 from ..core.inplace import own_buffer
 from ..errors import AutogradError, DtypeError
 from ..tensor import Tensor
@@ -29,19 +28,34 @@ class SGD:
         weight_decay: float = 0.0,
         nesterov: bool = False,
     ) -> None:
+        if isinstance(params, Tensor) or not isinstance(params, Iterable):
+            raise DtypeError(
+                f"SGD of a {type(params).__name__}",
+                "it takes several tensors, and one that is walked through gives results, not leaves",
+                "pass model.parameters(), or a list: [w]",
+                here(),
+            )
         self.params = list(params)
         self.lr, self.momentum, self.weight_decay, self.nesterov = lr, momentum, weight_decay, nesterov
-        line = describe_line(user_line())
         if not self.params:
             raise AutogradError(
                 "SGD([])", "there is nothing to learn: the module has no registered parameters",
-                "assign layers to attributes, or put them into a Sequential; a plain list is not searched", line,
+                "assign layers to attributes, or put them into a Sequential; a plain list is not searched", here(),
             )  # fmt: skip
-        for p in self.params:
+        for i, p in enumerate(self.params):
             if not isinstance(p, Tensor):
-                raise DtypeError(
-                    f"SGD of a {type(p).__name__}", "an optimiser moves tensors", "pass model.parameters()", line
+                tried = f"SGD of a {type(p).__name__}"
+                raise DtypeError(tried, "an optimiser moves tensors", "pass model.parameters()", here())
+            if not p.is_leaf:
+                raise AutogradError(
+                    f"SGD of the result of {p.node}",
+                    "its gradient goes on to what it was computed from, and none stays to step by",
+                    "pass the leaves that it was computed from",
+                    here(),
                 )
+            if any(p is other for other in self.params[:i]):
+                why, mend = "it would move twice in each step", "pass each tensor once"
+                raise AutogradError(f"SGD with one tensor {tuple(p.shape)} given twice", why, mend, here())
         if lr < 0 or momentum < 0 or weight_decay < 0 or (nesterov and not momentum):
             given = f"lr={lr}, momentum={momentum}, weight_decay={weight_decay}, nesterov={nesterov}"
             raise ValueError(f"{given}: none is negative, and nesterov needs momentum")
