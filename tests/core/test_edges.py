@@ -8,7 +8,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import run_python
 from tinygrad_edu import nn, optim
-from tinygrad_edu.compile import trace
+from tinygrad_edu.compile import interpret, trace
 from tinygrad_edu.errors import AutogradError, DtypeError, InplaceError, ShapeError
 
 
@@ -74,6 +74,13 @@ def test_a_leaf_outside_a_trace_keeps_no_recording() -> None:
     with pytest.raises(AutogradError, match=r"a gradient of trace for a leaf \(3,\) of cpu"):
         trace(step, tg.ones(3))
     assert w.grad is None
+
+
+def test_a_program_keeps_its_constants_as_they_were() -> None:
+    w = tg.full((2,), 2.0)
+    program = trace(lambda x: (x * w + w).sum(), tg.ones(2))
+    w.mul_(10.0)
+    assert interpret(program, np.ones(2, np.float32))[0] == 8.0
 
 
 def test_a_grad_of_another_shape_is_refused() -> None:

@@ -36,6 +36,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.equations: list[Equation] = []
+        self.constants: dict[int, tuple[Any, Any]] = {}
         self.count = 0
 
     def new(self, value: Any) -> RecArray:
@@ -52,14 +53,23 @@ class Recorder:
             for proxy in _proxies(args):
                 if np.may_share_memory(value, proxy.value):
                     proxy.share(result)
-        self.equations.append(Equation(result.var, name, _unwrap(args, lambda proxy: proxy.var)))
+        self.equations.append(Equation(result.var, name, _unwrap(args, lambda proxy: proxy.var, self.constant)))
         return result
 
+    def constant(self, value: Any) -> Any:
+        """An array from outside the trace, as it is now: a later write to it must not change the program."""
+        if not isinstance(value, np.ndarray):
+            return value
+        kept = self.constants.get(id(value))
+        if kept is None or kept[1].tobytes() != value.tobytes():  # new, or written since its last use
+            kept = self.constants[id(value)] = (value, value.copy())  # with the original, so that its id stays
+        return kept[1]
 
-def _unwrap(tree: Any, part: Callable[[RecArray], Any]) -> Any:
+
+def _unwrap(tree: Any, part: Callable[[RecArray], Any], other: Callable[[Any], Any] = lambda value: value) -> Any:
     if isinstance(tree, RecArray):
         return part(tree)
-    return tuple(_unwrap(item, part) for item in tree) if isinstance(tree, (tuple, list)) else tree
+    return tuple(_unwrap(item, part, other) for item in tree) if isinstance(tree, (tuple, list)) else other(tree)
 
 
 def _binary(name: str) -> Any:
