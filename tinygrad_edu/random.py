@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import backends
+from .arguments import sizes
 from .dtypes import as_dtype
 from .settings import modes
 from .tensor import Tensor, wrap
@@ -51,20 +52,16 @@ def _finish(values: Any, dtype: Any, device: str | None, requires_grad: bool) ->
     return result.requires_grad_() if requires_grad else result
 
 
-def _sizes(size: tuple[Any, ...]) -> tuple[int, ...]:
-    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
-
-
 def randn(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """Normally distributed numbers, mean 0 and standard deviation 1."""
-    return _finish(generator().standard_normal(_sizes(size)), dtype, device, requires_grad)
+    return _finish(generator().standard_normal(sizes(size)), dtype, device, requires_grad)
 
 
 def rand(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """Numbers spread evenly over [0, 1)."""
     dtype = as_dtype(dtype or modes().dtype)
     steps = 2.0 ** _BITS.get(dtype.name, 53)  # numbers that the dtype holds exactly: rounding would reach 1
-    return _finish(np.floor(generator().random(_sizes(size)) * steps) / steps, dtype, device, requires_grad)
+    return _finish(np.floor(generator().random(sizes(size)) * steps) / steps, dtype, device, requires_grad)
 
 
 _BITS = {"bfloat16": 8, "float16": 11, "float32": 24}  # of the significand

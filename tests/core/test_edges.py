@@ -7,7 +7,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import run_python
-from tinygrad_edu import nn, optim
+from tinygrad_edu import guard, nn, optim
 from tinygrad_edu.compile import interpret, trace
 from tinygrad_edu.errors import AutogradError, DtypeError, InplaceError, ShapeError
 
@@ -23,6 +23,17 @@ def test_the_explanation_also_reaches_arrays_that_were_handed_out() -> None:
     done = run_python("\n".join(lines))
     assert "memory guard: write to an array (3,) float32" in done.stderr
     assert "mul saved it" in done.stderr
+
+
+def test_memory_first_handed_out_with_the_guard_off_is_still_guarded_later() -> None:
+    x = tg.ones(3, requires_grad=True)
+    y = (x * x).sum()
+    with guard.off():
+        x.detach().numpy()
+    later = x.detach().numpy()
+    assert not later.flags.writeable
+    y.backward()
+    assert later.flags.writeable
 
 
 def test_two_comparisons_share_no_storage() -> None:

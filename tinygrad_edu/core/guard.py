@@ -111,9 +111,9 @@ def expose_input(array: np.ndarray[Any, Any]) -> Storage:
 def expose_output(array: np.ndarray[Any, Any], storage: Storage) -> None:
     """``numpy()`` hands out this view of a tensor's memory. Nodes that saved the memory before lock it now."""
     with _mutex:
-        first = not storage.reachable  # from then on, every node that saves this memory locks it by itself
         _reach(storage, array)
-        if first and modes().guard != "off":
+        if not storage.searched and modes().guard != "off":
+            storage.searched = True  # from now on, every node that saves this memory locks it by itself
             for node in _savers(array):
                 hold(node, storage)
 

@@ -172,8 +172,7 @@ def inplace(
     name = name or f"{op.name}_"
     _refuse(name, target, m.grad and _tracked(operands), line)
     operands = _same_device(op, _promote(op, operands), params, line, target.device)
-    call = Call(op, operands, params, line, m, target)
-    return through(call, len(m.observers) - 1, lambda call: _write(call, name))
+    return through(Call(op, operands, params, line, m, target), len(m.observers) - 1, lambda call: _write(call, name))
 
 
 def _tracked(operands: tuple[Any, ...]) -> bool:

@@ -32,7 +32,7 @@ clock = _Clock()
 class Storage:
     """What is known of one buffer. It lives as long as the array that owns the memory."""
 
-    __slots__ = ("alias", "lock", "locks", "owner", "reachable", "restore", "stamp", "views", "writer")
+    __slots__ = ("alias", "lock", "locks", "owner", "reachable", "restore", "searched", "stamp", "views", "writer")
 
     def __init__(self, owner: weakref.ref[Any]) -> None:
         self.owner = owner
@@ -43,6 +43,7 @@ class Storage:
         self.reachable: list[weakref.ref[Any]] = []  # arrays in the user's hands: what the guard locks
         self.lock: weakref.ref[Any] | None = None  # see `guard`
         self.locks = 0  # live locks: one, save for a moment between two threads
+        self.searched = False  # has the guard looked for nodes that saved it before it could be reached?
         self.restore: list[weakref.ref[Any]] = []  # what the guard made read-only, owner first
 
     def written(self, writer: str, line: Any) -> None:

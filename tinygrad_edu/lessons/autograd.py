@@ -11,6 +11,7 @@ from ..errors import AutogradError
 from ..tensor import tensor
 from .checking import judge_number, numbers, task
 
+NO_FUNCTION = "hand in the function itself, without calling it."
 NOTHING = "your function returns nothing: is there a return?"
 
 
@@ -67,7 +68,7 @@ def _twice(answer: Any) -> str:
 )
 def _mend_loop(answer: Any) -> str:
     if not callable(answer):
-        return "hand in the function itself, without calling it."
+        return NO_FUNCTION
 
     def bowl(w: Any) -> Any:
         return (w - 1.0) * (w - 1.0)
@@ -116,7 +117,7 @@ def _piled_up() -> float:
 )
 def _sum_to(answer: Any) -> str:
     if not callable(answer):
-        return "hand in the function itself, without calling it."
+        return NO_FUNCTION
     for big, small in (
         ((3, 4), (3, 1)),
         ((3, 4), (1, 4)),
@@ -165,7 +166,7 @@ def _sum_by_counting(g: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndar
 )
 def _swish(answer: Any) -> str:
     if not callable(answer):
-        return "hand in the function itself, without calling it."
+        return NO_FUNCTION
     x, g = np.linspace(-3, 3, 7), np.linspace(0.5, 2.0, 7)
     leaf = tensor(x, requires_grad=True)
     (leaf * leaf.sigmoid()).backward(tensor(g))

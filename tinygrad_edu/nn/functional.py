@@ -64,10 +64,9 @@ def cross_entropy(scores: Any, target: Any, reduction: str = "mean") -> Tensor:
     0 to C - 1, `ShapeError` when the shapes do not belong together.
     """
     scores, labels = as_tensor(scores), as_tensor(target)
-    tried = f"cross_entropy(scores {tuple(scores.shape)}, target {tuple(labels.shape)} {labels.dtype})"
     if scores.ndim != 2 or labels.ndim != 1 or scores.shape[0] != labels.shape[0]:
         raise ShapeError(
-            tried, "it takes one row of scores and one class index per sample: (N, C) and (N,)",
+            _scored(scores, labels), "it takes one row of scores and one class index per sample: (N, C) and (N,)",
             "flatten to these shapes; one-hot rows become indices by target.argmax(1)", here(),
         )  # fmt: skip
     if is_float(labels.dtype) or labels.dtype.kind == "b":
@@ -76,16 +75,20 @@ def cross_entropy(scores: Any, target: Any, reduction: str = "mean") -> Tensor:
             if is_float(labels.dtype) and np.isnan(np.asarray(labels.tolist())).any()
             else ""
         )
-        raise DtypeError(
-            tried, f"class labels are integers{nan}", "find out where they come from, then target.long()", here()
-        )
+        why, mend = f"class labels are integers{nan}", "find out where they come from, then target.long()"
+        raise DtypeError(_scored(scores, labels), why, mend, here())
     (low, high), classes = _range(labels), scores.shape[1]
     if low < 0 or high >= classes:
         raise IndexRangeError(
-            tried, f"labels run from {low} to {high}, and there are {classes} classes: 0 to {classes - 1}",
+            _scored(scores, labels),
+            f"labels run from {low} to {high}, and there are {classes} classes: 0 to {classes - 1}",
             "count the classes from 0, or give the last layer more outputs", here(),
         )  # fmt: skip
     return _reduce(ls.softmax_cross_entropy(scores if is_float(scores.dtype) else scores.float(), labels), reduction)
+
+
+def _scored(scores: Tensor, labels: Tensor) -> str:
+    return f"cross_entropy(scores {tuple(scores.shape)}, target {tuple(labels.shape)} {labels.dtype})"
 
 
 def _range(labels: Tensor) -> tuple[int, int]:

@@ -262,9 +262,7 @@ class Maximum(Op):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
-        half = g * 0.5
-        gx = xp.where(x > y, g, xp.where(x == y, half, xp.zeros_like(g))) if needs[0] else None
-        return gx, xp.where(y > x, g, xp.where(x == y, half, xp.zeros_like(g))) if needs[1] else None
+        return _to_the_chosen(xp, g, needs, x > y, y > x, x == y)
 
 
 class Minimum(Op):
@@ -279,9 +277,14 @@ class Minimum(Op):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
-        half = g * 0.5
-        gx = xp.where(x < y, g, xp.where(x == y, half, xp.zeros_like(g))) if needs[0] else None
-        return gx, xp.where(y < x, g, xp.where(x == y, half, xp.zeros_like(g))) if needs[1] else None
+        return _to_the_chosen(xp, g, needs, x < y, y < x, x == y)
+
+
+def _to_the_chosen(xp: Any, g: Any, needs: Any, x_wins: Any, y_wins: Any, tie: Any) -> Any:
+    """The gradient for whichever operand was taken, and half of it for each where they tie."""
+    otherwise = xp.where(tie, g * 0.5, xp.zeros_like(g))
+    gx = xp.where(x_wins, g, otherwise) if needs[0] else None
+    return gx, xp.where(y_wins, g, otherwise) if needs[1] else None
 
 
 class Where(Op):

@@ -42,7 +42,8 @@ class SGD:
                 "SGD([])", "there is nothing to learn: the module has no registered parameters",
                 "assign layers to attributes, or put them into a Sequential; a plain list is not searched", here(),
             )  # fmt: skip
-        for i, p in enumerate(self.params):
+        seen: set[int] = set()
+        for p in self.params:
             if not isinstance(p, Tensor):
                 tried = f"SGD of a {type(p).__name__}"
                 raise DtypeError(tried, "an optimiser moves tensors", "pass model.parameters()", here())
@@ -53,9 +54,10 @@ class SGD:
                     "pass the leaves that it was computed from",
                     here(),
                 )
-            if any(p is other for other in self.params[:i]):
+            if id(p) in seen:
                 why, mend = "it would move twice in each step", "pass each tensor once"
                 raise AutogradError(f"SGD with one tensor {tuple(p.shape)} given twice", why, mend, here())
+            seen.add(id(p))
         if lr < 0 or momentum < 0 or weight_decay < 0 or (nesterov and not momentum):
             given = f"lr={lr}, momentum={momentum}, weight_decay={weight_decay}, nesterov={nesterov}"
             raise ValueError(f"{given}: none is negative, and nesterov needs momentum")

@@ -404,6 +404,17 @@ def _slots(buffer: Buffer) -> list[int | None]:
     return [*buffer.cells[:HEAD], None, *buffer.cells[HEAD:]]
 
 
+def _columns(canvas: Canvas, buffer: Buffer, left: float, w: float, y: float) -> Iterator[tuple[int, int, int]]:
+    """Slot, place among the drawn cells, and cell number, from left to right; the gap is drawn on the way."""
+    drawn = 0
+    for slot, cell in enumerate(_slots(buffer)):
+        if cell is None:
+            canvas.text(left + (slot + 0.5) * w, y + 17, "…", "f16 t2", "middle")
+        else:
+            yield slot, drawn, cell
+            drawn += 1
+
+
 def _draw_buffer(
     canvas: Canvas,
     state: BufferState,
@@ -420,12 +431,8 @@ def _draw_buffer(
     e = entry(state, state.picked)
     cell_now = byte_of(e, state.index) // buffer.itemsize if e and e.buffer == number_ and 0 not in e.shape else None
     top = y + 20
-    drawn = 0
-    for slot, cell in enumerate(_slots(buffer)):
+    for slot, drawn, cell in _columns(canvas, buffer, left, w, top):
         x = left + slot * w
-        if cell is None:
-            canvas.text(x + w / 2, top + 17, "…", "f16 t2", "middle")
-            continue
         canvas.rect(x, top, w, 26, "cell")
         for t in range(1, min(buffer.itemsize, 8)):
             at = x + t * w / min(buffer.itemsize, 8)
@@ -434,7 +441,6 @@ def _draw_buffer(
         canvas.text(x + w / 2, top + 17, value, "m f13" if len(value) < 5 else "m", "middle")
         if slot in (0, 7) if buffer.count > CELLS else address < 1000 and (wide or cell % 2 == 0):
             canvas.text(x, top - 4, exact(address), "m t2")
-        drawn += 1
     if cell_now in buffer.cells:
         canvas.rect(left + _slots(buffer).index(cell_now) * w, top - 1, w, 28, "frame")
     if wide:
@@ -465,14 +471,9 @@ def _draw_entry(
     picked_at = None
     if e.name == state.picked and 0 not in e.shape:
         picked_at = _visit(e.shape, e.strides, e.offset, byte_of(e, state.index))
-    drawn = 0
-    for slot, cell in enumerate(_slots(buffer)):
+    for slot, drawn, cell in _columns(canvas, buffer, left, w, row):
         x = left + slot * w
-        if cell is None:
-            canvas.text(x + w / 2, row + 17, "…", "f16 t2", "middle")
-            continue
         position = e.order[drawn]
-        drawn += 1
         if position is None:
             canvas.circle(x + w / 2, row + 13, 1.5, "dot")
             continue
