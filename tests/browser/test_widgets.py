@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .conftest import Lab, NotebookPage
+from .conftest import READY, Lab, NotebookPage
 from .look import faults
 
 pytestmark = pytest.mark.browser
@@ -349,7 +349,8 @@ def test_widgets_work_in_notebook_7(page: Page, notebook7: Lab, complaints: list
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(notebook, notebook7.root / "widgets.ipynb")
     page.goto(f"{notebook7.address}/notebooks/widgets.ipynb?token={notebook7.token}")
-    page.get_by_text("Python 3 (ipykernel) | Idle").or_(page.locator('[data-status="idle"]')).first.wait_for()
+    page.wait_for_function("() => window.jupyterapp")
+    page.evaluate(READY, "widgets.ipynb")
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     w = widget(page, "GraphStepper")

@@ -179,6 +179,7 @@ function render({ model, el }) {
   const root = document.createElement("section");
   root.className = "edu";
   root.setAttribute("aria-label", model.get("label"));
+  root.tabIndex = -1;
   root.dataset.lmSuppressShortcuts = "true"; // JupyterLab leaves the keys to us while the focus is inside
   el.append(root);
 
@@ -195,10 +196,14 @@ function render({ model, el }) {
   };
 
   const update = () => {
+    const inside = root.contains(document.activeElement);
     const next = document.createElement("section");
     next.innerHTML = model.get("html");
     if (!root.firstChild) root.append(...next.childNodes);
     else morph(root.firstChild, next.firstChild);
+    // A button that was just disabled would take the keys with it: the widget itself keeps the focus.
+    const focused = document.activeElement;
+    if (inside && (!root.contains(focused) || focused.matches(":disabled"))) root.focus({ preventScroll: true });
     root.toggleAttribute("data-present", model.get("presenting"));
     follow(root);
     show();
