@@ -68,6 +68,9 @@ class FarArray:
     def __neg__(self) -> FarArray:
         return FarArray(-self.values)
 
+    def __invert__(self) -> FarArray:
+        return FarArray(~self.values)
+
     def __repr__(self) -> str:
         return f"FarArray({self.values!r})"
 
@@ -104,10 +107,11 @@ def _inplace(function: Callable[..., Any]) -> Any:
     return call
 
 
-for _name in ("add", "sub", "mul", "truediv", "pow", "matmul"):
-    setattr(FarArray, f"__{_name}__", _binary(getattr(operator, _name)))
-    setattr(FarArray, f"__r{_name}__", _reflected(getattr(operator, _name)))
-    setattr(FarArray, f"__i{_name}__", _inplace(getattr(operator, f"i{_name}")))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
+    _key = _name.rstrip("_")
+    setattr(FarArray, f"__{_key}__", _binary(getattr(operator, _name)))
+    setattr(FarArray, f"__r{_key}__", _reflected(getattr(operator, _name)))
+    setattr(FarArray, f"__i{_key}__", _inplace(getattr(operator, f"i{_key}")))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(FarArray, f"__{_name}__", _binary(getattr(operator, _name)))
 
@@ -132,7 +136,7 @@ def _view(name: str) -> Callable[..., Any]:
     return lambda x, *args: FarArray(function(near(x), *args), x)
 
 
-_VIEWS = ("reshape", "permute", "broadcast_to")
+_VIEWS = ("reshape", "permute", "broadcast_to", "diagonal", "windows", "as_strided")
 
 
 class FarBackend(backends.Backend):

@@ -11,10 +11,10 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import dtypes
-from tinygrad_edu.dtypes import NAMES, TABLES, as_dtype, is_float, promote, result_type, scalar_dtype
+from tinygrad_edu.dtypes import NAMES, PROMOTIONS, as_dtype, is_float, promote, result_type, scalar_dtype
 from tinygrad_edu.errors import DtypeError
 
-TORCH = TABLES["torch"]
+TORCH = PROMOTIONS["torch"].grid
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 WIDTH = {"bool": 0, "uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
 

@@ -18,9 +18,10 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "settings"),  # words
     ("dtypes", "backends"),  # arrays
     ("core",),
+    ("arguments",),
     ("ops",),  # operations
     ("autograd",),
-    ("guard", "arguments"),
+    ("guard",),
     ("tensor",),
     ("creation", "random"),
     ("numpy_protocol",),
@@ -45,7 +46,7 @@ UPWARDS = {
 
 # Lines of code that one may have to read. These may sink; let them rise only for a reason that the reader would accept.
 SITTING = ("storage", "op", "dispatch", "graph")
-SITTING_LINES, CORE_LINES = 660, 1040
+SITTING_LINES, CORE_LINES = 600, 1180
 
 
 def files() -> list[Path]:

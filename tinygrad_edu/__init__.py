@@ -9,11 +9,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import autograd, dtypes
-from .creation import arange, cat, full, ones, ones_like, stack, zeros, zeros_like
+from .creation import arange, full, ones, ones_like, zeros, zeros_like
 from .dtypes import bool_ as bool
 from .dtypes import float16, float32, float64, int8, int16, int32, int64, uint8
-from .ops.elementwise import abs, clamp, cos, exp, log, maximum, minimum, relu, sigmoid, sin, sqrt, tanh, where
+from .ops.arithmetic import clamp, maximum, minimum, where
 from .ops.linalg import matmul
+from .ops.movement import cat, stack
+from .ops.unary import abs, cos, exp, log, relu, sigmoid, sin, sqrt, tanh
 from .random import manual_seed, rand, randint, randn, randperm
 from .settings import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .tensor import Tensor, as_tensor, from_numpy, tensor

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import backends
 from .core.base import TensorBase
-from .core.dispatch import here
+from .core.dispatch import WORLD, here
 from .dtypes import NAMES, as_dtype
 from .errors import AutogradError, DtypeError, ShapeError
 from .settings import modes
@@ -58,6 +58,11 @@ def _plain(data: Any) -> Any:
             )
         return backends.of(data.array).to_numpy(data.array)
     return [_plain(item) for item in data] if isinstance(data, (list, tuple, range)) else data
+
+
+def as_tensor(value: Any) -> Any:
+    """``value`` itself if it is a tensor, else a tensor of it: for functions that need to know its shape."""
+    return value if isinstance(value, TensorBase) else WORLD["as_tensor"](value)
 
 
 def dims(x: Any, dim: Any) -> Any:

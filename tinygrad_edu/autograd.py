@@ -11,11 +11,15 @@ from .core.dispatch import WORLD, here
 from .core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
 from .core.inplace import settle
 from .errors import AutogradError, DeviceError, DtypeError, ShapeError
+from .ops import arithmetic as ar
 from .ops import conv as cv
-from .ops import elementwise as ew
+from .ops import convert as ct
 from .ops import index as ix
+from .ops import linalg as la
 from .ops import movement as mv
 from .ops import reduce as rd
+from .ops import scan as sc
+from .ops import unary as un
 from .settings import MODES, modes
 
 
@@ -41,24 +45,35 @@ def tensor_namespace(device: str) -> backends.Namespace:
 
     return backends.Namespace(
         f"tensors on {device}",
-        exp=ew.exp, log=ew.log, tanh=ew.tanh, sqrt=ew.sqrt, sin=ew.sin, cos=ew.cos, abs=ew.abs, sign=ew.sign,
-        maximum=ew.maximum, minimum=ew.minimum, where=ew.where, relu=ew.relu,
-        sum=reduction(rd.sum), amax=reduction(rd.amax), amin=reduction(rd.amin), argmax=reduction(rd.argmax),
-        zeros=new(xp.zeros), ones=new(xp.ones), full=new(xp.full), arange=new(xp.arange),
+        exp=un.exp, expm1=un.expm1, log=un.log, log1p=un.log1p, log2=un.log2, tanh=un.tanh, sqrt=un.sqrt, sin=un.sin,
+        cos=un.cos, tan=un.tan, erf=un.erf, abs=un.abs, sign=un.sign, floor=un.floor, ceil=un.ceil, round=un.round_op,
+        maximum=ar.maximum, minimum=ar.minimum, where=ar.where, relu=un.relu,
+        sum=reduction(rd.sum_op), prod=reduction(rd.prod_op), amax=reduction(rd.amax_op), amin=reduction(rd.amin_op),
+        argmax=reduction(rd.argmax_op), argmin=reduction(rd.argmin_op),
+        any=reduction(rd.any_op), all=reduction(rd.all_op),
+        cumsum=lambda x, axis: sc.cumsum_op(x, dim=axis), cumprod=lambda x, axis: sc.cumprod_op(x, dim=axis),
+        argsort=lambda x, axis, descending=False: sc.argsort_op(x, dim=axis, descending=descending),
+        zeros=new(xp.zeros), ones=new(xp.ones), empty=new(xp.empty), full=new(xp.full), arange=new(xp.arange),
         zeros_like=like("zeros_like"), ones_like=like("ones_like"),
-        reshape=lambda x, shape: mv.reshape(x, shape=shape),
-        permute=lambda x, axes: mv.permute(x, dims=axes),
-        broadcast_to=lambda x, shape: mv.expand(x, shape=shape),
-        concatenate=lambda xs, axis: mv.cat(*xs, dim=axis),
-        astype=lambda x, dtype: ew.cast(x, dtype=dtype),
-        copy=ew.clone,
-        take_along_axis=lambda x, indices, axis: ix.take_along_dim(x, indices, dim=axis),
+        reshape=lambda x, shape: mv.reshape_op(x, shape=shape),
+        permute=lambda x, axes: mv.permute_op(x, dims=axes),
+        broadcast_to=lambda x, shape: mv.expand_op(x, shape=shape),
+        concatenate=lambda xs, axis: mv.cat_op(*xs, dim=axis),
+        astype=lambda x, dtype: ct.cast(x, dtype=dtype),
+        copy=ct.clone,
+        diagonal=lambda x, offset, axis1, axis2: mv.diagonal_op(x, offset=offset, dim1=axis1, dim2=axis2),
+        windows=lambda x, axis, size, step: mv.unfold_op(x, dim=axis, size=size, step=step),
+        as_strided=lambda x, shape, strides, offset: mv.as_strided_op(x, size=shape, stride=strides, offset=offset),
+        take_along_axis=lambda x, indices, axis: ix.take_along_dim_op(x, indices, dim=axis),
         scatter_add=lambda shape, index, values: ix.scatter_add_at(values, shape=shape, index=_raw(index)),
         put=lambda x, index, values: ix.put(x, values, index=_raw(index)),
-        im2col=lambda x, kernel, stride, padding, fill=0.0: cv.im2col(
-            x, kernel=kernel, stride=stride, padding=padding, fill=fill
+        einsum=lambda equation, x, y: la.einsum_op(x, y, equation=equation),
+        im2col=lambda x, kernel, stride, padding, dilation=(1, 1), fill=0.0: cv.im2col(
+            x, kernel=kernel, stride=stride, padding=padding, dilation=dilation, fill=fill
         ),
-        col2im=lambda cols, shape, stride, padding: cv.col2im(cols, shape=shape, stride=stride, padding=padding),
+        col2im=lambda cols, shape, stride, padding, dilation=(1, 1): cv.col2im(
+            cols, shape=shape, stride=stride, padding=padding, dilation=dilation
+        ),
     )  # fmt: skip
 
 
@@ -167,7 +182,7 @@ def backward(outputs: Any, gradients: Any, retain_graph: bool, create_graph: boo
 def _gradient(g: Any, shared: bool) -> Any:
     """A leaf's gradient: a tensor with memory of its own."""
     if isinstance(g, TensorBase):
-        return ew.clone(g) if shared else g
+        return ct.clone(g) if shared else g
     return WORLD["wrap"](backends.of(g).xp.copy(g) if shared else g)
 
 

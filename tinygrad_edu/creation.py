@@ -10,7 +10,6 @@ from .core.base import TensorBase
 from .core.dispatch import here
 from .dtypes import as_dtype, scalar_dtype
 from .errors import ShapeError
-from .ops import movement as mv
 from .settings import modes
 from .tensor import Tensor, as_tensor, wrap
 
@@ -64,15 +63,3 @@ def _like(make: str, x: Any, dtype: Any, requires_grad: bool) -> Tensor:
     array = x.array if isinstance(x, TensorBase) else as_tensor(x).array
     result = wrap(getattr(backends.of(array).xp, make)(array)).to(dtype)
     return result.requires_grad_() if requires_grad else result
-
-
-def cat(tensors: Sequence[Any], dim: int = 0) -> Tensor:
-    """Tensors joined along ``dim``. Raises `ShapeError` when the other axes differ, or for an empty list."""
-    if not len(tensors):
-        raise ShapeError("cat of no tensors", "there is nothing to take a shape from", "pass at least one tensor")
-    return mv.cat(*tensors, dim=dim)
-
-
-def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
-    """Tensors of one shape, side by side along a new axis. Raises `ShapeError` as `cat` does."""
-    return cat([as_tensor(t).unsqueeze(dim) for t in tensors], dim)

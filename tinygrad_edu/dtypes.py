@@ -1,10 +1,11 @@
-"""Dtypes and how they meet. One table as data: the engine reads it and widgets draw it.
+"""Dtypes and how they meet, in PyTorch, NumPy and JAX, as data: the engine reads it and widgets draw it.
 
 A dtype *is* a NumPy dtype, so ``tensor.dtype == np.float32`` and ``tensor.dtype == tinygrad_edu.float32`` both hold.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,29 +39,79 @@ def __getattr__(name: str) -> Any:
 NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 _SHORT = dict(zip(("b", "u1", "i1", "i2", "i4", "i8", "f2", "bf", "f4", "f8"), NAMES, strict=True))
 
-# Row meets column. The order of rows and columns is that of NAMES.
-GRIDS = {
-    "torch": """
-        b  u1 i1 i2 i4 i8 f2 bf f4 f8
-        u1 u1 i2 i2 i4 i8 f2 bf f4 f8
-        i1 i2 i1 i2 i4 i8 f2 bf f4 f8
-        i2 i2 i2 i2 i4 i8 f2 bf f4 f8
-        i4 i4 i4 i4 i4 i8 f2 bf f4 f8
-        i8 i8 i8 i8 i8 i8 f2 bf f4 f8
-        f2 f2 f2 f2 f2 f2 f2 f4 f4 f8
-        bf bf bf bf bf bf f4 bf f4 f8
-        f4 f4 f4 f4 f4 f4 f4 f4 f4 f8
-        f8 f8 f8 f8 f8 f8 f8 f8 f8 f8
-    """,
-}
-TABLES: dict[str, dict[tuple[str, str], str]] = {
-    name: {
-        (NAMES[i], NAMES[j]): _SHORT[cell]
-        for i, row in enumerate(grid.strip().splitlines())
+# Row meets column. The order of rows and columns is that of NAMES; "--" is a pair that the framework refuses.
+_TORCH_GRID = """
+    b  u1 i1 i2 i4 i8 f2 bf f4 f8
+    u1 u1 i2 i2 i4 i8 f2 bf f4 f8
+    i1 i2 i1 i2 i4 i8 f2 bf f4 f8
+    i2 i2 i2 i2 i4 i8 f2 bf f4 f8
+    i4 i4 i4 i4 i4 i8 f2 bf f4 f8
+    i8 i8 i8 i8 i8 i8 f2 bf f4 f8
+    f2 f2 f2 f2 f2 f2 f2 f4 f4 f8
+    bf bf bf bf bf bf f4 bf f4 f8
+    f4 f4 f4 f4 f4 f4 f4 f4 f4 f8
+    f8 f8 f8 f8 f8 f8 f8 f8 f8 f8
+"""
+_NUMPY_GRID = """
+    b  u1 i1 i2 i4 i8 f2 bf f4 f8
+    u1 u1 i2 i2 i4 i8 f2 bf f4 f8
+    i1 i2 i1 i2 i4 i8 f2 bf f4 f8
+    i2 i2 i2 i2 i4 i8 f4 -- f4 f8
+    i4 i4 i4 i4 i4 i8 f8 -- f8 f8
+    i8 i8 i8 i8 i8 i8 f8 -- f8 f8
+    f2 f2 f2 f4 f8 f8 f2 -- f4 f8
+    bf bf bf -- -- -- -- bf f4 f8
+    f4 f4 f4 f4 f8 f8 f4 f4 f4 f8
+    f8 f8 f8 f8 f8 f8 f8 f8 f8 f8
+"""
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """How dtypes meet in one framework. The engine reads it, and widgets draw it."""
+
+    grid: dict[tuple[str, str], str]  # two tensors; "" where the framework refuses
+    zero_dim_yields: bool  # does a 0-d tensor count by its kind alone, as a Python number does?
+    products_mix: bool  # may the operands of a matrix product differ in dtype?
+    integers_average: bool  # have integers a mean, a variance, a softmax?
+    python_float: str  # what a Python float makes of integers; "" is the default dtype
+    exp_of: dict[str, str]  # what exp and the like make of integers and bools; "" is the default dtype
+    quotient_of: dict[str, str]  # what true division makes of them
+    source: str
+
+
+def _grid(text: str) -> dict[tuple[str, str], str]:
+    return {
+        (NAMES[i], NAMES[j]): _SHORT.get(cell, "")
+        for i, row in enumerate(text.strip().splitlines())
         for j, cell in enumerate(row.split())
     }
-    for name, grid in GRIDS.items()
-}
+
+
+def _of_integers(cells: str) -> dict[str, str]:
+    return dict(zip(NAMES[:6], (_SHORT.get(cell, "") for cell in cells.split()), strict=True))
+
+
+PROMOTIONS = {
+    "torch": Promotion(
+        _grid(_TORCH_GRID),
+        zero_dim_yields=True, products_mix=False, integers_average=False, python_float="",
+        exp_of=_of_integers("-- -- -- -- -- --"), quotient_of=_of_integers("-- -- -- -- -- --"),
+        source="PyTorch 2.13: torch.promote_types, torch.result_type",
+    ),
+    "numpy": Promotion(
+        _grid(_NUMPY_GRID),
+        zero_dim_yields=False, products_mix=True, integers_average=True, python_float="float64",
+        exp_of=_of_integers("f2 f2 f2 f4 f8 f8"), quotient_of=_of_integers("f8 f8 f8 f8 f8 f8"),
+        source="NumPy 2.4 (NEP 50) with ml_dtypes 0.5: numpy.promote_types",
+    ),
+    "jax": Promotion(
+        _grid(_TORCH_GRID),  # for these dtypes JAX's lattice, with 64-bit types enabled, has the same joins
+        zero_dim_yields=False, products_mix=True, integers_average=True, python_float="",
+        exp_of=_of_integers("f4 f4 f4 f4 f4 f8"), quotient_of=_of_integers("f4 f4 f4 f4 f4 f8"),
+        source="JAX, jax_enable_x64: type promotion semantics",
+    ),
+}  # fmt: skip
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2}  # bool < integer < float; NumPy files bfloat16 under V
 
 
@@ -92,8 +143,17 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 
 def promote(table: str, x: np.dtype[Any], y: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which ``x`` and ``y`` meet, by the named table."""
-    return x if x is y else as_dtype(TABLES[table][x.name, y.name])
+    """The dtype in which ``x`` and ``y`` meet, by the named table. Raises `DtypeError` where it has none."""
+    if x is y:
+        return x
+    found = PROMOTIONS[table].grid[x.name, y.name]
+    if not found:
+        raise DtypeError(
+            f"{x.name} with {y.name}, by the rules of {table}",
+            "they have no dtype in common there",
+            f"convert one of them first: x.to('{y.name}')",
+        )
+    return as_dtype(found)
 
 
 def scalar_dtype(value: object, default_float: np.dtype[Any]) -> np.dtype[Any]:
@@ -109,17 +169,28 @@ def result_type(
     zero_dim: list[np.dtype[Any]],
     scalars: list[np.dtype[Any]],
 ) -> np.dtype[Any]:
-    """PyTorch's rule: arrays with dimensions first; then 0-d ones and scalars, only where their *kind* is higher."""
+    """The dtype in which tensors, 0-d tensors and Python scalars meet.
+
+    Tensors promote in full. What comes after them counts only where its *kind* is higher (bool, integer, float):
+    Python scalars in every table, 0-d tensors in PyTorch's.
+    """
+    groups = (arrays, zero_dim, scalars) if PROMOTIONS[table].zero_dim_yields else ([*arrays, *zero_dim], scalars)
     result: np.dtype[Any] | None = None
-    for group in (arrays, zero_dim, scalars):
+    for group in groups:
+        own: np.dtype[Any] | None = None
         for dtype in group:
-            if result is None:
-                result = dtype
-            elif group is arrays or _RANK[dtype.kind] > _RANK[result.kind]:
-                result = promote(table, result, dtype)
-        if group is zero_dim and result is not None and not arrays:
-            for dtype in zero_dim:  # several 0-d tensors among themselves promote in full
-                result = promote(table, result, dtype)
+            own = dtype if own is None else promote(table, own, dtype)
+        if result is None or (own is not None and _RANK[own.kind] > _RANK[result.kind]):
+            result = own
     if result is None:
         raise ValueError("result_type needs at least one dtype")
     return result
+
+
+def real_type(table: str, dtype: np.dtype[Any], quotient: bool, default_float: np.dtype[Any]) -> np.dtype[Any]:
+    """The float dtype that integers become under exp and the like, or under division; floats stay."""
+    if is_float(dtype):
+        return dtype
+    rules = PROMOTIONS[table]
+    name = (rules.quotient_of if quotient else rules.exp_of)[dtype.name]
+    return as_dtype(name) if name else default_float

@@ -12,24 +12,27 @@ import numpy as np
 from . import arguments, creation
 from .core.dispatch import here
 from .errors import DtypeError
-from .ops import elementwise as ew
+from .ops import arithmetic as ar
+from .ops import convert as ct
 from .ops import linalg as la
+from .ops import logic as lg
 from .ops import movement as mv
 from .ops import reduce as rd
+from .ops import unary as un
 from .tensor import as_tensor
 
 UFUNCS: dict[Any, Callable[..., Any]] = {
-    np.add: ew.add, np.subtract: ew.sub, np.multiply: ew.mul, np.divide: ew.div, np.power: ew.pow,
-    np.negative: ew.neg, np.exp: ew.exp, np.log: ew.log, np.sqrt: ew.sqrt, np.sin: ew.sin, np.cos: ew.cos,
-    np.tanh: ew.tanh, np.absolute: ew.abs, np.sign: ew.sign, np.maximum: ew.maximum, np.minimum: ew.minimum,
-    np.matmul: la.matmul, np.equal: ew.eq, np.not_equal: ew.ne, np.less: ew.lt, np.less_equal: ew.le,
-    np.greater: ew.gt, np.greater_equal: ew.ge,
+    np.add: ar.add, np.subtract: ar.sub, np.multiply: ar.mul, np.divide: ar.div, np.power: ar.pow,
+    np.negative: ar.neg, np.exp: un.exp, np.log: un.log, np.sqrt: un.sqrt, np.sin: un.sin, np.cos: un.cos,
+    np.tanh: un.tanh, np.absolute: un.abs, np.sign: un.sign, np.maximum: ar.maximum, np.minimum: ar.minimum,
+    np.matmul: la.matmul, np.equal: lg.eq, np.not_equal: lg.ne, np.less: lg.lt, np.less_equal: lg.le,
+    np.greater: lg.gt, np.greater_equal: lg.ge,
 }  # fmt: skip
 
 
 def _reduction(op: Callable[..., Any]) -> Callable[..., Any]:
     def call(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        return op(a, dim=arguments.dims(as_tensor(a), axis), keepdim=keepdims)
+        return op(as_tensor(a), axis, keepdims)
 
     return call
 
@@ -38,7 +41,7 @@ def _reduction(op: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    return ew.clamp(as_tensor(a), a_min if min is None else min, a_max if max is None else max)
+    return ar.clamp(as_tensor(a), a_min if min is None else min, a_max if max is None else max)
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -47,7 +50,7 @@ def _dot(a: Any, b: Any) -> Any:
         raise _refuse(
             "numpy.dot with a second operand of more than two axes", "it is not the batched product", "use a @ b"
         )
-    return la.matmul(a, b) if a.ndim and b.ndim else ew.mul(a, b)
+    return la.matmul(a, b) if a.ndim and b.ndim else ar.mul(a, b)
 
 
 def _squeeze(a: Any, axis: Any = None) -> Any:
@@ -66,17 +69,17 @@ def _transpose(a: Any, axes: Any = None) -> Any:
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
-    return ew.where(condition, x, y)
+    return ar.where(condition, x, y)
 
 
 def _copy(a: Any) -> Any:
-    return ew.clone(a)
+    return ct.clone(a)
 
 
 def _concatenate(arrays: Any, axis: int | None = 0) -> Any:
     if axis is None:
-        return creation.cat([as_tensor(x).reshape(-1) for x in arrays])
-    return creation.cat(arrays, axis)
+        return mv.cat([as_tensor(x).reshape(-1) for x in arrays])
+    return mv.cat(arrays, axis)
 
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
@@ -92,9 +95,9 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.swapaxes: lambda a, axis1, axis2: as_tensor(a).transpose(axis1, axis2),
     np.squeeze: _squeeze,
     np.expand_dims: lambda a, axis: as_tensor(a).unsqueeze(axis),
-    np.broadcast_to: lambda array, shape: mv.expand(array, shape=tuple(shape)),
+    np.broadcast_to: lambda array, shape: as_tensor(array).expand(shape),
     np.concatenate: _concatenate,
-    np.stack: lambda arrays, axis=0: creation.stack(arrays, axis),
+    np.stack: lambda arrays, axis=0: mv.stack(arrays, axis),
     np.where: _where,
     np.clip: _clip,
     np.dot: _dot,

@@ -15,6 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 GUARD_LEVELS = ("off", "on", "verify")
+PROMOTION_TABLES = ("torch", "numpy", "jax")
 
 
 class Modes:
@@ -26,7 +27,7 @@ class Modes:
         self.grad: bool = values.get("grad", True)  # record operations?
         self.guard: str = values.get("guard", "on")  # one of GUARD_LEVELS
         self.observers: tuple[Any, ...] = values.get("observers", ())  # innermost last
-        self.promotion: str = values.get("promotion", "torch")  # name of a table in `dtypes`
+        self.promotion: str = values.get("promotion", "torch")  # one of PROMOTION_TABLES
         self.device: str = values.get("device", "cpu")  # where new tensors go
         self.dtype: str = values.get("dtype", "float32")  # of new tensors made from Python floats
         self.scope: Any = values.get("scope")  # the nn.Module call in progress
@@ -41,6 +42,8 @@ class Modes:
             raise TypeError(f"no such setting: {', '.join(sorted(unknown))}; there are {', '.join(sorted(values))}")
         if changes.get("guard", "on") not in GUARD_LEVELS:
             raise ValueError(f"guard={changes['guard']!r}: the levels are {', '.join(GUARD_LEVELS)}")
+        if changes.get("promotion", "torch") not in PROMOTION_TABLES:
+            raise ValueError(f"promotion={changes['promotion']!r}: the tables are {', '.join(PROMOTION_TABLES)}")
         return Modes(**{**values, **changes})
 
 
@@ -98,6 +101,27 @@ class enable_grad(scoped):
 
     def __init__(self) -> None:
         super().__init__(grad=True)
+
+
+class inference_mode(scoped):
+    """`no_grad` under PyTorch's other name, for code that only computes results. With ``False`` it does nothing.
+
+    PyTorch gains speed here by forgetting what a later backward would need, and refuses to use the results in a graph.
+    This engine has nothing to forget: the results are ordinary tensors.
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(**({"grad": False} if mode else {}))
+
+
+class promotion(scoped):
+    """Let dtypes meet by another framework's rules: ``with promotion("numpy"): ...``; "torch", "numpy" or "jax".
+
+    Raises ValueError for another name. The rules are data: `tinygrad_edu.dtypes.PROMOTIONS`.
+    """
+
+    def __init__(self, table: str) -> None:
+        super().__init__(promotion=table)
 
 
 class set_grad_enabled(scoped):

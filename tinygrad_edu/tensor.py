@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import math
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,16 +16,21 @@ from .core.base import TensorBase, make_leaf
 from .core.dispatch import here
 from .core.graph import Leaf, Node
 from .core.inplace import adopt, inplace, own_buffer, settle, share_storage
+from .core.narrow import is_narrow
 from .dtypes import as_dtype, is_float
 from .errors import AutogradError, DeviceError, DtypeError, ShapeError
 from .guard import listen
+from .ops import arithmetic as ar
 from .ops import conv as _conv  # noqa: F401  (registers its ops)
-from .ops import elementwise as ew
+from .ops import convert as ct
 from .ops import index as ix
 from .ops import linalg as la
+from .ops import logic as lg
 from .ops import loss as _loss  # noqa: F401
 from .ops import movement as mv
 from .ops import reduce as rd
+from .ops import scan as sc
+from .ops import unary as un
 from .settings import modes
 
 Dims = int | tuple[int, ...] | None
@@ -281,7 +285,7 @@ class Tensor(TensorBase):
             dtype = target
         result = self
         if dtype is not None and as_dtype(dtype) != self.dtype:
-            result = ew.cast(result, dtype=as_dtype(dtype))
+            result = ct.cast(result, dtype=as_dtype(dtype))
         if device is not None and device != self.device:
             result = _to_device(result, device)
         return result
@@ -316,91 +320,62 @@ class Tensor(TensorBase):
 
     def clone(self) -> Tensor:
         """A copy in memory of its own; gradients pass through."""
-        return ew.clone(self)
+        return ct.clone(self)
 
     def contiguous(self) -> Tensor:
         """Itself when it is row-major already, else a copy that is."""
-        return self if self.is_contiguous() else ew.clone(self)
+        return self if self.is_contiguous() else ct.clone(self)
 
     # Arithmetic. The operators *are* the generated callers, so that `x * y` costs one call. -------------------
 
-    __add__ = __radd__ = add = ew.add
-    __sub__ = sub = ew.sub
-    __mul__ = __rmul__ = mul = ew.mul
-    __truediv__ = div = ew.div
-    __pow__ = pow = ew.pow
-    __neg__ = neg = ew.neg
+    __add__ = __radd__ = add = ar.add
+    __sub__ = sub = ar.sub
+    __mul__ = __rmul__ = mul = ar.mul
+    __truediv__ = div = ar.div
+    __pow__ = pow = ar.pow
+    __neg__ = neg = ar.neg
     __matmul__ = matmul = mm = la.matmul
-    __abs__ = abs = ew.abs
-    __eq__ = eq = ew.eq
-    __ne__ = ne = ew.ne
-    __lt__ = lt = ew.lt
-    __le__ = le = ew.le
-    __gt__ = gt = ew.gt
-    __ge__ = ge = ew.ge
-    exp, log, sqrt, sin, cos = ew.exp, ew.log, ew.sqrt, ew.sin, ew.cos
-    tanh, sigmoid, relu, sign = ew.tanh, ew.sigmoid, ew.relu, ew.sign
-    maximum, minimum = ew.maximum, ew.minimum
+    __abs__ = abs = un.abs
+    __eq__ = eq = lg.eq
+    __ne__ = ne = lg.ne
+    __lt__ = lt = lg.lt
+    __le__ = le = lg.le
+    __gt__ = gt = lg.gt
+    __ge__ = ge = lg.ge
+    exp, log, sqrt, sin, cos = un.exp, un.log, un.sqrt, un.sin, un.cos
+    tanh, sigmoid, relu, sign = un.tanh, un.sigmoid, un.relu, un.sign
+    maximum, minimum = ar.maximum, ar.minimum
 
     def __rsub__(self, other: Any) -> Tensor:
-        return ew.sub(other, self)
+        return ar.sub(other, self)
 
     def __rtruediv__(self, other: Any) -> Tensor:
-        return ew.div(other, self)
+        return ar.div(other, self)
 
     def __rpow__(self, other: Any) -> Tensor:
-        return ew.pow(other, self)
+        return ar.pow(other, self)
 
     def __rmatmul__(self, other: Any) -> Tensor:
         return la.matmul(other, self)
 
     def clamp(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor:
         """Values held between ``min`` and ``max``."""
-        return ew.clamp(self, min=min, max=max)
+        return ar.clamp(self, min=min, max=max)
 
     # Reductions ---------------------------------------------------------------------------------------------
 
-    def sum(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
-        """The sum over ``dim``, or over everything."""
-        return rd.sum(self, dim=arguments.dims(self, dim), keepdim=keepdim)
-
-    def mean(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
-        """The mean over ``dim``, or over everything."""
-        return rd.mean(self, dim=arguments.dims(self, dim), keepdim=keepdim)
-
-    def amax(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
-        """The largest element over ``dim``."""
-        return rd.amax(self, dim=arguments.dims(self, dim), keepdim=keepdim)
-
-    def amin(self, dim: Dims = None, keepdim: builtins.bool = False) -> Tensor:
-        """The smallest element over ``dim``."""
-        return rd.amin(self, dim=arguments.dims(self, dim), keepdim=keepdim)
-
-    def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The position of the first largest element over ``dim``."""
-        return rd.argmax(self, dim=arguments.dims(self, dim), keepdim=keepdim)
-
-    def softmax(self, dim: builtins.int) -> Tensor:
-        """Positive numbers that add to 1 along ``dim``."""
-        return rd.softmax(self, dim=arguments.dims(self, dim))
-
-    def log_softmax(self, dim: builtins.int) -> Tensor:
-        """The logarithm of `softmax`."""
-        return rd.log_softmax(self, dim=arguments.dims(self, dim))
-
-    def logsumexp(self, dim: Dims, keepdim: builtins.bool = False) -> Tensor:
-        """``log(sum(exp(x)))`` over ``dim``, without overflow."""
-        return rd.logsumexp(self, dim=arguments.dims(self, dim), keepdim=keepdim)
+    sum, mean, amax, amin, argmax = rd.sum, rd.mean, rd.amax, rd.amin, rd.argmax
+    softmax, log_softmax, logsumexp = rd.softmax, rd.log_softmax, rd.logsumexp
+    cumsum = sc.cumsum
 
     # Shape --------------------------------------------------------------------------------------------------
 
-    def reshape(self, *shape: Any) -> Tensor:
-        """The same elements in another shape: a view where that is possible, else a copy."""
-        return mv.reshape(self, shape=arguments.sizes(shape))
+    reshape, permute, transpose, expand = mv.reshape, mv.permute, mv.transpose, mv.expand
+    squeeze, unsqueeze, flatten = mv.squeeze, mv.unsqueeze, mv.flatten
 
     def view(self, *shape: Any) -> Tensor:
         """Like `reshape`, but never a copy: raises `ShapeError` where the strides do not allow a view."""
-        result = mv.reshape(self, shape=arguments.sizes(shape))
+        result = mv.reshape_op(self, shape=arguments.sizes(shape))
         if result.origin is None and self.array.size:
             raise ShapeError(
                 f"view{arguments.sizes(shape)} of a tensor {tuple(self.shape)} with strides {self.stride()}",
@@ -410,51 +385,15 @@ class Tensor(TensorBase):
             )
         return result
 
-    def permute(self, *dims: Any) -> Tensor:
-        """The axes in the given order; a view."""
-        return mv.permute(self, dims=tuple(arguments.dims(self, dim) for dim in arguments.sizes(dims)))
-
-    def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Two axes swapped; a view."""
-        order = list(range(self.ndim))
-        a, b = arguments.dims(self, dim0), arguments.dims(self, dim1)
-        if order:
-            order[a], order[b] = b, a
-        return mv.permute(self, dims=tuple(order))
-
     @property
     def T(self) -> Tensor:
         """The axes in reverse; a view."""
-        return mv.permute(self, dims=tuple(range(self.ndim))[::-1])
+        return mv.permute_op(self, dims=tuple(range(self.ndim))[::-1])
 
     @property
     def mT(self) -> Tensor:
         """The last two axes swapped; a view."""
         return self.transpose(-1, -2)
-
-    def expand(self, *shape: Any) -> Tensor:
-        """Axes of length 1 stretched without copying; -1 keeps an axis as it is."""
-        wanted = arguments.sizes(shape)
-        lead = len(wanted) - self.ndim
-        return mv.expand(self, shape=tuple(self.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted)))
-
-    def squeeze(self, dim: builtins.int | None = None) -> Tensor:
-        """Without its axes of length 1, or without ``dim`` if that has length 1; a view."""
-        drop = range(self.ndim) if dim is None else (arguments.dims(self, dim),)
-        return mv.reshape(self, shape=tuple(n for i, n in enumerate(self.shape) if n != 1 or i not in drop))
-
-    def unsqueeze(self, dim: builtins.int) -> Tensor:
-        """With a new axis of length 1 at ``dim``; a view."""
-        at = arguments.axis(self, dim, self.ndim + 1)
-        return mv.reshape(self, shape=(*self.shape[:at], 1, *self.shape[at:]))
-
-    def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
-        """The axes from ``start_dim`` to ``end_dim`` as one."""
-        if not self.ndim:
-            return mv.reshape(self, shape=(1,))
-        start, end = arguments.dims(self, start_dim), arguments.dims(self, end_dim)
-        middle = math.prod(self.shape[start : end + 1])
-        return mv.reshape(self, shape=(*self.shape[:start], middle, *self.shape[end + 1 :]))
 
     # Indexing -----------------------------------------------------------------------------------------------
 
@@ -487,27 +426,27 @@ class Tensor(TensorBase):
 
     def add_(self, other: Any) -> Tensor:
         """Add to this buffer."""
-        return inplace(ew.Add, self, (other,))
+        return inplace(ar.Add, self, (other,))
 
     def sub_(self, other: Any) -> Tensor:
         """Subtract from this buffer."""
-        return inplace(ew.Sub, self, (other,))
+        return inplace(ar.Sub, self, (other,))
 
     def mul_(self, other: Any) -> Tensor:
         """Multiply this buffer."""
-        return inplace(ew.Mul, self, (other,))
+        return inplace(ar.Mul, self, (other,))
 
     def div_(self, other: Any) -> Tensor:
         """Divide this buffer."""
-        return inplace(ew.Div, self, (other,))
+        return inplace(ar.Div, self, (other,))
 
     def relu_(self) -> Tensor:
         """`relu` in this buffer."""
-        return inplace(ew.Relu, self)
+        return inplace(un.Relu, self)
 
     def clamp_(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor:
         """`clamp` in this buffer."""
-        return inplace(ew.Clamp, self, (), {"min": min, "max": max})
+        return inplace(ar.Clamp, self, (), {"min": min, "max": max})
 
     def zero_(self) -> Tensor:
         """Fill with zeros."""
@@ -595,13 +534,16 @@ class Tensor(TensorBase):
 
 
 class SlowTensor(Tensor):
-    """A tensor that generated callers must not take for a plain one: off the CPU, being traced, or a stale view."""
+    """A tensor that generated callers must not take for a plain one.
+
+    It is off the CPU, being traced, a stale view, or of a 16-bit float dtype.
+    """
 
     __slots__ = ()
 
 
 def _class_for(array: Any) -> type[Tensor]:
-    return Tensor if isinstance(array, (np.ndarray, np.generic)) else SlowTensor
+    return Tensor if isinstance(array, (np.ndarray, np.generic)) and not is_narrow(array.dtype) else SlowTensor
 
 
 def wrap(array: Any) -> Tensor:
@@ -656,7 +598,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     if not isinstance(array, np.ndarray):
         why, mend = "it takes a NumPy array", "use tensor() or as_tensor()"
         raise DtypeError(f"from_numpy({type(array).__name__})", why, mend, here())
-    return as_tensor(array, device=dispatch.HOME)
+    return as_tensor(array, device=backends.CPU.name)
 
 
 def _to_device_array(array: Any, device: str | None) -> Any:
@@ -668,5 +610,5 @@ def _to_device(source: Tensor, device: str) -> Tensor:
 
 
 dispatch.install(
-    Tensor=Tensor, wrap=wrap, adopt=adopt, settle=settle, as_tensor=as_tensor, cast=ew.cast,
+    Tensor=Tensor, wrap=wrap, adopt=adopt, settle=settle, as_tensor=as_tensor, cast=ct.cast,
 )  # fmt: skip

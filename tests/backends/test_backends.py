@@ -129,7 +129,9 @@ def test_im2col_by_hand() -> None:
     assert padded[0, 0, :, :, 0, 0].tolist() == [[-1, -1], [-1, 0]]
     with pytest.raises(ValueError, match="a window of 3x3 does not fit into 2x3"):
         im2col(x, (3, 3), (1, 1), (0, 0))
-    with pytest.raises(ValueError, match=r"the stride is \(0, 1\), and windows move by at least 1"):
+    with pytest.raises(
+        ValueError, match=r"the stride is \(0, 1\) and the dilation \(1, 1\), and windows move by at least 1"
+    ):
         im2col(x, (1, 1), (0, 1), (0, 0))
 
 

@@ -11,9 +11,11 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.core import dispatch
-from tinygrad_edu.core.dispatch import Call, Interceptor, own, user_line, write_caller
+from tinygrad_edu.core import slow as slow_path
+from tinygrad_edu.core.dispatch import own, user_line, write_caller
 from tinygrad_edu.core.graph import Node, resolve_line
 from tinygrad_edu.core.op import OPS
+from tinygrad_edu.core.slow import Call, Interceptor
 from tinygrad_edu.errors import DtypeError
 from tinygrad_edu.settings import modes, scoped
 
@@ -42,7 +44,7 @@ def test_the_source_is_kept_for_learners() -> None:
 
 def test_callers_look_like_functions() -> None:
     assert (tg.exp.__name__, tg.exp.__doc__) == ("exp", "e to the power of x.")
-    assert tg.exp.__module__ == "tinygrad_edu.ops.elementwise"
+    assert tg.exp.__module__ == "tinygrad_edu.ops.unary"
     assert tg.where.__name__ == "where"
 
 
@@ -50,7 +52,7 @@ def test_callers_look_like_functions() -> None:
 def slow_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the ops that take the slow path during the test."""
     calls: list[str] = []
-    original = dispatch.slow
+    original = slow_path.slow
 
     def slow(op: Any, operands: Any, params: Any) -> Any:
         calls.append(op.name)

@@ -10,7 +10,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tinygrad_edu import nn
-from tinygrad_edu.core.dispatch import Interceptor
+from tinygrad_edu.core.slow import Interceptor
 from tinygrad_edu.errors import DeviceError, DtypeError, EduError, IndexRangeError, ShapeError
 
 F = nn.functional

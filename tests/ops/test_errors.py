@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import tinygrad_edu as tg
+from tinygrad_edu.core.op import Op
 from tinygrad_edu.errors import DtypeError, EduError, IndexRangeError, ShapeError
-from tinygrad_edu.ops import elementwise as ew
 
 F = tg.nn.functional
 WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
@@ -229,5 +229,5 @@ def test_a_failed_op_leaves_no_trace() -> None:
 def test_registering_an_op_twice_is_refused() -> None:
     with pytest.raises(TypeError, match="an operation called 'add' exists already"):
 
-        class Add(ew.Op):
+        class Add(Op):
             pass

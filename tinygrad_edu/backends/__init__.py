@@ -24,7 +24,8 @@ def register(backend: Backend) -> Backend:
     return backend
 
 
-CPU = register(CpuBackend())
+CPU = CpuBackend()
+register(CPU)
 
 
 def get(name: str) -> Backend:

@@ -13,11 +13,15 @@ from typing import Any
 Array = Any  # ndarray, a scalar of NumPy, or another world's array: bodies do not care
 
 NAMES = {
-    "elementwise": "exp log tanh sqrt sin cos abs sign maximum minimum where relu",
-    "reduce": "sum amax amin argmax",
-    "create": "zeros ones full arange zeros_like ones_like",
-    "shape": "reshape permute broadcast_to concatenate astype copy",
+    "elementwise": (
+        "exp expm1 log log1p log2 tanh sqrt sin cos tan erf abs sign floor ceil round maximum minimum where relu"
+    ),
+    "reduce": "sum prod amax amin argmax argmin any all",
+    "scan": "cumsum cumprod argsort",
+    "create": "zeros ones empty full arange zeros_like ones_like",
+    "shape": "reshape permute broadcast_to concatenate astype copy diagonal windows as_strided",
     "index": "take_along_axis scatter_add put",
+    "product": "einsum",
     "window": "im2col col2im",
 }
 ALL_NAMES = tuple(name for group in NAMES.values() for name in group.split())
@@ -26,12 +30,17 @@ ALL_NAMES = tuple(name for group in NAMES.values() for name in group.split())
 class Namespace:
     """One world's functions under the agreed names. A missing or a superfluous name is refused here, once.
 
-    reduce:  ``sum amax amin argmax (x, axis, keepdims)`` with ``axis`` an int, a tuple or None
-    shape:   ``reshape(x, shape)``, ``permute(x, axes)``, ``concatenate(xs, axis)``, ``astype(x, dtype)``
+    reduce:  ``sum prod amax amin argmax argmin any all (x, axis, keepdims)`` with ``axis`` an int, a tuple or None;
+             ``argmax`` and ``argmin`` take an int or None, and give the first of equal elements
+    scan:    ``cumsum(x, axis)``, ``cumprod(x, axis)``; ``argsort(x, axis, descending)``, stable, NaN counts as largest
+    shape:   ``reshape(x, shape)``, ``permute(x, axes)``, ``concatenate(xs, axis)``, ``astype(x, dtype)``;
+             views: ``diagonal(x, offset, axis1, axis2)``, ``windows(x, axis, size, step)`` with the windows as a new
+             last axis, ``as_strided(x, shape, strides, offset)``, in elements, as if ``x`` lay in row-major order
     index:   ``scatter_add(shape, index, values)`` adds values at ``zeros(shape)[index]``, repeated indices too;
              ``put(x, index, values)`` is a copy of ``x`` with ``x[index] = values``
-    window:  ``im2col(x, kernel, stride, padding, fill=0)`` is (N, C, kh, kw, oh, ow) of a (N, C, H, W) array;
-             ``col2im(cols, shape, stride, padding)`` adds the windows back into ``shape``
+    product: ``einsum(equation, x, y)``: letters, ``->`` given, none twice in one operand
+    window:  ``im2col(x, kernel, stride, padding, dilation, fill=0)`` is (N, C, kh, kw, oh, ow) of a (N, C, H, W) array;
+             ``col2im(cols, shape, stride, padding, dilation)`` adds the windows back into ``shape``
     """
 
     __slots__ = ("name", *ALL_NAMES)
@@ -72,6 +81,10 @@ class Backend:
     def to_numpy(self, array: Array) -> Any:
         """The values as a NumPy array; on the CPU the same memory."""
         raise NotImplementedError
+
+    def into(self, function: str, out: Array, *operands: Any, **params: Any) -> bool:
+        """Compute NumPy's ``function`` straight into ``out``. False, and nothing done, where that is not possible."""
+        return False
 
     def owner(self, array: Array) -> Array:
         """The array that owns the memory of ``array``."""

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ._erf import erf
 from .base import Array, Backend, Namespace
 
-_reductions: Any = (np.add.reduce, np.maximum.reduce, np.minimum.reduce)  # called by position: half the cost
-_add, _max, _min = _reductions
+_reductions: Any = (  # called by position: half the cost
+    np.add.reduce, np.maximum.reduce, np.minimum.reduce, np.multiply.reduce, np.logical_or.reduce, np.logical_and.reduce
+)  # fmt: skip
+_add, _max, _min, _multiply, _or, _and = _reductions
 _ZERO = {np.dtype(kind): np.dtype(kind).type(0) for kind in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1")}
 
 
@@ -35,6 +38,38 @@ def _argmax(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     return np.argmax(x, axis=axis, keepdims=keepdims)
 
 
+def _prod(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
+    return _multiply(x, axis, np.int64 if x.dtype.kind == "u" else None, None, keepdims)
+
+
+def _any(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
+    return _or(x, axis, np.bool_, None, keepdims)
+
+
+def _all(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
+    return _and(x, axis, np.bool_, None, keepdims)
+
+
+def _argmin(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
+    return np.argmin(x, axis=axis, keepdims=keepdims)
+
+
+def _cumsum(x: Array, axis: int) -> Array:
+    return np.add.accumulate(x, axis, np.int64 if x.dtype.kind in "bui" else None)
+
+
+def _cumprod(x: Array, axis: int) -> Array:
+    return np.multiply.accumulate(x, axis, np.int64 if x.dtype.kind in "bui" else None)
+
+
+def _argsort(x: Array, axis: int, descending: bool = False) -> Array:
+    if not descending:
+        return np.argsort(x, axis, kind="stable")
+    # Backwards twice: equal elements keep their order.
+    order = np.argsort(np.flip(x, axis), axis, kind="stable")
+    return np.flip(x.shape[axis] - 1 - order, axis)
+
+
 def _relu(x: Array) -> Array:
     zero = _ZERO.get(x.dtype)  # a cached zero of the same dtype: np.maximum(x, 0) converts the 0 at each call
     return np.maximum(x, x.dtype.type(0) if zero is None else zero)
@@ -55,6 +90,29 @@ def _astype(x: Array, dtype: Any) -> Array:
 def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     # Nothing stretched: an ordinary view, for NumPy makes what it broadcasts read-only.
     return x[...] if x.shape == shape else np.broadcast_to(x, shape)
+
+
+def _diagonal(x: Array, offset: int, axis1: int, axis2: int) -> Array:
+    result = x.diagonal(offset, axis1, axis2)
+    if x.flags.writeable:
+        result.flags.writeable = True  # NumPy hands it out read-only, for reasons of its own history
+    return result
+
+
+def _windows(x: Array, axis: int, size: int, step: int) -> Array:
+    count = (x.shape[axis] - size) // step + 1
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :], size)
+    strides = (*x.strides[:axis], x.strides[axis] * step, *x.strides[axis + 1 :], x.strides[axis])
+    return np.lib.stride_tricks.as_strided(x, shape, strides)
+
+
+def _as_strided(x: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
+    steps = tuple(step * x.dtype.itemsize for step in strides)
+    return np.lib.stride_tricks.as_strided(x.reshape(-1)[offset:], shape, steps)
+
+
+_restrided: Any = np.lib.stride_tricks.as_strided(np.zeros(1), (1,), (8,))
+_Restrided = type(_restrided.base)  # NumPy keeps the array that was restrided behind one of these
 
 
 def _copy(x: Array) -> Array:
@@ -85,18 +143,19 @@ def _put(x: Array, index: Any, values: Array) -> Array:
     return out
 
 
-def _out_size(size: int, kernel: int, stride: int, padding: int) -> int:
-    return (size + 2 * padding - kernel) // stride + 1
+def _out_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
-def im2col(
-    x: Array, kernel: tuple[int, int], stride: tuple[int, int], padding: tuple[int, int], fill: float = 0.0
-) -> Array:
+Pair = tuple[int, int]
+
+
+def im2col(x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair = (1, 1), fill: float = 0.0) -> Array:
     """All windows of (N, C, H, W), gathered by kernel position: (N, C, kh, kw, oh, ow). One slice copy each."""
-    (n, c, h, w), (kh, kw), (sh, sw), (ph, pw) = x.shape, kernel, stride, padding
-    if sh < 1 or sw < 1:
-        raise ValueError(f"the stride is {stride}, and windows move by at least 1")
-    oh, ow = _out_size(h, kh, sh, ph), _out_size(w, kw, sw, pw)
+    (n, c, h, w), (kh, kw), (sh, sw), (ph, pw), (dh, dw) = x.shape, kernel, stride, padding, dilation
+    if min(sh, sw, dh, dw) < 1:
+        raise ValueError(f"the stride is {stride} and the dilation {dilation}, and windows move by at least 1")
+    oh, ow = _out_size(h, kh, sh, ph, dh), _out_size(w, kw, sw, pw, dw)
     if ph or pw:
         padded = np.full((n, c, h + 2 * ph, w + 2 * pw), fill, x.dtype)
         padded[:, :, ph : ph + h, pw : pw + w] = x
@@ -106,29 +165,39 @@ def im2col(
     cols = np.empty((n, c, kh, kw, oh, ow), x.dtype)
     for i in range(kh):
         for j in range(kw):
-            cols[:, :, i, j] = x[:, :, i : i + sh * oh : sh, j : j + sw * ow : sw]
+            top, left = i * dh, j * dw
+            cols[:, :, i, j] = x[:, :, top : top + sh * oh : sh, left : left + sw * ow : sw]
     return cols
 
 
-def col2im(cols: Array, shape: tuple[int, ...], stride: tuple[int, int], padding: tuple[int, int]) -> Array:
+def col2im(cols: Array, shape: tuple[int, ...], stride: Pair, padding: Pair, dilation: Pair = (1, 1)) -> Array:
     """The adjoint of `im2col`: every window is added back where it was read."""
     n, c, kh, kw, oh, ow = cols.shape
-    (h, w), (sh, sw), (ph, pw) = shape[2:], stride, padding
+    (h, w), (sh, sw), (ph, pw), (dh, dw) = shape[2:], stride, padding, dilation
     out = np.zeros((n, c, h + 2 * ph, w + 2 * pw), cols.dtype)
     for i in range(kh):
         for j in range(kw):
-            out[:, :, i : i + sh * oh : sh, j : j + sw * ow : sw] += cols[:, :, i, j]
+            top, left = i * dh, j * dw
+            out[:, :, top : top + sh * oh : sh, left : left + sw * ow : sw] += cols[:, :, i, j]
     return out[:, :, ph : ph + h, pw : pw + w] if ph or pw else out
+
+
+def _einsum(equation: str, x: Array, y: Array) -> Array:
+    return np.einsum(equation, x, y, optimize=True)  # as a matrix product where it is one
 
 
 XP = Namespace(
     "numpy",
-    exp=np.exp, log=np.log, tanh=np.tanh, sqrt=np.sqrt, sin=np.sin, cos=np.cos, abs=np.absolute, sign=np.sign,
+    exp=np.exp, expm1=np.expm1, log=np.log, log1p=np.log1p, log2=np.log2, tanh=np.tanh, sqrt=np.sqrt, sin=np.sin,
+    cos=np.cos, tan=np.tan, erf=erf, abs=np.absolute, sign=np.sign, floor=np.floor, ceil=np.ceil, round=np.rint,
     maximum=np.maximum, minimum=np.minimum, where=np.where, relu=_relu,
-    sum=_sum, amax=_amax, amin=_amin, argmax=_argmax,
-    zeros=np.zeros, ones=np.ones, full=np.full, arange=np.arange, zeros_like=np.zeros_like, ones_like=np.ones_like,
+    sum=_sum, prod=_prod, amax=_amax, amin=_amin, argmax=_argmax, argmin=_argmin, any=_any, all=_all,
+    cumsum=_cumsum, cumprod=_cumprod, argsort=_argsort,
+    zeros=np.zeros, ones=np.ones, empty=np.empty, full=np.full, arange=np.arange, zeros_like=np.zeros_like,
+    ones_like=np.ones_like,
     reshape=_reshape, permute=_permute, broadcast_to=_broadcast_to, concatenate=np.concatenate,
-    astype=_astype, copy=_copy, take_along_axis=np.take_along_axis, scatter_add=_scatter_add, put=_put,
+    astype=_astype, copy=_copy, diagonal=_diagonal, windows=_windows, as_strided=_as_strided,
+    take_along_axis=np.take_along_axis, scatter_add=_scatter_add, put=_put, einsum=_einsum,
     im2col=im2col, col2im=col2im,
 )  # fmt: skip
 
@@ -146,7 +215,20 @@ class CpuBackend(Backend):
     def to_numpy(self, array: Array) -> Any:
         return array
 
+    def into(self, function: str, out: Array, *operands: Any, **params: Any) -> bool:
+        getattr(np, function)(*operands, out=out, **params)
+        return True
+
     def owner(self, array: Array) -> Array:
-        while isinstance(array.base, np.ndarray):
-            array = array.base
-        return array
+        return self.chain(array)[-1]
+
+    def chain(self, array: Array) -> list[Array]:
+        """The array, the array that it is a view of, and so on up to the owner of the memory."""
+        found: list[Any] = [array]
+        while True:
+            base = found[-1].base
+            if type(base) is _Restrided:
+                base = base.base
+            if not isinstance(base, np.ndarray):
+                return found
+            found.append(base)

@@ -22,8 +22,9 @@ from .ir import Equation, Program, Var
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
-    "neg": operator.neg, "matmul": operator.matmul, "eq": operator.eq, "ne": operator.ne, "lt": operator.lt,
-    "le": operator.le, "gt": operator.gt, "ge": operator.ge, "getitem": operator.getitem,
+    "floordiv": operator.floordiv, "mod": operator.mod, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
+    "neg": operator.neg, "invert": operator.invert, "matmul": operator.matmul, "eq": operator.eq, "ne": operator.ne,
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "getitem": operator.getitem,
 }  # fmt: skip
 
 
@@ -145,11 +146,22 @@ class RecArray:
         _binary("matmul"),
         _reflected("matmul"),
     )
+    __floordiv__, __rfloordiv__, __mod__, __rmod__ = (
+        _binary("floordiv"),
+        _reflected("floordiv"),
+        _binary("mod"),
+        _reflected("mod"),
+    )
+    __and__, __or__, __xor__ = _binary("and"), _binary("or"), _binary("xor")
+    __rand__, __ror__, __rxor__ = _reflected("and"), _reflected("or"), _reflected("xor")
     __eq__, __ne__, __lt__ = _binary("eq"), _binary("ne"), _binary("lt")
     __le__, __gt__, __ge__, __getitem__ = _binary("le"), _binary("gt"), _binary("ge"), _binary("getitem")
 
     def __neg__(self) -> Any:
         return self.recorder.call("neg", operator.neg, self)
+
+    def __invert__(self) -> Any:
+        return self.recorder.call("invert", operator.invert, self)
 
     def __setitem__(self, index: Any, values: Any) -> None:
         self._become(self.recorder.call("put", XP.put, self, index, values))

@@ -1,7 +1,7 @@
 """From a call to a result. Every op has a caller of its own, generated once from its signature and its `saves`.
 
 The caller does the usual case, plain NumPy tensors of one dtype with nobody watching, without a detour. A single
-condition sends everything else to `slow`, where conversion, promotion, devices, interceptors and errors live.
+condition sends everything else to `core.slow`, where conversion, promotion, devices, interceptors and errors live.
 Read one: ``print(OPS["mul"].source)``.
 """
 
@@ -13,18 +13,13 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from .. import backends
 from ..backends.cpu import XP
-from ..dtypes import as_dtype, is_float, result_type, scalar_dtype
-from ..errors import DeviceError, DtypeError, EduError, IndexRangeError, ShapeError
-from ..settings import MODES, Modes, modes
+from ..settings import modes
 from . import guard
-from .base import TensorBase
 from .graph import Line, Node, describe_line
-from .op import Op, Params, Save
+from .op import REQUIRED, Op, Save
 from .storage import number
 
-HOME = backends.CPU.name
 _PACKAGE = str(Path(__file__).parent.parent)
 
 
@@ -79,8 +74,9 @@ def write_caller(op: type[Op]) -> str:
         f"        {'out, cache' if op.caches else 'out'} = forward(XP{''.join(f', {n}_a' for n in names)}{keywords})",
         f"    except Exception: {give_up}  # meets it again, and explains",
     ]
-    if meets and op.differentiable and (len(names) > 1 or op.dtypes == "float"):
-        exact = "" if op.dtypes == "float" else "not exact and "
+    floats = op.dtypes in ("float", "quotient", "floating")
+    if meets and op.differentiable and (len(names) > 1 or floats):
+        exact = "" if floats else "not exact and "
         lines.append(f"    if {exact}out.dtype is not d: {give_up}")
     lines.append("    t = new(Tensor); t.array = out; t.storage = None")
     lines += _recording_lines(op) if op.differentiable else ["    t.node = None"]
@@ -112,9 +108,7 @@ def _operand_lines(op: type[Op], n: str, give_up: str) -> list[str]:
 
 
 def _defaults(op: type[Op]) -> list[str]:
-    import inspect
-
-    return [p if d is inspect.Parameter.empty else f"{p}={d!r}" for p, d in op.params.items()]
+    return [p if d is REQUIRED else f"{p}={d!r}" for p, d in op.params.items()]
 
 
 def _recording_lines(op: type[Op]) -> list[str]:
@@ -150,7 +144,16 @@ def _recording_lines(op: type[Op]) -> list[str]:
     return [*lines, "    else:", "        t.node = None"]
 
 
-# What generated callers see. `Tensor` is filled in by `tinygrad_edu.tensor`, which stands above this floor.
+class _Source:
+    """The text of an op's caller, written when somebody asks."""
+
+    def __get__(self, instance: object, op: type[Op]) -> str:
+        return write_caller(op)
+
+
+Op.source = _Source()
+
+# What generated callers see. `slow` and `Tensor` are filled in by those who define them, which stand above.
 WORLD: dict[str, Any] = {
     "modes": modes, "XP": XP,  "Node": Node, "new": object.__new__, "number": number, "frame": sys._getframe,
     "own": own, "hold": guard.hold, "SCALARS": frozenset((int, float)),
@@ -161,8 +164,7 @@ def caller(op: type[Op]) -> Callable[..., Any]:
     """The function that learners and `Tensor` call for this op."""
     if op.variadic or op.dtypes == "where":
         return slow_caller(op)
-    op.source = write_caller(op)
-    scope = {**WORLD, "op": op, "forward": op.forward, "slow": slow, "compile_caller": _compile_caller}
+    scope = {**WORLD, "op": op, "forward": op.forward, "compile_caller": _compile_caller}
     _SCOPES.append(scope)
     function: Any = FunctionType(_FIRST_CALL, scope, op.name)
     scope["caller"] = function
@@ -200,233 +202,11 @@ def install(**late: Any) -> None:
 def slow_caller(op: type[Op]) -> Callable[..., Any]:
     """A caller without a fast path: operands that are a sequence or follow a rule of their own, or another device."""
 
+    defaults = {name: value for name, value in op.params.items() if value is not REQUIRED}
+
     def call(*operands: Any, **params: Any) -> Any:
-        return slow(op, operands, {**op.params, **params})
+        return WORLD["slow"](op, operands, {**defaults, **params})
 
     call.__name__ = call.__qualname__ = op.name
     call.__doc__, call.__module__ = op.__doc__, op.__module__
     return call
-
-
-# The slow path: everything unusual ----------------------------------------------------------------------------
-
-
-class Call:
-    """One operation under way, as interceptors see it. In place, ``target`` is the tensor that it writes to."""
-
-    __slots__ = ("line", "modes", "op", "operands", "params", "result", "target")
-
-    def __init__(
-        self, op: type[Op], operands: tuple[Any, ...], params: Params, line: Line, m: Modes, target: Any = None
-    ) -> None:
-        self.op, self.operands, self.params, self.line, self.modes = op, operands, params, line, m
-        self.target, self.result = target, None
-
-
-class Interceptor:
-    """Watches or changes operations from outside: ``with MyInterceptor(): ...``.
-
-    Interceptors stack. While one runs, only those below it are in force, so it can compute with tensors itself.
-    """
-
-    def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
-        """Called for each operation. Return ``proceed()``, or something else in its place."""
-        return proceed()
-
-    def backward(self, node: Node, g: Any, proceed: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Called for each node that backward visits, with the gradient that has arrived.
-
-        Return ``proceed()``: the gradients that the node hands to its operands, already of their shapes.
-        """
-        return proceed()
-
-    def __enter__(self) -> Any:
-        m = modes()
-        self.__dict__.setdefault("_tokens", []).append(MODES.set(m.replace(observers=(*m.observers, self))))
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        MODES.reset(self.__dict__["_tokens"].pop())
-
-
-def slow(op: type[Op], operands: tuple[Any, ...], params: Params) -> Any:
-    """Do an operation in the unusual case: convert, promote, check devices, pass the interceptors, explain errors."""
-    line = user_line()
-    operands = _same_device(op, _promote(op, operands_of(op, operands, line)), params, line)
-    call = Call(op, operands, params, line, modes())
-    return through(call, len(call.modes.observers) - 1, perform)
-
-
-def through(call: Call, level: int, do: Callable[[Call], Any]) -> Any:
-    """``do(call)``, by way of the interceptors from ``level`` downwards."""
-    if level < 0:
-        return do(call)
-    token = MODES.set(call.modes.replace(observers=call.modes.observers[:level]))
-    try:
-        call.result = call.modes.observers[level].forward(call, lambda: through(call, level - 1, do))
-        return call.result
-    finally:
-        MODES.reset(token)
-
-
-def perform(call: Call) -> Any:
-    """The operation itself: arrays in, body, tensor out, node."""
-    op, operands, m = call.op, call.operands, modes()
-    arrays = tuple(o.array if isinstance(o, TensorBase) else o for o in operands)
-    xp = next((backends.of(a).xp for a in _dominant(operands)), XP)
-    result = run_body(op, xp, arrays, call.params, call.line, operands)
-    out, cache = result if op.caches else (result, None)
-    tensor = WORLD["wrap"](out)
-    if op.differentiable and m.grad and any(isinstance(o, TensorBase) and o.node is not None for o in operands):
-        tensor.node = record(call, operands, arrays, out, cache)
-    if op.view:
-        WORLD["adopt"](tensor, operands[0], op, call.params)
-    call.result = tensor
-    return tensor
-
-
-def record(call: Call, operands: tuple[Any, ...], arrays: tuple[Any, ...], out: Any, cache: Any) -> Node:
-    """The node of an operation that was just done: the same as generated callers make, for any operands."""
-    op = call.op
-    nodes = dict(zip(op.operands, (o.node if isinstance(o, TensorBase) else None for o in operands), strict=False))
-    values: dict[str, Any] = {**call.params, "out": out, "cache": cache}
-    if op.variadic:
-        values[op.operands[0]] = arrays
-        nodes = {str(i): o.node if isinstance(o, TensorBase) else None for i, o in enumerate(operands)}
-    else:
-        values.update(zip(op.operands, arrays, strict=True))
-    node = Node()
-    node.op, node.parents = op, tuple(nodes.values())
-    saved = []
-    for save in op.save_plan:
-        value = values[save.source]
-        if save.needed_by and nodes[save.needed_by] is None:
-            value = None
-        elif save.part:
-            value = tuple(getattr(v, save.part) for v in value) if op.variadic else getattr(value, save.part, None)
-        saved.append(value)
-    node.saved = tuple(saved)
-    shapes = tuple(getattr(a, "shape", ()) for a in arrays)
-    broadcast = op.broadcasts and len({a.shape for a in arrays if hasattr(a, "shape")}) > 1
-    node.shapes = shapes if broadcast else None
-    node.number, node.line, node.scope, node.extra = number(), call.line, call.modes.scope, None
-    if call.modes.guard != "off":
-        for operand, array in zip(operands, arrays, strict=True):
-            storage = getattr(operand, "storage", None)
-            if storage is not None and any(value is array for value in node.saved):
-                guard.hold(node, storage)
-        if call.modes.guard == "verify":
-            guard.note_checksums(node)
-    return node
-
-
-def run_body(op: type[Op], xp: Any, arrays: Any, params: Params, line: Line, operands: Any) -> Any:
-    """`op.forward`, with NumPy's complaints turned into ours."""
-    try:
-        return op.forward(xp, *arrays, **params)
-    except EduError as error:
-        if not error.line:
-            raise type(error)(error.tried, error.why, error.mend, describe_line(line)) from None
-        raise
-    except (ValueError, IndexError, TypeError, OverflowError) as error:
-        shapes = [tuple(a.shape) for a in arrays if hasattr(a, "shape")]
-        hint = op.hint(shapes, params)
-        why, mend = hint or (str(error), "check the shapes and the arguments named above")
-        kind: type[EduError] = IndexRangeError if isinstance(error, IndexError) else ShapeError
-        if isinstance(error, (TypeError, OverflowError)):
-            kind = DtypeError
-        raise kind(describe_call(op, operands, params), why, mend, describe_line(line)) from error
-
-
-def describe_call(op: type[Op], operands: Any, params: Params) -> str:
-    """``matmul((32, 10) float32, (32, 4) float32) on cpu``: what was tried, for errors."""
-    parts = [
-        f"{tuple(o.array.shape)} {o.array.dtype}" if isinstance(o, TensorBase) else repr(o)
-        for o in operands
-        if o is not None
-    ]
-    parts += [f"{key}={value!r}" for key, value in params.items() if not hasattr(value, "dtype")]
-    devices = {o.device for o in operands if isinstance(o, TensorBase)}
-    return f"{op.name}({', '.join(parts)}) on {' and '.join(sorted(devices)) or 'cpu'}"
-
-
-def operands_of(op: type[Op], values: tuple[Any, ...], line: Line) -> tuple[Any, ...]:
-    """Each operand as a tensor, brought up to date, or as a Python scalar; None only where it may be left out."""
-    names = op.operands * len(values) if op.variadic else op.operands
-    return tuple(
-        None if value is None and name in op.optional else _operand(op, value, line)
-        for name, value in zip(names, values, strict=False)
-    )
-
-
-def _operand(op: type[Op], value: Any, line: Line) -> Any:
-    """A tensor, brought up to date, or a Python scalar; anything else becomes a tensor or is refused."""
-    if isinstance(value, TensorBase):
-        WORLD["settle"](value)
-        return value
-    if type(value) in (bool, int, float):
-        return value if op.dtypes != "each" else WORLD["as_tensor"](value)
-    try:
-        return WORLD["as_tensor"](value)
-    except EduError as error:
-        raise type(error)(f"{op.name} with {error.tried}", error.why, error.mend, describe_line(line)) from None
-
-
-def _promote(op: type[Op], operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Bring the operands to the dtype in which they meet, by recorded casts: gradients come back in their own."""
-    if op.dtypes == "each":
-        return operands
-    if op.dtypes == "where":
-        return operands[0], *_meet(op, operands[1:])
-    return _meet(op, operands)
-
-
-def _meet(op: type[Op], operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    m = modes()
-    tensors = [o for o in operands if isinstance(o, TensorBase)]
-    default = as_dtype(m.dtype)
-    target = result_type(
-        m.promotion,
-        [t.array.dtype for t in tensors if t.array.ndim],
-        [t.array.dtype for t in tensors if not t.array.ndim],
-        [scalar_dtype(o, default) for o in operands if type(o) in (bool, int, float)],
-    )
-    if op.dtypes == "float" and not is_float(target):
-        target = default
-    cast = WORLD["cast"]
-    result: list[Any] = []
-    for o in operands:
-        if isinstance(o, TensorBase):
-            result.append(o if o.array.dtype == target else cast(o, dtype=target))
-        elif o is None or (type(o) is float and is_float(target)) or (type(o) is int and target.kind in "iuf"):
-            result.append(o)
-        else:
-            result.append(WORLD["as_tensor"](o, dtype=target, device=HOME))
-    return tuple(result)
-
-
-def _dominant(operands: tuple[Any, ...]) -> list[Any]:
-    """The arrays that decide where an operation runs: those off the CPU first, then those with dimensions."""
-    arrays = [o.array for o in operands if isinstance(o, TensorBase)]
-    return sorted(arrays, key=lambda a: (backends.of(a) is backends.CPU, not a.ndim))
-
-
-def _same_device(
-    op: type[Op], operands: tuple[Any, ...], params: Params, line: Line, device: str | None = None
-) -> tuple[Any, ...]:
-    """Refuse tensors of two devices, or off ``device``. As in PyTorch, 0-d CPU tensors join any: they are moved."""
-    tensors = [o for o in operands if isinstance(o, TensorBase)]
-    places = {o.device for o in tensors}
-    if len(places) < 2:
-        return operands
-    fixed = {o.device for o in tensors if o.array.ndim or o.device != HOME} | ({device} if device else set())
-    if len(fixed) > 1:
-        away = next(place for place in sorted(places) if place != HOME)
-        raise DeviceError(
-            describe_call(op, operands, params),
-            "the operands live on different devices, and nothing is moved behind your back",
-            f"move one of them first: x.to({away!r})",
-            describe_line(line),
-        )
-    place = fixed.pop()
-    return tuple(o.to(device=place) if isinstance(o, TensorBase) else o for o in operands)

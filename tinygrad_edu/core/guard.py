@@ -2,9 +2,10 @@
 
 Only arrays that user code can reach are locked: those handed in, with the arrays that they are views of, and those
 that ``numpy()`` handed out. A `Lock` lives exactly as long as some node refers to it; when the last one goes (after
-backward, with the loss, or with a failed op) the arrays become writable again. Two holes are known. A view that was
+backward, with the loss, or with a failed op) the arrays become writable again. Holes are known. A view that was
 taken *before* the lock still writes: level ``verify`` finds that out at backward, by checksum. A view taken *while*
-locked stays read-only.
+locked stays read-only. Memory that belongs to another library (``torch_tensor.numpy()``) is not locked: NumPy could
+not unlock it.
 """
 
 from __future__ import annotations
@@ -97,15 +98,28 @@ def hold(node: Node, storage: Storage) -> None:
 def expose_input(array: np.ndarray[Any, Any]) -> Storage:
     """The user handed in this array: it and all it is a view of can be reached from outside."""
     storage = storage_of(array)
-    chain: list[Any] = [array]
-    while isinstance(chain[-1].base, np.ndarray):
-        chain.append(chain[-1].base)
+    chain = backends.CPU.chain(array)
+    if not _can_be_unlocked(chain[-1]):
+        return storage
     with _mutex:
         known = {id(reference()) for reference in storage.reachable}
         for link in reversed(chain):  # owner first
             if id(link) not in known:
                 _reach(storage, link)
     return storage
+
+
+def _can_be_unlocked(owner: Any) -> bool:
+    """NumPy makes no array writable again whose memory belongs to another library: that one must never be locked."""
+    if owner.base is None:
+        return True
+    probe = owner.view()
+    try:
+        probe.flags.writeable = False
+        probe.flags.writeable = True
+    except ValueError:
+        return False
+    return True
 
 
 def expose_output(array: np.ndarray[Any, Any], storage: Storage) -> None:

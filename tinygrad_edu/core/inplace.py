@@ -11,12 +11,15 @@ import weakref
 from typing import Any
 
 from .. import backends
-from ..errors import DtypeError, InplaceError, ShapeError
+from ..dtypes import is_float
+from ..errors import AutogradError, DtypeError, InplaceError, ShapeError
 from ..settings import modes
 from .base import TensorBase
-from .dispatch import WORLD, Call, _promote, _same_device, operands_of, record, run_body, through, user_line
+from .dispatch import WORLD, user_line
 from .graph import Leaf, Line, Node, describe_line
+from .narrow import widened
 from .op import Op, Params
+from .slow import Call, operands_of, prepare, record, run_body, through
 from .storage import number, replace_scalar, storage_of
 
 # mypy: disable-error-code="override"
@@ -42,9 +45,12 @@ def adopt(tensor: TensorBase, source: TensorBase, op: type[Op], params: Params) 
     if not hasattr(source.array, "__setitem__"):  # a NumPy scalar: now it needs memory, so that both can show it
         tensor.array = op.forward(backends.CPU.xp, own_buffer(source), **params)
     array, owner = tensor.array, getattr(tensor.array, "base", None)
-    shares = owner is source.array or owner is getattr(source.array, "base", None)
-    if array is not source.array and (owner is None or not shares):
-        return  # this time it was a copy
+    if array is not source.array and owner is not source.array:
+        if owner is None:
+            return  # this time it was a copy
+        memory = backends.of(array).owner
+        if owner is not getattr(source.array, "base", None) and memory(array) is not memory(source.array):
+            return
     storage = share_storage(source, tensor)
     step = ((op, params),)
     outer = source.origin
@@ -171,8 +177,9 @@ def inplace(
     operands = operands_of(op, (target, *others), line)
     name = name or f"{op.name}_"
     _refuse(name, target, m.grad and _tracked(operands), line)
-    operands = _same_device(op, _promote(op, operands), params, line, target.device)
-    return through(Call(op, operands, params, line, m, target), len(m.observers) - 1, lambda call: _write(call, name))
+    operands = prepare(op, operands, params, line, target.device)
+    call = Call(widened(op, operands), operands, params, line, m, target)
+    return through(call, len(m.observers) - 1, lambda call: _write(call, name))
 
 
 def _tracked(operands: tuple[Any, ...]) -> bool:
@@ -193,16 +200,30 @@ def _write(call: Call, name: str) -> Any:
             xp.copy(a) if key in saved and isinstance(o, TensorBase) and backend.owner(a) is owner else a
             for key, o, a in zip(op.operands, operands, arrays, strict=True)
         )
-    result = run_body(op, xp, arrays, call.params, call.line, operands)
-    out, cache = result if op.caches else (result, None)
-    _fits(name, target, out, call.line)
-    array[...] = out
+    cache, out = None, array
+    if not _into(call, backend, array, arrays):
+        result = run_body(op, xp, arrays, call.params, call.line, operands)
+        out, cache = result if op.caches else (result, None)
+        _fits(name, target, out, call.line)
+        array[...] = out
     target.storage.written(name, call.line)
     if tracked:
         value = WORLD["wrap"](array if out.dtype == array.dtype else out)
         value.node = record(call, operands, arrays, value.array, cache)
         _rewrite(target, value.to(array.dtype).node)
     return target
+
+
+def _into(call: Call, backend: Any, out: Any, arrays: tuple[Any, ...]) -> bool:
+    """Compute straight into ``out``, without a temporary, where op and backend can. Says whether it was done."""
+    op = call.op
+    same = all(getattr(a, "dtype", out.dtype) == out.dtype for a in arrays)
+    if not op.into or not same or (op.dtypes not in ("same", "equal") and not is_float(out.dtype)):
+        return False
+    if op.result_shape([tuple(getattr(a, "shape", ())) for a in arrays]) != tuple(out.shape):
+        return False  # the body meets it again, and explains
+    done: bool = backend.into(op.into[0], out, *arrays, *op.into[1:], **call.params)
+    return done
 
 
 def _rewrite(target: TensorBase, node: Node) -> None:
@@ -282,3 +303,27 @@ def _fits(name: str, target: TensorBase, out: Any, line: Line) -> None:
             f"use the out-of-place form, or convert the target first: x.to('{out.dtype}')",
             describe_line(line),
         )
+
+
+def compute_into(op: type[Op], out: TensorBase, operands: tuple[Any, ...], params: Params | None = None) -> Any:
+    """``op(*operands)``, written to ``out``, for PyTorch's ``out=``. Returns ``out``.
+
+    Raises `AutogradError` when gradients are on and an operand or ``out`` wants one: what is overwritten has no
+    history. Otherwise raises as `inplace` does.
+    """
+    params, line, m = params or {}, user_line(), modes()
+    name = f"{op.name}(…, out=…)"
+    if not isinstance(out, TensorBase):
+        why, mend = "results are written into a tensor", "make one of the right shape first: empty_like(x)"
+        raise DtypeError(f"{op.name} with out={type(out).__name__}", why, mend, describe_line(line))
+    operands = operands_of(op, operands, line)
+    WORLD["settle"](out)
+    if m.grad and _tracked((*operands, out)):
+        raise AutogradError(
+            name, "an operand or out itself requires grad, and a buffer that is reused keeps no history",
+            "leave out= away, or compute inside no_grad()", describe_line(line),
+        )  # fmt: skip
+    _refuse(name, out, False, line)
+    operands = prepare(op, operands, params, line, out.device)
+    call = Call(widened(op, operands), operands, params, line, m, out)
+    return through(call, len(m.observers) - 1, lambda call: _write(call, name))

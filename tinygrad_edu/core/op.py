@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -34,12 +33,19 @@ class Op:
     """
 
     saves: ClassVar[tuple[str, ...]] = ()
-    # How operands of different dtypes meet. "same": by the promotion table. "float": the same, and integers become
-    # floats. "each": every operand keeps its own.
+    # How operands of different dtypes meet, by the active table of `dtypes.PROMOTIONS`:
+    #   "same"      they promote to one dtype
+    #   "float"     the same, and integers become floats, as under exp; "quotient": as under division
+    #   "floating"  the same, but PyTorch refuses integers: means, softmax
+    #   "equal"     PyTorch refuses to mix dtypes: products of matrices
+    #   "where"     the first operand keeps its own, the others meet
+    #   "each"      every operand keeps its own
     dtypes: ClassVar[str] = "same"
+    computes: ClassVar[bool] = True  # False: elements are only moved or converted, so 16-bit floats need no care
     broadcasts: ClassVar[bool] = False  # the engine sums gradients back to the operands' shapes
     view: ClassVar[bool] = False  # the result may share the first operand's memory
     differentiable: ClassVar[bool] = True
+    into: ClassVar[tuple[Any, ...]] = ()  # a function of NumPy with ``out=``, and its last operands: no temporary
     # Forward returns (out, cache). "constant": the cache has no derivative (positions). "recomputed": backward is
     # given None in its place when the gradient itself is recorded, and computes it again; a kept one would be a
     # constant there, and second derivatives silently wrong.
@@ -52,10 +58,12 @@ class Op:
     variadic: ClassVar[bool]
     params: ClassVar[Params]
     save_plan: ClassVar[tuple[Save, ...]]
-    source: ClassVar[str] = ""  # the generated caller, for those who want to read it
+    source: ClassVar[Any] = ""  # the generated caller, for those who want to read it
 
-    def __init_subclass__(cls, name: str = "", **kwargs: Any) -> None:
+    def __init_subclass__(cls, name: str = "", register: bool = True, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if not register:
+            return  # a variant of the op that it subclasses, under the same name
         cls.name = name or cls.__name__.lower()
         _read_signature(cls)
         cls.save_plan = tuple(Save.parse(text) for text in cls.saves)
@@ -77,8 +85,33 @@ class Op:
         """Why these shapes cannot be, and how to mend it; None where NumPy's own words must do."""
         return _broadcast_hint(*shapes) if len(shapes) == 2 else None
 
+    @staticmethod
+    def result_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+        """The shape of the result, of ops with ``into``; None where it is not told in advance."""
+        length = max(map(len, shapes))
+        columns = zip(*((1,) * (length - len(shape)) + shape for shape in shapes), strict=True)
+        result = []
+        for sizes in columns:
+            stretched = {size for size in sizes if size != 1}
+            if len(stretched) > 1:
+                return None
+            result.append(stretched.pop() if stretched else 1)
+        return tuple(result)
+
 
 OPS: dict[str, type[Op]] = {}
+CO_VARARGS = 0x04  # of `inspect`, which takes long to import
+
+
+class _Required:
+    """The default of a parameter that has none."""
+
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()
+DTYPES = ("same", "float", "quotient", "floating", "equal", "where", "each")
 
 
 def _broadcast_hint(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, str] | None:
@@ -93,19 +126,20 @@ def _broadcast_hint(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, str] |
 
 
 def _read_signature(cls: type[Op]) -> None:
-    operands, params, optional = [], {}, set()
-    cls.variadic = False
-    for index, parameter in enumerate(inspect.signature(cls.forward).parameters.values()):
-        if index == 0:
-            continue  # xp
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            params[parameter.name] = parameter.default
-        else:
-            operands.append(parameter.name)
-            cls.variadic |= parameter.kind is inspect.Parameter.VAR_POSITIONAL
-            if parameter.default is None:
-                optional.add(parameter.name)
-    cls.operands, cls.params, cls.optional = tuple(operands), params, frozenset(optional)
+    """Operands and parameters of `forward`. From its code object: `inspect.signature` would be most of the import."""
+    function = cls.forward
+    code, defaults = function.__code__, function.__defaults__ or ()
+    count, keywords = code.co_argcount, code.co_kwonlyargcount
+    operands = code.co_varnames[1:count]  # without xp
+    cls.variadic = bool(code.co_flags & CO_VARARGS)
+    if cls.variadic:
+        operands += (code.co_varnames[count + keywords],)
+    given = function.__kwdefaults__ or {}
+    cls.operands = operands
+    cls.params = {name: given.get(name, REQUIRED) for name in code.co_varnames[count : count + keywords]}
+    cls.optional = frozenset(
+        name for name, value in zip(reversed(operands), reversed(defaults), strict=False) if value is None
+    )
 
 
 def _check(cls: type[Op]) -> None:
@@ -119,5 +153,7 @@ def _check(cls: type[Op]) -> None:
             raise TypeError(f"{cls.__name__}.saves: {save} names nothing in forward's signature")
     if cls.name in OPS:
         raise TypeError(f"an operation called {cls.name!r} exists already: {OPS[cls.name]}")
+    if cls.dtypes not in DTYPES:
+        raise TypeError(f"{cls.__name__}.dtypes is {cls.dtypes!r}: there are {', '.join(DTYPES)}")
     if cls.caches not in ("", "constant", "recomputed"):
         raise TypeError(f"{cls.__name__}.caches is {cls.caches!r}: say whether it is 'constant' or 'recomputed'")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..creation import stack
+from ..ops.movement import stack
 from ..errors import ShapeError
 from ..random import generator
 from ..tensor import Tensor, as_tensor, wrap

@@ -13,7 +13,7 @@ from ..errors import DtypeError, IndexRangeError, ShapeError
 from ..ops import conv as cv
 from ..ops import linalg as la
 from ..ops import loss as ls
-from ..ops.elementwise import relu, sigmoid, tanh
+from ..ops.unary import relu, sigmoid, tanh
 from ..tensor import Tensor, as_tensor
 
 __all__ = [

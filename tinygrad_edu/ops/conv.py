@@ -15,30 +15,32 @@ class Im2col(Op):
     """All windows of an image: (N, C, kh, kw, oh, ow) of (N, C, H, W), padded with ``fill``."""
 
     dtypes = "each"
-    saves = ("x.shape", "stride", "padding")
+    saves = ("x.shape", "stride", "padding", "dilation")
 
     @staticmethod
-    def forward(xp: Any, x: Any, *, kernel: Any, stride: Any, padding: Any, fill: float = 0.0) -> Any:
-        return xp.im2col(x, kernel, stride, padding, fill)
+    def forward(
+        xp: Any, x: Any, *, kernel: Any, stride: Any, padding: Any, dilation: Any = (1, 1), fill: float = 0.0
+    ) -> Any:
+        return xp.im2col(x, kernel, stride, padding, dilation, fill)
 
     @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, shape: Any, stride: Any, padding: Any) -> Any:
-        return xp.col2im(g, shape, stride, padding)
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+        return xp.col2im(g, shape, stride, padding, dilation)
 
 
 class Col2im(Op):
     """Windows added back to the image that they were read from."""
 
     dtypes = "each"
-    saves = ("cols.shape", "stride", "padding")
+    saves = ("cols.shape", "stride", "padding", "dilation")
 
     @staticmethod
-    def forward(xp: Any, cols: Any, *, shape: Any, stride: Any, padding: Any) -> Any:
-        return xp.col2im(cols, shape, stride, padding)
+    def forward(xp: Any, cols: Any, *, shape: Any, stride: Any, padding: Any, dilation: Any = (1, 1)) -> Any:
+        return xp.col2im(cols, shape, stride, padding, dilation)
 
     @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, shape: Any, stride: Any, padding: Any) -> Any:
-        return xp.im2col(g, shape[2:4], stride, padding)
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+        return xp.im2col(g, shape[2:4], stride, padding, dilation)
 
 
 class Conv2d(Op):
@@ -47,6 +49,7 @@ class Conv2d(Op):
     The windows are kept for backward: kh * kw times the bytes of the input, which is what a plain im2col costs.
     """
 
+    dtypes = "equal"
     saves = ("x", "weight if x", "cache", "x.shape", "weight.shape", "stride", "padding")
     caches = "recomputed"
 
@@ -119,7 +122,7 @@ class MaxPool2d(Op, name="max_pool2d"):
     def forward(xp: Any, x: Any, *, kernel: Any, stride: Any, padding: Any = (0, 0)) -> Any:
         if 2 * padding[0] > kernel[0] or 2 * padding[1] > kernel[1]:
             raise ValueError(f"padding {padding} is more than half of the window {kernel}: some windows would be empty")
-        n, c, kh, kw, oh, ow = (windows := xp.im2col(x, kernel, stride, padding, _lowest(x.dtype))).shape
+        n, c, kh, kw, oh, ow = (windows := xp.im2col(x, kernel, stride, padding, (1, 1), _lowest(x.dtype))).shape
         windows = xp.reshape(windows, (n, c, kh * kw, oh, ow))
         first = xp.argmax(windows, 2, True)
         return xp.reshape(xp.take_along_axis(windows, first, 2), (n, c, oh, ow)), first

@@ -14,6 +14,7 @@ from ..core.op import Op
 class GetItem(Op, name="getitem"):
     """``x[index]``. The gradient goes back to where each element was read, and adds where one was read twice."""
 
+    computes = False
     dtypes = "each"
     view = True
     saves = ("x.shape", "index")
@@ -45,6 +46,7 @@ class ScatterAdd(Op, name="scatter_add_at"):
 class Put(Op):
     """A copy of ``x`` with ``x[index] = values``. What was overwritten gets no gradient."""
 
+    computes = False
     dtypes = "each"
     saves = ("index", "values.shape")
 
@@ -66,6 +68,7 @@ class Put(Op):
 class TakeAlong(Op, name="take_along_dim"):
     """``x`` read at ``indices`` along ``dim``; the shapes agree but for that axis."""
 
+    computes = False
     dtypes = "each"
     saves = ("x.shape", "indices", "dim")
 
@@ -88,4 +91,5 @@ def _along(xp: Any, indices: Any, dim: int) -> tuple[Any, ...]:
     return tuple(ranges)
 
 
-getitem, scatter_add_at, put, take_along_dim = caller(GetItem), caller(ScatterAdd), caller(Put), caller(TakeAlong)
+getitem, scatter_add_at, put = caller(GetItem), caller(ScatterAdd), caller(Put)
+take_along_dim_op = caller(TakeAlong)

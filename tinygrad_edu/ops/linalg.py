@@ -14,7 +14,9 @@ from ..core.op import Op
 class Matmul(Op):
     """``x @ y``: the matrix product, batched over leading axes, which broadcast. Vectors count as in NumPy."""
 
+    dtypes = "equal"
     saves = ("x if y", "y if x", "x.shape", "y.shape")
+    into = ("matmul",)
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
@@ -28,6 +30,11 @@ class Matmul(Op):
         gm = xp.reshape(g, (*_batch(xs, ys), xm[-2], ym[-1]))
         gx = _fold(xp, gm @ _swap(xp, xp.reshape(y, ym)), xm, xs) if needs[0] else None
         return gx, _fold(xp, _swap(xp, xp.reshape(x, xm)) @ gm, ym, ys) if needs[1] else None
+
+    @staticmethod
+    def result_shape(shapes: Any) -> tuple[int, ...] | None:
+        x, y = shapes
+        return (x[0], y[1]) if len(x) == len(y) == 2 else None
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
@@ -66,6 +73,7 @@ def _fold(xp: Any, g: Any, matrix: tuple[int, ...], shape: tuple[int, ...]) -> A
 class Linear(Op):
     """``x @ weight.T + bias`` with ``weight`` (out_features, in_features), as one node."""
 
+    dtypes = "equal"
     saves = ("x if weight", "weight if x", "x.shape")
 
     @staticmethod
@@ -99,4 +107,37 @@ class Linear(Op):
         return None
 
 
-matmul, linear = caller(Matmul), caller(Linear)
+class Einsum(Op):
+    """``x`` times ``y``, summed over the letters that the equation leaves out: ``"bij,bjk->bik"``.
+
+    Each operand names a letter once, and names none that only it has and the result has not: see `einsum`.
+    """
+
+    dtypes = "equal"
+    saves = ("x if y", "y if x", "equation")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any, *, equation: str) -> Any:
+        return xp.einsum(equation, x, y)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any, equation: str) -> Any:
+        letters_x, letters_y, letters_out = _letters(equation)
+        gx = xp.einsum(f"{letters_out},{letters_y}->{letters_x}", g, y) if needs[0] else None
+        gy = xp.einsum(f"{letters_out},{letters_x}->{letters_y}", g, x) if needs[1] else None
+        return gx, gy
+
+
+def _letters(equation: str) -> list[str]:
+    """``"ij,jk->ik"`` as ``["ij", "jk", "ik"]``."""
+    parts, part = [], ""
+    for character in equation:
+        if character in ",>":
+            parts.append(part)
+            part = ""
+        elif character != "-":
+            part += character
+    return [*parts, part]
+
+
+matmul, linear, einsum_op = caller(Matmul), caller(Linear), caller(Einsum)

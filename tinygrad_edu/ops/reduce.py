@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arguments import dims
 from ..core.dispatch import caller
 from ..core.op import Op
-from ..dtypes import float32
+from .scan import before
 
 # mypy: disable-error-code="override"
 
@@ -42,13 +43,11 @@ class Sum(Op):
 class Mean(Op):
     """The arithmetic mean over ``dim``."""
 
-    dtypes = "float"
+    dtypes = "floating"
     saves = ("x.shape", "dim")
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
-        if x.dtype.itemsize == 2:  # a sum in half precision would overflow on the way to a mean that does not
-            return xp.astype(xp.sum(xp.astype(x, float32), dim, keepdim) / _count(x.shape, dim), x.dtype)
         return xp.sum(x, dim, keepdim) / _count(x.shape, dim)
 
     @staticmethod
@@ -100,6 +99,57 @@ def _to_ties(xp: Any, g: Any, x: Any, out: Any, dim: Any) -> Any:
     return ties * (xp.reshape(g, shape) / xp.sum(ties, dim, True))
 
 
+class Prod(Op):
+    """The product over ``dim``, an axis counted from 0. Integers and bools are multiplied as int64."""
+
+    dtypes = "each"
+    saves = ("x", "dim")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, dim: int, keepdim: bool = False) -> Any:
+        return xp.prod(x, dim, keepdim)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, dim: int) -> Any:
+        # The product of all others, from those before and those after: no division, so zeros are no special case.
+        turned = (slice(None),) * dim + (slice(None, None, -1),)
+        others = before(xp, x, dim) * before(xp, x[turned], dim)[turned]
+        return others * xp.reshape(g, _kept(x.shape, dim))
+
+
+class Any_(Op, name="any"):
+    """Whether some element over ``dim`` is not 0."""
+
+    dtypes = "each"
+    differentiable = False
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+        return xp.any(x, dim, keepdim)
+
+
+class All(Op):
+    """Whether no element over ``dim`` is 0."""
+
+    dtypes = "each"
+    differentiable = False
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+        return xp.all(x, dim, keepdim)
+
+
+class Argmin(Op):
+    """The position of the first smallest element over ``dim``, as int64."""
+
+    dtypes = "each"
+    differentiable = False
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+        return xp.argmin(x, dim, keepdim)
+
+
 class Argmax(Op):
     """The position of the first largest element over ``dim``, as int64."""
 
@@ -137,7 +187,7 @@ def _dropped(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
 class Softmax(Op):
     """``exp(x) / sum(exp(x))`` over ``dim``: positive numbers that add to 1."""
 
-    dtypes = "float"
+    dtypes = "floating"
     saves = ("out", "dim")
 
     @staticmethod
@@ -154,7 +204,7 @@ class Softmax(Op):
 class LogSoftmax(Op, name="log_softmax"):
     """The logarithm of `softmax`, in the stable form."""
 
-    dtypes = "float"
+    dtypes = "floating"
     saves = ("out", "dim")
 
     @staticmethod
@@ -167,5 +217,48 @@ class LogSoftmax(Op, name="log_softmax"):
         return g - xp.exp(out) * xp.sum(g, dim, True)
 
 
-sum, mean, amax, amin, argmax = caller(Sum), caller(Mean), caller(Amax), caller(Amin), caller(Argmax)
-logsumexp, softmax, log_softmax = caller(Logsumexp), caller(Softmax), caller(LogSoftmax)
+sum_op, mean_op, prod_op, amax_op, amin_op = caller(Sum), caller(Mean), caller(Prod), caller(Amax), caller(Amin)
+argmax_op, argmin_op, any_op, all_op = caller(Argmax), caller(Argmin), caller(Any_), caller(All)
+logsumexp_op, softmax_op, log_softmax_op = caller(Logsumexp), caller(Softmax), caller(LogSoftmax)
+
+Dims = int | tuple[int, ...] | None
+
+
+def sum(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """The sum over ``dim``, or over everything."""
+    return sum_op(x, dim=dims(x, dim), keepdim=keepdim)
+
+
+def mean(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """The mean over ``dim``, or over everything. Raises `DtypeError` for integers."""
+    return mean_op(x, dim=dims(x, dim), keepdim=keepdim)
+
+
+def amax(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """The largest element over ``dim``; the gradient is shared by ties."""
+    return amax_op(x, dim=dims(x, dim), keepdim=keepdim)
+
+
+def amin(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """The smallest element over ``dim``; the gradient is shared by ties."""
+    return amin_op(x, dim=dims(x, dim), keepdim=keepdim)
+
+
+def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The position of the first largest element over ``dim``, or in the flattened tensor."""
+    return argmax_op(x, dim=dims(x, dim), keepdim=keepdim)
+
+
+def softmax(x: Any, dim: int) -> Any:
+    """Positive numbers that add to 1 along ``dim``."""
+    return softmax_op(x, dim=dims(x, dim))
+
+
+def log_softmax(x: Any, dim: int) -> Any:
+    """The logarithm of `softmax`, in the stable form."""
+    return log_softmax_op(x, dim=dims(x, dim))
+
+
+def logsumexp(x: Any, dim: Dims, keepdim: bool = False) -> Any:
+    """``log(sum(exp(x)))`` over ``dim``, without overflow."""
+    return logsumexp_op(x, dim=dims(x, dim), keepdim=keepdim)

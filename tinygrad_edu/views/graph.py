@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..core.dispatch import Call, Interceptor
 from ..core.graph import Leaf, Node, describe_line, resolve_line
+from ..core.slow import Call, Interceptor
 from ..core.storage import number
 from ..errors import AutogradError
 from ..nn.module import Module, Scope

@@ -1,11 +1,10 @@
-"""Operations on each element. Two operands are broadcast; the engine sums their gradients back."""
+"""Arithmetic on each element. Two operands are broadcast; the engine sums their gradients back."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..core.dispatch import caller, user_line
-from ..core.graph import describe_line
+from ..core.dispatch import caller, here
 from ..core.op import Op
 from ..errors import DtypeError
 
@@ -17,6 +16,7 @@ class Add(Op):
     """``x + y``."""
 
     broadcasts = True
+    into = ("add",)
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
@@ -31,6 +31,7 @@ class Sub(Op):
     """``x - y``."""
 
     broadcasts = True
+    into = ("subtract",)
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
@@ -45,6 +46,7 @@ class Mul(Op):
     """``x * y``."""
 
     broadcasts = True
+    into = ("multiply",)
     saves = ("x if y", "y if x")
 
     @staticmethod
@@ -60,7 +62,8 @@ class Div(Op):
     """``x / y``, true division: integers give floats."""
 
     broadcasts = True
-    dtypes = "float"
+    into = ("true_divide",)
+    dtypes = "quotient"
     saves = ("x if y", "y")
 
     @staticmethod
@@ -77,6 +80,7 @@ class Pow(Op):
     """``x ** y``."""
 
     broadcasts = True
+    into = ("power",)
     saves = ("x", "y", "out if y")
 
     @staticmethod
@@ -96,6 +100,8 @@ class Pow(Op):
 class Neg(Op):
     """``-x``."""
 
+    into = ("negative",)
+
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:
         return -x
@@ -105,155 +111,11 @@ class Neg(Op):
         return -g
 
 
-class Exp(Op):
-    """e to the power of x."""
-
-    dtypes = "float"
-    saves = ("out",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.exp(x)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
-        return g * out
-
-
-class Log(Op):
-    """The natural logarithm."""
-
-    dtypes = "float"
-    saves = ("x",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.log(x)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
-        return g / x
-
-
-class Sqrt(Op):
-    """The square root."""
-
-    dtypes = "float"
-    saves = ("out",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.sqrt(x)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
-        return g / (out * 2)
-
-
-class Sin(Op):
-    """The sine, of radians."""
-
-    dtypes = "float"
-    saves = ("x",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.sin(x)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
-        return g * xp.cos(x)
-
-
-class Cos(Op):
-    """The cosine, of radians."""
-
-    dtypes = "float"
-    saves = ("x",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.cos(x)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
-        return -(g * xp.sin(x))
-
-
-class Tanh(Op):
-    """The hyperbolic tangent."""
-
-    dtypes = "float"
-    saves = ("out",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.tanh(x)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
-        return g * (1 - out * out)
-
-
-class Sigmoid(Op):
-    """``1 / (1 + exp(-x))``, by way of tanh, which cannot overflow."""
-
-    dtypes = "float"
-    saves = ("out",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.tanh(x * 0.5) * 0.5 + 0.5
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
-        return g * (out * (1 - out))
-
-
-class Relu(Op):
-    """``max(x, 0)``; the derivative at 0 is 0."""
-
-    saves = ("out",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.relu(x)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
-        return xp.where(out > 0, g, xp.zeros_like(g))  # a product would make nan of infinity times 0
-
-
-class Abs(Op):
-    """The absolute value; the derivative at 0 is 0."""
-
-    saves = ("x",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.abs(x)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
-        return g * xp.sign(x)
-
-
-class Sign(Op):
-    """-1, 0 or 1. Its derivative is 0 everywhere it exists."""
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.sign(x)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any) -> Any:
-        return xp.zeros_like(g)
-
-
 class Maximum(Op):
     """The larger of x and y. Where they are equal each gets half of the gradient, as in PyTorch."""
 
     broadcasts = True
+    into = ("maximum",)
     saves = ("x", "y")
 
     @staticmethod
@@ -269,6 +131,7 @@ class Minimum(Op):
     """The smaller of x and y. Where they are equal each gets half of the gradient, as in PyTorch."""
 
     broadcasts = True
+    into = ("minimum",)
     saves = ("x", "y")
 
     @staticmethod
@@ -312,6 +175,7 @@ class Clamp(Op):
     """``x`` held between ``min`` and ``max``; the gradient passes where x was inside, the ends included."""
 
     saves = ("x", "min", "max")
+    into = ("clip",)
 
     @staticmethod
     def forward(xp: Any, x: Any, *, min: Any = None, max: Any = None) -> Any:
@@ -328,95 +192,8 @@ class Clamp(Op):
         return g if max is None else xp.where(x <= max, g, xp.zeros_like(g))
 
 
-class Cast(Op):
-    """The same values in another dtype. The gradient comes back in the operand's own."""
-
-    dtypes = "each"
-    saves = ("x.dtype",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any, *, dtype: Any) -> Any:
-        return xp.astype(x, dtype)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, dtype: Any) -> Any:
-        return xp.astype(g, dtype)
-
-
-class Clone(Op):
-    """A copy in memory of its own."""
-
-    dtypes = "each"
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.copy(x)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any) -> Any:
-        return g
-
-
-class Compare:
-    """What comparisons share: the operands meet in one dtype, the result is bool and has no gradient."""
-
-    differentiable = False
-
-
-class Eq(Compare, Op):
-    """``x == y``."""
-
-    @staticmethod
-    def forward(xp: Any, x: Any, y: Any) -> Any:
-        return x == y
-
-
-class Ne(Compare, Op):
-    """``x != y``."""
-
-    @staticmethod
-    def forward(xp: Any, x: Any, y: Any) -> Any:
-        return x != y
-
-
-class Lt(Compare, Op):
-    """``x < y``."""
-
-    @staticmethod
-    def forward(xp: Any, x: Any, y: Any) -> Any:
-        return x < y
-
-
-class Le(Compare, Op):
-    """``x <= y``."""
-
-    @staticmethod
-    def forward(xp: Any, x: Any, y: Any) -> Any:
-        return x <= y
-
-
-class Gt(Compare, Op):
-    """``x > y``."""
-
-    @staticmethod
-    def forward(xp: Any, x: Any, y: Any) -> Any:
-        return x > y
-
-
-class Ge(Compare, Op):
-    """``x >= y``."""
-
-    @staticmethod
-    def forward(xp: Any, x: Any, y: Any) -> Any:
-        return x >= y
-
-
-add, sub, mul, div, pow = caller(Add), caller(Sub), caller(Mul), caller(Div), caller(Pow)
-neg, exp, log, sqrt, sin, cos = caller(Neg), caller(Exp), caller(Log), caller(Sqrt), caller(Sin), caller(Cos)
-tanh, sigmoid, relu, abs, sign = caller(Tanh), caller(Sigmoid), caller(Relu), caller(Abs), caller(Sign)
-maximum, minimum, where, clamp_to = caller(Maximum), caller(Minimum), caller(Where), caller(Clamp)
-cast, clone = caller(Cast), caller(Clone)
-eq, ne, lt, le, gt, ge = caller(Eq), caller(Ne), caller(Lt), caller(Le), caller(Gt), caller(Ge)
+add, sub, mul, div, pow, neg = caller(Add), caller(Sub), caller(Mul), caller(Div), caller(Pow), caller(Neg)
+maximum, minimum, where, clamp_op = caller(Maximum), caller(Minimum), caller(Where), caller(Clamp)
 
 
 def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
@@ -427,7 +204,7 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
     bounds = [_number(bound) for bound in (min, max)]
     if any(isinstance(bound, float) for bound in bounds):
         x = add(x, 0.0) if hasattr(x, "dtype") and x.dtype.kind in "biu" else x  # by the promotion table
-    return clamp_to(x, min=bounds[0], max=bounds[1])
+    return clamp_op(x, min=bounds[0], max=bounds[1])
 
 
 def _number(bound: Any) -> Any:
@@ -439,6 +216,6 @@ def _number(bound: Any) -> Any:
             f"clamp with a bound of type {type(bound).__name__}",
             "a bound is one number, and gets no gradient",
             "use maximum(x, low) and minimum(x, high) for bounds that are tensors",
-            describe_line(user_line()),
+            here(),
         )
     return bound.item() if hasattr(bound, "item") else bound

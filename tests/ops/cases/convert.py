@@ -1,0 +1,9 @@
+"""Casts and copies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.ops.cases.base import case, normal
+
+case("cast", "to-f8", normal(3, 4), dtype=np.dtype("f8"), torch=lambda torch, x: x.to(torch.float64))

@@ -1,0 +1,54 @@
+"""Sixteen-bit floats: numbers are kept in 16 bits and computed with in 32, rounded once per operation.
+
+So do accelerators, and PyTorch on a CPU. NumPy rounds after each step inside an operation, and for bfloat16 it often
+answers in float32. An op that computes is therefore replaced by a variant of itself; its body stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from ..dtypes import float32, is_float
+from .base import TensorBase
+from .op import Op
+
+
+def is_narrow(dtype: Any) -> bool:
+    """float16 or bfloat16?"""
+    return dtype.itemsize == 2 and is_float(dtype)
+
+
+def widened(op: type[Op], operands: tuple[Any, ...]) -> type[Op]:
+    """The op itself, or its variant for operands that are all of one 16-bit float dtype."""
+    if not op.computes:
+        return op
+    dtypes = {o.array.dtype for o in operands if isinstance(o, TensorBase) and is_float(o.array.dtype)}
+    return _variant(op, dtypes.pop()) if len(dtypes) == 1 and is_narrow(next(iter(dtypes))) else op
+
+
+def _make_variant(op: type[Op], narrow: Any) -> type[Op]:
+    """``op`` with both bodies in float32, between casts."""
+
+    def widen(xp: Any, value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple(widen(xp, part) for part in value)
+        return xp.astype(value, float32) if hasattr(value, "ndim") and value.dtype == narrow else value
+
+    def round_to(xp: Any, value: Any) -> Any:
+        return xp.astype(value, narrow) if value is not None and is_float(value.dtype) else value
+
+    def forward(xp: Any, *arrays: Any, **params: Any) -> Any:
+        result = op.forward(xp, *widen(xp, arrays), **params)
+        return (round_to(xp, result[0]), result[1]) if op.caches else round_to(xp, result)
+
+    def backward(xp: Any, g: Any, needs: Any, *saved: Any) -> Any:
+        grads = op.backward(xp, widen(xp, g), needs, *widen(xp, saved))
+        return tuple(round_to(xp, part) for part in (grads if type(grads) is tuple else (grads,)))
+
+    bodies: dict[str, Callable[..., Any]] = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type(op.__name__, (op,), {**bodies, "into": (), "__doc__": op.__doc__}, register=False)
+
+
+_variant: Any = cache(_make_variant)
