@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tinygrad_edu as tg
+from tinygrad_edu import settings
 from tinygrad_edu.settings import Modes, modes, scoped, set_default
 
 
@@ -26,7 +27,7 @@ def test_the_defaults() -> None:
     shown = {name: getattr(modes(), name) for name in Modes.__slots__}
     assert shown == {
         "device": "cpu", "dtype": "float32", "grad": True, "guard": "on", "observers": (), "plain": True,
-        "promotion": "torch", "scope": None,
+        "promotion": "torch", "scope": None, "inference": False,
     }  # fmt: skip
 
 
@@ -68,7 +69,7 @@ def test_what_is_no_setting_is_refused_before_entry() -> None:
     with pytest.raises(TypeError) as caught:
         scoped(grads=False)
     assert str(caught.value) == (
-        "no such setting: grads; there are device, dtype, grad, guard, observers, promotion, scope"
+        "no such setting: grads; there are device, dtype, grad, guard, inference, observers, promotion, scope"
     )
     with pytest.raises(ValueError, match=r"^guard='loud': the levels are off, on, verify$"):
         scoped(guard="loud")
@@ -185,3 +186,33 @@ def test_set_default_keeps_the_fast_path_flag_right() -> None:
     finally:
         set_default(guard="on")
     assert modes().plain
+
+
+def test_inference_mode() -> None:
+    """As in PyTorch: no recording, whatever is switched inside, until inference_mode(False)."""
+    x = tg.ones(2, requires_grad=True)
+    with tg.inference_mode():
+        assert tg.is_inference_mode_enabled()
+        assert not (x * 2).requires_grad
+        with tg.enable_grad():
+            assert not (x * 2).requires_grad
+        with tg.inference_mode(False):
+            assert (x * 2).requires_grad
+    with tg.no_grad(), tg.inference_mode(False):
+        assert (x * 2).requires_grad
+    assert not tg.is_inference_mode_enabled()
+
+    @tg.inference_mode()
+    def predict() -> tg.Tensor:
+        return x * 2
+
+    assert not predict().requires_grad
+
+
+def test_promotion_is_a_scope() -> None:
+    x = tg.tensor([1, 2])
+    with settings.promotion("numpy"):
+        assert (x * 0.5).dtype.name == "float64"
+    assert (x * 0.5).dtype.name == "float32"
+    with pytest.raises(ValueError, match="promotion='tensorflow': the tables are torch, numpy, jax"):
+        settings.promotion("tensorflow")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from typing import Any
 
 import numpy as np
 
 import tinygrad_edu as tg
 from tinygrad_edu import data, nn, optim
+from tinygrad_edu.settings import promotion
 
 F = nn.functional
 
@@ -111,3 +114,40 @@ def test_an_rnn_of_166_steps_builds_and_backpropagates() -> None:
     assert np.isfinite(sequence.grad.array).all()
     assert np.abs(sequence.grad.array[-1]).min() > 0
     assert all(np.isfinite(p.grad.array).all() for p in model.parameters())
+
+
+def steps(dtype: str, together: threading.Barrier | None = None) -> list[float]:
+    """Losses of a small network. It switches every mode as it goes, and pauses for the other thread at each step."""
+    rng = np.random.default_rng(len(dtype))
+    model: Any = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+    for p in model.parameters():
+        p.data = tg.tensor(rng.normal(size=p.shape), dtype=dtype)
+    x, y = tg.tensor(rng.normal(size=(16, 6)), dtype=dtype), tg.tensor(rng.integers(0, 3, 16))
+    optimiser, losses = optim.SGD(model.parameters(), lr=0.1, momentum=0.9), []
+    for step in range(20):
+        if together is not None:
+            together.wait()
+        optimiser.zero_grad()
+        with promotion("numpy" if step % 2 else "torch"):
+            loss = F.cross_entropy(model(x), y)
+        loss.backward(retain_graph=bool(step % 3))
+        with tg.no_grad():
+            model[0].weight.mul_(0.99)
+            losses.append(float(F.cross_entropy(model(x), y)))
+        assert tg.is_grad_enabled()
+        optimiser.step()
+    return losses
+
+
+def test_two_threads_train_two_models_at_once() -> None:
+    """Step by step side by side, and to the last bit as each alone."""
+    alone = {dtype: steps(dtype) for dtype in ("float32", "float64")}
+    together, found = threading.Barrier(2, timeout=30), {}
+    threads = [
+        threading.Thread(target=lambda dtype=dtype: found.update({dtype: steps(dtype, together)})) for dtype in alone
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert found == alone

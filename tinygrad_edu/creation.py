@@ -1,65 +1,184 @@
-"""New tensors from nothing but a shape."""
+"""New tensors from nothing but a shape, a range or a likeness."""
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from . import arguments, backends
 from .core.base import TensorBase
 from .core.dispatch import here
 from .dtypes import as_dtype, scalar_dtype
-from .errors import ShapeError
+from .errors import DtypeError, ShapeError
 from .settings import modes
 from .tensor import Tensor, as_tensor, wrap
 
 
-def _new(make: str, *args: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
-    xp, dtype = backends.get(device or modes().device).xp, as_dtype(dtype or modes().dtype)
-    try:
-        result = wrap(getattr(xp, make)(*args, dtype=dtype))
-    except (ValueError, TypeError, ZeroDivisionError) as error:
-        tried = f"{make}({', '.join(map(repr, args))})"
-        raise ShapeError(tried, str(error), "sizes are integers from 0 up", here()) from error
-    return result.requires_grad_() if requires_grad else result
-
-
 def zeros(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
-    """Zeros of the given shape: ``zeros(2, 3)`` or ``zeros((2, 3))``."""
-    return _new("zeros", arguments.sizes(size), dtype=dtype, device=device, requires_grad=requires_grad)
+    """Zeros of the given shape: ``zeros(2, 3)`` or ``zeros((2, 3))``. Raises `ShapeError` for sizes that are none."""
+    return _filled("zeros", size, dtype, device, requires_grad)
 
 
 def ones(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """Ones of the given shape."""
-    return _new("ones", arguments.sizes(size), dtype=dtype, device=device, requires_grad=requires_grad)
+    return _filled("ones", size, dtype, device, requires_grad)
+
+
+def empty(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of the given shape whose elements are whatever the memory held: for those who write to all of it."""
+    return _filled("empty", size, dtype, device, requires_grad)
 
 
 def full(
-    size: Sequence[int], fill: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False
+    size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
     """One value everywhere; its kind decides the dtype (bool, int64 or the default float)."""
-    fill = fill.item() if hasattr(fill, "item") else fill
-    dtype = dtype or scalar_dtype(fill, as_dtype(modes().dtype))
-    return _new("full", tuple(size), fill, dtype=dtype, device=device, requires_grad=requires_grad)
+    if not isinstance(size, (tuple, list)):
+        why, mend = "its size is a tuple, for the value follows it", f"write full(({size!r},), …)"
+        raise ShapeError(f"full({size!r}, …)", why, mend, here())
+    value = arguments.number("full", fill_value)
+    dtype = dtype or scalar_dtype(value, as_dtype(modes().dtype))
+    return _filled("full", (size,), dtype, device, requires_grad, value)
 
 
-def arange(*limits: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
-    """``arange(stop)`` or ``arange(start, stop, step)``: int64 for integers, else the default float."""
-    dtype = dtype or ("int64" if all(isinstance(n, int) for n in limits) else modes().dtype)
-    return _new("arange", *limits, dtype=dtype, device=device, requires_grad=requires_grad)
+def _filled(
+    make: str, size: tuple[Any, ...], dtype: Any, device: str | None, requires_grad: bool, *value: Any
+) -> Tensor:
+    shape, dtype = arguments.new_shape(make, size), as_dtype(dtype or modes().dtype)
+    if value and dtype.kind in "iu" and not (math.isfinite(value[0]) and _holds(dtype, int(value[0]))):
+        raise _too_large(make, value[0], dtype)
+    return _finish(getattr(backends.get(device or modes().device).xp, make)(shape, *value, dtype), requires_grad)
 
 
-def zeros_like(x: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros with the shape, dtype and device of ``x``, a tensor or an array."""
-    return _like("zeros_like", x, dtype, requires_grad)
+def arange(
+    start: Any = None, end: Any = None, step: Any = 1, *,
+    dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The numbers from ``start`` up to but without ``end``: ``arange(end)`` or ``arange(start, end, step)``.
+
+    int64 for integers, else the default float. Raises `ShapeError` for a step of 0, or one that leads away from
+    ``end``, and `DtypeError` for numbers that the dtype does not hold.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.arange(5), tg.arange(1, 2, 0.25)
+    (tensor([0, 1, 2, 3, 4]), tensor([1.  , 1.25, 1.5 , 1.75]))
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (arguments.number("arange", 0 if n is None else n) for n in (start, end, step))
+    tried = f"arange({start}, {end}, {step})"
+    kind = as_dtype(dtype or ("int64" if not any(isinstance(n, float) for n in (start, end, step)) else modes().dtype))
+    if kind == np.bool_:
+        raise DtypeError(f"{tried} of bools", "there are only two of them", "compare an arange of integers", here())
+    if not all(map(math.isfinite, (start, end, step))):
+        raise ShapeError(tried, "it would never end", "use finite numbers", here())
+    whole = kind.kind in "iu"
+    if whole:
+        start, step = int(start), int(step)
+    if kind == np.int64:
+        end = int(end)
+    if not step:
+        why = f"a step of 0{f' (the step, as {kind})' if whole else ''} leads nowhere"
+        raise ShapeError(tried, why, "use a step that is not 0", here())
+    if (end - start) * step < 0:
+        why, mend = "the step leads away from the end", f"use a step of {-step}, or swap start and end"
+        raise ShapeError(tried, why, mend, here())
+    exact = isinstance(end, int) and isinstance(start, int) and isinstance(step, int)
+    count = -((start - end) // step) if exact else math.ceil((end - start) / step)
+    if whole and count and not all(_holds(kind, n) for n in (start, start + step * (count - 1))):
+        raise _too_large(tried, start + step * (count - 1), kind)
+    places = np.arange(count)
+    return _on(start + step * (places if whole else places.astype(np.float64)), kind, device, requires_grad)
 
 
-def ones_like(x: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones with the shape, dtype and device of ``x``, a tensor or an array."""
-    return _like("ones_like", x, dtype, requires_grad)
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """``steps`` numbers from ``start`` to ``end``, both included, equally far apart. Integers are rounded towards 0.
+
+    Raises `ShapeError` for a negative number of steps.
+    """
+    start, end = arguments.number("linspace", start), arguments.number("linspace", end)
+    tried = f"linspace({start}, {end}, {steps!r})"
+    try:
+        count = operator.index(steps)
+    except TypeError:
+        raise DtypeError(tried, "steps is how many numbers there are", "use an integer", here()) from None
+    if count < 0:
+        raise ShapeError(tried, "there are no fewer than 0 numbers", "use a step count from 0 up", here())
+    kind = as_dtype(dtype or modes().dtype)
+    if kind == np.bool_:
+        raise DtypeError(f"{tried} of bools", "there are only two of them", "compare a linspace of floats", here())
+    if kind.kind in "iu":
+        start, end = int(start), int(end)
+    # From both ends towards the middle, so that it is symmetric and ends exactly at `end`.
+    places = np.arange(count)
+    step = (end - start) / (count - 1) if count > 1 else 0.0
+    values = np.where(places < count / 2, start + step * places, end - step * (count - 1 - places))
+    return _on(values if kind.kind not in "iu" else np.trunc(values), kind, device, requires_grad)
 
 
-def _like(make: str, x: Any, dtype: Any, requires_grad: bool) -> Tensor:
+def eye(
+    n: int, m: int | None = None, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Ones on the diagonal of an ``n`` by ``m`` matrix, square by default, and zeros elsewhere."""
+    rows, columns = arguments.new_shape("eye", (n, n if m is None else m))
+    return _on(np.eye(rows, columns), as_dtype(dtype or modes().dtype), device, requires_grad)
+
+
+def zeros_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """Zeros with the shape, dtype and device of ``x``, a tensor or an array, unless others are named."""
+    return _like("zeros_like", x, dtype, device, requires_grad)
+
+
+def ones_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """Ones with the shape, dtype and device of ``x``, a tensor or an array, unless others are named."""
+    return _like("ones_like", x, dtype, device, requires_grad)
+
+
+def empty_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """A tensor as `empty` makes it, with the shape, dtype and device of ``x`` unless others are named."""
+    x = as_tensor(x)
+    return empty(tuple(x.shape), dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+
+
+def full_like(
+    x: Any, fill_value: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """One value everywhere, with the shape, dtype and device of ``x`` unless others are named."""
+    x = as_tensor(x)
+    return full(
+        tuple(x.shape), fill_value, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad
+    )
+
+
+def _like(make: str, x: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
     array = x.array if isinstance(x, TensorBase) else as_tensor(x).array
-    result = wrap(getattr(backends.of(array).xp, make)(array)).to(dtype)
+    result = wrap(getattr(backends.of(array).xp, make)(array)).to(dtype=dtype, device=device)
     return result.requires_grad_() if requires_grad else result
+
+
+def _on(values: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
+    """Values from the host, on the device that was asked for."""
+    array = np.asarray(values, dtype=dtype)
+    return _finish(backends.get(device or modes().device).from_numpy(array), requires_grad)
+
+
+def _finish(array: Any, requires_grad: bool) -> Tensor:
+    result = wrap(array)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _holds(dtype: Any, value: int) -> bool:
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= value <= limits.max)
+
+
+def _too_large(tried: str, value: Any, dtype: Any) -> DtypeError:
+    limits = np.iinfo(dtype)
+    why = f"{dtype} holds {limits.min} to {limits.max}, and {value} is not among them"
+    return DtypeError(tried, why, "use a larger dtype", here())

@@ -107,9 +107,9 @@ PROMOTIONS = {
     ),
     "jax": Promotion(
         _grid(_TORCH_GRID),  # for these dtypes JAX's lattice, with 64-bit types enabled, has the same joins
-        zero_dim_yields=False, products_mix=True, integers_average=True, python_float="",
+        zero_dim_yields=False, products_mix=True, integers_average=True, python_float="float64",
         exp_of=_of_integers("f4 f4 f4 f4 f4 f8"), quotient_of=_of_integers("f4 f4 f4 f4 f4 f8"),
-        source="JAX, jax_enable_x64: type promotion semantics",
+        source="JAX 0.10 with jax_enable_x64: type promotion semantics",
     ),
 }  # fmt: skip
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2}  # bool < integer < float; NumPy files bfloat16 under V
@@ -151,7 +151,7 @@ def promote(table: str, x: np.dtype[Any], y: np.dtype[Any]) -> np.dtype[Any]:
         raise DtypeError(
             f"{x.name} with {y.name}, by the rules of {table}",
             "they have no dtype in common there",
-            f"convert one of them first: x.to('{y.name}')",
+            "convert one of them first: x.to('float32')",
         )
     return as_dtype(found)
 
@@ -178,7 +178,8 @@ def result_type(
     result: np.dtype[Any] | None = None
     for group in groups:
         own: np.dtype[Any] | None = None
-        for dtype in group:
+        # Floats first: int8 and uint8 meet in int16, which would spoil their meeting with float16.
+        for dtype in sorted(group, key=lambda one: -_RANK[one.kind]):
             own = dtype if own is None else promote(table, own, dtype)
         if result is None or (own is not None and _RANK[own.kind] > _RANK[result.kind]):
             result = own

@@ -13,20 +13,32 @@ from . import arguments, creation
 from .core.dispatch import here
 from .errors import DtypeError
 from .ops import arithmetic as ar
+from .ops import arrange as ag
+from .ops import choice as ch
 from .ops import convert as ct
+from .ops import gathering as ga
 from .ops import linalg as la
 from .ops import logic as lg
 from .ops import movement as mv
 from .ops import reduce as rd
+from .ops import scan as sc
+from .ops import shapes as sp
+from .ops import sorting as so
 from .ops import unary as un
 from .tensor import as_tensor
 
 UFUNCS: dict[Any, Callable[..., Any]] = {
-    np.add: ar.add, np.subtract: ar.sub, np.multiply: ar.mul, np.divide: ar.div, np.power: ar.pow,
+    np.add: ar.add_op, np.subtract: ar.sub_op, np.multiply: ar.mul, np.divide: ar.div_op, np.power: ar.pow,
+    np.floor_divide: ar.floor_divide, np.remainder: ar.remainder,
     np.negative: ar.neg, np.exp: un.exp, np.log: un.log, np.sqrt: un.sqrt, np.sin: un.sin, np.cos: un.cos,
-    np.tanh: un.tanh, np.absolute: un.abs, np.sign: un.sign, np.maximum: ar.maximum, np.minimum: ar.minimum,
+    np.tanh: un.tanh, np.absolute: un.abs, np.sign: un.sign, np.maximum: ch.maximum, np.minimum: ch.minimum,
     np.matmul: la.matmul, np.equal: lg.eq, np.not_equal: lg.ne, np.less: lg.lt, np.less_equal: lg.le,
-    np.greater: lg.gt, np.greater_equal: lg.ge,
+    np.greater: lg.gt, np.greater_equal: lg.ge, np.expm1: un.expm1, np.log1p: un.log1p, np.log2: un.log2,
+    np.tan: un.tan, np.floor: un.floor, np.ceil: un.ceil, np.rint: un.round_op, np.square: un.square,
+    np.reciprocal: un.reciprocal, np.positive: un.positive, np.isnan: lg.isnan, np.isinf: lg.isinf,
+    np.isfinite: lg.isfinite, np.logical_and: lg.logical_and, np.logical_or: lg.logical_or,
+    np.logical_xor: lg.logical_xor, np.logical_not: lg.logical_not, np.bitwise_and: lg.bitwise_and,
+    np.bitwise_or: lg.bitwise_or, np.bitwise_xor: lg.bitwise_xor, np.invert: lg.bitwise_not,
 }  # fmt: skip
 
 
@@ -37,11 +49,20 @@ def _reduction(op: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _spread(op: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy divides by n where PyTorch divides by n - 1."""
+
+    def call(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        return op(as_tensor(a), axis, keepdim=keepdims, correction=ddof)
+
+    return call
+
+
 # Arguments have NumPy's names here, since NumPy hands them on as they were written.
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    return ar.clamp(as_tensor(a), a_min if min is None else min, a_max if max is None else max)
+    return ch.clamp(as_tensor(a), a_min if min is None else min, a_max if max is None else max)
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -69,7 +90,7 @@ def _transpose(a: Any, axes: Any = None) -> Any:
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
-    return ar.where(condition, x, y)
+    return ch.where_op(condition, x, y)
 
 
 def _copy(a: Any) -> Any:
@@ -90,6 +111,24 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.min: _reduction(rd.amin),
     np.amin: _reduction(rd.amin),
     np.argmax: _reduction(rd.argmax),
+    np.argmin: _reduction(rd.argmin),
+    np.prod: _reduction(rd.prod),
+    np.any: _reduction(rd.any),
+    np.all: _reduction(rd.all),
+    np.std: _spread(rd.std),
+    np.var: _spread(rd.var),
+    np.cumsum: lambda a, axis: sc.cumsum(as_tensor(a), axis),
+    np.cumprod: lambda a, axis: sc.cumprod(as_tensor(a), axis),
+    np.sort: lambda a, axis=-1: so.sort(as_tensor(a), axis).values,
+    np.argsort: lambda a, axis=-1: so.argsort(as_tensor(a), axis),
+    np.flip: lambda m, axis: ag.flip(as_tensor(m), axis if isinstance(axis, tuple) else (axis,)),
+    np.tril: lambda m, k=0: ag.tril(as_tensor(m), k),
+    np.triu: lambda m, k=0: ag.triu(as_tensor(m), k),
+    np.outer: lambda a, b: la.outer(as_tensor(a), as_tensor(b)),
+    np.einsum: lambda subscripts, *operands: la.einsum(subscripts, *map(as_tensor, operands)),
+    np.moveaxis: lambda a, source, destination: sp.movedim(as_tensor(a), source, destination),
+    np.ravel: lambda a: sp.ravel(as_tensor(a)),
+    np.take_along_axis: lambda arr, indices, axis: ga.take_along_dim(as_tensor(arr), as_tensor(indices), axis),
     np.reshape: lambda a, shape: as_tensor(a).reshape(shape),
     np.transpose: _transpose,
     np.swapaxes: lambda a, axis1, axis2: as_tensor(a).transpose(axis1, axis2),

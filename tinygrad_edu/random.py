@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import threading
 from typing import Any
 
 import numpy as np
 
 from . import backends
-from .arguments import sizes
-from .dtypes import as_dtype
+from .arguments import new_shape, number
+from .core.base import TensorBase
+from .core.dispatch import here
+from .dtypes import as_dtype, is_float
+from .errors import DtypeError, ShapeError
 from .settings import modes
-from .tensor import Tensor, wrap
+from .tensor import Tensor, as_tensor, wrap
 
 
 class _State:
@@ -27,7 +32,15 @@ _state = _State()
 
 
 def manual_seed(seed: int) -> None:
-    """Start the random streams of every thread from ``seed``: the same program then gives the same numbers."""
+    """Start the random streams of every thread from ``seed``: the same program then gives the same numbers.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.manual_seed(0)
+    >>> first = tg.rand(3)
+    >>> tg.manual_seed(0)
+    >>> (tg.rand(3) == first).all()
+    tensor(True)
+    """
     _state.seed, _state.epoch = int(seed) % 2**64, _state.epoch + 1  # PyTorch takes negative seeds too
 
 
@@ -47,31 +60,234 @@ def generator() -> np.random.Generator:
 
 
 def _finish(values: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
-    array = np.asarray(values, dtype=as_dtype(dtype or modes().dtype))
+    array = np.asarray(values, dtype=dtype)
     result = wrap(backends.get(device or modes().device).from_numpy(array))
     return result.requires_grad_() if requires_grad else result
 
 
+def _float(name: str, dtype: Any) -> np.dtype[Any]:
+    found = as_dtype(dtype or modes().dtype)
+    if not is_float(found):
+        why, mend = "these numbers have fractions", "use randint, or a float dtype"
+        raise DtypeError(f"{name} of dtype {found}", why, mend, here())
+    return found
+
+
+# Even and normal ----------------------------------------------------------------------------------------------------
+
+
 def randn(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
-    """Normally distributed numbers, mean 0 and standard deviation 1."""
-    return _finish(generator().standard_normal(sizes(size)), dtype, device, requires_grad)
+    """Normally distributed numbers, mean 0 and standard deviation 1. Raises `DtypeError` for a dtype of integers."""
+    dtype = _float("randn", dtype)
+    return _finish(generator().standard_normal(new_shape("randn", size)), dtype, device, requires_grad)
 
 
 def rand(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
-    """Numbers spread evenly over [0, 1)."""
-    dtype = as_dtype(dtype or modes().dtype)
-    steps = 2.0 ** _BITS.get(dtype.name, 53)  # numbers that the dtype holds exactly: rounding would reach 1
-    return _finish(np.floor(generator().random(sizes(size)) * steps) / steps, dtype, device, requires_grad)
+    """Numbers spread evenly over [0, 1). Raises `DtypeError` for a dtype of integers."""
+    dtype = _float("rand", dtype)
+    return _finish(_unit(new_shape("rand", size), dtype), dtype, device, requires_grad)
 
 
-_BITS = {"bfloat16": 8, "float16": 11, "float32": 24}  # of the significand
+_BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}  # of the significand
 
 
-def randint(low: int, high: int, size: tuple[int, ...], *, dtype: Any = "int64", device: str | None = None) -> Tensor:
-    """Integers from ``low`` up to but without ``high``."""
-    return _finish(generator().integers(low, high, size), dtype, device, False)
+def _unit(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers over [0, 1) that the dtype holds exactly: rounding would reach 1."""
+    steps = 2.0 ** _BITS[dtype.name]
+    return np.floor(generator().random(shape) * steps) / steps
 
 
-def randperm(n: int, *, dtype: Any = "int64", device: str | None = None) -> Tensor:
-    """The integers 0 to n - 1 in random order."""
-    return _finish(generator().permutation(n), dtype, device, False)
+def randint(
+    low: Any = 0, high: Any = None, size: Any = None, *,
+    dtype: Any = "int64", device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Integers from ``low`` up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``.
+
+    Raises `ShapeError` where there are none in between, `DtypeError` where the dtype does not hold them all.
+    """
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    return _finish(_integers("randint", low, high, size, as_dtype(dtype)), as_dtype(dtype), device, requires_grad)
+
+
+def _integers(name: str, low: Any, high: Any, size: Any, dtype: Any) -> Any:
+    tried = f"{name}({low!r}, {high!r}, {size!r})"
+    try:
+        first, last = operator.index(low), operator.index(high) - 1
+    except TypeError:
+        raise DtypeError(tried, "the limits are integers", "round them first", here()) from None
+    if not isinstance(size, (tuple, list)):
+        raise DtypeError(tried, "the size is a tuple", f"write ({size!r},)", here())
+    if first > last:
+        raise ShapeError(tried, f"there is no integer from {first} up to but without {last + 1}", "raise high", here())
+    lowest, highest = _range(dtype)
+    if first < lowest or last > highest:
+        raise DtypeError(tried, f"{dtype} holds all integers from {lowest} to {highest} only", "use int64", here())
+    return generator().integers(first, last, new_shape(name, (size,)), endpoint=True)
+
+
+def _range(dtype: Any) -> tuple[int, int]:
+    """Between which limits every integer has a place in this dtype."""
+    if dtype == np.bool_:
+        return 0, 1
+    if is_float(dtype):
+        return -(2 ** _BITS[dtype.name]), 2 ** _BITS[dtype.name]
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
+def randperm(n: int, *, dtype: Any = "int64", device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """The integers 0 to n - 1 in random order. Raises `DtypeError` where the dtype does not hold them all."""
+    dtype = as_dtype(dtype)
+    (count,), (_, highest) = new_shape("randperm", (n,)), _range(dtype)
+    if count - 1 > highest:
+        why, mend = f"{dtype} holds all integers up to {highest} only", "use int64"
+        raise DtypeError(f"randperm({n})", why, mend, here())
+    return _finish(generator().permutation(count), dtype, device, requires_grad)
+
+
+def rand_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """`rand` with the shape, dtype and device of ``x`` unless others are named."""
+    x = as_tensor(x)
+    return rand(tuple(x.shape), dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+
+
+def randn_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """`randn` with the shape, dtype and device of ``x`` unless others are named."""
+    x = as_tensor(x)
+    return randn(tuple(x.shape), dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+
+
+def randint_like(
+    x: Any, low: Any = 0, high: Any = None, *,
+    dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`randint` like ``x`` in shape, dtype and device: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
+    x = as_tensor(x)
+    low, high = (0, low) if high is None else (low, high)
+    kind = as_dtype(dtype or x.dtype)
+    return _finish(_integers("randint_like", low, high, tuple(x.shape), kind), kind, device or x.device, requires_grad)
+
+
+# By given probabilities. What is drawn stands outside the graph: a draw has no slope --------------------------------
+
+
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *,
+    dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Normally distributed numbers: for tensors one for each mean and deviation, for two numbers a ``size`` of them.
+
+    Raises `ShapeError` for a negative deviation, and `DtypeError` for integer tensors.
+    """
+    given = [x for x in (mean, std) if isinstance(x, (TensorBase, np.ndarray))]
+    if not given:
+        if size is None:
+            why, mend = "two numbers do not say how many to draw", "give a size: normal(0.0, 1.0, (3,))"
+            raise ShapeError(f"normal({mean!r}, {std!r})", why, mend, here())
+        mean, std, shape = number("normal", mean), number("normal", std), new_shape("normal", (size,))
+        kind = _float("normal", dtype)
+    else:
+        first = as_tensor(given[0])
+        kind, device = _float("normal", first.dtype), first.device
+        mean, std = _values(mean), _values(std)
+        try:
+            shape = np.broadcast_shapes(np.shape(mean), np.shape(std))
+        except ValueError:
+            tried = f"normal with means {np.shape(mean)} and deviations {np.shape(std)}"
+            why, mend = "they cannot be stretched to one shape", "make them equally long"
+            raise ShapeError(tried, why, mend, here()) from None
+    return _finish(_normal("normal", mean, std, shape), kind, device, requires_grad)
+
+
+def _normal(name: str, mean: Any, std: Any, shape: tuple[int, ...]) -> Any:
+    if not np.all(np.asarray(std) >= 0):
+        why, mend = "a standard deviation is not negative", "use its absolute value"
+        raise ShapeError(f"{name} with std={np.min(std)}", why, mend, here())
+    return generator().standard_normal(shape) * np.asarray(std, np.float64) + np.asarray(mean, np.float64)
+
+
+def bernoulli(x: Any, p: float | None = None) -> Tensor:
+    """Ones with the probability that ``x`` holds at each place, else zeros; in the shape and dtype of ``x``.
+
+    With ``p`` that one probability holds everywhere. Raises `ShapeError` for what is no probability.
+    """
+    x = as_tensor(x)
+    if p is None:
+        _float("bernoulli", x.dtype)
+    return _finish(_flips("bernoulli", x if p is None else p, tuple(x.shape)), x.dtype, x.device, False)
+
+
+def _flips(name: str, p: Any, shape: tuple[int, ...]) -> Any:
+    """True with probability ``p``, a number or a tensor."""
+    p = np.asarray(_values(p), np.float64)
+    wrong = p[~((p >= 0) & (p <= 1))]
+    if wrong.size:
+        why = f"a probability lies between 0 and 1, and {wrong[0]} does not"
+        raise ShapeError(name, why, "use sigmoid() to make probabilities of any numbers", here())
+    return generator().random(shape) < p
+
+
+def multinomial(x: Any, num_samples: int, replacement: bool = False) -> Tensor:
+    """Positions drawn with probabilities in proportion to the weights ``x``, of shape (n,) or (rows, n), as int64.
+
+    Without ``replacement`` no position comes twice in a row. Raises `ShapeError` for weights that are negative, not
+    finite or all 0, and for more samples than there are positions with a weight.
+    """
+    x = as_tensor(x)
+    tried = f"multinomial of weights {tuple(x.shape)} {x.dtype} with num_samples={num_samples}"
+    if not is_float(x.dtype):
+        raise DtypeError(tried, "weights are floats", "convert them: x.float()", here())
+    if x.ndim not in (1, 2):
+        raise ShapeError(tried, "weights are a vector, or a matrix with one draw for each row", "reshape them", here())
+    if num_samples < 1:
+        raise ShapeError(tried, "at least one sample is drawn", "use num_samples=1 or more", here())
+    weights = np.asarray(_values(x), np.float64).reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    if not np.all(np.isfinite(weights) & (weights >= 0)):
+        why, mend = "some weights are negative, infinite or nan", "use softmax() to make weights of any numbers"
+        raise ShapeError(tried, why, mend, here())
+    choices = np.count_nonzero(weights, axis=1)
+    if np.any(choices < (1 if replacement else num_samples)):
+        why = f"a row has {choices.min()} positions with a weight that is not 0"
+        raise ShapeError(tried, why, "draw fewer, or with replacement=True", here())
+    if replacement:
+        sums = np.cumsum(weights, axis=1)
+        draws = generator().random((len(weights), num_samples))
+        rows = [np.searchsorted(s, d * s[-1], side="right") for s, d in zip(sums, draws, strict=True)]
+        found = np.reshape(rows, draws.shape)
+    else:  # a race: who has twice the weight arrives in half the time, on average
+        with np.errstate(divide="ignore"):
+            arrivals = generator().standard_exponential(weights.shape) / weights
+        found = np.argsort(arrivals, axis=1)[:, :num_samples]
+    return _finish(found.reshape(*x.shape[:-1], num_samples), np.int64, x.device, False)
+
+
+def values_for(x: Tensor, name: str, *limits: Any) -> Any:
+    """What an in-place method of ``x`` fills it with: ``normal_``, ``uniform_``, ``exponential_``, ``random_`` …"""
+    shape, dtype = tuple(x.shape), x.dtype
+    if name == "random_":  # over all integers from 0 that the dtype holds, unless there are limits
+        low, high = (0, _range(dtype)[1] + 1) if not limits else (0, *limits) if len(limits) == 1 else limits
+        return _integers(name, low, high, shape, dtype)
+    if name == "bernoulli_":
+        return _flips(name, limits[0], shape)
+    dtype = _float(name, dtype)
+    if name == "normal_":
+        mean, std = limits
+        return _normal(name, mean, std, shape)
+    if name == "exponential_":
+        (rate,) = limits
+        if not rate > 0:
+            raise ShapeError(f"exponential_({rate})", "the rate is more than 0", "use 1 / mean", here())
+        return generator().exponential(1 / rate, shape)
+    low, high = limits
+    if not low <= high:
+        why, mend = "they run from the lower number to the higher", "swap them"
+        raise ShapeError(f"uniform_({low}, {high})", why, mend, here())
+    return low + (high - low) * _unit(shape, dtype)
+
+
+def _values(x: Any) -> Any:
+    """The values of a tensor, on the host; numbers and arrays as they are."""
+    return np.asarray(backends.of(x.array).to_numpy(x.array)) if isinstance(x, TensorBase) else x

@@ -21,10 +21,11 @@ PROMOTION_TABLES = ("torch", "numpy", "jax")
 class Modes:
     """The engine's switches. Never changed in place but by `set_default`; `replace` makes a changed copy."""
 
-    __slots__ = ("device", "dtype", "grad", "guard", "observers", "plain", "promotion", "scope")
+    __slots__ = ("device", "dtype", "grad", "guard", "inference", "observers", "plain", "promotion", "scope")
 
     def __init__(self, **values: Any) -> None:
         self.grad: bool = values.get("grad", True)  # record operations?
+        self.inference: bool = values.get("inference", False)  # inside inference_mode nothing switches `grad` on
         self.guard: str = values.get("guard", "on")  # one of GUARD_LEVELS
         self.observers: tuple[Any, ...] = values.get("observers", ())  # innermost last
         self.promotion: str = values.get("promotion", "torch")  # one of PROMOTION_TABLES
@@ -44,7 +45,9 @@ class Modes:
             raise ValueError(f"guard={changes['guard']!r}: the levels are {', '.join(GUARD_LEVELS)}")
         if changes.get("promotion", "torch") not in PROMOTION_TABLES:
             raise ValueError(f"promotion={changes['promotion']!r}: the tables are {', '.join(PROMOTION_TABLES)}")
-        return Modes(**{**values, **changes})
+        values.update(changes)
+        values["grad"] = values["grad"] and not values["inference"]
+        return Modes(**values)
 
 
 _DEFAULT = Modes()
@@ -90,7 +93,14 @@ class scoped:
 
 
 class no_grad(scoped):
-    """Do not record operations: results have ``requires_grad=False``. Context manager and decorator."""
+    """Do not record operations: results have ``requires_grad=False``. Context manager and decorator.
+
+    >>> import tinygrad_edu as tg
+    >>> w = tg.ones(2, requires_grad=True)
+    >>> with tg.no_grad():
+    ...     w.sub_(0.5)
+    tensor([0.5000, 0.5000], requires_grad=True)
+    """
 
     def __init__(self) -> None:
         super().__init__(grad=False)
@@ -104,20 +114,28 @@ class enable_grad(scoped):
 
 
 class inference_mode(scoped):
-    """`no_grad` under PyTorch's other name, for code that only computes results. With ``False`` it does nothing.
+    """`no_grad` that nothing inside can undo, for code that only computes results; ``inference_mode(False)`` ends it.
 
     PyTorch gains speed here by forgetting what a later backward would need, and refuses to use the results in a graph.
     This engine has nothing to forget: the results are ordinary tensors.
     """
 
     def __init__(self, mode: bool = True) -> None:
-        super().__init__(**({"grad": False} if mode else {}))
+        super().__init__(inference=bool(mode), grad=not mode)
 
 
 class promotion(scoped):
     """Let dtypes meet by another framework's rules: ``with promotion("numpy"): ...``; "torch", "numpy" or "jax".
 
     Raises ValueError for another name. The rules are data: `tinygrad_edu.dtypes.PROMOTIONS`.
+
+    >>> import tinygrad_edu as tg
+    >>> x = tg.tensor([1, 2])
+    >>> with promotion("numpy"):
+    ...     print((x * 0.5).dtype)
+    float64
+    >>> print((x * 0.5).dtype)
+    float32
     """
 
     def __init__(self, table: str) -> None:
@@ -142,3 +160,8 @@ class set_grad_enabled(scoped):
 def is_grad_enabled() -> bool:
     """Whether operations are being recorded here."""
     return modes().grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether an `inference_mode` is in force here."""
+    return modes().inference

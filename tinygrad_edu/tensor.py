@@ -11,25 +11,35 @@ import numpy as np
 
 from . import arguments, backends
 from .autograd import backward as run_backward
+from .backends.layout import contiguous
 from .core import dispatch, guard
 from .core.base import TensorBase, make_leaf
 from .core.dispatch import here
 from .core.graph import Leaf, Node
-from .core.inplace import adopt, inplace, own_buffer, settle, share_storage
+from .core.inplace import adopt, own_buffer, settle, share_storage
 from .core.narrow import is_narrow
 from .dtypes import as_dtype, is_float
 from .errors import AutogradError, DeviceError, DtypeError, ShapeError
 from .guard import listen
+from .ops import activation as ac
 from .ops import arithmetic as ar
+from .ops import arrange as ag
+from .ops import choice as ch
 from .ops import conv as _conv  # noqa: F401  (registers its ops)
 from .ops import convert as ct
+from .ops import gathering as ga
 from .ops import index as ix
+from .ops import inplace as ip
 from .ops import linalg as la
 from .ops import logic as lg
 from .ops import loss as _loss  # noqa: F401
-from .ops import movement as mv
+from .ops import movement as mo
+from .ops import parts as pt
 from .ops import reduce as rd
 from .ops import scan as sc
+from .ops import shapes as sp
+from .ops import softmax as sm
+from .ops import sorting as so
 from .ops import unary as un
 from .settings import modes
 
@@ -42,6 +52,17 @@ class Tensor(TensorBase):
     """An n-dimensional array of one dtype on one device, with a gradient if it wants one.
 
     Make tensors with `tensor`, `zeros`, `randn` and the like. ``array`` is the raw array underneath.
+
+    >>> import tinygrad_edu as tg
+    >>> x = tg.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x @ x.T
+    tensor([[ 5., 11.],
+            [11., 25.]])
+    >>> row = x[1]  # a view: the same memory
+    >>> row += 10
+    >>> x
+    tensor([[ 1.,  2.],
+            [13., 14.]])
     """
 
     __slots__ = ()
@@ -121,18 +142,34 @@ class Tensor(TensorBase):
         """The number of elements."""
         return self.array.size
 
-    def stride(self) -> tuple[int, ...]:
-        """Elements, not bytes, between neighbours along each axis, as in PyTorch."""
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements, not bytes, between neighbours along each axis, or along one."""
         array = own_buffer(self)
-        return tuple(step // array.dtype.itemsize for step in array.strides)
+        steps = tuple(step // array.dtype.itemsize for step in array.strides)
+        return steps if dim is None else steps[arguments.axis(self, dim, self.ndim)]
+
+    def storage_offset(self) -> int:
+        """How many elements lie before the first one in the memory that this tensor has or shares.
+
+        Raises `DeviceError` off the CPU. Memory handed in by `from_numpy` begins where NumPy's does.
+        """
+        owner = backends.of(self.array).owner(self._memory("storage_offset"))
+        return (self.data_ptr() - int(owner.ctypes.data)) // self.dtype.itemsize if self.numel() else 0
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
-        return int(own_buffer(self).ctypes.data)
+        """The address of the first element; 0 where there is none. Raises `DeviceError` off the CPU."""
+        array = self._memory("data_ptr")
+        return int(array.ctypes.data) if array.size else 0
+
+    def _memory(self, name: str) -> Any:
+        if backends.of(self.array) is not backends.CPU:
+            why, mend = f"the elements live on {self.device!r}, which tells no addresses", "copy them first: x.cpu()"
+            raise DeviceError(f"{name}()", why, mend, here())
+        return own_buffer(self)
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in memory in row-major order without gaps."""
-        return bool(self.array.flags.c_contiguous)
+        return contiguous(tuple(self.array.shape), self.array.strides, self.array.dtype.itemsize)
 
     def stand_on_fast_path(self, plain: builtins.bool) -> None:
         """Say whether generated callers may take this tensor for a plain one. Subclasses never are."""
@@ -172,30 +209,44 @@ class Tensor(TensorBase):
         ``gradient`` has this tensor's shape; for a single element it is 1. With ``create_graph`` the gradients are
         themselves recorded. Raises `AutogradError` for several elements without ``gradient``, for a tensor outside
         the graph, and for a graph that an earlier backward freed.
+
+        >>> import tinygrad_edu as tg
+        >>> x = tg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4., 6.])
         """
         run_backward((self,), (gradient,), retain_graph or create_graph, create_graph)
 
     def detach(self) -> Tensor:
-        """The same memory, outside the graph: a write to one is seen by both."""
+        """The same memory, outside the graph: a write to one is seen by both.
+
+        >>> import tinygrad_edu as tg
+        >>> w = tg.ones(2, requires_grad=True)
+        >>> (w * 2).detach().requires_grad
+        False
+        """
         own_buffer(self)
         result = wrap(self.array)
         share_storage(self, result)
+        for observer in modes().observers:
+            observer.detached(result)
         return result
 
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces it.
 
-        Returns a function that removes the hook.
+        Returns a handle whose ``remove()`` takes the hook away. Raises `AutogradError` for a tensor that requires no
+        grad.
+
+        >>> import tinygrad_edu as tg
+        >>> x = tg.tensor([1.0, 2.0], requires_grad=True)
+        >>> handle = x.register_hook(lambda g: g.clamp(max=1.0))
+        >>> (x * x * 0.4).sum().backward()
+        >>> x.grad
+        tensor([0.8000, 1.0000])
         """
-        if not self.requires_grad:
-            raise AutogradError(
-                "register_hook",
-                "this tensor wants no gradient, so none will come",
-                "set requires_grad first",
-                here(),
-            )
-        assert self.node is not None
-        hooks, key = self.node.hooks(), object()
+        node = self._node_for("register_hook")
 
         def call(g: Any) -> Any:
             given = g if isinstance(g, Tensor) else wrap(g)
@@ -211,14 +262,31 @@ class Tensor(TensorBase):
             result = result.to(given.dtype)
             return result if isinstance(g, Tensor) else result.array
 
-        hooks[key] = call
+        hooks = node.hooks()
+        handle = RemovableHandle(hooks, call)
         if _KEEP in hooks:
             hooks[_KEEP] = hooks.pop(_KEEP)  # what is kept is what all other hooks have made of it
+        return handle
 
-        def remove() -> None:
-            hooks.pop(key, None)
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call ``hook(self)`` each time backward has added to ``.grad`` of this leaf: for a step without an optimiser.
 
-        return remove
+        Raises `AutogradError` for a tensor that is no leaf, or requires no grad.
+        """
+        node = self._node_for("register_post_accumulate_grad_hook")
+        if not isinstance(node, Leaf):
+            why, mend = "an operation made this tensor, and .grad is kept for leaves", "use register_hook"
+            raise AutogradError("register_post_accumulate_grad_hook", why, mend, here())
+        extra = node.extras()
+        extra.after = {} if extra.after is None else extra.after
+        return RemovableHandle(extra.after, hook)
+
+    def _node_for(self, what: str) -> Node:
+        if not self.requires_grad:
+            why, mend = "this tensor wants no gradient, so none will come", "set requires_grad first"
+            raise AutogradError(what, why, mend, here())
+        assert self.node is not None
+        return self.node
 
     def retain_grad(self) -> None:
         """Keep ``.grad`` on this tensor too, though it is not a leaf."""
@@ -236,11 +304,14 @@ class Tensor(TensorBase):
 
     # In and out ---------------------------------------------------------------------------------------------
 
-    def numpy(self) -> np.ndarray[Any, Any]:
+    def numpy(self, *, force: builtins.bool = False) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array over the same memory. Read-only while the graph needs them.
 
         Raises `AutogradError` for a tensor that requires grad, `DeviceError` off the CPU, both as PyTorch does.
+        ``force=True`` stands for ``x.detach().cpu().numpy()``, which raises neither.
         """
+        if force:
+            return self.detach().cpu().numpy()
         if self.requires_grad:
             raise AutogradError(
                 "numpy() on a tensor that requires grad",
@@ -277,18 +348,40 @@ class Tensor(TensorBase):
         """The elements as nested Python lists."""
         return backends.of(self.array).to_numpy(self.array).tolist()
 
-    def to(self, target: Any = None, *, dtype: Any = None, device: str | None = None) -> Tensor:
-        """The same values in another dtype or on another device; itself, when nothing changes."""
-        if isinstance(target, str) and target in backends.names():
-            device = target
-        elif target is not None:
-            dtype = target
+    def to(
+        self, *target: Any, dtype: Any = None, device: str | None = None,
+        non_blocking: builtins.bool = False, copy: builtins.bool = False,
+    ) -> Tensor:  # fmt: skip
+        """The same values in another dtype or on another device; itself, when nothing changes and no copy is wanted.
+
+        ``x.to(dtype)``, ``x.to(device)``, ``x.to(device, dtype)`` or ``x.to(other)``, like another tensor; what follows
+        by position are ``non_blocking``, which nothing here depends on, and ``copy``.
+        """
+        if target:
+            first, *rest = target
+            if isinstance(first, TensorBase):
+                dtype, device = first.array.dtype, first.device
+            elif isinstance(first, str) and first in backends.names():
+                device = first
+                if rest and not isinstance(rest[0], builtins.bool):
+                    dtype = rest.pop(0)
+            elif first is not None:
+                dtype = first
+            copy = rest[1] if len(rest) > 1 else copy
         result = self
-        if dtype is not None and as_dtype(dtype) != self.dtype:
-            result = ct.cast(result, dtype=as_dtype(dtype))
+        if dtype is not None and (kind := as_dtype(dtype)) != self.array.dtype:
+            result = ct.cast(result, dtype=kind)
         if device is not None and device != self.device:
             result = _to_device(result, device)
-        return result
+        return ct.clone(result) if copy and result is self else result
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """In the dtype of ``other``, and on its device."""
+        return self.to(other)
+
+    def is_floating_point(self) -> builtins.bool:
+        """Whether the elements are floats of any width."""
+        return is_float(self.array.dtype)
 
     def cpu(self) -> Tensor:
         """The same values in main memory."""
@@ -306,89 +399,146 @@ class Tensor(TensorBase):
         """As float16."""
         return self.to(np.float16)
 
-    def long(self) -> Tensor:
-        """As int64."""
-        return self.to(np.int64)
+    def bfloat16(self) -> Tensor:
+        """As bfloat16: the range of float32 with 8 bits of precision."""
+        return self.to("bfloat16")
+
+    def byte(self) -> Tensor:
+        """As uint8."""
+        return self.to(np.uint8)
+
+    def char(self) -> Tensor:
+        """As int8."""
+        return self.to(np.int8)
+
+    def short(self) -> Tensor:
+        """As int16."""
+        return self.to(np.int16)
 
     def int(self) -> Tensor:
         """As int32."""
         return self.to(np.int32)
 
+    def long(self) -> Tensor:
+        """As int64."""
+        return self.to(np.int64)
+
     def bool(self) -> Tensor:
         """As bool: False for 0."""
         return self.to(np.bool_)
+
+    def new_zeros(self, *size: Any, **options: Any) -> Tensor:
+        """`zeros` in this dtype and on this device, unless the options ``dtype`` and ``device`` say otherwise."""
+        return _creation().zeros(*size, **self._beside(options))
+
+    def new_ones(self, *size: Any, **options: Any) -> Tensor:
+        """`ones` in this dtype and on this device, unless the options ``dtype`` and ``device`` say otherwise."""
+        return _creation().ones(*size, **self._beside(options))
+
+    def new_empty(self, *size: Any, **options: Any) -> Tensor:
+        """`empty` in this dtype and on this device, unless the options ``dtype`` and ``device`` say otherwise."""
+        return _creation().empty(*size, **self._beside(options))
+
+    def new_full(self, size: Any, fill_value: Any, **options: Any) -> Tensor:
+        """`full` in this dtype and on this device, unless the options ``dtype`` and ``device`` say otherwise."""
+        return _creation().full(size, fill_value, **self._beside(options))
+
+    def new_tensor(self, data: Any, **options: Any) -> Tensor:
+        """`tensor` in this dtype and on this device, unless the options ``dtype`` and ``device`` say otherwise."""
+        return tensor(data, **self._beside(options))
+
+    def _beside(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Options of a new tensor, completed from this one."""
+        own = {"dtype": self.dtype, "device": self.device}
+        return own | {key: value for key, value in options.items() if value is not None}
 
     def clone(self) -> Tensor:
         """A copy in memory of its own; gradients pass through."""
         return ct.clone(self)
 
-    def contiguous(self) -> Tensor:
-        """Itself when it is row-major already, else a copy that is."""
-        return self if self.is_contiguous() else ct.clone(self)
-
     # Arithmetic. The operators *are* the generated callers, so that `x * y` costs one call. -------------------
 
-    __add__ = __radd__ = add = ar.add
-    __sub__ = sub = ar.sub
+    __add__ = __radd__ = ar.add_op
+    __sub__, __truediv__ = ar.sub_op, ar.div_op
     __mul__ = __rmul__ = mul = ar.mul
-    __truediv__ = div = ar.div
     __pow__ = pow = ar.pow
     __neg__ = neg = ar.neg
-    __matmul__ = matmul = mm = la.matmul
+    __floordiv__ = floor_divide = ar.floor_divide
+    __mod__ = remainder = ar.remainder
+    __matmul__ = matmul = la.matmul
     __abs__ = abs = un.abs
-    __eq__ = eq = lg.eq
-    __ne__ = ne = lg.ne
+    __pos__ = positive = un.positive
+    __eq__, __ne__, eq, ne = lg.equals, lg.differs, lg.eq, lg.ne
     __lt__ = lt = lg.lt
     __le__ = le = lg.le
     __gt__ = gt = lg.gt
     __ge__ = ge = lg.ge
-    exp, log, sqrt, sin, cos = un.exp, un.log, un.sqrt, un.sin, un.cos
-    tanh, sigmoid, relu, sign = un.tanh, un.sigmoid, un.relu, un.sign
-    maximum, minimum = ar.maximum, ar.minimum
+    __and__ = __rand__ = bitwise_and = lg.bitwise_and
+    __or__ = __ror__ = bitwise_or = lg.bitwise_or
+    __xor__ = __rxor__ = bitwise_xor = lg.bitwise_xor
+    __invert__ = bitwise_not = lg.bitwise_not
+    logical_and, logical_or, logical_xor = lg.logical_and, lg.logical_or, lg.logical_xor
+    logical_not, isnan, isinf, isfinite = lg.logical_not, lg.isnan, lg.isinf, lg.isfinite
+    isclose, allclose, equal = lg.isclose, lg.allclose, lg.equal
+    exp, expm1, log, log1p, log2 = un.exp, un.expm1, un.log, un.log1p, un.log2
+    sqrt, rsqrt, reciprocal, square = un.sqrt, un.rsqrt, un.reciprocal, un.square
+    sin, cos, tan, tanh, erf = un.sin, un.cos, un.tan, un.tanh, un.erf
+    sign, floor, ceil, round = un.sign, un.floor, un.ceil, un.round
+    sigmoid, relu = ac.sigmoid, ac.relu
 
     def __rsub__(self, other: Any) -> Tensor:
-        return ar.sub(other, self)
+        return ar.sub_op(other, self)
 
     def __rtruediv__(self, other: Any) -> Tensor:
-        return ar.div(other, self)
+        return ar.div_op(other, self)
 
     def __rpow__(self, other: Any) -> Tensor:
         return ar.pow(other, self)
 
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return ar.floor_divide(other, self)
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return ar.remainder(other, self)
+
     def __rmatmul__(self, other: Any) -> Tensor:
         return la.matmul(other, self)
 
-    def clamp(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor:
-        """Values held between ``min`` and ``max``."""
-        return ar.clamp(self, min=min, max=max)
+    add, sub, div = ar.add, ar.sub, ar.div
+    lerp, addcmul, addcdiv = ar.lerp, ar.addcmul, ar.addcdiv
+    maximum, minimum, masked_fill = ch.maximum, ch.minimum, ch.masked_fill
+    clamp, clamp_min, clamp_max = ch.clamp, ch.clamp_min, ch.clamp_max
+    mm, bmm, dot, outer, addmm = la.mm, la.bmm, la.dot, la.outer, la.addmm
+
+    def where(self, condition: Any, other: Any) -> Tensor:
+        """This tensor where ``condition`` holds, else ``other``."""
+        return ch.where(condition, self, other)
 
     # Reductions ---------------------------------------------------------------------------------------------
 
-    sum, mean, amax, amin, argmax = rd.sum, rd.mean, rd.amax, rd.amin, rd.argmax
-    softmax, log_softmax, logsumexp = rd.softmax, rd.log_softmax, rd.logsumexp
-    cumsum = sc.cumsum
+    sum, mean, prod, var, std, norm = rd.sum, rd.mean, rd.prod, rd.var, rd.std, rd.norm
+    amax, amin, argmax, argmin, any, all = rd.amax, rd.amin, rd.argmax, rd.argmin, rd.any, rd.all
+    softmax, log_softmax, logsumexp = sm.softmax, sm.log_softmax, sm.logsumexp
+    cumsum, cumprod = sc.cumsum, sc.cumprod
+    max, min, sort, argsort, topk, unique = so.max, so.min, so.sort, so.argsort, so.topk, so.unique
 
     # Shape --------------------------------------------------------------------------------------------------
 
-    reshape, permute, transpose, expand = mv.reshape, mv.permute, mv.transpose, mv.expand
-    squeeze, unsqueeze, flatten = mv.squeeze, mv.unsqueeze, mv.flatten
-
-    def view(self, *shape: Any) -> Tensor:
-        """Like `reshape`, but never a copy: raises `ShapeError` where the strides do not allow a view."""
-        result = mv.reshape_op(self, shape=arguments.sizes(shape))
-        if result.origin is None and self.array.size:
-            raise ShapeError(
-                f"view{arguments.sizes(shape)} of a tensor {tuple(self.shape)} with strides {self.stride()}",
-                "no shape and strides over the same bytes show these elements in this order",
-                "use reshape(), which copies where it must, or contiguous() first",
-                here(),
-            )
-        return result
+    reshape, permute, transpose, expand = mo.reshape, mo.permute, mo.transpose, mo.expand
+    squeeze, unsqueeze, flatten = mo.squeeze, mo.unsqueeze, mo.flatten
+    view, view_as, reshape_as, ravel, unflatten = sp.view, sp.view_as, sp.reshape_as, sp.ravel, sp.unflatten
+    t, swapaxes, movedim, moveaxis, contiguous = sp.t, sp.swapaxes, sp.movedim, sp.moveaxis, sp.contiguous
+    broadcast_to, expand_as = sp.broadcast_to, sp.expand_as
+    narrow, select, unbind, chunk = pt.narrow, pt.select, pt.unbind, pt.chunk
+    split, split_with_sizes = pt.split, pt.split_with_sizes
+    diagonal, unfold, as_strided = pt.diagonal, pt.unfold, pt.as_strided
+    repeat, tile, repeat_interleave = ag.repeat, ag.tile, ag.repeat_interleave
+    flip, roll, tril, triu, diag = ag.flip, ag.roll, ag.tril, ag.triu, ag.diag
 
     @property
     def T(self) -> Tensor:
         """The axes in reverse; a view."""
-        return mv.permute_op(self, dims=tuple(range(self.ndim))[::-1])
+        return mo.permute_op(self, dims=tuple(range(self.ndim))[::-1])
 
     @property
     def mT(self) -> Tensor:
@@ -397,17 +547,15 @@ class Tensor(TensorBase):
 
     # Indexing -----------------------------------------------------------------------------------------------
 
-    def __getitem__(self, index: Any) -> Tensor:
-        return ix.getitem(self, index=arguments.plain_index(index, self))
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self._put(index, value, "x[…] = …")
+    __getitem__, __setitem__ = ix.read, ix.write
+    gather, scatter, scatter_add, take_along_dim = ga.gather, ga.scatter, ga.scatter_add, ga.take_along_dim
+    index_select, index_add, index_copy = ga.index_select, ga.index_add, ga.index_copy
+    index_fill, index_put = ga.index_fill, ga.index_put
+    masked_select, nonzero, argwhere = ga.masked_select, ga.nonzero, ga.argwhere
 
     def _put(self, index: Any, value: Any, name: str) -> Tensor:
         """Write ``value`` at ``index``; ``name`` is what the user called."""
-        device = None if isinstance(value, TensorBase) else self.device
-        params = {"index": arguments.plain_index(index, self)}
-        return inplace(ix.Put, self, (as_tensor(value, self.dtype, device),), params, name)
+        return ix.write(self, index, value, name)
 
     def __len__(self) -> builtins.int:
         if not self.ndim:
@@ -420,33 +568,28 @@ class Tensor(TensorBase):
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, value: Any) -> builtins.bool:
-        return builtins.bool((self == value).array.any())
+        return builtins.bool(lg.eq(self, value).any().item())
 
     # In place -----------------------------------------------------------------------------------------------
 
-    def add_(self, other: Any) -> Tensor:
-        """Add to this buffer."""
-        return inplace(ar.Add, self, (other,))
-
-    def sub_(self, other: Any) -> Tensor:
-        """Subtract from this buffer."""
-        return inplace(ar.Sub, self, (other,))
-
-    def mul_(self, other: Any) -> Tensor:
-        """Multiply this buffer."""
-        return inplace(ar.Mul, self, (other,))
-
-    def div_(self, other: Any) -> Tensor:
-        """Divide this buffer."""
-        return inplace(ar.Div, self, (other,))
-
-    def relu_(self) -> Tensor:
-        """`relu` in this buffer."""
-        return inplace(un.Relu, self)
-
-    def clamp_(self, min: Scalar | None = None, max: Scalar | None = None) -> Tensor:
-        """`clamp` in this buffer."""
-        return inplace(ar.Clamp, self, (), {"min": min, "max": max})
+    add_, sub_, mul_, div_ = ip.add_, ip.sub_, ip.mul_, ip.div_
+    pow_, neg_, floor_divide_, remainder_ = ip.pow_, ip.neg_, ip.floor_divide_, ip.remainder_
+    lerp_, addcmul_, addcdiv_, addmm_ = ip.lerp_, ip.addcmul_, ip.addcdiv_, ip.addmm_
+    clamp_, clamp_min_, clamp_max_, masked_fill_ = ip.clamp_, ip.clamp_min_, ip.clamp_max_, ip.masked_fill_
+    abs_, sign_, floor_, ceil_, round_ = ip.abs_, ip.sign_, ip.floor_, ip.ceil_, ip.round_
+    exp_, expm1_, log_, log1p_, log2_ = ip.exp_, ip.expm1_, ip.log_, ip.log1p_, ip.log2_
+    sqrt_, rsqrt_, reciprocal_, square_ = ip.sqrt_, ip.rsqrt_, ip.reciprocal_, ip.square_
+    sin_, cos_, tan_, tanh_, erf_ = ip.sin_, ip.cos_, ip.tan_, ip.tanh_, ip.erf_
+    sigmoid_, relu_ = ip.sigmoid_, ip.relu_
+    logical_and_, logical_or_ = ip.logical_and_, ip.logical_or_
+    logical_xor_, logical_not_ = ip.logical_xor_, ip.logical_not_
+    bitwise_and_, bitwise_or_ = ip.bitwise_and_, ip.bitwise_or_
+    bitwise_xor_, bitwise_not_ = ip.bitwise_xor_, ip.bitwise_not_
+    cumsum_, cumprod_, tril_, triu_ = ip.cumsum_, ip.cumprod_, ip.tril_, ip.triu_
+    scatter_, scatter_add_ = ip.scatter_, ip.scatter_add_
+    index_add_, index_copy_, index_fill_, index_put_ = ip.index_add_, ip.index_copy_, ip.index_fill_, ip.index_put_
+    __ipow__, __ifloordiv__, __imod__ = ip.pow_, ip.floor_divide_, ip.remainder_
+    __iand__, __ior__, __ixor__ = ip.bitwise_and_, ip.bitwise_or_, ip.bitwise_xor_
 
     def zero_(self) -> Tensor:
         """Fill with zeros."""
@@ -462,15 +605,40 @@ class Tensor(TensorBase):
 
     def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0) -> Tensor:
         """Fill with normally distributed numbers."""
-        from .random import generator
-
-        return self._put(..., generator().normal(mean, std, self.shape), "normal_")
+        return self._draw("normal_", mean, std)
 
     def uniform_(self, low: builtins.float = 0.0, high: builtins.float = 1.0) -> Tensor:
         """Fill with numbers spread evenly over ``low`` to ``high``."""
-        from .random import generator
+        return self._draw("uniform_", low, high)
 
-        return self._put(..., generator().uniform(low, high, self.shape), "uniform_")
+    def exponential_(self, lambd: builtins.float = 1.0) -> Tensor:
+        """Fill with exponentially distributed numbers, of mean ``1 / lambd``."""
+        return self._draw("exponential_", lambd)
+
+    def bernoulli_(self, p: Any = 0.5) -> Tensor:
+        """Fill with 1 where chance has it, with probability ``p`` (a number or a tensor), and 0 elsewhere."""
+        return self._draw("bernoulli_", p)
+
+    def random_(self, *limits: builtins.int) -> Tensor:
+        """Fill with integers, each as likely: ``random_(high)``, ``random_(low, high)``, or all from 0 that fit."""
+        return self._draw("random_", *limits)
+
+    def _draw(self, name: str, *limits: Any) -> Tensor:
+        from .random import values_for
+
+        return self._put(..., values_for(self, name, *limits), name)
+
+    def bernoulli(self, p: builtins.float | None = None) -> Tensor:
+        """A new tensor with 1 where chance has it, with the probabilities held here (or ``p``), and 0 elsewhere."""
+        from .random import bernoulli
+
+        return bernoulli(self, p)
+
+    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False) -> Tensor:
+        """Positions drawn with probabilities in proportion to these weights, row by row; see `random.multinomial`."""
+        from .random import multinomial
+
+        return multinomial(self, num_samples, replacement)
 
     __iadd__, __isub__, __imul__, __itruediv__ = add_, sub_, mul_, div_
 
@@ -519,7 +687,7 @@ class Tensor(TensorBase):
                 here(),
             )
         values, grad = backends.of(self.array).to_numpy(self.array), self.grad
-        marks = (self.requires_grad, self.parameter, self.name, None if grad is None else grad.detach())
+        marks = (self.requires_grad, self.parameter, self.name, None if grad is None else grad.detach().clone())
         return _rebuild, (values, self.device, *marks)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -531,6 +699,26 @@ class Tensor(TensorBase):
         from .numpy_protocol import function as call
 
         return call(function, args, kwargs)
+
+    mv = la.mv  # last, for above it is the name of a module
+
+
+class RemovableHandle:
+    """A hook that can be taken away: by `remove`, or at the end of a ``with`` block."""
+
+    def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
+        self._hooks, self._key = hooks, object()  # not itself the key: that would be a cycle
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """Take the hook away. Once is enough, and twice does no harm."""
+        self._hooks.pop(self._key, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
 
 
 class SlowTensor(Tensor):
@@ -594,6 +782,12 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor over the memory of a NumPy array: a write to one is seen by both.
 
     Raises `DtypeError` for anything but an array.
+
+    >>> array = np.zeros(2)
+    >>> tensor = from_numpy(array)
+    >>> array[0] = 5
+    >>> tensor
+    tensor([5., 0.], dtype=float64)
     """
     if not isinstance(array, np.ndarray):
         why, mend = "it takes a NumPy array", "use tensor() or as_tensor()"
@@ -601,12 +795,18 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     return as_tensor(array, device=backends.CPU.name)
 
 
+def _creation() -> Any:
+    from . import creation
+
+    return creation
+
+
 def _to_device_array(array: Any, device: str | None) -> Any:
     return backends.get(device or modes().device).from_numpy(array)
 
 
 def _to_device(source: Tensor, device: str) -> Tensor:
-    return mv.transfer(source, device=device)
+    return mo.transfer(source, device=device)
 
 
 dispatch.install(

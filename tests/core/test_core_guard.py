@@ -146,3 +146,27 @@ def test_a_view_written_between_two_walks() -> None:
     view[0] = 2
     with pytest.raises(MemoryGuardError):
         loss.backward()
+
+
+class Foreign:
+    """Memory that another library owns, and lends as an array only."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.keep = array
+        self.__array_interface__ = array.__array_interface__
+
+
+def test_memory_of_another_library_is_not_locked() -> None:
+    """NumPy could not unlock it again. A buffer that can be written to, such as a bytearray's, is locked as ever."""
+    lent = np.asarray(Foreign(np.ones(3)))
+    x = tg.from_numpy(lent).requires_grad_()
+    loss = (x * x).sum()
+    assert lent.flags.writeable
+    loss.backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+    owned = np.frombuffer(bytearray(8 * 3))
+    y = tg.from_numpy(owned).requires_grad_()
+    loss = (y * y).sum()
+    assert not owned.flags.writeable
+    del loss
+    assert owned.flags.writeable

@@ -43,7 +43,7 @@ def test_the_source_is_kept_for_learners() -> None:
 
 
 def test_callers_look_like_functions() -> None:
-    assert (tg.exp.__name__, tg.exp.__doc__) == ("exp", "e to the power of x.")
+    assert (tg.exp.__name__, tg.exp.__doc__) == ("exp", "The exponential function: e to the power of x.")
     assert tg.exp.__module__ == "tinygrad_edu.ops.unary"
     assert tg.where.__name__ == "where"
 

@@ -235,7 +235,7 @@ SHARING: dict[str, Callable[[Any, Any], Any]] = {
 def test_gradients_of_leaves_own_their_memory(build: Callable[[Any, Any], Any]) -> None:
     x, y, given = tg.ones(4, requires_grad=True), tg.ones(4, requires_grad=True), tg.ones(4)
     out = build(x, y)
-    given = tg.ones(*out.shape)
+    given = tg.ones(out.shape)
     out.backward(given)
     arrays = [x.grad.array, y.grad.array, given.array, x.array, y.array]
     for i, a in enumerate(arrays):
@@ -256,12 +256,17 @@ def test_gradients_share_nothing_with_saved_arrays() -> None:
     assert y.grad.tolist() == [2.0] * 4
 
 
-def test_a_second_backward_leaves_the_first_gradient_alone() -> None:
+def test_a_second_backward_adds_to_the_first_gradient_in_place() -> None:
+    """As in PyTorch: another name for ``.grad`` sees it grow. A recorded gradient is a new tensor each time."""
     x = leaf(1.0)
     (x * 2).sum().backward()
     first = x.grad
     (x * 2).sum().backward()
-    assert (first.tolist(), x.grad.tolist()) == ([2.0], [4.0])
+    assert x.grad is first
+    assert first.tolist() == [4.0]
+    (x * x).sum().backward(create_graph=True)
+    assert x.grad is not first
+    assert (first.tolist(), x.grad.tolist()) == ([4.0], [6.0])
 
 
 # Threads --------------------------------------------------------------------------------------------------------------

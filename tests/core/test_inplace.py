@@ -14,6 +14,7 @@ from tinygrad_edu.core.dispatch import own
 from tinygrad_edu.errors import DtypeError, InplaceError, ShapeError
 
 OLD_VALUES = ": its old values would be lost to the graph that starts there"
+OVERLAPS = "several of its elements are the same place in memory: it was expanded, or shows windows that overlap"
 CLONE = "write inside no_grad(), or work on a clone: x = x.clone()"
 
 
@@ -59,13 +60,57 @@ def test_expanded_memory() -> None:
     with teaches(
         InplaceError,
         "add_ on a tensor (3, 2) float32",
-        "it was expanded: several of its elements are the same place in memory",
+        OVERLAPS,
         "clone() it first, and write to the clone",
         line="x.expand(3, 2).add_(1)",
     ):
         x.expand(3, 2).add_(1)
     x.expand(1, 2).add_(1)  # nothing was stretched
     assert x.tolist() == [[1.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x.unfold(0, 3, 2),
+        lambda x: x.unfold(0, 3, 2).T,
+        lambda x: x.as_strided((2, 2), (1, 1)),
+        lambda x: tg.from_numpy(np.lib.stride_tricks.as_strided(x.numpy(), (3, 2), (4, 4))),
+    ],
+    ids=["windows", "windows turned", "strided", "strided by NumPy"],
+)
+def test_overlapping_memory(make: Callable[[Any], Any]) -> None:
+    """Which of two values would stay is left to chance, so neither is written."""
+    x = tg.zeros(5)
+    view = make(x)
+    tried = f"add_ on a tensor {tuple(view.shape)} float32"
+    with teaches(InplaceError, tried, OVERLAPS, "clone() it first, and write to the clone"):
+        view.add_(1)
+    assert x.tolist() == [0.0] * 5
+
+
+def test_a_part_of_a_base_that_overlaps() -> None:
+    """Its other elements would change unseen by the graph."""
+    base = tg.zeros(4).unfold(0, 3, 1).detach()
+    words = OVERLAPS.replace("its", "its base's", 1)
+    with teaches(InplaceError, "add_ on a tensor (3,) float32", words, "clone() it first, and write to the clone"):
+        base[0].add_(1)
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda x: x[:5].unfold(0, 2, 2), [1.0, 1.0, 1.0, 1.0, 0.0, 0.0]),
+        (lambda x: x.unfold(0, 3, 1)[1], [0.0, 1.0, 1.0, 1.0, 0.0, 0.0]),
+        (lambda x: x.as_strided((2, 2), (3, 2)), [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]),
+        (lambda x: x.as_strided((0, 3), (0, 0)), [0.0] * 6),
+    ],
+    ids=["side by side", "one window", "woven", "nothing"],
+)
+def test_windows_that_do_not_overlap(make: Callable[[Any], Any], expected: list[float]) -> None:
+    x = tg.zeros(6)
+    make(x).add_(1)
+    assert x.tolist() == expected
 
 
 def test_memory_that_numpy_keeps_read_only() -> None:
@@ -320,7 +365,7 @@ def test_assignment_of_recorded_values() -> None:
 
 @pytest.mark.parametrize("shape", [(3,), (1, 3), (1, 1, 3), (1,), (1, 1), ()])
 def test_assignment_broadcasts_and_sums_back(shape: tuple[int, ...]) -> None:
-    v = tg.ones(*shape, requires_grad=True)
+    v = tg.ones(shape, requires_grad=True)
     x = tg.zeros(2, 3)
     x[0] = v
     (x * tg.tensor([1.0, 10.0, 100.0])).sum().backward()

@@ -16,6 +16,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import tinygrad_edu as tg
+from tinygrad_edu import backends
 from tinygrad_edu.errors import InplaceError
 
 LEAVES = (np.array([[0.5, -1.0, 2.0], [1.5, 0.7, -0.3]]), np.array([0.9, -0.4, 1.2]), np.array(1.1))
@@ -30,6 +31,7 @@ class History:
     slopes: np.ndarray
     tracked: bool
     leaf: bool = False
+    overlaps: bool = False  # is the base itself a detached tensor that shows some place twice?
 
 
 @dataclass
@@ -57,11 +59,22 @@ class Slow:
                 self.history.tracked, self.history.leaf = True, False
 
 
-def fresh(values: Any, slopes: Any, tracked: bool, leaf: bool = False) -> Slow:
+def fresh(values: Any, slopes: Any, tracked: bool, leaf: bool = False, like: Any = None) -> Slow:
+    """New memory. The positions lie in it as the elements of ``like`` do, so that reshape copies both or neither."""
     values = np.array(values, dtype=float)
     where = np.arange(values.size).reshape(values.shape)
-    slopes = np.array(np.broadcast_to(slopes, (*values.shape, COUNT))).reshape(-1, COUNT)
-    return Slow(values.reshape(-1).copy(), History(slopes, tracked, leaf), where)
+    if like is not None:
+        where = np.lib.stride_tricks.as_strided(root(where), values.shape, like.array.strides)
+    memory, history = np.empty(values.size), History(np.empty((values.size, COUNT)), tracked, leaf)
+    memory[where], history.slopes[where] = values, slopes
+    return Slow(memory, history, where)
+
+
+def root(where: Any) -> Any:
+    """The positions of the whole memory that these are a view of."""
+    while getattr(where, "base", None) is not None:
+        where = where.base
+    return where
 
 
 def start() -> tuple[list[Slow], list[Any], list[Any]]:
@@ -109,6 +122,32 @@ UNARY: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "sum": (lambda x, dx: (x.sum(), dx.reshape(-1, COUNT).sum(0)), lambda x: x.sum()),
     "clone": (lambda x, dx: (x, dx), lambda x: x.clone()),
 }
+
+
+def writable_diagonal(w: np.ndarray) -> np.ndarray:
+    """NumPy hands out a read-only one."""
+    diagonal = w.diagonal()
+    diagonal.flags.writeable = w.flags.writeable
+    return diagonal
+
+
+def windows(w: np.ndarray) -> np.ndarray:
+    return np.lib.stride_tricks.sliding_window_view(w, 2, -1, writeable=True)
+
+
+def every_other(w: np.ndarray) -> np.ndarray:
+    return root(w)[::2]
+
+
+def strided(x: Any) -> Any:
+    """Every other element of the whole memory; None where it does not lie in row-major order, or x shows only part."""
+    base = x if x.origin is None else x.origin.base
+    count = backends.CPU.owner(base.array).size
+    if not base.is_contiguous() or count != base.numel():
+        return None
+    return x.as_strided(((count + 1) // 2,), (2,), 0)
+
+
 VIEWS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "flat": (lambda w: w.reshape(-1), lambda x: x.flatten()),
     "transpose": (lambda w: w.T, lambda x: x.T),
@@ -117,11 +156,21 @@ VIEWS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "tail": (lambda w: w[..., 1:] if w.ndim else w, lambda x: x[..., 1:] if x.ndim else x[...]),
     "reversed": (lambda w: w[::-1] if w.ndim else w, lambda x: x[::-1] if x.ndim else x[...]),
     "expand": (lambda w: np.broadcast_to(w, (2, *w.shape)), lambda x: x.expand(2, *x.shape)),
+    "diagonal": (lambda w: writable_diagonal(w) if w.ndim > 1 else w, lambda x: x.diagonal() if x.ndim > 1 else x[...]),
+    "narrow": (lambda w: w[:1] if w.ndim else w, lambda x: x.narrow(0, 0, 1) if x.ndim else x[...]),
+    "select": (lambda w: w[..., -1] if w.ndim else w, lambda x: x.select(-1, -1) if x.ndim else x[...]),
+    "split": (lambda w: w[:, -1:] if w.ndim > 1 else w, lambda x: x.split(1, 1)[-1] if x.ndim > 1 else x[...]),
+    "unbind": (lambda w: w[:, 0] if w.ndim > 1 else w, lambda x: x.unbind(1)[0] if x.ndim > 1 else x[...]),
+    "unfold": (
+        lambda w: windows(w) if w.ndim and w.shape[-1] > 1 else w,
+        lambda x: x.unfold(-1, 2, 1) if x.ndim and x.shape[-1] > 1 else x[...],
+    ),
+    "as_strided": (every_other, strided),
 }
 KINDS = ("op", "op", "view", "view", "view", "inplace", "inplace", "inplace", "set", "detach", "no_grad inplace")
 Step = tuple[str, int, int, int]
 STEPS = st.lists(
-    st.tuples(st.sampled_from(KINDS), st.integers(0, 11), st.integers(0, 11), st.integers(0, 11)),
+    st.tuples(st.sampled_from(KINDS), st.integers(0, 11), st.integers(0, 11), st.integers(0, 13)),
     min_size=1,
     max_size=14,
 )
@@ -131,9 +180,15 @@ def pick(table: dict[str, Any], n: int) -> Any:
     return table[list(table)[n % len(table)]]
 
 
+def shows_twice(target: Slow) -> bool:
+    """Are there two elements at one place?"""
+    return np.unique(target.where).size < target.where.size
+
+
 def refused(target: Slow, grad: bool) -> bool:
-    """The rules: no write to a leaf that requires grad or to a view of one; none to what was expanded."""
-    return not target.where.flags.writeable or (grad and target.history.leaf)
+    """The rules: no write to a leaf that requires grad or to a view of one; none to what was expanded or overlaps."""
+    overlaps = target.history.overlaps or shows_twice(target)
+    return overlaps or not target.where.flags.writeable or (grad and target.history.leaf)
 
 
 def fits(target: np.ndarray, other: np.ndarray) -> bool:
@@ -150,25 +205,27 @@ def do(step: Step, slow: list[Slow], ours: list[Any]) -> None:
     a, b = ours[i % len(slow)], ours[j % len(slow)]
     if kind == "op" and n % 2:
         rule, call = pick(UNARY, n // 2)
-        slow.append(fresh(*rule(x.values, x.slopes), x.history.tracked))
         ours.append(call(a))
+        slow.append(fresh(*rule(x.values, x.slopes), x.history.tracked, like=ours[-1]))
     elif kind == "op":
         rule, call, _ = pick(BINARY, n // 2)
         if fits(x.values, y.values):
-            slow.append(fresh(*rule(x.values, x.slopes, y.values, y.slopes), x.history.tracked or y.history.tracked))
+            tracked = x.history.tracked or y.history.tracked
             ours.append(call(a, b))
+            slow.append(fresh(*rule(x.values, x.slopes, y.values, y.slopes), tracked, like=ours[-1]))
     elif kind == "view":
         positions, call = pick(VIEWS, n)
-        where = positions(x.where)
-        if not where.size:
+        where, found = positions(x.where), call(a)
+        if not where.size or found is None:
             return
-        if np.shares_memory(where, x.where):
+        if root(where) is root(x.where):
             slow.append(Slow(x.memory, x.history, where))
-        else:  # the positions lie in memory as the elements do, so that reshape copies both or neither
-            slow.append(fresh(x.memory[where], x.history.slopes[where], x.history.tracked))
-        ours.append(call(a))
+        else:
+            slow.append(fresh(x.memory[where], x.history.slopes[where], x.history.tracked, like=found))
+        ours.append(found)
     elif kind == "detach":
-        slow.append(Slow(x.memory, History(np.zeros_like(x.history.slopes), False), x.where))
+        history = History(np.zeros_like(x.history.slopes), False, overlaps=shows_twice(x))
+        slow.append(Slow(x.memory, history, x.where))
         ours.append(a.detach())
     elif kind == "set":
         index: Any = (0, (..., slice(1, None)))[n % 2] if x.where.ndim else ...

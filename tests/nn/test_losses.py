@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import tinygrad_edu as tg
+from tests.support import teaches
 from tinygrad_edu import nn
+from tinygrad_edu.compile import interpret, trace
 from tinygrad_edu.core.slow import Interceptor
 from tinygrad_edu.errors import DeviceError, DtypeError, EduError, IndexRangeError, ShapeError
 
@@ -26,7 +28,9 @@ def test_cross_entropy_by_hand() -> None:
     assert F.cross_entropy(tg.tensor(SCORES), np.array([0, 2], "u1"), reduction="sum").item() == pytest.approx(
         sum(expected)
     )
-    assert nn.CrossEntropyLoss("sum")(tg.tensor(SCORES), tg.tensor([0, 2])).item() == pytest.approx(sum(expected))
+    assert nn.CrossEntropyLoss(reduction="sum")(tg.tensor(SCORES), tg.tensor([0, 2])).item() == pytest.approx(
+        sum(expected)
+    )
 
 
 def test_the_gradient_of_cross_entropy_is_softmax_minus_one_hot() -> None:
@@ -54,7 +58,7 @@ def test_large_scores_in_narrow_dtypes(dtype: str, tolerance: float) -> None:
     raw, labels = tg.tensor(rng.normal(size=(64, 10)) * 50, dtype=dtype), rng.integers(0, 10, 64)
     found = []
     for scores in (raw.clone().requires_grad_(), raw.double().requires_grad_()):
-        F.cross_entropy(scores, tg.tensor(labels), "sum").backward()
+        F.cross_entropy(scores, tg.tensor(labels), reduction="sum").backward()
         found.append(scores.grad.array.astype("f8"))
     np.testing.assert_allclose(found[0], found[1], atol=tolerance)
 
@@ -80,6 +84,7 @@ def test_labels_cannot_change_before_backward() -> None:
 
 SHAPES = ("it takes one row of scores and one class index per sample: (N, C) and (N,)",
           "flatten to these shapes; one-hot rows become indices by target.argmax(1)")  # fmt: skip
+PLACES = "(N, C, d1, …) and (N, d1, …)"
 INTEGERS = "find out where they come from, then target.long()"
 COUNT = "count the classes from 0, or give the last layer more outputs"
 WRONG: dict[str, tuple[Any, type[EduError], str, str, str]] = {
@@ -116,6 +121,11 @@ def test_labels_that_cannot_be(name: str) -> None:
 def test_scores_that_cannot_be() -> None:
     with pytest.raises(ShapeError, match=r"^cross_entropy\(scores \(3,\), target \(1,\) int64\)"):
         F.cross_entropy(tg.ones(3), tg.tensor([0]))
+    with pytest.raises(ShapeError, match=r"^cross_entropy\(scores \(\), target \(\) int64\)"):
+        F.cross_entropy(tg.ones(()), tg.tensor(0))
+    tried, why = "nll_loss(scores (2, 3, 4), target (2, 3) int64)", SHAPES[0].replace("(N, C) and (N,)", PLACES)
+    with teaches(ShapeError, tried, why, SHAPES[1], line="nll_loss"):
+        F.nll_loss(tg.ones(2, 3, 4), tg.ones(2, 3, dtype="int64"))
 
 
 def test_labels_elsewhere() -> None:
@@ -151,28 +161,185 @@ def test_cross_entropy_of_nothing_is_nan() -> None:
     assert math.isnan(F.cross_entropy(tg.zeros(0, 3), tg.zeros(0, dtype="int64")).item())
 
 
-def test_mse_by_hand() -> None:
-    x = tg.tensor([1.0, 2.0, 4.0], requires_grad=True)
-    loss = F.mse_loss(x, tg.tensor([1.0, 0.0, 1.0]))
-    assert loss.item() == pytest.approx((0 + 4 + 9) / 3)
+def log_softmax(scores: Any, axis: int) -> Any:
+    """In NumPy."""
+    shifted = scores - scores.max(axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+
+
+def random_scores(*shape: int) -> Any:
+    return np.random.default_rng(3).normal(size=shape) * 2
+
+
+WEIGHTS = np.array([0.5, 2.0, 1.0, 3.0])
+
+
+def test_one_sample_without_an_axis_of_samples() -> None:
+    scores = random_scores(4)
+    loss = F.cross_entropy(tg.tensor(scores), tg.tensor(2), reduction="none")
+    assert loss.shape == ()
+    assert loss.item() == pytest.approx(-log_softmax(scores, 0)[2])
+    assert F.nll_loss(tg.tensor(scores), 2).item() == -scores[2]
+
+
+def test_a_class_at_each_place() -> None:
+    """(N, C, d1, d2): each place is a sample of its own."""
+    scores, labels = random_scores(2, 4, 3, 2), np.random.default_rng(0).integers(0, 4, (2, 3, 2))
+    rows = np.moveaxis(scores, 1, -1).reshape(-1, 4)
+    for function in (F.cross_entropy, F.nll_loss):
+        losses = function(tg.tensor(scores), tg.tensor(labels), WEIGHTS, reduction="none")
+        flat = function(tg.tensor(rows), tg.tensor(labels.reshape(-1)), WEIGHTS, reduction="none")
+        assert losses.shape == (2, 3, 2)
+        np.testing.assert_allclose(losses.array.reshape(-1), flat.array, rtol=1e-13)
+
+
+def test_nll_loss_takes_what_cross_entropy_makes_itself() -> None:
+    scores, labels = tg.tensor(random_scores(5, 4)), tg.tensor([0, 3, 3, 1, 2])
+    for reduction in ("mean", "sum", "none"):
+        found = F.nll_loss(scores.log_softmax(1), labels, WEIGHTS, ignore_index=3, reduction=reduction)
+        expected = F.cross_entropy(scores, labels, WEIGHTS, ignore_index=3, reduction=reduction)
+        np.testing.assert_allclose(found.array, expected.array, rtol=1e-13)
+
+
+def test_weights_of_classes() -> None:
+    """Each loss has the weight of its label, and the mean is over the weights."""
+    scores, labels = random_scores(5, 4), np.array([0, 3, 3, 1, 2])
+    losses = -log_softmax(scores, 1)[range(5), labels] * WEIGHTS[labels]
+    found = {r: F.cross_entropy(tg.tensor(scores), labels, WEIGHTS, reduction=r) for r in ("mean", "sum", "none")}
+    np.testing.assert_allclose(found["none"].array, losses, rtol=1e-13)
+    assert found["sum"].item() == pytest.approx(losses.sum(), rel=1e-13)
+    assert found["mean"].item() == pytest.approx(losses.sum() / WEIGHTS[labels].sum(), rel=1e-13)
+    module = nn.CrossEntropyLoss(WEIGHTS)
+    assert module(tg.tensor(scores), labels).item() == found["mean"].item()
+    assert list(module.state_dict()) == ["weight"]
+
+
+def test_weights_take_the_dtype_of_the_scores() -> None:
+    scores = tg.tensor(random_scores(2, 4), dtype="float32")
+    assert F.cross_entropy(scores, [0, 1], WEIGHTS).dtype == tg.float32
+
+
+@pytest.mark.parametrize("loss", [F.cross_entropy, F.nll_loss], ids=lambda f: f.__name__)
+def test_weights_that_cannot_be(loss: Any) -> None:
+    tried, why = f"{loss.__name__}(scores (2, 3), weight (2,))", "there are 3 classes, and each has one weight"
+    with teaches(ShapeError, tried, why, "give it weights of shape (3,)", line="loss(tg"):
+        loss(tg.ones(2, 3), tg.tensor([0, 1]), tg.ones(2))
+
+
+@pytest.mark.parametrize("ignore_index", [-100, 2, -1, 9])
+@pytest.mark.parametrize("weight", [None, WEIGHTS], ids=["plain", "weighted"])
+def test_ignored_samples_count_for_nothing(ignore_index: int, weight: Any) -> None:
+    """The value and the gradient are those without them, whatever their scores are."""
+    scores, labels = random_scores(4, 4), np.array([0, ignore_index, 3, ignore_index])
+    scores[1, 0] = np.nan
+    x = tg.tensor(scores, requires_grad=True)
+    found = F.cross_entropy(x, labels, weight, ignore_index=ignore_index)
+    expected = F.cross_entropy(tg.tensor(scores[[0, 2]]), labels[[0, 2]], weight)
+    assert found.item() == pytest.approx(expected.item(), rel=1e-14)
+    each = F.cross_entropy(x, labels, weight, ignore_index=ignore_index, reduction="none")
+    assert each.tolist()[1::2] == [0.0, 0.0]
+    assert F.cross_entropy(x, labels, weight, ignore_index=ignore_index, reduction="sum").item() == pytest.approx(
+        sum(each.tolist())
+    )
+    y = tg.tensor(random_scores(4, 4), requires_grad=True)
+    F.cross_entropy(y, labels, weight, ignore_index=ignore_index).backward()
+    assert (y.grad.array[1::2] == 0).all()
+    assert (y.grad.array[::2] != 0).all()
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weight", [None, WEIGHTS], ids=["plain", "weighted"])
+def test_a_mean_over_no_sample_is_nan_and_moves_nothing(weight: Any, smoothing: float) -> None:
+    scores = tg.tensor(random_scores(2, 4), requires_grad=True)
+    loss = F.cross_entropy(scores, [-100, -100], weight, label_smoothing=smoothing)
+    assert math.isnan(loss.item())
     loss.backward()
-    np.testing.assert_allclose(x.grad.array, [0.0, 4 / 3, 2.0], rtol=1e-6)
-    assert nn.MSELoss("none")(x, [1, 0, 1]).tolist() == [0.0, 4.0, 9.0]
+    assert not scores.grad.array.any()
 
 
-def test_mse_refuses_to_broadcast() -> None:
-    with pytest.raises(ShapeError) as caught:
-        F.mse_loss(tg.ones(4, 1), tg.ones(4))
-    assert caught.value.tried == "mse_loss((4, 1), (4,))"
-    assert caught.value.why == "broadcasting would compare elements that do not belong together"
-    assert caught.value.mend == "reshape one to the other's shape: target.reshape(x.shape)"
+def test_labels_are_checked_beside_ignored_ones() -> None:
+    with pytest.raises(IndexRangeError, match="labels run from 0 to 3, and there are 3 classes: 0 to 2"):
+        F.cross_entropy(tg.zeros(3, 3), tg.tensor([3, -100, 0]))
+    with pytest.raises(IndexRangeError, match="labels run from -100 to 0"):
+        F.cross_entropy(tg.zeros(3, 3), tg.tensor([-1, -100, 0]), ignore_index=-1)
 
 
-@pytest.mark.parametrize(
-    "loss", [lambda r: F.mse_loss(tg.ones(1), tg.ones(1), r), lambda r: F.cross_entropy([[0.0]], [0], r)]
-)
-def test_unknown_reductions(loss: Any) -> None:
-    with pytest.raises(
-        ShapeError, match="reduction='average'\n  why:  there is no such reduction\n  mend: use 'mean', 'sum' or 'none'"
-    ):
-        loss("average")
+def test_label_smoothing_spreads_a_share_of_the_target() -> None:
+    scores, labels = random_scores(5, 4), np.array([0, 3, 3, 1, 2])
+    target = np.eye(4)[labels] * 0.8 + 0.05
+    for weight in (None, WEIGHTS):
+        losses = -(log_softmax(scores, 1) * target * (1 if weight is None else weight)).sum(1)
+        one_hot = tg.tensor(np.eye(4)[labels])
+        for given in (labels, one_hot):
+            found = F.cross_entropy(tg.tensor(scores), given, weight, label_smoothing=0.2, reduction="none")
+            np.testing.assert_allclose(found.array, losses, rtol=1e-13)
+        total = 5 if weight is None else weight[labels].sum()
+        mean = F.cross_entropy(tg.tensor(scores), labels, weight, label_smoothing=0.2)
+        assert mean.item() == pytest.approx(losses.sum() / total, rel=1e-13)
+        # Over probabilities the mean counts samples: they name no one class whose weight could count.
+        mean = F.cross_entropy(tg.tensor(scores), one_hot, weight, label_smoothing=0.2)
+        assert mean.item() == pytest.approx(losses.mean(), rel=1e-13)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
+def test_a_smoothing_that_is_no_share(share: float) -> None:
+    tried, mend = f"cross_entropy(label_smoothing={share})", "choose a number from 0 to 1; 0.1 is usual"
+    with teaches(ShapeError, tried, "it is a share of the target", mend, line="cross_entropy"):
+        F.cross_entropy(tg.zeros(1, 2), [0], label_smoothing=share)
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 4, 3)], ids=str)
+def test_class_probabilities(shape: tuple[int, ...]) -> None:
+    axis = min(1, len(shape) - 1)
+    scores, target = random_scores(*shape), np.random.default_rng(0).uniform(size=shape)
+    target /= target.sum(axis, keepdims=True)
+    x, t = tg.tensor(scores, requires_grad=True), tg.tensor(target, requires_grad=True)
+    weight = WEIGHTS.reshape((4, 1) if len(shape) == 3 else 4)
+    losses = -(log_softmax(scores, axis) * target * weight).sum(axis)
+    found = F.cross_entropy(x, t, WEIGHTS, reduction="none")
+    np.testing.assert_allclose(found.array, losses, rtol=1e-13)
+    F.cross_entropy(x, t, WEIGHTS, reduction="sum").backward()
+    np.testing.assert_allclose(t.grad.array, -log_softmax(scores, axis) * weight, rtol=1e-13)
+    mass = (target * weight).sum(axis, keepdims=True)
+    np.testing.assert_allclose(x.grad.array, np.exp(log_softmax(scores, axis)) * mass - target * weight, atol=1e-14)
+
+
+def test_probabilities_know_no_ignored_label() -> None:
+    tried = "cross_entropy(scores (1, 2), target (1, 2) float32)"
+    why = "ignore_index=1 names a label, and the target holds probabilities"
+    mend = "leave it away: a sample whose probabilities are all 0 adds nothing"
+    with teaches(ShapeError, tried, why, mend, line="cross_entropy"):
+        F.cross_entropy(tg.zeros(1, 2), tg.ones(1, 2), ignore_index=1)
+
+
+def test_a_mean_over_weights_does_not_overflow_in_half_precision() -> None:
+    """The sum of the losses is beyond float16, and so is the number of samples."""
+    scores = tg.zeros(70_000, 4, dtype="float16")
+    labels = tg.zeros(70_000, dtype="int64")
+    labels[:5] = -100
+    assert F.cross_entropy(scores, labels).item() == pytest.approx(math.log(4), rel=1e-3)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_replay_ignores_labels_that_the_trace_did_not_see(smoothing: float) -> None:
+    def loss(scores: tg.Tensor, labels: tg.Tensor) -> tuple[tg.Tensor, ...]:
+        value = F.cross_entropy(scores, labels, label_smoothing=smoothing)
+        value.backward()
+        assert scores.grad is not None
+        return value, scores.grad
+
+    raw = random_scores(3, 4)
+    program = trace(loss, tg.tensor(raw, requires_grad=True), tg.tensor([0, 1, 2]))
+    for labels in ([0, 1, 2], [3, -100, 2], [-100, -100, -100]):
+        expected = loss(tg.tensor(raw, requires_grad=True), tg.tensor(labels))
+        for found, value in zip(interpret(program, raw, np.array(labels)), expected, strict=True):
+            np.testing.assert_array_equal(found, value.array)
+
+
+def test_labels_that_are_ignored_on_another_device() -> None:
+    scores, labels = tg.tensor(random_scores(3, 4)), tg.tensor([0, -100, 3])
+    weight = tg.tensor(WEIGHTS)
+    for smoothing in (0.0, 0.1):
+        far = F.cross_entropy(scores.to("far"), labels.to("far"), weight.to("far"), label_smoothing=smoothing)
+        near = F.cross_entropy(scores, labels, weight, label_smoothing=smoothing)
+        assert (far.device, far.cpu().item()) == ("far", near.item())

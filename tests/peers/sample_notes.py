@@ -10,38 +10,63 @@ import tinygrad_edu as tg
 NAMES = set(
     """
     abs add sub mul div neg pow exp log log1p log2 expm1 sqrt rsqrt reciprocal square sin cos tan tanh sigmoid erf sign
-    floor ceil round remainder floor_divide clamp clamp_min clamp_max maximum minimum where lerp addcmul addcdiv isnan
-    isinf isfinite logical_and logical_or logical_not bitwise_and bitwise_or bitwise_xor bitwise_not eq ne lt le gt ge
+    floor ceil round positive remainder floor_divide clamp clamp_min clamp_max maximum minimum where lerp addcmul addcdiv isnan
+    isinf isfinite logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not eq ne lt le gt ge
     masked_fill allclose equal isclose
     __radd__ __rsub__ __rmul__ __rdiv__ __rpow__ __rmod__ __rmatmul__ __rand__ __ror__ __rxor__
     sum mean prod max min amax amin argmax argmin std var all any logsumexp norm cumsum cumprod
-    reshape view permute transpose t T mT expand expand_as squeeze unsqueeze flatten unflatten cat stack split chunk
-    unbind narrow select movedim tile repeat repeat_interleave roll flip broadcast_to diagonal diag tril triu contiguous
+    reshape view view_as reshape_as ravel permute transpose t T mT expand expand_as broadcast_tensors squeeze unsqueeze
+    flatten unflatten cat stack split chunk unbind narrow select movedim tile repeat repeat_interleave roll flip broadcast_to diagonal diag tril triu contiguous
     clone unfold as_strided split_with_sizes
-    __getitem__ gather scatter scatter_add index_select index_add index_put masked_select nonzero sort argsort topk
-    unique meshgrid
+    __getitem__ gather scatter scatter_add take_along_dim index_select index_add index_put index_fill index_copy
+    masked_select nonzero argwhere meshgrid sort argsort topk unique
     matmul mm bmm mv dot outer addmm einsum
     full linspace eye arange zeros ones zeros_like ones_like full_like new_zeros new_ones new_full to item
-    float double half bfloat16 long bool fill zero_
+    empty empty_like new_empty rand_like randn_like randint randint_like randn bernoulli multinomial normal uniform
+    exponential float double half bfloat16 byte char short int long bool fill zero_
     nn.functional.relu nn.functional.leaky_relu nn.functional.elu nn.functional.gelu nn.functional.silu
     nn.functional.softplus softmax log_softmax nn.functional.linear nn.functional.conv1d nn.functional.conv2d
     nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.avg_pool1d nn.functional.avg_pool2d
     nn.functional.adaptive_avg_pool2d nn.functional.batch_norm nn.functional.layer_norm nn.functional.group_norm
     nn.functional.rms_norm nn.functional.embedding nn.functional.cross_entropy nn.functional.nll_loss
     nn.functional.mse_loss nn.functional.l1_loss nn.functional.smooth_l1_loss nn.functional.binary_cross_entropy
+    nn.functional.huber_loss
     nn.functional.binary_cross_entropy_with_logits nn.functional.kl_div
     nn.functional.scaled_dot_product_attention nn.functional.pad nn.functional.one_hot nn.functional.normalize
     """.split()
 )
 
 # Variants, by full name, of operations that we have in another form only; each with its reason.
-NOT_OURS: dict[str, str] = {}
+NOT_OURS: dict[str, str] = {
+    "norm.nuc": "needs singular values; refused in words",
+}
+
+# Operations whose values nobody can foretell: only shapes and dtypes are compared.
+_DRAWN = "the numbers are drawn"
+UNPREDICTABLE: dict[str, str] = {
+    **dict.fromkeys(("empty", "empty_like", "new_empty"), "whatever the memory held"),
+    **dict.fromkeys(
+        ("rand_like", "randn_like", "randint", "randint_like", "randn", "bernoulli", "multinomial", "normal",
+         "normal.in_place", "normal.number_mean", "uniform", "exponential"), _DRAWN,
+    ),
+}  # fmt: skip
 
 # Operations whose gradient is not compared, each with its reason.
 NO_GRADIENT: dict[str, str] = {}
 
 # Operations whose result may be a copy here and a view there, or the other way round, each with its reason.
-COPIES_MAY_DIFFER: dict[str, str] = {}
+_FOLDED = "PyTorch folds a batch into one large matrix where it can, and then shows the product in its own shape"
+COPIES_MAY_DIFFER: dict[str, str] = {
+    **dict.fromkeys(("matmul", "__rmatmul__", "einsum"), _FOLDED),
+    "nn.functional.linear": _FOLDED,
+    **dict.fromkeys(
+        [f"nn.functional.{name}" for name in ("conv1d", "conv2d", "max_pool1d", "avg_pool1d")],
+        "PyTorch adds an axis for a single image or a sequence, and shows the result without it",
+    ),
+    "repeat_interleave": "PyTorch's result for a number is a view of a copy that nobody else has; ours is that copy",
+}
+
+_CONVERSIONS = ("float", "double", "half", "bfloat16", "byte", "char", "short", "int", "long", "bool")  # dtypes in tg
 
 # How to call ours where the name does not say it.
 CALLS: dict[str, Any] = {
@@ -50,25 +75,66 @@ CALLS: dict[str, Any] = {
     "mT": lambda x: x.mT,
     **{name: getattr(tg.Tensor, name, None) for name in ("__radd__", "__rsub__", "__rmul__", "__rpow__", "__rmod__")},
     "__rdiv__": tg.Tensor.__rtruediv__,
+    "__rmatmul__": tg.Tensor.__rmatmul__,
+    "einsum": lambda operands, equation: tg.einsum(equation, operands),
+    "where": lambda x, condition, y: tg.where(condition, x, y),
+    **{name: getattr(tg.Tensor, name) for name in _CONVERSIONS},
+    "nn.functional.embedding": lambda weight, x, **how: tg.nn.functional.embedding(x, weight, **how),
+    "zero_": lambda x: x.clone().zero_(),
+    "exponential": lambda x, *rate: x.clone().exponential_(*rate),
+    "uniform": lambda x, *limits: x.clone().uniform_(*limits),
+    "normal.in_place": lambda x, *moments: x.clone().normal_(*moments),
 }
 
 
 def left_out(name: str, sample: Any, torch: Any) -> str:
     """Why this sample is not tried; "" when it is."""
     values = [sample.input, *sample.args, *sample.kwargs.values()]
-    if any(isinstance(value, torch.memory_format) for value in values):
+    if any(isinstance(value, torch.memory_format) and value is not torch.preserve_format for value in values):
         return "memory formats are PyTorch's own"
+    if any(isinstance(value, torch.layout) for value in values):
+        return "layouts are PyTorch's own"
     if any(isinstance(value, (complex, torch.Generator)) for value in values):
         return "complex numbers and generators are not ours"
     if any(isinstance(value, torch.dtype) and value.is_complex for value in values):
         return "complex numbers are not ours"
+    if name in ("pow", "__rpow__") and sample.input.dtype == torch.int64:
+        exponent = torch.as_tensor(sample.input if name == "__rpow__" else sample.args[0])
+        if not exponent.is_floating_point() and (exponent < 0).any():
+            return "PyTorch refuses an integer to the power of -1, but answers 0 where the -1 stands in a tensor"
+    if name == "as_strided.partial_views" and "storage_offset" in sample.kwargs:
+        return "only the part that is seen is handed over, not the storage; see test_strides.py for this"
+    if name == "nn.functional.scaled_dot_product_attention" and sample.kwargs.get("dropout_p"):
+        return "which weights are dropped is drawn"
+    if name == "nn.functional.embedding" and sample.kwargs.get("sparse"):
+        return "gradients are dense here; refused in words"
+    if name == "nn.functional.batch_norm" and sample.input.ndim < 2:
+        return "an empty tensor without an axis for channels; refused in words"
+    if name in ("sort", "argsort") and sample.input.dtype == torch.bool and not sample.kwargs.get("stable"):
+        return "PyTorch does not say where equal elements go, unless stable=True; ours always keep their order"
+    if name == "topk" and sample.input.dtype == torch.int64 and sample.input.ndim:
+        return "nor does it say which of equal elements topk finds; ours finds the first"
     return ""
+
+
+# Where PyTorch wants tensors, ours take Python numbers too, as they do everywhere else.
+NUMBERS_TOO = {
+    "max.binary", "min.binary", "clamp_min", "clamp_max", "maximum", "minimum", "remainder", "pow", "eq", "ne", "lt",
+    "le", "gt", "ge", "isclose", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
+}  # fmt: skip
+NUMBERS_TOO |= {f"__r{name}__" for name in ("add", "sub", "mul", "div", "mod", "pow", "and", "or", "xor")}
 
 
 def left_out_mistake(name: str, error: Any, torch: Any) -> str:
     """Why this mistake is not tried; "" when it is."""
     sample = error.sample_input
+    if name in NUMBERS_TOO and any(type(value) is int for value in (sample.input, *sample.args)):
+        return "a number is as good as a tensor"
     tensors = [v for v in (sample.input, *sample.args, *sample.kwargs.values()) if isinstance(v, torch.Tensor)]
+    if name == "cat" and any(part is not None and part is sample.kwargs.get("out") for part in sample.input):
+        return "out= may be an operand here: the result is whole before it is written"
+    if any(t.ndim > 64 for t in tensors):
+        return "NumPy has no arrays of more than 64 axes, so no such tensor can be made"
     if any(t.is_complex() or t.device.type != "cpu" for t in tensors):
         return "complex numbers and other devices are not ours"
     return left_out(name, sample, torch)

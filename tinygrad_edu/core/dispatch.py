@@ -60,22 +60,32 @@ def _saved_expression(op: type[Op], save: Save) -> str:
     return f"({value} if {save.needed_by}_n is not None else None)" if save.needed_by else value
 
 
-def write_caller(op: type[Op]) -> str:
-    """The source of the op's caller."""
-    names, meets = op.operands, op.dtypes != "each"
+def write_caller(op: type[Op], out: bool = False) -> str:
+    """The source of the op's caller; with ``out``, of the one that takes ``out=`` too."""
+    names = op.operands
     keywords = "".join(f", {p}={p}" for p in op.params)
-    signature = [f"{n}=None" if n in op.optional else n for n in names] + (["*", *_defaults(op)] if op.params else [])
+    signature = [f"{n}=None" if n in op.optional else n for n in names]
+    signature += ["*", *_defaults(op), *["out=None"] * out] if op.params or out else []
     give_up = f"return slow(op, ({', '.join(names)},), dict({keywords[2:]}))"
-    lines = [f"def {op.name}({', '.join(signature)}):", "    m = modes()", f"    if not m.plain: {give_up}"]
+    lines = [f"def {op.name}({', '.join(signature)}):"]
+    if out:
+        lines.append(f"    if out is not None: return into(op, out, ({', '.join(names)},), dict({keywords[2:]}))")
+    lines += ["    m = modes()", f"    if not m.plain: {give_up}"]
+    meeting = _meeting(op)
     for n in names:
-        lines += _operand_lines(op, n, give_up)
+        lines += _operand_lines(op, n, meeting, give_up)
+    if len(meeting) == 2 and not op.differentiable:  # a bool does not tell in which dtype it was found
+        x, y = meeting
+        lines.append(f"    if not exact and d.kind != 'f' and float in (type({x}), type({y})): {give_up}")
     lines += [
         "    try:",
         f"        {'out, cache' if op.caches else 'out'} = forward(XP{''.join(f', {n}_a' for n in names)}{keywords})",
         f"    except Exception: {give_up}  # meets it again, and explains",
     ]
     floats = op.dtypes in ("float", "quotient", "floating")
-    if meets and op.differentiable and (len(names) > 1 or floats):
+    if floats and len(meeting) > 2:  # whose bodies may well answer integers with an integer
+        lines.insert(-3, f"    if d.kind != 'f': {give_up}")
+    if meeting and op.differentiable and (len(meeting) > 1 or floats):
         exact = "" if floats else "not exact and "
         lines.append(f"    if {exact}out.dtype is not d: {give_up}")
     lines.append("    t = new(Tensor); t.array = out; t.storage = None")
@@ -85,25 +95,30 @@ def write_caller(op: type[Op]) -> str:
     return "\n".join([*lines, "    return t"]) + "\n"
 
 
-def _operand_lines(op: type[Op], n: str, give_up: str) -> list[str]:
-    """Take one operand apart into array ``n_a`` and node ``n_n``; ``d`` is the dtype that all must have."""
-    names, meets = op.operands, op.dtypes != "each"
-    first, binary = n == names[0], len(names) == 2 and meets
+def _meeting(op: type[Op]) -> tuple[str, ...]:
+    """The operands that must have one dtype."""
+    if op.dtypes == "each":
+        return ()
+    return op.operands[1:] if op.dtypes == "where" else op.operands
+
+
+def _operand_lines(op: type[Op], n: str, meeting: tuple[str, ...], give_up: str) -> list[str]:
+    """Take one operand apart into array ``n_a`` and node ``n_n``; ``d`` is the dtype in which operands meet."""
     lines = [f"    if type({n}) is Tensor:", f"        {n}_a = {n}.array; {n}_n = {n}.node"]
-    if meets and first:
-        lines[-1] += f"; d = {n}_a.dtype" + ("; exact = True" if len(names) > 1 else "")
-    elif meets:
-        lines.append(f"        if {n}_a.dtype is not d: {give_up}")
     if n in op.optional:
         lines.append(f"    elif {n} is None: {n}_a = {n}_n = None")
-    if binary and first:
-        other = names[1]
-        lines.append(
-            f"    elif type({n}) in SCALARS and type({other}) is Tensor: "
-            f"{n}_a = {n}; {n}_n = None; d = {other}.array.dtype; exact = False"
-        )
-    elif binary:
-        lines.append(f"    elif type({n}) in SCALARS: {n}_a = {n}; {n}_n = None; exact = False")
+    if n in meeting[:1]:
+        lines[1] += f"; d = {n}_a.dtype" + ("; exact = True" if len(meeting) > 1 else "")
+        if len(meeting) == 2:
+            other = meeting[1]
+            lines.append(
+                f"    elif type({n}) in SCALARS and type({other}) is Tensor: "
+                f"{n}_a = {n}; {n}_n = None; d = {other}.array.dtype; exact = False"
+            )
+    elif n in meeting:
+        lines.insert(2, f"        if {n}_a.dtype is not d: {give_up}")
+        if op.broadcasts or len(meeting) == 2:
+            lines.append(f"    elif type({n}) in SCALARS: {n}_a = {n}; {n}_n = None; exact = False")
     return [*lines, f"    else: {give_up}"]
 
 
@@ -121,12 +136,15 @@ def _recording_lines(op: type[Op]) -> list[str]:
         f"        n = t.node = new(Node); n.op = op; n.parents = ({', '.join(f'{n}_n' for n in names)},)",
         f"        n.saved = ({saved}); n.extra = None; n.scope = m.scope; n.number = number()",
     ]
-    if op.broadcasts:
+    if op.broadcasts and len(names) == 2:
         x, y = names
         lines += [
             f"        if not exact or {x}_a.shape == {y}_a.shape: n.shapes = None",
             f"        else: n.shapes = ({x}_a.shape, {y}_a.shape)",
         ]
+    elif op.broadcasts:
+        shapes = ", ".join(f"getattr({n}_a, 'shape', ())" for n in names)
+        lines.append(f"        n.shapes = ({shapes})")
     else:
         lines.append("        n.shapes = None")
     lines += [
@@ -153,18 +171,18 @@ class _Source:
 
 Op.source = _Source()
 
-# What generated callers see. `slow` and `Tensor` are filled in by those who define them, which stand above.
+# What generated callers see. `slow`, `into` and `Tensor` are filled in by those who define them, which stand above.
 WORLD: dict[str, Any] = {
     "modes": modes, "XP": XP,  "Node": Node, "new": object.__new__, "number": number, "frame": sys._getframe,
     "own": own, "hold": guard.hold, "SCALARS": frozenset((int, float)),
 }  # fmt: skip
 
 
-def caller(op: type[Op]) -> Callable[..., Any]:
-    """The function that learners and `Tensor` call for this op."""
-    if op.variadic or op.dtypes == "where":
+def caller(op: type[Op], out: bool = False) -> Callable[..., Any]:
+    """The function that learners and `Tensor` call for this op; with ``out``, it takes ``out=`` as in PyTorch."""
+    if op.variadic:
         return slow_caller(op)
-    scope = {**WORLD, "op": op, "forward": op.forward, "compile_caller": _compile_caller}
+    scope = {**WORLD, "op": op, "out": out, "forward": op.forward, "compile_caller": _compile_caller}
     _SCOPES.append(scope)
     function: Any = FunctionType(_FIRST_CALL, scope, op.name)
     scope["caller"] = function
@@ -174,16 +192,18 @@ def caller(op: type[Op]) -> Callable[..., Any]:
 
 # Compiling is most of what importing the ops would cost, and few programs use all of them: the first call does it.
 _FIRST_CALL = compile(
-    "def first_call(*operands, **params):\n    compile_caller(op, caller)\n    return caller(*operands, **params)\n",
+    "def first_call(*operands, **params):\n"
+    "    compile_caller(op, caller, out)\n"
+    "    return caller(*operands, **params)\n",
     f"{_PACKAGE}/generated/first_call.py",
     "exec",
 ).co_consts[0]
 
 
-def _compile_caller(op: type[Op], function: Any) -> None:
+def _compile_caller(op: type[Op], function: Any, out: bool) -> None:
     """Give ``function`` the code of the op's source. Two threads may both do it: they do the same."""
     made: dict[str, Any] = {}
-    exec(compile(op.source, f"{_PACKAGE}/generated/{op.name}.py", "exec"), {}, made)
+    exec(compile(write_caller(op, out), f"{_PACKAGE}/generated/{op.name}.py", "exec"), {}, made)
     real = made[op.name]
     function.__defaults__, function.__kwdefaults__ = real.__defaults__, real.__kwdefaults__
     function.__code__ = real.__code__

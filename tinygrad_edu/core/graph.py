@@ -25,14 +25,15 @@ Line = tuple[CodeType, int] | None
 class Extra:
     """What few nodes have: guard locks, checksums of saved arrays, hooks."""
 
-    __slots__ = ("checks", "hooks", "locks")
+    __slots__ = ("after", "checks", "hooks", "locks")
 
     locks: tuple[Any, ...]  # tuples and None, not lists and a dict: most of these records hold one lock and no more
     checks: tuple[tuple[Any, int], ...]
     hooks: dict[Any, Any] | None
+    after: dict[Any, Any] | None  # of a leaf: called with its tensor once the gradient stands in .grad
 
     def __init__(self, *locks: Any) -> None:
-        self.locks, self.checks, self.hooks = locks, (), None
+        self.locks, self.checks, self.hooks, self.after = locks, (), None, None
 
 
 class Node:
@@ -198,20 +199,25 @@ class Backward:
         return grads
 
     def observed(self, node: Node, g: Any) -> None:
-        """`visit` through the interceptors, outermost last; each runs with only those below it in force."""
+        """`visit` through the interceptors, outermost last; each runs with only those below it in force.
+
+        Those that must see the operations of backward themselves are in force inside `visit`.
+        """
         observers = modes().observers
+        inside = tuple(observer for observer in observers if observer.differentiates)
+        watching = tuple(observer for observer in observers if not observer.differentiates)
 
         def proceed(level: int) -> tuple[Any, ...]:
-            if level < 0:
-                return self.visit(node, g)
-            token = MODES.set(modes().replace(observers=observers[:level]))
+            token = MODES.set(modes().replace(observers=inside if level < 0 else watching[:level]))
             try:
-                found: tuple[Any, ...] = observers[level].backward(node, g, lambda: proceed(level - 1))
+                if level < 0:
+                    return self.visit(node, g)
+                found: tuple[Any, ...] = watching[level].backward(node, g, lambda: proceed(level - 1))
                 return found
             finally:
                 MODES.reset(token)
 
-        proceed(len(observers) - 1)
+        proceed(len(watching) - 1)
 
 
 def run_hooks(node: Node, g: Any) -> Any:
@@ -274,8 +280,11 @@ def describe_line(line: Line) -> str:
     return f"{shown}, line {row}: {text}" if text else f"{shown}, line {row}"
 
 
-def accumulate(leaf: Leaf, g: Array, wrap: Any, shared: bool) -> None:
-    """Add a gradient to a leaf's ``.grad``. A shared array or a view is copied, so that no two leaves share memory."""
+def accumulate(leaf: Leaf, g: Any, wrap: Any, shared: bool, create: bool) -> None:
+    """Add a gradient to a leaf's ``.grad``, in place unless the gradient is recorded (``create``), as PyTorch does.
+
+    A shared array or a view is copied, so that no two leaves share memory.
+    """
     tensor = leaf.tensor()
     if tensor is None:
         return  # nobody can read it any more
@@ -288,13 +297,22 @@ def accumulate(leaf: Leaf, g: Array, wrap: Any, shared: bool) -> None:
         )
     with _accumulating:
         held = tensor.grad
-        if held is not None and tuple(held.array.shape) != tuple(g.shape):
+        if held is None:
+            tensor.grad = wrap(g, shared)
+        elif tuple(held.array.shape) != tuple(g.shape):
             raise ShapeError(
                 f"adding a gradient {tuple(g.shape)} to .grad",
                 f".grad was set to a tensor {tuple(held.array.shape)}",
                 "set .grad to None, or to a tensor of its tensor's shape",
             )
-        if held is None:
-            tensor.grad = wrap(g, shared)
+        elif create:
+            tensor.grad = held + g
         else:
-            tensor.grad = wrap(held.array + g if not hasattr(g, "node") else held + g, False)
+            token = MODES.set(modes().replace(grad=False))
+            try:
+                held += wrap(g, False)
+            finally:
+                MODES.reset(token)
+    if leaf.extra is not None and leaf.extra.after is not None:
+        for hook in list(leaf.extra.after.values()):
+            hook(tensor)

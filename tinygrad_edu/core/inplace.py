@@ -11,11 +11,12 @@ import weakref
 from typing import Any
 
 from .. import backends
+from ..backends.layout import overlaps
 from ..dtypes import is_float
 from ..errors import AutogradError, DtypeError, InplaceError, ShapeError
 from ..settings import modes
 from .base import TensorBase
-from .dispatch import WORLD, user_line
+from .dispatch import WORLD, install, user_line
 from .graph import Leaf, Line, Node, describe_line
 from .narrow import widened
 from .op import Op, Params
@@ -204,7 +205,7 @@ def _write(call: Call, name: str) -> Any:
     if not _into(call, backend, array, arrays):
         result = run_body(op, xp, arrays, call.params, call.line, operands)
         out, cache = result if op.caches else (result, None)
-        _fits(name, target, out, call.line)
+        check_fits(name, target, out, call.line)
         array[...] = out
     target.storage.written(name, call.line)
     if tracked:
@@ -222,7 +223,10 @@ def _into(call: Call, backend: Any, out: Any, arrays: tuple[Any, ...]) -> bool:
         return False
     if op.result_shape([tuple(getattr(a, "shape", ())) for a in arrays]) != tuple(out.shape):
         return False  # the body meets it again, and explains
-    done: bool = backend.into(op.into[0], out, *arrays, *op.into[1:], **call.params)
+    try:
+        done: bool = backend.into(op.into[0], out, *arrays, *op.into[1:], **call.params)
+    except (ValueError, TypeError, OverflowError):
+        return False  # the same
     return done
 
 
@@ -249,8 +253,8 @@ def _rewrite(target: TensorBase, node: Node) -> None:
 
 def _refuse(name: str, target: TensorBase, tracked: bool, line: Line) -> None:
     tried = f"{name} on a tensor {tuple(target.array.shape)} {target.array.dtype}"
+    base = target if target.origin is None else target.origin.base
     if modes().grad:
-        base = target if target.origin is None else target.origin.base
         if isinstance(base.node, Leaf) and base.node is not STALE:
             what = "a leaf that requires grad" if base is target else "a view of a leaf that requires grad"
             raise InplaceError(
@@ -266,12 +270,13 @@ def _refuse(name: str, target: TensorBase, tracked: bool, line: Line) -> None:
                 "make the view outside no_grad(), or write inside it",
                 describe_line(line),
             )
-    strides = getattr(target.array, "strides", ())
-    overlaps = any(stride == 0 and size > 1 for stride, size in zip(strides, target.array.shape, strict=True))
-    if overlaps and target.array.size:
+    whose = "its" if overlaps(target.array.shape, target.array.strides) else ""
+    if base is not target and overlaps(base.array.shape, base.array.strides):
+        whose = whose or "its base's"  # what is written to one of them shows in the others, and history cannot say so
+    if whose:
         raise InplaceError(
             tried,
-            "it was expanded: several of its elements are the same place in memory",
+            f"several of {whose} elements are the same place in memory: it was expanded, or shows windows that overlap",
             "clone() it first, and write to the clone",
             describe_line(line),
         )
@@ -287,7 +292,8 @@ def _refuse(name: str, target: TensorBase, tracked: bool, line: Line) -> None:
 _KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2}
 
 
-def _fits(name: str, target: TensorBase, out: Any, line: Line) -> None:
+def check_fits(name: str, target: TensorBase, out: Any, line: Line) -> None:
+    """Refuse an array that a target's buffer cannot hold: of another shape, or of a higher kind of dtype."""
     shape, dtype = tuple(target.array.shape), target.array.dtype
     if tuple(out.shape) != shape:
         raise ShapeError(
@@ -313,17 +319,25 @@ def compute_into(op: type[Op], out: TensorBase, operands: tuple[Any, ...], param
     """
     params, line, m = params or {}, user_line(), modes()
     name = f"{op.name}(…, out=…)"
-    if not isinstance(out, TensorBase):
-        why, mend = "results are written into a tensor", "make one of the right shape first: empty_like(x)"
-        raise DtypeError(f"{op.name} with out={type(out).__name__}", why, mend, describe_line(line))
     operands = operands_of(op, operands, line)
-    WORLD["settle"](out)
-    if m.grad and _tracked((*operands, out)):
-        raise AutogradError(
-            name, "an operand or out itself requires grad, and a buffer that is reused keeps no history",
-            "leave out= away, or compute inside no_grad()", describe_line(line),
-        )  # fmt: skip
+    check_out(name, out, operands, line)
     _refuse(name, out, False, line)
     operands = prepare(op, operands, params, line, out.device)
     call = Call(widened(op, operands), operands, params, line, m, out)
     return through(call, len(m.observers) - 1, lambda call: _write(call, name))
+
+
+def check_out(name: str, out: Any, operands: tuple[Any, ...], line: Line) -> None:
+    """Refuse an ``out`` that is no tensor, or that gradients would have to go through."""
+    if not isinstance(out, TensorBase):
+        why, mend = "results are written into a tensor", "make one of the right shape first: empty_like(x)"
+        raise DtypeError(f"{name} with out={type(out).__name__}", why, mend, describe_line(line))
+    settle(out)
+    if modes().grad and _tracked((*operands, out)):
+        raise AutogradError(
+            name, "an operand or out itself requires grad, and a buffer that is reused keeps no history",
+            "leave out= away, or compute inside no_grad()", describe_line(line),
+        )  # fmt: skip
+
+
+install(into=compute_into)

@@ -42,6 +42,8 @@ class Interceptor:
     Interceptors stack. While one runs, only those below it are in force, so it can compute with tensors itself.
     """
 
+    differentiates = False  # must it see the operations of backward too? Then backward computes with tensors
+
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
         """Called for each operation. Return ``proceed()``, or something else in its place."""
         return proceed()
@@ -52,6 +54,9 @@ class Interceptor:
         Return ``proceed()``: the gradients that the node hands to its operands, already of their shapes.
         """
         return proceed()
+
+    def detached(self, tensor: Any) -> None:
+        """Called with each result of ``detach``, which is no operation."""
 
     def __enter__(self) -> Any:
         m = modes()
@@ -101,7 +106,8 @@ def perform(call: Call) -> Any:
     result = run_body(op, xp, arrays, call.params, call.line, operands)
     out, cache = result if op.caches else (result, None)
     tensor = WORLD["wrap"](out)
-    if op.differentiable and m.grad and any(isinstance(o, TensorBase) and o.node is not None for o in operands):
+    tracked = any(isinstance(o, TensorBase) and o.node is not None for o in operands)
+    if tracked and m.grad and op.differentiable and is_float(out.dtype):
         tensor.node = record(call, operands, arrays, out, cache)
     if op.view:
         WORLD["adopt"](tensor, operands[0], op, call.params)
@@ -112,24 +118,9 @@ def perform(call: Call) -> Any:
 def record(call: Call, operands: tuple[Any, ...], arrays: tuple[Any, ...], out: Any, cache: Any) -> Node:
     """The node of an operation that was just done: the same as generated callers make, for any operands."""
     op = call.op
-    nodes = dict(zip(op.operands, (o.node if isinstance(o, TensorBase) else None for o in operands), strict=False))
-    values: dict[str, Any] = {**call.params, "out": out, "cache": cache}
-    if op.variadic:
-        values[op.operands[0]] = arrays
-        nodes = {str(i): o.node if isinstance(o, TensorBase) else None for i, o in enumerate(operands)}
-    else:
-        values.update(zip(op.operands, arrays, strict=True))
     node = Node()
-    node.op, node.parents = op, tuple(nodes.values())
-    saved = []
-    for save in op.save_plan:
-        value = values[save.source]
-        if save.needed_by and nodes[save.needed_by] is None:
-            value = None
-        elif save.part:
-            value = tuple(getattr(v, save.part) for v in value) if op.variadic else getattr(value, save.part, None)
-        saved.append(value)
-    node.saved = tuple(saved)
+    node.op, node.parents = op, tuple(o.node if isinstance(o, TensorBase) else None for o in operands)
+    node.saved = saved_by(op, arrays, node.parents, {**call.params, "out": out, "cache": cache})
     shapes = tuple(getattr(a, "shape", ()) for a in arrays)
     broadcast = op.broadcasts and len({a.shape for a in arrays if hasattr(a, "shape")}) > 1
     node.shapes = shapes if broadcast else None
@@ -142,6 +133,24 @@ def record(call: Call, operands: tuple[Any, ...], arrays: tuple[Any, ...], out: 
         if call.modes.guard == "verify":
             guard.note_checksums(node)
     return node
+
+
+def saved_by(op: type[Op], operands: tuple[Any, ...], needs: tuple[Any, ...], values: Params) -> tuple[Any, ...]:
+    """What the op's `saves` name. ``needs`` is None where an operand wants no gradient."""
+    if op.variadic:
+        values[op.operands[0]] = operands
+    else:
+        values.update(zip(op.operands, operands, strict=True))
+    wanted = dict(zip(op.operands, needs, strict=False))
+    saved = []
+    for save in op.save_plan:
+        value = values[save.source]
+        if save.needed_by and wanted[save.needed_by] is None:
+            value = None
+        elif save.part:
+            value = tuple(getattr(v, save.part) for v in value) if op.variadic else getattr(value, save.part, None)
+        saved.append(value)
+    return tuple(saved)
 
 
 def run_body(op: type[Op], xp: Any, arrays: Any, params: Params, line: Line, operands: Any) -> Any:
@@ -177,10 +186,15 @@ def describe_call(op: type[Op], operands: Any, params: Params) -> str:
 def operands_of(op: type[Op], values: tuple[Any, ...], line: Line) -> tuple[Any, ...]:
     """Each operand as a tensor, brought up to date, or as a Python scalar; None only where it may be left out."""
     names = op.operands * len(values) if op.variadic else op.operands
-    return tuple(
+    if not op.variadic:
+        values += (None,) * len(op.optional.intersection(names[len(values) :]))  # those left out, at the end
+    operands = tuple(
         None if value is None and name in op.optional else _operand(op, value, line)
         for name, value in zip(names, values, strict=False)
     )
+    if any(isinstance(o, TensorBase) for o in operands):
+        return operands
+    return tuple(None if o is None else WORLD["as_tensor"](o) for o in operands)  # numbers only: still a tensor
 
 
 def _operand(op: type[Op], value: Any, line: Line) -> Any:

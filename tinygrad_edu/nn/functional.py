@@ -8,19 +8,42 @@ import numpy as np
 
 from .. import backends
 from ..core.dispatch import here
+from ..core.inplace import inplace as inplace_op
+from ..creation import arange
 from ..dtypes import is_float
 from ..errors import DtypeError, IndexRangeError, ShapeError
-from ..ops import conv as cv
-from ..ops import linalg as la
-from ..ops import loss as ls
-from ..ops.unary import relu, sigmoid, tanh
-from ..tensor import Tensor, as_tensor
+from ..ops.activation import elu, gelu, leaky_relu, sigmoid, silu, softplus
+from ..ops.activation import relu as _relu
+from ..ops.attention import Dropout, dropout_op, embedding, extremes, scaled_dot_product_attention_op
+from ..ops.conv import conv1d, conv2d
+from ..ops.linalg import linear
+from ..ops.normalise import batch_norm, group_norm, layer_norm, rms_norm
+from ..ops.pad import pad
+from ..ops.pool import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from ..ops.reduce import norm
+from ..ops.softmax import log_softmax, softmax
+from ..ops.unary import tanh
+from ..random import generator
+from ..tensor import Tensor, as_tensor, wrap
+from .losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    nll_loss,
+    smooth_l1_loss,
+)
 
 __all__ = [
-    "conv2d", "cross_entropy", "linear", "log_softmax", "max_pool2d", "mse_loss", "relu", "sigmoid", "softmax", "tanh",
+    "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "conv1d", "conv2d", "cross_entropy", "dropout", "elu", "embedding", "gelu",
+    "group_norm", "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "max_pool1d",
+    "max_pool2d", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "relu", "rms_norm",
+    "scaled_dot_product_attention", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softplus", "tanh",
 ]  # fmt: skip
-
-linear = la.linear
 
 
 def _pair(value: Any) -> tuple[int, int]:
@@ -28,91 +51,116 @@ def _pair(value: Any) -> tuple[int, int]:
     return (value, value) if isinstance(value, int) else tuple(value)
 
 
-def softmax(x: Tensor, dim: int) -> Tensor:
-    """Positive numbers that add to 1 along ``dim``."""
-    return x.softmax(dim)
+def relu(x: Any, inplace: bool = False) -> Tensor:
+    """``max(x, 0)``. ``inplace`` writes the result to x. Raises `DtypeError` for bools."""
+    result: Tensor = x.relu_() if inplace else _relu(x)
+    return result
 
 
-def log_softmax(x: Tensor, dim: int) -> Tensor:
-    """The logarithm of `softmax`, in the stable form."""
-    return x.log_softmax(dim)
+def dropout(x: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """``x`` with a share ``p`` of its elements, drawn anew each time, set to 0, and the others divided by ``1 - p``.
 
-
-def conv2d(x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0) -> Tensor:
-    """Cross-correlation of images (N, C, H, W) with kernels (F, C, kh, kw): (N, F, oh, ow)."""
-    return cv.conv2d(x, weight, bias, stride=_pair(stride), padding=_pair(padding))
-
-
-def max_pool2d(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0) -> Tensor:
-    """The largest element of each window of (N, C, H, W). The stride is the window's size unless given."""
-    kernel = _pair(kernel_size)
-    return cv.max_pool2d(x, kernel=kernel, stride=kernel if stride is None else _pair(stride), padding=_pair(padding))
-
-
-def _reduce(losses: Tensor, reduction: str) -> Tensor:
-    if reduction == "none":
-        return losses
-    if reduction not in ("mean", "sum"):
-        raise ShapeError(f"reduction={reduction!r}", "there is no such reduction", "use 'mean', 'sum' or 'none'")
-    return losses.mean() if reduction == "mean" else losses.sum()
-
-
-def cross_entropy(scores: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """How surprised the scores (N, C) are by the true classes ``target`` (N,): softmax, logarithm and pick in one.
-
-    Raises `DtypeError` for labels that are not integers (NaN among them), `IndexRangeError` for a label outside
-    0 to C - 1, `ShapeError` when the shapes do not belong together.
+    Outside of training it is x itself. The numbers come from the generator that `manual_seed` seeds. Raises
+    `ShapeError` for a p outside of 0 to 1, `DtypeError` for integers.
     """
-    scores, labels = as_tensor(scores), as_tensor(target)
-    if scores.ndim != 2 or labels.ndim != 1 or scores.shape[0] != labels.shape[0]:
-        raise ShapeError(
-            _scored(scores, labels), "it takes one row of scores and one class index per sample: (N, C) and (N,)",
-            "flatten to these shapes; one-hot rows become indices by target.argmax(1)", here(),
-        )  # fmt: skip
-    if is_float(labels.dtype) or labels.dtype.kind == "b":
-        nan = (
-            ", and some of these are NaN"
-            if is_float(labels.dtype) and np.isnan(np.asarray(labels.tolist())).any()
-            else ""
-        )
-        why, mend = f"class labels are integers{nan}", "find out where they come from, then target.long()"
-        raise DtypeError(_scored(scores, labels), why, mend, here())
-    (low, high), classes = _range(labels), scores.shape[1]
-    if low < 0 or high >= classes:
-        raise IndexRangeError(
-            _scored(scores, labels),
-            f"labels run from {low} to {high}, and there are {classes} classes: 0 to {classes - 1}",
-            "count the classes from 0, or give the last layer more outputs", here(),
-        )  # fmt: skip
-    return _reduce(ls.softmax_cross_entropy(scores if is_float(scores.dtype) else scores.float(), labels), reduction)
+    x = as_tensor(x)
+    _share("dropout", p)
+    if not training:
+        return x
+    if not is_float(x.dtype):
+        why = f"what is kept is divided by 1 - p, and {x.dtype} has no fractions"
+        raise DtypeError(f"dropout({tuple(x.shape)} {x.dtype})", why, "convert it first: x.float()", here())
+    keep = _keep(tuple(x.shape), p, x)
+    result: Tensor = inplace_op(Dropout, x, (keep,), {"p": p}) if inplace else dropout_op(x, keep, p=p)
+    return result
 
 
-def _scored(scores: Tensor, labels: Tensor) -> str:
-    return f"cross_entropy(scores {tuple(scores.shape)}, target {tuple(labels.shape)} {labels.dtype})"
+def _share(name: str, p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ShapeError(f"{name} with p={p}", "a share lies between 0 and 1", "use p=0.5, for example", here())
 
 
-def _range(labels: Tensor) -> tuple[int, int]:
-    """The smallest and the largest label; while tracing nobody may look, and a replay looks no more."""
-    backend, array = backends.of(labels.array), labels.array
-    if not labels.numel() or not backend.readable:
-        return 0, 0
-    # On raw arrays: this is a check, and no step of the model that an observer should see.
-    low, high = (backend.to_numpy(extreme(array)) for extreme in (backend.xp.amin, backend.xp.amax))
-    return int(low), int(high)
+def _keep(shape: tuple[int, ...], p: float, like: Any) -> Tensor:
+    """Which elements dropout keeps, on the device of ``like``."""
+    return wrap(backends.of(like.array).from_numpy(np.asarray(generator().random(shape, np.float32) >= p)))
 
 
-def mse_loss(x: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """The squared distance of ``x`` from ``target``. Raises `ShapeError` unless the shapes are equal.
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: float | None = None, enable_gqa: bool = False,
+) -> Tensor:  # fmt: skip
+    """Attention: each row of ``query`` (…, L, E) takes a weighted mean of the rows of ``value`` (…, S, V).
 
-    Broadcasting is refused here: (N, 1) against (N,) would silently compare every sample with every other.
+    The weights are ``softmax(query @ key.mT * scale)``, for ``key`` (…, S, E); ``scale`` is 1 / √E unless given. Where
+    a bool ``attn_mask`` (…, L, S) is false nothing is looked at; a float one is added. ``is_causal`` lets row i look at
+    rows 0 to i. A row that may look at nothing gives zeros. A share ``dropout_p`` of the weights is dropped: pass 0
+    outside of training. With ``enable_gqa`` several heads (axis -3) of query share one of key and value. Raises
+    `ShapeError` where shapes do not fit, `DtypeError` where dtypes differ or are no floats.
     """
-    x, target = as_tensor(x), as_tensor(target)
-    if tuple(x.shape) != tuple(target.shape):
-        raise ShapeError(
-            f"mse_loss({tuple(x.shape)}, {tuple(target.shape)})",
-            "broadcasting would compare elements that do not belong together",
-            "reshape one to the other's shape: target.reshape(x.shape)",
-            here(),
-        )
-    difference = x - target
-    return _reduce(difference * difference, reduction)
+    query, key, value = as_tensor(query), as_tensor(key), as_tensor(value)
+    tried = f"attention of query {tuple(query.shape)}, key {tuple(key.shape)} and value {tuple(value.shape)}"
+    dtypes = {t.dtype for t in (query, key, value)}
+    if len(dtypes) > 1 or not is_float(query.dtype):
+        names = " and ".join(sorted(str(dtype) for dtype in dtypes))
+        why = f"they are {names}, and attention takes three tensors of one float dtype"
+        raise DtypeError(tried, why, "convert them first: key.to(query.dtype)", here())
+    _share(tried, dropout_p)
+    if attn_mask is not None:
+        attn_mask = as_tensor(attn_mask)
+        if attn_mask.dtype.kind != "b" and not is_float(attn_mask.dtype):
+            why = f"the mask is {attn_mask.dtype}: neither says which to look at (bool) nor is added (float)"
+            raise DtypeError(tried, why, "make it bool: mask.bool()", here())
+        if attn_mask.dtype.kind != "b":
+            attn_mask = attn_mask.to(query.dtype)
+    if enable_gqa and min(query.ndim, key.ndim, value.ndim) > 2:
+        key, value = _shared(query, key, tried), _shared(query, value, tried)
+    keep = None
+    if dropout_p and min(query.ndim, key.ndim) > 1:
+        lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+        keep = _keep((*lead, query.shape[-2], key.shape[-2]), dropout_p, query)
+    result: Tensor = scaled_dot_product_attention_op(
+        query, key, value, attn_mask, keep, causal=is_causal, kept=1.0 - dropout_p,
+        scale=(query.shape[-1] or 1) ** -0.5 if query.ndim and scale is None else scale,
+    )  # fmt: skip
+    return result
+
+
+def _shared(query: Tensor, x: Tensor, tried: str) -> Tensor:
+    """Each head of key or value, once for each of the heads of query that share it."""
+    heads, own = query.shape[-3], x.shape[-3]
+    if not own or heads % own:
+        why = f"{heads} heads of query cannot be shared out among {own} of key or value"
+        raise ShapeError(tried, why, "use a number of heads that divides that of query", here())
+    if own == heads:
+        return x
+    times = (*x.shape[:-2], heads // own, *x.shape[-2:])
+    result: Tensor = x.unsqueeze(-3).expand(times).flatten(-4, -3)
+    return result
+
+
+def one_hot(x: Any, num_classes: int = -1) -> Tensor:
+    """For each class index in ``x`` (…) a row of zeros with a 1 in its place: (…, classes), as int64.
+
+    ``num_classes`` is the largest index plus 1 unless given. Raises `DtypeError` for anything but int64,
+    `IndexRangeError` for an index outside of the classes, `ShapeError` where there is nothing to count classes by.
+    """
+    x = as_tensor(x)
+    tried = f"one_hot({tuple(x.shape)} {x.dtype}, {num_classes})"
+    if x.dtype != np.int64:
+        raise DtypeError(tried, "classes are named by int64", "convert them: x.long()", here())
+    if not x.numel() and num_classes < 1:
+        raise ShapeError(tried, "an empty tensor does not say how many classes there are", "pass num_classes", here())
+    low, high = extremes(x)
+    if num_classes < 0:
+        num_classes = high + 1
+    if low < 0 or high >= num_classes:
+        why = f"the indices run from {low} to {high}, and there are {num_classes} classes, counted from 0"
+        raise IndexRangeError(tried, why, "count the classes from 0, or pass a larger num_classes", here())
+    return (x.unsqueeze(-1) == arange(num_classes, device=x.device)).long()
+
+
+def normalize(x: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+    """``x`` divided by its ``p``-norm along ``dim``, or by ``eps`` where the norm is smaller than that."""
+    x = as_tensor(x)
+    result: Tensor = x / norm(x, p, dim, True).clamp(min=eps)
+    return result

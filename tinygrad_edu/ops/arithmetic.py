@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arguments import as_tensor
 from ..core.dispatch import caller, here
-from ..core.op import Op
-from ..errors import DtypeError
+from ..core.op import Op, Params
+from ..dtypes import float32, is_float, scalar_dtype
+from ..errors import DtypeError, ShapeError
 
 # mypy: disable-error-code="override"
 # A body names its operands; the base class cannot know how many there are.
@@ -41,9 +43,18 @@ class Sub(Op):
     def backward(xp: Any, g: Any, needs: Any) -> Any:
         return g, -g if needs[1] else None
 
+    @staticmethod
+    def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
+        if len(shapes) < 2:
+            return None  # a number that does not fit the dtype: NumPy says which
+        return Op.hint(shapes, params) or (
+            "between bools there is no difference",
+            "ask where they differ with x ^ y, or count with x.long() - y.long()",
+        )
+
 
 class Mul(Op):
-    """``x * y``."""
+    """``x * y``, broadcast. Of two bools, whether both are true."""
 
     broadcasts = True
     into = ("multiply",)
@@ -76,16 +87,85 @@ class Div(Op):
         return gx, -gx * (x / y) if needs[1] else None
 
 
-class Pow(Op):
-    """``x ** y``."""
+class AddScaled(Op, name="add_scaled"):
+    """``x + alpha * y``: `add` and `sub` with a factor."""
 
     broadcasts = True
-    into = ("power",)
+    saves = ("alpha",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any, *, alpha: Any) -> Any:
+        return x + y * alpha if alpha >= 0 else x - y * -alpha  # uint8 has no -1
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, alpha: Any) -> Any:
+        return g, g * alpha if needs[1] else None
+
+
+class FloorDivide(Op, name="floor_divide"):
+    """``x // y``, broadcast: the quotient, rounded down. A step has slope 0.
+
+    Integers stay integers. Raises `DtypeError` for integers divided by 0, and for two bools.
+    """
+
+    broadcasts = True
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return xp.floor_divide(x, y)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any) -> Any:
+        zero = xp.zeros_like(g)
+        return zero, zero
+
+
+class TruncDivide(Op, name="trunc_divide"):
+    """The quotient, rounded towards 0. A step has slope 0."""
+
+    broadcasts = True
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        down = xp.floor_divide(x, y)
+        if down.dtype.kind in "iu":
+            return down + ((down < 0) & (down * y != x))
+        exact = x / y  # rounding that once is more precise than mending `down`
+        return xp.where(exact < 0, xp.ceil(exact), xp.floor(exact))
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any) -> Any:
+        zero = xp.zeros_like(g)
+        return zero, zero
+
+
+class Remainder(Op):
+    """``x % y``, broadcast: what ``x // y`` leaves, with the sign of y.
+
+    Integers stay integers. Raises `DtypeError` for integers divided by 0, and for two bools.
+    """
+
+    broadcasts = True
+    saves = ("x if y", "y if y")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return xp.remainder(x, y)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
+        return g, -(g * xp.floor_divide(x, y)) if needs[1] else None
+
+
+class Pow(Op):
+    """``x ** y``, broadcast. Raises `DtypeError` for integers to negative powers, and for two bools."""
+
+    broadcasts = True
     saves = ("x", "y", "out if y")
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
-        return x**y
+        return xp.power(x, y)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any, out: Any) -> Any:
@@ -93,12 +173,12 @@ class Pow(Op):
         if needs[0]:  # x ** 0 is 1 everywhere, so its slope is 0, at x = 0 too; 0 ** -1 would spoil it
             gx = g * (y * x ** (y - (y != 0)))
         if needs[1]:  # 0 ** y is 0 for y > 0, and so is its derivative; log(0) would spoil it
-            gy = g * (out * xp.log(xp.where(x != 0, x, xp.ones_like(out))))
+            gy = g * (out * xp.log(xp.where((x != 0) | (y < 0), x, xp.ones_like(out))))
         return gx, gy
 
 
 class Neg(Op):
-    """``-x``."""
+    """``-x``. Raises `DtypeError` for bools."""
 
     into = ("negative",)
 
@@ -110,112 +190,136 @@ class Neg(Op):
     def backward(xp: Any, g: Any, needs: Any) -> Any:
         return -g
 
+    @staticmethod
+    def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
+        return "a bool has no negative", "turn a mask around with ~x, or count with -x.long()"
 
-class Maximum(Op):
-    """The larger of x and y. Where they are equal each gets half of the gradient, as in PyTorch."""
+
+class Lerp(Op):
+    """``x + weight * (end - x)``: x at weight 0, ``end`` at weight 1, on the straight line through both elsewhere."""
+
+    dtypes = "floating"
+    broadcasts = True
+    saves = ("x if weight", "end if weight", "weight")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, end: Any, weight: Any) -> Any:
+        # Seen from the nearer end, so that weight 1 gives `end` exactly, however it was rounded.
+        way = end - x
+        return xp.where((weight < 0.5) & (weight > -0.5), x + way * weight, end - way * (1 - weight))
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, end: Any, weight: Any) -> Any:
+        gx = g * (1 - weight) if needs[0] else None
+        gend = g * weight if needs[1] else None
+        return gx, gend, g * (end - x) if needs[2] else None
+
+
+class Addcmul(Op):
+    """``x + value * y * z``."""
 
     broadcasts = True
-    into = ("maximum",)
-    saves = ("x", "y")
+    saves = ("y if z", "z if y", "value")
 
     @staticmethod
-    def forward(xp: Any, x: Any, y: Any) -> Any:
-        return xp.maximum(x, y)
+    def forward(xp: Any, x: Any, y: Any, z: Any, *, value: Any = 1) -> Any:
+        return x + y * z * value
 
     @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
-        return _to_the_chosen(xp, g, needs, x > y, y > x, x == y)
+    def backward(xp: Any, g: Any, needs: Any, y: Any, z: Any, value: Any) -> Any:
+        gy = g * (z * value) if needs[1] else None
+        return g, gy, g * (y * value) if needs[2] else None
 
 
-class Minimum(Op):
-    """The smaller of x and y. Where they are equal each gets half of the gradient, as in PyTorch."""
+class Addcdiv(Op):
+    """``x + value * y / z``."""
 
+    dtypes = "floating"
     broadcasts = True
-    into = ("minimum",)
-    saves = ("x", "y")
+    saves = ("y if z", "z", "value")
 
     @staticmethod
-    def forward(xp: Any, x: Any, y: Any) -> Any:
-        return xp.minimum(x, y)
+    def forward(xp: Any, x: Any, y: Any, z: Any, *, value: Any = 1) -> Any:
+        return x + y / z * value
 
     @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
-        return _to_the_chosen(xp, g, needs, x < y, y < x, x == y)
+    def backward(xp: Any, g: Any, needs: Any, y: Any, z: Any, value: Any) -> Any:
+        gy = g * (value / z)
+        return g, gy, -gy * (y / z) if needs[2] else None
 
 
-def _to_the_chosen(xp: Any, g: Any, needs: Any, x_wins: Any, y_wins: Any, tie: Any) -> Any:
-    """The gradient for whichever operand was taken, and half of it for each where they tie."""
-    otherwise = xp.where(tie, g * 0.5, xp.zeros_like(g))
-    gx = xp.where(x_wins, g, otherwise) if needs[0] else None
-    return gx, xp.where(y_wins, g, otherwise) if needs[1] else None
+# Tensor's operators are these callers themselves, so that `x * y` costs one call.
+add_op, sub_op, mul, div_op, pow, neg = caller(Add), caller(Sub), caller(Mul), caller(Div), caller(Pow), caller(Neg)
+floor_divide, trunc_divide, remainder = caller(FloorDivide), caller(TruncDivide), caller(Remainder)
+add_scaled, lerp_op, addcmul_op, addcdiv_op = (
+    caller(AddScaled), caller(Lerp), caller(Addcmul), caller(Addcdiv),
+)  # fmt: skip
 
 
-class Where(Op):
-    """``x`` where ``condition`` holds, else ``y``."""
+def add(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    """``x + alpha * y``, broadcast. Of two bools, whether any is true.
 
-    broadcasts = True
-    dtypes = "where"
-    saves = ("condition",)
-
-    @staticmethod
-    def forward(xp: Any, condition: Any, x: Any, y: Any) -> Any:
-        return xp.where(condition, x, y)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, condition: Any) -> Any:
-        zero = xp.zeros_like(g)
-        return (
-            None,
-            xp.where(condition, g, zero) if needs[1] else None,
-            xp.where(condition, zero, g) if needs[2] else None,
-        )
-
-
-class Clamp(Op):
-    """``x`` held between ``min`` and ``max``; the gradient passes where x was inside, the ends included."""
-
-    saves = ("x", "min", "max")
-    into = ("clip",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any, *, min: Any = None, max: Any = None) -> Any:
-        if min is None and max is None:
-            raise ValueError("neither min nor max is given")
-        if min is not None:
-            x = xp.maximum(x, min)
-        return x if max is None else xp.minimum(x, max)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, x: Any, min: Any, max: Any) -> Any:
-        if min is not None:
-            g = xp.where(x >= min, g, xp.zeros_like(g))
-        return g if max is None else xp.where(x <= max, g, xp.zeros_like(g))
-
-
-add, sub, mul, div, pow, neg = caller(Add), caller(Sub), caller(Mul), caller(Div), caller(Pow), caller(Neg)
-maximum, minimum, where, clamp_op = caller(Maximum), caller(Minimum), caller(Where), caller(Clamp)
-
-
-def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
-    """``x`` held between the numbers ``min`` and ``max``; one of them may be left out.
-
-    Integers held by a float become floats. Raises `DtypeError` for bounds that are tensors.
+    ``alpha`` is a number. Raises `DtypeError` for a float that is to scale integers.
     """
-    bounds = [_number(bound) for bound in (min, max)]
-    if any(isinstance(bound, float) for bound in bounds):
-        x = add(x, 0.0) if hasattr(x, "dtype") and x.dtype.kind in "biu" else x  # by the promotion table
-    return clamp_op(x, min=bounds[0], max=bounds[1])
+    if alpha is False:
+        return add_op(x, mul(y, False))  # the one factor besides True that bools have
+    return add_op(x, y) if alpha == 1 else add_scaled(x, y, alpha=factor("add", "alpha", alpha, x, y))
 
 
-def _number(bound: Any) -> Any:
-    """A bound as a Python number: a NumPy scalar would widen the result to its own dtype."""
-    if bound is None or type(bound) in (int, float):
-        return bound
-    if hasattr(bound, "node") or getattr(bound, "shape", ()) != () or not hasattr(bound, "__float__"):
-        raise DtypeError(
-            f"clamp with a bound of type {type(bound).__name__}",
-            "a bound is one number, and gets no gradient",
-            "use maximum(x, low) and minimum(x, high) for bounds that are tensors",
-            here(),
-        )
-    return bound.item() if hasattr(bound, "item") else bound
+def sub(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    """``x - alpha * y``, broadcast.
+
+    ``alpha`` is a number. Raises `DtypeError` for a float that is to scale integers, and for two bools.
+    """
+    return sub_op(x, y) if alpha == 1 else add_scaled(x, y, alpha=-factor("sub", "alpha", alpha, x, y))
+
+
+def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
+    """``x / y``, broadcast; integers give floats. Rounded down by ``"floor"``, towards 0 by ``"trunc"``.
+
+    Rounded quotients of integers are integers. Raises `DtypeError` for integers divided by 0 with rounding.
+
+    >>> import tinygrad_edu as tg
+    >>> x = tg.tensor([7, -7])
+    >>> tg.div(x, 2), tg.div(x, 2, rounding_mode="floor"), tg.div(x, 2, rounding_mode="trunc")
+    (tensor([ 3.5, -3.5]), tensor([ 3, -4]), tensor([ 3, -3]))
+    """
+    if rounding_mode is None:
+        return div_op(x, y)
+    if rounding_mode not in ("floor", "trunc"):
+        tried, mend = f"div with rounding_mode={rounding_mode!r}", "use 'floor', 'trunc' or None"
+        raise ShapeError(tried, "there is no such way of rounding", mend, here())
+    return floor_divide(x, y) if rounding_mode == "floor" else trunc_divide(x, y)
+
+
+def lerp(x: Any, end: Any, weight: Any) -> Any:
+    """``x + weight * (end - x)``, broadcast; ``weight`` is a number or a tensor. Raises `DtypeError` for integers."""
+    return lerp_op(x, end, weight)
+
+
+def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """``x + value * tensor1 * tensor2``, broadcast.
+
+    ``value`` is a number. Raises `DtypeError` for a float that is to scale integers, and for bools.
+    """
+    return addcmul_op(x, tensor1, tensor2, value=factor("addcmul", "value", value, x, tensor1, tensor2))
+
+
+def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """``x + value * tensor1 / tensor2``, broadcast; ``value`` is a number. Raises `DtypeError` for integers."""
+    return addcdiv_op(x, tensor1, tensor2, value=factor("addcdiv", "value", value))
+
+
+def factor(function: str, name: str, value: Any, *operands: Any) -> Any:
+    """``value`` as a Python number. Where all operands are integers it must be one too, or the result would not fit."""
+    value = value.item() if hasattr(value, "item") else value
+    tried = f"{function} with {name}={value!r}"
+    if not isinstance(value, (int, float)):
+        raise DtypeError(tried, "a factor is one number", "multiply by it first: y * factor", here())
+    dtypes = {scalar_dtype(o, float32) if type(o) in (bool, int, float) else as_tensor(o).dtype for o in operands}
+    if dtypes and all(dtype.kind == "b" for dtype in dtypes):
+        raise DtypeError(tried, "bools are not scaled, nor counted", "convert one of them first: x.long()", here())
+    if isinstance(value, float) and dtypes and not any(map(is_float, dtypes)):
+        why = "the operands are integers, and so is the result"
+        raise DtypeError(tried, why, "convert one of them first: x.float()", here())
+    return int(value) if isinstance(value, bool) else value

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.dispatch import caller
+import numpy as np
+
+from .. import backends
+from ..arguments import axes_taken, beyond, check_index, plain_index, reading
+from ..core.base import TensorBase
+from ..core.dispatch import WORLD, caller
 from ..core.graph import unbroadcast
+from ..core.inplace import inplace
 from ..core.op import Op
+from ..errors import IndexRangeError, ShapeError
 
 # mypy: disable-error-code="override"
 
@@ -27,6 +34,10 @@ class GetItem(Op, name="getitem"):
     def backward(xp: Any, g: Any, needs: Any, shape: Any, index: Any) -> Any:
         return xp.scatter_add(shape, index, g)
 
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        return _why_not(shapes[0], params["index"])
+
 
 class ScatterAdd(Op, name="scatter_add_at"):
     """``values`` added at ``zeros(shape)[index]``: the adjoint of reading by index."""
@@ -44,7 +55,10 @@ class ScatterAdd(Op, name="scatter_add_at"):
 
 
 class Put(Op):
-    """A copy of ``x`` with ``x[index] = values``. What was overwritten gets no gradient."""
+    """A copy of ``x`` with ``x[index] = values``. Of values written to one place, the last stays and gets the gradient.
+
+    What was overwritten gets none. (PyTorch hands the gradient to each of them, and calls the result undefined.)
+    """
 
     computes = False
     dtypes = "each"
@@ -60,36 +74,168 @@ class Put(Op):
         gx = xp.put(g, index, xp.zeros_like(read)) if needs[0] else None
         if not needs[1]:
             return gx, None
-        lead = max(len(shape) - read.ndim, 0)  # NumPy lets what is written have more axes, of length 1, in front
-        gv = unbroadcast(xp, read, shape[lead:])
-        return gx, xp.reshape(gv, shape) if lead else gv
+        if _may_repeat(index):
+            read = xp.where(_stays(xp, g.shape, index, read.shape), read, xp.zeros_like(read))
+        return gx, _to_shape(xp, read, shape)
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        return _why_not(shapes[0], params["index"], shapes[1])
 
 
-class TakeAlong(Op, name="take_along_dim"):
-    """``x`` read at ``indices`` along ``dim``; the shapes agree but for that axis."""
+class PutAdd(Op, name="put_add"):
+    """A copy of ``x`` with ``values`` added at ``x[index]``, each of them where several meet in one place."""
+
+    dtypes = "each"
+    saves = ("index", "values.shape")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, values: Any, *, index: Any) -> Any:
+        return x + xp.scatter_add(x.shape, index, values)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, index: Any, shape: Any) -> Any:
+        return g, _to_shape(xp, g[index], shape) if needs[1] else None
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        return _why_not(shapes[0], params["index"], shapes[1])
+
+
+def _to_shape(xp: Any, read: Any, shape: tuple[int, ...]) -> Any:
+    """Undo the stretching of what was written: it may have fewer axes, or more of length 1 in front."""
+    lead = max(len(shape) - read.ndim, 0)
+    values = unbroadcast(xp, read, shape[lead:])
+    return xp.reshape(values, shape) if lead else values
+
+
+_BASIC = (slice, int, type(None), type(Ellipsis))
+
+
+def _may_repeat(index: Any) -> bool:
+    """Whether an index can name one place twice: positions can; slices, ints and masks cannot."""
+    return len([part for part in index if not isinstance(part, _BASIC) and part.dtype.kind != "b"]) > 0
+
+
+def _stays(xp: Any, shape: tuple[int, ...], index: Any, region: tuple[int, ...]) -> Any:
+    """Where in the region a written value is the last one for its place: number them, write the numbers, look."""
+    count = 1
+    for size in region:
+        count *= size
+    order = xp.reshape(xp.arange(count), region)
+    return xp.put(xp.zeros(shape, order.dtype), index, order)[index] == order
+
+
+class Gather(Op):
+    """``x`` read at ``index`` along ``dim``. Along the other axes every element of ``index`` reads in its own place."""
 
     computes = False
     dtypes = "each"
-    saves = ("x.shape", "indices", "dim")
+    saves = ("x.shape", "index", "dim")
 
     @staticmethod
-    def forward(xp: Any, x: Any, indices: Any, *, dim: int) -> Any:
-        return xp.take_along_axis(x, indices, dim)
+    def forward(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
+        if not x.ndim or not index.ndim:  # a 0-d operand counts as a row of one
+            return xp.reshape(xp.take_along_axis(xp.reshape(x, (-1,)), xp.reshape(index, (-1,)), 0), index.shape)
+        return xp.take_along_axis(_corner(x, index.shape, dim), index, dim)
 
     @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, shape: Any, indices: Any, dim: int) -> Any:
-        return xp.scatter_add(shape, _along(xp, indices, dim), g), None
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, index: Any, dim: int) -> Any:
+        if not shape or not index.ndim:
+            row = xp.scatter_add(shape or (1,), (xp.reshape(index, (-1,)),), xp.reshape(g, (-1,)))
+            return xp.reshape(row, shape), None
+        return xp.scatter_add(shape, along(xp, index, dim), g), None
 
 
-def _along(xp: Any, indices: Any, dim: int) -> tuple[Any, ...]:
-    """The full index that ``take_along_axis(x, indices, dim)`` stands for: a range along every other axis."""
-    rank = indices.ndim
+def _corner(x: Any, shape: tuple[int, ...], dim: int) -> Any:
+    """``x`` cut to ``shape``, but for ``dim``."""
+    cut = []
+    for i, (have, want) in enumerate(zip(x.shape, shape, strict=True)):
+        cut.append(slice(0, have if i == dim else want))
+    return x[tuple(cut)]
+
+
+def along(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
+    """The full index that ``gather(x, dim, index)`` stands for: a range along every other axis."""
+    rank = index.ndim
     ranges = [
-        xp.reshape(xp.arange(size), (1,) * i + (size,) + (1,) * (rank - 1 - i)) for i, size in enumerate(indices.shape)
+        xp.reshape(xp.arange(size), (1,) * i + (size,) + (1,) * (rank - 1 - i)) for i, size in enumerate(index.shape)
     ]
-    ranges[dim] = indices
+    ranges[dim] = index
     return tuple(ranges)
 
 
-getitem, scatter_add_at, put = caller(GetItem), caller(ScatterAdd), caller(Put)
-take_along_dim_op = caller(TakeAlong)
+getitem, scatter_add_at, put, put_add = caller(GetItem), caller(ScatterAdd), caller(Put), caller(PutAdd)
+gather_op = caller(Gather)
+
+
+def read(x: Any, index: Any) -> Any:
+    """``x[index]`` as in PyTorch: a view for ints, slices, ``...`` and None, a copy once a tensor is among them.
+
+    Integer tensors, arrays and lists pick positions, bool tensors where they hold; several of them are stretched to one
+    shape and read together. Unlike PyTorch, slices may have a negative step.
+
+    Raises `IndexRangeError` for positions that are not there and masks that do not fit, `DtypeError` for an index of
+    another dtype: floats, and uint8, which PyTorch takes for a mask.
+    """
+    first, then = plain_index(index, x)
+    if first is not None:
+        x, index = getitem(x, index=first), then
+    try:
+        return getitem(x, index=then)
+    except (IndexRangeError, ShapeError) as error:
+        check_index(index, x)
+        raise type(error)(_tried(x, index), error.why, error.mend, error.line) from error.__cause__
+
+
+def write(x: Any, index: Any, value: Any, name: str = "") -> Any:
+    """``x[index] = value``, broadcast and in the dtype of ``x``. Returns ``x``. ``name`` is what the user called."""
+    first, then = plain_index(index, x)
+    target = x if first is None else getitem(x, index=first)
+    value = WORLD["as_tensor"](value, x.dtype, None if isinstance(value, TensorBase) else x.device)
+    try:
+        inplace(Put, target, (value,), {"index": then}, name or "x[…] = …")
+    except (IndexRangeError, ShapeError) as error:
+        check_index(index, x)
+        tried = _tried(target, index if first is None else then).replace(" of ", f" = {tuple(value.shape)} of ", 1)
+        tried = f"{name} with a tensor {tuple(value.shape)} on a tensor {tuple(x.shape)}" if name else tried
+        raise type(error)(tried, error.why, error.mend, error.line) from error.__cause__
+    return x
+
+
+def _tried(x: Any, index: Any) -> str:
+    return reading(index if isinstance(index, tuple) else (index,), x.array.shape)
+
+
+def _why_not(shape: tuple[int, ...], index: Any, values: tuple[int, ...] | None = None) -> tuple[str, str] | None:
+    """Why this index cannot be read, or ``values`` not be written there, and how to mend it."""
+    taken = sum(axes_taken(part) for part in index)
+    axis, plain, sizes = 0, [], []
+    for part in index:
+        if hasattr(part, "dtype"):
+            world = backends.of(part)
+            if not world.readable:
+                return None
+            part = np.asarray(world.to_numpy(part))
+            sizes.append(part.shape if part.dtype.kind != "b" else (int(part.sum()),))
+            if part.dtype.kind != "b" and (bad := part[(part < -shape[axis]) | (part >= shape[axis])]).size:
+                return beyond(int(bad[0]), axis, shape[axis])
+        elif isinstance(part, bool):
+            sizes.append((int(part),))
+        plain.append(part)
+        axis += len(shape) - taken if part is Ellipsis else axes_taken(part)
+    try:
+        np.broadcast_shapes(*sizes)
+    except ValueError:
+        why = f"the index tensors have shapes {' and '.join(map(str, sizes))}, which cannot be stretched to one"
+        return why, "give them one length, or an axis of length 1 where one shall be repeated: i[:, None]"
+    if values is None:
+        return None
+    try:
+        region = np.broadcast_to(np.zeros((), np.bool_), shape)[tuple(plain)].shape
+    except (IndexError, ValueError):
+        return None  # it is an int or a slice: `check_index` has words for these
+    return (
+        f"the index names a region {region}, and a tensor {values} cannot be stretched to it",
+        "give it that shape, or axes of length 1",
+    )

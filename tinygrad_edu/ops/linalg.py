@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from string import ascii_letters
 from typing import Any
 
-from ..core.dispatch import caller
+from ..arguments import as_tensor
+from ..core.dispatch import caller, here
 from ..core.graph import unbroadcast
 from ..core.op import Op
+from ..errors import DtypeError, ShapeError
+from .arithmetic import add_op, factor, mul
+from .movement import permute_op, reshape_op
+from .parts import diagonal_op
+from .reduce import sum_op
 
 # mypy: disable-error-code="override"
 
 
 class Matmul(Op):
-    """``x @ y``: the matrix product, batched over leading axes, which broadcast. Vectors count as in NumPy."""
+    """``x @ y``: the matrix product, batched over leading axes, which broadcast.
+
+    A vector counts as a row on the left and as a column on the right, and that axis is missing in the result. Raises
+    `ShapeError` where the inner sizes differ or an operand has no axis, `DtypeError` where the dtypes differ.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.matmul(tg.ones(2, 3), tg.tensor([1.0, 2.0, 3.0]))
+    tensor([6., 6.])
+    """
 
     dtypes = "equal"
     saves = ("x if y", "y if x", "x.shape", "y.shape")
@@ -38,12 +54,13 @@ class Matmul(Op):
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
-        x, y = shapes
+        x, y = shapes if len(shapes) == 2 else ((), ())
         if not x or not y:
             return "a 0-d tensor has no axis to sum over", "use * for a product with a number"
         inner = x[-1], y[-2] if len(y) > 1 else y[0]
         if inner[0] == inner[1]:
-            return None
+            why = f"the leading axes are {x[:-2]} and {y[:-2]}, and only a 1 can be stretched"
+            return why, "check which of the leading axes count the same thing"
         why = f"the inner sizes are {inner[0]} and {inner[1]}, and they must be equal"
         if len(x) > 1 and x[-2] == inner[1]:
             return why, "transpose the first: x.mT @ y"
@@ -141,3 +158,223 @@ def _letters(equation: str) -> list[str]:
 
 
 matmul, linear, einsum_op = caller(Matmul), caller(Linear), caller(Einsum)
+
+
+def mm(x: Any, mat2: Any) -> Any:
+    """The product of two matrices: (n, m) times (m, p) is (n, p). Raises `ShapeError` for other numbers of axes."""
+    return matmul(*_with_axes("mm", x, mat2, 2, 2))
+
+
+def bmm(x: Any, mat2: Any) -> Any:
+    """The products of two batches of matrices: (b, n, m) times (b, m, p) is (b, n, p).
+
+    Raises `ShapeError` for other numbers of axes, and for batches of two sizes: `matmul` stretches them.
+    """
+    x, mat2 = _with_axes("bmm", x, mat2, 3, 3)
+    if x.shape[0] != mat2.shape[0]:
+        why = f"there are {x.shape[0]} matrices in one batch and {mat2.shape[0]} in the other"
+        raise ShapeError(_tried("bmm", x, mat2), why, "use matmul(), which stretches a batch of 1", here())
+    return matmul(x, mat2)
+
+
+def mv(x: Any, vec: Any) -> Any:
+    """A matrix times a vector: (n, m) times (m,) is (n,). Raises `ShapeError` for other numbers of axes."""
+    return matmul(*_with_axes("mv", x, vec, 2, 1))
+
+
+def dot(x: Any, tensor: Any) -> Any:
+    """The product of two vectors of one length: a single number. Raises `ShapeError` for other shapes."""
+    return matmul(*_with_axes("dot", x, tensor, 1, 1))
+
+
+def outer(x: Any, vec2: Any) -> Any:
+    """Each element of a vector times each of another: (n,) and (m,) give (n, m). Raises `ShapeError` for other axes."""
+    x, vec2 = _with_axes("outer", x, vec2, 1, 1)
+    return mul(reshape_op(x, shape=(*x.shape, 1)), vec2)
+
+
+def addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * x + alpha * (mat1 @ mat2)``, with x stretched to the shape of the product.
+
+    With ``beta=0`` x is left out, even where it is nan. Raises `ShapeError` for what are no matrices and for an x
+    that cannot be stretched so, `DtypeError` for dtypes that differ.
+    """
+    x = as_tensor(x)
+    mat1, mat2 = _with_axes("addmm", mat1, mat2, 2, 2)
+    product = matmul(mat1, mat2)
+    tried = f"addmm of {tuple(x.shape)} {x.dtype} and a product {tuple(product.shape)} {product.dtype}"
+    sizes = zip(reversed(x.shape), reversed(product.shape), strict=False)
+    if x.ndim > 2 or any(size not in (1, wanted) for size, wanted in sizes):
+        why, mend = "what is added can only be stretched to the shape of the product", "check its axes, or use + and @"
+        raise ShapeError(tried, why, mend, here())
+    if x.dtype != product.dtype:
+        why, mend = "what joins a matrix product has its dtype", f"convert it first: x.to('{product.dtype}')"
+        raise DtypeError(tried, why, mend, here())
+    if alpha != 1:
+        product = mul(product, factor("addmm", "alpha", alpha, product))
+    if beta == 0:
+        return product
+    return add_op(x if beta == 1 else mul(x, factor("addmm", "beta", beta, x)), product)
+
+
+def _with_axes(name: str, x: Any, y: Any, x_axes: int, y_axes: int) -> tuple[Any, Any]:
+    """Both as tensors. Raises `ShapeError` unless they have so many axes."""
+    x, y = as_tensor(x), as_tensor(y)
+    if (x.ndim, y.ndim) != (x_axes, y_axes):
+        kind = {1: "a vector", 2: "a matrix", 3: "a batch of matrices"}
+        why = f"it takes {kind[x_axes]} and {kind[y_axes]}: {x_axes} and {y_axes} axes, not {x.ndim} and {y.ndim}"
+        mend = "multiply by broadcasting: x.unsqueeze(-1) * y" if name == "outer" else "use matmul() for other axes"
+        raise ShapeError(_tried(name, x, y), why, mend, here())
+    return x, y
+
+
+def _tried(name: str, *operands: Any) -> str:
+    return f"{name} of {' and '.join(f'{tuple(x.shape)} {x.dtype}' for x in operands) or 'nothing'}"
+
+
+# Einsum: what the equation says beyond one product of two, in terms of other operations -------------------------
+
+
+def einsum(equation: Any, *operands: Any) -> Any:
+    """Products of elements, summed over all letters that the result does not name: ``einsum("ij,jk->ik", x, y)``.
+
+    Each letter names an axis of the same length everywhere, or 1, which is stretched. A letter twice in one operand
+    takes the diagonal. ``...`` stands for axes without a name, counted from the right. Without ``->`` the result
+    has the letters that occur once, in alphabetical order, after those of ``...``. Operands may come in a list; they
+    are multiplied from left to right. Axes may also be named by numbers: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
+
+    Raises `ShapeError` where the equation makes no sense or does not fit the shapes.
+
+    >>> import tinygrad_edu as tg
+    >>> x = tg.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> tg.einsum("ij->j", x), tg.einsum("ii", x), tg.einsum("ij,ij->i", x, x)
+    (tensor([4., 6.]), tensor(5.), tensor([ 5., 25.]))
+    """
+    if not isinstance(equation, str):
+        equation, operands = _from_lists((equation, *operands))
+    elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    tensors = [as_tensor(x) for x in operands]
+    try:
+        named, out = _read(equation, tuple(x.ndim for x in tensors))
+        _check_sizes(named, tensors)
+    except ValueError as error:
+        why, mend = error.args
+        raise ShapeError(_tried(f"einsum({equation!r})", *tensors), why, mend, here()) from None
+    parts = [_without_repeats(x, letters) for x, letters in zip(tensors, named, strict=True)]
+    x, letters = parts[0]
+    for i, (y, others) in enumerate(parts[1:], 2):
+        later = out + "".join(letters for _, letters in parts[i:])
+        x, letters = _pair(x, letters, y, others, later, out if i == len(parts) else "")
+    x, letters = _summed(x, letters, out)
+    if letters == out and x is not tensors[0]:
+        return x
+    return permute_op(x, dims=tuple(letters.index(letter) for letter in out))
+
+
+def _from_lists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """``(x, [0, 1], y, [1, 2], [0, 2])`` as an equation and operands. The order of letters is that of numbers."""
+    letters = sorted(ascii_letters)
+    lists = [*given[1::2], given[-1]] if len(given) % 2 else given[1::2]
+    try:
+        terms = ["".join("..." if n is Ellipsis else letters[range(52).index(n)] for n in axes) for axes in lists]
+    except (TypeError, ValueError):
+        why, mend = "after each operand comes a list of its axes, as numbers from 0 to 51", "or give an equation"
+        raise ShapeError("einsum without an equation", why, mend, here()) from None
+    arrow = ["->" + terms.pop()] if len(given) % 2 else []
+    return ",".join(terms) + "".join(arrow), given[: len(terms) * 2 : 2]
+
+
+@lru_cache(maxsize=512)
+def _read(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+    """One letter per axis of each operand, and of the result. Raises ValueError: why it cannot be, and how to mend it.
+
+    The axes of ``...`` are given letters that are still free.
+    """
+    left, arrow, right = equation.partition("->")
+    terms = [term.strip() for term in left.split(",")]
+    if len(terms) != len(ranks):
+        why = f"the equation speaks of {len(terms)} operand{'s' * (len(terms) > 1)}, and there are {len(ranks)}"
+        raise ValueError(why, "separate the operands by commas: 'ij,jk->ik'")
+    free = [letter for letter in reversed(ascii_letters) if letter not in equation]
+    unnamed = [rank - len(_letters_of(term)) if "..." in term else 0 for term, rank in zip(terms, ranks, strict=True)]
+    dots = "".join(free[: max(unnamed)])
+    named = []
+    for term, rank, count in zip(terms, ranks, unnamed, strict=True):
+        letters = _letters_of(term, dots[len(dots) - max(count, 0) :])
+        if len(letters) != rank or count < 0 or max(unnamed) > len(free):
+            why = f"{term!r} names {len(_letters_of(term))} axes, and the operand has {rank}"
+            raise ValueError(why, "name each axis by a letter, or write '...' for those without a name")
+        named.append(letters)
+    together = "".join(named)
+    if not arrow:
+        once = sorted(letter for letter in set(together) - set(dots) if together.count(letter) == 1)
+        return tuple(named), dots + "".join(once)
+    out = _letters_of(right.strip(), dots)
+    for letter in out:
+        if out.count(letter) > 1 or letter not in together:
+            why = "occurs twice in the result" if out.count(letter) > 1 else "is in the result and in no operand"
+            raise ValueError(f"{letter!r} {why}", "name each axis of the result once, by a letter of the operands")
+    return tuple(named), out
+
+
+def _letters_of(term: str, dots: str = "") -> str:
+    """The letters of one operand, with ``dots`` in place of "...". Raises ValueError for what is no letter."""
+    before, found, after = term.partition("...")
+    for character in before + after:
+        if character not in ascii_letters + " ":
+            why = f"{character!r} in {term!r} names no axis"
+            raise ValueError(why, "use letters, one '...' at most in each operand, commas and one '->'")
+    return (before + (dots if found else "") + after).replace(" ", "")
+
+
+def _check_sizes(named: tuple[str, ...], tensors: list[Any]) -> None:
+    """Raise ValueError for a letter that stands for axes of two lengths: why it cannot be, and how to mend it."""
+    sizes: dict[str, int] = {}
+    for letters, x in zip(named, tensors, strict=True):
+        own: dict[str, int] = {}
+        for letter, size in zip(letters, x.shape, strict=True):
+            if own.setdefault(letter, size) != size:
+                why = f"{letter!r} takes the diagonal of axes of {own[letter]} and {size} elements"
+                raise ValueError(why, "give the two axes letters of their own")
+            known = sizes.get(letter, 1)
+            if 1 not in (size, known) and size != known:
+                why = f"{letter!r} stands for an axis of {known} elements and for one of {size}"
+                raise ValueError(why, "give axes that count different things letters of their own")
+            sizes[letter] = size if known == 1 else known
+
+
+def _without_repeats(x: Any, letters: str) -> tuple[Any, str]:
+    """The diagonal, for each letter that occurs twice."""
+    for letter in dict.fromkeys(letters):
+        while letters.count(letter) > 1:
+            first, second = letters.index(letter), letters.rindex(letter)
+            x = diagonal_op(x, dim1=first, dim2=second)  # the diagonal is the last axis of the result
+            letters = letters[:first] + letters[first + 1 : second] + letters[second + 1 :] + letter
+    return x, letters
+
+
+def _summed(x: Any, letters: str, keep: str) -> tuple[Any, str]:
+    """The sum over the letters that nobody asks for later."""
+    gone = tuple(i for i, letter in enumerate(letters) if letter not in keep)
+    return (sum_op(x, dim=gone), "".join(letter for letter in letters if letter in keep)) if gone else (x, letters)
+
+
+def _pair(x: Any, letters: str, y: Any, others: str, later: str, out: str) -> tuple[Any, str]:
+    """The product of two operands: of their letters, those in ``later`` are kept, in the order of ``out`` if given."""
+    lengths, y_lengths = dict(zip(letters, x.shape, strict=True)), dict(zip(others, y.shape, strict=True))
+    both = [letter for letter in letters if letter in y_lengths and lengths[letter] != y_lengths[letter]]
+    x, letters = _dropped(x, letters, [letter for letter in both if lengths[letter] == 1])
+    y, others = _dropped(y, others, [letter for letter in both if y_lengths[letter] == 1])
+    x, letters = _summed(x, letters, others + later)
+    y, others = _summed(y, others, letters + later)
+    result = out or "".join(letter for letter in dict.fromkeys(letters + others) if letter in later)
+    return einsum_op(x, y, equation=f"{letters},{others}->{result}"), result
+
+
+def _dropped(x: Any, letters: str, drop: list[str]) -> tuple[Any, str]:
+    """Without axes of length 1: what they are multiplied with stretches them."""
+    if not drop:
+        return x, letters
+    shape = tuple(size for size, letter in zip(x.shape, letters, strict=True) if letter not in drop)
+    return reshape_op(x, shape=shape), "".join(letter for letter in letters if letter not in drop)

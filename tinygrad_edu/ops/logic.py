@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.dispatch import caller
-from ..core.op import Op
+from ..arguments import as_tensor
+from ..core.base import TensorBase
+from ..core.dispatch import caller, here
+from ..core.op import Op, Params
+from ..errors import ShapeError
+from .reduce import all_op
 
 # mypy: disable-error-code="override"
 
@@ -64,4 +68,191 @@ class Ge(Compare, Op):
         return x >= y
 
 
+class Isnan(Compare, Op):
+    """Whether x is nan, which is the only number that differs from itself."""
+
+    dtypes = "each"
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return x != x
+
+
+class Isinf(Compare, Op):
+    """Whether x is infinite, of either sign."""
+
+    dtypes = "each"
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return (x == INFINITY) | (x == -INFINITY)
+
+
+class Isfinite(Compare, Op):
+    """Whether x is neither infinite nor nan."""
+
+    dtypes = "each"
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return _is_finite(x)
+
+
+class Isclose(Compare, Op):
+    """Whether x and y are equal, or finite and not further apart than ``atol + rtol * |y|``."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+        finite = _is_finite(x) & _is_finite(y)
+        # What is not finite becomes 0 here, for infinity less infinity is nan. And 0.0 makes floats of integers.
+        a, b = xp.where(finite, x, 0.0), xp.where(finite, y, 0.0)
+        close = (x == y) | (finite & (xp.abs(a - b) <= xp.abs(b) * rtol + atol))
+        return close | ((x != x) & (y != y)) if equal_nan else close
+
+
+def _is_finite(x: Any) -> Any:
+    return (x < INFINITY) & (x > -INFINITY)
+
+
+INFINITY = float("inf")
+
+
+class Logical(Compare):
+    """What questions about truth share: every number but 0 is true, and dtypes need not meet."""
+
+    dtypes = "each"
+
+
+class LogicalAnd(Logical, Op, name="logical_and"):
+    """Whether neither is 0."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return (x != 0) & (y != 0)
+
+
+class LogicalOr(Logical, Op, name="logical_or"):
+    """Whether one of them at least is not 0."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return (x != 0) | (y != 0)
+
+
+class LogicalXor(Logical, Op, name="logical_xor"):
+    """Whether exactly one of them is 0."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return (x != 0) ^ (y != 0)
+
+
+class LogicalNot(Logical, Op, name="logical_not"):
+    """Whether x is 0."""
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return x == 0
+
+
+class Bitwise(Compare):
+    """What operations on bits share: floats are refused."""
+
+    @staticmethod
+    def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
+        return Op.hint(shapes, params) or (
+            "bits are those of bools and integers that the dtype can hold",
+            "join comparisons with brackets, as in (x > 0) & (y > 0), for & binds tighter; or convert: x.long()",
+        )
+
+
+class BitwiseAnd(Bitwise, Op, name="bitwise_and"):
+    """``x & y``: each bit of both integers; of bools, whether both hold."""
+
+    into = ("bitwise_and",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x & y
+
+
+class BitwiseOr(Bitwise, Op, name="bitwise_or"):
+    """``x | y``: each bit of either integer; of bools, whether one of them holds."""
+
+    into = ("bitwise_or",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x | y
+
+
+class BitwiseXor(Bitwise, Op, name="bitwise_xor"):
+    """``x ^ y``: the bits in which the integers differ; of bools, whether they differ."""
+
+    into = ("bitwise_xor",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return x ^ y
+
+
+class BitwiseNot(Bitwise, Op, name="bitwise_not"):
+    """``~x``: every bit turned; of bools, the opposite."""
+
+    into = ("invert",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return ~x
+
+
 eq, ne, lt, le, gt, ge = caller(Eq), caller(Ne), caller(Lt), caller(Le), caller(Gt), caller(Ge)
+isnan, isinf, isfinite, isclose_op = caller(Isnan), caller(Isinf), caller(Isfinite), caller(Isclose)
+logical_and, logical_or = caller(LogicalAnd), caller(LogicalOr)
+logical_xor, logical_not = caller(LogicalXor), caller(LogicalNot)
+bitwise_and, bitwise_or = caller(BitwiseAnd), caller(BitwiseOr)
+bitwise_xor, bitwise_not = caller(BitwiseXor), caller(BitwiseNot)
+
+
+def equals(x: Any, other: Any) -> Any:
+    """``x == other``, elementwise; but False for what is no number or array, such as None or a string."""
+    return eq(x, other) if _comparable(other) else NotImplemented
+
+
+def differs(x: Any, other: Any) -> Any:
+    """``x != other``, elementwise; but True for what is no number or array, such as None or a string."""
+    return ne(x, other) if _comparable(other) else NotImplemented
+
+
+def _comparable(other: Any) -> bool:
+    return isinstance(other, _COMPARABLE) or (hasattr(other, "__array__") and not isinstance(other, type))
+
+
+_COMPARABLE = (TensorBase, int, float, complex, list, tuple, range)
+
+
+def isclose(x: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether the elements are equal, or finite and not further apart than ``atol + rtol * |other|``; bools.
+
+    A nan is close to nothing, or with ``equal_nan`` to another nan. Raises `ShapeError` for a negative tolerance.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.isclose(tg.tensor([1.0, 1.0]), tg.tensor([1.000001, 1.1]))
+    tensor([ True, False])
+    """
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not tolerance >= 0:
+            why, mend = "nothing is closer than equal", f"give {name} as a number that is not negative"
+            raise ShapeError(f"isclose with {name}={tolerance!r}", why, mend, here())
+    return isclose_op(x, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+def allclose(x: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close, as `isclose` says; a bool. Raises as `isclose` does."""
+    return bool(all_op(isclose(x, other, rtol, atol, equal_nan)).item())
+
+
+def equal(x: Any, other: Any) -> bool:
+    """Whether the shapes are equal, and all elements too; a bool. A nan equals nothing."""
+    x, other = as_tensor(x), as_tensor(other)
+    return tuple(x.shape) == tuple(other.shape) and bool(all_op(eq(x, other)).item())

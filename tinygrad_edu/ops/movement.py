@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 from .. import backends
-from ..arguments import as_tensor, axis, dims, sizes
+from ..arguments import as_tensor, axis, sizes
 from ..core.base import TensorBase
-from ..core.dispatch import caller, slow_caller
+from ..core.dispatch import caller, here, slow_caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
-from ..errors import ShapeError
+from ..errors import DtypeError, ShapeError
 
 # mypy: disable-error-code="override"
 
@@ -34,11 +35,11 @@ class Reshape(Op):
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
-        count, wanted = 1, params["shape"]
-        for size in shapes[0]:
-            count *= size
+        wanted = tuple(params["shape"])
+        if wanted.count(-1) > 1:
+            return f"{wanted} leaves more than one size open", "give all sizes but one"
         return (
-            f"{shapes[0]} has {count} elements, which do not fill {tuple(wanted)}",
+            f"{shapes[0]} has {math.prod(shapes[0])} elements, which do not fill {wanted}",
             "let one size be -1 to have it computed",
         )
 
@@ -62,6 +63,14 @@ class Permute(Op):
             back[old % len(dims)] = new
         return xp.permute(g, tuple(back))
 
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        count = len(shapes[0])
+        return (
+            f"{shapes[0]} has {count} axes, and {tuple(params['dims'])} does not name each of them once",
+            f"order all of {tuple(range(count))}",
+        )
+
 
 class Expand(Op):
     """Axes of length 1 stretched to ``shape`` without copying: stride 0. The gradient is the sum over them."""
@@ -79,89 +88,39 @@ class Expand(Op):
     def backward(xp: Any, g: Any, needs: Any, shape: Any) -> Any:
         return unbroadcast(xp, g, shape)
 
-
-class Diagonal(Op):
-    """The elements at equal positions of two axes, as a new last axis; a view. ``offset`` counts to the right."""
-
-    dtypes = "each"
-    computes = False
-    view = True
-    saves = ("x.shape", "offset", "dim1", "dim2")
-
     @staticmethod
-    def forward(xp: Any, x: Any, *, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-        return xp.diagonal(x, offset, dim1, dim2)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, shape: Any, offset: int, dim1: int, dim2: int) -> Any:
-        length = g.shape[-1]
-        along = xp.arange(length)
-        index: list[Any] = [slice(None)] * len(shape)
-        index[dim1], index[dim2] = along + max(-offset, 0), along + max(offset, 0)
-        # Two index arrays with a slice between them make their axis the first; side by side it stays in its place.
-        apart = max(dim1, dim2) - min(dim1, dim2) > 1
-        target = 0 if apart else min(dim1, dim2)
-        order = list(range(g.ndim - 1))
-        order[target:target] = [g.ndim - 1]
-        return xp.scatter_add(shape, tuple(index), xp.permute(g, tuple(order)))
-
-
-class Unfold(Op):
-    """All windows of ``size`` along ``dim``, ``step`` apart, as a new last axis; a view."""
-
-    dtypes = "each"
-    view = True
-    saves = ("x.shape", "dim", "size", "step")
-
-    @staticmethod
-    def forward(xp: Any, x: Any, *, dim: int, size: int, step: int) -> Any:
-        return xp.windows(x, dim, size, step)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, shape: Any, dim: int, size: int, step: int) -> Any:
-        count = g.shape[dim]
-        starts = xp.reshape(xp.arange(count) * step, (count, 1))
-        where = starts + xp.reshape(xp.arange(size), (1, size))
-        order = (*range(dim + 1), g.ndim - 1, *range(dim + 1, g.ndim - 1))
-        return xp.scatter_add(shape, ((slice(None),) * dim + (where,)), xp.permute(g, order))
-
-
-class AsStrided(Op, name="as_strided"):
-    """Any shape and strides, in elements, over a tensor in row-major order; a view. Elements may be seen twice."""
-
-    dtypes = "each"
-    view = True
-    saves = ("x.shape", "size", "stride", "offset")
-
-    @staticmethod
-    def forward(xp: Any, x: Any, *, size: Any, stride: Any, offset: int = 0) -> Any:
-        return xp.as_strided(x, size, stride, offset)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, shape: Any, size: Any, stride: Any, offset: int) -> Any:
-        count = 1
-        for n in shape:
-            count *= n
-        where = xp.as_strided(xp.arange(count), size, stride, offset)
-        flat = xp.scatter_add((count,), (xp.reshape(where, (-1,)),), xp.reshape(g, (-1,)))
-        return xp.reshape(flat, shape)
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        x, wanted = shapes[0], tuple(params["shape"])
+        if min(wanted, default=0) < 0:
+            return f"{wanted} asks for a negative number of elements", "sizes count from 0; -1 keeps an axis as it is"
+        for back, (n, size) in enumerate(zip(reversed(x), reversed(wanted), strict=False), 1):
+            if n not in (1, size):
+                return (
+                    f"axis {-back} has {n} elements, and only axes of length 1 can be stretched",
+                    "give it an axis of length 1 where one is missing: x.unsqueeze(…)",
+                )
+        return None
 
 
 class Cat(Op):
-    """Tensors joined along an existing axis, in memory of their own."""
+    """Tensors joined along an existing axis, in memory of their own. Those of shape (0,) are passed over."""
 
     computes = False
     saves = ("xs.shape", "dim")
 
     @staticmethod
     def forward(xp: Any, *xs: Any, dim: int = 0) -> Any:
-        return xp.concatenate(xs, dim)
+        filled = tuple(x for x in xs if tuple(x.shape) != (0,))
+        return xp.concatenate(filled, dim) if filled else xp.concatenate(xs, 0)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shapes: Any, dim: int) -> Any:
         parts, start = [], 0
         before = (slice(None),) * (dim % g.ndim)
         for shape in shapes:
+            if tuple(shape) == (0,):
+                parts.append(xp.reshape(g[(*before, slice(0, 0))], (0,)))
+                continue
             stop = start + shape[dim]
             parts.append(g[(*before, slice(start, stop))])
             start = stop
@@ -169,6 +128,7 @@ class Cat(Op):
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        shapes = [shape for shape in shapes if shape != (0,)]
         dim, ranks = params["dim"], {len(shape) for shape in shapes}
         if 0 in ranks:
             return "a 0-d tensor has no axis to join along", "use stack(), which makes a new axis"
@@ -177,6 +137,30 @@ class Cat(Op):
         return (
             f"the shapes {', '.join(map(str, shapes))} differ in more than axis {dim}",
             "make the other axes equal, or join along another axis",
+        )
+
+
+class Stack(Op):
+    """Tensors of one shape, side by side along a new axis ``dim``, counted from 0."""
+
+    computes = False
+    saves = ("dim",)
+
+    @staticmethod
+    def forward(xp: Any, *xs: Any, dim: int = 0) -> Any:
+        slices = [xp.reshape(x, (*x.shape[:dim], 1, *x.shape[dim:])) for x in xs]
+        return xp.concatenate(tuple(slices), dim)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, dim: int) -> Any:
+        before = (slice(None),) * dim
+        return tuple(g[(*before, i)] for i in range(g.shape[dim]))
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        return (
+            f"the shapes {', '.join(map(str, shapes))} are not all the same",
+            "make them equal, or join along an axis that they have: cat()",
         )
 
 
@@ -211,64 +195,163 @@ def transfer(x: Any, device: str) -> Any:
     return _transfer(x, home=x.device, device=device)
 
 
-reshape_op, permute_op, expand_op, cat_op = caller(Reshape), caller(Permute), caller(Expand), caller(Cat)
-diagonal_op, unfold_op, as_strided_op = caller(Diagonal), caller(Unfold), caller(AsStrided)
+reshape_op, permute_op, expand_op = caller(Reshape), caller(Permute), caller(Expand)
+cat_op, stack_op = caller(Cat), caller(Stack)
 
 
-def reshape(x: Any, *shape: Any) -> Any:
-    """The same elements in another shape: a view where that is possible, else a copy. One size may be -1."""
-    return reshape_op(x, shape=sizes(shape))
+def listed(name: str, given: tuple[Any, ...], keyword: Any) -> tuple[int, ...]:
+    """The integers of ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
+    values = sizes(given if keyword is None else (*given, keyword))
+    if not given and keyword is None:
+        mend = f"pass integers, one by one or as a tuple: {name}((2, 3))"
+        raise DtypeError(f"{name}()", "nothing says which sizes or axes are meant", mend, here())
+    if all(type(value) is int for value in values):
+        return values
+    try:
+        if not any(isinstance(value, bool) for value in values):
+            return tuple(index(value) for value in values)
+    except TypeError:
+        pass
+    tried = f"{name}({', '.join(map(repr, values))})"
+    raise DtypeError(tried, "these are no integers", "pass integers, or one tuple of them", here()) from None
 
 
-def permute(x: Any, *order: Any) -> Any:
-    """The axes in the given order; a view."""
-    return permute_op(x, dims=tuple(dims(x, dim) for dim in sizes(order)))
+def axes_of(x: Any, given: Any) -> tuple[int, ...]:
+    """Axes counted from 0, each named once. A 0-d tensor counts as having one here, as in PyTorch."""
+    found = tuple(axis(x, dim, max(x.ndim, 1)) for dim in given)
+    if len(set(found)) < len(found):
+        tried, why = f"dims {tuple(given)} of a tensor {tuple(x.shape)}", "they name one axis twice"
+        raise ShapeError(tried, why, "name each axis once", here())
+    return found
 
 
-def transpose(x: Any, dim0: int, dim1: int) -> Any:
-    """Two axes swapped; a view."""
-    order = list(range(x.ndim))
-    a, b = dims(x, dim0), dims(x, dim1)
-    if order:
-        order[a], order[b] = b, a
-    return permute_op(x, dims=tuple(order))
+def reshape(x: Any, *given: Any, shape: Any = None) -> Any:
+    """The same elements in another shape: a view where that is possible, else a copy. One size may be -1.
+
+    Raises `ShapeError` where the elements do not fill the shape.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.arange(6).reshape(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
+    wanted = listed("reshape", given, shape)
+    if min(wanted, default=0) < -1:
+        raise ShapeError(f"reshape{wanted}", "a size is negative", "let one size be -1 to have it computed", here())
+    return reshape_op(x, shape=wanted)
 
 
-def expand(x: Any, *shape: Any) -> Any:
-    """Axes of length 1 stretched without copying; -1 keeps an axis as it is."""
-    wanted = sizes(shape)
-    lead = len(wanted) - x.ndim
-    return expand_op(x, shape=tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted)))
+def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """The axes from ``start_dim`` to ``end_dim`` as one; itself where that changes nothing."""
+    x = as_tensor(x)
+    start, end = (axis(x, dim, max(x.ndim, 1)) for dim in (start_dim, end_dim))
+    if start > end:
+        tried = f"flatten({start_dim}, {end_dim}) of a tensor {tuple(x.shape)}"
+        raise ShapeError(tried, "its first axis comes after its last", f"flatten({end_dim}, {start_dim})", here())
+    if x.ndim and start == end:
+        return x
+    return reshape_op(x, shape=(*x.shape[:start], math.prod(x.shape[start : end + 1]), *x.shape[end + 1 :]))
 
 
-def squeeze(x: Any, dim: int | None = None) -> Any:
-    """Without its axes of length 1, or without ``dim`` if that has length 1; a view."""
-    drop = range(x.ndim) if dim is None else (dims(x, dim),)
+def squeeze(x: Any, dim: int | tuple[int, ...] | None = None) -> Any:
+    """Without its axes of length 1, or without those of ``dim`` that have length 1; a view.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.zeros(1, 3, 1).squeeze().shape, tg.zeros(1, 3, 1).squeeze(0).shape
+    ((3,), (3, 1))
+    """
+    x = as_tensor(x)
+    every = range(x.ndim) if dim is None else dim
+    drop = axes_of(x, every if isinstance(every, (tuple, list, range)) else (every,))
     return reshape_op(x, shape=tuple(n for i, n in enumerate(x.shape) if n != 1 or i not in drop))
 
 
 def unsqueeze(x: Any, dim: int) -> Any:
     """With a new axis of length 1 at ``dim``; a view."""
+    x = as_tensor(x)
     at = axis(x, dim, x.ndim + 1)
     return reshape_op(x, shape=(*x.shape[:at], 1, *x.shape[at:]))
 
 
-def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """The axes from ``start_dim`` to ``end_dim`` as one."""
-    if not x.ndim:
-        return reshape_op(x, shape=(1,))
-    start, end = dims(x, start_dim), dims(x, end_dim)
-    middle = math.prod(x.shape[start : end + 1])
-    return reshape_op(x, shape=(*x.shape[:start], middle, *x.shape[end + 1 :]))
+def permute(x: Any, *given: Any, dims: Any = None) -> Any:
+    """The axes in the given order; a view.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.zeros(2, 3, 4).permute(2, 0, 1).shape
+    (4, 2, 3)
+    """
+    x = as_tensor(x)
+    return permute_op(x, dims=axes_of(x, listed("permute", given, dims) if given or dims is not None else ()))
+
+
+def transpose(x: Any, dim0: int, dim1: int) -> Any:
+    """Two axes swapped; a view."""
+    x = as_tensor(x)
+    order = list(range(x.ndim))
+    a, b = (axis(x, dim, max(x.ndim, 1)) for dim in (dim0, dim1))
+    if order:
+        order[a], order[b] = b, a
+    return permute_op(x, dims=tuple(order))
+
+
+def expand(x: Any, *given: Any, size: Any = None) -> Any:
+    """Axes of length 1 stretched without copying; -1 keeps an axis as it is. New axes may come in front. A view.
+
+    Raises `ShapeError` for an axis of another length than 1 that is asked to change.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.tensor([[1], [2]]).expand(-1, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
+    x = as_tensor(x)
+    wanted = listed("expand", given, size)
+    lead = len(wanted) - x.ndim
+    if lead < 0 or -1 in wanted[:lead]:
+        few = f"{len(wanted)} sizes do not name all of its {x.ndim} axes"
+        raise ShapeError(
+            f"expand{wanted} of a tensor {tuple(x.shape)}",
+            few if lead < 0 else "-1 keeps an axis as it is, and one that is new has no length yet",
+            "give every axis of the result a size; -1 keeps what is there",
+            here(),
+        )
+    return expand_op(x, shape=tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted)))
+
+
+def _several(name: str, tensors: Any) -> list[Any]:
+    if isinstance(tensors, TensorBase):
+        mend = f"put them into a list: {name}([x, y])"
+        raise DtypeError(f"{name} of one tensor", "it takes a list of tensors to join", mend, here())
+    if not len(tensors):
+        raise ShapeError(
+            f"{name} of no tensors", "there is nothing to take a shape from", "pass at least one tensor", here()
+        )
+    return [as_tensor(part) for part in tensors]
 
 
 def cat(tensors: Any, dim: int = 0) -> Any:
-    """Tensors joined along ``dim``. Raises `ShapeError` when the other axes differ, or for an empty list."""
-    if not len(tensors):
-        raise ShapeError("cat of no tensors", "there is nothing to take a shape from", "pass at least one tensor")
-    return cat_op(*tensors, dim=dim)
+    """Tensors joined along ``dim``, in the dtype in which they meet. Those of shape (0,) are passed over.
+
+    Raises `ShapeError` when the other axes differ, or for an empty list.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.cat([tg.zeros(2, 1), tg.ones(2, 2)], dim=1)
+    tensor([[0., 1., 1.],
+            [0., 1., 1.]])
+    """
+    return cat_op(*_several("cat", tensors), dim=dim)
+
+
+concat = cat
 
 
 def stack(tensors: Any, dim: int = 0) -> Any:
-    """Tensors of one shape, side by side along a new axis. Raises `ShapeError` as `cat` does."""
-    return cat([unsqueeze(as_tensor(t), dim) for t in tensors], dim)
+    """Tensors of one shape, side by side along a new axis. Raises `ShapeError` as `cat` does.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.stack([tg.zeros(2), tg.ones(2)])
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+    parts = _several("stack", tensors)
+    return stack_op(*parts, dim=axis(parts[0], dim, parts[0].ndim + 1))

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import dims
-from ..core.dispatch import caller
+from ..arguments import as_tensor, dims, one_dim
+from ..core.dispatch import caller, here
 from ..core.op import Op
-from .scan import before
+from ..dtypes import bool_, uint8
+from ..errors import DtypeError
 
 # mypy: disable-error-code="override"
 
 
-def _axes(dim: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(dim: Any, ndim: int) -> tuple[int, ...]:
     """The reduced axes, counted from 0."""
     if dim is None:
         return tuple(range(ndim))
     return tuple(axis % ndim for axis in ((dim,) if isinstance(dim, int) else dim)) if ndim else ()
 
 
-def _kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
+def kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
     """The shape of a reduction that keeps the reduced axes with length 1."""
-    axes = _axes(dim, len(shape))
+    axes = axes_of(dim, len(shape))
     return tuple(1 if i in axes else size for i, size in enumerate(shape))
+
+
+def _count(shape: tuple[int, ...], dim: Any) -> int:
+    """How many elements meet in each one of the result."""
+    count = 1
+    for axis in axes_of(dim, len(shape)):
+        count *= shape[axis]
+    return count
 
 
 class Sum(Op):
@@ -37,7 +46,7 @@ class Sum(Op):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, dim: Any) -> Any:
-        return xp.broadcast_to(xp.reshape(g, _kept(shape, dim)), shape)
+        return xp.broadcast_to(xp.reshape(g, kept(shape, dim)), shape)
 
 
 class Mean(Op):
@@ -48,22 +57,103 @@ class Mean(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
-        return xp.sum(x, dim, keepdim) / _count(x.shape, dim)
+        return xp.sum(x, dim, keepdim) / (_count(x.shape, dim) or float("nan"))  # 0 / nan is nan without a warning
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, dim: Any) -> Any:
-        return xp.broadcast_to(xp.reshape(g / _count(shape, dim), _kept(shape, dim)), shape)
+        return xp.broadcast_to(xp.reshape(g / (_count(shape, dim) or 1), kept(shape, dim)), shape)
 
 
-def _count(shape: tuple[int, ...], dim: Any) -> int | float:
-    """How many elements meet in one mean; the mean of none is nan, as 0 / nan says without a warning."""
-    count = 1
-    for axis in _axes(dim, len(shape)):
-        count *= shape[axis]
-    return count or float("nan")
+class Prod(Op):
+    """The product over ``dim``. Integers and bools are multiplied as int64."""
+
+    dtypes = "each"
+    saves = ("x", "dim")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+        return xp.prod(x, dim, keepdim)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, dim: Any) -> Any:
+        # Axis by axis: the product of the others along it, from those before and those after. There is no division,
+        # so zeros are no special case.
+        g = xp.reshape(g, kept(x.shape, dim))
+        for axis in axes_of(dim, x.ndim):
+            turned = (slice(None),) * axis + (slice(None, None, -1),)
+            g = g * (before(xp, x, axis) * before(xp, x[turned], axis)[turned])
+            x = xp.prod(x, axis, True)
+        return g
 
 
-class Amax(Op):
+def before(xp: Any, x: Any, dim: int) -> Any:
+    """The product of all elements before each one along ``dim``, counted from 0: 1 for the first."""
+    head = (slice(None),) * dim
+    first = xp.ones_like(x[(*head, slice(0, 1))])
+    return xp.cumprod(xp.concatenate((first, x[(*head, slice(0, -1))]), dim), dim)
+
+
+class Var(Op):
+    """The variance over ``dim``: the mean squared distance from the mean, but divided by ``count - correction``."""
+
+    dtypes = "floating"
+    saves = ("x", "dim", "correction")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Any:
+        return _variance(xp, x, dim, correction, keepdim)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, dim: Any, correction: float) -> Any:
+        return _to_distances(xp, g, x, dim, correction)
+
+
+class Std(Op):
+    """The standard deviation over ``dim``, the root of the variance. Where it is 0, so is its gradient."""
+
+    dtypes = "floating"
+    saves = ("x", "out", "dim", "correction")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Any:
+        return xp.sqrt(_variance(xp, x, dim, correction, keepdim))
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, out: Any, dim: Any, correction: float) -> Any:
+        return _to_distances(xp, g / xp.where(out != 0, out * 2, float("inf")), x, dim, correction)
+
+
+def _variance(xp: Any, x: Any, dim: Any, correction: float, keepdim: bool) -> Any:
+    distance = _from_mean(xp, x, dim)
+    return xp.sum(distance * distance, dim, keepdim) / max(_count(x.shape, dim) - correction, 0)
+
+
+def _to_distances(xp: Any, g: Any, x: Any, dim: Any, correction: float) -> Any:
+    """The gradient of a variance. The mean's own share is 0: the distances from it add to 0."""
+    g = g * 2 / max(_count(x.shape, dim) - correction, 0)
+    return xp.reshape(g, kept(x.shape, dim)) * _from_mean(xp, x, dim)
+
+
+def _from_mean(xp: Any, x: Any, dim: Any) -> Any:
+    return x - xp.sum(x, dim, True) / (_count(x.shape, dim) or 1)
+
+
+class Extreme:
+    """What reductions that choose an element share: there is none to choose where an axis is empty."""
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        shape = shapes[0]
+        empty = [axis for axis in axes_of(params["dim"], len(shape)) if not shape[axis]]
+        if not empty:
+            return None
+        return (
+            f"axis {empty[0]} has no elements, so none of them is the largest or smallest",
+            "find out why the tensor is empty, or check x.numel() first",
+        )
+
+
+class Amax(Extreme, Op):
     """The largest element over ``dim``. Ties share the gradient evenly, as in PyTorch's amax."""
 
     dtypes = "each"
@@ -78,7 +168,7 @@ class Amax(Op):
         return _to_ties(xp, g, x, out, dim)
 
 
-class Amin(Op):
+class Amin(Extreme, Op):
     """The smallest element over ``dim``. Ties share the gradient evenly, as in PyTorch's amin."""
 
     dtypes = "each"
@@ -94,27 +184,46 @@ class Amin(Op):
 
 
 def _to_ties(xp: Any, g: Any, x: Any, out: Any, dim: Any) -> Any:
-    shape = _kept(x.shape, dim)
-    ties = xp.astype(x == xp.reshape(out, shape), g.dtype)
+    """The gradient for all that equal the result, in even shares; where that is nan, for all nan.
+
+    So does PyTorch's max(). Its amax gives nan to all of such a row.
+    """
+    shape = kept(x.shape, dim)
+    ties = xp.astype((x == xp.reshape(out, shape)) | (x != x), g.dtype)
     return ties * (xp.reshape(g, shape) / xp.sum(ties, dim, True))
 
 
-class Prod(Op):
-    """The product over ``dim``, an axis counted from 0. Integers and bools are multiplied as int64."""
+class Norm(Extreme, Op):
+    """The p-norm over ``dim``, the p-th root of the sum of ``abs(x) ** p``. p = 0 counts what is not 0."""
 
-    dtypes = "each"
-    saves = ("x", "dim")
-
-    @staticmethod
-    def forward(xp: Any, x: Any, *, dim: int, keepdim: bool = False) -> Any:
-        return xp.prod(x, dim, keepdim)
+    dtypes = "floating"
+    saves = ("x", "out", "p", "dim")
 
     @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, x: Any, dim: int) -> Any:
-        # The product of all others, from those before and those after: no division, so zeros are no special case.
-        turned = (slice(None),) * dim + (slice(None, None, -1),)
-        others = before(xp, x, dim) * before(xp, x[turned], dim)[turned]
-        return others * xp.reshape(g, _kept(x.shape, dim))
+    def forward(xp: Any, x: Any, *, p: float, dim: Any = None, keepdim: bool = False) -> Any:
+        if p == 0:
+            return xp.sum(xp.astype(x != 0, x.dtype), dim, keepdim)
+        if p == 2:
+            return xp.sqrt(xp.sum(x * x, dim, keepdim))
+        size = xp.abs(x)
+        if p == float("inf"):
+            return xp.amax(size, dim, keepdim)
+        if p == float("-inf"):
+            return xp.amin(size, dim, keepdim)
+        return xp.sum(size, dim, keepdim) if p == 1 else xp.sum(size**p, dim, keepdim) ** (1 / p)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, out: Any, p: float, dim: Any) -> Any:
+        if p == 0:
+            return xp.zeros_like(x)
+        if p in (float("inf"), float("-inf")):
+            return xp.sign(x) * _to_ties(xp, g, xp.abs(x), out, dim)
+        g, out = xp.reshape(g, kept(x.shape, dim)), xp.reshape(out, kept(x.shape, dim))
+        if p < 1:  # infinitely steep at 0, where PyTorch's slope is 0: inf to a negative power
+            size = xp.where(x != 0, xp.abs(x), float("inf"))
+            return g * (xp.sign(x) * size ** (p - 1) * out ** (1 - p))
+        share = x / xp.where(out != 0, out, float("inf"))  # at the origin the slope is 0, as in PyTorch
+        return g * share if p == 2 else g * (xp.sign(x) * xp.abs(share) ** (p - 1))
 
 
 class Any_(Op, name="any"):
@@ -139,8 +248,8 @@ class All(Op):
         return xp.all(x, dim, keepdim)
 
 
-class Argmin(Op):
-    """The position of the first smallest element over ``dim``, as int64."""
+class Argmin(Extreme, Op):
+    """The position of the first smallest element over ``dim``, as int64. nan counts as smaller than any number."""
 
     dtypes = "each"
     differentiable = False
@@ -150,8 +259,8 @@ class Argmin(Op):
         return xp.argmin(x, dim, keepdim)
 
 
-class Argmax(Op):
-    """The position of the first largest element over ``dim``, as int64."""
+class Argmax(Extreme, Op):
+    """The position of the first largest element over ``dim``, as int64. nan counts as larger than any number."""
 
     dtypes = "each"
     differentiable = False
@@ -161,104 +270,173 @@ class Argmax(Op):
         return xp.argmax(x, dim, keepdim)
 
 
-class Logsumexp(Op):
-    """``log(sum(exp(x)))`` over ``dim``, without overflow."""
-
-    dtypes = "float"
-    saves = ("x", "out", "dim")
-
-    @staticmethod
-    def forward(xp: Any, x: Any, *, dim: Any, keepdim: bool = False) -> Any:
-        top = xp.amax(x, dim, True)
-        out = xp.log(xp.sum(xp.exp(x - top), dim, True)) + top
-        return out if keepdim else xp.reshape(out, _dropped(x.shape, dim))
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, x: Any, out: Any, dim: Any) -> Any:
-        shape = _kept(x.shape, dim)
-        return xp.reshape(g, shape) * xp.exp(x - xp.reshape(out, shape))
-
-
-def _dropped(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
-    axes = _axes(dim, len(shape))
-    return tuple(size for i, size in enumerate(shape) if i not in axes)
-
-
-class Softmax(Op):
-    """``exp(x) / sum(exp(x))`` over ``dim``: positive numbers that add to 1."""
-
-    dtypes = "floating"
-    saves = ("out", "dim")
-
-    @staticmethod
-    def forward(xp: Any, x: Any, *, dim: Any) -> Any:
-        powers = xp.exp(x - xp.amax(x, dim, True))
-        return powers / xp.sum(powers, dim, True)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, out: Any, dim: Any) -> Any:
-        weighted = g * out
-        return weighted - out * xp.sum(weighted, dim, True)
-
-
-class LogSoftmax(Op, name="log_softmax"):
-    """The logarithm of `softmax`, in the stable form."""
-
-    dtypes = "floating"
-    saves = ("out", "dim")
-
-    @staticmethod
-    def forward(xp: Any, x: Any, *, dim: Any) -> Any:
-        shifted = x - xp.amax(x, dim, True)
-        return shifted - xp.log(xp.sum(xp.exp(shifted), dim, True))
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, out: Any, dim: Any) -> Any:
-        return g - xp.exp(out) * xp.sum(g, dim, True)
-
-
 sum_op, mean_op, prod_op, amax_op, amin_op = caller(Sum), caller(Mean), caller(Prod), caller(Amax), caller(Amin)
+var_op, std_op, norm_op = caller(Var), caller(Std), caller(Norm)
 argmax_op, argmin_op, any_op, all_op = caller(Argmax), caller(Argmin), caller(Any_), caller(All)
-logsumexp_op, softmax_op, log_softmax_op = caller(Logsumexp), caller(Softmax), caller(LogSoftmax)
 
 Dims = int | tuple[int, ...] | None
 
 
-def sum(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
-    """The sum over ``dim``, or over everything."""
-    return sum_op(x, dim=dims(x, dim), keepdim=keepdim)
+def over(x: Any, dim: Dims) -> Any:
+    """``dim`` counted from 0. An empty tuple means all axes, as in PyTorch."""
+    found = dims(x, dim)
+    return None if found == () else found
 
 
-def mean(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
-    """The mean over ``dim``, or over everything. Raises `DtypeError` for integers."""
-    return mean_op(x, dim=dims(x, dim), keepdim=keepdim)
+def given(x: Any, dtype: Any) -> Any:
+    """``x`` as a tensor, of ``dtype`` if there is one."""
+    return as_tensor(x) if dtype is None else as_tensor(x).to(dtype=dtype)
+
+
+def sum(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The sum over ``dim``, or over everything. Integers and bools give int64, unless ``dtype`` says otherwise.
+
+    With ``dtype`` the elements are converted before they are added. Raises `ShapeError` for an axis that is not there.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=1, keepdim=True).tolist()
+    [[3.0], [7.0]]
+    """
+    x = given(x, dtype)
+    total = sum_op(x, dim=over(x, dim), keepdim=keepdim)
+    return total if dtype is None else total.to(dtype=dtype)
+
+
+def prod(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The product over ``dim``, or over everything. Dtypes are those of `sum`. Its gradient is exact at zeros too."""
+    x = given(x, dtype)
+    product = prod_op(x, dim=over(x, dim), keepdim=keepdim)
+    return product if dtype is None else product.to(dtype=dtype)
+
+
+def mean(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The mean over ``dim``, or over everything; nan where there is nothing.
+
+    Raises `DtypeError` for integers and bools, unless ``dtype`` is a float dtype to convert them to.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.tensor([[1.0, 2.0], [3.0, 4.0]]).mean(dim=0).tolist()
+    [2.0, 3.0]
+    """
+    x = given(x, dtype)
+    return mean_op(x, dim=over(x, dim), keepdim=keepdim)
+
+
+def var(
+    x: Any,
+    dim: Dims | bool = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Any:
+    """The variance over ``dim``, or over everything.
+
+    Of n elements, the squared distances from their mean are added, and divided by ``n - correction``. ``correction`` is
+    1 unless given; ``unbiased=False`` is an older way of saying 0. Raises `DtypeError` for integers and bools, and when
+    both are given.
+    """
+    return _spread(var_op, x, dim, unbiased, keepdim, correction)
+
+
+def std(
+    x: Any,
+    dim: Dims | bool = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Any:
+    """The standard deviation over ``dim``, or over everything: the square root of `var`, with its arguments.
+
+    >>> import tinygrad_edu as tg
+    >>> x = tg.tensor([1.0, 3.0])
+    >>> x.std(correction=0).item()
+    1.0
+    """
+    return _spread(std_op, x, dim, unbiased, keepdim, correction)
+
+
+def _spread(op: Any, x: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: float | None) -> Any:
+    if isinstance(dim, bool) and unbiased is None:  # PyTorch's var(x, unbiased)
+        dim, unbiased = None, dim
+    if unbiased is not None and correction is not None:
+        raise DtypeError(
+            f"{op.__name__} with unbiased={unbiased} and correction={correction}",
+            "unbiased=True says correction=1, and unbiased=False says correction=0",
+            "give only correction",
+            here(),
+        )
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    x = as_tensor(x)
+    return op(x, dim=over(x, dim), correction=correction, keepdim=keepdim)
+
+
+def norm(x: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The p-norm of the elements along ``dim``, or of all: the p-th root of the sum of ``abs(x) ** p``.
+
+    ``"fro"`` is 2. With ``inf`` and ``-inf`` it is the largest and the smallest absolute value; 0 counts what is not
+    0. Where a norm has no derivative, at 0, the gradient is 0. Raises `DtypeError` for integers, and for other names.
+    """
+    if p is None or p == "fro":
+        p = 2
+    if isinstance(p, str):
+        raise DtypeError(
+            f"norm with p={p!r}",
+            "it names no norm of this engine" + (": this one needs singular values" if p == "nuc" else ""),
+            "p is 'fro' or a number",
+            here(),
+        )
+    x = given(x, dtype)
+    return norm_op(x, p=float(p), dim=over(x, dim), keepdim=keepdim)
 
 
 def amax(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
-    """The largest element over ``dim``; the gradient is shared by ties."""
-    return amax_op(x, dim=dims(x, dim), keepdim=keepdim)
+    """The largest element over ``dim``; the gradient is shared by ties. Raises `ShapeError` where there is none."""
+    x = as_tensor(x)
+    return amax_op(x, dim=over(x, dim), keepdim=keepdim)
 
 
 def amin(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
-    """The smallest element over ``dim``; the gradient is shared by ties."""
-    return amin_op(x, dim=dims(x, dim), keepdim=keepdim)
+    """The smallest element over ``dim``; the gradient is shared by ties. Raises `ShapeError` where there is none."""
+    x = as_tensor(x)
+    return amin_op(x, dim=over(x, dim), keepdim=keepdim)
 
 
 def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The position of the first largest element over ``dim``, or in the flattened tensor."""
-    return argmax_op(x, dim=dims(x, dim), keepdim=keepdim)
+    """The position, int64, of the first largest element over ``dim``, or in the flattened tensor.
+
+    Raises `ShapeError` where there is none, and `DtypeError` for bools, as PyTorch does.
+    """
+    return _position(argmax_op, x, dim, keepdim)
 
 
-def softmax(x: Any, dim: int) -> Any:
-    """Positive numbers that add to 1 along ``dim``."""
-    return softmax_op(x, dim=dims(x, dim))
+def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The position, int64, of the first smallest element over ``dim``, or in the flattened tensor; see `argmax`."""
+    return _position(argmin_op, x, dim, keepdim)
 
 
-def log_softmax(x: Any, dim: int) -> Any:
-    """The logarithm of `softmax`, in the stable form."""
-    return log_softmax_op(x, dim=dims(x, dim))
+def _position(op: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
+    x = as_tensor(x)
+    if x.dtype == bool_:
+        raise DtypeError(
+            f"{op.__name__} of a tensor of bools", "PyTorch has none either", "convert it first: x.long()", here()
+        )
+    return op(x, dim=None if dim is None else one_dim(x, dim), keepdim=keepdim)
 
 
-def logsumexp(x: Any, dim: Dims, keepdim: bool = False) -> Any:
-    """``log(sum(exp(x)))`` over ``dim``, without overflow."""
-    return logsumexp_op(x, dim=dims(x, dim), keepdim=keepdim)
+def any(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """Whether some element over ``dim`` is not 0. Bools, but uint8 gives uint8. ``dim=()`` reduces nothing."""
+    return _truth(any_op, x, dim, keepdim)
+
+
+def all(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+    """Whether no element over ``dim`` is 0. Bools, but uint8 gives uint8. ``dim=()`` reduces nothing."""
+    return _truth(all_op, x, dim, keepdim)
+
+
+def _truth(op: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
+    x = as_tensor(x)
+    result = op(x, dim=dims(x, dim), keepdim=keepdim)
+    return result.to(dtype=uint8) if x.dtype == uint8 else result

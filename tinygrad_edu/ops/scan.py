@@ -1,12 +1,15 @@
-"""Running sums and products along an axis, and orderings of it."""
+"""Running sums and products along an axis."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import dims
-from ..core.dispatch import caller
+from ..arguments import as_tensor, one_dim
+from ..core.dispatch import caller, here
 from ..core.op import Op
+from ..dtypes import as_dtype, bool_
+from ..errors import DtypeError
+from .reduce import before, prod_op, sum_op
 
 # mypy: disable-error-code="override"
 
@@ -46,13 +49,6 @@ class Cumprod(Op):
         return before(xp, x, dim) * _from_the_right(xp, g, x, dim)
 
 
-def before(xp: Any, x: Any, dim: int) -> Any:
-    """The product of all elements before each one: 1 for the first."""
-    head = (slice(None),) * dim
-    first = xp.ones_like(x[(*head, slice(0, 1))])
-    return xp.cumprod(xp.concatenate((first, x[(*head, slice(0, -1))]), dim), dim)
-
-
 def _from_the_right(xp: Any, g: Any, x: Any, dim: int) -> Any:
     """``s[i] = g[i] + x[i + 1] * s[i + 1]``: what arrives at i from the products that contain it.
 
@@ -69,20 +65,34 @@ def _from_the_right(xp: Any, g: Any, x: Any, dim: int) -> Any:
     return g
 
 
-class Argsort(Op):
-    """The positions, as int64, that put ``dim`` in order; stable. NaN counts as the largest."""
-
-    dtypes = "each"
-    differentiable = False
-
-    @staticmethod
-    def forward(xp: Any, x: Any, *, dim: int, descending: bool = False) -> Any:
-        return xp.argsort(x, dim, descending)
+cumsum_op, cumprod_op = caller(Cumsum), caller(Cumprod)
 
 
-cumsum_op, cumprod_op, argsort_op = caller(Cumsum), caller(Cumprod), caller(Argsort)
+def cumsum(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    """The sum of each element and those before it along ``dim``. Integers give int64, unless ``dtype`` says otherwise.
+
+    With ``dtype`` the elements are converted before they are added. Raises `ShapeError` for an axis that is not there.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.cumsum(tg.tensor([1, 2, 3, 4]), dim=0).tolist()
+    [1, 3, 6, 10]
+    """
+    return _running(cumsum_op, sum_op, x, dim, dtype)
 
 
-def cumsum(x: Any, dim: int) -> Any:
-    """The sum of each element and those before it along ``dim``. Raises `ShapeError` for an axis that is not there."""
-    return cumsum_op(x, dim=dims(x, dim))
+def cumprod(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    """The product of each element and those before it along ``dim``; see `cumsum`. Gradients are exact at zeros too."""
+    return _running(cumprod_op, prod_op, x, dim, dtype)
+
+
+def _running(op: Any, total: Any, x: Any, dim: int, dtype: Any) -> Any:
+    """``total`` reduces everything: what a 0-d tensor, which has no axis to run along, gives."""
+    x = as_tensor(x)
+    if dtype is not None:
+        if as_dtype(dtype) == bool_:
+            why = "running sums and products are numbers"
+            raise DtypeError(f"{op.__name__} with dtype=bool", why, "leave dtype out, and compare the result", here())
+        x = x.to(dtype=dtype)
+    along = one_dim(x, dim)
+    result = total(x) if along is None else op(x, dim=along)
+    return result if dtype is None else result.to(dtype=dtype)

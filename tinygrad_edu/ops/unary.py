@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.dispatch import caller
-from ..core.op import Op
+from ..arguments import as_tensor
+from ..core.dispatch import caller, here
+from ..core.op import Op, Params
+from ..dtypes import int64
+from ..errors import DtypeError
 
 # mypy: disable-error-code="override"
 
 
 class Exp(Op):
-    """e to the power of x."""
+    """The exponential function: e to the power of x."""
 
     dtypes = "float"
     into = ("exp",)
@@ -56,6 +59,53 @@ class Sqrt(Op):
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
         return g / (out * 2)
+
+
+class Rsqrt(Op):
+    """``1 / sqrt(x)``."""
+
+    dtypes = "float"
+    saves = ("out",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return 1 / xp.sqrt(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
+        return g * (out * out * out * -0.5)
+
+
+class Reciprocal(Op):
+    """``1 / x``; integers give floats."""
+
+    dtypes = "quotient"
+    into = ("reciprocal",)
+    saves = ("out",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return 1 / x
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
+        return -g * (out * out)
+
+
+class Square(Op):
+    """``x * x``; bools are counted as 0 and 1, in int64."""
+
+    dtypes = "each"
+    into = ("square",)
+    saves = ("x",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.astype(x, int64) if x.dtype.kind == "b" else x * x
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
+        return g * (x * 2)
 
 
 class Sin(Op):
@@ -106,57 +156,35 @@ class Tanh(Op):
         return g * (1 - out * out)
 
 
-class Sigmoid(Op):
-    """``1 / (1 + exp(-x))``, by way of tanh, which cannot overflow."""
-
-    dtypes = "float"
-    saves = ("out",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.tanh(x * 0.5) * 0.5 + 0.5
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
-        return g * (out * (1 - out))
-
-
-class Relu(Op):
-    """``max(x, 0)``; the derivative at 0 is 0."""
-
-    into = ("maximum", 0)
-    saves = ("out",)
-
-    @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.relu(x)
-
-    @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
-        return xp.where(out > 0, g, xp.zeros_like(g))  # a product would make nan of infinity times 0
-
-
 class Abs(Op):
     """The absolute value; the derivative at 0 is 0."""
 
+    dtypes = "each"
     into = ("absolute",)
     saves = ("x",)
 
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:
+        refuse_bools(x)
         return xp.abs(x)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
         return g * xp.sign(x)
 
+    @staticmethod
+    def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
+        return NO_NUMBERS
+
 
 class Sign(Op):
-    """-1, 0 or 1. Its derivative is 0 everywhere it exists."""
+    """The sign: -1, 0 or 1; nan stays nan. Its derivative is 0 everywhere it exists."""
+
+    dtypes = "each"
 
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:
-        return xp.sign(x)
+        return xp.copy(x) if x.dtype.kind == "b" else xp.sign(x)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any) -> Any:
@@ -249,38 +277,100 @@ TWO_OVER_ROOT_PI = 1.1283791670955126
 
 
 class Steps:
-    """What roundings share: their derivative is 0 wherever it exists."""
+    """What roundings share: integers stay as they are, bools are refused, and the derivative is 0 where it exists."""
+
+    dtypes = "each"
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any) -> Any:
         return xp.zeros_like(g)
 
+    @staticmethod
+    def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
+        return NO_NUMBERS
+
 
 class Floor(Steps, Op):
     """The largest integer that is not above x, in the dtype of x."""
 
+    into = ("floor",)
+
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:
-        return xp.floor(x)
+        return xp.copy(x) if is_whole(x) else xp.floor(x)
 
 
 class Ceil(Steps, Op):
     """The smallest integer that is not below x, in the dtype of x."""
 
+    into = ("ceil",)
+
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:
-        return xp.ceil(x)
+        return xp.copy(x) if is_whole(x) else xp.ceil(x)
 
 
 class Round(Steps, Op):
-    """The nearest integer, in the dtype of x; halves go to the even one."""
+    """The nearest integer, or multiple of ``10**-decimals``, in the dtype of x; halves go to the even one."""
+
+    into = ("round",)
 
     @staticmethod
-    def forward(xp: Any, x: Any) -> Any:
-        return xp.round(x)
+    def forward(xp: Any, x: Any, *, decimals: int = 0) -> Any:
+        if is_whole(x):
+            return xp.copy(x)
+        ten = 10.0 ** max(decimals, -decimals)  # a power below 1 is not exact: 12.3 is 123 / 10, and not 123 * 0.1
+        if decimals > 0:
+            return xp.round(x * ten) / ten
+        return xp.round(x / ten) * ten if decimals < 0 else xp.round(x)
 
 
-exp, log, sqrt, sin, cos = caller(Exp), caller(Log), caller(Sqrt), caller(Sin), caller(Cos)
-tanh, sigmoid, relu, abs, sign = caller(Tanh), caller(Sigmoid), caller(Relu), caller(Abs), caller(Sign)
+def refuse_bools(x: Any) -> None:
+    """Raise TypeError for bools, as PyTorch does where there is no good answer for them."""
+    if x.dtype.kind == "b":
+        raise TypeError
+
+
+NO_NUMBERS = "bools are true or false, and no numbers", "convert them first: x.long()"
+
+
+def is_whole(x: Any) -> bool:
+    """Whether x is made of integers. Refuses bools."""
+    refuse_bools(x)
+    return x.dtype.kind in "iu"
+
+
+exp, log, sqrt, sin, cos, tanh = caller(Exp), caller(Log), caller(Sqrt), caller(Sin), caller(Cos), caller(Tanh)
 expm1, log1p, log2, tan, erf = caller(Expm1), caller(Log1p), caller(Log2), caller(Tan), caller(Erf)
-floor, ceil, round_op = caller(Floor), caller(Ceil), caller(Round)
+rsqrt, reciprocal, square = caller(Rsqrt), caller(Reciprocal), caller(Square)
+abs, sign, floor, ceil, round_op = caller(Abs), caller(Sign), caller(Floor), caller(Ceil), caller(Round)
+
+
+def round(x: Any, *, decimals: int = 0) -> Any:
+    """The nearest integer, in the dtype of x; halves go to the even one. Integers stay as they are.
+
+    ``decimals`` counts the digits behind the point that stay; -2 rounds to hundreds. Raises `DtypeError` for bools,
+    and for integers with ``decimals``.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.round(tg.tensor([0.5, 1.5, -2.4])), tg.round(tg.tensor([3.14159]), decimals=2)
+    (tensor([ 0.,  2., -2.]), tensor([3.14]))
+    """
+    if decimals:
+        x = as_tensor(x)
+        tried = f"round of a tensor {tuple(x.shape)} {x.dtype}, decimals={decimals!r}"
+        if not isinstance(decimals, int) or not -300 <= decimals <= 300:
+            why, mend = "it counts the digits behind the point that stay", "give it a small integer"
+            raise DtypeError(tried, why, mend, here())
+        if x.dtype.kind in "iu":
+            why = "integers have no digits behind the point, and those before it are PyTorch's to round in floats only"
+            raise DtypeError(tried, why, "convert it first: x.double().round(decimals=…)", here())
+    return round_op(x, decimals=decimals)
+
+
+def positive(x: Any) -> Any:
+    """``+x``: x itself. Raises `DtypeError` for bools."""
+    x = as_tensor(x)
+    if x.dtype.kind == "b":
+        raise DtypeError(f"+x of a tensor {tuple(x.shape)} bool", *NO_NUMBERS, here())
+    return x

@@ -215,6 +215,8 @@ def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
                 "return the loss, reduced to one number: (…).sum() or .mean()",
             )
         before = [(tensor, tensor.grad) for tensor in _reached(recorder, loss)]
+        for tensor, _ in before:
+            tensor.grad = None  # or backward would add to what is to be put back
         try:
             loss.backward(retain_graph=True)  # a part of the graph may be older than this run, and needed after it
         finally:

@@ -5,7 +5,12 @@ it. `torch` is the same in PyTorch, given its module: values, dtypes and gradien
 There is one file per file of `tinygrad_edu/ops/`.
 """
 
-from tests.ops.cases import arithmetic, conv, convert, index, linalg, logic, loss, movement, reduce, scan, unary  # noqa: F401
+import importlib
+import pkgutil
+
 from tests.ops.cases.base import CALLERS, CASES, LAYOUTS, Array, Case, Make, each, expanded, is_float, leaf
 
 __all__ = ["CALLERS", "CASES", "LAYOUTS", "Array", "Case", "Make", "each", "expanded", "is_float", "leaf"]
+
+for _file in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_file.name}")

@@ -5,30 +5,26 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from tests.ops.cases.base import Make, away, bools, case, distinct, normal, number, positive
+from tests.ops.cases.base import Make, away, case, normal, number, positive
 
 BINARY: dict[str, tuple[Callable[..., Make], Callable[..., Make], str]] = {
     "add": (normal, normal, "add"), "sub": (normal, normal, "sub"), "mul": (normal, normal, "mul"),
     "div": (normal, positive, "div"), "pow": (positive, normal, "pow"),
+    "remainder": (normal, away, "remainder"), "floor_divide": (normal, away, "div"),
+    "trunc_divide": (normal, away, "div"),
 }  # fmt: skip
 SHAPES = {
     "same": ((3, 4), (3, 4)), "row": ((3, 4), (4,)), "column": ((3, 1), (3, 4)), "both": ((3, 1), (1, 4)),
     "0-d": ((), ()), "0-d-with": ((), (2, 3)), "empty": ((0, 3), (1, 3)), "lead": ((2, 1, 3), (4, 1)),
 }  # fmt: skip
+ROUNDED = {"floor_divide": "floor", "trunc_divide": "trunc"}
 for _op, (_left, _right, _name) in BINARY.items():
     for _note, (_x, _y) in SHAPES.items():
-        case(_op, _note, _left(*_x), _right(*_y), torch=lambda torch, x, y, name=_name: getattr(torch, name)(x, y))
-
-for _op in ("maximum", "minimum"):
-    case(
-        _op, "apart", lambda rng: rng.normal(size=(3, 4)), lambda rng: rng.choice([-3.0, 3.0], (3, 4)),
-        torch=lambda torch, x, y, name=_op: getattr(torch, name)(x, y),
-    )  # fmt: skip
-    case(
-        _op, "broadcast", lambda rng: rng.normal(size=(3, 1)), lambda rng: rng.choice([-4.0, 4.0], (4,)),
-        torch=lambda torch, x, y, name=_op: getattr(torch, name)(x, y),
-    )  # fmt: skip
-    case(_op, "number", away(3, 4), number(0.1))
+        _rest = {"rounding_mode": ROUNDED[_op]} if _op in ROUNDED else {}  # PyTorch's floor_divide has no backward
+        case(
+            _op, _note, _left(*_x), _right(*_y),
+            torch=lambda torch, x, y, name=_name, rest=_rest: getattr(torch, name)(x, y, **rest),
+        )  # fmt: skip
 
 for _note, _op, _function, _x, _y in (
     ("x+2", "add", operator.add, positive(2, 3), number(2)),
@@ -42,14 +38,36 @@ for _note, _op, _function, _x, _y in (
     ("x**-1", "pow", operator.pow, away(2, 3), number(-1)),
     ("x**0.5", "pow", operator.pow, positive(2, 3), number(0.5)),
     ("2**x", "pow", operator.pow, number(2), normal(2, 3)),
+    ("x%0.3", "remainder", operator.mod, normal(2, 3), number(0.3)),
     ("0.5**x", "pow", operator.pow, number(0.5), normal(2, 3)),
 ):
     case(_op, _note, _x, _y, torch=lambda torch, *xs, function=_function: function(*xs))
+case("remainder", "2%x", number(2), away(2, 3))  # there PyTorch has no gradient
+for _op, _how in ROUNDED.items():
+    for _note, _x, _y in (("x/0.3", normal(2, 3), number(0.3)), ("2/x", number(2), away(2, 3))):
+        case(_op, _note, _x, _y, torch=lambda torch, x, y, how=_how: torch.div(x, y, rounding_mode=how))
 
-case("where", "same", bools(3, 4), normal(3, 4), normal(3, 4), torch=lambda torch, *xs: torch.where(*xs))
-case("where", "broadcast", bools(4), normal(3, 1), normal(3, 4), torch=lambda torch, *xs: torch.where(*xs))
-for _note, _bounds in {"both": (-0.55, 0.45), "low": (-0.55, None), "high": (None, 0.45)}.items():
+for _alpha in (2.5, -0.5, 0):
     case(
-        "clamp", _note, distinct(3, 4), min=_bounds[0], max=_bounds[1],
-        torch=lambda torch, x, bounds=_bounds: torch.clamp(x, *bounds),
+        "add_scaled", f"{_alpha}", normal(3, 1), normal(3, 4), alpha=_alpha,
+        torch=lambda torch, x, y, alpha=_alpha: torch.add(x, y, alpha=alpha),
+    )  # fmt: skip
+case("add_scaled", "number", normal(3, 4), number(0.5), alpha=3, torch=lambda torch, x, y: torch.add(x, y, alpha=3))
+for _note, _x, _y, _z in (
+    ("same", (3, 4), (3, 4), (3, 4)), ("broadcast", (3, 1), (4,), (2, 1, 1)), ("0-d", (), (3,), ()),
+    ("empty", (0,), (1,), (0,)),
+):  # fmt: skip
+    case(
+        "addcmul", _note, normal(*_x), normal(*_y), normal(*_z), value=0.5,
+        torch=lambda torch, *xs: torch.addcmul(*xs, value=0.5),
+    )  # fmt: skip
+    case(
+        "addcdiv", _note, normal(*_x), normal(*_y), away(*_z), value=0.5,
+        torch=lambda torch, *xs: torch.addcdiv(*xs, value=0.5),
+    )  # fmt: skip
+    case("lerp", _note, normal(*_x), normal(*_y), normal(*_z), torch=lambda torch, *xs: torch.lerp(*xs))
+for _weight in (0.25, 0.75, -2.0):
+    case(
+        "lerp", f"{_weight}", normal(3, 1), normal(4), number(_weight),
+        torch=lambda torch, *xs: torch.lerp(*xs),
     )  # fmt: skip

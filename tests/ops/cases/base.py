@@ -6,6 +6,8 @@ it. `torch` is the same in PyTorch, given its module: values, dtypes and gradien
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,9 +16,8 @@ from typing import Any
 import numpy as np
 
 import tinygrad_edu as tg
+from tinygrad_edu import ops
 from tinygrad_edu.core.op import OPS
-from tinygrad_edu.ops import arithmetic, conv, convert, index, linalg, logic, loss, movement, scan, unary
-from tinygrad_edu.ops import reduce as reductions
 
 Rng = np.random.Generator
 Make = Callable[[Rng], Any]
@@ -95,13 +96,15 @@ class Case:
 
 
 CALLERS: dict[str, Callable[..., Any]] = {}
-for _module in (arithmetic, unary, convert, logic, reductions, scan, movement, linalg, index, conv, loss):
-    for _name, _value in vars(_module).items():
+for _file in pkgutil.iter_modules(ops.__path__):
+    if _file.name in ("inplace", "out"):  # other faces of the same ops
+        continue
+    for _name, _value in vars(importlib.import_module(f"{ops.__name__}.{_file.name}")).items():
         if _name in OPS:
             CALLERS.setdefault(_name, _value)
         elif _name.endswith("_op"):  # the op's own caller, where a public function has its name
             CALLERS[_name.removesuffix("_op")] = _value
-CALLERS["transfer"] = movement._transfer
+CALLERS["transfer"] = importlib.import_module(f"{ops.__name__}.movement")._transfer
 
 CASES: list[Case] = []
 

@@ -1,10 +1,10 @@
-"""Running sums and products, and orderings."""
+"""Running sums and products."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tests.ops.cases.base import case, distinct, normal
+from tests.ops.cases.base import case, normal
 
 for _op in ("cumsum", "cumprod"):
     for _dim in (0, 1):
@@ -13,9 +13,4 @@ for _op in ("cumsum", "cumprod"):
 case(
     "cumprod", "zeros", lambda rng: rng.normal(size=5) * np.array([1.0, 0.0, 1.0, 0.0, 1.0]), dim=0,
     torch=lambda torch, x: torch.cumprod(x, 0), expands=False,
-)  # fmt: skip
-case("argsort", "columns", distinct(3, 4), dim=0, torch=lambda torch, x: torch.argsort(x, 0))
-case(
-    "argsort", "descending", distinct(3, 4), dim=1, descending=True,
-    torch=lambda torch, x: torch.argsort(x, 1, descending=True),
 )  # fmt: skip

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from . import backends
-from .core.base import TensorBase
-from .core.dispatch import WORLD, here
-from .core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
-from .core.inplace import settle
-from .errors import AutogradError, DeviceError, DtypeError, ShapeError
-from .ops import arithmetic as ar
-from .ops import conv as cv
-from .ops import convert as ct
-from .ops import index as ix
-from .ops import linalg as la
-from .ops import movement as mv
-from .ops import reduce as rd
-from .ops import scan as sc
-from .ops import unary as un
-from .settings import MODES, modes
+from .. import backends
+from ..core.base import TensorBase
+from ..core.dispatch import WORLD, here
+from ..core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
+from ..core.inplace import settle
+from ..errors import AutogradError, DeviceError, DtypeError, ShapeError
+from ..ops import activation as ac
+from ..ops import arithmetic as ar
+from ..ops import choice as ch
+from ..ops import conv as cv
+from ..ops import convert as ct
+from ..ops import index as ix
+from ..ops import linalg as la
+from ..ops import movement as mv
+from ..ops import parts as pt
+from ..ops import reduce as rd
+from ..ops import scan as sc
+from ..ops import sorting as so
+from ..ops import unary as un
+from ..settings import MODES, modes
 
 
 def _raw(index: Any) -> Any:
@@ -47,12 +53,13 @@ def tensor_namespace(device: str) -> backends.Namespace:
         f"tensors on {device}",
         exp=un.exp, expm1=un.expm1, log=un.log, log1p=un.log1p, log2=un.log2, tanh=un.tanh, sqrt=un.sqrt, sin=un.sin,
         cos=un.cos, tan=un.tan, erf=un.erf, abs=un.abs, sign=un.sign, floor=un.floor, ceil=un.ceil, round=un.round_op,
-        maximum=ar.maximum, minimum=ar.minimum, where=ar.where, relu=un.relu,
+        maximum=ch.maximum, minimum=ch.minimum, where=ch.where_op, relu=ac.relu,
+        power=ar.pow, floor_divide=ar.floor_divide, remainder=ar.remainder,
         sum=reduction(rd.sum_op), prod=reduction(rd.prod_op), amax=reduction(rd.amax_op), amin=reduction(rd.amin_op),
         argmax=reduction(rd.argmax_op), argmin=reduction(rd.argmin_op),
         any=reduction(rd.any_op), all=reduction(rd.all_op),
         cumsum=lambda x, axis: sc.cumsum_op(x, dim=axis), cumprod=lambda x, axis: sc.cumprod_op(x, dim=axis),
-        argsort=lambda x, axis, descending=False: sc.argsort_op(x, dim=axis, descending=descending),
+        argsort=lambda x, axis, descending=False: so.argsort_op(x, dim=axis, descending=descending),
         zeros=new(xp.zeros), ones=new(xp.ones), empty=new(xp.empty), full=new(xp.full), arange=new(xp.arange),
         zeros_like=like("zeros_like"), ones_like=like("ones_like"),
         reshape=lambda x, shape: mv.reshape_op(x, shape=shape),
@@ -61,15 +68,15 @@ def tensor_namespace(device: str) -> backends.Namespace:
         concatenate=lambda xs, axis: mv.cat_op(*xs, dim=axis),
         astype=lambda x, dtype: ct.cast(x, dtype=dtype),
         copy=ct.clone,
-        diagonal=lambda x, offset, axis1, axis2: mv.diagonal_op(x, offset=offset, dim1=axis1, dim2=axis2),
-        windows=lambda x, axis, size, step: mv.unfold_op(x, dim=axis, size=size, step=step),
-        as_strided=lambda x, shape, strides, offset: mv.as_strided_op(x, size=shape, stride=strides, offset=offset),
-        take_along_axis=lambda x, indices, axis: ix.take_along_dim_op(x, indices, dim=axis),
+        diagonal=lambda x, offset, axis1, axis2: pt.diagonal_op(x, offset=offset, dim1=axis1, dim2=axis2),
+        windows=lambda x, axis, size, step: pt.unfold_op(x, dim=axis, size=size, step=step),
+        as_strided=lambda x, shape, strides, offset: pt.as_strided_op(x, size=shape, stride=strides, offset=offset),
+        take_along_axis=lambda x, indices, axis: ix.gather_op(x, indices, dim=axis),
         scatter_add=lambda shape, index, values: ix.scatter_add_at(values, shape=shape, index=_raw(index)),
         put=lambda x, index, values: ix.put(x, values, index=_raw(index)),
         einsum=lambda equation, x, y: la.einsum_op(x, y, equation=equation),
-        im2col=lambda x, kernel, stride, padding, dilation=(1, 1), fill=0.0: cv.im2col(
-            x, kernel=kernel, stride=stride, padding=padding, dilation=dilation, fill=fill
+        im2col=lambda x, kernel, stride, padding, dilation=(1, 1), fill=0.0, size=None: cv.im2col(
+            x, kernel=kernel, stride=stride, padding=padding, dilation=dilation, fill=fill, size=size
         ),
         col2im=lambda cols, shape, stride, padding, dilation=(1, 1): cv.col2im(
             cols, shape=shape, stride=stride, padding=padding, dilation=dilation
@@ -150,25 +157,61 @@ def _backward_from(output: Any) -> str:
 
 
 def _run(roots: list[tuple[Node, Any]], retain: bool, create: bool, only: Any = None) -> Backward:
-    """One walk. With ``create`` it computes with tensors, and gradients are recorded."""
-    run = Backward(retain=retain, world=TENSORS if create else ARRAYS, only=only)
+    """One walk. With ``create``, or under a forward mode, it computes with tensors; with ``create`` they are recorded."""
+    m = modes()
+    tensors = create or any(observer.differentiates for observer in m.observers)
+    run = Backward(retain=retain, world=TENSORS if tensors else ARRAYS, only=only)
     for node, gradient in roots:
-        run.send(node, gradient if create else gradient.array)
-    token = MODES.set(modes().replace(grad=create)) if modes().grad != create else None
-    try:
+        run.send(node, gradient if tensors else gradient.array)
+    with set_grad(create):
         run.run()
+    return run
+
+
+@contextmanager
+def set_grad(on: bool) -> Iterator[None]:
+    """Record operations inside, or not. Costs nothing where that is so already."""
+    token = MODES.set(modes().replace(grad=on)) if modes().grad != on else None
+    try:
+        yield
     finally:
         if token is not None:
             MODES.reset(token)
-    return run
+
+
+class _Young(Backward):
+    """A walk that leaves alone whatever is older than ``since``, save the leaf that it is looking for."""
+
+    def __init__(self, leaf: Node, since: int) -> None:
+        super().__init__(retain=True, world=TENSORS)
+        self.leaf, self.since = leaf, since
+
+    def visit(self, node: Node, g: Any) -> tuple[Any, ...]:
+        """`pull`, and hand on what leads to the leaf."""
+        grads = self.pull(node, g)
+        for parent, part in zip(node.parents, grads, strict=False):
+            if part is not None and parent is not None and (parent is self.leaf or parent.number > self.since):
+                self.send(parent, part)
+        return grads
+
+
+def transpose(output: Any, x: Any, since: int, create: bool) -> Any:
+    """The gradient of one number with respect to the leaf ``x``, over a graph made after ``since``; None for zero.
+
+    For `forward`: the graph is one op's backward body, and what it was made of stays as it is.
+    """
+    run = _Young(x.node, since)
+    run.send(output.node, WORLD["wrap"](backends.of(output.array).xp.ones_like(output.array)))
+    with set_grad(create):
+        run.run()
+    return run.waiting.get(x.node)
 
 
 def backward(outputs: Any, gradients: Any, retain_graph: bool, create_graph: bool) -> None:
     """Add the gradients of ``outputs`` to the ``.grad`` of the leaves; see `Tensor.backward`."""
     roots = _roots(outputs, gradients)
     run = _run(roots, retain_graph, create_graph)
-    given = {id(gradient.array) for _, gradient in roots}
-    seen: set[int] = set(given)
+    seen = {id(gradient.array) for _, gradient in roots}
     for leaf, g in run.waiting.items():
         if leaf.extra is not None and leaf.extra.hooks:
             g = run_hooks(leaf, g)
@@ -176,7 +219,7 @@ def backward(outputs: Any, gradients: Any, retain_graph: bool, create_graph: boo
         array = g.array if isinstance(g, TensorBase) else g
         shared = id(array) in seen or getattr(array, "base", None) is not None
         seen.add(id(array))
-        accumulate(leaf, g, _gradient, shared)
+        accumulate(leaf, g, _gradient, shared, create_graph)
 
 
 def _gradient(g: Any, shared: bool) -> Any:

@@ -241,10 +241,10 @@ def test_a_leafs_hook_sees_the_whole_gradient_of_a_run() -> None:
 
 def test_removing_a_hook() -> None:
     x = leaf(1.0)
-    remove = x.register_hook(lambda g: g * 10)
+    handle = x.register_hook(lambda g: g * 10)
     x.register_hook(lambda g: g + 1)
-    remove()
-    remove()  # once is enough, twice does no harm
+    handle.remove()
+    handle.remove()  # once is enough, twice does no harm
     (x * 2).sum().backward()
     assert x.grad.tolist() == [3.0]
 

@@ -1,0 +1,66 @@
+"""Arithmetic of shapes and strides: how elements lie in memory, whatever holds them."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+Sizes = tuple[int, ...]
+
+
+def contiguous(shape: Sizes, strides: Sizes, itemsize: int) -> bool:
+    """Do the elements lie in row-major order without gaps? Strides along axes of length 1 do not matter."""
+    if 0 in shape:
+        return True
+    expected = itemsize
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def viewable(shape: Sizes, strides: Sizes, wanted: Sizes) -> bool:
+    """Is there a shape and strides over the same bytes that show ``shape`` as ``wanted``? Both hold as many elements.
+
+    Axes that follow each other without a gap are one block of memory, and each block must be filled by sizes of
+    ``wanted``.
+    """
+    if 0 in shape:
+        return True
+    axes = [(size, stride) for size, stride in zip(shape, strides, strict=True) if size != 1]
+    blocks: list[int] = []
+    for i, (size, stride) in enumerate(axes):
+        if i and axes[i - 1][1] == size * stride:
+            blocks[-1] *= size
+        else:
+            blocks.append(size)
+    filled = 1
+    for size in wanted:
+        if size == 1:
+            continue
+        filled *= size
+        if not blocks or blocks[0] % filled:
+            return False
+        if filled == blocks[0]:
+            filled, blocks = 1, blocks[1:]
+    return True
+
+
+def overlaps(shape: Sizes, strides: Sizes) -> bool:
+    """Are two elements the same place in memory, as in an expanded tensor or in windows that overlap?"""
+    if 0 in shape:
+        return False
+    axes = sorted((abs(stride), size) for size, stride in zip(shape, strides, strict=True) if size != 1)
+    reach, nested = 0, True
+    for stride, size in axes:
+        nested = nested and stride > reach  # each step leads out of all that the shorter steps reach
+        reach += stride * (size - 1)
+    if nested:
+        return False
+    step = gcd(*(stride for stride, _ in axes))
+    if not step or prod(size for _, size in axes) > reach // step + 1:
+        return True  # more elements than places
+    places, count = {0}, 1
+    for stride, size in axes:  # rare: look at every place
+        places, count = {place + i * stride for place in places for i in range(size)}, count * size
+    return len(places) < count

@@ -1,0 +1,209 @@
+"""What makes a network more than one matrix: functions that bend, on each element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.dispatch import caller, here
+from ..core.inplace import inplace as write_to
+from ..core.op import Op, Params
+from ..errors import ShapeError
+from .unary import NO_NUMBERS, refuse_bools
+
+# mypy: disable-error-code="override"
+
+
+class Relu(Op):
+    """``max(x, 0)``; the derivative at 0 is 0. Bools are refused."""
+
+    dtypes = "each"
+    into = ("maximum", 0)
+    saves = ("out",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        refuse_bools(x)
+        return xp.relu(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
+        return xp.where(out > 0, g, xp.zeros_like(g))  # a product would make nan of infinity times 0
+
+    @staticmethod
+    def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
+        return NO_NUMBERS
+
+
+class LeakyRelu(Op, name="leaky_relu"):
+    """``x`` where it is positive, else ``x * negative_slope``, which is the derivative at 0 too."""
+
+    dtypes = "floating"
+    saves = ("x", "negative_slope")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, negative_slope: float = 0.01) -> Any:
+        return xp.maximum(x, 0) + xp.minimum(x, 0) * negative_slope  # much faster than a where over mixed signs
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, negative_slope: float) -> Any:
+        return xp.where(x > 0, g, g * negative_slope)
+
+
+class Elu(Op):
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
+
+    dtypes = "floating"
+    saves = ("x", "alpha")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, alpha: float = 1.0) -> Any:
+        return xp.maximum(x, 0) + xp.expm1(xp.minimum(x, 0)) * alpha
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, alpha: float) -> Any:
+        return xp.where(x > 0, g, g * (xp.exp(xp.minimum(x, 0)) * alpha))
+
+
+class Sigmoid(Op):
+    """``1 / (1 + exp(-x))``, in a form that cannot overflow."""
+
+    dtypes = "float"
+    saves = ("out",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return _sigmoid(xp, x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
+        return g * (out * (1 - out))
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    """By exponentials of at most 1, so that nothing overflows and small values far to the left are precise too."""
+    return xp.exp(xp.minimum(x, 0)) / (xp.exp(-xp.abs(x)) + 1)
+
+
+class Silu(Op):
+    """``x * sigmoid(x)``, also called swish."""
+
+    dtypes = "floating"
+    saves = ("x",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return x * _sigmoid(xp, x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
+        share = _sigmoid(xp, x)
+        return g * (share + x * (share * (1 - share)))
+
+
+class Softplus(Op):
+    """``log(1 + exp(beta * x)) / beta``: relu with its corner rounded off. Where ``beta * x > threshold``, x itself."""
+
+    dtypes = "floating"
+    saves = ("x", "beta", "threshold")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, beta: float = 1.0, threshold: float = 20.0) -> Any:
+        scaled = x * beta
+        soft = xp.maximum(scaled, 0) + xp.log1p(xp.exp(-xp.abs(scaled)))  # in this form nothing overflows
+        return xp.where(scaled > threshold, x, soft / beta)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, beta: float, threshold: float) -> Any:
+        scaled = x * beta
+        return xp.where(scaled > threshold, g, g * _sigmoid(xp, scaled))
+
+
+class Gelu(Op):
+    """``x`` times the share of a normal distribution that lies below x."""
+
+    dtypes = "floating"
+    saves = ("x",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return x * _share_below(xp, x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
+        return g * (_share_below(xp, x) + x * (xp.exp(x * x * -0.5) * PEAK))
+
+
+def _share_below(xp: Any, x: Any) -> Any:
+    return xp.erf(x * ROOT_OF_HALF) * 0.5 + 0.5
+
+
+ROOT_OF_HALF, PEAK = 0.7071067811865476, 0.3989422804014327  # the latter: how high the normal distribution's curve is
+
+
+class GeluTanh(Op, name="gelu_tanh"):
+    """`gelu` with ``tanh(0.798 * (x + 0.0447 * x**3))`` in place of erf: cheaper, and off by less than 0.0005."""
+
+    dtypes = "floating"
+    saves = ("x",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return x * (_bend(xp, x) * 0.5 + 0.5)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
+        bend = _bend(xp, x)
+        slope = x * x * (3 * CUBE * STEEPNESS) + STEEPNESS
+        return g * (bend * 0.5 + 0.5 + x * ((1 - bend * bend) * slope) * 0.5)
+
+
+def _bend(xp: Any, x: Any) -> Any:
+    return xp.tanh(x * (x * x * (CUBE * STEEPNESS) + STEEPNESS))
+
+
+STEEPNESS, CUBE = 0.7978845608028654, 0.044715  # sqrt(2 / pi), and what Hendrycks and Gimpel chose
+
+relu, sigmoid = caller(Relu), caller(Sigmoid)
+leaky_relu_op, elu_op, silu_op = caller(LeakyRelu), caller(Elu), caller(Silu)
+softplus_op, gelu_op, gelu_tanh = caller(Softplus), caller(Gelu), caller(GeluTanh)
+
+
+def leaky_relu(x: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    """``x`` where it is positive, else ``x * negative_slope``. ``inplace`` writes the result to x.
+
+    Raises `DtypeError` for integers.
+    """
+    params = {"negative_slope": float(negative_slope)}
+    return write_to(LeakyRelu, x, (), params) if inplace else leaky_relu_op(x, **params)
+
+
+def elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``. ``inplace`` writes the result to x.
+
+    Raises `DtypeError` for integers.
+    """
+    return write_to(Elu, x, (), {"alpha": alpha}) if inplace else elu_op(x, alpha=alpha)
+
+
+def silu(x: Any, inplace: bool = False) -> Any:
+    """``x * sigmoid(x)``, also called swish. ``inplace`` writes the result to x. Raises `DtypeError` for integers."""
+    return write_to(Silu, x) if inplace else silu_op(x)
+
+
+def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """``log(1 + exp(beta * x)) / beta``: relu with its corner rounded off. Where ``beta * x > threshold``, x itself.
+
+    Raises `DtypeError` for integers.
+    """
+    return softplus_op(x, beta=beta, threshold=threshold)
+
+
+def gelu(x: Any, *, approximate: str = "none") -> Any:
+    """``x`` times the share of a normal distribution that lies below x, by erf; or, with ``"tanh"``, nearly so.
+
+    Raises `ShapeError` for another approximation, `DtypeError` for integers.
+    """
+    if approximate not in ("none", "tanh"):
+        tried, why = f"gelu with approximate={approximate!r}", "there is no such approximation"
+        raise ShapeError(tried, why, "use 'none' or 'tanh'", here())
+    return gelu_op(x) if approximate == "none" else gelu_tanh(x)

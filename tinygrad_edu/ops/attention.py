@@ -1,0 +1,215 @@
+"""What sequences are processed with: attention, the lookup of embeddings, and dropout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import backends
+from ..arguments import as_tensor
+from ..core.dispatch import caller, here
+from ..core.graph import unbroadcast
+from ..core.op import Op
+from ..errors import DtypeError, IndexRangeError, ShapeError
+from ..settings import no_grad
+from .choice import where
+from .reduce import norm
+
+# mypy: disable-error-code="override"
+
+
+class Attention(Op, name="scaled_dot_product_attention"):
+    """For each row of ``query`` (…, L, E): the mean of the rows of ``value`` (…, S, V), weighted by how well ``key``
+    (…, S, E) fits: ``softmax(query @ key.mT * scale + mask) @ value``.
+
+    Where a bool ``mask`` is false nothing is looked at; ``causal`` lets row i look at rows 0 to i. A row that may look
+    at nothing gives zeros. ``keep`` says which weights dropout leaves; those are divided by ``kept``.
+    """
+
+    dtypes = "each"
+    saves = ("query", "key", "value", "mask", "keep", "out", "cache", "scale", "causal", "kept")
+    caches = "recomputed"
+
+    @staticmethod
+    def forward(
+        xp: Any, query: Any, key: Any, value: Any, mask: Any = None, keep: Any = None, *, scale: float,
+        causal: bool = False, kept: float = 1.0,
+    ) -> Any:  # fmt: skip
+        weights = _weights(xp, query, key, mask, scale, causal)
+        return (weights if keep is None else weights * keep / kept) @ value, weights
+
+    @staticmethod
+    def backward(
+        xp: Any, g: Any, needs: Any, query: Any, key: Any, value: Any, mask: Any, keep: Any, out: Any, weights: Any,
+        scale: float, causal: bool, kept: float,
+    ) -> Any:  # fmt: skip
+        if weights is None:
+            weights = _weights(xp, query, key, mask, scale, causal)
+        gq = gk = gv = gm = None
+        if needs[2]:
+            used = weights if keep is None else weights * keep / kept
+            gv = unbroadcast(xp, _turned(xp, used) @ g, value.shape)
+        if needs[0] or needs[1] or needs[3]:
+            pull = g @ _turned(xp, value)
+            if keep is not None:
+                pull = pull * keep / kept
+            scores = weights * (pull - xp.sum(g * out, -1, True))
+            if needs[0]:
+                gq = unbroadcast(xp, scores @ key * scale, query.shape)
+            if needs[1]:
+                gk = unbroadcast(xp, _turned(xp, scores) @ query * scale, key.shape)
+            if needs[3]:
+                gm = unbroadcast(xp, scores, mask.shape)
+        return gq, gk, gv, gm, None
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        query, key, value, *rest = shapes
+        if min(map(len, (query, key, value))) < 2:
+            return "query, key and value come as (…, rows, features)", "add the missing axes: x.unsqueeze(0)"
+        if query[-1] != key[-1]:
+            why = f"query has {query[-1]} features and key {key[-1]}, and they are compared one by one"
+            return why, "project both to the same number of features"
+        if key[-2] != value[-2]:
+            return f"key has {key[-2]} rows and value {value[-2]}", "give one row of value for each row of key"
+        why = f"the leading axes of {query}, {key} and {value} cannot be stretched to one shape"
+        if rest:
+            why = f"a mask {rest[0]} cannot be stretched to the weights (…, {query[-2]}, {key[-2]}), or: {why}"
+        return why, "check which axis counts the heads; with enable_gqa=True heads of query share those of key"
+
+
+def _turned(xp: Any, x: Any) -> Any:
+    """The last two axes swapped."""
+    axes = tuple(range(x.ndim))
+    return xp.permute(x, (*axes[:-2], axes[-1], axes[-2]))
+
+
+def _weights(xp: Any, query: Any, key: Any, mask: Any, scale: float, causal: bool) -> Any:
+    """How much each row of query takes of each row of key; together 1, or 0 where nothing may be looked at."""
+    scores = query * scale @ _turned(xp, key)
+    nothing = -float("inf")
+    if causal:
+        rows, columns = scores.shape[-2:]
+        scores = xp.where(xp.reshape(xp.arange(rows), (rows, 1)) >= xp.arange(columns), scores, nothing)
+    if mask is not None:
+        scores = xp.where(mask, scores, nothing) if mask.dtype.kind == "b" else scores + mask
+    top = xp.amax(scores, -1, True)
+    if mask is not None:
+        top = xp.where(top == nothing, 0.0, top)
+    powers = xp.exp(scores - top)
+    total = xp.sum(powers, -1, True)
+    if mask is not None:
+        total = xp.where(total == 0, 1.0, total)
+    return powers / total
+
+
+class Embedding(Op):
+    """The rows of ``weight`` (V, E) that ``indices`` (…) name: (…, E). Row ``padding_idx`` gets no gradient.
+
+    With ``scale_grad_by_freq`` each row's gradient is divided by how often it was named.
+    """
+
+    dtypes = "each"
+    saves = ("weight.shape", "indices", "padding_idx", "scale_grad_by_freq")
+
+    @staticmethod
+    def forward(
+        xp: Any, weight: Any, indices: Any, *, padding_idx: int | None = None, scale_grad_by_freq: bool = False
+    ) -> Any:
+        return weight[indices]
+
+    @staticmethod
+    def backward(
+        xp: Any, g: Any, needs: Any, shape: Any, indices: Any, padding_idx: int | None, scale_grad_by_freq: bool
+    ) -> Any:
+        (rows, width), index = shape, xp.reshape(indices, (-1, 1))
+        if padding_idx is not None:
+            g = g * xp.reshape(indices != padding_idx, (*indices.shape, 1))
+        places = xp.reshape(index * width + xp.arange(width), (-1,))  # element by element: NumPy adds rows far slower
+        grad = xp.reshape(xp.scatter_add((rows * width,), (places,), xp.reshape(g, (-1,))), shape)
+        if scale_grad_by_freq:
+            flat = xp.reshape(indices, (-1,))
+            counts = xp.scatter_add((rows,), (flat,), xp.ones(flat.shape, g.dtype))
+            grad = grad / xp.reshape(xp.maximum(counts, xp.ones(counts.shape, g.dtype)), (rows, 1))
+        return grad, None
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        return f"indices point into a table (V, E), and the weight is {shapes[0]}", "pass the weight second: (V, E)"
+
+
+class Dropout(Op):
+    """``x`` where ``keep`` holds, divided by the share ``1 - p`` that is kept on average; elsewhere 0."""
+
+    dtypes = "each"
+    saves = ("keep", "p")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, keep: Any, *, p: float) -> Any:
+        return x * keep * _growth(p)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, keep: Any, p: float) -> Any:
+        return g * keep * _growth(p), None
+
+
+def _growth(p: float) -> float:
+    return 1 / (1 - p) if p < 1 else 0.0
+
+
+scaled_dot_product_attention_op = caller(Attention)
+embedding_op, dropout_op = caller(Embedding), caller(Dropout)
+
+
+def embedding(
+    x: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Any:  # fmt: skip
+    """The rows of ``weight`` (V, E) that the integers ``x`` (…) name: (…, E).
+
+    Row ``padding_idx`` gets no gradient. With ``max_norm``, rows that are named and whose ``norm_type``-norm is larger
+    are first scaled down to it, in ``weight`` itself. With ``scale_grad_by_freq`` each row's gradient is divided by how
+    often it is named. Raises `IndexRangeError` for an index outside of 0 to V - 1, `DtypeError` for what is no integer,
+    and for ``sparse``: gradients are dense here.
+    """
+    x, weight = as_tensor(x), as_tensor(weight)
+    tried = f"embedding({tuple(x.shape)} {x.dtype}, {tuple(weight.shape)} {weight.dtype})"
+    if sparse:
+        why = "a sparse gradient would hold the named rows alone, and gradients here are dense"
+        raise DtypeError(f"{tried} with sparse=True", why, "leave sparse away", here())
+    if x.dtype.kind != "i":
+        raise DtypeError(tried, "rows are named by integers", "convert the indices: x.long()", here())
+    if weight.ndim != 2:
+        why = f"the table has {weight.ndim} axes, and each row of (V, E) stands for one index"
+        raise ShapeError(tried, why, "pass the indices first and a table (V, E) second", here())
+    rows = weight.shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            why = f"the table has {rows} rows, and padding_idx is {padding_idx}"
+            raise IndexRangeError(tried, why, f"use 0 to {rows - 1}", here())
+        padding_idx %= rows
+    low, high = extremes(x)
+    if low < 0 or high >= rows:
+        why = f"the indices run from {low} to {high}, and the table has {rows} rows: 0 to {rows - 1}"
+        raise IndexRangeError(tried, why, "make the table larger, or find out where the indices come from", here())
+    if max_norm is not None and x.numel():
+        _shorten(weight, x, max_norm, norm_type)
+    return embedding_op(weight, x, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+
+
+def extremes(x: Any) -> tuple[int, int]:
+    """The smallest and the largest index; while tracing nobody may look, and a replay looks no more."""
+    backend, array = backends.of(x.array), x.array
+    if not x.numel() or not backend.readable:
+        return 0, -1
+    # On raw arrays: this is a check, and no step of the model that an observer should see.
+    low, high = (backend.to_numpy(extreme(array, None, False)) for extreme in (backend.xp.amin, backend.xp.amax))
+    return int(low), int(high)
+
+
+def _shorten(weight: Any, x: Any, max_norm: float, norm_type: float) -> None:
+    """Scale the named rows that are longer than ``max_norm`` down to it, in place."""
+    with no_grad():
+        table = weight.detach()
+        rows = table[x.reshape(-1)]
+        length = norm(rows, norm_type, 1, True)
+        table[x.reshape(-1)] = where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows)

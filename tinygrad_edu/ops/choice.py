@@ -1,0 +1,264 @@
+"""One of two: the larger, the one that a condition picks, the nearest between bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arguments import as_tensor
+from ..core.base import TensorBase
+from ..core.dispatch import WORLD, caller, here, slow_caller
+from ..core.op import Op
+from ..dtypes import is_float
+from ..errors import DtypeError, ShapeError
+
+# mypy: disable-error-code="override"
+
+
+class Maximum(Op):
+    """The larger of x and y, broadcast; nan where either is. Where they are equal each gets half of the gradient."""
+
+    broadcasts = True
+    into = ("maximum",)
+    saves = ("x", "y")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return xp.maximum(x, y)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
+        return _to_the_chosen(xp, g, needs, x == y, x < y, y < x)
+
+
+class Minimum(Op):
+    """The smaller of x and y, broadcast; nan where either is. Where they are equal each gets half of the gradient."""
+
+    broadcasts = True
+    into = ("minimum",)
+    saves = ("x", "y")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return xp.minimum(x, y)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
+        return _to_the_chosen(xp, g, needs, x == y, y < x, x < y)
+
+
+def _to_the_chosen(xp: Any, g: Any, needs: Any, tie: Any, x_loses: Any, y_loses: Any) -> Any:
+    """The gradient for whichever operand was taken, half of it for each where they tie, and all for both at a nan."""
+    share, zero = xp.where(tie, g * 0.5, g), xp.zeros_like(g)
+    gx = xp.where(x_loses, zero, share) if needs[0] else None
+    return gx, xp.where(y_loses, zero, share) if needs[1] else None
+
+
+class Where(Op):
+    """``x`` where ``condition`` holds, else ``y``."""
+
+    broadcasts = True
+    dtypes = "where"
+    saves = ("condition",)
+
+    @staticmethod
+    def forward(xp: Any, condition: Any, x: Any, y: Any) -> Any:
+        return xp.where(condition, x, y)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, condition: Any) -> Any:
+        zero = xp.zeros_like(g)
+        return (
+            None,
+            xp.where(condition, g, zero) if needs[1] else None,
+            xp.where(condition, zero, g) if needs[2] else None,
+        )
+
+
+class Clamp(Op):
+    """``x`` held between the numbers ``min`` and ``max``; the gradient passes where x was inside, the ends included."""
+
+    saves = ("x", "min", "max")
+    into = ("clip",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, min: Any = None, max: Any = None) -> Any:
+        if min is None and max is None:
+            raise ValueError("neither min nor max is given")
+        return _held(xp, x, min, max)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, min: Any, max: Any) -> Any:
+        return _where_inside(xp, g, x, min, max)
+
+
+class ClampBetween(Op, name="clamp_between"):
+    """`clamp` with tensors as bounds. The gradient goes to x where it was inside, the ends included, else to a bound.
+
+    Where ``min`` is above ``max`` the result is ``max``, and so is what gets the gradient.
+    """
+
+    broadcasts = True
+    saves = ("x", "min", "max")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, min: Any = None, max: Any = None) -> Any:
+        return _held(xp, x, min, max)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, min: Any, max: Any) -> Any:
+        gx = gmin = gmax = None
+        if needs[0]:
+            gx = _where_inside(xp, g, x, min, max)
+        if needs[1]:
+            below = x < min if max is None else (x < min) & (min < max)
+            gmin = xp.where(below, g, xp.zeros_like(g))
+        if needs[2]:
+            above = x > max if min is None else (x > max) | (max < min)
+            gmax = xp.where(above, g, xp.zeros_like(g))
+        return gx, gmin, gmax
+
+
+def _held(xp: Any, x: Any, min: Any, max: Any) -> Any:
+    """``x``, not below ``min`` and, what counts more, not above ``max``."""
+    if min is not None:
+        x = xp.maximum(x, min)
+    return x if max is None else xp.minimum(x, max)
+
+
+def _where_inside(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
+    if min is not None:
+        g = xp.where(x >= min, g, xp.zeros_like(g))
+    return g if max is None else xp.where(x <= max, g, xp.zeros_like(g))
+
+
+class MaskedFill(Op, name="masked_fill"):
+    """``x`` with ``value``, one number of its dtype, wherever ``mask`` holds."""
+
+    dtypes = "each"
+    computes = False
+    broadcasts = True
+    saves = ("mask",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, mask: Any, value: Any) -> Any:
+        return xp.where(mask, value, x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, mask: Any) -> Any:
+        zero = xp.zeros_like(g)
+        gx = xp.where(mask, zero, g) if needs[0] else None
+        return gx, None, xp.where(mask, g, zero) if needs[2] else None
+
+
+maximum, minimum, clamp_op = caller(Maximum), caller(Minimum), caller(Clamp)
+where_op, clamp_between, masked_fill_op = caller(Where), slow_caller(ClampBetween), slow_caller(MaskedFill)
+
+
+def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
+    """``x`` held between ``min`` and ``max``, numbers or tensors that broadcast; one of them may be left out.
+
+    Where ``min`` is above ``max`` the result is ``max``. Integers held by a float become floats. Bounds that are
+    tensors get the gradient where they hold x. Raises `ShapeError` when there is no bound.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.clamp(tg.tensor([-2.0, 0.5, 3.0]), min=0, max=1)
+    tensor([0. , 0.5, 1. ])
+    """
+    x = as_tensor(x)
+    if _has_axes(min) or _has_axes(max):
+        return clamp_between(x, min, max)
+    low, high = _number(min), _number(max)
+    if x.dtype.kind in "bui" and not low is high is None:
+        return clamp_between(x, low, high)  # there the bounds have a say in the dtype
+    return clamp_op(x, min=low, max=high)
+
+
+def clamp_min(x: Any, min: Any) -> Any:
+    """``x``, but nowhere below ``min``, a number or a tensor: see `clamp`."""
+    return clamp(x, min=min)
+
+
+def clamp_max(x: Any, max: Any) -> Any:
+    """``x``, but nowhere above ``max``, a number or a tensor: see `clamp`."""
+    return clamp(x, max=max)
+
+
+def _has_axes(bound: Any) -> bool:
+    """Whether a bound is a tensor, of any shape, or an array of more than one number."""
+    return isinstance(bound, TensorBase) or getattr(bound, "ndim", 0) > 0
+
+
+def _number(bound: Any) -> Any:
+    """A bound as a Python number: a NumPy scalar would widen the result to its own dtype."""
+    if bound is None or type(bound) in (bool, int, float):
+        return bound
+    if not hasattr(bound, "item"):
+        tried, why = f"clamp with a bound of type {type(bound).__name__}", "a bound is a number or a tensor"
+        raise DtypeError(tried, why, "make a tensor of it first: tensor(…)", here())
+    return bound.item()
+
+
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """``x`` where ``condition`` holds, else ``y``; all broadcast. Each may be a number.
+
+    With the condition alone: the positions where it holds, as one int64 tensor per axis. Raises `DtypeError` for a
+    condition that is not bool.
+
+    >>> import tinygrad_edu as tg
+    >>> x = tg.tensor([-1.0, 0.0, 2.0])
+    >>> tg.where(x > 0, x, 0.0)
+    tensor([0., 0., 2.])
+    """
+    if x is None and y is None:
+        from .gathering import nonzero
+
+        return nonzero(as_tensor(condition), as_tuple=True)
+    if x is None or y is None:
+        mend = "give both: where(condition, x, y)"
+        raise DtypeError("where with one value", "there is nothing to take where the other is asked for", mend, here())
+    condition = as_tensor(condition)
+    if condition.dtype.kind != "b":
+        why, mend = "a condition holds or not, at each element", "compare first: where(condition != 0, x, y)"
+        raise DtypeError(f"where with a condition of dtype {condition.dtype}", why, mend, here())
+    if not isinstance(x, TensorBase) and not isinstance(y, TensorBase):
+        x = as_tensor(x)  # two numbers meet in the dtypes that tensors of them would have
+    return where_op(condition, x, y)
+
+
+def masked_fill(x: Any, mask: Any, value: Any) -> Any:
+    """``x`` with ``value``, a number or a 0-d tensor, wherever ``mask`` holds. The dtype of x stays.
+
+    Raises `DtypeError` for a mask that is not bool and for a value that the dtype of x cannot hold, `ShapeError` for
+    a value with axes.
+    """
+    x, mask = as_tensor(x), as_tensor(mask)
+    tried = f"masked_fill of {tuple(x.shape)} {x.dtype}, mask {tuple(mask.shape)} {mask.dtype}"
+    if mask.dtype.kind != "b":
+        raise DtypeError(tried, "a mask holds or not, at each element", "compare first: mask != 0", here())
+    if getattr(value, "ndim", 0):
+        why = f"the value has shape {tuple(value.shape)}, and all places get one and the same number"
+        raise ShapeError(tried, why, "use where(mask, value, x)", here())
+    if not isinstance(value, TensorBase):
+        value = _element(tried, value, x.dtype)
+    elif is_float(value.dtype) and x.dtype.kind in "iu":
+        why = f"the value is {value.dtype}, and {x.dtype} has no fractions"
+        raise DtypeError(tried, why, f"convert it first: value.to('{x.dtype}')", here())
+    return masked_fill_op(x, mask, value.to(x.dtype))
+
+
+def _element(tried: str, value: Any, dtype: Any) -> Any:
+    """A number as a 0-d tensor of ``dtype``. Raises `DtypeError` where that cannot hold it."""
+    value = value.item() if hasattr(value, "item") else value
+    fits = isinstance(value, (int, float))
+    if fits:
+        try:
+            with np.errstate(all="ignore"):
+                found = np.asarray(float(value) if is_float(dtype) else value).astype(dtype)
+                fits = np.isinf(found) == np.isinf(value) if is_float(dtype) else dtype.kind == "b" or found == value
+        except (OverflowError, TypeError):  # an integer beyond all dtypes
+            fits = False
+    if not fits:
+        raise DtypeError(tried, f"{dtype} has no {value!r}", "fill with what it has, or convert x first", here())
+    return WORLD["wrap"](found)

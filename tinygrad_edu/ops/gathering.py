@@ -1,0 +1,389 @@
+"""Reading and writing along one axis, or by masks: PyTorch's names for what `index` does."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from .. import backends
+from ..arguments import as_tensor, axis, beyond, plain_index
+from ..core.base import TensorBase
+from ..core.dispatch import WORLD, here
+from ..errors import DeviceError, DtypeError, IndexRangeError, ShapeError
+from .arithmetic import mul
+from .convert import cast, clone
+from .index import along, gather_op, getitem, put, put_add, read
+from .movement import expand_op, permute_op, reshape_op
+
+
+def gather(x: Any, dim: int, index: Any) -> Any:
+    """``x`` read along ``dim``: ``out[i][j] = x[index[i][j]][j]`` for ``dim=0``, ``x[i][index[i][j]]`` for ``dim=1``.
+
+    ``index`` has as many axes as ``x``, and is no longer than it but along ``dim``; the result has its shape. Raises
+    `ShapeError` where that is not so, and `IndexRangeError` for a position that is not there. Positions count from 0.
+
+    >>> import tinygrad_edu as tg
+    >>> scores = tg.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
+    >>> scores.gather(1, tg.tensor([[1], [0]]))
+    tensor([[0.7],
+            [0.5]])
+    """
+    x, dim, index = _along_one("gather", x, dim, index)
+    if not index.array.size:  # PyTorch then asks for no shape, and no dtype
+        return getitem(reshape_op(x, shape=(-1,)), index=(np.zeros(index.shape, np.int64),))
+    _inside(f"gather(dim={dim})", index, _row(x)[dim], dim)
+    return gather_op(x, index, dim=dim)
+
+
+def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:
+    """`gather` with ``x`` and ``indices`` stretched to each other but along ``dim``; without it, both are flattened.
+
+    Negative positions count from the end. Raises as `gather` does.
+    """
+    x, indices = as_tensor(x), _positions("take_along_dim", as_tensor(indices))
+    if dim is None:
+        x, indices, dim = reshape_op(x, shape=(-1,)), reshape_op(indices, shape=(-1,)), 0
+    dim = axis(x, dim, x.array.ndim)
+    if x.array.ndim != indices.array.ndim:
+        raise _unequal_axes("take_along_dim", x, indices)
+    try:
+        others = np.broadcast_shapes(_without(x.shape, dim), _without(indices.shape, dim))
+    except ValueError:
+        why = "apart from that axis, their shapes cannot be stretched to each other"
+        raise _shapes("take_along_dim", x, dim, indices, why, "make those axes equal, or 1") from None
+    _inside(f"take_along_dim(dim={dim})", indices, x.shape[dim], dim, negative=True)
+    grown = [(*others[:dim], one.shape[dim], *others[dim:]) for one in (x, indices)]
+    x, indices = (
+        one if tuple(one.shape) == shape else expand_op(one, shape=shape)
+        for one, shape in zip((x, indices), grown, strict=True)
+    )
+    return gather_op(x, indices, dim=dim)
+
+
+def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+    """A copy of ``x`` with ``src`` written along ``dim``: ``out[index[i][j]][j] = src[i][j]`` for ``dim=0``.
+
+    ``src`` is a tensor of the same dtype, at least as large as ``index``, or a number. Of elements written to one place
+    the last stays; with ``reduce="add"`` or ``"multiply"`` all of them count. Raises as `gather` does.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.zeros(2, 3).scatter(1, tg.tensor([[2], [0]]), 1.0)  # one-hot rows
+    tensor([[0., 0., 1.],
+            [1., 0., 0.]])
+    """
+    if reduce not in (None, "add", "multiply"):
+        why = "elements are written, or combined by 'add' or 'multiply'"
+        raise ShapeError(f"scatter with reduce={reduce!r}", why, "use one of these, or leave reduce away", here())
+    if (src is None) == (value is None):
+        why, mend = "it writes either a tensor (src) or a number (value)", "give one of them"
+        raise DtypeError("scatter", why, mend, here())
+    return _scatter("scatter", x, dim, index, value if src is None else src, reduce)
+
+
+def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
+    """A copy of ``x`` with ``src`` added along ``dim``, several to one place too: the adjoint of `gather`.
+
+    ``src`` is a tensor of the same dtype, at least as large as ``index``. Raises as `gather` does.
+    """
+    return _scatter("scatter_add", x, dim, index, src if isinstance(src, TensorBase) else as_tensor(src), "add")
+
+
+def _scatter(name: str, x: Any, dim: int, index: Any, src: Any, reduce: str | None) -> Any:
+    x, dim, index = _along_one(name, x, dim, index)
+    if not index.array.size:
+        return clone(x)
+    if not x.array.ndim:
+        return _only(_scatter(name, _vector(x), dim, _vector(index), src, reduce))
+    index = _vector(index)
+    _inside(f"{name}(dim={dim})", index, x.shape[dim], dim)
+    if isinstance(src, (TensorBase, np.ndarray)):
+        src = _vector(_like(name, x, as_tensor(src)))
+        if src.array.ndim != index.array.ndim:
+            raise _unequal_axes(name, src, index)
+        if any(have < want for have, want in zip(src.shape, index.shape, strict=True)):
+            why = f"src has shape {tuple(src.shape)}, and each element of index takes one of it"
+            raise _shapes(name, x, dim, index, why, "make index no larger than src")
+        if tuple(src.shape) != tuple(index.shape):
+            src = getitem(src, index=tuple(slice(0, size) for size in index.shape))
+    else:
+        src = _number(x, src)
+    world = backends.of(index.array)
+    where = along(world.xp, world.xp.copy(index.array), dim)
+    if reduce == "multiply":
+        return _put_multiply(x, where, src)
+    return (put_add if reduce == "add" else put)(x, src, index=where)
+
+
+def _put_multiply(x: Any, where: tuple[Any, ...], src: Any) -> Any:
+    """``x`` with ``src`` multiplied in at ``where``: what comes first to its place, then what comes second, …."""
+    places = [np.asarray(backends.of(part).to_numpy(part)) for part in where]
+    flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*places)), x.shape).reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    starts = np.searchsorted(flat[order], flat[order])
+    turn = np.arange(flat.size) - starts
+    for number in range(int(turn.max()) + 1):
+        now = order[turn == number]
+        index = tuple(np.unravel_index(flat[now], x.shape))
+        factor = getitem(reshape_op(src, shape=(-1,)), index=(now,)) if src.array.ndim else src
+        x = put(x, mul(getitem(x, index=index), factor), index=index)
+    return x
+
+
+def index_select(x: Any, dim: int, index: Any) -> Any:
+    """The slices of ``x`` at ``index``, a vector of positions along ``dim``; always a copy.
+
+    Raises `IndexRangeError` for a position that is not there. Positions count from 0.
+    """
+    x, dim, index = _slices("index_select", x, dim, index)
+    if not x.array.ndim:
+        if index.array.size != 1:
+            why = f"a 0-d tensor has one element, and index names {index.array.size}"
+            raise _shapes("index_select", x, dim, index, why, "reshape it to (1,) first")
+        return getitem(reshape_op(x, shape=(1,)), index=(np.zeros((), np.int64),))
+    return getitem(x, index=_at(dim, index))
+
+
+def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    """A copy of ``x`` with ``alpha * source`` added to its slices at ``index`` along ``dim``, repeated ones too.
+
+    ``source`` has the dtype of ``x``, and its shape but for ``dim``, where it is as long as ``index``. Raises
+    `ShapeError` where it has not, `IndexRangeError` for a position that is not there.
+    """
+    x, dim, index = _slices("index_add", x, dim, index)
+    source = _like("index_add", x, as_tensor(source))
+    _one_each("index_add", x, dim, index, source)
+    if alpha != 1:
+        product = mul(source, alpha)
+        if product.dtype.kind == "f" and x.dtype.kind in "iu":
+            why, mend = f"{x.dtype} holds no fractions", "use an integer, or x.float()"
+            raise DtypeError(f"index_add with alpha={alpha!r} on a tensor of {x.dtype}", why, mend, here())
+        source = product if product.dtype == x.dtype else cast(product, dtype=x.dtype)
+    return put_add(x, source, index=_at(dim, index) if x.array.ndim else (Ellipsis,))
+
+
+def index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
+    """A copy of ``x`` with its slices at ``index`` along ``dim`` replaced by those of ``source``; of several, the last.
+
+    Raises as `index_add` does.
+    """
+    x, dim, index = _slices("index_copy", x, dim, index)
+    source = _like("index_copy", x, as_tensor(source))
+    if not x.array.ndim and source.array.size == index.array.size:
+        return put(x, getitem(reshape_op(source, shape=(-1,)), index=(-1, Ellipsis)), index=(Ellipsis,))
+    _one_each("index_copy", x, dim, index, source)
+    return put(x, source, index=_at(dim, index))
+
+
+def index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
+    """A copy of ``x`` with its slices at ``index`` along ``dim`` filled with one number.
+
+    Negative positions count from the end. ``value`` may be a 0-d tensor. Raises as `index_select` does.
+    """
+    x, dim, index = _slices("index_fill", x, dim, index, negative=True)
+    value = _one_number("index_fill", x, value)
+    return put(x, value, index=_at(dim, index) if x.array.ndim else (Ellipsis,))
+
+
+def fill(x: Any, value: Any) -> Any:
+    """A tensor like ``x`` with one number everywhere. ``value`` may be a 0-d tensor, which gets the gradient."""
+    x = as_tensor(x)
+    return put(x, _one_number("fill", x, value), index=(Ellipsis,))
+
+
+def _one_number(name: str, x: Any, value: Any) -> Any:
+    value = value if isinstance(value, TensorBase) else _number(x, value)
+    if value.array.ndim:
+        why, mend = f"it fills with one number, and value has shape {tuple(value.shape)}", "use index_copy, or copy_"
+        raise ShapeError(f"{name} with a tensor", why, mend, here())
+    return value if value.dtype == x.dtype else cast(value, dtype=x.dtype)
+
+
+def index_put(x: Any, indices: tuple[Any, ...], values: Any, accumulate: bool = False) -> Any:
+    """A copy of ``x`` with ``x[indices] = values``, or with all of ``values`` added there if ``accumulate``.
+
+    ``indices`` is a tuple of integer or bool tensors, as between the brackets of ``x[i, j]``. ``values`` has the dtype
+    of ``x`` and is stretched to what they name. Raises as ``x[indices]`` does.
+    """
+    if not isinstance(indices, (tuple, list)):
+        why, mend = "indices is a tuple, one tensor for each axis", "put it into one: (index,)"
+        raise DtypeError(f"index_put with indices={type(indices).__name__}", why, mend, here())
+    x = as_tensor(x)
+    values = _like("index_put", x, values) if isinstance(values, TensorBase) else _number(x, values)
+    first, then = plain_index(tuple(indices), x)
+    if first is not None:
+        why = "a slice between ints and tensors makes their order ambiguous"
+        raise IndexRangeError("index_put", why, "write x[…] = values instead", here())
+    return (put_add if accumulate else put)(x, values, index=then)
+
+
+def masked_select(x: Any, mask: Any) -> Any:
+    """The elements of ``x`` where ``mask`` holds, in a row; both are stretched to one shape. Always a copy.
+
+    Raises `DtypeError` for a mask that is not bool.
+    """
+    x, mask = as_tensor(x), as_tensor(mask)
+    if mask.dtype != np.bool_:
+        why, mend = f"the mask is {mask.dtype}", "make it by comparing, or convert it: mask.bool()"
+        raise DtypeError("masked_select", why, mend, here())
+    try:
+        shape = np.broadcast_shapes(x.shape, mask.shape)
+    except ValueError:
+        tried = f"masked_select on a tensor {tuple(x.shape)} with a mask {tuple(mask.shape)}"
+        why, mend = "they cannot be stretched to one shape", "make the mask by comparing that very tensor"
+        raise ShapeError(tried, why, mend, here()) from None
+    x, mask = (one if tuple(one.shape) == shape else expand_op(one, shape=shape) for one in (x, mask))
+    return read(x, mask)
+
+
+def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
+    """Where ``x`` is not 0: int64 positions (count, ndim), or with ``as_tuple`` one vector per axis, ready as an index.
+
+    How many there are depends on the values, so they are looked at on the host.
+    """
+    x = as_tensor(x)
+    world = backends.of(x.array)
+    values = np.asarray(world.to_numpy(x.array))
+    found = WORLD["wrap"](world.from_numpy(np.argwhere(np.atleast_1d(values) if as_tuple else values)))
+    return tuple(getitem(found, index=(slice(None), i)) for i in range(found.shape[1])) if as_tuple else found
+
+
+def argwhere(x: Any) -> Any:
+    """Where ``x`` is not 0: `nonzero` without its tuple form."""
+    return nonzero(x)
+
+
+def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Any, ...]:
+    """Vectors as the coordinates of a grid: each is stretched along the axes of the others. Views.
+
+    With ``indexing="ij"`` the first vector runs along the first axis; with ``"xy"`` along the second, as in pictures.
+    """
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    vectors = [_vector(as_tensor(one)) for one in given]
+    what = f"meshgrid of {', '.join(f'{tuple(v.shape)} {v.dtype}' for v in vectors) or 'no tensors'}"
+    if indexing not in ("ij", "xy"):
+        raise ShapeError(f"meshgrid with indexing={indexing!r}", "the axes come as 'ij' or as 'xy'", "use one", here())
+    if not vectors or any(v.array.ndim != 1 for v in vectors):
+        raise ShapeError(what, "each axis of the grid has a vector of coordinates", "pass vectors", here())
+    if len({v.dtype for v in vectors}) > 1:
+        raise DtypeError(what, "the coordinates differ in dtype", "convert them to one: y.to(x.dtype)", here())
+    count, shape = len(vectors), tuple(v.shape[0] for v in vectors)
+    grids = []
+    for i, v in enumerate(vectors):
+        row = reshape_op(v, shape=(1,) * i + (-1,) + (1,) * (count - 1 - i))
+        grids.append(expand_op(row, shape=shape))
+    if indexing == "xy" and count > 1:
+        grids = [permute_op(grid, dims=(1, 0, *range(2, count))) for grid in grids]
+    return tuple(grids)
+
+
+# What they refuse, and small conversions ----------------------------------------------------------------------------
+
+
+def _vector(x: Any) -> Any:
+    """A 0-d tensor as a vector of one."""
+    return x if x.array.ndim else reshape_op(x, shape=(1,))
+
+
+def _only(vector: Any) -> Any:
+    """A vector of one as a 0-d tensor, and no view."""
+    return getitem(vector, index=(np.zeros((), np.int64),))
+
+
+def _row(x: Any) -> tuple[int, ...]:
+    return tuple(x.shape) or (1,)
+
+
+def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    return (*shape[:dim], *shape[dim + 1 :])
+
+
+def _at(dim: int, index: Any) -> tuple[Any, ...]:
+    """Positions along one axis, as a full index. A copy: a later write to the tensor must not change backward."""
+    positions = backends.of(index.array).xp.copy(_vector(index).array)
+    return (*(slice(None),) * dim, positions)
+
+
+def _number(x: Any, value: Any) -> Any:
+    """A number as a tensor of the dtype of ``x``, beside it."""
+    return WORLD["as_tensor"](value, x.dtype, x.device)
+
+
+def _positions(name: str, index: Any) -> Any:
+    if index.dtype.name not in ("int32", "int64") and index.array.size:
+        why = f"positions are integers, and this is {index.dtype}"
+        raise DtypeError(f"{name} with an index of dtype {index.dtype}", why, "convert it: index.long()", here())
+    return index
+
+
+def _along_one(name: str, x: Any, dim: int, index: Any) -> tuple[Any, int, Any]:
+    """The checked operands of `gather` and its kin."""
+    x, index = as_tensor(x), _positions(name, as_tensor(index))
+    dim = axis(x, dim, max(x.array.ndim, 1))
+    _same_place(name, x, index)
+    if index.array.size:
+        if len(_row(x)) != len(_row(index)):
+            raise _unequal_axes(name, x, index)
+        longer = [i for i, (n, size) in enumerate(zip(_row(index), _row(x), strict=True)) if i != dim and n > size]
+        if longer:
+            i = longer[0]
+            why = f"along axis {i}, index has {index.shape[i]} elements and the tensor {x.shape[i]}"
+            raise _shapes(name, x, dim, index, why, f"cut the index, or did you mean dim={i}?")
+    return x, dim, index
+
+
+def _slices(name: str, x: Any, dim: int, index: Any, negative: bool = False) -> tuple[Any, int, Any]:
+    """The checked operands of `index_select` and its kin: ``index`` is a vector, or a number for one slice."""
+    x, index = as_tensor(x), _positions(name, as_tensor(index))
+    dim = axis(x, dim, max(x.array.ndim, 1))
+    _same_place(name, x, index)
+    if index.array.ndim > 1:
+        raise _shapes(name, x, dim, index, "index is a vector of positions", "flatten it, or use x[index]")
+    _inside(f"{name}(dim={dim})", index, _row(x)[dim], dim, negative)
+    return x, dim, index
+
+
+def _one_each(name: str, x: Any, dim: int, index: Any, source: Any) -> None:
+    wanted = tuple(x.shape) and (*x.shape[:dim], index.array.size, *x.shape[dim + 1 :])
+    if tuple(source.shape) != wanted or (not wanted and index.array.size != 1):
+        why = f"each position gets a slice, so source has shape {wanted}, and this has {tuple(source.shape)}"
+        raise _shapes(name, x, dim, index, why, "reshape source, or check dim")
+
+
+def _like(name: str, x: Any, source: Any) -> Any:
+    if source.dtype != x.dtype:
+        tried = f"{name} of {source.dtype} into {x.dtype}"
+        raise DtypeError(tried, "both have one dtype", f"convert one of them: source.to('{x.dtype}')", here())
+    return source
+
+
+def _same_place(name: str, x: Any, index: Any) -> None:
+    if x.device != index.device:
+        tried = f"{name} on {x.device!r} with an index on {index.device!r}"
+        raise DeviceError(tried, "nothing is moved behind your back", f"move it: index.to({x.device!r})", here())
+
+
+def _inside(tried: str, index: Any, size: int, dim: int, negative: bool = False) -> None:
+    """All positions are there. While they are only being recorded, they cannot be looked at."""
+    world = backends.of(index.array)
+    if not world.readable or not index.array.size:
+        return
+    values = world.to_numpy(index.array)
+    low, high = int(values.min()), int(values.max())
+    if low < (-size if negative else 0) or high >= size:
+        why, mend = beyond(high if high >= size else low, dim, size)
+        if not negative and size:
+            mend = f"use 0 to {size - 1}" + (": positions count from the front here" if low < 0 else "")
+        raise IndexRangeError(tried, why, mend, here())
+
+
+def _shapes(name: str, x: Any, dim: int, index: Any, why: str, mend: str) -> ShapeError:
+    tried = f"{name}(dim={dim}) of a tensor {tuple(x.shape)} with an index {tuple(index.shape)}"
+    return ShapeError(tried, why, mend, here())
+
+
+def _unequal_axes(name: str, x: Any, index: Any) -> ShapeError:
+    tried = f"{name} of a tensor {tuple(x.shape)} with an index {tuple(index.shape)}"
+    return ShapeError(
+        tried, "they differ in their number of axes", "add axes with unsqueeze(), or use x[index]", here()
+    )

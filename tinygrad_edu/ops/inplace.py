@@ -1,0 +1,96 @@
+"""In place: PyTorch's names with an underscore. Each writes the result into the buffer of its first operand.
+
+What an op can write straight into a buffer (`Op.into`) needs no temporary; anything else is computed and copied.
+History is rewritten by `core.inplace` either way: gradients are those of the out-of-place form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.base import TensorBase
+from ..core.dispatch import user_line
+from ..core.inplace import check_fits, inplace
+from ..core.op import REQUIRED, Op
+from ..settings import modes
+from . import activation, arithmetic, arrange, choice, gathering, linalg, logic, scan, unary
+from .convert import clone
+from .index import Put
+
+Method = Callable[..., Any]
+
+
+def twin(function: Callable[..., Any], op: type[Op] | None = None) -> Method:
+    """The in-place form of ``function``. Calls that give ``op`` its operands and no more go straight to it."""
+    name = f"{function.__name__.removesuffix('_op')}_"
+    defaults = {} if op is None else {key: value for key, value in op.params.items() if value is not REQUIRED}
+
+    def method(x: Any, *args: Any, **kwargs: Any) -> Any:
+        if op is not None and not kwargs and len(args) == len(op.operands) - 1:
+            return inplace(op, x, args, defaults, name)
+        return _overwrite(name, function, x, args, kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`{name[:-1]}` in place: the result overwrites this tensor, which is returned."
+    return method
+
+
+def _overwrite(name: str, function: Callable[..., Any], x: Any, args: Any, kwargs: Any) -> Any:
+    """``x`` becomes ``function(x, …)``: computed beside it, then copied into its buffer."""
+    given = (x, *args, *kwargs.values())
+    tracked = modes().grad and any(isinstance(v, TensorBase) and v.requires_grad for v in given)
+    # What the graph saves of x must not be the buffer that is about to be overwritten.
+    value = function(clone(x) if tracked else x, *args, **kwargs)
+    check_fits(name, x, value.array, user_line())
+    return inplace(Put, x, (value.to(x.dtype),), {"index": (...,)}, name)
+
+
+abs_, sign_, floor_, ceil_ = (
+    twin(unary.abs, unary.Abs),
+    twin(unary.sign, unary.Sign),
+    twin(unary.floor, unary.Floor),
+    twin(unary.ceil, unary.Ceil),
+)
+round_ = twin(unary.round)
+exp_, expm1_ = twin(unary.exp, unary.Exp), twin(unary.expm1, unary.Expm1)
+log_, log1p_, log2_ = twin(unary.log, unary.Log), twin(unary.log1p, unary.Log1p), twin(unary.log2, unary.Log2)
+sqrt_, rsqrt_ = twin(unary.sqrt, unary.Sqrt), twin(unary.rsqrt, unary.Rsqrt)
+reciprocal_, square_ = twin(unary.reciprocal, unary.Reciprocal), twin(unary.square, unary.Square)
+sin_, cos_, tan_ = twin(unary.sin, unary.Sin), twin(unary.cos, unary.Cos), twin(unary.tan, unary.Tan)
+tanh_, erf_ = twin(unary.tanh, unary.Tanh), twin(unary.erf, unary.Erf)
+sigmoid_, relu_ = twin(activation.sigmoid, activation.Sigmoid), twin(activation.relu, activation.Relu)
+
+add_, sub_ = twin(arithmetic.add, arithmetic.Add), twin(arithmetic.sub, arithmetic.Sub)
+mul_, div_ = twin(arithmetic.mul, arithmetic.Mul), twin(arithmetic.div, arithmetic.Div)
+pow_, neg_ = twin(arithmetic.pow, arithmetic.Pow), twin(arithmetic.neg, arithmetic.Neg)
+floor_divide_ = twin(arithmetic.floor_divide, arithmetic.FloorDivide)
+remainder_ = twin(arithmetic.remainder, arithmetic.Remainder)
+lerp_, addcmul_, addcdiv_ = twin(arithmetic.lerp), twin(arithmetic.addcmul), twin(arithmetic.addcdiv)
+addmm_ = twin(linalg.addmm)
+clamp_min_, clamp_max_, masked_fill_ = twin(choice.clamp_min), twin(choice.clamp_max), twin(choice.masked_fill)
+
+logical_and_, logical_or_ = twin(logic.logical_and), twin(logic.logical_or)
+logical_xor_, logical_not_ = twin(logic.logical_xor), twin(logic.logical_not)
+bitwise_and_ = twin(logic.bitwise_and, logic.BitwiseAnd)
+bitwise_or_ = twin(logic.bitwise_or, logic.BitwiseOr)
+bitwise_xor_ = twin(logic.bitwise_xor, logic.BitwiseXor)
+bitwise_not_ = twin(logic.bitwise_not, logic.BitwiseNot)
+
+cumsum_, cumprod_ = twin(scan.cumsum), twin(scan.cumprod)
+tril_, triu_ = twin(arrange.tril), twin(arrange.triu)
+scatter_, scatter_add_ = twin(gathering.scatter), twin(gathering.scatter_add)
+index_add_, index_copy_ = twin(gathering.index_add), twin(gathering.index_copy)
+index_fill_, index_put_ = twin(gathering.index_fill), twin(gathering.index_put)
+
+_clamp = twin(choice.clamp)
+
+
+def clamp_(x: Any, min: Any = None, max: Any = None) -> Any:
+    """`clamp` in place: the result overwrites this tensor, which is returned."""
+    plain = {type(bound) for bound in (min, max)} <= (
+        {int, type(None)} if x.dtype.kind == "i" else {int, float, type(None)}
+    )
+    if plain and x.dtype.kind in "if" and (min, max) != (None, None):
+        return inplace(choice.Clamp, x, (), {"min": min, "max": max}, "clamp_")
+    return _clamp(x, min, max)

@@ -1,0 +1,81 @@
+"""PyTorch's functions that take ``out=``, a tensor to write the result into: for buffers that are used again and again.
+
+These are the functions at top level; methods and operators have no ``out=`` and do not pay for asking. Ops with an
+`Op.into` compute straight into the buffer, without a temporary; the others are computed and copied.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..core.dispatch import caller, user_line
+from ..core.inplace import check_fits, check_out, compute_into
+from ..settings import no_grad
+from . import activation, arithmetic, choice, linalg, logic, movement, reduce, scan, unary
+
+Function = Callable[..., Any]
+
+
+def with_out(function: Function, op: Any = None) -> Function:
+    """``function``, taking ``out=`` too. Where a call gives ``op`` its operands and no more, it goes straight to it."""
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is None:
+            return function(*args, **kwargs)
+        if op is not None and not kwargs and len(args) == len(op.operands):
+            return compute_into(op, out, args)
+        check_out(f"{function.__name__}(…, out=…)", out, (*args, *kwargs.values()), user_line())
+        with no_grad():
+            value = function(*args, **kwargs)
+            check_fits(f"{function.__name__}(…, out=…)", out, value.array, user_line())
+            return out.copy_(value)
+
+    return call
+
+
+abs, sign = caller(unary.Abs, out=True), caller(unary.Sign, out=True)
+floor, ceil = caller(unary.Floor, out=True), caller(unary.Ceil, out=True)
+exp, expm1 = caller(unary.Exp, out=True), caller(unary.Expm1, out=True)
+log, log1p = caller(unary.Log, out=True), caller(unary.Log1p, out=True)
+log2, sqrt = caller(unary.Log2, out=True), caller(unary.Sqrt, out=True)
+rsqrt, reciprocal = caller(unary.Rsqrt, out=True), caller(unary.Reciprocal, out=True)
+square, sin = caller(unary.Square, out=True), caller(unary.Sin, out=True)
+cos, tan = caller(unary.Cos, out=True), caller(unary.Tan, out=True)
+tanh, erf = caller(unary.Tanh, out=True), caller(unary.Erf, out=True)
+round = with_out(unary.round)
+sigmoid = caller(activation.Sigmoid, out=True)
+mul, pow = caller(arithmetic.Mul, out=True), caller(arithmetic.Pow, out=True)
+neg, floor_divide = caller(arithmetic.Neg, out=True), caller(arithmetic.FloorDivide, out=True)
+remainder = caller(arithmetic.Remainder, out=True)
+add, sub, div = (
+    with_out(arithmetic.add, arithmetic.Add),
+    with_out(arithmetic.sub, arithmetic.Sub),
+    with_out(arithmetic.div, arithmetic.Div),
+)
+lerp, addcmul, addcdiv = with_out(arithmetic.lerp), with_out(arithmetic.addcmul), with_out(arithmetic.addcdiv)
+maximum, minimum = caller(choice.Maximum, out=True), caller(choice.Minimum, out=True)
+clamp, clamp_min, clamp_max = with_out(choice.clamp), with_out(choice.clamp_min), with_out(choice.clamp_max)
+where = with_out(choice.where)
+eq, ne = caller(logic.Eq, out=True), caller(logic.Ne, out=True)
+lt, le = caller(logic.Lt, out=True), caller(logic.Le, out=True)
+gt, ge = caller(logic.Gt, out=True), caller(logic.Ge, out=True)
+logical_and, logical_or = caller(logic.LogicalAnd, out=True), caller(logic.LogicalOr, out=True)
+logical_xor, logical_not = caller(logic.LogicalXor, out=True), caller(logic.LogicalNot, out=True)
+bitwise_and, bitwise_or = caller(logic.BitwiseAnd, out=True), caller(logic.BitwiseOr, out=True)
+bitwise_xor, bitwise_not = caller(logic.BitwiseXor, out=True), caller(logic.BitwiseNot, out=True)
+matmul = caller(linalg.Matmul, out=True)
+mm, bmm, mv, dot = with_out(linalg.mm), with_out(linalg.bmm), with_out(linalg.mv), with_out(linalg.dot)
+outer, addmm = with_out(linalg.outer), with_out(linalg.addmm)
+sum, mean, prod = with_out(reduce.sum), with_out(reduce.mean), with_out(reduce.prod)
+amax, amin, argmax, argmin = (
+    with_out(reduce.amax),
+    with_out(reduce.amin),
+    with_out(reduce.argmax),
+    with_out(reduce.argmin),
+)
+std, var = with_out(reduce.std), with_out(reduce.var)
+cumsum, cumprod = with_out(scan.cumsum), with_out(scan.cumprod)
+cat, stack = with_out(movement.cat), with_out(movement.stack)

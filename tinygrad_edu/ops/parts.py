@@ -1,0 +1,313 @@
+"""Parts of a tensor, as views: slices of an axis, a diagonal, windows, any strides."""
+
+from __future__ import annotations
+
+from operator import index as whole
+from typing import Any
+
+from .. import backends
+from ..arguments import as_tensor, axis
+from ..backends.layout import contiguous
+from ..core.base import TensorBase
+from ..core.dispatch import caller, here
+from ..core.inplace import positions
+from ..core.op import Op
+from ..errors import DtypeError, IndexRangeError, ShapeError
+from ..settings import no_grad
+from .index import getitem
+from .movement import listed, reshape_op
+
+# mypy: disable-error-code="override"
+
+
+class Diagonal(Op):
+    """The elements at equal positions of two axes, as a new last axis; a view. ``offset`` counts to the right."""
+
+    dtypes = "each"
+    computes = False
+    view = True
+    saves = ("x.shape", "offset", "dim1", "dim2")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+        return xp.diagonal(x, offset, dim1, dim2)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, offset: int, dim1: int, dim2: int) -> Any:
+        length = g.shape[-1]
+        along = xp.arange(length)
+        index: list[Any] = [slice(None)] * len(shape)
+        index[dim1], index[dim2] = along + max(-offset, 0), along + max(offset, 0)
+        # Two index arrays with a slice between them make their axis the first; side by side it stays in its place.
+        apart = max(dim1, dim2) - min(dim1, dim2) > 1
+        target = 0 if apart else min(dim1, dim2)
+        order = list(range(g.ndim - 1))
+        order[target:target] = [g.ndim - 1]
+        return xp.scatter_add(shape, tuple(index), xp.permute(g, tuple(order)))
+
+
+class Unfold(Op):
+    """All windows of ``size`` along ``dim``, ``step`` apart, as a new last axis; a view."""
+
+    dtypes = "each"
+    computes = False
+    view = True
+    saves = ("x.shape", "dim", "size", "step")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, dim: int, size: int, step: int) -> Any:
+        if step < 1 or not 0 <= size <= x.shape[dim]:
+            raise ValueError("the windows would reach beyond the axis")
+        return xp.windows(x, dim, size, step)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, dim: int, size: int, step: int) -> Any:
+        count = g.shape[dim]
+        starts = xp.reshape(xp.arange(count) * step, (count, 1))
+        where = starts + xp.reshape(xp.arange(size), (1, size))
+        order = (*range(dim + 1), g.ndim - 1, *range(dim + 1, g.ndim - 1))
+        return xp.scatter_add(shape, ((slice(None),) * dim + (where,)), xp.permute(g, order))
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        if params["step"] < 1:
+            return f"the step is {params['step']}, and windows move by at least 1", "use step=1 or more"
+        length = shapes[0][params["dim"]]
+        return (
+            f"the axis has {length} elements, and a window {params['size']}",
+            f"use windows of 0 to {length} elements",
+        )
+
+
+class AsStrided(Op, name="as_strided"):
+    """Any shape and strides, in elements, over a tensor in row-major order; a view. Elements may be seen twice."""
+
+    dtypes = "each"
+    computes = False
+    view = True
+    saves = ("x.shape", "size", "stride", "offset")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, size: Any, stride: Any, offset: int = 0) -> Any:
+        if min((*size, *stride, offset), default=0) < 0 or _reach(size, stride, offset) > _count(x.shape):
+            raise ValueError("it would read outside of the tensor's memory")
+        return xp.as_strided(x, size, stride, offset)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, size: Any, stride: Any, offset: int) -> Any:
+        count = _count(shape)
+        where = xp.as_strided(xp.arange(count), size, stride, offset)
+        flat = xp.scatter_add((count,), (xp.reshape(where, (-1,)),), xp.reshape(g, (-1,)))
+        return xp.reshape(flat, shape)
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        size, stride, offset = params["size"], params["stride"], params["offset"]
+        if min((*size, *stride, offset), default=0) < 0:
+            return "a size, a stride or the offset is negative", "use flip() to go backwards: it copies"
+        last, count = _reach(size, stride, offset) - 1, _count(shapes[0])
+        return f"its last element is number {last} of a memory with {count}", "check sizes, strides and offset"
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for n in shape:
+        count *= n
+    return count
+
+
+def _reach(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
+    """How many elements the memory must have."""
+    last = offset
+    for n, step in zip(size, stride, strict=True):
+        last += (n - 1) * step
+    return last + 1 if _count(size) else 0
+
+
+diagonal_op, unfold_op, as_strided_op = caller(Diagonal), caller(Unfold), caller(AsStrided)
+
+
+def _along(name: str, x: Any, dim: int) -> tuple[Any, int]:
+    """The tensor, and its axis counted from 0; there must be one."""
+    x = as_tensor(x)
+    if not x.ndim:
+        raise ShapeError(f"{name} of a 0-d tensor", "it has no axis to go along", "give it one: x.unsqueeze(0)", here())
+    return x, axis(x, dim, x.ndim)
+
+
+def _integer(name: str, value: Any) -> int:
+    """An int, or a 0-d tensor of integers."""
+    number = not isinstance(value, bool)
+    if isinstance(value, TensorBase):
+        number = not value.array.ndim and value.array.dtype.kind in "iu"
+    try:
+        if number:
+            return whole(value)
+    except TypeError:
+        pass
+    raise DtypeError(f"{name} with {value!r}", "it is no integer", "pass an integer", here()) from None
+
+
+def _cut(x: Any, at: int, start: int, stop: int) -> Any:
+    """Elements of one axis; a view."""
+    return getitem(x, index=(*(slice(None),) * at, slice(start, stop), Ellipsis))
+
+
+def narrow(x: Any, dim: int, start: Any, length: int) -> Any:
+    """The ``length`` elements of ``dim`` from ``start`` on; a view.
+
+    Raises `IndexRangeError` where they reach beyond the axis.
+    """
+    x, at = _along("narrow", x, dim)
+    count = x.shape[at]
+    first, size = _integer("narrow", start), _integer("narrow", length)
+    begin = first + count if first < 0 else first
+    if not 0 <= begin <= begin + size <= count or size < 0:
+        raise IndexRangeError(
+            f"narrow(dim={dim}, start={first}, length={size}) of a tensor {tuple(x.shape)}",
+            f"the axis has {count} elements, and these do not all lie within it",
+            f"start at 0 to {count}, and leave room for the length",
+            here(),
+        )
+    return _cut(x, at, begin, begin + size)
+
+
+def select(x: Any, dim: int, index: Any) -> Any:
+    """The slice number ``index`` of ``dim``, without that axis; a view. Raises `IndexRangeError` beyond the axis."""
+    x, at = _along("select", x, dim)
+    count, number = x.shape[at], _integer("select", index)
+    if not -count <= number < count:
+        raise IndexRangeError(
+            f"select(dim={dim}, index={number}) of a tensor {tuple(x.shape)}",
+            f"the axis has {count} elements",
+            "count them from 0, or from -1 at the end",
+            here(),
+        )
+    return getitem(x, index=(*(slice(None),) * at, number, Ellipsis))
+
+
+def unbind(x: Any, dim: int = 0) -> tuple[Any, ...]:
+    """All slices of ``dim``, without that axis; views."""
+    x, at = _along("unbind", x, dim)
+    return tuple(select(x, at, i) for i in range(x.shape[at]))
+
+
+def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Pieces of ``dim``: of one size, the last one perhaps shorter, or of the sizes in a list; views.
+
+    Raises `ShapeError` where the sizes of a list do not add up to the length of the axis.
+    """
+    if isinstance(split_size_or_sections, (tuple, list)):
+        return split_with_sizes(x, split_size_or_sections, dim)
+    x, at = _along("split", x, dim)
+    size, count = _integer("split", split_size_or_sections), x.shape[at]
+    if size < 0 or (size == 0 and count):
+        tried = f"split({size}, dim={dim}) of a tensor {tuple(x.shape)}"
+        raise ShapeError(tried, "pieces of this size never fill the axis", "use pieces of at least 1 element", here())
+    starts = range(0, count, size) if count else (0,)
+    return tuple(_cut(x, at, start, min(start + size, count)) for start in starts)
+
+
+def split_with_sizes(x: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Pieces of ``dim`` of the given sizes; views. Raises `ShapeError` where they do not add up to its length."""
+    x, at = _along("split", x, dim)
+    lengths, count = listed("split", (tuple(split_sizes),), None), x.shape[at]
+    if sum(lengths) != count or min(lengths, default=0) < 0:
+        raise ShapeError(
+            f"split({list(lengths)}, dim={dim}) of a tensor {tuple(x.shape)}",
+            f"the sizes add up to {sum(lengths)}, and the axis has {count} elements",
+            "name a size for every piece, none of them negative, or one size for all: split(2)",
+            here(),
+        )
+    starts = [sum(lengths[:i]) for i in range(len(lengths))]
+    return tuple(_cut(x, at, start, start + size) for start, size in zip(starts, lengths, strict=True))
+
+
+def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+    """At most ``chunks`` pieces of ``dim``, of one size but for the last; views. Fewer where those fill it."""
+    x, at = _along("chunk", x, dim)
+    number, count = _integer("chunk", chunks), x.shape[at]
+    if number < 1:
+        tried = f"chunk({number}, dim={dim}) of a tensor {tuple(x.shape)}"
+        raise ShapeError(tried, "there is at least one piece", "ask for 1 or more", here())
+    return split(x, -(-count // number), at) if count else split_with_sizes(x, (0,) * number, at)
+
+
+def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """The elements at equal positions of two axes, as a new last axis; a view.
+
+    A positive ``offset`` begins that many columns to the right, a negative one that many rows further down.
+    """
+    x = as_tensor(x)
+    first, second = axis(x, dim1, max(x.ndim, 1)), axis(x, dim2, max(x.ndim, 1))
+    if first == second:
+        tried = f"diagonal(dim1={dim1}, dim2={dim2}) of a tensor {tuple(x.shape)}"
+        raise ShapeError(tried, "both are the same axis, and a diagonal needs two", "name two axes", here())
+    return diagonal_op(x, offset=_integer("diagonal", offset), dim1=first, dim2=second)
+
+
+def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
+    """All windows of ``size`` elements along ``dimension``, ``step`` apart, as a new last axis; a view.
+
+    Raises `ShapeError` for a window that is larger than the axis. Windows that overlap cannot be written to.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.arange(5).unfold(0, 3, 2)
+    tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
+    x = as_tensor(x)
+    at = axis(x, dimension, max(x.ndim, 1))
+    size, step = _integer("unfold", size), _integer("unfold", step)
+    if x.ndim:
+        return unfold_op(x, dim=at, size=size, step=step)
+    return select(unfold_op(reshape_op(x, shape=(1,)), dim=0, size=size, step=step), 0, 0)
+
+
+def as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """Any shape and strides over the memory that ``x`` shows, or shows a part of; a view. Elements may be seen twice.
+
+    Strides and offset count elements of that memory: of the tensor that ``x`` is a view of, or of ``x`` itself. The
+    offset is that of ``x`` unless given. Raises `ShapeError` for an element outside the memory, and where the memory
+    does not hold its tensor in row-major order. What overlaps cannot be written to. Gradients reach all elements that
+    are seen; PyTorch's reach only those among them that ``x`` shows.
+    """
+    x = as_tensor(x)
+    lengths, steps = listed("as_strided", (tuple(size),), None), listed("as_strided", (tuple(stride),), None)
+    tried = f"as_strided({lengths}, {steps}, {storage_offset}) of a tensor {tuple(x.shape)}"
+    if len(lengths) != len(steps):
+        why = f"there are {len(lengths)} sizes and {len(steps)} strides"
+        raise ShapeError(tried, why, "give each axis of the result a size and a stride", here())
+    view = x.origin
+    base = x if view is None else view.base
+    array = base.array
+    if not contiguous(tuple(array.shape), array.strides, array.dtype.itemsize):
+        raise ShapeError(
+            tried,
+            f"its memory belongs to a tensor {tuple(array.shape)} with strides {base.stride()}, not in row-major order",
+            "take contiguous() of that tensor first",
+            here(),
+        )
+    if backends.of(array).owner(array).size != array.size:
+        raise ShapeError(
+            tried,
+            "its memory is part of a larger one that no tensor of the graph shows, so strides have no fixed start",
+            "clone() it first",
+            here(),
+        )
+    offset = _begins(x, tried) if storage_offset is None else _integer("as_strided", storage_offset)
+    params = {"size": lengths, "stride": steps, "offset": offset}
+    if view is None or view.tracked:
+        return as_strided_op(base, **params)
+    with no_grad():  # a view that is outside the graph stays there
+        return as_strided_op(base, **params)
+
+
+def _begins(x: Any, tried: str) -> int:
+    """Where in its base a view begins, in elements."""
+    if x.origin is None:
+        return 0
+    where = positions(tuple(x.origin.base.array.shape), x.origin.chain).reshape(-1)
+    if not where.size:
+        raise ShapeError(tried, "x is empty, and begins nowhere", "pass storage_offset", here())
+    return int(where[0])

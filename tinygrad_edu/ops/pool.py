@@ -1,0 +1,361 @@
+"""Pooling of images (N, C, H, W) and of sequences (N, C, L): the largest element, or the mean, of each window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arguments import as_tensor
+from ..core.dispatch import caller, here
+from ..core.op import Op
+from ..dtypes import is_float
+from ..errors import ShapeError
+from .conv import counts, image_shape, not_images, refuse_bools
+
+# mypy: disable-error-code="override"
+
+
+def _geometry(
+    x: tuple[int, ...], kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """Image, kernel, stride, padding, dilation, and how many windows there are: all as for images, a sequence having a
+    height of 1. Refuses what would leave a window empty, or give none."""
+    axes = len(kernel)
+    image = image_shape(x, axes)
+    if min(*kernel, *stride, *dilation, *image[1:]) < 1 or min(padding) < 0:
+        raise ValueError("windows")
+    if axes == 1:
+        kernel, stride, padding, dilation = (1, *kernel), (1, *stride), (0, *padding), (1, *dilation)
+    size = []
+    for length, k, s, p, d in zip(image[2:], kernel, stride, padding, dilation, strict=True):
+        reach = d * (k - 1) + 1
+        room = length + 2 * p - reach
+        count = (room + s - 1 if ceil_mode else room) // s + 1
+        if ceil_mode and (count - 1) * s >= length + p:
+            count -= 1  # a window that begins beyond the image would hold padding alone
+        if 2 * p > reach or count < 1:
+            raise ValueError("windows")
+        size.append(count)
+    return image, kernel, stride, padding, dilation, tuple(size)
+
+
+def _hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+    """Why `_geometry` refused."""
+    x, kernel, stride, padding = shapes[0], params["kernel"], params["stride"], params["padding"]
+    axes, dilation = len(kernel), params.get("dilation", (1,) * len(kernel))
+    if len(x) not in (axes + 1, axes + 2):
+        return not_images(x, axes)
+    if 0 in x[-axes - 1 :]:
+        return "without channels or without places there are no windows", "check how the tensor came to be empty"
+    for name, value in (("kernel", kernel), ("stride", stride), ("dilation", dilation), ("padding", padding)):
+        least = 0 if name == "padding" else 1
+        if min(value) < least:
+            return f"the {name} is {value}, and it is at least {least}", f"use {name}={least} or more"
+    if any(2 * p > d * (k - 1) + 1 for p, d, k in zip(padding, dilation, kernel, strict=True)):
+        why = f"padding {padding} is more than half of the window {kernel}: some windows would be empty"
+        return why, "use less padding, or a larger window"
+    return f"a window of {kernel} does not fit into {x[-axes:]}", "use a smaller window"
+
+
+def _framed(xp: Any, x: Any, how: Any, fill: Any) -> Any:
+    """``x`` as images, with ``fill`` around them as far as the windows reach."""
+    image, kernel, stride, padding, dilation, size = how
+    n, c, h, w = image
+    x = x if x.ndim == 4 else xp.reshape(x, image)
+    reach = [s * (count - 1) + d * (k - 1) + 1 for count, k, s, d in zip(size, kernel, stride, dilation, strict=True)]
+    (tall, wide), (top, left) = reach, padding
+    if top == left == 0 and tall <= h and wide <= w:
+        return x
+    shape = (n, c, max(tall, top + h), max(wide, left + w))
+    inside = (slice(None), slice(None), slice(top, top + h), slice(left, left + w))
+    return xp.put(xp.full(shape, fill, x.dtype), inside, x) if fill else xp.scatter_add(shape, inside, x)
+
+
+def _places(x: Any, axis: int, count: int, kernel: int, stride: int, dilation: int) -> list[Any]:
+    """For each place in a window, what the windows along ``axis`` see there: slices of x."""
+    before, span = (slice(None),) * axis, stride * (count - 1) + 1
+    return [x[(*before, slice(i * dilation, i * dilation + span, stride))] for i in range(kernel)]
+
+
+class MaxPool2d(Op, name="max_pool2d"):
+    """The largest element of each window of (N, C, H, W) or (C, H, W). The first of equal ones gets the gradient."""
+
+    dtypes = "each"
+    saves = ("x", "out", "kernel", "stride", "padding", "dilation", "ceil_mode")
+
+    @staticmethod
+    def forward(
+        xp: Any, x: Any, *, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool = False
+    ) -> Any:
+        axes, how = len(kernel), _geometry(x.shape, kernel, stride, padding, dilation, ceil_mode)
+        _, kernel, stride, _, dilation, size = how
+        out = _framed(xp, x, how, lowest(x.dtype))
+        for axis in (0, 1):  # the largest of each column of a window, then the largest of those
+            first, *others = _places(out, axis + 2, size[axis], kernel[axis], stride[axis], dilation[axis])
+            out = first
+            for other in others:
+                out = xp.maximum(out, other)
+        return xp.reshape(out if max(kernel) > 1 else xp.copy(out), (*x.shape[:-axes], *size[-axes:]))
+
+    @staticmethod
+    def backward(
+        xp: Any, g: Any, needs: Any, x: Any, out: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
+        ceil_mode: bool,
+    ) -> Any:  # fmt: skip
+        how = _geometry(x.shape, kernel, stride, padding, dilation, ceil_mode)
+        image, kernel, stride, padding, dilation, (oh, ow) = how
+        n, c = image[:2]
+        framed, out = _framed(xp, x, how, float("nan")), xp.reshape(out, (n, c, oh, ow))  # nan equals nothing
+        free, chosen = None, []
+        for rows in _places(framed, 2, oh, kernel[0], stride[0], dilation[0]):
+            for place in _places(rows, 3, ow, kernel[1], stride[1], dilation[1]):
+                hit = place == out
+                if free is not None:
+                    hit = hit & free
+                free = ~hit if free is None else free & ~hit
+                chosen.append(xp.reshape(hit, (n, c, 1, oh, ow)))
+        g = xp.reshape(g, (n, c, 1, oh, ow))
+        spread = xp.where(xp.concatenate(chosen, 2), g, xp.zeros_like(g))
+        windows = xp.reshape(spread, (n, c, *kernel, oh, ow))
+        return xp.reshape(xp.col2im(windows, image, stride, padding, dilation), x.shape)
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        return _hint(shapes, params)
+
+
+class MaxPool1d(MaxPool2d, name="max_pool1d"):
+    """The largest element of each window of (N, C, L) or (C, L). The first of equal ones gets the gradient."""
+
+
+def lowest(dtype: Any) -> Any:
+    """What padding holds, so that it never wins."""
+    if is_float(dtype):
+        return -float("inf")
+    return -(2 ** (8 * dtype.itemsize - 1)) if dtype.kind == "i" else 0
+
+
+class ArgmaxPool(Op, name="argmax_pool"):
+    """Where the largest element of each window is: its place in the flattened image, or in the sequence, as int64."""
+
+    dtypes = "each"
+    differentiable = False
+
+    @staticmethod
+    def forward(
+        xp: Any, x: Any, *, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool = False
+    ) -> Any:
+        axes, how = len(kernel), _geometry(x.shape, kernel, stride, padding, dilation, ceil_mode)
+        (n, c, h, w), (kh, kw), stride, padding, dilation, (oh, ow) = how
+        images = xp.reshape(x, (n, c, h, w))
+        windows = xp.im2col(images, (kh, kw), stride, padding, dilation, lowest(x.dtype), (oh, ow))
+        first = xp.argmax(xp.reshape(windows, (n, c, kh * kw, oh, ow)), 2, False)
+        rows = xp.reshape(xp.arange(oh), (oh, 1)) * stride[0] - padding[0] + first // kw * dilation[0]
+        where = rows * w + xp.arange(ow) * stride[1] - padding[1] + first % kw * dilation[1]
+        return xp.reshape(where, (*x.shape[:-axes], *(oh, ow)[-axes:]))
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        return _hint(shapes, params)
+
+
+class AvgPool2d(Op, name="avg_pool2d"):
+    """The mean of each window of (N, C, H, W) or (C, H, W). Padding is zeros, which ``count_include_pad`` counts."""
+
+    dtypes = "each"
+    saves = ("x.shape", "kernel", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+
+    @staticmethod
+    def forward(
+        xp: Any, x: Any, *, kernel: Any, stride: Any, padding: Any, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: Any = None,
+    ) -> Any:  # fmt: skip
+        axes, how = len(kernel), _geometry(x.shape, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+        _, kernel, stride, _, _, size = how
+        out = _framed(xp, x, how, 0)
+        for axis in (0, 1):  # the sums of the columns of a window, then their sum
+            first, *others = _places(out, axis + 2, size[axis], kernel[axis], stride[axis], 1)
+            out = first
+            for other in others:
+                out = out + other
+        divisor = divisor_override or _divisor(xp, x.dtype, how, ceil_mode, count_include_pad)
+        if is_float(x.dtype):
+            out = out / divisor
+        else:  # towards zero, as PyTorch divides integers
+            down = out // divisor
+            out = down + ((down < 0) & (down * divisor != out))
+        return xp.reshape(out, (*x.shape[:-axes], *size[-axes:]))
+
+    @staticmethod
+    def backward(
+        xp: Any, g: Any, needs: Any, shape: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool,
+        count_include_pad: bool, divisor_override: Any,
+    ) -> Any:  # fmt: skip
+        how = _geometry(shape, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+        image, kernel, stride, padding, _, (oh, ow) = how
+        n, c = image[:2]
+        divisor = divisor_override or _divisor(xp, g.dtype, how, ceil_mode, count_include_pad)
+        share = xp.reshape(xp.reshape(g, (n, c, oh, ow)) / divisor, (n, c, 1, 1, oh, ow))
+        windows = xp.broadcast_to(share, (n, c, *kernel, oh, ow))
+        return xp.reshape(xp.col2im(windows, image, stride, padding), shape)
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        return _hint(shapes, params)
+
+
+class AvgPool1d(AvgPool2d, name="avg_pool1d"):
+    """The mean of each window of (N, C, L) or (C, L). Padding is zeros, which ``count_include_pad`` counts."""
+
+
+def _divisor(xp: Any, dtype: Any, how: Any, ceil_mode: bool, count_include_pad: bool) -> Any:
+    """How many elements each window averages: one number where all windows are whole, else (oh, ow)."""
+    image, kernel, stride, padding, _, size = how
+    if count_include_pad and not ceil_mode:
+        return kernel[0] * kernel[1]
+    lengths = []
+    for length, k, s, p, count in zip(image[2:], kernel, stride, padding, size, strict=True):
+        starts, margin = xp.arange(count) * s - p, p if count_include_pad else 0
+        zeros = xp.zeros_like(starts)
+        lengths.append(xp.minimum(starts + k, zeros + (length + margin)) - xp.maximum(starts, zeros - margin))
+    return xp.astype(xp.reshape(lengths[0], (size[0], 1)) * lengths[1], dtype)
+
+
+class AdaptiveAvgPool2d(Op, name="adaptive_avg_pool2d"):
+    """The means of ``size`` windows of (N, C, H, W) or (C, H, W), which share the pixels out as evenly as can be."""
+
+    dtypes = "floating"
+    saves = ("x.shape",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, size: Any) -> Any:
+        (n, c, h, w), (oh, ow) = image_shape(x.shape, 2), size
+        shape = (*x.shape[:-2], oh, ow)
+        if h % oh == 0 and w % ow == 0:
+            whole = xp.reshape(x, (n, c, oh, h // oh, ow, w // ow))
+            return xp.reshape(xp.sum(whole, (3, 5), False) / (h // oh * (w // ow)), shape)
+        rows = _sums(xp, xp.reshape(x, (n, c, h, w)), 2, oh) / xp.reshape(_lengths(xp, h, oh, x.dtype), (oh, 1))
+        return xp.reshape(_sums(xp, rows, 3, ow) / _lengths(xp, w, ow, x.dtype), shape)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any) -> Any:
+        # A pixel belongs to one window, or to a few that follow each other: which, is found by the same rule.
+        (h, w), (n, c, oh, ow) = shape[-2:], image_shape(g.shape, 2)
+        rows = _sums(xp, xp.reshape(g, (n, c, oh, ow)) / _lengths(xp, w, ow, g.dtype), 3, w)
+        return xp.reshape(_sums(xp, rows / xp.reshape(_lengths(xp, h, oh, g.dtype), (oh, 1)), 2, h), shape)
+
+    @staticmethod
+    def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        return not_images(shapes[0], 2)
+
+
+def _sums(xp: Any, x: Any, axis: int, count: int) -> Any:
+    """The sums of ``count`` windows along an axis. Window i begins at i * size / count, rounded down, and ends where
+    the next one would begin, rounded up: neighbours may share an element."""
+    size, before, after = x.shape[axis], x.shape[:axis], x.shape[axis + 1 :]
+    if size % count == 0:
+        return xp.sum(xp.reshape(x, (*before, count, size // count, *after)), axis + 1, False)
+    if count % size == 0:
+        repeated = xp.broadcast_to(
+            xp.reshape(x, (*before, size, 1, *after)), (*before, size, count // size, *after)
+        )
+        return xp.reshape(repeated, (*before, count, *after))
+    head = (slice(None),) * axis
+    windows = [x[(*head, slice(i * size // count, -(-(i + 1) * size // count)))] for i in range(count)]
+    return xp.concatenate([xp.sum(window, axis, True) for window in windows], axis)
+
+
+def _lengths(xp: Any, size: int, count: int, dtype: Any) -> Any:
+    """The lengths of the windows of `_sums`."""
+    i = xp.arange(count)
+    return xp.astype(-(-(i + 1) * size // count) - i * size // count, dtype)
+
+
+max_pool1d_op, max_pool2d_op, argmax_pool = caller(MaxPool1d), caller(MaxPool2d), caller(ArgmaxPool)
+avg_pool1d_op, avg_pool2d_op, adaptive_avg_pool2d_op = caller(AvgPool1d), caller(AvgPool2d), caller(AdaptiveAvgPool2d)
+
+
+def _how(axes: int, kernel_size: Any, stride: Any, padding: Any, **rest: Any) -> dict[str, Any]:
+    kernel = counts(kernel_size, "kernel_size", axes)
+    return {
+        "kernel": kernel,
+        "stride": kernel if stride is None or stride in ((), []) else counts(stride, "stride", axes),
+        "padding": counts(padding, "padding", axes),
+        **rest,
+    }
+
+
+def max_pool2d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window of images (N, C, H, W), or of one (C, H, W).
+
+    ``stride`` is ``kernel_size`` unless given. Padding never wins. With ``ceil_mode`` a last window may reach beyond
+    the image. With ``return_indices`` the result is a pair: values, and their places in the flattened image as int64.
+    Raises `ShapeError` where some window would hold nothing.
+    """
+    more = {"dilation": counts(dilation, "dilation", 2), "ceil_mode": ceil_mode}
+    how = _how(2, kernel_size, stride, padding, **more)
+    values = max_pool2d_op(x, **how)
+    return (values, argmax_pool(x, **how)) if return_indices else values
+
+
+def max_pool1d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window of sequences (N, C, L), or of one (C, L); otherwise as `max_pool2d`."""
+    more = {"dilation": counts(dilation, "dilation", 1), "ceil_mode": ceil_mode}
+    how = _how(1, kernel_size, stride, padding, **more)
+    values = max_pool1d_op(x, **how)
+    return (values, argmax_pool(x, **how)) if return_indices else values
+
+
+def avg_pool2d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    """The mean of each window of images (N, C, H, W), or of one (C, H, W).
+
+    ``stride`` is ``kernel_size`` unless given. Padding is zeros; they count as elements unless ``count_include_pad`` is
+    false. ``divisor_override`` divides the sums in place of the count. Integers are divided towards zero. Raises
+    `ShapeError` where some window would hold nothing.
+    """
+    x = as_tensor(x)
+    refuse_bools("avg_pool2d", x)
+    if divisor_override == 0:
+        raise ShapeError("divisor_override=0", "nothing is divided by 0", "leave it away, or give another", here())
+    more = {"count_include_pad": count_include_pad, "divisor_override": divisor_override}
+    return avg_pool2d_op(x, **_how(2, kernel_size, stride, padding, ceil_mode=ceil_mode, **more))
+
+
+def avg_pool1d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:  # fmt: skip
+    """The mean of each window of sequences (N, C, L), or of one (C, L); otherwise as `avg_pool2d`."""
+    x = as_tensor(x)
+    refuse_bools("avg_pool1d", x)
+    more = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad}
+    return avg_pool1d_op(x, **_how(1, kernel_size, stride, padding, **more))
+
+
+def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
+    """The means of windows that share images (N, C, H, W), or one (C, H, W), out into ``output_size``.
+
+    It is a number, or a pair in which None keeps H or W. Where the sizes do not divide, windows differ in length by
+    one at most, and neighbours share pixels. Raises `ShapeError` for sizes below 1.
+    """
+    x = as_tensor(x)
+    wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size, output_size)
+    if x.ndim not in (3, 4) or len(wanted) != 2 or 0 in x.shape[-3:]:
+        raise ShapeError(
+            f"adaptive_avg_pool2d of a tensor {tuple(x.shape)} to {output_size!r}",
+            "it takes images (N, C, H, W) or (C, H, W) with at least one pixel, and a size for H and one for W",
+            "add the missing axes: x.unsqueeze(0), and give a pair: (1, 1)", here(),
+        )  # fmt: skip
+    size = tuple(old if new is None else new for old, new in zip(x.shape[-2:], wanted, strict=True))
+    if min(counts(size, "output_size", 2)) < 1:
+        why = "a result without pixels would hold no mean"
+        raise ShapeError(f"adaptive_avg_pool2d to {output_size!r}", why, "use sizes of 1 or more", here())
+    return adaptive_avg_pool2d_op(x, size=size)

@@ -1,0 +1,140 @@
+"""Further functions of shapes, under PyTorch's and NumPy's names: all are made of the operations of `movement`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..arguments import as_tensor, axis
+from ..backends.layout import viewable
+from ..core.dispatch import here
+from ..errors import DtypeError, ShapeError
+from .convert import clone
+from .movement import axes_of, expand, expand_op, listed, permute_op, reshape, reshape_op, transpose
+
+
+def view(x: Any, *given: Any, size: Any = None) -> Any:
+    """Like `reshape`, but never a copy.
+
+    Raises `ShapeError` where no strides over the same bytes show the elements in this order, and `DtypeError` for a
+    dtype: bytes are not read as another one.
+
+    >>> import tinygrad_edu as tg
+    >>> x = tg.zeros(4)
+    >>> x.view(2, 2)[0].fill_(1)
+    tensor([1., 1.])
+    >>> x
+    tensor([1., 1., 0., 0.])
+    """
+    if given and isinstance(given[0], (np.dtype, type)):
+        why = "it shows the same memory in another shape; the bytes are not read as another dtype"
+        raise DtypeError("view(dtype)", why, "x.to(dtype) converts the values", here())
+    result = reshape(x, *given, shape=size)
+    if not viewable(tuple(x.shape), x.array.strides, tuple(result.shape)):
+        raise ShapeError(
+            f"view{listed('view', given, size)} of a tensor {tuple(x.shape)} with strides {x.stride()}",
+            "no shape and strides over the same bytes show these elements in this order",
+            "use reshape(), which copies where it must, or contiguous() first",
+            here(),
+        )
+    return result
+
+
+def view_as(x: Any, other: Any) -> Any:
+    """`view` in the shape of ``other``."""
+    return view(x, other.shape)
+
+
+def reshape_as(x: Any, other: Any) -> Any:
+    """`reshape` to the shape of ``other``."""
+    return reshape_op(x, shape=tuple(other.shape))
+
+
+def contiguous(x: Any) -> Any:
+    """Itself when its elements lie in row-major order already, else a copy in which they do."""
+    return x if x.is_contiguous() else clone(x)
+
+
+def ravel(x: Any) -> Any:
+    """All elements along one axis, in row-major order: a view where that is possible, else a copy."""
+    return reshape_op(contiguous(as_tensor(x)), shape=(-1,))
+
+
+def unflatten(x: Any, dim: int, sizes: Any) -> Any:
+    """The axis ``dim`` as several, of the given ``sizes``; one of them may be -1. A view.
+
+    Raises `ShapeError` where the sizes do not multiply up to the length of the axis.
+    """
+    x = as_tensor(x)
+    at, parts = axis(x, dim, x.ndim), listed("unflatten", (sizes,), None)
+    known = math.prod(size for size in parts if size != -1)
+    length = x.shape[at]
+    if parts.count(-1) == 1 and known > 0 and length % known == 0:
+        parts = tuple(length // known if size == -1 else size for size in parts)
+    if not parts or min(parts) < 0 or math.prod(parts) != length:
+        raise ShapeError(
+            f"unflatten({dim}, {tuple(sizes)}) of a tensor {tuple(x.shape)}",
+            f"the axis has {length} elements, and these sizes do not multiply up to that",
+            "let one size be -1 to have it computed",
+            here(),
+        )
+    return reshape_op(x, shape=(*x.shape[:at], *parts, *x.shape[at + 1 :]))
+
+
+def swapaxes(x: Any, axis0: int, axis1: int) -> Any:
+    """Two axes swapped; a view. NumPy's name for `transpose`."""
+    return transpose(x, axis0, axis1)
+
+
+def t(x: Any) -> Any:
+    """A matrix with its axes swapped; a view. Raises `ShapeError` for more than two axes."""
+    x = as_tensor(x)
+    if x.ndim > 2:
+        tried, mend = f"t() of a tensor {tuple(x.shape)}", "use mT for the last two axes, or permute()"
+        raise ShapeError(tried, f"it has {x.ndim} axes, and t() swaps the two of a matrix", mend, here())
+    return permute_op(x, dims=tuple(range(x.ndim))[::-1])
+
+
+def movedim(x: Any, source: Any, destination: Any) -> Any:
+    """The axes ``source`` moved to the places ``destination``, the others kept in their order; a view."""
+    x = as_tensor(x)
+    old, new = (axes_of(x, dims if isinstance(dims, (tuple, list)) else (dims,)) for dims in (source, destination))
+    if len(old) != len(new):
+        tried = f"movedim({source}, {destination}) of a tensor {tuple(x.shape)}"
+        raise ShapeError(tried, f"{len(old)} axes go to {len(new)} places", "name a place for each axis", here())
+    moved, others = dict(zip(new, old, strict=True)), (i for i in range(x.ndim) if i not in old)
+    return permute_op(x, dims=tuple(moved[i] if i in moved else next(others) for i in range(x.ndim)))
+
+
+moveaxis = movedim
+
+
+def broadcast_to(x: Any, *given: Any, size: Any = None) -> Any:
+    """`expand` under NumPy's name."""
+    return expand(x, *given, size=size)
+
+
+def expand_as(x: Any, other: Any) -> Any:
+    """`expand` to the shape of ``other``."""
+    return expand(x, tuple(other.shape))
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """All tensors expanded to the shape in which they meet; one that has it already stays itself.
+
+    Raises `ShapeError` for shapes that do not meet.
+    """
+    parts = [as_tensor(part) for part in tensors]
+    shapes = [tuple(part.shape) for part in parts]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ShapeError(
+            f"broadcast_tensors of {', '.join(map(str, shapes))}",
+            "from the last axis on, sizes must be equal, and only a 1 can be stretched",
+            "give the shorter ones axes of length 1 where they lack them: x.unsqueeze(…)",
+            here(),
+        ) from None
+    return tuple(part if tuple(part.shape) == shape else expand_op(part, shape=shape) for part in parts)

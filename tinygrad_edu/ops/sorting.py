@@ -1,0 +1,176 @@
+"""Orderings: what is largest, where it stands, and everything in order."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import arguments, backends
+from ..arguments import as_tensor, one_dim
+from ..core.base import TensorBase
+from ..core.dispatch import WORLD, caller, here
+from ..core.op import Op
+from ..errors import DtypeError, IndexRangeError, ShapeError
+from .choice import maximum, minimum
+from .convert import clone
+from .index import along, gather_op
+from .reduce import amax_op, amin_op, argmax_op, argmin_op, kept
+
+# mypy: disable-error-code="override"
+
+
+class ValuesAndIndices(NamedTuple):
+    """Elements of a tensor, and where along its axis they stood, as int64."""
+
+    values: Any
+    indices: Any
+
+
+class Argsort(Op):
+    """The positions, as int64, that put ``dim`` in order; stable. nan counts as the largest."""
+
+    dtypes = "each"
+    differentiable = False
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, dim: int, descending: bool = False) -> Any:
+        return xp.argsort(x, dim, descending)
+
+
+class Pick(Op):
+    """One element of each row of ``x`` along ``dim``: the one at ``index``, which lacks that axis."""
+
+    computes = False
+    dtypes = "each"
+    saves = ("x.shape", "index", "dim")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
+        where = xp.reshape(index, kept(x.shape, dim))
+        return xp.reshape(xp.take_along_axis(x, where, dim), index.shape)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, shape: Any, index: Any, dim: int) -> Any:
+        where = xp.reshape(index, kept(shape, dim))
+        return xp.scatter_add(shape, along(xp, where, dim), xp.reshape(g, where.shape)), None
+
+
+argsort_op, pick = caller(Argsort), caller(Pick)
+
+
+def _with_values(x: Any, indices: Any, dim: int | None) -> ValuesAndIndices:
+    read = gather_op if indices.ndim == x.ndim else pick
+    return ValuesAndIndices(read(x, indices, dim=dim), indices)
+
+
+def max(x: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """The largest element of all; with ``dim``, those along it and their positions; with a tensor, `maximum`.
+
+    ``max(x, dim)`` is a named tuple of ``values`` and ``indices``, int64. Of equal elements it takes the first, which
+    gets the whole gradient; `amax` and ``max(x)`` share it. nan counts as the largest. Raises `ShapeError` where there
+    is no element.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.tensor([[1.0, 5.0], [7.0, 2.0]]).max(dim=1).indices.tolist()
+    [1, 0]
+    """
+    return _extreme("max", amax_op, argmax_op, maximum, x, dim, keepdim, other)
+
+
+def min(x: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """The smallest element of all; with ``dim``, those along it and their positions; with a tensor, `minimum`.
+
+    All else is as in `max`; nan counts as the smallest here.
+    """
+    return _extreme("min", amin_op, argmin_op, minimum, x, dim, keepdim, other)
+
+
+def _extreme(name: str, of_all: Any, position: Any, of_two: Any, x: Any, dim: Any, keepdim: bool, other: Any) -> Any:
+    if isinstance(dim, TensorBase):
+        dim, other = None, dim
+    if other is not None:
+        return of_two(x, other)
+    x = as_tensor(x)
+    if dim is None:
+        if keepdim:
+            why = f"without dim, {name} is one element, and keeps no axis"
+            raise DtypeError(f"{name} with keepdim and no dim", why, f"use a{name}(keepdim=True)", here())
+        return of_all(x)
+    axis = one_dim(x, dim)
+    return _with_values(x, position(x, dim=axis, keepdim=keepdim), axis)
+
+
+def argsort(x: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
+    """The positions, int64, that put ``dim`` in order: ``x`` read there is sorted. nan counts as the largest.
+
+    Equal elements always keep their order, with ``stable`` and without.
+    """
+    return _order(as_tensor(x), dim, descending)[0]
+
+
+def _order(x: Any, dim: int, descending: bool) -> tuple[Any, int | None]:
+    """The positions in order, and the axis counted from 0. A 0-d tensor is in order."""
+    axis = one_dim(x, dim)
+    return (argmax_op(x) if axis is None else argsort_op(x, dim=axis, descending=descending)), axis
+
+
+def sort(x: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> ValuesAndIndices:
+    """The elements in order along ``dim``, and where they stood: a named tuple of ``values`` and ``indices``, int64.
+
+    nan counts as the largest. Equal elements always keep their order, with ``stable`` and without.
+
+    >>> import tinygrad_edu as tg
+    >>> values, indices = tg.sort(tg.tensor([3.0, 1.0, 2.0]), descending=True)
+    >>> values.tolist(), indices.tolist()
+    ([3.0, 2.0, 1.0], [0, 2, 1])
+    """
+    x = as_tensor(x)
+    return _with_values(x, *_order(x, dim, descending))
+
+
+def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
+    """The ``k`` largest elements along ``dim``, or smallest, and where they stood: ``values`` and ``indices``, int64.
+
+    They come in order, with ``sorted`` and without. Raises `IndexRangeError` for fewer than ``k`` elements.
+
+    >>> import tinygrad_edu as tg
+    >>> values, indices = tg.topk(tg.tensor([3.0, 9.0, 1.0, 7.0]), k=2)
+    >>> values.tolist(), indices.tolist()
+    ([9.0, 7.0], [1, 3])
+    """
+    x = as_tensor(x)
+    order, axis = _order(x, dim, largest)
+    size = 1 if axis is None else x.shape[axis]
+    tried = f"topk(k={k!r}) of a tensor {tuple(x.shape)}"
+    if not isinstance(k, (int, np.integer)):
+        raise DtypeError(tried, "k counts elements, so it is an integer", "pass a whole number", here())
+    if not 0 <= k <= size:
+        why = f"there are {size} elements along dim={dim}, so k lies between 0 and {size}"
+        raise IndexRangeError(tried, why, "ask for fewer, or along another axis", here())
+    if axis is None:
+        return _with_values(x, order, axis)
+    return _with_values(x, clone(order[(slice(None),) * axis + (slice(0, k),)]), axis)
+
+
+def unique(
+    x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """Each value once, in order, with ``sorted`` and without; with ``dim``, each slice along it once.
+
+    With ``return_inverse``, also where each element of ``x`` is found among them; with ``return_counts``, how often
+    each occurs. How many there are depends on the values, so they are found on the host. There is no gradient. Each nan
+    is a value of its own. Raises `ShapeError` for ``dim`` of a 0-d tensor, or of slices without elements.
+    """
+    x = as_tensor(x)
+    axis = None if dim is None else arguments.axis(x, dim, x.ndim)
+    if axis is not None and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
+        tried = f"unique(dim={dim}) of a tensor {tuple(x.shape)}"
+        raise ShapeError(tried, "its slices have no elements to tell them apart", "leave dim out", here())
+    backend = backends.of(x.array)
+    values = np.asarray(backend.to_numpy(x.array))
+    found, inverse, counts = np.unique(values, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
+    inverse = inverse.reshape(values.shape if axis is None else -1)
+    parts = [found] + [inverse] * return_inverse + [counts] * return_counts
+    tensors = tuple(WORLD["wrap"](backend.from_numpy(part)) for part in parts)
+    return tensors if len(tensors) > 1 else tensors[0]
