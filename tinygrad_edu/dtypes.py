@@ -5,8 +5,7 @@ A dtype *is* a NumPy dtype, so ``tensor.dtype == np.float32`` and ``tensor.dtype
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,8 +65,7 @@ _NUMPY_GRID = """
 """
 
 
-@dataclass(frozen=True)
-class Promotion:
+class Promotion(NamedTuple):
     """How dtypes meet in one framework. The engine reads it, and widgets draw it."""
 
     grid: dict[tuple[str, str], str]  # two tensors; "" where the framework refuses

@@ -99,7 +99,7 @@ class no_grad(scoped):
     >>> w = tg.ones(2, requires_grad=True)
     >>> with tg.no_grad():
     ...     w.sub_(0.5)
-    tensor([0.5000, 0.5000], requires_grad=True)
+    tensor([0.5, 0.5], requires_grad=True)
     """
 
     def __init__(self) -> None:

@@ -244,7 +244,7 @@ class Tensor(TensorBase):
         >>> handle = x.register_hook(lambda g: g.clamp(max=1.0))
         >>> (x * x * 0.4).sum().backward()
         >>> x.grad
-        tensor([0.8000, 1.0000])
+        tensor([0.8, 1. ])
         """
         node = self._node_for("register_hook")
 

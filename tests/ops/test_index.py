@@ -458,7 +458,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "put dtype": (lambda x: x.index_put((ONE,), P), DtypeError, "index_put of int64 into float64"),
     "put shape": (lambda x: x.index_put((ONE,), x), ShapeError, "region (1, 4), and a tensor (3, 4)"),
     "put_add shape": (lambda x: x.index_put((ONE,), x, True), ShapeError, "region (1, 4), and a tensor (3, 4)"),
-    "put beyond": (lambda x: x.index_put((ONE + 9,), 1.0), Beyond, "index 9 is not among them"),
+    "put beyond": (lambda x: x.index_put((ONE + 9,), 1.0), Beyond, "index_put into x[[9]] of a tensor (3, 4)\n"),
     "select by numbers": (lambda x: x.masked_select(x), DtypeError, "the mask is float64"),
     "select by another shape": (
         lambda x: x.masked_select(tg.tensor([True, False])), ShapeError, "with a mask (2,)",

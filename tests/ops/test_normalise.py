@@ -10,6 +10,8 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
+from tinygrad_edu.compile import trace
+from tinygrad_edu.compile.interpret import interpret
 from tinygrad_edu.errors import DtypeError, EduError, InplaceError, ShapeError
 
 F = tg.nn.functional
@@ -60,6 +62,19 @@ def test_a_batch_that_moves_the_statistics_of_an_earlier_one_is_noticed() -> Non
     F.batch_norm(x, mean, var, training=True)
     with pytest.raises(InplaceError, match="batch_norm has overwritten it since, at test_normalise.py"):
         kept.sum().backward()
+
+
+def test_a_trace_takes_the_statistics_as_inputs() -> None:
+    x, mean, var = tg.tensor(numbers(4, 2)), tg.zeros(2, dtype="float64"), tg.ones(2, dtype="float64")
+
+    def step(x: Any, mean: Any, var: Any) -> Any:
+        return F.batch_norm(x, mean, var, training=True), mean, var
+
+    found = interpret(trace(step, x, mean, var), *(t.array.copy() for t in (x, mean, var)))
+    for ours, expected in zip(found, step(x, tg.zeros(2).double(), tg.ones(2).double()), strict=True):
+        np.testing.assert_array_equal(ours, expected.array)
+    with pytest.raises(ShapeError, match="pass it to the traced function as an input, on cpu"):
+        trace(lambda x: F.batch_norm(x, mean, var, training=True), x)
 
 
 def test_statistics_of_16_bits_are_computed_in_32() -> None:
@@ -173,7 +188,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         lambda: F.batch_norm(tg.ones(4), tg.ones(4), tg.ones(4), training=True),
         ShapeError,
         "batch_norm((4,) float32, eps=1e-05, mean=None, var=None) on cpu",
-        "inputs come as (N, C, …), and this has 1 axes",
+        "inputs come as (N, C, …), and this has 1 axis",
         "add the missing axis: x.unsqueeze(0)",
     ),
     (
@@ -193,9 +208,9 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     (
         lambda: F.batch_norm(tg.ones(2, 4), tg.ones(4), tg.ones(3), training=True),
         ShapeError,
-        "batch_norm of a tensor (2, 4) on cpu",
-        "a running statistic has shape (3,), on cpu",
-        "make it of shape (4,) on cpu",
+        "batch_norm of a tensor (2, 4) of cpu",
+        "a running statistic is (3,) of cpu, and is moved in place",
+        "make it (4,), on cpu",
     ),
     (
         lambda: F.batch_norm(tg.ones(2, 4), None, tg.ones(4)),

@@ -7,9 +7,9 @@ Read one: ``print(OPS["mul"].source)``.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -20,7 +20,7 @@ from .graph import Line, Node, describe_line
 from .op import REQUIRED, Op, Save
 from .storage import number
 
-_PACKAGE = str(Path(__file__).parent.parent)
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 class _Own(dict[str, bool]):

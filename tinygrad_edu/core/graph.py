@@ -6,6 +6,7 @@ alive and no cycle exists: with the garbage collector off, memory is still freed
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Iterable
@@ -272,11 +273,10 @@ def describe_line(line: Line) -> str:
     if found is None:
         return ""
     import linecache
-    from pathlib import PurePath
 
     file, row = found
     text = linecache.getline(file, row).strip()
-    shown = "this cell" if file.startswith("<") or "ipykernel" in file else PurePath(file).name
+    shown = "this cell" if file.startswith("<") or "ipykernel" in file else os.path.basename(file)
     return f"{shown}, line {row}: {text}" if text else f"{shown}, line {row}"
 
 

@@ -14,7 +14,6 @@ import gc
 import sys
 import threading
 import weakref
-import zlib
 from typing import Any
 
 import numpy as np
@@ -165,6 +164,8 @@ def _savers(array: Any) -> list[Node]:
 
 def checksum(array: Any) -> int:
     """CRC of the values, as they lie in memory."""
+    import zlib  # only level `verify` looks this closely
+
     return zlib.crc32(np.ascontiguousarray(backends.of(array).to_numpy(array)).view(np.uint8).data)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 Params = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Save:
+class Save(NamedTuple):
     """One thing that backward needs: ``source`` (an operand, ``out``, ``cache`` or a parameter) or a part of it."""
 
     source: str

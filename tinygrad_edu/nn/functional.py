@@ -119,7 +119,7 @@ def scaled_dot_product_attention(
         lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
         keep = _keep((*lead, query.shape[-2], key.shape[-2]), dropout_p, query)
     result: Tensor = scaled_dot_product_attention_op(
-        query, key, value, attn_mask, keep, causal=is_causal, kept=1.0 - dropout_p,
+        query, key, value, attn_mask, keep, causal=is_causal, dropout_p=dropout_p,
         scale=(query.shape[-1] or 1) ** -0.5 if query.ndim and scale is None else scale,
     )  # fmt: skip
     return result

@@ -22,36 +22,36 @@ class Attention(Op, name="scaled_dot_product_attention"):
     (…, S, E) fits: ``softmax(query @ key.mT * scale + mask) @ value``.
 
     Where a bool ``mask`` is false nothing is looked at; ``causal`` lets row i look at rows 0 to i. A row that may look
-    at nothing gives zeros. ``keep`` says which weights dropout leaves; those are divided by ``kept``.
+    at nothing gives zeros. ``keep`` says which weights dropout leaves; those are divided by ``1 - dropout_p``.
     """
 
     dtypes = "each"
-    saves = ("query", "key", "value", "mask", "keep", "out", "cache", "scale", "causal", "kept")
+    saves = ("query", "key", "value", "mask", "keep", "out", "cache", "scale", "causal", "dropout_p")
     caches = "recomputed"
 
     @staticmethod
     def forward(
         xp: Any, query: Any, key: Any, value: Any, mask: Any = None, keep: Any = None, *, scale: float,
-        causal: bool = False, kept: float = 1.0,
+        causal: bool = False, dropout_p: float = 0.0,
     ) -> Any:  # fmt: skip
         weights = _weights(xp, query, key, mask, scale, causal)
-        return (weights if keep is None else weights * keep / kept) @ value, weights
+        return (weights if keep is None else weights * keep * _growth(dropout_p)) @ value, weights
 
     @staticmethod
     def backward(
         xp: Any, g: Any, needs: Any, query: Any, key: Any, value: Any, mask: Any, keep: Any, out: Any, weights: Any,
-        scale: float, causal: bool, kept: float,
+        scale: float, causal: bool, dropout_p: float,
     ) -> Any:  # fmt: skip
         if weights is None:
             weights = _weights(xp, query, key, mask, scale, causal)
         gq = gk = gv = gm = None
         if needs[2]:
-            used = weights if keep is None else weights * keep / kept
+            used = weights if keep is None else weights * keep * _growth(dropout_p)
             gv = unbroadcast(xp, _turned(xp, used) @ g, value.shape)
         if needs[0] or needs[1] or needs[3]:
             pull = g @ _turned(xp, value)
             if keep is not None:
-                pull = pull * keep / kept
+                pull = pull * keep * _growth(dropout_p)
             scores = weights * (pull - xp.sum(g * out, -1, True))
             if needs[0]:
                 gq = unbroadcast(xp, scores @ key * scale, query.shape)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import backends
-from ..arguments import as_tensor, axis, beyond, plain_index
+from ..arguments import as_tensor, axis, beyond, plain_index, reading
 from ..core.base import TensorBase
 from ..core.dispatch import WORLD, here
 from ..errors import DeviceError, DtypeError, IndexRangeError, ShapeError
@@ -214,7 +214,11 @@ def index_put(x: Any, indices: tuple[Any, ...], values: Any, accumulate: bool = 
     if first is not None:
         why = "a slice between ints and tensors makes their order ambiguous"
         raise IndexRangeError("index_put", why, "write x[…] = values instead", here())
-    return (put_add if accumulate else put)(x, values, index=then)
+    try:
+        return (put_add if accumulate else put)(x, values, index=then)
+    except (IndexRangeError, ShapeError) as error:
+        tried = f"index_put into {reading(tuple(indices), x.shape)}"
+        raise type(error)(tried, error.why, error.mend, error.line) from error.__cause__
 
 
 def masked_select(x: Any, mask: Any) -> Any:

@@ -215,7 +215,8 @@ def _hint_of_channels(shapes: Any, params: Any) -> tuple[str, str] | None:
     """Why `_split` refused."""
     x, *parameters = shapes
     if len(x) < 2:
-        return f"inputs come as (N, C, …), and this has {len(x)} axes", "add the missing axis: x.unsqueeze(0)"
+        why = f"inputs come as (N, C, …), and this has {len(x)} ax{'i' if x else 'e'}s"
+        return why, "add the missing axis: x.unsqueeze(0)"
     groups = params.get("groups", 1)
     if groups < 1 or x[1] % groups:
         return f"{x[1]} channels cannot be shared out among {groups} groups", "use a number that divides the channels"
@@ -425,11 +426,13 @@ def _move(running: Any, x: Any, new: Any, momentum: float, factor: float) -> Non
     to memory, which the memory guard is told of."""
     if running is None:
         return
-    if running.device != x.device or tuple(running.shape) != tuple(new.shape):
+    home, place = backends.of(running.array), backends.of(x.array)
+    if home is not place or tuple(running.shape) != tuple(new.shape):
+        mend = "pass it to the traced function as an input" if place.name == "trace" else f"make it {tuple(new.shape)}"
         raise ShapeError(
-            f"batch_norm of a tensor {tuple(x.shape)} on {x.device}",
-            f"a running statistic has shape {tuple(running.shape)}, on {running.device}",
-            f"make it of shape {tuple(new.shape)} on {x.device}", here(),
+            f"batch_norm of a tensor {tuple(x.shape)} of {place.name}",
+            f"a running statistic is {tuple(running.shape)} of {home.name}, and is moved in place",
+            f"{mend}, on {x.device}", here(),
         )  # fmt: skip
     array = own_buffer(running)
     array[...] = array * (1 - momentum) + new * factor
