@@ -8,6 +8,7 @@ from tinygrad_edu import errors
 from tinygrad_edu.errors import EduError
 
 KINDS = {
+    "ArgumentError": ValueError,
     "ShapeError": ValueError,
     "DtypeError": TypeError,
     "DeviceError": RuntimeError,

@@ -28,6 +28,10 @@ class DtypeError(EduError, TypeError):
     """A value's type or dtype cannot take part in the operation."""
 
 
+class ArgumentError(EduError, ValueError):
+    """An argument is none of the values that it may have: a name that does not exist, a share above 1."""
+
+
 class DeviceError(EduError, RuntimeError):
     """Tensors that live on different devices met in one operation."""
 

@@ -14,7 +14,7 @@ from .arguments import new_shape, number
 from .core.base import TensorBase
 from .core.dispatch import here
 from .dtypes import as_dtype, is_float
-from .errors import DtypeError, ShapeError
+from .errors import ArgumentError, DtypeError, ShapeError
 from .settings import modes
 from .tensor import Tensor, as_tensor, wrap
 
@@ -205,7 +205,7 @@ def normal(
 def _normal(name: str, mean: Any, std: Any, shape: tuple[int, ...]) -> Any:
     if not np.all(np.asarray(std) >= 0):
         why, mend = "a standard deviation is not negative", "use its absolute value"
-        raise ShapeError(f"{name} with std={np.min(std)}", why, mend, here())
+        raise ArgumentError(f"{name} with std={np.min(std)}", why, mend, here())
     return generator().standard_normal(shape) * np.asarray(std, np.float64) + np.asarray(mean, np.float64)
 
 
@@ -226,7 +226,7 @@ def _flips(name: str, p: Any, shape: tuple[int, ...]) -> Any:
     wrong = p[~((p >= 0) & (p <= 1))]
     if wrong.size:
         why = f"a probability lies between 0 and 1, and {wrong[0]} does not"
-        raise ShapeError(name, why, "use sigmoid() to make probabilities of any numbers", here())
+        raise ArgumentError(name, why, "use sigmoid() to make probabilities of any numbers", here())
     return generator().random(shape) < p
 
 
@@ -243,7 +243,7 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False) -> Tensor:
     if x.ndim not in (1, 2):
         raise ShapeError(tried, "weights are a vector, or a matrix with one draw for each row", "reshape them", here())
     if num_samples < 1:
-        raise ShapeError(tried, "at least one sample is drawn", "use num_samples=1 or more", here())
+        raise ArgumentError(tried, "at least one sample is drawn", "use num_samples=1 or more", here())
     weights = np.asarray(_values(x), np.float64).reshape(math.prod(x.shape[:-1]), x.shape[-1])
     if not np.all(np.isfinite(weights) & (weights >= 0)):
         why, mend = "some weights are negative, infinite or nan", "use softmax() to make weights of any numbers"

@@ -112,16 +112,6 @@ def test_backward_inside_adds_to_grad() -> None:
     w.grad = None
 
 
-WRITES: dict[str, Callable[[Any], Any]] = {
-    "in place": lambda x: x.clone().mul_(x).add_(1.0),
-    "through a view": lambda x: _through_a_view(x),
-    "seen by a view": lambda x: _seen_by_a_view(x),
-    "an item": lambda x: _an_item(x),
-    "overwritten by a constant": lambda x: _overwritten(x),
-    "into zeros": lambda x: _into_zeros(x),
-}
-
-
 def _through_a_view(x: Any) -> Any:
     y = x * 2.0
     y[1:].mul_(x[1:])
@@ -152,6 +142,16 @@ def _into_zeros(x: Any) -> Any:
     y = tg.zeros(2, 3, dtype="float64")
     y[1].add_(x)
     return y.sum(0) * x
+
+
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "in place": lambda x: x.clone().mul_(x).add_(1.0),
+    "through a view": _through_a_view,
+    "seen by a view": _seen_by_a_view,
+    "an item": _an_item,
+    "overwritten by a constant": _overwritten,
+    "into zeros": _into_zeros,
+}
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
@@ -245,7 +245,10 @@ MISTAKES: dict[str, tuple[Any, type[Exception], str]] = {
     "numbers": (
         lambda: jvp(curve, 1.0, 1.0), DtypeError, "jvp with primal 0 of type float and a tangent of type float",
     ),
-    "result": (lambda: jvp(lambda x: x.item(), tensor(1.0), tensor(1.0)), AutogradError, "jvp of a function that returned float"),
+    "result": (
+        lambda: jvp(lambda x: x.item(), tensor(1.0), tensor(1.0)), AutogradError,
+        "jvp of a function that returned float",
+    ),
 }  # fmt: skip
 
 

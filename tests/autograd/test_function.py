@@ -177,7 +177,7 @@ def test_results_without_gradient() -> None:
 
         @staticmethod
         def backward(ctx: Any, g: Any, g_at: Any, g_copy: Any) -> Any:
-            x, at = ctx.saved_tensors
+            _, at = ctx.saved_tensors
             assert (g_at.tolist(), g_copy.tolist()) == (0, [0.0, 0.0])
             hit = tg.zeros(2, dtype="float64")
             hit[at.item()] = g.item()
@@ -294,7 +294,11 @@ def test_a_result_that_is_no_tensor() -> None:
             return x.item()
 
     with teaches(
-        AutogradError, "Number.apply", "forward returned float", "return a tensor, or a tuple of tensors", "Number.apply"
+        AutogradError,
+        "Number.apply",
+        "forward returned float",
+        "return a tensor, or a tuple of tensors",
+        "Number.apply",
     ):
         Number.apply(leaf(1.0))
 

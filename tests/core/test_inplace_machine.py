@@ -50,9 +50,7 @@ class Engines(RuleBasedStateMachine):
         except InplaceError:
             return  # a saved tensor was overwritten: refused, not wrong
         gradient = expected.slopes.reshape(-1, COUNT).sum(0)
-        found = [
-            np.zeros(leaf.numel()) if leaf.grad is None else np.ravel(leaf.grad.tolist()) for leaf in self.leaves
-        ]
+        found = [np.zeros(leaf.numel()) if leaf.grad is None else np.ravel(leaf.grad.tolist()) for leaf in self.leaves]
         np.testing.assert_allclose(np.concatenate(found), gradient, rtol=1e-9, atol=1e-9)
 
     @invariant()

@@ -11,7 +11,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.errors import DtypeError, EduError, IndexRangeError, ShapeError
+from tinygrad_edu.errors import ArgumentError, DtypeError, EduError, IndexRangeError, ShapeError
 
 F = tg.nn.functional
 
@@ -151,6 +151,14 @@ def test_attention_drops_weights() -> None:
     assert F.scaled_dot_product_attention(q, k, v, dropout_p=1.0).abs().sum().item() == 0
 
 
+def test_each_weight_is_dropped_by_itself() -> None:
+    """Also along an axis that only the mask has."""
+    tg.manual_seed(0)
+    x, v = tg.zeros(5, 2), tg.tensor(np.eye(5, dtype="f4"))
+    first, second = F.scaled_dot_product_attention(x, x, v, tg.zeros(2, 5, 5), dropout_p=0.5).tolist()
+    assert first != second
+
+
 def test_attention_of_16_bits() -> None:
     q, k, v = (x.detach().to("bfloat16") for x in qkv(2, 3, 4))
     found = F.scaled_dot_product_attention(q, k, v, tg.zeros(3, 3))
@@ -187,7 +195,7 @@ def test_softmax_converts_first() -> None:
 WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     (
         lambda: F.dropout(tg.ones(2), 1.5),
-        ShapeError,
+        ArgumentError,
         "dropout with p=1.5",
         "a share lies between 0 and 1",
         "use p=0.5, for example",
@@ -238,10 +246,10 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         "add the missing axes: x.unsqueeze(0)",
     ),
     (
-        lambda: F.scaled_dot_product_attention(*[tg.ones(4, 2, 3)] * 3, tg.ones(5, 2, 2), scale=1.0),
+        lambda: F.scaled_dot_product_attention(*[tg.ones(4, 2, 3)] * 3, tg.ones(5, 2, 2), 0.5, scale=1.0),
         ShapeError,
         "scaled_dot_product_attention((4, 2, 3) float32, (4, 2, 3) float32, (4, 2, 3) float32, (5, 2, 2) float32, "
-        "scale=1.0, causal=False, dropout_p=0.0) on cpu",
+        "scale=1.0, causal=False, dropout_p=0.5) on cpu",
         "a mask (5, 2, 2) cannot be stretched to the weights (…, 2, 2), or: the leading axes of (4, 2, 3), (4, 2, 3) "
         "and (4, 2, 3) cannot be stretched to one shape",
         "check which axis counts the heads; with enable_gqa=True heads of query share those of key",
@@ -278,13 +286,15 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         lambda: F.one_hot(tg.zeros(0, dtype="int64")),
         ShapeError,
         "one_hot((0,) int64, -1)",
-        "an empty tensor does not say how many classes there are",
+        "there are no values to count the classes by",
         "pass num_classes",
     ),
 ]
 
 
-@pytest.mark.parametrize(("call", "kind", "tried", "why", "mend"), WRONG, ids=[f"{w[2].split('(')[0]}-{i}" for i, w in enumerate(WRONG)])
+@pytest.mark.parametrize(
+    ("call", "kind", "tried", "why", "mend"), WRONG, ids=[f"{w[2].split('(')[0]}-{i}" for i, w in enumerate(WRONG)]
+)
 def test_text(call: Callable[[], Any], kind: type[EduError], tried: str, why: str, mend: str) -> None:
     with teaches(kind, tried, why, mend, "lambda: F."):
         call()

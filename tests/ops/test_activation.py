@@ -10,7 +10,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.errors import DtypeError, InplaceError, ShapeError
+from tinygrad_edu.errors import ArgumentError, DtypeError, InplaceError
 
 F = tg.nn.functional
 BENDS: dict[str, Callable[..., Any]] = {
@@ -88,7 +88,7 @@ def test_integers_are_refused(name: str, x: tg.Tensor) -> None:
 
 def test_an_unknown_approximation() -> None:
     mend = "use 'none' or 'tanh'"
-    with teaches(ShapeError, "gelu with approximate='sigmoid'", "there is no such approximation", mend):
+    with teaches(ArgumentError, "gelu with approximate='sigmoid'", "there is no such approximation", mend):
         F.gelu(tg.ones(2), approximate="sigmoid")
 
 

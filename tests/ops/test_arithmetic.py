@@ -13,7 +13,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.core.op import OPS
-from tinygrad_edu.errors import DtypeError, EduError, ShapeError
+from tinygrad_edu.errors import ArgumentError, DtypeError, EduError
 
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
@@ -157,7 +157,7 @@ def test_refusals(call: Callable[[], Any], tried: str, why: str, mend: str) -> N
 
 def test_no_such_rounding() -> None:
     tried, why = "div with rounding_mode='up'", "there is no such way of rounding"
-    with teaches(ShapeError, tried, why, "use 'floor', 'trunc' or None", "tg.div"):
+    with teaches(ArgumentError, tried, why, "use 'floor', 'trunc' or None", "tg.div"):
         tg.div(F, F, rounding_mode="up")
 
 

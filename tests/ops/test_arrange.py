@@ -10,7 +10,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.errors import DtypeError, EduError, ShapeError
+from tinygrad_edu.errors import ArgumentError, DtypeError, EduError, ShapeError
 
 X = np.arange(24).reshape(2, 3, 4)
 SAME: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
@@ -135,7 +135,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[EduError], str, str, str]] = [
     ),
     (
         lambda x: x.repeat_interleave(-1),
-        ShapeError,
+        ArgumentError,
         "repeat_interleave of 6 elements with repeats=-1",
         "a number of repeats is negative",
         REPEATS,

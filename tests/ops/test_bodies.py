@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import tests.ops.cases  # noqa: F401  (brings in every op, those of `nn.functional` too)
 from tinygrad_edu import backends
 from tinygrad_edu.core.op import OPS
 

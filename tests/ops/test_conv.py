@@ -10,18 +10,16 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.errors import DtypeError, EduError, InplaceError, ShapeError
+from tinygrad_edu.errors import ArgumentError, DtypeError, EduError, InplaceError, ShapeError
 
 F = tg.nn.functional
 Array = np.ndarray[Any, Any]
 
 
-def by_loops(
-    x: Array, w: Array, b: Array, stride: tuple[int, int], edges: tuple[int, ...], dilation: tuple[int, int], groups: int
-) -> Array:
+def by_loops(x: Array, w: Array, b: Array, stride: Any, edges: Any, dilation: Any, groups: int) -> Array:
     """Each number of the result by itself. ``edges`` are top, bottom, left and right."""
     x = np.pad(x, ((0, 0), (0, 0), edges[:2], edges[2:]))
-    (n, c, height, width), (f, own, kh, kw) = x.shape, w.shape
+    (n, _, height, width), (f, own, kh, kw) = x.shape, w.shape
     oh = (height - dilation[0] * (kh - 1) - 1) // stride[0] + 1
     ow = (width - dilation[1] * (kw - 1) - 1) // stride[1] + 1
     out = np.zeros((n, f, oh, ow))
@@ -109,6 +107,14 @@ def test_windows_are_kept_for_the_gradient_of_the_kernels_alone() -> None:
     assert (saved[1], saved[2].shape) == (None, (1, 1, 4, 4))
 
 
+@pytest.mark.parametrize("how", [{"stride": 0}, {"dilation": 0}, {"padding": (0, -1)}, {"groups": 0}, {"groups": -1}])
+def test_a_kernel_of_one_pixel_is_no_excuse(how: dict[str, Any]) -> None:
+    with pytest.raises(ShapeError):
+        F.conv2d(tg.ones(1, 1, 4, 4), tg.ones(1, 1, 1, 1), **how)
+    with pytest.raises(ShapeError, match="a 0x1 kernel does not fit into 4x4 pixels"):
+        F.conv2d(tg.ones(1, 1, 4, 4), tg.ones(1, 1, 0, 1))
+
+
 @pytest.mark.parametrize("form", [2, (2,), [2, 2], np.int64(2)])
 def test_forms_of_an_argument(form: Any) -> None:
     x, w = tg.ones(1, 1, 4, 4), tg.ones(1, 1, 2, 2)
@@ -189,14 +195,14 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     ),
     (
         lambda: F.conv2d(tg.ones(1, 1, 4, 4), tg.ones(4, 1, 3, 3), padding="some"),
-        ShapeError,
+        ArgumentError,
         "padding='some'",
         "there is no such padding",
         "use a number, 'same' or 'valid'",
     ),
     (
         lambda: F.conv2d(tg.ones(1, 1, 4, 4), tg.ones(4, 1, 3, 3), padding="same", stride=2),
-        ShapeError,
+        ArgumentError,
         "padding='same' with stride=2",
         "a convolution that moves by more than 1 makes the image smaller, whatever the padding",
         "give the padding as a number",

@@ -31,16 +31,16 @@ def mask() -> tg.Tensor:
 FLOATS: dict[str, tuple[Callable[[], tuple[Any, ...]], dict[str, Any]]] = {
     **{
         name: (tuple, {})
-        for name in (
-            "abs_ neg_ sign_ floor_ ceil_ round_ exp_ expm1_ log_ log1p_ log2_ sqrt_ rsqrt_ reciprocal_ square_ sin_ "
-            "cos_ tan_ tanh_ erf_ sigmoid_ relu_ logical_not_ tril_ triu_"
-        ).split()
+        for name in """
+            abs_ neg_ sign_ floor_ ceil_ round_ exp_ expm1_ log_ log1p_ log2_ sqrt_ rsqrt_ reciprocal_ square_ sin_
+            cos_ tan_ tanh_ erf_ sigmoid_ relu_ logical_not_ tril_ triu_
+            """.split()
     },
     **{
         name: (lambda: (y(),), {})
-        for name in (
-            "add_ sub_ mul_ div_ pow_ floor_divide_ remainder_ logical_and_ logical_or_ logical_xor_ copy_"
-        ).split()
+        for name in """
+            add_ sub_ mul_ div_ pow_ floor_divide_ remainder_ logical_and_ logical_or_ logical_xor_ copy_
+            """.split()
     },
     "lerp_": (lambda: (y(), 0.3), {}),
     "addcmul_": (lambda: (y(), y()), {"value": 2.0}),
@@ -60,7 +60,15 @@ FLOATS: dict[str, tuple[Callable[[], tuple[Any, ...]], dict[str, Any]]] = {
     "index_put_": (lambda: ((tg.tensor([0, 1]), tg.tensor([2, 0])), tg.tensor([8.0, 9.0], dtype="float64")), {}),
 }
 INTEGERS = {"bitwise_and_", "bitwise_or_", "bitwise_xor_", "bitwise_not_"}
-FILL = {"zero_", "fill_", "normal_", "uniform_", "bernoulli_", "random_", "exponential_"}  # tried in test_random, test_tensor
+FILL = {
+    "zero_",
+    "fill_",
+    "normal_",
+    "uniform_",
+    "bernoulli_",
+    "random_",
+    "exponential_",
+}  # tried in test_random, test_tensor
 SWITCHES = {"requires_grad_"}
 X = np.array([[0.4, 1.3, 2.2], [0.9, 1.1, 0.6]])
 
@@ -188,6 +196,10 @@ def test_what_goes_into_a_buffer_needs_no_temporary(monkeypatch: pytest.MonkeyPa
         call()
     tg.mul(x, other, out=x)
     x.clamp_(0.0, 1.0)
+    x[0, 1:] = 5.0
+    x.zero_()
+    x.copy_(other)
+    assert x.tolist() == Y.tolist()
 
 
 INTO = [op for op in OPS.values() if op.into]
@@ -200,16 +212,20 @@ def test_into_computes_what_the_body_computes(op: Any) -> None:
     xs = (X, Y.T.copy()) if op.name == "matmul" else tuple(np.array(a) for a in (X, Y, Y)[: len(op.operands)])
     if op.name.startswith("bitwise"):
         xs = tuple((x * 10).astype("i8") for x in xs)
-    params = {"min": 0.5, "max": 1.0} if op.name == "clamp" else {}
+    if op.name == "put":
+        xs = (X, Y[0])
+    params: dict[str, Any] = {"clamp": {"min": 0.5, "max": 1.0}, "put": {"index": (1,)}}.get(op.name, {})
     expected = op.forward(backends.CPU.xp, *xs, **params)
-    buffer = np.empty_like(expected)
+    buffer = X.copy() if op.name == "put" else np.empty_like(expected)
     assert backends.CPU.into(op.into[0], buffer, *xs, *op.into[1:], **params)
     np.testing.assert_array_equal(buffer, expected)
 
 
 # out= --------------------------------------------------------------------------------------------------------------
 
-OUT = {name: f for name, f in vars(out_functions).items() if callable(f) and f.__module__.startswith("tinygrad_edu.ops")}
+OUT = {
+    name: f for name, f in vars(out_functions).items() if callable(f) and f.__module__.startswith("tinygrad_edu.ops")
+}
 OUT = {name: f for name, f in OUT.items() if name not in ("with_out", "Function")}
 TWO = {
     "add", "sub", "mul", "div", "pow", "floor_divide", "remainder", "maximum", "minimum", "eq", "ne", "lt", "le", "gt",

@@ -10,7 +10,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.errors import DtypeError, EduError, ShapeError
+from tinygrad_edu.errors import ArgumentError, EduError, ShapeError
 
 F = tg.nn.functional
 NUMPY = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -83,14 +83,14 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     ),
     (
         lambda: F.pad(tg.ones(1, 3), (1, 1), mode="mirror"),
-        ShapeError,
+        ArgumentError,
         "pad((1, 3), (1, 1), mode='mirror')",
         "there is no such mode",
         "use 'constant', 'reflect', 'replicate' or 'circular'",
     ),
     (
         lambda: F.pad(tg.ones(1, 3), (1, 1), "reflect", 2.0),
-        DtypeError,
+        ArgumentError,
         "pad((1, 3), (1, 1), mode='reflect')",
         "mode 'reflect' takes its values from x",
         "leave value away",

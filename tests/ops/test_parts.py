@@ -12,7 +12,7 @@ import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.compile.interpret import interpret
 from tinygrad_edu.compile.trace import trace
-from tinygrad_edu.errors import DeviceError, DtypeError, EduError, IndexRangeError, ShapeError
+from tinygrad_edu.errors import ArgumentError, DeviceError, DtypeError, EduError, IndexRangeError, ShapeError
 
 Parts = Callable[[Any], Any]
 
@@ -315,7 +315,7 @@ WRONG: list[tuple[Parts, type[EduError], str, str, str]] = [
     ),
     (
         lambda x: x.split(0),
-        ShapeError,
+        ArgumentError,
         "split(0, dim=0) of a tensor (3, 4)",
         "pieces of this size never fill the axis",
         "use pieces of at least 1 element",
@@ -336,7 +336,7 @@ WRONG: list[tuple[Parts, type[EduError], str, str, str]] = [
     ),
     (
         lambda x: x.chunk(0, 1),
-        ShapeError,
+        ArgumentError,
         "chunk(0, dim=1) of a tensor (3, 4)",
         "there is at least one piece",
         "ask for 1 or more",

@@ -9,29 +9,26 @@ import tinygrad_edu as tg
 # Every operation of PyTorch's list that we have.
 NAMES = set(
     """
-    abs add sub mul div neg pow exp log log1p log2 expm1 sqrt rsqrt reciprocal square sin cos tan tanh sigmoid erf sign
-    floor ceil round positive remainder floor_divide clamp clamp_min clamp_max maximum minimum where lerp addcmul addcdiv isnan
-    isinf isfinite logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not eq ne lt le gt ge
-    masked_fill allclose equal isclose
-    __radd__ __rsub__ __rmul__ __rdiv__ __rpow__ __rmod__ __rmatmul__ __rand__ __ror__ __rxor__
-    sum mean prod max min amax amin argmax argmin std var all any logsumexp norm cumsum cumprod
-    reshape view view_as reshape_as ravel permute transpose t T mT expand expand_as broadcast_tensors squeeze unsqueeze
-    flatten unflatten cat stack split chunk unbind narrow select movedim tile repeat repeat_interleave roll flip broadcast_to diagonal diag tril triu contiguous
-    clone unfold as_strided split_with_sizes
-    __getitem__ gather scatter scatter_add take_along_dim index_select index_add index_put index_fill index_copy
-    masked_select nonzero argwhere meshgrid sort argsort topk unique
-    matmul mm bmm mv dot outer addmm einsum
-    full linspace eye arange zeros ones zeros_like ones_like full_like new_zeros new_ones new_full to item
-    empty empty_like new_empty rand_like randn_like randint randint_like randn bernoulli multinomial normal uniform
-    exponential float double half bfloat16 byte char short int long bool fill zero_
+    abs add sub mul div neg pow exp log log1p log2 expm1 sqrt rsqrt reciprocal square sin cos tan tanh sigmoid erf
+    sign floor ceil round positive remainder floor_divide clamp clamp_min clamp_max maximum minimum where lerp
+    addcmul addcdiv isnan isinf isfinite logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
+    bitwise_xor bitwise_not eq ne lt le gt ge masked_fill allclose equal isclose __radd__ __rsub__ __rmul__ __rdiv__
+    __rpow__ __rmod__ __rmatmul__ __rand__ __ror__ __rxor__ sum mean prod max min amax amin argmax argmin std var
+    all any logsumexp norm cumsum cumprod reshape view view_as reshape_as ravel permute transpose t T mT expand
+    expand_as broadcast_tensors squeeze unsqueeze flatten unflatten cat stack split chunk unbind narrow select
+    movedim tile repeat repeat_interleave roll flip broadcast_to diagonal diag tril triu contiguous clone unfold
+    as_strided split_with_sizes __getitem__ gather scatter scatter_add take_along_dim index_select index_add
+    index_put index_fill index_copy masked_select nonzero argwhere meshgrid sort argsort topk unique matmul mm bmm
+    mv dot outer addmm einsum full linspace eye arange zeros ones zeros_like ones_like full_like new_zeros new_ones
+    new_full to item empty empty_like new_empty rand_like randn_like randint randint_like randn bernoulli
+    multinomial normal uniform exponential float double half bfloat16 byte char short int long bool fill zero_
     nn.functional.relu nn.functional.leaky_relu nn.functional.elu nn.functional.gelu nn.functional.silu
     nn.functional.softplus softmax log_softmax nn.functional.linear nn.functional.conv1d nn.functional.conv2d
     nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.avg_pool1d nn.functional.avg_pool2d
     nn.functional.adaptive_avg_pool2d nn.functional.batch_norm nn.functional.layer_norm nn.functional.group_norm
     nn.functional.rms_norm nn.functional.embedding nn.functional.cross_entropy nn.functional.nll_loss
     nn.functional.mse_loss nn.functional.l1_loss nn.functional.smooth_l1_loss nn.functional.binary_cross_entropy
-    nn.functional.huber_loss
-    nn.functional.binary_cross_entropy_with_logits nn.functional.kl_div
+    nn.functional.huber_loss nn.functional.binary_cross_entropy_with_logits nn.functional.kl_div
     nn.functional.scaled_dot_product_attention nn.functional.pad nn.functional.one_hot nn.functional.normalize
     """.split()
 )

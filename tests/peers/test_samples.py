@@ -31,7 +31,7 @@ TOLERANCE = {"float64": 1e-10, "float32": 2e-4}
 
 def infos() -> list[Any]:
     """PyTorch's descriptions of the operations that we have too, their variants told apart."""
-    return [info for info in invocations.op_db if info.name in notes.NAMES and not full_name(info) in notes.NOT_OURS]
+    return [info for info in invocations.op_db if info.name in notes.NAMES and full_name(info) not in notes.NOT_OURS]
 
 
 def full_name(info: Any) -> str:
@@ -205,9 +205,8 @@ def main(names: list[str]) -> None:
     for info in infos():
         if names and info.name not in names and full_name(info) not in names:
             continue
-        runs = [(dtype, sample, check) for dtype in DTYPES for sample in samples(info, dtype)]
-        tried = [(dtype, sample, lambda i, s, d: check(i, s, d)) for dtype, sample, _ in runs]
-        tried += [("mistake", error, lambda i, e, d: refuse(i, e)) for error in mistakes(info)]
+        tried = [(dtype, sample, check) for dtype in DTYPES for sample in samples(info, dtype)]
+        tried += [("mistake", error, lambda i, e, _: refuse(i, e)) for error in mistakes(info)]
         failures = 0
         for dtype, sample, run in tried:
             total += 1

@@ -60,7 +60,7 @@ def gradcheck(
 
 
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **how: Any) -> bool:
-    """Whether second derivatives agree too: `gradcheck` of the gradient, in the inputs and in the gradient that comes in.
+    """Whether second derivatives agree too: `gradcheck` of the gradient, in the inputs and in what comes into it.
 
     ``grad_outputs`` are the gradients of the results; random ones unless given. The rest is as in `gradcheck`.
     """

@@ -157,7 +157,7 @@ def _backward_from(output: Any) -> str:
 
 
 def _run(roots: list[tuple[Node, Any]], retain: bool, create: bool, only: Any = None) -> Backward:
-    """One walk. With ``create``, or under a forward mode, it computes with tensors; with ``create`` they are recorded."""
+    """One walk: with tensors if ``create``, which records them, or under forward mode; else with raw arrays."""
     m = modes()
     tensors = create or any(observer.differentiates for observer in m.observers)
     run = Backward(retain=retain, world=TENSORS if tensors else ARRAYS, only=only)

@@ -33,13 +33,16 @@ class Tangents:
 
     def set(self, tensor: TensorBase, tangent: Any) -> None:
         """Give ``tensor``, and whoever wraps the same array anew, this tangent; None for zero."""
-        for thing in (tensor, tensor.array):
-            key = id(thing)
-            try:
-                keep: Any = weakref.ref(thing, lambda _, key=key: self.held.pop(key, None))  # type: ignore[misc]
-            except TypeError:
-                keep = thing  # a NumPy scalar cannot be watched, so it is kept: it is small
-            self.held[key] = (keep, tangent)
+        self._hold(tensor, tangent)
+        self._hold(tensor.array, tangent)
+
+    def _hold(self, thing: Any, tangent: Any) -> None:
+        key = id(thing)
+        try:
+            keep: Any = weakref.ref(thing, lambda _: self.held.pop(key, None))
+        except TypeError:
+            keep = thing  # a NumPy scalar cannot be watched, so it is kept: it is small
+        self.held[key] = (keep, tangent)
 
     def of(self, tensor: Any) -> Any:
         """The tangent of ``tensor``, or None for zero."""
@@ -50,7 +53,7 @@ class Tangents:
 
     def drop(self, tensor: TensorBase) -> None:
         """``tensor`` has no tangent, though its array may have one."""
-        self.held[id(tensor)] = (weakref.ref(tensor, lambda _, key=id(tensor): self.held.pop(key, None)), None)  # type: ignore[misc]
+        self._hold(tensor, None)
 
 
 class Forward(Interceptor):
@@ -127,7 +130,9 @@ def push(call: Call, operands: tuple[Any, ...], tangents: list[Any], result: Any
         g = wrap(raw.zeros_like(result.array)).requires_grad_()
         parts = op.backward(xp, g, needs, *saved)
         total = None
-        for operand, tangent, part in zip(operands, tangents, parts if type(parts) is tuple else (parts,), strict=False):
+        for operand, tangent, part in zip(
+            operands, tangents, parts if type(parts) is tuple else (parts,), strict=False
+        ):
             if tangent is not None and part is not None:
                 met = (unbroadcast(xp, part, tuple(operand.shape)) * tangent).sum()
                 total = met if total is None else total + met

@@ -144,8 +144,7 @@ class _Custom:
             else:
                 whole = mv.cat([r.reshape(-1) for r in smooth])
                 self.parts = [
-                    (tuple(r.shape), r.dtype) if self._is_smooth(g) else r
-                    for g, r in zip(given, results, strict=True)
+                    (tuple(r.shape), r.dtype) if self._is_smooth(g) else r for g, r in zip(given, results, strict=True)
                 ]
         if call.modes.grad and any(self.ctx.needs_input_grad):
             whole.node = self._node(call, given, whole)

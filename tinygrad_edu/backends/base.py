@@ -87,8 +87,14 @@ class Backend:
         raise NotImplementedError
 
     def into(self, function: str, out: Array, *operands: Any, **params: Any) -> bool:
-        """Compute NumPy's ``function`` straight into ``out``. False, and nothing done, where that is not possible."""
-        return False
+        """Compute NumPy's ``function`` straight into ``out``. False, and nothing done, where that is not possible.
+
+        ``"put"`` is item assignment, which every device has: of ``operands``, the second is written at ``index``.
+        """
+        if function != "put":
+            return False
+        out[params["index"]] = operands[1]
+        return True
 
     def owner(self, array: Array) -> Array:
         """The array that owns the memory of ``array``."""

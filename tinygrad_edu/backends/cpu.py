@@ -251,7 +251,7 @@ def _inside(start: int, step: int, count: int, size: int) -> tuple[slice, slice]
 
 
 def _einsum(equation: str, x: Array, y: Array) -> Array:
-    return np.ascontiguousarray(np.einsum(equation, x, y, optimize=True))  # as a matrix product where it is one
+    return np.asarray(np.einsum(equation, x, y, optimize=True), order="C")  # as a matrix product where it is one
 
 
 XP = Namespace(
@@ -285,6 +285,8 @@ class CpuBackend(Backend):
         return array
 
     def into(self, function: str, out: Array, *operands: Any, **params: Any) -> bool:
+        if function == "put":
+            return super().into(function, out, *operands, **params)
         getattr(np, function)(*operands, out=out, **params)
         return True
 

@@ -219,13 +219,13 @@ def _into(call: Call, backend: Any, out: Any, arrays: tuple[Any, ...]) -> bool:
     """Compute straight into ``out``, without a temporary, where op and backend can. Says whether it was done."""
     op = call.op
     same = all(getattr(a, "dtype", out.dtype) == out.dtype for a in arrays)
-    if not op.into or not same or (op.dtypes not in ("same", "equal") and not is_float(out.dtype)):
+    if not op.into or not same or (op.dtypes in ("float", "quotient", "floating") and not is_float(out.dtype)):
         return False
     if op.result_shape([tuple(getattr(a, "shape", ())) for a in arrays]) != tuple(out.shape):
         return False  # the body meets it again, and explains
     try:
         done: bool = backend.into(op.into[0], out, *arrays, *op.into[1:], **call.params)
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, IndexError, TypeError, OverflowError):
         return False  # the same
     return done
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.movement import stack
 from ..errors import ShapeError
+from ..ops.movement import stack
 from ..random import generator
 from ..tensor import Tensor, as_tensor, wrap
 

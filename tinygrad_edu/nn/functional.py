@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from ..core.dispatch import here
 from ..core.inplace import inplace as inplace_op
 from ..creation import arange
 from ..dtypes import is_float
-from ..errors import DtypeError, IndexRangeError, ShapeError
+from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ..ops.activation import elu, gelu, leaky_relu, sigmoid, silu, softplus
 from ..ops.activation import relu as _relu
 from ..ops.attention import Dropout, dropout_op, embedding, extremes, scaled_dot_product_attention_op
+from ..ops.channels import batch_norm, group_norm
 from ..ops.conv import conv1d, conv2d
 from ..ops.linalg import linear
-from ..ops.normalise import batch_norm, group_norm, layer_norm, rms_norm
+from ..ops.normalise import layer_norm, rms_norm
 from ..ops.pad import pad
 from ..ops.pool import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from ..ops.reduce import norm
@@ -61,7 +63,7 @@ def dropout(x: Any, p: float = 0.5, training: bool = True, inplace: bool = False
     """``x`` with a share ``p`` of its elements, drawn anew each time, set to 0, and the others divided by ``1 - p``.
 
     Outside of training it is x itself. The numbers come from the generator that `manual_seed` seeds. Raises
-    `ShapeError` for a p outside of 0 to 1, `DtypeError` for integers.
+    `ArgumentError` for a p outside of 0 to 1, `DtypeError` for integers.
     """
     x = as_tensor(x)
     _share("dropout", p)
@@ -77,7 +79,7 @@ def dropout(x: Any, p: float = 0.5, training: bool = True, inplace: bool = False
 
 def _share(name: str, p: float) -> None:
     if not 0 <= p <= 1:
-        raise ShapeError(f"{name} with p={p}", "a share lies between 0 and 1", "use p=0.5, for example", here())
+        raise ArgumentError(f"{name} with p={p}", "a share lies between 0 and 1", "use p=0.5, for example", here())
 
 
 def _keep(shape: tuple[int, ...], p: float, like: Any) -> Tensor:
@@ -116,8 +118,9 @@ def scaled_dot_product_attention(
         key, value = _shared(query, key, tried), _shared(query, value, tried)
     keep = None
     if dropout_p and min(query.ndim, key.ndim) > 1:
-        lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
-        keep = _keep((*lead, query.shape[-2], key.shape[-2]), dropout_p, query)
+        leads = [t.shape[:-2] for t in (query, key, attn_mask) if t is not None]
+        with suppress(ValueError):  # of shapes that do not fit, the operation itself will say why
+            keep = _keep((*np.broadcast_shapes(*leads), query.shape[-2], key.shape[-2]), dropout_p, query)
     result: Tensor = scaled_dot_product_attention_op(
         query, key, value, attn_mask, keep, causal=is_causal, dropout_p=dropout_p,
         scale=(query.shape[-1] or 1) ** -0.5 if query.ndim and scale is None else scale,
@@ -142,14 +145,15 @@ def one_hot(x: Any, num_classes: int = -1) -> Tensor:
     """For each class index in ``x`` (…) a row of zeros with a 1 in its place: (…, classes), as int64.
 
     ``num_classes`` is the largest index plus 1 unless given. Raises `DtypeError` for anything but int64,
-    `IndexRangeError` for an index outside of the classes, `ShapeError` where there is nothing to count classes by.
+    `IndexRangeError` for an index outside of the classes, `ShapeError` where there are no values to count classes by,
+    as while tracing.
     """
     x = as_tensor(x)
     tried = f"one_hot({tuple(x.shape)} {x.dtype}, {num_classes})"
     if x.dtype != np.int64:
         raise DtypeError(tried, "classes are named by int64", "convert them: x.long()", here())
-    if not x.numel() and num_classes < 1:
-        raise ShapeError(tried, "an empty tensor does not say how many classes there are", "pass num_classes", here())
+    if num_classes < 1 and not (x.numel() and backends.of(x.array).readable):
+        raise ShapeError(tried, "there are no values to count the classes by", "pass num_classes", here())
     low, high = extremes(x)
     if num_classes < 0:
         num_classes = high + 1

@@ -12,7 +12,7 @@ import numpy as np
 from .. import backends
 from ..core.dispatch import here
 from ..dtypes import is_float
-from ..errors import DtypeError, IndexRangeError, ShapeError
+from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ..ops import loss as ls
 from ..ops.choice import where
 from ..tensor import Tensor, as_tensor
@@ -49,7 +49,7 @@ def cross_entropy(
     scores, target = as_tensor(input), as_tensor(target)
     if label_smoothing and not 0 < label_smoothing <= 1:
         why, mend = "it is a share of the target", "choose a number from 0 to 1; 0.1 is usual"
-        raise ShapeError(f"cross_entropy(label_smoothing={label_smoothing!r})", why, mend, here())
+        raise ArgumentError(f"cross_entropy(label_smoothing={label_smoothing!r})", why, mend, here())
     if scores.shape == target.shape and scores.ndim and is_float(target.dtype):
         return _against_probabilities(scores, target, weight, ignore_index, reduction, label_smoothing)
     return _against_labels("cross_entropy", scores, target, weight, ignore_index, reduction, label_smoothing)
@@ -218,7 +218,7 @@ def _check_share(what: str, x: Tensor, mend: str) -> None:
     found = _range(x)
     if found is not None and not (found[0] >= 0 and found[1] <= 1):
         why = f"the {what} run from {found[0]:.4g} to {found[1]:.4g}, and they lie between 0 and 1"
-        raise ShapeError(f"binary_cross_entropy({tuple(x.shape)})", why, mend, here())
+        raise ArgumentError(f"binary_cross_entropy({tuple(x.shape)})", why, mend, here())
 
 
 def _factor(what: str, weight: Any, losses: Tensor) -> Tensor:
@@ -263,7 +263,7 @@ def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: fl
     x, target = _alike("smooth_l1_loss", input, target)
     if beta < 0:
         why = "it is the distance at which the parabola ends"
-        raise ShapeError(f"smooth_l1_loss(beta={beta!r})", why, "choose a number from 0 up", here())
+        raise ArgumentError(f"smooth_l1_loss(beta={beta!r})", why, "choose a number from 0 up", here())
     distance = (x - target).abs()
     return _reduce(_bend(distance, beta) / beta if beta else distance, reduction)
 
@@ -276,7 +276,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     x, target = _alike("huber_loss", input, target)
     if delta <= 0:
         why = "it is the distance at which the parabola ends"
-        raise ShapeError(f"huber_loss(delta={delta!r})", why, "choose a number above 0", here())
+        raise ArgumentError(f"huber_loss(delta={delta!r})", why, "choose a number above 0", here())
     losses = _bend((x - target).abs(), delta)
     return _reduce(losses if weight is None else losses * _same("huber_loss", weight, losses), reduction)
 
@@ -329,7 +329,7 @@ def _same(name: str, other: Any, x: Tensor) -> Tensor:
 def _check_reduction(reduction: str, *more: str) -> None:
     if reduction not in ("mean", "sum", "none", *more):
         known = ", ".join(repr(name) for name in ("mean", "sum", *more))
-        raise ShapeError(f"reduction={reduction!r}", "there is no such reduction", f"use {known} or 'none'", here())
+        raise ArgumentError(f"reduction={reduction!r}", "there is no such reduction", f"use {known} or 'none'", here())
 
 
 def _reduce(losses: Tensor, reduction: str) -> Tensor:

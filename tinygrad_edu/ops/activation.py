@@ -7,7 +7,7 @@ from typing import Any
 from ..core.dispatch import caller, here
 from ..core.inplace import inplace as write_to
 from ..core.op import Op, Params
-from ..errors import ShapeError
+from ..errors import ArgumentError
 from .unary import NO_NUMBERS, refuse_bools
 
 # mypy: disable-error-code="override"
@@ -205,5 +205,5 @@ def gelu(x: Any, *, approximate: str = "none") -> Any:
     """
     if approximate not in ("none", "tanh"):
         tried, why = f"gelu with approximate={approximate!r}", "there is no such approximation"
-        raise ShapeError(tried, why, "use 'none' or 'tanh'", here())
+        raise ArgumentError(tried, why, "use 'none' or 'tanh'", here())
     return gelu_op(x) if approximate == "none" else gelu_tanh(x)

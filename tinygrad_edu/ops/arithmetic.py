@@ -8,7 +8,7 @@ from ..arguments import as_tensor
 from ..core.dispatch import caller, here
 from ..core.op import Op, Params
 from ..dtypes import float32, is_float, scalar_dtype
-from ..errors import DtypeError, ShapeError
+from ..errors import ArgumentError, DtypeError
 
 # mypy: disable-error-code="override"
 # A body names its operands; the base class cannot know how many there are.
@@ -288,7 +288,7 @@ def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
         return div_op(x, y)
     if rounding_mode not in ("floor", "trunc"):
         tried, mend = f"div with rounding_mode={rounding_mode!r}", "use 'floor', 'trunc' or None"
-        raise ShapeError(tried, "there is no such way of rounding", mend, here())
+        raise ArgumentError(tried, "there is no such way of rounding", mend, here())
     return floor_divide(x, y) if rounding_mode == "floor" else trunc_divide(x, y)
 
 

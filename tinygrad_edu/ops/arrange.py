@@ -11,7 +11,7 @@ from ..arguments import as_tensor, axis
 from ..core.base import TensorBase
 from ..core.dispatch import WORLD, caller, here
 from ..core.op import Op
-from ..errors import DtypeError, ShapeError
+from ..errors import ArgumentError, DtypeError, ShapeError
 from .convert import clone
 from .movement import axes_of, listed, reshape_op
 from .parts import diagonal_op
@@ -239,7 +239,7 @@ def _times(repeats: Any, count: int) -> Any:
     if count < 0 or times.ndim > 1 or (times.ndim and times.shape[0] not in (1, count)):
         raise ShapeError(tried, "each element needs one number", "pass one for all, or as many as elements", here())
     if times.size and times.min() < 0:
-        raise ShapeError(tried, "a number of repeats is negative", "repeat 0 times or more", here())
+        raise ArgumentError(tried, "a number of repeats is negative", "repeat 0 times or more", here())
     return times
 
 

@@ -9,7 +9,7 @@ from ..arguments import as_tensor
 from ..core.dispatch import caller, here
 from ..core.graph import unbroadcast
 from ..core.op import Op
-from ..errors import DtypeError, IndexRangeError, ShapeError
+from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ..settings import no_grad
 from .choice import where
 from .reduce import norm
@@ -169,13 +169,13 @@ def embedding(
     Row ``padding_idx`` gets no gradient. With ``max_norm``, rows that are named and whose ``norm_type``-norm is larger
     are first scaled down to it, in ``weight`` itself. With ``scale_grad_by_freq`` each row's gradient is divided by how
     often it is named. Raises `IndexRangeError` for an index outside of 0 to V - 1, `DtypeError` for what is no integer,
-    and for ``sparse``: gradients are dense here.
+    `ArgumentError` for ``sparse``: gradients are dense here.
     """
     x, weight = as_tensor(x), as_tensor(weight)
     tried = f"embedding({tuple(x.shape)} {x.dtype}, {tuple(weight.shape)} {weight.dtype})"
     if sparse:
         why = "a sparse gradient would hold the named rows alone, and gradients here are dense"
-        raise DtypeError(f"{tried} with sparse=True", why, "leave sparse away", here())
+        raise ArgumentError(f"{tried} with sparse=True", why, "leave sparse away", here())
     if x.dtype.kind != "i":
         raise DtypeError(tried, "rows are named by integers", "convert the indices: x.long()", here())
     if weight.ndim != 2:

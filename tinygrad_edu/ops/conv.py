@@ -9,7 +9,7 @@ import numpy as np
 from ..arguments import as_tensor
 from ..core.dispatch import caller, here
 from ..core.op import Op
-from ..errors import DtypeError, ShapeError
+from ..errors import ArgumentError, DtypeError, ShapeError
 
 # mypy: disable-error-code="override"
 
@@ -71,7 +71,7 @@ class Conv2d(Op):
         cols, size = _windows(xp, x, weight.shape, stride, padding, dilation, groups)
         if f % groups or (bias is not None and bias.shape != (f,)):
             raise ValueError("kernels")
-        out = xp.reshape(weight, (groups, f // groups, -1)) @ cols
+        out = xp.reshape(weight, (groups, f // groups, cols.shape[2])) @ cols
         if bias is not None:
             out += xp.reshape(bias, (groups, f // groups, 1))
         return xp.reshape(out, (*x.shape[: -axes - 1], f, *size[-axes:])), cols
@@ -87,10 +87,11 @@ class Conv2d(Op):
         flat = xp.reshape(g, (n, groups, f // groups, oh * ow))
         gx = gw = gb = None
         if needs[0]:
-            matrix = xp.permute(xp.reshape(weight, (groups, f // groups, -1)), (0, 2, 1))
+            kernel, step, margin, apart = _how(ws, stride, padding, dilation)
+            matrix = xp.reshape(weight, (groups, f // groups, ws[1] * kernel[0] * kernel[1]))
+            matrix = xp.permute(matrix, (0, 2, 1))
             windows = matrix @ flat if f > groups else matrix * flat  # BLAS is slow at a single column times a row
-            if not _pointwise(ws, stride, padding):
-                kernel, step, margin, apart = _how(ws, stride, padding, dilation)
+            if not _pointwise(ws, stride, padding, dilation):
                 windows = xp.col2im(xp.reshape(windows, (n, c, *kernel, oh, ow)), (n, c, h, w), step, margin, apart)
             gx = xp.reshape(windows, xs)
         if needs[1]:
@@ -145,9 +146,9 @@ def image_shape(shape: tuple[int, ...], axes: int) -> tuple[int, int, int, int]:
     return shape[0] if batch else 1, shape[batch], 1 if axes == 1 else shape[-2], shape[-1]
 
 
-def _pointwise(ws: tuple[int, ...], stride: Any, padding: Any) -> bool:
+def _pointwise(ws: tuple[int, ...], stride: Any, padding: Any, dilation: Any) -> bool:
     """Whether every window is one pixel, and every pixel one window: then x itself is the matrix, uncopied."""
-    return max(*ws[2:], *stride) == 1 and (padding == "same" or max(padding) == 0)
+    return (*ws[2:], *stride, *dilation) == (1,) * 3 * len(stride) and padding in ((0, 0), (0,), "same")
 
 
 def _how(ws: tuple[int, ...], stride: Any, padding: Any, dilation: Any) -> tuple[Any, Any, Any, Any]:
@@ -166,9 +167,9 @@ def _windows(
 ) -> tuple[Any, tuple[int, int]]:
     """The windows as matrices (N, groups, what one window of a group holds, windows), and the size of the result."""
     n, c, h, w = image_shape(x.shape, len(ws) - 2)
-    if c != ws[1] * groups or len(stride) != len(ws) - 2:
+    if c != ws[1] * groups or len(stride) != len(ws) - 2 or min(ws[2:]) < 1:
         raise ValueError("channels")
-    if _pointwise(ws, stride, padding):
+    if _pointwise(ws, stride, padding, dilation):
         return xp.reshape(x, (n, groups, c // groups, h * w)), (h, w)
     kernel, stride, margin, dilation = _how(ws, stride, padding, dilation)
     image = x if x.ndim == 4 else xp.reshape(x, (n, c, h, w))
@@ -208,10 +209,12 @@ def _padding(padding: Any, stride: Any) -> Any:
     if not isinstance(padding, str):
         return padding
     if padding not in ("same", "valid"):
-        raise ShapeError(f"padding={padding!r}", "there is no such padding", "use a number, 'same' or 'valid'", here())
+        raise ArgumentError(
+            f"padding={padding!r}", "there is no such padding", "use a number, 'same' or 'valid'", here()
+        )
     if padding == "same" and stride not in (1, (1,), (1, 1), [1], [1, 1]):
         why = "a convolution that moves by more than 1 makes the image smaller, whatever the padding"
-        raise ShapeError(f"padding='same' with stride={stride!r}", why, "give the padding as a number", here())
+        raise ArgumentError(f"padding='same' with stride={stride!r}", why, "give the padding as a number", here())
     return padding if padding == "same" else 0
 
 

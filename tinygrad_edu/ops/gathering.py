@@ -10,7 +10,7 @@ from .. import backends
 from ..arguments import as_tensor, axis, beyond, plain_index, reading
 from ..core.base import TensorBase
 from ..core.dispatch import WORLD, here
-from ..errors import DeviceError, DtypeError, IndexRangeError, ShapeError
+from ..errors import ArgumentError, DeviceError, DtypeError, IndexRangeError, ShapeError
 from .arithmetic import mul
 from .convert import cast, clone
 from .index import along, gather_op, getitem, put, put_add, read
@@ -74,7 +74,7 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
     """
     if reduce not in (None, "add", "multiply"):
         why = "elements are written, or combined by 'add' or 'multiply'"
-        raise ShapeError(f"scatter with reduce={reduce!r}", why, "use one of these, or leave reduce away", here())
+        raise ArgumentError(f"scatter with reduce={reduce!r}", why, "use one of these, or leave reduce away", here())
     if (src is None) == (value is None):
         why, mend = "it writes either a tensor (src) or a number (value)", "give one of them"
         raise DtypeError("scatter", why, mend, here())
@@ -266,7 +266,9 @@ def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Any, 
     vectors = [_vector(as_tensor(one)) for one in given]
     what = f"meshgrid of {', '.join(f'{tuple(v.shape)} {v.dtype}' for v in vectors) or 'no tensors'}"
     if indexing not in ("ij", "xy"):
-        raise ShapeError(f"meshgrid with indexing={indexing!r}", "the axes come as 'ij' or as 'xy'", "use one", here())
+        raise ArgumentError(
+            f"meshgrid with indexing={indexing!r}", "the axes come as 'ij' or as 'xy'", "use one", here()
+        )
     if not vectors or any(v.array.ndim != 1 for v in vectors):
         raise ShapeError(what, "each axis of the grid has a vector of coordinates", "pass vectors", here())
     if len({v.dtype for v in vectors}) > 1:

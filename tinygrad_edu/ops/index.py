@@ -61,6 +61,7 @@ class Put(Op):
     """
 
     computes = False
+    into = ("put",)
     dtypes = "each"
     saves = ("index", "values.shape")
 
@@ -77,6 +78,10 @@ class Put(Op):
         if _may_repeat(index):
             read = xp.where(_stays(xp, g.shape, index, read.shape), read, xp.zeros_like(read))
         return gx, _to_shape(xp, read, shape)
+
+    @staticmethod
+    def result_shape(shapes: Any) -> tuple[int, ...] | None:
+        return tuple(shapes[0])
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:

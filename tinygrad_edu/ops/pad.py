@@ -9,7 +9,7 @@ import numpy as np
 from ..arguments import as_tensor
 from ..core.dispatch import caller, here
 from ..core.op import Op
-from ..errors import DtypeError, ShapeError
+from ..errors import ArgumentError, ShapeError
 
 # mypy: disable-error-code="override"
 
@@ -123,9 +123,9 @@ def pad(x: Any, pad: Any, mode: str = "constant", value: float | None = None) ->
         return pad_op(x, edges=((0, 0),) * kept + edges, value=0.0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
         mend = "use 'constant', 'reflect', 'replicate' or 'circular'"
-        raise ShapeError(tried, "there is no such mode", mend, here())
+        raise ArgumentError(tried, "there is no such mode", mend, here())
     if value is not None:
-        raise DtypeError(tried, f"mode {mode!r} takes its values from x", "leave value away", here())
+        raise ArgumentError(tried, f"mode {mode!r} takes its values from x", "leave value away", here())
     if kept < 1:
         why = "only the constant mode pads all axes; the others leave those in front as they are"
         raise ShapeError(tried, why, "add a first axis: x.unsqueeze(0)", here())

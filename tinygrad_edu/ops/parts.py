@@ -12,7 +12,7 @@ from ..core.base import TensorBase
 from ..core.dispatch import caller, here
 from ..core.inplace import positions
 from ..core.op import Op
-from ..errors import DtypeError, IndexRangeError, ShapeError
+from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ..settings import no_grad
 from .index import getitem
 from .movement import listed, reshape_op
@@ -203,7 +203,9 @@ def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     size, count = _integer("split", split_size_or_sections), x.shape[at]
     if size < 0 or (size == 0 and count):
         tried = f"split({size}, dim={dim}) of a tensor {tuple(x.shape)}"
-        raise ShapeError(tried, "pieces of this size never fill the axis", "use pieces of at least 1 element", here())
+        raise ArgumentError(
+            tried, "pieces of this size never fill the axis", "use pieces of at least 1 element", here()
+        )
     starts = range(0, count, size) if count else (0,)
     return tuple(_cut(x, at, start, min(start + size, count)) for start in starts)
 
@@ -229,7 +231,7 @@ def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     number, count = _integer("chunk", chunks), x.shape[at]
     if number < 1:
         tried = f"chunk({number}, dim={dim}) of a tensor {tuple(x.shape)}"
-        raise ShapeError(tried, "there is at least one piece", "ask for 1 or more", here())
+        raise ArgumentError(tried, "there is at least one piece", "ask for 1 or more", here())
     return split(x, -(-count // number), at) if count else split_with_sizes(x, (0,) * number, at)
 
 

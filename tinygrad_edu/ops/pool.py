@@ -8,7 +8,7 @@ from ..arguments import as_tensor
 from ..core.dispatch import caller, here
 from ..core.op import Op
 from ..dtypes import is_float
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 from .conv import counts, image_shape, not_images, refuse_bools
 
 # mypy: disable-error-code="override"
@@ -255,9 +255,7 @@ def _sums(xp: Any, x: Any, axis: int, count: int) -> Any:
     if size % count == 0:
         return xp.sum(xp.reshape(x, (*before, count, size // count, *after)), axis + 1, False)
     if count % size == 0:
-        repeated = xp.broadcast_to(
-            xp.reshape(x, (*before, size, 1, *after)), (*before, size, count // size, *after)
-        )
+        repeated = xp.broadcast_to(xp.reshape(x, (*before, size, 1, *after)), (*before, size, count // size, *after))
         return xp.reshape(repeated, (*before, count, *after))
     head = (slice(None),) * axis
     windows = [x[(*head, slice(i * size // count, -(-(i + 1) * size // count)))] for i in range(count)]
@@ -324,7 +322,7 @@ def avg_pool2d(
     x = as_tensor(x)
     refuse_bools("avg_pool2d", x)
     if divisor_override == 0:
-        raise ShapeError("divisor_override=0", "nothing is divided by 0", "leave it away, or give another", here())
+        raise ArgumentError("divisor_override=0", "nothing is divided by 0", "leave it away, or give another", here())
     more = {"count_include_pad": count_include_pad, "divisor_override": divisor_override}
     return avg_pool2d_op(x, **_how(2, kernel_size, stride, padding, ceil_mode=ceil_mode, **more))
 
@@ -344,7 +342,7 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
     """The means of windows that share images (N, C, H, W), or one (C, H, W), out into ``output_size``.
 
     It is a number, or a pair in which None keeps H or W. Where the sizes do not divide, windows differ in length by
-    one at most, and neighbours share pixels. Raises `ShapeError` for sizes below 1.
+    one at most, and neighbours share pixels. Raises `ArgumentError` for sizes below 1.
     """
     x = as_tensor(x)
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size, output_size)
@@ -357,5 +355,5 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
     size = tuple(old if new is None else new for old, new in zip(x.shape[-2:], wanted, strict=True))
     if min(counts(size, "output_size", 2)) < 1:
         why = "a result without pixels would hold no mean"
-        raise ShapeError(f"adaptive_avg_pool2d to {output_size!r}", why, "use sizes of 1 or more", here())
+        raise ArgumentError(f"adaptive_avg_pool2d to {output_size!r}", why, "use sizes of 1 or more", here())
     return adaptive_avg_pool2d_op(x, size=size)

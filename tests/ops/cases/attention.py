@@ -35,7 +35,9 @@ case(
     "scaled_dot_product_attention", "shared", normal(2, 2, 3, 2), normal(2, 1, 2, 2), normal(1, 2, 3), scale=1.0,
     torch=lambda torch, *xs: plain(torch, *xs, scale=1.0), halves=2.0,
 )  # fmt: skip
-case("scaled_dot_product_attention", "dropout", *QKV, normal(3, 4), bools(2, 3, 4), scale=0.7, dropout_p=0.5, halves=2.0)
+case(
+    "scaled_dot_product_attention", "dropout", *QKV, normal(3, 4), bools(2, 3, 4), scale=0.7, dropout_p=0.5, halves=2.0
+)
 
 case(
     "embedding", "rows", normal(5, 3), integers(5, 2, 3),
