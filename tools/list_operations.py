@@ -64,7 +64,7 @@ def page() -> str:
     parts.append(names("In place, `x.…_`", [n for n in methods if n.endswith("_")]))
     parts.append(names("`F.…`", list(tg.nn.functional.__all__)))
     for module, ops in groups().items():
-        title = (sys.modules[module].__doc__ or "").split("\n\n")[0].strip()
+        title = (sys.modules[module].__doc__ or "").split("\n\n")[0].split(". ")[0].strip()
         parts.append(f"## {title.rstrip('.')}\n\n`{module.replace('.', '/')}.py`\n")
         table = ["| op | what it does | gradient | view | buffer | cases |", "|---|---|---|---|---|---|"]
         parts.append("\n".join([*table, *map(row, ops)]) + "\n")
