@@ -331,6 +331,17 @@ def test_saved_tensors_are_for_backward() -> None:
         Early.apply(leaf(1.0))
 
 
+def test_arguments_are_not_changed() -> None:
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            ctx.mark_dirty(x)
+
+    with pytest.raises(AutogradError, match="mark_dirty in a Function"):
+        Doubled.apply(leaf(1.0))
+
+
 def test_what_must_be_written() -> None:
     class Empty(Function):
         pass

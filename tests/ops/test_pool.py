@@ -139,6 +139,13 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         "use dilation=1 or more",
     ),
     (
+        lambda: F.max_pool2d(tg.ones(1, 5, 1), 2, padding=(0, 1), dilation=2),
+        ShapeError,
+        f"max_pool2d((1, 5, 1) float32, {HOW.replace('(0, 0)', '(0, 1)').replace('(1, 1)', '(2, 2)')}) on cpu",
+        "with dilation (2, 2), a window may see padding on both sides of (5, 1), and nothing between",
+        "use less dilation, or no padding",
+    ),
+    (
         lambda: F.max_pool2d(tg.ones(2, 0, 4, 4), 2),
         ShapeError,
         f"max_pool2d((2, 0, 4, 4) float32, {HOW}) on cpu",

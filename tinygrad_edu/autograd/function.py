@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 from .. import backends
@@ -25,7 +26,6 @@ class Context:
         self.needs_input_grad = needs
         self.to_save: tuple[Any, ...] = ()
         self.constant: set[int] = set()
-        self.materialize = True
         self._saved: tuple[Any, ...] | None = None
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -45,8 +45,12 @@ class Context:
         self.constant |= {id(r) for r in results}
 
     def set_materialize_grads(self, value: bool) -> None:
-        """As in PyTorch; here the gradient of a result that was not used is always zeros."""
-        self.materialize = value
+        """Accepted, as in PyTorch, and without effect: the gradient of a result that was not used is always zeros."""
+
+    def mark_dirty(self, *arguments: Any) -> None:
+        """Refused: a `Function` cannot say here that it has changed its arguments in place."""
+        why, mend = "its arguments must be as they were", "compute a new tensor, and return that"
+        raise AutogradError("mark_dirty in a Function", why, mend, here())
 
 
 class Function:
@@ -121,9 +125,9 @@ class _Custom:
     def perform(self, call: Call) -> Any:
         """Run the user's `forward`; several float results become one long one, so that a node has one result."""
         with no_grad():
-            if "setup_context" in dir(self.function):
+            if hasattr(self.function, "setup_context"):
                 output = self.function.forward(*call.operands)
-                self.function.setup_context(self.ctx, call.operands, output)  # type: ignore[attr-defined]
+                self.function.setup_context(self.ctx, call.operands, output)
             else:
                 output = self.function.forward(self.ctx, *call.operands)
             given = output if isinstance(output, tuple) else (output,)
@@ -180,9 +184,7 @@ class _Custom:
                 pieces.append(part)
             else:
                 shape, dtype = part
-                count = 1
-                for size in shape:
-                    count *= size
+                count = math.prod(shape)
                 pieces.append(ct.clone(whole[start : start + count].reshape(shape).to(dtype)))
                 start += count
         return pieces[0] if self.single else tuple(pieces)
@@ -213,9 +215,7 @@ class _Custom:
                 gradients.append(WORLD["wrap"](backends.of(part.array).xp.zeros_like(part.array)))
                 continue
             shape, dtype = part
-            count = 1
-            for size in shape:
-                count *= size
+            count = math.prod(shape)
             gradients.append(g[start : start + count].reshape(shape).to(dtype))
             start += count
         return gradients

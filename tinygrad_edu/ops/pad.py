@@ -42,9 +42,9 @@ def _regions(shape: tuple[int, ...], edges: Any) -> tuple[Any, Any, tuple[int, .
     """The part of x that stays, where it lies in the result, and the shape of that."""
     read, written, result = [], [], []
     for size, (before, after) in zip(shape, edges, strict=True):
-        if size + before + after < 0:
+        start, stop = max(-before, 0), size - max(-after, 0)
+        if stop < start:
             raise ValueError("edges")
-        start, stop = max(-before, 0), max(size - max(-after, 0), -before, 0)
         read.append(slice(start, stop))
         written.append(slice(max(before, 0), max(before, 0) + stop - start))
         result.append(size + before + after)
@@ -135,7 +135,8 @@ def pad(x: Any, pad: Any, mode: str = "constant", value: float | None = None) ->
         if max(before, after) > most:
             why = f"axis {axis} has {size} elements, which do not give {max(before, after)} more"
             raise ShapeError(tried, why, "pad less, or in several steps", here())
-        if size + before + after < 1 or (mode == "circular" and size + min(before, 0) + min(after, 0) < 1):
+        short = size + before + after
+        if short < 0 or (mode == "circular" and short and size + min(before, 0) + min(after, 0) < 1):
             why = f"axis {axis} has {size} elements, and {before} and {after} more leave none"
             raise ShapeError(tried, why, "cut off less: negative numbers shorten an axis", here())
     runs = [_runs(_places(x.shape[axis], before, after, mode)) for axis, (before, after) in enumerate(edges, kept)]
@@ -146,7 +147,7 @@ def _places(size: int, before: int, after: int, mode: str) -> list[int]:
     """Which element of the axis stands at each place of the longer one."""
     if mode == "circular":
         kept = range(max(-before, 0), size - max(-after, 0))
-        return [kept[i % len(kept)] for i in range(-max(before, 0), len(kept) + max(after, 0))]
+        return [kept[i % len(kept)] for i in range(-max(before, 0), len(kept) + max(after, 0))] if kept else []
     places = range(-before, size + after)
     if mode == "replicate":
         return [min(max(i, 0), size - 1) for i in places]
@@ -167,4 +168,4 @@ def _runs(places: list[int]) -> tuple[tuple[int, int, int], ...]:
                 runs[-1] = first, step, count + 1
                 continue
         runs.append((place, 1, 1))
-    return tuple(runs)
+    return tuple(runs) or ((0, 1, 0),)

@@ -32,7 +32,8 @@ def _geometry(
         count = (room + s - 1 if ceil_mode else room) // s + 1
         if ceil_mode and (count - 1) * s >= length + p:
             count -= 1  # a window that begins beyond the image would hold padding alone
-        if 2 * p > reach or count < 1:
+        in_padding = range(min(count, -(-p // s)))  # the windows that begin there, and what they see first of the image
+        if 2 * p > reach or count < 1 or max([0, *((s * i - p) % d for i in in_padding)]) >= length:
             raise ValueError("windows")
         size.append(count)
     return image, kernel, stride, padding, dilation, tuple(size)
@@ -53,6 +54,9 @@ def _hint(shapes: Any, params: Any) -> tuple[str, str] | None:
     if any(2 * p > d * (k - 1) + 1 for p, d, k in zip(padding, dilation, kernel, strict=True)):
         why = f"padding {padding} is more than half of the window {kernel}: some windows would be empty"
         return why, "use less padding, or a larger window"
+    if any(p and d > length for p, d, length in zip(padding, dilation, x[-axes:], strict=True)):
+        why = f"with dilation {dilation}, a window may see padding on both sides of {x[-axes:]}, and nothing between"
+        return why, "use less dilation, or no padding"
     return f"a window of {kernel} does not fit into {x[-axes:]}", "use a smaller window"
 
 
