@@ -28,7 +28,7 @@ def test_a_dtype_is_numpys() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "found"),
-    [("int8", "int8"), (np.int64, "int64"), (float, "float32"), (int, "int64"), (bool, "bool"),
+    [("int8", "int8"), (np.int64, "int64"), (float, "float64"), (int, "int64"), (bool, "bool"),
      ("bfloat16", "bfloat16"), (np.dtype(">f4"), "float32"), (">i8", "int64"), (ml_dtypes.bfloat16, "bfloat16")],
 )  # fmt: skip
 def test_what_names_a_dtype(asked: object, found: str) -> None:

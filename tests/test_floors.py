@@ -23,7 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("autograd",),
     ("guard",),
     ("tensor",),
-    ("creation", "random", "inquiry"),
+    ("creation", "random", "inquiry", "cuda"),
     ("numpy_protocol",),
     ("nn", "optim", "data", "amp", "checkpoint", "quantise", "accelerator", "distributed", "observe", "compile"),
     ("tips", "lessons", "views", "cli"),  # teaching
@@ -47,7 +47,7 @@ UPWARDS = {
 
 # Lines of code that one may have to read. These may sink; let them rise only for a reason that the reader would accept.
 SITTING = ("storage", "op", "dispatch", "graph")
-SITTING_LINES, CORE_LINES = 610, 1210
+SITTING_LINES, CORE_LINES = 620, 1240
 
 
 def files() -> list[Path]:

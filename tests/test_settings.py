@@ -216,3 +216,35 @@ def test_promotion_is_a_scope() -> None:
     assert (x * 0.5).dtype.name == "float32"
     with pytest.raises(ValueError, match="promotion='tensorflow': the tables are torch, numpy, jax"):
         settings.promotion("tensorflow")
+
+
+def test_a_generator_keeps_its_mode_between_its_steps() -> None:
+    x = tg.ones(1, requires_grad=True)
+
+    @tg.no_grad()
+    def steps() -> Any:
+        sent = yield (x * 2).requires_grad
+        yield (sent, (x * 2).requires_grad)
+        return "done"
+
+    generator = steps()
+    assert next(generator) is False
+    assert tg.is_grad_enabled()
+    assert generator.send("in") == ("in", False)
+    assert list(steps()) == [False, (None, False)]
+
+
+def test_decorators_without_brackets() -> None:
+    x = tg.ones(1, requires_grad=True)
+
+    @tg.no_grad
+    def off() -> bool:
+        return (x * 2).requires_grad
+
+    @tg.enable_grad
+    def on() -> bool:
+        return (x * 2).requires_grad
+
+    with tg.no_grad():
+        assert (off(), on()) == (False, True)
+    assert off.__name__ == "off"

@@ -6,6 +6,9 @@ Submodules load when they are first used, so ``import tinygrad_edu`` costs littl
 from __future__ import annotations
 
 import importlib
+import math
+import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from . import autograd, dtypes
@@ -20,6 +23,7 @@ from .dtypes import int32 as int
 from .dtypes import int64 as long
 from .inquiry import (
     can_cast,
+    device,
     finfo,
     get_default_dtype,
     iinfo,
@@ -158,8 +162,13 @@ from .tensor import Tensor, as_tensor, from_numpy, tensor
 if TYPE_CHECKING:
     from . import data, guard, nn, optim
 
+# inf and nan are values, as in PyTorch: NumPy need not warn of them when the line that made them is one of ours.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tinygrad_edu\.")
+
+pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
+
 __version__ = "0.1.0"
-_LAZY = ("backends", "compile", "data", "errors", "guard", "lessons", "nn", "optim", "settings", "views")
+_LAZY = ("backends", "compile", "cuda", "data", "errors", "guard", "lessons", "nn", "optim", "settings", "views")
 
 __all__ = [
     "Tensor",
@@ -203,12 +212,14 @@ __all__ = [
     "cumprod",
     "cumsum",
     "data",
+    "device",
     "diag",
     "diagonal",
     "div",
     "dot",
     "double",
     "dtypes",
+    "e",
     "einsum",
     "empty",
     "empty_like",
@@ -244,6 +255,7 @@ __all__ = [
     "index_fill",
     "index_put",
     "index_select",
+    "inf",
     "inference_mode",
     "int",
     "int8",
@@ -288,9 +300,11 @@ __all__ = [
     "mul",
     "multinomial",
     "mv",
+    "nan",
     "narrow",
     "ne",
     "neg",
+    "newaxis",
     "nn",
     "no_grad",
     "nonzero",
@@ -302,6 +316,7 @@ __all__ = [
     "optim",
     "outer",
     "permute",
+    "pi",
     "positive",
     "pow",
     "prod",
@@ -371,7 +386,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f".{name}", __name__)
     if name == "bfloat16":
         return dtypes.bfloat16
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message, name=name, obj=sys.modules[__name__])  # with these two, Python proposes a name
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from . import backends
 from .core.base import TensorBase
 from .core.dispatch import WORLD, here
+from .core.narrow import is_narrow
 from .dtypes import NAMES, as_dtype
 from .errors import AutogradError, DtypeError, EduError, IndexRangeError, ShapeError
 from .settings import modes
@@ -31,11 +32,14 @@ def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
             raise ShapeError(tried, why, "pad the rows to one length, or keep a list of tensors", here()) from None
         if wanted is None and (with_floats.dtype == np.float64 or not with_floats.size):
             wanted = as_dtype(modes().dtype)
+        if wanted is not None and wanted.kind in "iu" and with_floats.dtype.kind in "iu":
+            _must_fit(tried, with_floats, wanted)
         data, copy = with_floats, False
     if wanted is None and not data.dtype.isnative:
         wanted = as_dtype(data.dtype)
     if data.dtype.name not in NAMES:
-        first = data.item(0) if data.size else None
+        strange = (item for item in data.flat if not isinstance(item, (int, float)))
+        first = next(strange, None) if data.dtype == object else data.item(0) if data.size else None
         known = first is None or isinstance(first, (str, bytes, complex, int))
         example = repr(first) if known else type(first).__name__  # no repr with an address in it
         raise DtypeError(
@@ -45,6 +49,19 @@ def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
             here(),
         )
     return np.array(data, dtype=wanted, copy=True) if copy else np.asarray(data, dtype=wanted)
+
+
+def _must_fit(tried: str, values: np.ndarray[Any, Any], wanted: np.dtype[Any]) -> None:
+    """Refuse Python integers that a narrower dtype would wrap around."""
+    limits = np.iinfo(wanted)
+    wrong = values[(values < limits.min) | (values > limits.max)]
+    if wrong.size:
+        raise DtypeError(
+            f"{tried} holding {wrong.flat[0]}",
+            f"{wanted} holds the integers from {limits.min} to {limits.max}",
+            "use a wider dtype, such as 'int64'",
+            here(),
+        )
 
 
 def _plain(data: Any) -> Any:
@@ -340,8 +357,12 @@ def _shown(part: Any) -> str:
 def describe(x: Any) -> str:
     """What ``print`` shows: values, and whatever is not the default."""
     values = backends.of(x.array).to_numpy(x.array)
-    body = np.array2string(np.asarray(values), separator=", ", prefix="tensor(", precision=4, threshold=1000)
-    notes = []
+    array = np.asarray(values, np.float32 if is_narrow(values.dtype) else None)
+    whole = array.dtype.kind != "f" or bool((~np.isfinite(array) | (array == np.floor(array))).all())
+    body = np.array2string(
+        array, separator=", ", prefix="tensor(", precision=4, threshold=1000, floatmode="maxprec" if whole else "fixed"
+    )
+    notes = [f"size={tuple(values.shape)}"] if not values.size and values.shape != (0,) else []
     if x.dtype.name not in (modes().dtype, "int64", "bool"):
         notes.append(f"dtype={x.dtype.name}")
     if x.device != "cpu":

@@ -65,7 +65,7 @@ def arange(
 
     >>> import tinygrad_edu as tg
     >>> tg.arange(5), tg.arange(1, 2, 0.25)
-    (tensor([0, 1, 2, 3, 4]), tensor([1.  , 1.25, 1.5 , 1.75]))
+    (tensor([0, 1, 2, 3, 4]), tensor([1.0000, 1.2500, 1.5000, 1.7500]))
     """
     if end is None:
         start, end = 0, start

@@ -116,10 +116,8 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2}  # bool < integer < float; NumP
 def as_dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype meant by ``dtype``: a NumPy dtype, its name (``"bfloat16"`` too), or ``float``, ``int``, ``bool``.
 
-    ``float`` means float32, as in PyTorch. Raises `DtypeError` for what the engine has no arithmetic for.
+    Python's ``float`` means float64, as in PyTorch. Raises `DtypeError` for what the engine has no arithmetic for.
     """
-    if dtype is float:
-        return float32
     if dtype == "bfloat16":
         return _load_bfloat16()
     try:

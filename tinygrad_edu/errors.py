@@ -1,4 +1,7 @@
-"""Errors that teach: what was tried, why it cannot be, which line asked for it, and one way to mend it."""
+"""Errors that teach: what was tried, why it cannot be, which line asked for it, and one way to mend it.
+
+Where PyTorch says RuntimeError, ours are that too, so that ``except RuntimeError`` carries over.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,11 @@ class EduError(Exception):
         return f"{self.tried}: {self.why}. {self.mend[:1].upper()}{self.mend[1:]}."
 
 
-class ShapeError(EduError, ValueError):
+class ShapeError(EduError, ValueError, RuntimeError):
     """Shapes do not fit the operation, or each other."""
 
 
-class DtypeError(EduError, TypeError):
+class DtypeError(EduError, TypeError, RuntimeError):
     """A value's type or dtype cannot take part in the operation."""
 
 

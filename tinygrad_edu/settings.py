@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_GENERATOR = 0x20  # the flag of a code object, as in `inspect`, which takes long to import
 GUARD_LEVELS = ("off", "on", "verify")
 PROMOTION_TABLES = ("torch", "numpy", "jax")
 
@@ -80,12 +81,32 @@ class scoped:
         MODES.reset(self._tokens.pop())
 
     def __call__(self, function: F) -> F:
+        code = getattr(function, "__code__", None)
+        if code is not None and code.co_flags & _GENERATOR:
+            return self._around_each_step(function)
+
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
             with self._again():
                 return function(*args, **kwargs)
 
         return inside  # type: ignore[return-value]
+
+    def _around_each_step(self, function: F) -> F:
+        """A generator runs in pieces, between which its caller's modes must hold."""
+
+        @functools.wraps(function)
+        def steps(*args: Any, **kwargs: Any) -> Any:
+            generator, sent = function(*args, **kwargs), None
+            while True:
+                try:
+                    with self._again():
+                        item = generator.send(sent)
+                except StopIteration as stop:
+                    return stop.value
+                sent = yield item
+
+        return steps  # type: ignore[return-value]
 
     def _again(self) -> scoped:
         """A fresh scope with the same changes: a decorated function may run in two threads at once."""
@@ -99,8 +120,11 @@ class no_grad(scoped):
     >>> w = tg.ones(2, requires_grad=True)
     >>> with tg.no_grad():
     ...     w.sub_(0.5)
-    tensor([0.5, 0.5], requires_grad=True)
+    tensor([0.5000, 0.5000], requires_grad=True)
     """
+
+    def __new__(cls, function: Any = None) -> Any:
+        return super().__new__(cls) if function is None else cls()(function)  # @no_grad works as @no_grad() does
 
     def __init__(self) -> None:
         super().__init__(grad=False)
@@ -108,6 +132,9 @@ class no_grad(scoped):
 
 class enable_grad(scoped):
     """Record operations again, inside a `no_grad` block. Context manager and decorator."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        return super().__new__(cls) if function is None else cls()(function)
 
     def __init__(self) -> None:
         super().__init__(grad=True)

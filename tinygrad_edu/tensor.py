@@ -15,7 +15,7 @@ from .backends.layout import contiguous
 from .core import dispatch, guard
 from .core.base import TensorBase, make_leaf
 from .core.dispatch import here
-from .core.graph import Leaf, Node
+from .core.graph import KEEP, Leaf, Node
 from .core.inplace import adopt, own_buffer, settle, share_storage
 from .core.narrow import is_narrow
 from .dtypes import as_dtype, is_float
@@ -43,9 +43,9 @@ from .ops import sorting as so
 from .ops import unary as un
 from .settings import modes
 
+_DEVICES = ("cpu", "cuda", "mps", "xpu")  # what PyTorch programs call devices: an unknown one is no unknown dtype
 Dims = int | tuple[int, ...] | None
 Scalar = bool | int | float
-_KEEP = "retain_grad"  # its key among a node's hooks
 
 
 class Tensor(TensorBase):
@@ -119,6 +119,10 @@ class Tensor(TensorBase):
 
     @data.setter
     def data(self, other: Tensor) -> None:
+        if not isinstance(other, Tensor) or (self.requires_grad and not is_float(other.dtype)):
+            what = f"a tensor of dtype {other.dtype}" if isinstance(other, Tensor) else f"a {type(other).__name__}"
+            why, mend = f"x holds {self.dtype} elements, and is given {what}", "give it a tensor of that dtype"
+            raise DtypeError("x.data = …", why, mend, here())
         if self.origin is not None or tuple(other.shape) != tuple(self.shape):
             raise ShapeError(
                 f"x.data = {tuple(other.shape)}",
@@ -129,6 +133,24 @@ class Tensor(TensorBase):
         own_buffer(other)
         self.array, self.storage = other.array, other.storage
         self.stand_on_fast_path(_class_for(other.array) is Tensor)
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that backward has added up here: a tensor of the same shape, or None.
+
+        Can be set to None, or to such a tensor; raises `DtypeError` and `ShapeError` for anything else.
+        """
+        return self.gradient
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None and not isinstance(value, TensorBase):
+            why, mend = f"it is a {type(value).__name__}, and a gradient is a tensor", "make one of it first: tensor(…)"
+            raise DtypeError("x.grad = …", why, mend, here())
+        if value is not None and tuple(value.array.shape) != tuple(self.array.shape):
+            why = f"x has shape {tuple(self.array.shape)}, and each of its elements one derivative"
+            raise ShapeError(f"x.grad = {tuple(value.array.shape)}", why, "give it a tensor of that shape", here())
+        self.gradient = value
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length of one axis."""
@@ -183,7 +205,7 @@ class Tensor(TensorBase):
 
         Raises `DtypeError` for integers and bools, `AutogradError` for a tensor that an operation made.
         """
-        if not self.is_leaf:
+        if not self.is_leaf and not requires_grad:
             raise AutogradError(
                 f"requires_grad = {requires_grad} on the result of {self.node}",
                 "only leaves can be switched: what an operation made follows its operands",
@@ -244,7 +266,7 @@ class Tensor(TensorBase):
         >>> handle = x.register_hook(lambda g: g.clamp(max=1.0))
         >>> (x * x * 0.4).sum().backward()
         >>> x.grad
-        tensor([0.8, 1. ])
+        tensor([0.8000, 1.0000])
         """
         node = self._node_for("register_hook")
 
@@ -264,8 +286,8 @@ class Tensor(TensorBase):
 
         hooks = node.hooks()
         handle = RemovableHandle(hooks, call)
-        if _KEEP in hooks:
-            hooks[_KEEP] = hooks.pop(_KEEP)  # what is kept is what all other hooks have made of it
+        if KEEP in hooks:
+            hooks[KEEP] = hooks.pop(KEEP)  # what is kept is what all other hooks have made of it
         return handle
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
@@ -289,7 +311,8 @@ class Tensor(TensorBase):
         return self.node
 
     def retain_grad(self) -> None:
-        """Keep ``.grad`` on this tensor too, though it is not a leaf."""
+        """Keep ``.grad`` on this tensor too, though it is not a leaf. Raises `AutogradError` if it requires no grad."""
+        self._node_for("retain_grad")
         if not self.is_leaf:
             assert self.node is not None
             reference = weakref.ref(self)
@@ -300,7 +323,7 @@ class Tensor(TensorBase):
                     tensor.grad = new.clone() if tensor.grad is None else tensor.grad + new
                 return g
 
-            self.node.hooks()[_KEEP] = keep
+            self.node.hooks()[KEEP] = keep
 
     # In and out ---------------------------------------------------------------------------------------------
 
@@ -361,7 +384,7 @@ class Tensor(TensorBase):
             first, *rest = target
             if isinstance(first, TensorBase):
                 dtype, device = first.array.dtype, first.device
-            elif isinstance(first, str) and first in backends.names():
+            elif isinstance(first, str) and (first in backends.names() or first.split(":")[0] in _DEVICES):
                 device = first
                 if rest and not isinstance(rest[0], builtins.bool):
                     dtype = rest.pop(0)
@@ -382,6 +405,28 @@ class Tensor(TensorBase):
     def is_floating_point(self) -> builtins.bool:
         """Whether the elements are floats of any width."""
         return is_float(self.array.dtype)
+
+    def cuda(self) -> Tensor:
+        """The same values on an NVIDIA GPU. Raises `DeviceError` where there is none."""
+        return self.to(device="cuda")
+
+    @property
+    def is_cuda(self) -> builtins.bool:
+        """Whether the elements live on an NVIDIA GPU."""
+        return self.device.startswith("cuda")
+
+    def nelement(self) -> builtins.int:
+        """The number of elements; `numel` under its other name."""
+        return self.array.size
+
+    def element_size(self) -> builtins.int:
+        """The bytes of one element."""
+        return self.array.dtype.itemsize
+
+    @property
+    def nbytes(self) -> builtins.int:
+        """The bytes of all elements."""
+        return self.array.size * self.array.dtype.itemsize
 
     def cpu(self) -> Tensor:
         """The same values in main memory."""
@@ -565,6 +610,9 @@ class Tensor(TensorBase):
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
+        if not self.ndim:
+            why, mend = "it has no axis to go along", "use item() for its value"
+            raise ShapeError("iterating over a 0-d tensor", why, mend, here())
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, value: Any) -> builtins.bool:
@@ -649,7 +697,7 @@ class Tensor(TensorBase):
             raise ShapeError(
                 f"the truth of a tensor {tuple(self.shape)}",
                 f"it has {self.array.size} elements, some perhaps true and some not",
-                "reduce it first: (x > 0).all() or .any() on x.numpy(), or compare one element",
+                "reduce it first: (x > 0).all() or (x > 0).any(), or look at one element",
                 here(),
             )
         return builtins.bool(self.item())
@@ -673,6 +721,10 @@ class Tensor(TensorBase):
 
     def __repr__(self) -> str:
         return arguments.describe(self)
+
+    def __format__(self, spec: str) -> str:
+        """``f"{loss:.3f}"``: a 0-d tensor is formatted as its number, as in PyTorch."""
+        return format(self.item(), spec) if not self.ndim else object.__format__(self, spec)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """For ``copy`` and ``pickle``: a leaf with memory of its own, its gradient and its mark as a parameter.

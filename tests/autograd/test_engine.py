@@ -359,3 +359,39 @@ def test_a_saved_value_overwritten_before_a_second_derivative() -> None:
 def test_namespaces_of_tensors_are_made_once_per_device() -> None:
     assert tg.autograd.tensor_namespace("far") is tg.autograd.tensor_namespace("far")
     assert repr(tg.autograd.tensor_namespace("far")) == "<namespace tensors on far>"
+
+
+def test_backward_of_several_outputs() -> None:
+    x = leaf(1.0, 2.0)
+    a, b = (x * 2).sum(), x * 3
+    tg.autograd.backward([a, b], [None, tg.tensor([1.0, 10.0])])
+    assert x.grad.tolist() == [5.0, 32.0]
+    tg.autograd.backward((x * 1.0).sum())
+    assert x.grad.tolist() == [6.0, 33.0]
+    with pytest.raises(AutogradError, match="backward of 2 outputs"):
+        tg.autograd.backward([a, b], [None])
+    with pytest.raises(DtypeError, match=r"grad\(\) from a float"):
+        tg.autograd.grad(3.0, x)
+
+
+def test_hooks_after_accumulation() -> None:
+    x, steps = leaf(1.0, 2.0), []
+    handle = x.register_post_accumulate_grad_hook(lambda leaf: steps.append(leaf.grad.tolist()))
+    (x * 2).sum().backward()
+    (x * 2).sum().backward()
+    assert steps == [[2.0, 2.0], [4.0, 4.0]]
+    assert tg.autograd.grad((x * 3).sum(), x)[0].tolist() == [3.0, 3.0]
+    handle.remove()
+    (x * 2).sum().backward()
+    assert len(steps) == 2
+    with pytest.raises(AutogradError, match="an operation made this tensor"):
+        (x * 2).register_post_accumulate_grad_hook(print)
+    with leaf(1.0).register_hook(print) as inside:
+        assert inside
+
+
+def test_retain_grad_needs_a_gradient() -> None:
+    with pytest.raises(AutogradError, match="retain_grad"):
+        tg.ones(2).retain_grad()
+    y = leaf(1.0) * 2
+    assert y.requires_grad_() is y  # it does already

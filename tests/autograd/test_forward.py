@@ -168,6 +168,38 @@ def test_what_is_detached_is_constant() -> None:
     assert jvp(lambda x: x.detach(), (tensor(3.0),), (tensor(1.0),))[1].tolist() == [0.0]
 
 
+def test_writes_beside_detached_aliases() -> None:
+    """They share memory with the base, and no derivative."""
+
+    def through_an_alias(x: Any) -> Any:
+        y = x * 1.0
+        view = y[0:1]
+        y.detach().add_(1.0)
+        return view * 1.0
+
+    def seen_by_an_alias(x: Any) -> Any:
+        y = x * 1.0
+        alias = y[1:].detach()[0:1]
+        y.mul_(2.0)
+        return alias * 1.0
+
+    x, v = tensor(1.0, 2.0, 3.0), tensor(1.0, 1.0, 1.0)
+    assert jvp(through_an_alias, (x,), (v,))[1].tolist() == [1.0]
+    assert jvp(seen_by_an_alias, (x,), (v,))[1].tolist() == [0.0]
+
+
+def test_no_cycles_are_left() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        w = tensor(1.0, 2.0).requires_grad_()
+        for _ in range(3):
+            jvp(lambda x: (x * w).sin().sum(), (tensor(1.0, 1.0),), (tensor(1.0, 0.0),))
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
 def test_a_name_outside_is_a_constant() -> None:
     """Only the argument moves, not another tensor of the same memory."""
     x = tensor(3.0)

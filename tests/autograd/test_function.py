@@ -166,6 +166,33 @@ def test_an_argument_handed_through() -> None:
     assert x.grad.tolist() == [10.0]
 
 
+def test_a_view_of_an_argument_is_a_tensor_of_its_own() -> None:
+    """In PyTorch it is a view that must not be written to; here it has memory of its own."""
+
+    class Flat(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.reshape(-1)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.reshape(2, 1)
+
+    w = tg.ones(2, 1, dtype="float64", requires_grad=True)
+    flat = Flat.apply(w)
+    flat.mul_(5.0)
+    assert w.tolist() == [[1.0], [1.0]]
+    flat.sum().backward()
+    assert w.grad.tolist() == [[5.0], [5.0]]
+
+
+def test_forward_mode_of_constants() -> None:
+    """Nothing requires grad, and still the tangent needs what was saved."""
+    x, y, one = (tg.tensor([v, 2.0], dtype="float64") for v in (3.0, 4.0, 1.0))
+    (product, total), (moved, _) = jvp(lambda x, y: Product.apply(x, 1.0, y), (x, y), (one, one))
+    assert (product.tolist(), total.item(), moved.tolist()) == ([12.0, 4.0], 11.0, [7.0, 8.0])
+
+
 def test_results_without_gradient() -> None:
     class Largest(Function):
         @staticmethod

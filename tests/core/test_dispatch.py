@@ -168,7 +168,7 @@ class Thing:
         (Thing(), "Thing holding Thing", "object"),
         ({"a": 1}, "dict holding dict", "object"),
         (np.array(["a"]), "ndarray holding 'a'", "<U1"),
-        ([1.0, None], "list holding float", "object"),
+        ([1.0, None], "list holding None", "object"),
     ],
     ids=["str", "None", "complex", "object", "dict", "array of str", "list with None"],
 )

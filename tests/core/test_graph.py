@@ -15,6 +15,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
+from tinygrad_edu.core import storage
 from tinygrad_edu.core.graph import Leaf, Node, describe_line, resolve_line, unbroadcast
 from tinygrad_edu.errors import AutogradError
 
@@ -267,6 +268,72 @@ def test_a_second_backward_adds_to_the_first_gradient_in_place() -> None:
     (x * x).sum().backward(create_graph=True)
     assert x.grad is not first
     assert (first.tolist(), x.grad.tolist()) == ([4.0], [6.0])
+
+
+KEEPERS: dict[str, Callable[[Any, list[Any]], Any]] = {
+    "a hook that keeps the gradient": lambda w, kept: w.register_hook(kept.append),
+    "a hook that hands out its own buffer": lambda w, kept: (
+        kept.append(tg.ones(2)), w.register_hook(lambda g: kept[0])
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keep", KEEPERS.values(), ids=KEEPERS)
+def test_a_gradient_that_somebody_has_is_not_added_to(keep: Callable[[Any, list[Any]], Any]) -> None:
+    w, kept = leaf(1.0, 2.0), []
+    keep(w, kept)
+    for _ in range(3):
+        (w * 1.0).sum().backward()
+    assert kept[0].tolist() == [1.0, 1.0]
+    assert w.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_gradient_that_a_function_has_is_not_added_to() -> None:
+    class Scaled(tg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, w: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return (w * x).sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return ctx.saved_tensors[0], None
+
+    w, x = leaf(0.0, 0.0), tg.tensor([1.0, 2.0])
+    for _ in range(3):
+        Scaled.apply(w, x).backward()
+    assert (w.grad.tolist(), x.tolist()) == ([3.0, 6.0], [1.0, 2.0])
+
+
+def test_grad_leaves_what_lies_below_alone() -> None:
+    """The graph under the input is neither walked nor freed, so that it can be walked afterwards."""
+    x, w = leaf(1.0, 2.0), leaf(3.0, 3.0)
+    seen: list[Any] = []
+    below = x * x
+    below.register_hook(lambda g: seen.append(g.tolist()))
+    h = below * 1.0
+    y = (h * h).sum() + (w * w).sum()
+    (gh,) = tg.autograd.grad(y, h)
+    assert (gh.tolist(), seen) == ([2.0, 8.0], [])
+    h.backward(gh)
+    assert x.grad.tolist() == [4.0, 32.0]
+
+
+def test_the_clock_of_writes_does_not_run_backwards() -> None:
+    """Or a write of one thread could hide another's from backward."""
+    writers = [tg.zeros(1) for _ in range(4)]
+
+    def write(z: Any) -> None:
+        for _ in range(2000):
+            z.add_(1.0)
+            assert storage.clock.last_write >= z.storage.stamp
+
+    threads = [threading.Thread(target=write, args=(z,)) for z in writers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert storage.clock.last_write == max(z.storage.stamp for z in writers)
 
 
 # Threads --------------------------------------------------------------------------------------------------------------

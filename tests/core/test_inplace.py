@@ -461,3 +461,19 @@ def test_numpy_sees_writes_and_the_other_way_round() -> None:
     array[1] = 2
     x.numpy()[2] = 3
     assert x.tolist() == array.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_leaf_that_is_a_view_of_a_plain_tensor() -> None:
+    view = tg.zeros(3)[1:]
+    view.requires_grad_()
+    with pytest.raises(InplaceError, match="it is a leaf that requires grad"):
+        view.mul_(2.0)
+
+
+def test_retain_grad_follows_a_write() -> None:
+    x = tg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1.0
+    y.retain_grad()
+    y.mul_(3.0)
+    (y * y).sum().backward()
+    assert y.grad.tolist() == [6.0, 12.0]

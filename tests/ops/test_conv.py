@@ -226,7 +226,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         DtypeError,
         f"conv2d((1, 1, 4, 4) float32, (1, 1, 2, 2) float64, {HOW}) on cpu",
         "the operands are float32 and float64, and a matrix product mixes no dtypes",
-        "convert one of them first: y.to('float32')",
+        "convert one of them first: x.to('float64')",
     ),
     (
         lambda: F.conv2d(tg.ones(1, 1, 4, 4).bool(), tg.ones(1, 1, 2, 2).bool()),

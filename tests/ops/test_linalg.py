@@ -162,7 +162,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     (
         lambda: M.mm(tg.ones(3, 2, dtype="float64")), DtypeError, "matmul((2, 3) float32, (3, 2) float64) on cpu",
         "the operands are float32 and float64, and a matrix product mixes no dtypes",
-        "convert one of them first: y.to('float32')",
+        "convert one of them first: x.to('float64')",
     ),
     (
         lambda: tg.addmm(tg.ones(4), M, tg.ones(3, 3)), ShapeError,

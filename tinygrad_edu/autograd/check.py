@@ -65,16 +65,17 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     ``grad_outputs`` are the gradients of the results; random ones unless given. The rest is as in `gradcheck`.
     """
     args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    results = _results(func, args)
+    results = tuple(r for r in _results(func, args) if r.node is not None)
     if grad_outputs is None:
         rng = np.random.default_rng(0)
-        grad_outputs = [WORLD["as_tensor"](rng.normal(size=tuple(r.shape))).requires_grad_() for r in results]
+        made = (WORLD["as_tensor"](rng.normal(size=tuple(r.shape))).to(device=r.device) for r in results)
+        grad_outputs = [g.requires_grad_() for g in made]
     weights = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
     wanted = _checked_inputs(args)
 
     def slope(*both: Any) -> tuple[Any, ...]:
         own, gradients = both[: len(args)], both[len(args) :]
-        outputs = _results(func, own)
+        outputs = tuple(r for r in _results(func, own) if r.node is not None)
         found = grad(outputs, [own[i] for i in wanted], gradients, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 

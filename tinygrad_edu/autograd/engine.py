@@ -114,22 +114,26 @@ class TensorWorld(World):
 TENSORS = TensorWorld()
 
 
-def _roots(outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
-    """The nodes to start from, and the gradient at each, checked."""
+def _roots(name: str, outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
+    """The nodes to start from, and the gradient at each, checked. ``name`` is what the user called."""
     roots = []
     for output, gradient in zip(outputs, gradients, strict=True):
+        if not isinstance(output, TensorBase):
+            tried = f"{name} from a {type(output).__name__}"
+            raise DtypeError(tried, "only tensors remember how they were computed", "pass a tensor", here())
         settle(output)
         if output.node is None:
             raise AutogradError(
-                _backward_from(output),
+                _from(name, output),
                 "nothing that it was computed from requires grad, or it was computed inside no_grad()",
-                "make the leaves with requires_grad=True before computing",
+                "make the leaves with requires_grad=True before computing"
+                + (", and a gradient of which you want another with create_graph=True" if name == "grad()" else ""),
                 here(),
             )
         if gradient is None:
             if output.array.size != 1:
                 raise AutogradError(
-                    _backward_from(output),
+                    _from(name, output),
                     f"it has {output.array.size} elements, and each has a gradient of its own",
                     "reduce it to one number first (y.sum().backward()), or pass y.backward(gradient)",
                     here(),
@@ -139,7 +143,7 @@ def _roots(outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
             gradient = WORLD["as_tensor"](gradient)
         if tuple(gradient.array.shape) != tuple(output.array.shape):
             raise ShapeError(
-                _backward_from(output),
+                _from(name, output),
                 f"the gradient given has shape {tuple(gradient.array.shape)}",
                 f"pass one of shape {tuple(output.array.shape)}",
                 here(),
@@ -147,20 +151,22 @@ def _roots(outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
         if gradient.device != output.device:
             mend = f"move it first: gradient.to({output.device!r})"
             why = f"it lives on {output.device!r}, and the gradient given on {gradient.device!r}"
-            raise DeviceError(_backward_from(output), why, mend, here())
+            raise DeviceError(_from(name, output), why, mend, here())
         roots.append((output.node, gradient.to(output.array.dtype)))
     return roots
 
 
-def _backward_from(output: Any) -> str:
-    return f"backward() from a tensor {tuple(output.array.shape)} {output.array.dtype}"
+def _from(name: str, output: Any) -> str:
+    return f"{name} from a tensor {tuple(output.array.shape)} {output.array.dtype}"
 
 
 def _run(roots: list[tuple[Node, Any]], retain: bool, create: bool, only: Any = None) -> Backward:
     """One walk: with tensors if ``create``, which records them, or under forward mode; else with raw arrays."""
     m = modes()
     tensors = create or any(observer.differentiates for observer in m.observers)
-    run = Backward(retain=retain, world=TENSORS if tensors else ARRAYS, only=only)
+    world = TENSORS if tensors else ARRAYS
+    starts = [node for node, _ in roots]
+    run = Backward(retain=retain, world=world) if only is None else _Toward(starts, only, retain, world)
     for node, gradient in roots:
         run.send(node, gradient if tensors else gradient.array)
     with set_grad(create):
@@ -179,20 +185,56 @@ def set_grad(on: bool) -> Iterator[None]:
             MODES.reset(token)
 
 
-class _Young(Backward):
-    """A walk that leaves alone whatever is older than ``since``, save the leaf that it is looking for."""
+class _Selective(Backward):
+    """A walk that goes only where something is wanted, and leaves the rest of the graph as it is."""
+
+    def leads(self, node: Node) -> bool:
+        """Whether to send a gradient to this node."""
+        raise NotImplementedError
+
+    def visit(self, node: Node, g: Any) -> tuple[Any, ...]:
+        """`pull`, if any of it is wanted, and hand that on."""
+        onward = [parent is not None and self.leads(parent) for parent in node.parents]
+        if not any(onward):
+            return ()
+        grads = self.pull(node, g)
+        for parent, part, wanted in zip(node.parents, grads, onward, strict=False):
+            if wanted and parent is not None and part is not None:
+                self.send(parent, part)
+        return grads
+
+
+class _Toward(_Selective):
+    """For `grad`: to the wanted nodes and those on the way to them."""
+
+    def __init__(self, roots: list[Node], wanted: list[Node], retain: bool, world: World) -> None:
+        super().__init__(retain=retain, world=world, only=wanted)
+        self.on_the_way = set(wanted)
+        reached, todo = set(roots), list(roots)
+        while todo:
+            for parent in todo.pop().parents:
+                if parent is not None and parent not in reached:
+                    reached.add(parent)
+                    todo.append(parent)
+        for node in sorted(reached, key=lambda node: node.number):  # parents come before their results
+            if any(parent in self.on_the_way for parent in node.parents):
+                self.on_the_way.add(node)
+
+    def leads(self, node: Node) -> bool:
+        """Whether a wanted node is found from here."""
+        return node in self.on_the_way
+
+
+class _Young(_Selective):
+    """For `transpose`: to one leaf, over nodes made after ``since``."""
 
     def __init__(self, leaf: Node, since: int) -> None:
         super().__init__(retain=True, world=TENSORS)
         self.leaf, self.since = leaf, since
 
-    def visit(self, node: Node, g: Any) -> tuple[Any, ...]:
-        """`pull`, and hand on what leads to the leaf."""
-        grads = self.pull(node, g)
-        for parent, part in zip(node.parents, grads, strict=False):
-            if part is not None and parent is not None and (parent is self.leaf or parent.number > self.since):
-                self.send(parent, part)
-        return grads
+    def leads(self, node: Node) -> bool:
+        """Whether it is that leaf, or one of those nodes."""
+        return node is self.leaf or node.number > self.since
 
 
 def transpose(output: Any, x: Any, since: int, create: bool) -> Any:
@@ -207,19 +249,40 @@ def transpose(output: Any, x: Any, since: int, create: bool) -> Any:
     return run.waiting.get(x.node)
 
 
-def backward(outputs: Any, gradients: Any, retain_graph: bool, create_graph: bool) -> None:
-    """Add the gradients of ``outputs`` to the ``.grad`` of the leaves; see `Tensor.backward`."""
-    roots = _roots(outputs, gradients)
-    run = _run(roots, retain_graph, create_graph)
+def backward(
+    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+) -> None:
+    """Add the gradients of ``tensors``, one or several, to the ``.grad`` of the leaves; see `Tensor.backward`.
+
+    ``grad_tensors`` are the gradients to start from, one each; None for a tensor of one element.
+    """
+    outputs, gradients = _starts("backward", tensors, grad_tensors)
+    roots = _roots("backward()", outputs, gradients)
+    run = _run(roots, create_graph if retain_graph is None else retain_graph or create_graph, create_graph)
     seen = {id(gradient.array) for _, gradient in roots}
     for leaf, g in run.waiting.items():
-        if leaf.extra is not None and leaf.extra.hooks:
-            g = run_hooks(leaf, g)
         assert isinstance(leaf, Leaf)
+        hooked = leaf.extra is not None and bool(leaf.extra.hooks)
+        g = run_hooks(leaf, g)
         array = g.array if isinstance(g, TensorBase) else g
-        shared = id(array) in seen or getattr(array, "base", None) is not None
+        # .grad adopts an array only if nobody else can have it: later gradients are added to it in place.
+        shared = run.exposed or hooked or id(array) in seen or getattr(array, "base", None) is not None
         seen.add(id(array))
         accumulate(leaf, g, _gradient, shared, create_graph)
+
+
+def _starts(name: str, tensors: Any, gradients: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Outputs and their gradients, as tuples of one length."""
+    outputs = tuple(tensors) if isinstance(tensors, (list, tuple)) else (tensors,)
+    given = tuple(gradients) if isinstance(gradients, (list, tuple)) else (gradients,) * len(outputs)
+    if len(given) != len(outputs):
+        raise AutogradError(
+            f"{name} of {len(outputs)} outputs",
+            f"{len(given)} gradients were given for them",
+            "pass one for each; None stands for 1 where an output has one element",
+            here(),
+        )
+    return outputs, given
 
 
 def _gradient(g: Any, shared: bool) -> Any:
@@ -249,16 +312,8 @@ def grad(
     >>> slope.item(), curvature.item()
     (6.0, 2.0)
     """
-    outputs = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
+    outputs, gradients = _starts("grad", outputs, grad_outputs)
     inputs = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
-    gradients = grad_outputs if isinstance(grad_outputs, (list, tuple)) else (grad_outputs,) * len(outputs)
-    if len(gradients) != len(outputs):
-        raise AutogradError(
-            f"grad of {len(outputs)} outputs",
-            f"{len(gradients)} gradients were given for them",
-            "pass one for each; None stands for 1 where an output has one element",
-            here(),
-        )
     for position, x in enumerate(inputs):
         if not isinstance(x, TensorBase):
             raise DtypeError(
@@ -270,12 +325,12 @@ def grad(
         settle(x)
     nodes = [x.node for x in inputs]
     retain = create_graph if retain_graph is None else retain_graph
-    run = _run(_roots(outputs, gradients), retain, create_graph, [n for n in nodes if n is not None])
+    run = _run(_roots("grad()", outputs, gradients), retain, create_graph, [n for n in nodes if n is not None])
     found = {**run.waiting, **run.captured}
     result = []
     for position, node in enumerate(nodes):
         g = None if node is None else found.get(node)
-        if g is not None and node is not None and isinstance(node, Leaf) and node.extra is not None:
+        if g is not None and isinstance(node, Leaf):
             g = run_hooks(node, g)
         if g is None and not allow_unused:
             raise AutogradError(

@@ -39,7 +39,7 @@ class Tangents:
     def _hold(self, thing: Any, tangent: Any) -> None:
         key = id(thing)
         try:
-            keep: Any = weakref.ref(thing, lambda _: self.held.pop(key, None))
+            keep: Any = weakref.ref(thing, lambda _, held=self.held: held.pop(key, None))  # type: ignore[misc]
         except TypeError:
             keep = thing  # a NumPy scalar cannot be watched, so it is kept: it is small
         self.held[key] = (keep, tangent)
@@ -98,7 +98,7 @@ class Forward(Interceptor):
             whole = ViewPut.forward(xp, zero if old is None else old, part, chain=target.origin.chain)
         self.tangents.set(base, whole)
         for view in (target, *views):
-            if view.origin is not None and view is not base:
+            if view.origin is not None and view.origin.base is base:  # not those of a detached alias
                 self.tangents.set(view, None if whole is None else replay(view.origin.chain, xp, whole))
 
 
@@ -169,6 +169,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
                 here(),
             )
     found = tuple(_or_zero(level.tangents.of(r), r) for r in results)
+    level.tangents.held.clear()  # tangents may be part of the graph that they are kept for: that would be a cycle
     return (results, found) if several else (results[0], found[0])
 
 

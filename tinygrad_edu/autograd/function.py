@@ -103,6 +103,11 @@ class Function:
         return custom.results(result)
 
 
+def _shares_memory(result: Any, operands: tuple[Any, ...]) -> bool:
+    owner = backends.of(result.array).owner
+    return any(isinstance(a, TensorBase) and owner(a.array) is owner(result.array) for a in operands)
+
+
 class _Custom:
     """One call of a `Function`, in the shape of an op: what `Node` and interceptors look at."""
 
@@ -135,8 +140,8 @@ class _Custom:
                 if not isinstance(one, TensorBase):
                     why, mend = f"forward returned {type(one).__name__}", "return a tensor, or a tuple of tensors"
                     raise AutogradError(f"{self.name}.apply", why, mend, describe_line(call.line))
-            # An operand handed through is another tensor afterwards, with a history of its own.
-            results = tuple(r.detach() if any(r is a for a in call.operands) else r for r in given)
+            # An operand handed through, or a view of one, becomes another tensor, with memory and history of its own.
+            results = tuple(ct.clone(r) if _shares_memory(r, call.operands) else r for r in given)
             smooth = [r for g, r in zip(given, results, strict=True) if self._is_smooth(g)]
             self.single = not isinstance(output, tuple)
             if not smooth:
@@ -150,14 +155,18 @@ class _Custom:
                 self.parts = [
                     (tuple(r.shape), r.dtype) if self._is_smooth(g) else r for g, r in zip(given, results, strict=True)
                 ]
+        self._keep(call, given)
         if call.modes.grad and any(self.ctx.needs_input_grad):
-            whole.node = self._node(call, given, whole)
+            arrays = tuple(a.array if isinstance(a, TensorBase) else a for a in call.operands)
+            whole.node = record(call, call.operands, arrays, call.params.get("out", whole.array), None)
+            whole.node.hooks()["seen"] = lambda g: g  # the user's backward may keep a gradient, so nobody adopts it
         return whole
 
     def _is_smooth(self, result: Any) -> bool:
         return is_float(result.dtype) and id(result) not in self.ctx.constant
 
-    def _node(self, call: Call, given: tuple[Any, ...], whole: Any) -> Any:
+    def _keep(self, call: Call, given: tuple[Any, ...]) -> None:
+        """Note what `save_for_backward` was given: operands and a single result by name, the rest by value."""
         names, values = [], {}
         for i, saved in enumerate(self.ctx.to_save):
             name = next((n for n, a in zip(self.operands, call.operands, strict=True) if a is saved), "")
@@ -170,9 +179,6 @@ class _Custom:
         self.save_plan = tuple(Save(name, "", "") for name in names)
         call.params = values
         self.ctx.to_save = ()
-        arrays = tuple(a.array if isinstance(a, TensorBase) else a for a in call.operands)
-        out = values.get("out", whole.array)
-        return record(call, call.operands, arrays, out, None)
 
     def results(self, whole: Any) -> Any:
         """What `apply` returns: the pieces of the whole, as tensors of the graph."""
@@ -192,7 +198,7 @@ class _Custom:
     def backward(self, xp: Any, g: Any, needs: Any, *saved: Any) -> Any:
         """Run the user's `backward`, on tensors in every world."""
         recorded = isinstance(g, TensorBase)
-        if recorded and any(save.source.startswith("result ") for save in self.save_plan):
+        if modes().grad and any(save.source.startswith("result ") for save in self.save_plan):
             raise AutogradError(
                 f"a second derivative of {self.name}",
                 "it saved one of several results, which the gradient's own graph cannot be tied to",

@@ -6,7 +6,7 @@ from typing import Any
 
 from .graph import Leaf, Node
 
-_UNSET: dict[str, Any] = {"grad": None, "origin": None, "name": None, "parameter": False}
+_UNSET: dict[str, Any] = {"gradient": None, "origin": None, "name": None, "parameter": False}
 
 
 class TensorBase:
@@ -16,13 +16,13 @@ class TensorBase:
     Everything else (another device, a recording, a view whose base was written) is an instance of `SlowTensor`.
     """
 
-    __slots__ = ("__weakref__", "array", "grad", "name", "node", "origin", "parameter", "storage")
+    __slots__ = ("__weakref__", "array", "gradient", "name", "node", "origin", "parameter", "storage")
 
     array: Any  # the raw array of the tensor's device
     node: Node | None  # what made it, a Leaf, or None when no gradient is wanted
     storage: Any  # the buffer's Storage once something asked for one, else None
     # Rarely set, so creating a tensor skips them and `__getattr__` answers:
-    grad: Any  # a tensor of the same shape
+    gradient: Any  # a tensor of the same shape; what users know as ``.grad``
     origin: Any  # an `inplace.View` when it shares a base tensor's memory
     name: str | None
     parameter: bool
@@ -31,7 +31,8 @@ class TensorBase:
         try:
             return _UNSET[name]
         except KeyError:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=self) from None
 
     @property
     def device(self) -> str:

@@ -20,7 +20,7 @@ from .graph import Line, Node, describe_line
 from .op import REQUIRED, Op, Save
 from .storage import number
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 class _Own(dict[str, bool]):
@@ -195,7 +195,7 @@ _FIRST_CALL = compile(
     "def first_call(*operands, **params):\n"
     "    compile_caller(op, caller, out)\n"
     "    return caller(*operands, **params)\n",
-    f"{_PACKAGE}/generated/first_call.py",
+    f"{_PACKAGE}generated/first_call.py",
     "exec",
 ).co_consts[0]
 
@@ -203,7 +203,7 @@ _FIRST_CALL = compile(
 def _compile_caller(op: type[Op], function: Any, out: bool) -> None:
     """Give ``function`` the code of the op's source. Two threads may both do it: they do the same."""
     made: dict[str, Any] = {}
-    exec(compile(write_caller(op, out), f"{_PACKAGE}/generated/{op.name}.py", "exec"), {}, made)
+    exec(compile(write_caller(op, out), f"{_PACKAGE}generated/{op.name}.py", "exec"), {}, made)
     real = made[op.name]
     function.__defaults__, function.__kwdefaults__ = real.__defaults__, real.__kwdefaults__
     function.__code__ = real.__code__

@@ -116,6 +116,7 @@ class World:
 
 
 ARRAYS = World()
+KEEP = "retain_grad"  # the key among a node's hooks of the one that fills .grad of a tensor that is no leaf
 _accumulating = threading.Lock()  # two threads may add to one parameter's .grad
 
 
@@ -131,6 +132,7 @@ class Backward:
         self.waiting: dict[Node, Any] = {}
         self.heap: list[tuple[int, Node]] = []
         self.wanted = None if only is None else set(only)
+        self.exposed = bool(modes().observers)  # has anybody else seen a gradient, who may have kept it?
         self.captured: dict[Node, Any] = {}
 
     def send(self, node: Node, g: Any) -> None:
@@ -153,6 +155,7 @@ class Backward:
             g = waiting.pop(node)
             if node.extra is not None and node.extra.hooks:
                 g = run_hooks(node, g)
+                self.exposed = True
             if self.wanted is not None and node in self.wanted:
                 self.captured[node] = g
             step(node, g)
@@ -222,10 +225,10 @@ class Backward:
 
 
 def run_hooks(node: Node, g: Any) -> Any:
-    """Pass a gradient through the node's hooks; each may replace it."""
-    assert node.extra is not None and node.extra.hooks is not None
-    for hook in list(node.extra.hooks.values()):
-        g = hook(g)
+    """Pass a gradient through the node's hooks, if there are any; each may replace it."""
+    if node.extra is not None and node.extra.hooks:
+        for hook in list(node.extra.hooks.values()):
+            g = hook(g)
     return g
 
 
@@ -296,9 +299,9 @@ def accumulate(leaf: Leaf, g: Any, wrap: Any, shared: bool, create: bool) -> Non
             "pass the leaf to the traced function, as an input",
         )
     with _accumulating:
-        held = tensor.grad
+        held = tensor.gradient
         if held is None:
-            tensor.grad = wrap(g, shared)
+            tensor.gradient = wrap(g, shared)
         elif tuple(held.array.shape) != tuple(g.shape):
             raise ShapeError(
                 f"adding a gradient {tuple(g.shape)} to .grad",
@@ -306,7 +309,7 @@ def accumulate(leaf: Leaf, g: Any, wrap: Any, shared: bool, create: bool) -> Non
                 "set .grad to None, or to a tensor of its tensor's shape",
             )
         elif create:
-            tensor.grad = held + g
+            tensor.gradient = held + g
         else:
             token = MODES.set(modes().replace(grad=False))
             try:

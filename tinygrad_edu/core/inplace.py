@@ -7,17 +7,18 @@ to date when it is next used. No buffer is copied, save an operand that the op b
 
 from __future__ import annotations
 
+import math
 import weakref
 from typing import Any
 
 from .. import backends
 from ..backends.layout import overlaps
 from ..dtypes import is_float
-from ..errors import AutogradError, DtypeError, InplaceError, ShapeError
+from ..errors import AutogradError, DeviceError, DtypeError, InplaceError, ShapeError
 from ..settings import modes
 from .base import TensorBase
 from .dispatch import WORLD, install, user_line
-from .graph import Leaf, Line, Node, describe_line
+from .graph import KEEP, Leaf, Line, Node, describe_line
 from .narrow import widened
 from .op import Op, Params
 from .slow import Call, operands_of, prepare, record, run_body, through
@@ -114,9 +115,7 @@ def replay(chain: Chain, xp: Any, array: Any) -> Any:
 
 def positions(shape: tuple[int, ...], chain: Chain) -> Any:
     """Which elements of the base a view shows: flat positions, in the view's shape."""
-    xp, count = backends.CPU.xp, 1
-    for size in shape:
-        count *= size
+    xp, count = backends.CPU.xp, math.prod(shape)
     return replay(chain, xp, xp.reshape(xp.arange(count), shape))
 
 
@@ -134,10 +133,7 @@ class ViewOf(Op, name="view"):
     def backward(xp: Any, g: Any, needs: Any, shape: Any, chain: Any) -> Any:
         """Put the gradient where the view reads."""
         where = positions(shape, chain)
-        size = 1
-        for length in shape:
-            size *= length
-        flat = xp.scatter_add((size,), where.reshape(-1), xp.reshape(g, (-1,)))
+        flat = xp.scatter_add((math.prod(shape),), where.reshape(-1), xp.reshape(g, (-1,)))
         return xp.reshape(flat, shape)
 
 
@@ -233,6 +229,7 @@ def _into(call: Call, backend: Any, out: Any, arrays: tuple[Any, ...]) -> bool:
 def _rewrite(target: TensorBase, node: Node) -> None:
     """Enter ``node`` as the new history of ``target``, of its base and of all that views them."""
     view = target.origin
+    _move_keep(target.node, node)
     if view is None:
         target.node = node
     else:
@@ -241,6 +238,7 @@ def _rewrite(target: TensorBase, node: Node) -> None:
         put = Node()
         put.op, put.parents, put.saved, put.shapes = ViewPut, (base.node, node), (view.chain,), None
         put.number, put.line, put.scope, put.extra = number(), node.line, node.scope, None
+        _move_keep(base.node, put)
         base.node = put
     storage = target.storage
     stale, storage.views = storage.views, []
@@ -251,12 +249,19 @@ def _rewrite(target: TensorBase, node: Node) -> None:
             tensor.stand_on_fast_path(False)
 
 
+def _move_keep(old: Node | None, new: Node) -> None:
+    """``retain_grad`` follows the tensor to its new node; other hooks stay where they were put, as in PyTorch."""
+    if old is not None and old.extra is not None and old.extra.hooks and KEEP in old.extra.hooks:
+        new.hooks()[KEEP] = old.extra.hooks.pop(KEEP)
+
+
 def _refuse(name: str, target: TensorBase, tracked: bool, line: Line) -> None:
     tried = f"{name} on a tensor {tuple(target.array.shape)} {target.array.dtype}"
     base = target if target.origin is None else target.origin.base
     if modes().grad:
-        if isinstance(base.node, Leaf) and base.node is not STALE:
-            what = "a leaf that requires grad" if base is target else "a view of a leaf that requires grad"
+        own = isinstance(target.node, Leaf)
+        if own or isinstance(base.node, Leaf):
+            what = "a leaf that requires grad" if own else "a view of a leaf that requires grad"
             raise InplaceError(
                 tried,
                 f"it is {what}: its old values would be lost to the graph that starts there",
@@ -332,7 +337,17 @@ def check_out(name: str, out: Any, operands: tuple[Any, ...], line: Line) -> Non
     if not isinstance(out, TensorBase):
         why, mend = "results are written into a tensor", "make one of the right shape first: empty_like(x)"
         raise DtypeError(f"{name} with out={type(out).__name__}", why, mend, describe_line(line))
-    settle(out)
+    operands = tuple(part for o in operands for part in (o if isinstance(o, (list, tuple)) else (o,)))
+    for tensor in (out, *operands):
+        if isinstance(tensor, TensorBase):
+            settle(tensor)
+            home, other = backends.of(out.array), backends.of(tensor.array)
+            if home is not other and not (other is backends.CPU and not tensor.array.ndim):
+                raise DeviceError(
+                    f"{name} with an operand on {other.name} and out on {home.name}",
+                    "the result is where the operands are, and nothing is moved behind your back",
+                    "make out there: empty_like(x)", describe_line(line),
+                )  # fmt: skip
     if modes().grad and _tracked((*operands, out)):
         raise AutogradError(
             name, "an operand or out itself requires grad, and a buffer that is reused keeps no history",

@@ -81,7 +81,11 @@ class Op:
     @staticmethod
     def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
         """Why these shapes cannot be, and how to mend it; None where NumPy's own words must do."""
-        return _broadcast_hint(*shapes) if len(shapes) == 2 else None
+        for i, x in enumerate(shapes):
+            for y in shapes[i + 1 :]:
+                if found := _broadcast_hint(x, y):
+                    return found
+        return None
 
     @staticmethod
     def result_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:

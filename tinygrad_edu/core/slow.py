@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import backends
 from ..backends.cpu import XP
 from ..dtypes import PROMOTIONS, as_dtype, is_float, real_type, result_type, scalar_dtype
@@ -202,6 +204,8 @@ def _operand(op: type[Op], value: Any, line: Line) -> Any:
     if isinstance(value, TensorBase):
         WORLD["settle"](value)
         return value
+    if isinstance(value, np.generic) and modes().promotion == "torch":
+        value = value.item()  # PyTorch takes a NumPy scalar for a number; to NumPy and JAX it is an array
     if type(value) in (bool, int, float):
         return value if op.dtypes != "each" else WORLD["as_tensor"](value)
     try:
@@ -226,10 +230,7 @@ def _meet(op: type[Op], operands: tuple[Any, ...]) -> tuple[Any, ...]:
     default = as_dtype(m.dtype)
     widest = as_dtype(rules.python_float or default)
     if op.dtypes == "equal" and not rules.products_mix and len({t.array.dtype for t in tensors}) > 1:
-        names = " and ".join(dict.fromkeys(t.array.dtype.name for t in tensors))
-        first = tensors[0].array.dtype.name
-        why = f"the operands are {names}, and a matrix product mixes no dtypes"
-        raise DtypeError("", why, f"convert one of them first: y.to('{first}')")
+        raise _mixed(op, operands)
     target = result_type(
         m.promotion,
         [t.array.dtype for t in tensors if t.array.ndim],
@@ -241,6 +242,16 @@ def _meet(op: type[Op], operands: tuple[Any, ...]) -> tuple[Any, ...]:
     if op.dtypes in ("float", "quotient", "floating"):
         target = real_type(m.promotion, target, op.dtypes != "float", default)
     return tuple(_as(o, target) for o in operands)
+
+
+def _mixed(op: type[Op], operands: tuple[Any, ...]) -> DtypeError:
+    """The error for a product of several dtypes: convert the integers among them, or else the first, the data."""
+    dtypes = {n: o.array.dtype for n, o in zip(op.operands, operands, strict=False) if isinstance(o, TensorBase)}
+    names = " and ".join(dict.fromkeys(dtype.name for dtype in dtypes.values()))
+    odd = next((n for n, dtype in dtypes.items() if not is_float(dtype)), next(iter(dtypes)))
+    target = next(dtype for dtype in dtypes.values() if dtype != dtypes[odd])
+    why = f"the operands are {names}, and a matrix product mixes no dtypes"
+    return DtypeError("", why, f"convert one of them first: {odd}.to('{target}')")
 
 
 def _as(operand: Any, target: Any) -> Any:

@@ -8,6 +8,7 @@ buffer overwritten after that node saved it?"* is one comparison, and saving cos
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +30,9 @@ class _Clock:
 clock = _Clock()
 
 
+_writing = threading.Lock()
+
+
 class Storage:
     """What is known of one buffer. It lives as long as the array that owns the memory."""
 
@@ -48,7 +52,8 @@ class Storage:
 
     def written(self, writer: str, line: Any) -> None:
         """Note a write that has just happened."""
-        self.stamp = clock.last_write = number()
+        with _writing:  # or a late thread could set the clock back, and backward would not look closer
+            self.stamp = clock.last_write = number()
         self.writer = (writer, line)
 
 

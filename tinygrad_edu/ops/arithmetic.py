@@ -282,7 +282,7 @@ def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
     >>> import tinygrad_edu as tg
     >>> x = tg.tensor([7, -7])
     >>> tg.div(x, 2), tg.div(x, 2, rounding_mode="floor"), tg.div(x, 2, rounding_mode="trunc")
-    (tensor([ 3.5, -3.5]), tensor([ 3, -4]), tensor([ 3, -3]))
+    (tensor([ 3.5000, -3.5000]), tensor([ 3, -4]), tensor([ 3, -3]))
     """
     if rounding_mode is None:
         return div_op(x, y)

@@ -164,7 +164,7 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
 
     >>> import tinygrad_edu as tg
     >>> tg.clamp(tg.tensor([-2.0, 0.5, 3.0]), min=0, max=1)
-    tensor([0. , 0.5, 1. ])
+    tensor([0.0000, 0.5000, 1.0000])
     """
     x = as_tensor(x)
     if _has_axes(min) or _has_axes(max):

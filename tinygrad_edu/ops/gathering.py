@@ -26,8 +26,8 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     >>> import tinygrad_edu as tg
     >>> scores = tg.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
     >>> scores.gather(1, tg.tensor([[1], [0]]))
-    tensor([[0.7],
-            [0.5]])
+    tensor([[0.7000],
+            [0.5000]])
     """
     x, dim, index = _along_one("gather", x, dim, index)
     if not index.array.size:  # PyTorch then asks for no shape, and no dtype

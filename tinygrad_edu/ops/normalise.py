@@ -164,8 +164,8 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
 
     >>> import tinygrad_edu as tg
     >>> tg.nn.functional.layer_norm(tg.tensor([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]), (3,))
-    tensor([[-1.2247,  0.    ,  1.2247],
-            [-1.2247,  0.    ,  1.2247]])
+    tensor([[-1.2247,  0.0000,  1.2247],
+            [-1.2247,  0.0000,  1.2247]])
     """
     x, shape = as_tensor(x), _shape(normalized_shape)
     if mixed(x, weight, bias):

@@ -354,7 +354,7 @@ def round(x: Any, *, decimals: int = 0) -> Any:
 
     >>> import tinygrad_edu as tg
     >>> tg.round(tg.tensor([0.5, 1.5, -2.4])), tg.round(tg.tensor([3.14159]), decimals=2)
-    (tensor([ 0.,  2., -2.]), tensor([3.14]))
+    (tensor([ 0.,  2., -2.]), tensor([3.1400]))
     """
     if decimals:
         x = as_tensor(x)
