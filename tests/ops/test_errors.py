@@ -80,8 +80,15 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         lambda: tg.cat([tg.ones(2), tg.ones(2)], 1),
         IndexRangeError,
         "cat((2,) float32, (2,) float32, dim=1) on cpu",
-        "they have 1 axes, and there is no axis 1",
-        "join along 0 to 0",
+        "they have 1 axis, and there is no axis 1",
+        "use stack(), which makes a new axis",
+    ),
+    (
+        lambda: tg.cat([tg.ones(2, 3), tg.ones(3)]),
+        ShapeError,
+        "cat((2, 3) float32, (3,) float32, dim=0) on cpu",
+        "the shapes (2, 3), (3,) have 1 and 2 axes",
+        "give them as many: x.unsqueeze(0), or x.unsqueeze(-1)",
     ),
     (
         lambda: tg.ones(2, 3).reshape(4, 2),

@@ -184,16 +184,23 @@ class _Custom:
         """What `apply` returns: the pieces of the whole, as tensors of the graph."""
         if self.parts == [None]:
             return whole if self.single else (whole,)
+        pieces = [
+            part if piece is None else ct.clone(piece) for part, piece in zip(self.parts, self._cut(whole), strict=True)
+        ]
+        return pieces[0] if self.single else tuple(pieces)
+
+    def _cut(self, whole: Any) -> list[Any]:
+        """The whole, or its gradient, cut up into the shapes and dtypes of the results; None for constant ones."""
         start, pieces = 0, []
         for part in self.parts:
             if isinstance(part, TensorBase):
-                pieces.append(part)
-            else:
-                shape, dtype = part
-                count = math.prod(shape)
-                pieces.append(ct.clone(whole[start : start + count].reshape(shape).to(dtype)))
-                start += count
-        return pieces[0] if self.single else tuple(pieces)
+                pieces.append(None)
+                continue
+            shape, dtype = part
+            stop = start + math.prod(shape)
+            pieces.append(whole[start:stop].reshape(shape).to(dtype))
+            start = stop
+        return pieces
 
     def backward(self, xp: Any, g: Any, needs: Any, *saved: Any) -> Any:
         """Run the user's `backward`, on tensors in every world."""
@@ -215,16 +222,8 @@ class _Custom:
     def _gradients(self, g: Any) -> list[Any]:
         if self.parts == [None]:
             return [g]
-        start, gradients = 0, []
-        for part in self.parts:
-            if isinstance(part, TensorBase):
-                gradients.append(WORLD["wrap"](backends.of(part.array).xp.zeros_like(part.array)))
-                continue
-            shape, dtype = part
-            count = math.prod(shape)
-            gradients.append(g[start : start + count].reshape(shape).to(dtype))
-            start += count
-        return gradients
+        zeros = [part.detach() * 0 if isinstance(part, TensorBase) else None for part in self.parts]
+        return [zero if piece is None else piece for zero, piece in zip(zeros, self._cut(g), strict=True)]
 
     def _counted(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         if len(grads) > len(self.operands) and all(g is None for g in grads[len(self.operands) :]):

@@ -1,1 +1,1 @@
-"""The engine. Read in this order: `storage`, `op`, `graph`, `dispatch`, `inplace`, `guard`, `base`."""
+"""The engine. Read it as `storage`, `op`, `graph`, `dispatch`, `slow`, `narrow`, `inplace`, `guard`, `base`."""

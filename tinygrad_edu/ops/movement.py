@@ -132,8 +132,14 @@ class Cat(Op):
         dim, ranks = params["dim"], {len(shape) for shape in shapes}
         if 0 in ranks:
             return "a 0-d tensor has no axis to join along", "use stack(), which makes a new axis"
-        if len(ranks) == 1 and not -min(ranks) <= dim < min(ranks):
-            return f"they have {min(ranks)} axes, and there is no axis {dim}", f"join along 0 to {min(ranks) - 1}"
+        count = min(ranks)
+        if len(ranks) > 1:
+            why = f"the shapes {', '.join(map(str, shapes))} have {' and '.join(map(str, sorted(ranks)))} axes"
+            return why, "give them as many: x.unsqueeze(0), or x.unsqueeze(-1)"
+        if not -count <= dim < count:
+            axes = "1 axis" if count == 1 else f"{count} axes"
+            mend = "use stack(), which makes a new axis" if count == 1 else f"join along 0 to {count - 1}"
+            return f"they have {axes}, and there is no axis {dim}", mend
         return (
             f"the shapes {', '.join(map(str, shapes))} differ in more than axis {dim}",
             "make the other axes equal, or join along another axis",
