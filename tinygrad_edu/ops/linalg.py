@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from string import ascii_letters
 from typing import Any
 
 from ..arguments import as_tensor
@@ -17,6 +16,8 @@ from .parts import diagonal_op
 from .reduce import sum_op
 
 # mypy: disable-error-code="override"
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Matmul(Op):
@@ -274,7 +275,7 @@ def einsum(equation: Any, *operands: Any) -> Any:
 
 def _from_lists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """``(x, [0, 1], y, [1, 2], [0, 2])`` as an equation and operands. The order of letters is that of numbers."""
-    letters = sorted(ascii_letters)
+    letters = sorted(LETTERS)
     lists = [*given[1::2], given[-1]] if len(given) % 2 else given[1::2]
     try:
         terms = ["".join("..." if n is Ellipsis else letters[range(52).index(n)] for n in axes) for axes in lists]
@@ -296,7 +297,7 @@ def _read(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     if len(terms) != len(ranks):
         why = f"the equation speaks of {len(terms)} operand{'s' * (len(terms) > 1)}, and there are {len(ranks)}"
         raise ValueError(why, "separate the operands by commas: 'ij,jk->ik'")
-    free = [letter for letter in reversed(ascii_letters) if letter not in equation]
+    free = [letter for letter in reversed(LETTERS) if letter not in equation]
     unnamed = [rank - len(_letters_of(term)) if "..." in term else 0 for term, rank in zip(terms, ranks, strict=True)]
     dots = "".join(free[: max(unnamed)])
     named = []
@@ -322,7 +323,7 @@ def _letters_of(term: str, dots: str = "") -> str:
     """The letters of one operand, with ``dots`` in place of "...". Raises ValueError for what is no letter."""
     before, found, after = term.partition("...")
     for character in before + after:
-        if character not in ascii_letters + " ":
+        if character not in LETTERS + " ":
             why = f"{character!r} in {term!r} names no axis"
             raise ValueError(why, "use letters, one '...' at most in each operand, commas and one '->'")
     return (before + (dots if found else "") + after).replace(" ", "")
