@@ -191,7 +191,8 @@ class _Custom:
 
     def _cut(self, whole: Any) -> list[Any]:
         """The whole, or its gradient, cut up into the shapes and dtypes of the results; None for constant ones."""
-        start, pieces = 0, []
+        pieces: list[Any] = []
+        start = 0
         for part in self.parts:
             if isinstance(part, TensorBase):
                 pieces.append(None)
@@ -207,7 +208,7 @@ class _Custom:
         recorded = isinstance(g, TensorBase)
         if modes().grad and any(save.source.startswith("result ") for save in self.save_plan):
             raise AutogradError(
-                f"a second derivative of {self.name}",
+                f"a second derivative or forward mode of {self.name}",
                 "it saved one of several results, which the gradient's own graph cannot be tied to",
                 "save the arguments in its place, and compute the result again in backward",
                 here(),
