@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -169,20 +167,21 @@ def _run(roots: list[tuple[Node, Any]], retain: bool, create: bool, only: Any = 
     run = Backward(retain=retain, world=world) if only is None else _Toward(starts, only, retain, world)
     for node, gradient in roots:
         run.send(node, gradient if tensors else gradient.array)
-    with set_grad(create):
-        run.run()
+    _walk(run, create)
     return run
 
 
-@contextmanager
-def set_grad(on: bool) -> Iterator[None]:
-    """Record operations inside, or not. Costs nothing where that is so already."""
-    token = MODES.set(modes().replace(grad=on)) if modes().grad != on else None
+def _walk(run: Backward, create: bool) -> None:
+    """Do the walk, with operations recorded only if ``create``."""
+    m = modes()
+    if m.grad == create:
+        run.run()
+        return
+    token = MODES.set(m.replace(grad=create))
     try:
-        yield
+        run.run()
     finally:
-        if token is not None:
-            MODES.reset(token)
+        MODES.reset(token)
 
 
 class _Selective(Backward):
@@ -244,8 +243,7 @@ def transpose(output: Any, x: Any, since: int, create: bool) -> Any:
     """
     run = _Young(x.node, since)
     run.send(output.node, WORLD["wrap"](backends.of(output.array).xp.ones_like(output.array)))
-    with set_grad(create):
-        run.run()
+    _walk(run, create)
     return run.waiting.get(x.node)
 
 
