@@ -7,6 +7,14 @@ from math import gcd, prod
 Sizes = tuple[int, ...]
 
 
+def how_many(sizes: Sizes) -> int:
+    """All sizes multiplied: the number of elements of a shape."""
+    count = 1  # a loop, not `prod`: bodies of operations call this, and may use builtins only
+    for size in sizes:
+        count *= size
+    return count
+
+
 def contiguous(shape: Sizes, strides: Sizes, itemsize: int) -> bool:
     """Do the elements lie in row-major order without gaps? Strides along axes of length 1 do not matter."""
     if 0 in shape:

@@ -10,13 +10,14 @@ from typing import Any
 
 from .. import backends
 from ..arguments import as_tensor
+from ..backends.layout import how_many
 from ..core.dispatch import caller, here, user_line
 from ..core.inplace import own_buffer
 from ..core.narrow import is_narrow
 from ..core.op import Op
 from ..dtypes import float32
 from ..errors import ArgumentError, ShapeError
-from .normalise import dot, mixed, product, total
+from .normalise import dot, mixed, total
 
 # mypy: disable-error-code="override"
 
@@ -71,7 +72,7 @@ def _split(xp: Any, x: Any, groups: int, *parameters: Any) -> Any:
     for parameter in parameters:
         if parameter is not None and parameter.shape != (c,):
             raise ValueError("parameters")
-    return xp.reshape(x, (n, groups, c // groups, product(x.shape[2:])))
+    return xp.reshape(x, (n, groups, c // groups, how_many(x.shape[2:])))
 
 
 def _hint_of_channels(shapes: Any, params: Any) -> tuple[str, str] | None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import backends
 from ..arguments import axes_taken, beyond, check_index, plain_index, reading
+from ..backends.layout import how_many
 from ..core.base import TensorBase
 from ..core.dispatch import WORLD, caller
 from ..core.graph import unbroadcast
@@ -124,10 +125,7 @@ def _may_repeat(index: Any) -> bool:
 
 def _stays(xp: Any, shape: tuple[int, ...], index: Any, region: tuple[int, ...]) -> Any:
     """Where in the region a written value is the last one for its place: number them, write the numbers, look."""
-    count = 1
-    for size in region:
-        count *= size
-    order = xp.reshape(xp.arange(count), region)
+    order = xp.reshape(xp.arange(how_many(region)), region)
     return xp.put(xp.zeros(shape, order.dtype), index, order)[index] == order
 
 

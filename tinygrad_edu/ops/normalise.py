@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor
+from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.narrow import is_narrow
 from ..core.op import Op
@@ -37,15 +38,7 @@ def _rows(xp: Any, x: Any, shape: Any, *parameters: Any) -> Any:
     split = x.ndim - len(shape)
     if split < 0 or not shape or x.shape[split:] != shape:
         raise ValueError("shape")
-    return xp.reshape(x, (product(x.shape[:split]), product(shape)))
-
-
-def product(sizes: Any) -> int:
-    """All sizes multiplied."""
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
+    return xp.reshape(x, (how_many(x.shape[:split]), how_many(shape)))
 
 
 def _hint_of_last(shapes: Any, params: Any) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import backends
 from ..arguments import as_tensor, axis
-from ..backends.layout import contiguous
+from ..backends.layout import contiguous, how_many
 from ..core.base import TensorBase
 from ..core.dispatch import caller, here
 from ..core.inplace import positions
@@ -89,13 +89,13 @@ class AsStrided(Op, name="as_strided"):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, size: Any, stride: Any, offset: int = 0) -> Any:
-        if min((*size, *stride, offset), default=0) < 0 or _reach(size, stride, offset) > _count(x.shape):
+        if min((*size, *stride, offset), default=0) < 0 or _reach(size, stride, offset) > how_many(x.shape):
             raise ValueError("it would read outside of the tensor's memory")
         return xp.as_strided(x, size, stride, offset)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, size: Any, stride: Any, offset: int) -> Any:
-        count = _count(shape)
+        count = how_many(shape)
         where = xp.as_strided(xp.arange(count), size, stride, offset)
         flat = xp.scatter_add((count,), (xp.reshape(where, (-1,)),), xp.reshape(g, (-1,)))
         return xp.reshape(flat, shape)
@@ -105,15 +105,8 @@ class AsStrided(Op, name="as_strided"):
         size, stride, offset = params["size"], params["stride"], params["offset"]
         if min((*size, *stride, offset), default=0) < 0:
             return "a size, a stride or the offset is negative", "use flip() to go backwards: it copies"
-        last, count = _reach(size, stride, offset) - 1, _count(shapes[0])
+        last, count = _reach(size, stride, offset) - 1, how_many(shapes[0])
         return f"its last element is number {last} of a memory with {count}", "check sizes, strides and offset"
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    count = 1
-    for n in shape:
-        count *= n
-    return count
 
 
 def _reach(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
@@ -121,7 +114,7 @@ def _reach(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
     last = offset
     for n, step in zip(size, stride, strict=True):
         last += (n - 1) * step
-    return last + 1 if _count(size) else 0
+    return last + 1 if how_many(size) else 0
 
 
 diagonal_op, unfold_op, as_strided_op = caller(Diagonal), caller(Unfold), caller(AsStrided)

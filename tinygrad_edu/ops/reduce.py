@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor, dims, one_dim
+from ..backends.layout import how_many
 from ..core.dispatch import caller, here
 from ..core.op import Op
 from ..dtypes import bool_, uint8
@@ -28,10 +29,7 @@ def kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
 
 def _count(shape: tuple[int, ...], dim: Any) -> int:
     """How many elements meet in each one of the result."""
-    count = 1
-    for axis in axes_of(dim, len(shape)):
-        count *= shape[axis]
-    return count
+    return how_many(tuple(shape[axis] for axis in axes_of(dim, len(shape))))
 
 
 class Sum(Op):
@@ -80,8 +78,7 @@ class Prod(Op):
         # so zeros are no special case.
         g = xp.reshape(g, kept(x.shape, dim))
         for axis in axes_of(dim, x.ndim):
-            turned = (slice(None),) * axis + (slice(None, None, -1),)
-            g = g * (before(xp, x, axis) * before(xp, x[turned], axis)[turned])
+            g = g * (before(xp, x, axis) * backwards(before(xp, backwards(x, axis), axis), axis))
             x = xp.prod(x, axis, True)
         return g
 
@@ -91,6 +88,11 @@ def before(xp: Any, x: Any, dim: int) -> Any:
     head = (slice(None),) * dim
     first = xp.ones_like(x[(*head, slice(0, 1))])
     return xp.cumprod(xp.concatenate((first, x[(*head, slice(0, -1))]), dim), dim)
+
+
+def backwards(x: Any, dim: int) -> Any:
+    """The axis ``dim``, counted from 0, from its end."""
+    return x[(slice(None),) * dim + (slice(None, None, -1),)]
 
 
 class Var(Op):

@@ -9,7 +9,7 @@ from ..core.dispatch import caller, here
 from ..core.op import Op
 from ..dtypes import as_dtype, bool_
 from ..errors import DtypeError
-from .reduce import before, prod_op, sum_op
+from .reduce import backwards, before, prod_op, sum_op
 
 # mypy: disable-error-code="override"
 
@@ -26,12 +26,7 @@ class Cumsum(Op):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, dim: int) -> Any:
-        return _flip(xp.cumsum(_flip(g, dim), dim), dim)
-
-
-def _flip(x: Any, dim: int) -> Any:
-    """The axis ``dim``, counted from 0, backwards."""
-    return x[(slice(None),) * dim + (slice(None, None, -1),)]
+        return backwards(xp.cumsum(backwards(g, dim), dim), dim)
 
 
 class Cumprod(Op):
