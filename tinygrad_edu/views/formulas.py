@@ -34,7 +34,7 @@ FORMULAS: dict[str, tuple[str, ...]] = {
     "cast": ("{g}, cast back",),
     "sum": ("{g}, spread",),
     "mean": ("{g} / n, spread",),
-    "cumsum": ("{g}, summed from the end",),
+    "cumsum": ("{g}, sum to the end",),
     "amax": ("{g} at the largest",),
     "amin": ("{g} at the smallest",),
     "matmul": ("{g} @ {1}.T", "{0}.T @ {g}"),
