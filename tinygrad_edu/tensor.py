@@ -553,7 +553,7 @@ class Tensor(TensorBase):
     lerp, addcmul, addcdiv = ar.lerp, ar.addcmul, ar.addcdiv
     maximum, minimum, masked_fill = ch.maximum, ch.minimum, ch.masked_fill
     clamp, clamp_min, clamp_max = ch.clamp, ch.clamp_min, ch.clamp_max
-    mm, bmm, dot, outer, addmm = la.mm, la.bmm, la.dot, la.outer, la.addmm
+    mm, bmm, mv, dot, outer, addmm = la.mm, la.bmm, la.mv, la.dot, la.outer, la.addmm
 
     def where(self, condition: Any, other: Any) -> Tensor:
         """This tensor where ``condition`` holds, else ``other``."""
@@ -751,8 +751,6 @@ class Tensor(TensorBase):
         from .numpy_protocol import function as call
 
         return call(function, args, kwargs)
-
-    mv = la.mv  # last, for above it is the name of a module
 
 
 class RemovableHandle:

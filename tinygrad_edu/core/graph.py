@@ -263,9 +263,13 @@ def check_saved(node: Node) -> None:
         verify(node)
 
 
+# Writes of values that do not depend on the old ones, under the names that users call them by.
+_NEW_VALUES = ("x[…] = …", *"copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_".split())
+
+
 def _instead_of(writer: str) -> str:
     """What to do in place of an in-place write: some have an out-of-place form, assignments have none."""
-    if writer in ("x[…] = …", "copy_", "fill_", "zero_", "normal_", "uniform_"):
+    if writer in _NEW_VALUES:
         return "write into a clone (x = x.clone())"
     return f"use the out-of-place form of {writer}"
 
