@@ -166,7 +166,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         "give the shorter one an axis of length 1 where it lacks one: y.unsqueeze(-1)",
     ),
     (
-        lambda: tg.clamp(tg.tensor([1, 2])), ShapeError, "clamp((2,) int64, min=None, max=None) on cpu",
+        lambda: tg.clamp(tg.tensor([1, 2])), ShapeError, "clamp((2,) int64) on cpu",
         "neither min nor max is given", "check the shapes and the arguments named above",
     ),
 ]  # fmt: skip

@@ -137,7 +137,8 @@ def test_there_is_no_largest_of_none(name: str) -> None:
     why = "axis 1 has no elements, so none of them is the largest or smallest"
     mend = "find out why the tensor is empty, or check x.numel() first"
     for dim in (1, None):
-        tried = f"{name}((2, 0) float32, dim={dim}, keepdim=False) on cpu"
+        which = "" if dim is None else f"dim={dim}, "
+        tried = f"{name}((2, 0) float32, {which}keepdim=False) on cpu"
         with teaches(ShapeError, tried, why, mend, line="reduce(x, dim=dim)"):
             reduce(x, dim=dim)
 

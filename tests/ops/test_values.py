@@ -12,7 +12,7 @@ import tinygrad_edu as tg
 from tests.ops.cases import CASES
 from tests.ops.test_gradients import test_second_derivative as check_second_derivative
 from tinygrad_edu.ops import unary
-from tinygrad_edu.ops.conv import Conv2d
+from tinygrad_edu.ops.normalise import RMSNorm
 
 F = tg.nn.functional
 
@@ -177,10 +177,10 @@ def test_elementwise_against_numpy() -> None:
 
 
 def test_a_cache_taken_for_a_constant_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The windows that conv2d keeps depend on the image: second derivatives are wrong when that is forgotten."""
-    case = next(case for case in CASES if str(case) == "conv2d-plain")
+    """What rms_norm keeps depends on its input: second derivatives are wrong when that is forgotten."""
+    case = next(case for case in CASES if case.op == "rms_norm")
     check_second_derivative(case)
-    monkeypatch.setattr(Conv2d, "caches", "constant")
+    monkeypatch.setattr(RMSNorm, "caches", "constant")
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         check_second_derivative(case)
 

@@ -79,6 +79,15 @@ def tensor_namespace(device: str) -> backends.Namespace:
         col2im=lambda cols, shape, stride, padding, dilation=(1, 1): cv.col2im(
             cols, shape=shape, stride=stride, padding=padding, dilation=dilation
         ),
+        conv=lambda x, weight, stride, padding, dilation, groups, size=None: cv.conv2d_op(
+            x, weight, stride=stride, padding=padding, dilation=dilation, groups=groups, size=size
+        ),
+        conv_input=lambda g, weight, size, stride, padding, dilation, groups: cv.conv_input(
+            g, weight, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+        conv_kernel=lambda x, g, kernel, stride, padding, dilation, groups: cv.conv_kernel(
+            x, g, kernel=kernel, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
     )  # fmt: skip
 
 

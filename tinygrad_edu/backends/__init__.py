@@ -9,7 +9,8 @@ from .cpu import CpuBackend
 __all__ = ["ALL_NAMES", "CPU", "Array", "Backend", "Namespace", "get", "names", "of", "register"]
 
 _BY_NAME: dict[str, Backend] = {}
-_BY_TYPE: dict[type, Backend] = {}
+_BY_TYPE: dict[type, Backend] = {}  # the registered types
+_FOUND: dict[type, Backend] = {}  # the types that `of` has met: those and their subclasses
 
 
 def register(backend: Backend) -> Backend:
@@ -21,6 +22,7 @@ def register(backend: Backend) -> Backend:
     _BY_NAME[backend.name] = backend
     for kind in backend.array_types:
         _BY_TYPE[kind] = backend
+    _FOUND.clear()
     return backend
 
 
@@ -40,10 +42,16 @@ def get(name: str) -> Backend:
 
 def of(array: Array) -> Backend:
     """The backend whose array this is. Raises TypeError for anything else."""
-    for kind in type(array).__mro__:
-        if kind in _BY_TYPE:
-            return _BY_TYPE[kind]
-    raise TypeError(f"{type(array).__name__} is not an array of any device")
+    found = _FOUND.get(type(array))
+    return _look_for(type(array)) if found is None else found
+
+
+def _look_for(kind: type) -> Backend:
+    for base in kind.__mro__:
+        if base in _BY_TYPE:
+            _FOUND[kind] = _BY_TYPE[base]
+            return _BY_TYPE[base]
+    raise TypeError(f"{kind.__name__} is not an array of any device")
 
 
 def names() -> list[str]:

@@ -23,7 +23,7 @@ NAMES = {
     "shape": "reshape permute broadcast_to concatenate astype copy diagonal windows as_strided",
     "index": "take_along_axis scatter_add put",
     "product": "einsum",
-    "window": "im2col col2im",
+    "window": "im2col col2im conv conv_input conv_kernel",
 }
 ALL_NAMES = tuple(name for group in NAMES.values() for name in group.split())
 
@@ -44,7 +44,10 @@ class Namespace:
     product: ``einsum(equation, x, y)``: letters, ``->`` given, none twice in one operand
     window:  ``im2col(x, kernel, stride, padding, dilation, fill=0, size=None)`` is (N, C, kh, kw, oh, ow) of a
              (N, C, H, W) array; there are as many windows as fit, or ``size``, and outside of x they see ``fill``;
-             ``col2im(cols, shape, stride, padding, dilation)`` adds the windows back into ``shape``
+             ``col2im(cols, shape, stride, padding, dilation)`` adds the windows back into ``shape``;
+             ``conv(x, weight, stride, padding, dilation, groups, size=None)`` is (N, F, oh, ow); its gradients are
+             ``conv_input(g, weight, size, stride, padding, dilation, groups)`` and
+             ``conv_kernel(x, g, kernel, stride, padding, dilation, groups)``
     """
 
     __slots__ = ("name", *ALL_NAMES)

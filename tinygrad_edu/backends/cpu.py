@@ -9,12 +9,13 @@ import numpy as np
 from ..errors import DtypeError
 from ._erf import erf
 from .base import Array, Backend, Namespace
+from .convolution import col2im, conv, conv_input, conv_kernel, im2col
 
 _reductions: Any = (  # called by position: half the cost
     np.add.reduce, np.maximum.reduce, np.minimum.reduce, np.multiply.reduce, np.logical_or.reduce, np.logical_and.reduce
 )  # fmt: skip
 _add, _max, _min, _multiply, _or, _and = _reductions
-_ZERO = {np.dtype(kind): np.dtype(kind).type(0) for kind in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1")}
+_ZERO = {np.dtype(kind): np.zeros((), kind) for kind in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1")}
 
 
 def _sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
@@ -72,8 +73,22 @@ def _argsort(x: Array, axis: int, descending: bool = False) -> Array:
 
 
 def _relu(x: Array) -> Array:
-    zero = _ZERO.get(x.dtype)  # a cached zero of the same dtype: np.maximum(x, 0) converts the 0 at each call
+    zero = _ZERO.get(x.dtype)  # an array: np.maximum(x, 0) would convert the 0 at each call, which takes as long again
     return np.maximum(x, x.dtype.type(0) if zero is None else zero)
+
+
+_BITS = {np.dtype(f"f{size}"): np.dtype(f"i{size}") for size in (2, 4, 8)}
+_BOOL = np.dtype(bool)
+
+
+def _where(condition: Array, x: Array, y: Array) -> Array:
+    # The processor guesses which way each element goes, and is slow where it guesses wrong. "x or 0" needs no guess:
+    # the bits of x times 1 or 0.
+    if type(y) is int and y == 0 and type(x) is np.ndarray and condition.dtype is _BOOL and x.flags.c_contiguous:
+        bits = _BITS.get(x.dtype)
+        if bits is not None:
+            return np.multiply(x.view(bits), condition).view(x.dtype)
+    return np.where(condition, x, y)
 
 
 def _power(x: Array, y: Array) -> Array:
@@ -194,62 +209,6 @@ def _put(x: Array, index: Any, values: Array) -> Array:
     return out
 
 
-def _out_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
-
-
-Pair = tuple[int, int]
-
-
-def im2col(
-    x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair = (1, 1), fill: float = 0.0, size: Any = None
-) -> Array:
-    """All windows of (N, C, H, W), gathered by kernel position: (N, C, kh, kw, oh, ow). One slice copy each.
-
-    They are as many as fit, or ``size``; those of the latter that reach beyond the padding see more of it.
-    """
-    (n, c, h, w), (kh, kw), (sh, sw), (ph, pw), (dh, dw) = x.shape, kernel, stride, padding, dilation
-    if min(sh, sw, dh, dw) < 1:
-        raise ValueError(f"the stride is {stride} and the dilation {dilation}, and windows move by at least 1")
-    if min(ph, pw) < 0:
-        raise ValueError(f"the padding is {padding}, and it cannot be negative")
-    oh, ow = size or (_out_size(h, kh, sh, ph, dh), _out_size(w, kw, sw, pw, dw))
-    if oh < 1 or ow < 1:
-        raise ValueError(f"a window of {kh}x{kw} does not fit into {h + 2 * ph}x{w + 2 * pw}")
-    tall, wide = sh * (oh - 1) + dh * (kh - 1) + 1, sw * (ow - 1) + dw * (kw - 1) + 1  # what all windows see
-    if ph or pw or tall > h or wide > w:
-        padded = np.full((n, c, tall, wide), fill, x.dtype) if fill else np.zeros((n, c, tall, wide), x.dtype)
-        padded[:, :, ph : ph + h, pw : pw + w] = x[:, :, : max(tall - ph, 0), : max(wide - pw, 0)]
-        x = padded
-    cols = np.empty((n, c, kh, kw, oh, ow), x.dtype)
-    for i in range(kh):
-        for j in range(kw):
-            top, left = i * dh, j * dw
-            cols[:, :, i, j] = x[:, :, top : top + sh * oh : sh, left : left + sw * ow : sw]
-    return cols
-
-
-def col2im(cols: Array, shape: tuple[int, ...], stride: Pair, padding: Pair, dilation: Pair = (1, 1)) -> Array:
-    """The adjoint of `im2col`: every window is added back where it was read, and what it read of padding is dropped."""
-    kh, kw, oh, ow = cols.shape[2:]
-    (h, w), (sh, sw), (ph, pw), (dh, dw) = shape[2:], stride, padding, dilation
-    out = np.zeros(shape, cols.dtype)
-    columns = [_inside(j * dw - pw, sw, ow, w) for j in range(kw)]
-    for i in range(kh):
-        high, rows = _inside(i * dh - ph, sh, oh, h)
-        for j, (across, there) in enumerate(columns):
-            out[:, :, rows, there] += cols[:, :, i, j, high, across]
-    return out
-
-
-def _inside(start: int, step: int, count: int, size: int) -> tuple[slice, slice]:
-    """Of ``count`` places, ``step`` apart from ``start``, those from 0 to ``size``: which they are, and where."""
-    first, stop = max(0, -(start // step)), min(count, -((start - size) // step))
-    if first >= stop:
-        return slice(0), slice(0)
-    return slice(first, stop), slice(start + first * step, start + (stop - 1) * step + 1, step)
-
-
 def _einsum(equation: str, x: Array, y: Array) -> Array:
     return np.asarray(np.einsum(equation, x, y, optimize=True), order="C")  # as a matrix product where it is one
 
@@ -258,7 +217,7 @@ XP = Namespace(
     "numpy",
     exp=np.exp, expm1=np.expm1, log=np.log, log1p=np.log1p, log2=np.log2, tanh=np.tanh, sqrt=np.sqrt, sin=np.sin,
     cos=np.cos, tan=np.tan, erf=erf, abs=np.absolute, sign=np.sign, floor=np.floor, ceil=np.ceil, round=np.rint,
-    maximum=np.maximum, minimum=np.minimum, where=np.where, relu=_relu,
+    maximum=np.maximum, minimum=np.minimum, where=_where, relu=_relu,
     power=_power, floor_divide=_floor_divide, remainder=_remainder,
     sum=_sum, prod=_prod, amax=_amax, amin=_amin, argmax=_argmax, argmin=_argmin, any=_any, all=_all,
     cumsum=_cumsum, cumprod=_cumprod, argsort=_argsort,
@@ -267,7 +226,7 @@ XP = Namespace(
     reshape=_reshape, permute=_permute, broadcast_to=_broadcast_to, concatenate=np.concatenate,
     astype=_astype, copy=_copy, diagonal=_diagonal, windows=_windows, as_strided=_as_strided,
     take_along_axis=np.take_along_axis, scatter_add=_scatter_add, put=_put, einsum=_einsum,
-    im2col=im2col, col2im=col2im,
+    im2col=im2col, col2im=col2im, conv=conv, conv_input=conv_input, conv_kernel=conv_kernel,
 )  # fmt: skip
 
 

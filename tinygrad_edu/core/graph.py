@@ -147,18 +147,61 @@ class Backward:
 
     def run(self) -> dict[Node, Any]:
         """Visit every node reachable from where gradients wait. Returns the gradients of the leaves."""
-        heap, waiting = self.heap, self.waiting
         observers = modes().observers
+        if not observers and type(self) is Backward and self.world is ARRAYS:
+            return self._plainly()
         step = self.visit if not observers else self.observed
+        while self.heap:
+            step(*self.next())
+        return self.waiting
+
+    def next(self) -> tuple[Node, Any]:
+        """The newest node that a gradient waits at, and that gradient."""
+        node = heappop(self.heap)[1]
+        g = self.waiting.pop(node)
+        if node.extra is not None and node.extra.hooks:
+            g = run_hooks(node, g)
+            self.exposed = True
+        if self.wanted is not None and node in self.wanted:
+            self.captured[node] = g
+        return node, g
+
+    def _plainly(self) -> dict[Node, Any]:
+        """`run` where nobody watches and arrays are raw: `next`, `visit` and `pull` in one, for speed.
+
+        A node about which there is something special is left to those.
+        """
+        heap, waiting, retain = self.heap, self.waiting, self.retain
         while heap:
-            node = heappop(heap)[1]
-            g = waiting.pop(node)
-            if node.extra is not None and node.extra.hooks:
-                g = run_hooks(node, g)
-                self.exposed = True
-            if self.wanted is not None and node in self.wanted:
-                self.captured[node] = g
-            step(node, g)
+            node = heap[0][1]
+            saved, extra = node.saved, node.extra
+            if saved is None or clock.last_write > node.number or (extra and (extra.hooks or extra.checks)):
+                self.visit(*self.next())
+                continue
+            heappop(heap)
+            g, parents = waiting.pop(node), node.parents
+            grads = node.op.backward(backends.of(g).xp, g, parents, *saved)
+            if not retain:
+                if saved:
+                    node.saved = None
+                if extra:
+                    extra.locks = ()
+            if type(grads) is not tuple:
+                grads = (grads,)
+            index = -1
+            for parent in parents:
+                index += 1
+                if parent is None or (part := grads[index]) is None:
+                    continue
+                if node.shapes is not None and part.shape != (shape := node.shapes[index]):
+                    part = unbroadcast(backends.of(part).xp, part, shape)
+                held = waiting.get(parent)
+                if held is not None:
+                    waiting[parent] = held + part
+                else:
+                    waiting[parent] = part
+                    if parent.number:
+                        heappush(heap, (-parent.number, parent))
         return waiting
 
     def pull(self, node: Node, g: Any) -> tuple[Any, ...]:
@@ -188,18 +231,9 @@ class Backward:
     def visit(self, node: Node, g: Any) -> tuple[Any, ...]:
         """`pull`, and hand the gradients on to the parents."""
         grads = self.pull(node, g)
-        waiting = self.waiting
-        for index, parent in enumerate(node.parents):
-            if parent is not None:
-                part = grads[index]
-                if part is not None:
-                    held = waiting.get(parent)  # `send`, written out: this is the hot loop
-                    if held is not None:
-                        waiting[parent] = held + part
-                    else:
-                        waiting[parent] = part
-                        if parent.number:
-                            heappush(self.heap, (-parent.number, parent))
+        for parent, part in zip(node.parents, grads, strict=False):
+            if parent is not None and part is not None:
+                self.send(parent, part)
         return grads
 
     def observed(self, node: Node, g: Any) -> None:

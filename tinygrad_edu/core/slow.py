@@ -180,7 +180,7 @@ def describe_call(op: type[Op], operands: Any, params: Params) -> str:
         for o in operands
         if o is not None
     ]
-    parts += [f"{key}={value!r}" for key, value in params.items() if not hasattr(value, "dtype")]
+    parts += [f"{key}={value!r}" for key, value in params.items() if value is not None and not hasattr(value, "dtype")]
     devices = {o.device for o in operands if isinstance(o, TensorBase)}
     return f"{op.name}({', '.join(parts)}) on {' and '.join(sorted(devices)) or 'cpu'}"
 

@@ -1,4 +1,8 @@
-"""Convolution of images (N, C, H, W) and of sequences (N, C, L), by gathering windows into a matrix."""
+"""Convolution of images (N, C, H, W) and of sequences (N, C, L).
+
+It is linear in the images and in the kernels, so that its derivatives are two more operations of the same family, and
+each one's derivatives are the other two. How windows become matrix products stands in `backends.convolution`.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,6 @@ from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
 
 # mypy: disable-error-code="override"
-
-Pair = tuple[int, int]
 
 
 class Im2col(Op):
@@ -49,57 +51,85 @@ class Col2im(Op):
         return xp.im2col(g, shape[2:4], stride, padding, dilation, 0.0, shape[4:6])
 
 
-class Conv2d(Op):
-    """Cross-correlation of (N, C, H, W) or (C, H, W) with ``weight`` (F, C / groups, kh, kw), plus ``bias`` (F,).
-
-    One matrix product per image and group. The windows are kept for backward: kh * kw times the bytes of the input,
-    which is what a plain im2col costs. ``padding`` is a pair, or ``"same"``: as much as lets the size stay as it is.
-    """
+class ConvInput(Op, name="conv_input"):
+    """The gradient of the images of a convolution, from that of its result: each pixel adds up what read it."""
 
     dtypes = "equal"
-    saves = (
-        "x if weight", "weight if x", "cache if weight", "x.shape", "weight.shape",
-        "stride", "padding", "dilation", "groups",
-    )  # fmt: skip
-    caches = "recomputed"
+    saves = ("g if weight", "weight if g", "g.shape", "weight.shape", "stride", "padding", "dilation", "groups")
 
     @staticmethod
     def forward(
-        xp: Any, x: Any, weight: Any, bias: Any = None, *, stride: Any, padding: Any, dilation: Any, groups: int = 1
+        xp: Any, g: Any, weight: Any, *, size: Any, stride: Any, padding: Any, dilation: Any, groups: int
     ) -> Any:
-        axes, f = weight.ndim - 2, weight.shape[0]
-        cols, size = _windows(xp, x, weight.shape, stride, padding, dilation, groups)
-        if f % groups or (bias is not None and bias.shape != (f,)):
-            raise ValueError("kernels")
-        out = xp.reshape(weight, (groups, f // groups, cols.shape[2])) @ cols
+        return xp.conv_input(g, weight, size, stride, padding, dilation, groups)
+
+    @staticmethod
+    def backward(xp: Any, h: Any, needs: Any, g: Any, weight: Any, gs: Any, ws: Any, *how: Any) -> Any:
+        stride, padding, dilation, groups = how
+        gg = gw = None
+        if needs[0]:
+            gg = xp.conv(h, weight, stride, padding, dilation, groups, gs[2:])
+        if needs[1]:
+            gw = xp.conv_kernel(h, g, ws[2:], stride, padding, dilation, groups)
+        return gg, gw
+
+
+class ConvKernel(Op, name="conv_kernel"):
+    """The gradient of the kernels of a convolution, from that of its result: each weighs all that it multiplied."""
+
+    dtypes = "equal"
+    saves = ("x if g", "g if x", "x.shape", "g.shape", "stride", "padding", "dilation", "groups")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, g: Any, *, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+        return xp.conv_kernel(x, g, kernel, stride, padding, dilation, groups)
+
+    @staticmethod
+    def backward(xp: Any, h: Any, needs: Any, x: Any, g: Any, xs: Any, gs: Any, *how: Any) -> Any:
+        stride, padding, dilation, groups = how
+        gx = xp.conv_input(g, h, xs[2:], stride, padding, dilation, groups) if needs[0] else None
+        gg = xp.conv(x, h, stride, padding, dilation, groups, gs[2:]) if needs[1] else None
+        return gx, gg
+
+
+class Conv2d(Op):
+    """Cross-correlation of (N, C, H, W) or (C, H, W) with ``weight`` (F, C / groups, kh, kw), plus ``bias`` (F,).
+
+    The result has ``size`` places down and across, or as many as windows fit into the padded image.
+    """
+
+    dtypes = "equal"
+    saves = ("x if weight", "weight if x", "x.shape", "weight.shape", "stride", "padding", "dilation", "groups")
+
+    @staticmethod
+    def forward(
+        xp: Any, x: Any, weight: Any, bias: Any = None, *, stride: Any, padding: Any, dilation: Any, groups: int = 1,
+        size: Any = None,
+    ) -> Any:  # fmt: skip
+        ws, f, axes = weight.shape, weight.shape[0], weight.ndim - 2
+        if len(stride) != axes or min(*ws[2:], *stride, *dilation) < 1 or (bias is not None and bias.shape != (f,)):
+            raise ValueError("axes")
+        image, kernels, how = _as_images(x.shape, ws, stride, padding, dilation)
+        size = size if size is None or axes == 2 else (1, *size)
+        out = xp.conv(xp.reshape(x, image), xp.reshape(weight, kernels), *how, groups, size)
         if bias is not None:
-            out += xp.reshape(bias, (groups, f // groups, 1))
-        return xp.reshape(out, (*x.shape[: -axes - 1], f, *size[-axes:])), cols
+            out += xp.reshape(bias, (f, 1, 1))
+        return xp.reshape(out, (*x.shape[: -axes - 1], f, *out.shape[4 - axes :]))
 
     @staticmethod
     def backward(
-        xp: Any, g: Any, needs: Any, x: Any, weight: Any, cols: Any, xs: Any, ws: Any, stride: Any, padding: Any,
-        dilation: Any, groups: int,
+        xp: Any, g: Any, needs: Any, x: Any, weight: Any, xs: Any, ws: Any, stride: Any, padding: Any, dilation: Any,
+        groups: int,
     ) -> Any:  # fmt: skip
-        axes, f = len(ws) - 2, ws[0]
-        n, c, h, w = image_shape(xs, axes)
-        oh, ow = image_shape(g.shape, axes)[2:]
-        flat = xp.reshape(g, (n, groups, f // groups, oh * ow))
+        image, kernels, how = _as_images(xs, ws, stride, padding, dilation)
+        g = xp.reshape(g, image_shape(g.shape, len(ws) - 2))
         gx = gw = gb = None
         if needs[0]:
-            kernel, step, margin, apart = _how(ws, stride, padding, dilation)
-            matrix = xp.reshape(weight, (groups, f // groups, ws[1] * kernel[0] * kernel[1]))
-            matrix = xp.permute(matrix, (0, 2, 1))
-            windows = matrix @ flat if f > groups else matrix * flat  # BLAS is slow at a single column times a row
-            if not _pointwise(ws, stride, padding, dilation):
-                windows = xp.col2im(xp.reshape(windows, (n, c, *kernel, oh, ow)), (n, c, h, w), step, margin, apart)
-            gx = xp.reshape(windows, xs)
+            gx = xp.reshape(xp.conv_input(g, xp.reshape(weight, kernels), image[2:], *how, groups), xs)
         if needs[1]:
-            if cols is None:
-                cols, _ = _windows(xp, x, ws, stride, padding, dilation, groups)
-            gw = xp.reshape(xp.sum(flat @ xp.permute(cols, (0, 1, 3, 2)), 0, False), ws)
+            gw = xp.reshape(xp.conv_kernel(xp.reshape(x, image), g, kernels[2:], *how, groups), ws)
         if needs[2]:
-            gb = xp.reshape(xp.sum(flat, (0, 3), False), (f,))
+            gb = xp.sum(g, (0, 2, 3), False)
         return gx, gw, gb
 
     @staticmethod
@@ -114,7 +144,7 @@ class Conv2d(Op):
         for name, least, what in (
             ("stride", 1, "windows move by"), ("dilation", 1, "what a window sees is apart by"), ("padding", 0, "it is")
         ):  # fmt: skip
-            if params[name] != "same" and min(params[name]) < least:
+            if min(params[name]) < least:
                 return f"the {name} is {params[name]}, and {what} at least {least}", f"use {name}={least} or more"
         groups, c = params["groups"], x[-axes - 1]
         if groups < 1 or weight[0] % groups:
@@ -146,36 +176,12 @@ def image_shape(shape: tuple[int, ...], axes: int) -> tuple[int, int, int, int]:
     return shape[0] if batch else 1, shape[batch], 1 if axes == 1 else shape[-2], shape[-1]
 
 
-def _pointwise(ws: tuple[int, ...], stride: Any, padding: Any, dilation: Any) -> bool:
-    """Whether every window is one pixel, and every pixel one window: then x itself is the matrix, uncopied."""
-    return (*ws[2:], *stride, *dilation) == (1,) * 3 * len(stride) and padding in ((0, 0), (0,), "same")
-
-
-def _how(ws: tuple[int, ...], stride: Any, padding: Any, dilation: Any) -> tuple[Any, Any, Any, Any]:
-    """Kernel, stride, margin and dilation as pairs. The margin is the padding above and to the left: where "same" has
-    an odd number to share out, the larger part goes below and to the right."""
-    kernel = ws[2:]
-    if padding == "same":
-        padding = tuple(d * (k - 1) // 2 for d, k in zip(dilation, kernel, strict=True))
-    if len(kernel) == 2:
-        return kernel, stride, padding, dilation
-    return (1, *kernel), (1, *stride), (0, *padding), (1, *dilation)
-
-
-def _windows(
-    xp: Any, x: Any, ws: tuple[int, ...], stride: Any, padding: Any, dilation: Any, groups: int
-) -> tuple[Any, tuple[int, int]]:
-    """The windows as matrices (N, groups, what one window of a group holds, windows), and the size of the result."""
-    n, c, h, w = image_shape(x.shape, len(ws) - 2)
-    if c != ws[1] * groups or len(stride) != len(ws) - 2 or min(ws[2:]) < 1:
-        raise ValueError("channels")
-    if _pointwise(ws, stride, padding, dilation):
-        return xp.reshape(x, (n, groups, c // groups, h * w)), (h, w)
-    kernel, stride, margin, dilation = _how(ws, stride, padding, dilation)
-    image = x if x.ndim == 4 else xp.reshape(x, (n, c, h, w))
-    cols = xp.im2col(image, kernel, stride, margin, dilation, 0.0, (h, w) if padding == "same" else None)
-    oh, ow = cols.shape[4:]
-    return xp.reshape(cols, (n, groups, c // groups * kernel[0] * kernel[1], oh * ow)), (oh, ow)
+def _as_images(xs: Any, ws: Any, stride: Any, padding: Any, dilation: Any) -> tuple[Any, Any, tuple[Any, Any, Any]]:
+    """The shapes of images and kernels, and stride, padding and dilation: a sequence is an image with a height of 1."""
+    image = image_shape(xs, len(ws) - 2)
+    if len(ws) == 4:
+        return image, ws, (stride, padding, dilation)
+    return image, (*ws[:2], 1, ws[2]), ((1, *stride), (0, *padding), (1, *dilation))
 
 
 def not_images(x: tuple[int, ...], axes: int) -> tuple[str, str]:
@@ -186,6 +192,7 @@ def not_images(x: tuple[int, ...], axes: int) -> tuple[str, str]:
 
 
 im2col, col2im = caller(Im2col), caller(Col2im)
+conv_input, conv_kernel = caller(ConvInput), caller(ConvKernel)
 conv1d_op, conv2d_op = caller(Conv1d), caller(Conv2d)
 
 
@@ -204,10 +211,23 @@ def counts(value: Any, name: str, axes: int) -> tuple[int, ...]:
     return parts if len(parts) == axes else parts * axes
 
 
-def _padding(padding: Any, stride: Any) -> Any:
-    """A number or a tuple as it is; "valid" is none, and "same" goes with a stride of 1."""
-    if not isinstance(padding, str):
-        return padding
+def _conv(op: Any, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, *rest: Any) -> Any:
+    x, weight, (dilation, groups) = as_tensor(x), as_tensor(weight), rest
+    refuse_bools(op.__name__, x)
+    if isinstance(padding, str):
+        _check_word(padding, stride)
+    stride, dilation, size = counts(stride, "stride", axes), counts(dilation, "dilation", axes), {}
+    if isinstance(padding, str):
+        size = {"size": tuple(x.shape[-axes:])} if padding == "same" else {}
+        kernel = weight.shape[2:] if padding == "same" else (1,) * axes
+        # Where "same" has an odd number to share out, the larger part goes below and to the right.
+        padding = tuple(d * (k - 1) // 2 for d, k in zip(dilation, kernel, strict=False)) or 0
+    padding = counts(padding, "padding", axes)
+    return op(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups, **size)
+
+
+def _check_word(padding: str, stride: Any) -> None:
+    """ "valid" is no padding, and "same" goes with a stride of 1."""
     if padding not in ("same", "valid"):
         raise ArgumentError(
             f"padding={padding!r}", "there is no such padding", "use a number, 'same' or 'valid'", here()
@@ -215,20 +235,6 @@ def _padding(padding: Any, stride: Any) -> Any:
     if padding == "same" and stride not in (1, (1,), (1, 1), [1], [1, 1]):
         why = "a convolution that moves by more than 1 makes the image smaller, whatever the padding"
         raise ArgumentError(f"padding='same' with stride={stride!r}", why, "give the padding as a number", here())
-    return padding if padding == "same" else 0
-
-
-def _conv(op: Any, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, *rest: Any) -> Any:
-    x, (dilation, groups) = as_tensor(x), rest
-    refuse_bools(op.__name__, x)
-    padding = _padding(padding, stride)
-    return op(
-        x, weight, bias,
-        stride=counts(stride, "stride", axes),
-        padding=padding if padding == "same" else counts(padding, "padding", axes),
-        dilation=counts(dilation, "dilation", axes),
-        groups=groups,
-    )  # fmt: skip
 
 
 def conv2d(

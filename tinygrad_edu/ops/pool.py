@@ -80,6 +80,29 @@ def _places(x: Any, axis: int, count: int, kernel: int, stride: int, dilation: i
     return [x[(*before, slice(i * dilation, i * dilation + span, stride))] for i in range(kernel)]
 
 
+def _stages(how: Any) -> list[tuple[int, Any]]:
+    """Windows of images as windows of a row, then of a column of what those give. With each goes its axis."""
+    (n, c, h, w), (kh, kw), (sh, sw), (ph, pw), (dh, dw), (oh, ow) = how
+    return [
+        (3, ((n, c, h, w), (1, kw), (1, sw), (0, pw), (1, dw), (h, ow))),
+        (2, ((n, c, h, ow), (kh, 1), (sh, 1), (ph, 0), (dh, 1), (oh, ow))),
+    ]
+
+
+def _seen(xp: Any, x: Any, axis: int, how: Any, fill: Any) -> list[Any]:
+    """`_places` of one stage, with ``fill`` for padding."""
+    _, kernel, stride, _, dilation, size = how
+    i = axis - 2
+    return _places(_framed(xp, x, how, fill), axis, size[i], kernel[i], stride[i], dilation[i])
+
+
+def _largest(xp: Any, x: Any, axis: int, how: Any) -> Any:
+    out, *others = _seen(xp, x, axis, how, lowest(x.dtype))
+    for other in others:
+        out = xp.maximum(out, other)
+    return out
+
+
 class MaxPool2d(Op, name="max_pool2d"):
     """The largest element of each window of (N, C, H, W) or (C, H, W). The first of equal ones gets the gradient."""
 
@@ -90,15 +113,11 @@ class MaxPool2d(Op, name="max_pool2d"):
     def forward(
         xp: Any, x: Any, *, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool = False
     ) -> Any:
-        axes, how = len(kernel), _geometry(x.shape, kernel, stride, padding, dilation, ceil_mode)
-        _, kernel, stride, _, dilation, size = how
-        out = _framed(xp, x, how, lowest(x.dtype))
-        for axis in (0, 1):  # the largest of each column of a window, then the largest of those
-            first, *others = _places(out, axis + 2, size[axis], kernel[axis], stride[axis], dilation[axis])
-            out = first
-            for other in others:
-                out = xp.maximum(out, other)
-        return xp.reshape(out if max(kernel) > 1 else xp.copy(out), (*x.shape[:-axes], *size[-axes:]))
+        how = _geometry(x.shape, kernel, stride, padding, dilation, ceil_mode)
+        out, axes = xp.reshape(x, how[0]), len(kernel)
+        for axis, stage in _stages(how):
+            out = _largest(xp, out, axis, stage)
+        return xp.reshape(out if max(kernel) > 1 else xp.copy(out), (*x.shape[:-axes], *out.shape[4 - axes :]))
 
     @staticmethod
     def backward(
@@ -106,25 +125,36 @@ class MaxPool2d(Op, name="max_pool2d"):
         ceil_mode: bool,
     ) -> Any:  # fmt: skip
         how = _geometry(x.shape, kernel, stride, padding, dilation, ceil_mode)
-        image, kernel, stride, padding, dilation, (oh, ow) = how
-        n, c = image[:2]
-        framed, out = _framed(xp, x, how, float("nan")), xp.reshape(out, (n, c, oh, ow))  # nan equals nothing
-        free, chosen = None, []
-        for rows in _places(framed, 2, oh, kernel[0], stride[0], dilation[0]):
-            for place in _places(rows, 3, ow, kernel[1], stride[1], dilation[1]):
-                hit = place == out
-                if free is not None:
-                    hit = hit & free
-                free = ~hit if free is None else free & ~hit
-                chosen.append(xp.reshape(hit, (n, c, 1, oh, ow)))
-        g = xp.reshape(g, (n, c, 1, oh, ow))
-        spread = xp.where(xp.concatenate(chosen, 2), g, xp.zeros_like(g))
-        windows = xp.reshape(spread, (n, c, *kernel, oh, ow))
-        return xp.reshape(xp.col2im(windows, image, stride, padding, dilation), x.shape)
+        (n, c), (oh, ow) = how[0][:2], how[-1]
+        x, shape = xp.reshape(x, how[0]), x.shape
+        g, out = xp.reshape(g, (n, c, oh, ow)), xp.reshape(out, (n, c, oh, ow))
+        across, down = _stages(how)
+        rows = _largest(xp, x, *across)
+        for (axis, stage), before, after in ((down, rows, out), (across, x, rows)):
+            image, window, step, margin, apart, size = stage
+            if (window, step) == ((1, 1), (1, 1)):
+                continue
+            seen = _seen(xp, before, axis, stage, float("nan"))  # padding equals nothing
+            chosen = xp.reshape(_first(xp, seen, after), (n, c, *window, *size))
+            spread = xp.where(chosen, xp.reshape(g, (n, c, 1, 1, *size)), 0)
+            g = xp.col2im(spread, image, step, margin, apart)
+        return xp.reshape(g, shape)
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         return _hint(shapes, params)
+
+
+def _first(xp: Any, places: list[Any], out: Any) -> Any:
+    """For each place in a window, whether it is the first that holds ``out``, the largest element; along axis 2."""
+    free, chosen = None, []
+    for place in places:
+        hit = place == out
+        if free is not None:
+            hit = hit & free
+        free = ~hit if free is None else free & ~hit
+        chosen.append(xp.reshape(hit, (*out.shape[:2], 1, *out.shape[2:])))
+    return xp.concatenate(chosen, 2)
 
 
 class MaxPool1d(MaxPool2d, name="max_pool1d"):
