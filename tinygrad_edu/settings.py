@@ -50,6 +50,27 @@ class Modes:
         values["grad"] = values["grad"] and not values["inference"]
         return Modes(**values)
 
+    # What happens at every step of a program is written out, for speed:
+
+    def recording(self, grad: bool) -> Modes:
+        """``replace(grad=grad)``."""
+        copy = self._copy()
+        copy.grad = grad and not self.inference
+        return copy
+
+    def within(self, scope: Any) -> Modes:
+        """``replace(scope=scope)``."""
+        copy = self._copy()
+        copy.scope = scope
+        return copy
+
+    def _copy(self) -> Modes:
+        copy = object.__new__(Modes)
+        copy.grad, copy.inference, copy.guard, copy.plain = self.grad, self.inference, self.guard, self.plain
+        copy.promotion, copy.device, copy.dtype, copy.scope = self.promotion, self.device, self.dtype, self.scope
+        copy.observers = self.observers
+        return copy
+
 
 _DEFAULT = Modes()
 MODES: ContextVar[Modes] = ContextVar("tinygrad_edu.modes", default=_DEFAULT)
@@ -74,8 +95,11 @@ class scoped:
         self._tokens: list[Token[Modes]] = []  # a stack, so that one object can be entered twice
 
     def __enter__(self) -> Any:
-        self._tokens.append(MODES.set(modes().replace(**self._changes)))
+        self._tokens.append(MODES.set(self._changed(modes())))
         return self
+
+    def _changed(self, m: Modes) -> Modes:
+        return m.replace(**self._changes)
 
     def __exit__(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
         MODES.reset(self._tokens.pop())
@@ -113,7 +137,22 @@ class scoped:
         return scoped(**self._changes)
 
 
-class no_grad(scoped):
+class _Recording(scoped):
+    """`scoped(grad=…)`, quickly. Used bare, as ``@no_grad``, it decorates too."""
+
+    _grad: bool
+
+    def __new__(cls, function: Any = None) -> Any:
+        return super().__new__(cls) if function is None else cls()(function)
+
+    def __init__(self) -> None:
+        self._changes, self._tokens = {"grad": self._grad}, []
+
+    def _changed(self, m: Modes) -> Modes:
+        return m.recording(self._grad)
+
+
+class no_grad(_Recording):
     """Do not record operations: results have ``requires_grad=False``. Context manager and decorator.
 
     >>> import tinygrad_edu as tg
@@ -123,21 +162,13 @@ class no_grad(scoped):
     tensor([0.5000, 0.5000], requires_grad=True)
     """
 
-    def __new__(cls, function: Any = None) -> Any:
-        return super().__new__(cls) if function is None else cls()(function)  # @no_grad works as @no_grad() does
-
-    def __init__(self) -> None:
-        super().__init__(grad=False)
+    _grad = False
 
 
-class enable_grad(scoped):
+class enable_grad(_Recording):
     """Record operations again, inside a `no_grad` block. Context manager and decorator."""
 
-    def __new__(cls, function: Any = None) -> Any:
-        return super().__new__(cls) if function is None else cls()(function)
-
-    def __init__(self) -> None:
-        super().__init__(grad=True)
+    _grad = True
 
 
 class inference_mode(scoped):

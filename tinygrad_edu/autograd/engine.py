@@ -137,22 +137,23 @@ def _roots(name: str, outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
                 + (", and a gradient of which you want another with create_graph=True" if name == "grad()" else ""),
                 here(),
             )
+        array = output.array
         if gradient is None:
-            if output.array.size != 1:
+            if array.size != 1:
                 raise AutogradError(
                     _from(name, output),
-                    f"it has {output.array.size} elements, and each has a gradient of its own",
+                    f"it has {array.size} elements, and each has a gradient of its own",
                     "reduce it to one number first (y.sum().backward()), or pass y.backward(gradient)",
                     here(),
                 )
-            gradient = WORLD["wrap"](backends.of(output.array).xp.ones_like(output.array))
-        else:
-            gradient = WORLD["as_tensor"](gradient)
-        if tuple(gradient.array.shape) != tuple(output.array.shape):
+            roots.append((output.node, WORLD["wrap"](backends.of(array).xp.ones_like(array))))
+            continue
+        gradient = WORLD["as_tensor"](gradient)
+        if tuple(gradient.array.shape) != tuple(array.shape):
             raise ShapeError(
                 _from(name, output),
                 f"the gradient given has shape {tuple(gradient.array.shape)}",
-                f"pass one of shape {tuple(output.array.shape)}",
+                f"pass one of shape {tuple(array.shape)}",
                 here(),
             )
         if gradient.device != output.device:
@@ -186,7 +187,7 @@ def _walk(run: Backward, create: bool) -> None:
     if m.grad == create:
         run.run()
         return
-    token = MODES.set(m.replace(grad=create))
+    token = MODES.set(m.recording(create))
     try:
         run.run()
     finally:

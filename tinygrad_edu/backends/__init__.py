@@ -6,23 +6,34 @@ from ..errors import DeviceError
 from .base import ALL_NAMES, Array, Backend, Namespace
 from .cpu import CpuBackend
 
-__all__ = ["ALL_NAMES", "CPU", "Array", "Backend", "Namespace", "get", "names", "of", "register"]
+__all__ = ["ALL_NAMES", "BY_TYPE", "CPU", "Array", "Backend", "Namespace", "get", "names", "of", "register"]
+
+class _ByType(dict[type, Backend]):
+    """The backend of every type of array that was met: a subclass belongs to the backend of its nearest base."""
+
+    def __missing__(self, kind: type) -> Backend:
+        for base in kind.__mro__:
+            if base in _REGISTERED:
+                self[kind] = _REGISTERED[base]
+                return self[kind]
+        raise TypeError(f"{kind.__name__} is not an array of any device")
+
 
 _BY_NAME: dict[str, Backend] = {}
-_BY_TYPE: dict[type, Backend] = {}  # the registered types
-_FOUND: dict[type, Backend] = {}  # the types that `of` has met: those and their subclasses
+_REGISTERED: dict[type, Backend] = {}
+BY_TYPE = _ByType()
 
 
 def register(backend: Backend) -> Backend:
     """Make a backend known by its name and by its array types. A name or a type that is taken is refused."""
-    taken = [kind for kind in backend.array_types if kind in _BY_TYPE]
+    taken = [kind for kind in backend.array_types if kind in _REGISTERED]
     if backend.name in _BY_NAME or taken:
         raise ValueError(f"backend {backend.name!r} is registered already, or owns a type of another: {taken}")
     backend.device = backend.device or backend.name
     _BY_NAME[backend.name] = backend
     for kind in backend.array_types:
-        _BY_TYPE[kind] = backend
-    _FOUND.clear()
+        _REGISTERED[kind] = backend
+    BY_TYPE.clear()  # a subclass may have been met before
     return backend
 
 
@@ -42,16 +53,7 @@ def get(name: str) -> Backend:
 
 def of(array: Array) -> Backend:
     """The backend whose array this is. Raises TypeError for anything else."""
-    found = _FOUND.get(type(array))
-    return _look_for(type(array)) if found is None else found
-
-
-def _look_for(kind: type) -> Backend:
-    for base in kind.__mro__:
-        if base in _BY_TYPE:
-            _FOUND[kind] = _BY_TYPE[base]
-            return _BY_TYPE[base]
-    raise TypeError(f"{kind.__name__} is not an array of any device")
+    return BY_TYPE[type(array)]
 
 
 def names() -> list[str]:

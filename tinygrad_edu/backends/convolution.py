@@ -132,7 +132,7 @@ def conv(
 
 
 def conv_kernel(x: Array, g: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Array:
-    """The gradient of the kernels, (F, C / groups, kh, kw), of a `conv` of ``x`` whose result has the gradient ``g``."""
+    """The gradient of the kernels, (F, C / groups, kh, kw), of a `conv` of ``x`` with ``g`` at its result."""
     out = _conv_kernel(x, g, kernel, stride, padding, dilation, groups, True)
     if not np.isfinite(out).all():  # what lies between the rows may not be multiplied by 0, if it is inf or nan
         out = _conv_kernel(x, g, kernel, stride, padding, dilation, groups, False)

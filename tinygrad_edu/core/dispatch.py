@@ -148,16 +148,16 @@ def _recording_lines(op: type[Op]) -> list[str]:
     else:
         lines.append("        n.shapes = None")
     lines += [
-        "        f = frame(1)",
-        "        while own[f.f_code.co_filename] and f.f_back is not None: f = f.f_back",
-        "        n.line = (f.f_code, f.f_lasti)",
+        "        f = frame(1); code = f.f_code",
+        "        while own[code.co_filename] and f.f_back is not None: f = f.f_back; code = f.f_code",
+        "        n.line = (code, f.f_lasti)",
     ]
     for save in op.save_plan:
         if save.source in names and not save.part:
             x, needed = save.source, f" and {save.needed_by}_n is not None" if save.needed_by else ""
             lines.append(
-                f"        if type({x}) is Tensor and {x}.storage is not None{needed} and m.guard != 'off': "
-                f"hold(n, {x}.storage)"
+                f"        if type({x}) is Tensor and {x}.storage is not None and {x}.storage.reachable{needed} "
+                f"and m.guard != 'off': hold(n, {x}.storage)"
             )
     return [*lines, "    else:", "        t.node = None"]
 

@@ -171,7 +171,7 @@ class Backward:
 
         A node about which there is something special is left to those.
         """
-        heap, waiting, retain = self.heap, self.waiting, self.retain
+        heap, waiting, retain, homes = self.heap, self.waiting, self.retain, backends.BY_TYPE
         while heap:
             node = heap[0][1]
             saved, extra = node.saved, node.extra
@@ -180,7 +180,7 @@ class Backward:
                 continue
             heappop(heap)
             g, parents = waiting.pop(node), node.parents
-            grads = node.op.backward(backends.of(g).xp, g, parents, *saved)
+            grads = node.op.backward(homes[type(g)].xp, g, parents, *saved)
             if not retain:
                 if saved:
                     node.saved = None
@@ -194,7 +194,7 @@ class Backward:
                 if parent is None or (part := grads[index]) is None:
                     continue
                 if node.shapes is not None and part.shape != (shape := node.shapes[index]):
-                    part = unbroadcast(backends.of(part).xp, part, shape)
+                    part = unbroadcast(homes[type(part)].xp, part, shape)
                 held = waiting.get(parent)
                 if held is not None:
                     waiting[parent] = held + part
@@ -349,7 +349,7 @@ def accumulate(leaf: Leaf, g: Any, wrap: Any, shared: bool, create: bool) -> Non
         elif create:
             tensor.gradient = held + g
         else:
-            token = MODES.set(modes().replace(grad=False))
+            token = MODES.set(modes().recording(False))
             try:
                 held += wrap(g, False)
             finally:

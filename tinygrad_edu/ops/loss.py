@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
@@ -12,28 +13,45 @@ from ..core.op import Op
 
 
 class CrossEntropy(Op, name="softmax_cross_entropy"):
-    """Minus the log-probability of each label, for ``scores`` (N, C) and ``target`` (N,): shape (N,).
+    """Minus the log-probability of each label, for ``scores`` (N, C) and ``target`` (N,): shape (N,), or reduced.
 
-    Softmax, logarithm and the pick in one stable node. Its gradient is ``softmax(scores) - one_hot(target)``.
+    Softmax, logarithm, pick and reduction in one stable node. Its gradient is ``softmax(scores) - one_hot(target)``.
     Scores may also be (C) with one label, or (N, C, d1, …) with labels (N, d1, …).
     """
 
     dtypes = "each"
-    saves = ("scores", "target")
+    saves = ("cache", "scores", "target", "reduction")
+    caches = "recomputed"
 
     @staticmethod
-    def forward(xp: Any, scores: Any, target: Any) -> Any:
+    def forward(xp: Any, scores: Any, target: Any, *, reduction: str = "none") -> Any:
         axis = class_axis(scores.shape)
         shifted = scores - xp.amax(scores, axis, True)
-        return xp.log(xp.sum(xp.exp(shifted), axis, False)) - shifted[_entries(xp, scores.shape, target)]
+        powers = xp.exp(shifted)
+        total = xp.sum(powers, axis, True)
+        softmax = powers / total
+        losses = xp.log(xp.reshape(total, target.shape)) - shifted[_entries(xp, scores.shape, target)]
+        if reduction == "none":
+            return losses, softmax
+        return xp.sum(losses, None, False) / _terms(target.shape, reduction), softmax
 
     @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, scores: Any, target: Any) -> Any:
+    def backward(xp: Any, g: Any, needs: Any, softmax: Any, scores: Any, target: Any, reduction: str) -> Any:
         axis, labels = class_axis(scores.shape), _entries(xp, scores.shape, target)
-        powers = xp.exp(scores - xp.amax(scores, axis, True))
-        softmax = powers / xp.sum(powers, axis, True)
-        gx = softmax * (g[:, None] if axis else g)
+        if softmax is None:
+            powers = xp.exp(scores - xp.amax(scores, axis, True))
+            softmax = powers / xp.sum(powers, axis, True)
+        if reduction != "none":
+            g = g / _terms(target.shape, reduction)
+            gx = softmax * g
+        else:
+            gx = softmax * (g[:, None] if axis else g)
         return xp.put(gx, labels, gx[labels] - g), None
+
+
+def _terms(shape: tuple[int, ...], reduction: str) -> float:
+    """What the sum of the losses is divided by; nan where a mean has nothing to be taken of."""
+    return (how_many(shape) or float("nan")) if reduction == "mean" else 1
 
 
 class NllLoss(Op, name="nll_loss"):

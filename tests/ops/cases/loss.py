@@ -16,6 +16,11 @@ for _note, _operands in LABELLED.items():
         "softmax_cross_entropy", _note, *_operands,
         torch=lambda torch, s, t: torch.nn.functional.cross_entropy(s, t, reduction="none"),
     )  # fmt: skip
+    for _reduction in ("mean", "sum"):
+        case(
+            "softmax_cross_entropy", f"{_note}-{_reduction}", *_operands, reduction=_reduction,
+            torch=lambda torch, s, t, how=_reduction: torch.nn.functional.cross_entropy(s, t, reduction=how),
+        )  # fmt: skip
     case(
         "nll_loss", _note, *_operands,
         torch=lambda torch, x, t: torch.nn.functional.nll_loss(x, t, reduction="none"),
