@@ -25,7 +25,9 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tensor",),
     ("creation", "random", "inquiry", "cuda"),
     ("numpy_protocol",),
+    ("state", "metrics"),
     ("nn", "optim", "data", "amp", "checkpoint", "quantise", "accelerator", "distributed", "observe", "compile"),
+    ("training",),  # the loop over all of these
     ("tips", "lessons", "views", "cli"),  # teaching
     ("tinygrad_edu_widgets",),  # Jupyter
 )
@@ -47,7 +49,7 @@ UPWARDS = {
 
 # Lines of code that one may have to read. These may sink; let them rise only for a reason that the reader would accept.
 SITTING = ("storage", "op", "dispatch", "graph")
-SITTING_LINES, CORE_LINES = 620, 1240
+SITTING_LINES, CORE_LINES = 620, 1280
 
 
 def files() -> list[Path]:
@@ -123,7 +125,7 @@ def test_imports_go_down(path: Path) -> None:
         ("from ..ops.linalg import matmul", {"ops"}),
         ("from . import graph", {"core"}),
         ("from .. import backends, tensor", {"backends", "tensor"}),
-        ("import tinygrad_edu.nn.layers", {"nn"}),
+        ("import tinygrad_edu.nn.linear", {"nn"}),
         ("import tinygrad_edu as tg", {"__init__"}),
         ("from tinygrad_edu import views", {"views"}),
         ("import numpy", set()),

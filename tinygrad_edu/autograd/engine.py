@@ -271,12 +271,13 @@ def backward(
     for leaf, g in run.waiting.items():
         assert isinstance(leaf, Leaf)
         hooked = leaf.extra is not None and bool(leaf.extra.hooks)
-        g = run_hooks(leaf, g)
+        if hooked:
+            g = run_hooks(leaf, g)
         array = g.array if isinstance(g, TensorBase) else g
         # .grad adopts an array only if nobody else can have it: later gradients are added to it in place.
         shared = run.exposed or hooked or id(array) in seen or getattr(array, "base", None) is not None
         seen.add(id(array))
-        accumulate(leaf, g, _gradient, shared, create_graph)
+        accumulate(leaf, g, array, _gradient, shared, create_graph)
 
 
 def _starts(name: str, tensors: Any, gradients: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -195,13 +195,13 @@ class Backward:
                     continue
                 if node.shapes is not None and part.shape != (shape := node.shapes[index]):
                     part = unbroadcast(homes[type(part)].xp, part, shape)
-                held = waiting.get(parent)
-                if held is not None:
-                    waiting[parent] = held + part
+                if parent in waiting:
+                    waiting[parent] = waiting.pop(parent) + part  # popped, so that NumPy may reuse the memory
                 else:
                     waiting[parent] = part
                     if parent.number:
                         heappush(heap, (-parent.number, parent))
+            saved = g = grads = part = None  # what is not needed any more is free before the next one computes
         return waiting
 
     def pull(self, node: Node, g: Any) -> tuple[Any, ...]:
@@ -321,15 +321,15 @@ def describe_line(line: Line) -> str:
     return f"{shown}, line {row}: {text}" if text else f"{shown}, line {row}"
 
 
-def accumulate(leaf: Leaf, g: Any, wrap: Any, shared: bool, create: bool) -> None:
+def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create: bool) -> None:
     """Add a gradient to a leaf's ``.grad``, in place unless the gradient is recorded (``create``), as PyTorch does.
 
-    A shared array or a view is copied, so that no two leaves share memory.
+    ``array`` is that of ``g``, a tensor, or ``g`` itself. One that is shared is copied: no two leaves share memory.
     """
     tensor = leaf.tensor()
     if tensor is None:
         return  # nobody can read it any more
-    world, home = backends.of(g.array if hasattr(g, "node") else g), backends.of(tensor.array)
+    world, home = backends.of(array), backends.of(tensor.array)
     if world is not home:
         raise AutogradError(
             f"a gradient of {world.name} for a leaf {tuple(tensor.array.shape)} of {home.name}",

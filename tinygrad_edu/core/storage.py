@@ -57,6 +57,15 @@ class Storage:
         self.writer = (writer, line)
 
 
+def written_all(storages: list[Storage], writer: str, line: Any) -> None:
+    """Note writes to many buffers, by one writer, that have just happened. They share a number."""
+    with _writing:
+        stamp = clock.last_write = number()
+        for storage in storages:
+            storage.stamp = stamp
+            storage.writer = (writer, line)
+
+
 _STORAGES: dict[int, Storage] = {}
 
 

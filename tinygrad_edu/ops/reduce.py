@@ -29,7 +29,7 @@ def kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
 
 def _count(shape: tuple[int, ...], dim: Any) -> int:
     """How many elements meet in each one of the result."""
-    return how_many(tuple(shape[axis] for axis in axes_of(dim, len(shape))))
+    return how_many(shape) if dim is None else how_many(tuple(shape[axis] for axis in axes_of(dim, len(shape))))
 
 
 class Sum(Op):
@@ -44,7 +44,7 @@ class Sum(Op):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, dim: Any) -> Any:
-        return xp.broadcast_to(xp.reshape(g, kept(shape, dim)), shape)
+        return xp.broadcast_to(g if dim is None else xp.reshape(g, kept(shape, dim)), shape)
 
 
 class Mean(Op):
@@ -59,7 +59,8 @@ class Mean(Op):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, dim: Any) -> Any:
-        return xp.broadcast_to(xp.reshape(g / (_count(shape, dim) or 1), kept(shape, dim)), shape)
+        share = g / (_count(shape, dim) or 1)
+        return xp.broadcast_to(share if dim is None else xp.reshape(share, kept(shape, dim)), shape)
 
 
 class Prod(Op):
