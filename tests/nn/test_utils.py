@@ -1,0 +1,171 @@
+"""Clipping against NumPy, in place and noted; parameters as a vector and back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tinygrad_edu as tg
+from tests.support import teaches
+from tinygrad_edu import nn
+from tinygrad_edu.compile import interpret, trace
+from tinygrad_edu.errors import ArgumentError, AutogradError, InplaceError, ShapeError
+from tinygrad_edu.nn import utils
+
+
+def parameters(*shapes: tuple[int, ...], dtype: Any = "float64", device: str = "cpu", seed: int = 0) -> list[Any]:
+    """With gradients, but for the last."""
+    rng, found = np.random.default_rng(seed), []
+    for shape in shapes:
+        p = tg.zeros(shape, dtype=dtype, device=device, requires_grad=True)
+        p.grad = tg.tensor(rng.normal(size=shape), dtype=dtype, device=device)
+        found.append(p)
+    return [*found, tg.zeros(2, requires_grad=True)]
+
+
+def vector(ps: list[Any]) -> Any:
+    return np.concatenate([p.grad.cpu().numpy().astype("f8").ravel() for p in ps if p.grad is not None])
+
+
+@given(
+    shapes=st.lists(st.sampled_from([(), (3,), (2, 4), (0,), (1, 1)]), min_size=1, max_size=4),
+    order=st.sampled_from([1.0, 2.0, 2, 3.5, math.inf]),
+    bound=st.floats(0.01, 10),
+    kind=st.sampled_from(
+        [("float64", "cpu"), ("float32", "cpu"), ("bfloat16", "cpu"), ("float16", "cpu"), ("float32", "far")]
+    ),
+    seed=st.integers(0, 99),
+)
+def test_clip_grad_norm(shapes: Any, order: float, bound: float, kind: tuple[str, str], seed: int) -> None:
+    dtype, device = kind
+    if order == math.inf:
+        shapes = [(3,) if shape == (0,) else shape for shape in shapes]  # of no elements, none is the largest
+    ps = parameters(*shapes, dtype=dtype, device=device, seed=seed)
+    kept, before = [p.grad for p in ps], vector(ps)
+    total = utils.clip_grad_norm_(iter(ps), bound, order)
+    expected = np.linalg.norm(before, order) if before.size else 0.0
+    precision = {"float64": 1e-12, "float32": 1e-5, "bfloat16": 1e-2, "float16": 2e-3}[dtype]
+    assert (total.shape, total.requires_grad) == ((), False)
+    assert str(total.dtype) == (dtype if dtype[:2] != "bf" and dtype != "float16" else "float32")
+    assert total.item() == pytest.approx(expected, rel=1e-5 if dtype != "float64" else 1e-12)
+    np.testing.assert_allclose(vector(ps), before * min(1.0, bound / (expected + 1e-6)), rtol=precision)
+    assert all(p.grad is g for p, g in zip(ps, kept, strict=True))
+
+
+@given(bound=st.floats(0.01, 3), kind=st.sampled_from([("float64", "cpu"), ("bfloat16", "cpu"), ("float32", "far")]))
+def test_clip_grad_value(bound: float, kind: tuple[str, str]) -> None:
+    dtype, device = kind
+    ps = parameters((3,), (2, 4), dtype=dtype, device=device)
+    before = vector(ps)
+    utils.clip_grad_value_(ps, bound)
+    np.testing.assert_allclose(vector(ps), np.clip(before, -bound, bound), rtol=1e-2 if dtype == "bfloat16" else 1e-6)
+
+
+def test_one_tensor_will_do() -> None:
+    (p, _) = parameters((4,))
+    utils.clip_grad_norm_(p, 0.5)
+    assert np.linalg.norm(p.grad.numpy()) == pytest.approx(0.5, abs=1e-5)
+    utils.clip_grad_value_(p, 0.01)
+    assert np.abs(p.grad.numpy()).max() == 0.01
+    assert utils.get_total_norm(p.grad).item() == pytest.approx(np.linalg.norm(p.grad.numpy()))
+
+
+def test_no_gradients() -> None:
+    assert utils.clip_grad_norm_([tg.ones(1, requires_grad=True)], 1.0).item() == 0.0
+    assert utils.clip_grad_norm_([], 1.0).item() == 0.0
+
+
+def test_a_generator_that_is_used_up() -> None:
+    ps = nn.Linear(1, 1).parameters()
+    tg.optim.SGD(ps)
+    with pytest.warns(UserWarning, match="the generator of parameters was used up") as caught:
+        assert utils.clip_grad_norm_(ps, 1.0).item() == 0.0
+    assert len(caught) == 1
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # inf * 0
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_gradients_that_are_not_finite(value: float) -> None:
+    p, q, _ = parameters((2,), (2,))
+    p.grad = tg.tensor([value, 1.0], dtype=tg.float64)
+    before = vector([p, q])
+    tried, why = f"clipping gradients whose norm is {value}", "a factor that brings it down does not exist"
+    with teaches(AutogradError, tried, why, "look for the first loss that is not finite", "utils.clip_grad_norm_"):
+        utils.clip_grad_norm_([p, q], 1.0, error_if_nonfinite=True)
+    np.testing.assert_array_equal(vector([p, q]), before)
+    assert repr(utils.clip_grad_norm_([p, q], 1.0).item()) == repr(value)
+    assert np.isnan(vector([p, q])[0])
+    assert np.all(np.isnan(vector([p, q])) if math.isnan(value) else vector([p, q])[1:] == 0)
+
+
+@pytest.mark.parametrize(
+    ("clip", "name"),
+    [
+        (lambda p: utils.clip_grad_norm_(p, 0.1), "clip_grad_norm_"),
+        (lambda p: utils.clip_grad_value_(p, 0.1), "clip_grad_value_"),
+    ],
+)
+def test_the_write_is_noted(clip: Any, name: str) -> None:
+    """A graph that has saved the gradient, and needs it, says who overwrote it."""
+    p, x = tg.ones(2, requires_grad=True), tg.ones(2, requires_grad=True)
+    p.grad = tg.ones(2)
+    loss = (p.grad * x).sum()
+    clip(p)
+    with pytest.raises(InplaceError, match=rf"{name} has overwritten it since, at test_utils\.py, line \d+: "):
+        loss.backward()
+
+
+def test_clipping_is_recorded() -> None:
+    """The factor is computed anew in each replay: no decision is baked in."""
+
+    def clipped(x: tg.Tensor, w: tg.Tensor) -> tuple[tg.Tensor, ...]:
+        (x @ w).square().sum().backward()
+        return utils.clip_grad_norm_([w], 1.0), w.grad
+
+    def inputs(scale: float) -> list[Any]:
+        rng = np.random.default_rng(0)
+        return [(rng.normal(size=shape) * scale).astype("f4") for shape in ((3, 2), (2, 2))]
+
+    def leaves(arrays: list[Any]) -> list[tg.Tensor]:
+        return [tg.tensor(arrays[0]), tg.tensor(arrays[1], requires_grad=True)]
+
+    program = trace(clipped, *leaves(inputs(1.0)))
+    for scale in (1.0, 0.01):
+        for found, expected in zip(interpret(program, *inputs(scale)), clipped(*leaves(inputs(scale))), strict=True):
+            np.testing.assert_allclose(found, expected.array, rtol=1e-5)
+
+
+def test_vector_and_back() -> None:
+    layer = nn.Linear(2, 3)
+    joined = utils.parameters_to_vector(layer.parameters())
+    assert joined.tolist() == [*layer.weight.flatten().tolist(), *layer.bias.tolist()]
+    joined.sum().backward()
+    assert layer.bias.grad.tolist() == [1.0, 1.0, 1.0]
+    array = layer.weight.array
+    utils.vector_to_parameters(tg.arange(9.0), layer.parameters())
+    assert layer.weight.array is array
+    assert (layer.weight.tolist(), layer.bias.tolist()) == ([[0, 1], [2, 3], [4, 5]], [6, 7, 8])
+
+
+@pytest.mark.parametrize("shape", [(8,), (10,), (3, 3)])
+def test_a_vector_that_does_not_fit(shape: tuple[int, ...]) -> None:
+    layer = nn.Linear(2, 3)
+    before = layer.weight.tolist()
+    mend = "pass a vector of as many, as parameters_to_vector gives"
+    with teaches(
+        ShapeError, f"vector_to_parameters of a tensor {shape}", "the parameters have 9 elements", mend, "utils."
+    ):
+        utils.vector_to_parameters(tg.ones(shape), layer.parameters())
+    assert layer.weight.tolist() == before
+
+
+def test_a_vector_of_nothing() -> None:
+    with teaches(
+        ArgumentError, "parameters_to_vector([])", "there is nothing to join", "pass model.parameters()", "utils."
+    ):
+        utils.parameters_to_vector([])

@@ -1,0 +1,106 @@
+"""Adam, and AdamW, which lets the weights decay by themselves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .optimizer import Group, Params
+from .stepping import Array, Bundle, InPlaceOptimizer
+
+
+class Adam(InPlaceOptimizer):
+    """Steps of ``lr * m / (sqrt(v) + eps)``: ``m`` and ``v`` are running means of the gradient and of its square.
+
+    Both start at 0, and are made up for that: divided by ``1 - beta**t``. ``weight_decay`` adds ``weight_decay * p`` to
+    the gradient; with ``amsgrad`` the largest ``v`` so far counts. Raises `ArgumentError` for settings that cannot be.
+
+    Source: Kingma and Ba, 2014, https://arxiv.org/abs/1412.6980
+    """
+
+    scratch = 2
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        defaults: dict[str, Any] = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def check(self, group: Group) -> None:
+        self.need(group, lr=0, eps=0, weight_decay=0)
+        betas = tuple(group["betas"])
+        if len(betas) != 2 or not all(isinstance(beta, int | float) and 0 <= beta < 1 for beta in betas):
+            self.refuse(
+                f"betas={betas}", "each is the share that a mean keeps, from 0 to below 1", "give betas=(0.9, 0.999)"
+            )
+
+    def state_names(self) -> set[str]:
+        return {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
+
+    def remembers(self, group: Group) -> dict[str, float]:
+        names = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+        return {**names, "max_exp_avg_sq": 0.0} if group["amsgrad"] else names
+
+    def update(self, group: Group, at: Bundle, p: Array, g: Array) -> None:
+        write, (a, b) = at.write, at.scratch
+        lr, (beta1, beta2), t = float(group["lr"]), group["betas"], at.count
+        root = math.sqrt(1 - beta2**t)
+        decay, decoupled = group["weight_decay"], group["decoupled_weight_decay"]
+        # sqrt(v) / root + eps, times root: one pass less
+        keep, take1, beta, take2, eps, rate = at.numbers(
+            1 - lr * decay, 1 - beta1, beta2, 1 - beta2, group["eps"] * root, lr * root / (1 - beta1**t)
+        )
+        m, v = at.state["exp_avg"], at.state["exp_avg_sq"]
+        if decoupled and decay:
+            p *= keep
+        d = self.descent(at, p, g, b, 0 if decoupled else decay, group["maximize"])
+        write.subtract(d, m, a)  # m += (1 - beta1) * (d - m)
+        a *= take1
+        m += a
+        write.multiply(d, d, a)  # v = beta2 * v + (1 - beta2) * d * d
+        a *= take2
+        v *= beta
+        v += a
+        if group["amsgrad"]:
+            largest = at.state["max_exp_avg_sq"]
+            write.maximum(largest, v, largest)
+            v = largest
+        write.sqrt(v, a)
+        a += eps
+        write.divide(m, a, a)
+        a *= rate
+        p -= a
+
+
+class AdamW(Adam):
+    """`Adam`, where ``weight_decay`` shrinks the weights beside the step: ``p -= lr * weight_decay * p``.
+
+    Source: Loshchilov and Hutter, 2017, https://arxiv.org/abs/1711.05101
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True
+        )  # fmt: skip

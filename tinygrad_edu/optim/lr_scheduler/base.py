@@ -1,0 +1,151 @@
+"""What all schedulers share: they count their steps, and write a rate into each group of the optimiser."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from ...core.dispatch import here
+from ...errors import ArgumentError, DtypeError
+from ..optimizer import Optimizer
+
+
+class LRScheduler:
+    """Changes the rates of an optimiser: call ``step()`` after each epoch, or after each ``optimizer.step()``.
+
+    ``last_epoch`` counts the steps. The rate that a group had at first is its ``initial_lr``. A subclass of your own
+    says in `get_lr` what the rates are at ``last_epoch``:
+
+    >>> import tinygrad_edu as tg
+    >>> class Halving(tg.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [lr / 2**self.last_epoch for lr in self.base_lrs]
+    >>> optimizer = tg.optim.SGD([tg.ones(1, requires_grad=True)], lr=0.8)
+    >>> scheduler = Halving(optimizer)
+    >>> for _ in range(2):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.2]
+    """
+
+    _is_initial = False
+    _unsaved: tuple[str, ...] = ("optimizer",)
+    _needs_bases = True  # or are the present rates enough?
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        self._check_optimizer(optimizer)
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                why = f"group {i} has no initial_lr to go on from"
+                self._refuse(f"last_epoch={last_epoch}", why, "load the optimiser's state first, or leave it away")
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._initial_step()
+
+    @classmethod
+    def _check_optimizer(cls, optimizer: Any) -> None:
+        if not isinstance(optimizer, Optimizer):
+            tried, why = f"{cls.__name__} of a {type(optimizer).__name__}", "a scheduler changes an optimiser's rates"
+            raise DtypeError(tried, why, "pass the optimizer first", here())
+
+    @classmethod
+    def _refuse(cls, what: str, why: str, mend: str) -> NoReturn:
+        raise ArgumentError(f"{cls.__name__} with {what}", why, mend, here())
+
+    @classmethod
+    def _per_group(cls, name: str, value: Any, optimizer: Optimizer) -> list[Any]:
+        """A list with one value for each group: what was given, or the one value that was given."""
+        groups = len(optimizer.param_groups)
+        if not isinstance(value, list | tuple):
+            return [value] * groups
+        if len(value) != groups:
+            cls._refuse(f"{len(value)} values of {name}", f"the optimiser has {groups} groups", "give one for each")
+        return list(value)
+
+    def _initial_step(self) -> None:
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            del self._is_initial
+
+    def get_lr(self) -> list[float]:
+        """The rates at ``last_epoch``, one for each group. For subclasses; users ask `get_last_lr`."""
+        raise NotImplementedError(f"{type(self).__name__} has no get_lr(): define one")
+
+    def get_last_lr(self) -> list[float]:
+        """The rates as this scheduler last set them."""
+        return self._last_lr
+
+    def step(self) -> None:
+        """Go on to the next rates. Warns when the optimiser has not stepped yet: it would miss the first ones.
+
+        Unlike PyTorch's, it takes no epoch, which is deprecated there.
+        """
+        if self._step_count == 1 and not self.optimizer._stepped:
+            text = (
+                "scheduler.step() before the first optimizer.step(): the first rate of the schedule is never used. "
+                "Call optimizer.step() first"
+            )
+            warnings.warn(text, UserWarning, stacklevel=2)
+        self._step_count += 1
+        self._advance()
+
+    def _advance(self) -> None:
+        groups, known = len(self.optimizer.param_groups), len(self.base_lrs)
+        if groups != known and self._needs_bases:
+            why = f"it was made for {known}, and knows no initial rate of the others"
+            self._refuse(f"{groups} groups", why, "add groups before the scheduler is made")
+        self.last_epoch += 1
+        self._set(self.get_lr())
+
+    def _restart(self) -> None:
+        """Take the place of the scheduler before, in a `SequentialLR`: as if new."""
+        self.last_epoch = -1
+        self._set(self.base_lrs)
+        self._advance()
+
+    def _current(self) -> list[float]:
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def _set(self, rates: list[float]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self._last_lr = self._current()
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the optimiser: numbers and lists."""
+        return {name: value for name, value in self.__dict__.items() if name not in self._unsaved}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict` of a scheduler of this class, or of PyTorch's class of that name.
+
+        The rates are the optimiser's: load its state too. Raises `ArgumentError` when parts are missing; then nothing
+        has changed.
+        """
+        self._check_state(state_dict)
+        self._take_state(state_dict)
+
+    def _check_state(self, state: Mapping[str, Any]) -> None:
+        missing = sorted(set(self.state_dict()) - set(state))
+        if missing:
+            tried, why = f"load_state_dict into {type(self).__name__}", f"there is no {', '.join(missing)} in it"
+            raise ArgumentError(tried, why, "load it into a scheduler of the class that saved it", here())
+
+    def _take_state(self, state: Mapping[str, Any]) -> None:
+        foreign = ("_is_initial", "_get_lr_called_within_step")  # of PyTorch's, and of no use here
+        self.__dict__.update({name: value for name, value in state.items() if name not in foreign + self._unsaved})
+
+
+def cycled(group: dict[str, Any], momentum: float) -> None:
+    """Set what a group calls momentum: the first of its ``betas``, where it has them."""
+    if "betas" in group:
+        group["betas"] = (momentum, *group["betas"][1:])
+    else:
+        group["momentum"] = momentum

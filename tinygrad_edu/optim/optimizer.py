@@ -1,0 +1,265 @@
+"""The base of all optimisers: parameters in groups, each with its settings, and a state that can be saved."""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
+
+from ..core.dispatch import here
+from ..errors import ArgumentError, AutogradError, DtypeError, ShapeError
+from ..tensor import RemovableHandle, Tensor, as_tensor
+
+Group = dict[str, Any]
+Params = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
+
+
+class Optimizer:
+    """Parameters in groups, the settings of each group, and what is remembered of each parameter.
+
+    A subclass of your own gives ``defaults`` and a ``step``:
+
+    >>> import tinygrad_edu as tg
+    >>> class SignDescent(tg.optim.Optimizer):
+    ...     def __init__(self, params, lr=0.1):
+    ...         super().__init__(params, {"lr": lr})
+    ...
+    ...     @tg.no_grad()
+    ...     def step(self, closure=None):
+    ...         for group in self.param_groups:
+    ...             for p in group["params"]:
+    ...                 if p.grad is not None:
+    ...                     p -= group["lr"] * p.grad.sign()
+    >>> w = tg.tensor([1.0, -2.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> SignDescent([w]).step()
+    >>> w
+    tensor([ 0.9000, -1.9000], requires_grad=True)
+    """
+
+    param_groups: list[Group]
+    state: defaultdict[Any, dict[str, Any]]
+    defaults: dict[str, Any]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _watched(cls.__dict__["step"])  # type: ignore[method-assign]
+
+    def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        self._before: dict[int, Callable[..., Any]] = {}
+        self._after: dict[int, Callable[..., Any]] = {}
+        self._inside_step = self._stepped = False
+        given = self._list(params, "pass model.parameters(), or a list: [w]")
+        if not given:
+            raise AutogradError(
+                f"{self._name}([])", "there is nothing to learn: the module has no registered parameters",
+                "assign layers to attributes, or put them into a Sequential; a plain list is not searched", here(),
+            )  # fmt: skip
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(group)
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
+
+    def _list(self, params: Any, mend: str) -> list[Any]:
+        if isinstance(params, Tensor | set) or not isinstance(params, Iterable):
+            why = "it takes several tensors, and one that is walked through gives results, not leaves"
+            if isinstance(params, set):
+                why, mend = "a set has another order in each run, and saved state is found by order", "pass a list"
+            raise DtypeError(f"{self._name} of a {type(params).__name__}", why, mend, here())
+        return list(params)
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Learn more parameters: ``{"params": [...], "lr": 0.1}``, with the defaults for settings that are not named.
+
+        ``params`` are tensors, one tensor, or ``(name, tensor)`` pairs as `named_parameters` gives. Raises
+        `AutogradError` for a tensor that is no leaf or is learnt already, `DtypeError` for what is no tensor.
+        """
+        if not isinstance(param_group, dict) or "params" not in param_group:
+            tried, why = f"add_param_group({type(param_group).__name__})", "a group is a dict with its tensors"
+            raise ArgumentError(tried, why, 'pass {"params": tensors, "lr": 0.1}', here())
+        params = param_group["params"]
+        params = [params] if isinstance(params, Tensor) else self._list(params, "pass a list of tensors")
+        named = [isinstance(p, tuple) for p in params]
+        group = {**param_group, "params": [p[1] if isinstance(p, tuple) else p for p in params]}
+        if any(named):
+            group["param_names"] = [p[0] for p in params if isinstance(p, tuple)]
+        uniform = all(named) or not any(named)
+        if not uniform or any(("param_names" in group) != ("param_names" in other) for other in self.param_groups):
+            why, mend = "some parameters come with names and some without", "name all of them, or none"
+            raise ArgumentError(f"{self._name} of named parameters", why, mend, here())
+        self._check_params(group["params"])
+        group = {**group, **{name: value for name, value in self.defaults.items() if name not in group}}
+        self.check(group)
+        self.param_groups.append(group)
+
+    def _check_params(self, params: list[Any]) -> None:
+        seen = {id(p) for group in self.param_groups for p in group["params"]}
+        for p in params:
+            if not isinstance(p, Tensor):
+                tried = f"{self._name} of a {type(p).__name__}"
+                raise DtypeError(tried, "an optimiser moves tensors", "pass model.parameters()", here())
+            if not p.is_leaf:
+                raise AutogradError(
+                    f"{self._name} of the result of {p.node}",
+                    "its gradient goes on to what it was computed from, and none stays to step by",
+                    "pass the leaves that it was computed from",
+                    here(),
+                )
+            if id(p) in seen:
+                tried = f"{self._name} with one tensor {tuple(p.shape)} given twice"
+                raise AutogradError(tried, "it would move twice in each step", "pass each tensor once", here())
+            seen.add(id(p))
+
+    def check(self, group: Group) -> None:
+        """Refuse settings that cannot be. For subclasses; called for each group before it is added."""
+
+    def refuse(self, setting: str, why: str, mend: str) -> NoReturn:
+        """Raise `ArgumentError` for a setting, as in ``refuse("lr=-1", …)``."""
+        raise ArgumentError(f"{self._name} with {setting}", why, mend, here())
+
+    def need(self, group: Group, **least: float) -> None:
+        """Refuse settings that are no numbers, or smaller than they may be: ``need(group, lr=0)``."""
+        for name, low in least.items():
+            try:
+                fits = float(group[name]) >= low
+            except (TypeError, ValueError):
+                fits = False
+            if not fits:
+                self.refuse(f"{name}={group[name]!r}", f"{name} is a number, at least {low:g}", f"give it as {name}=…")
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Move the parameters by one step. ``closure`` computes the loss anew, which is returned."""
+        raise NotImplementedError(f"{self._name} has no step(): define one")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Release the gradients, or fill them with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.gradient = None
+                elif p.grad is not None:
+                    if p.grad.requires_grad:  # it came with create_graph: the zeros have no history
+                        p.grad = p.grad.detach()
+                    p.grad.zero_()
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step. It may return new ``(args, kwargs)``."""
+        return RemovableHandle(self._before, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return RemovableHandle(self._after, hook)
+
+    # State ------------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that a later run needs to go on, in PyTorch's format; parameters appear as numbers, in their order.
+
+        The tensors are those in use: a later step changes them. Save, or clone, to keep them.
+        """
+        numbers: dict[int, int] = {}
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers[id(p)] = len(numbers)
+        groups = [
+            {**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]}
+            for group in self.param_groups
+        ]
+        state = {numbers[id(p)]: dict(entry) for p, entry in self.state.items() if entry and id(p) in numbers}
+        return {"state": {i: state[i] for i in sorted(state)}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict` of this class, or of PyTorch's class of that name. Values are copied.
+
+        Settings come from ``state_dict``; those that it does not name stay. Raises `ArgumentError` when groups, their
+        lengths or the names in the state differ, `ShapeError` when a shape does; then nothing has changed.
+        """
+        if not {"state", "param_groups"} <= set(state_dict):
+            why = f"it has {', '.join(map(str, list(state_dict)[:3])) or 'nothing'}, and not state and param_groups"
+            self._refuse_state(ArgumentError, why, "pass what optimizer.state_dict() gave")
+        own, given = self.param_groups, state_dict["param_groups"]
+        sizes, theirs = ([len(group["params"]) for group in groups] for groups in (own, given))
+        if sizes != theirs:
+            why = f"its groups have {theirs} parameters, and those here {sizes}"
+            self._refuse_state(ArgumentError, why, "make the optimiser as it was made when it was saved")
+        params = [p for group in own for p in group["params"]]
+        numbers = [number for group in given for number in group["params"]]
+        place = dict(zip(numbers, params, strict=True))
+        state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        for number, entry in state_dict["state"].items():
+            number = int(number) if isinstance(number, str) else number  # a text file knows no other keys
+            if number in place:
+                state[place[number]] = self._loaded(place[number], entry)
+        groups = [
+            {**mine, **{name: _plain(value) for name, value in new.items()}, "params": mine["params"]}
+            for mine, new in zip(own, given, strict=True)
+        ]
+        for group in groups:
+            self.check(group)
+        self.state, self.param_groups = state, groups
+
+    def _loaded(self, p: Tensor, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """One parameter's entry, copied and checked."""
+        known = self.state_names()
+        if known is not None and not set(entry) <= known:
+            why = f"it remembers {', '.join(sorted(entry))}, and {self._name} {', '.join(sorted(known))}"
+            self._refuse_state(ArgumentError, why, "load it into an optimiser of the class that saved it")
+        loaded = {}
+        for name, value in entry.items():
+            if value is None:
+                continue  # PyTorch's SGD without momentum says so
+            tensor = as_tensor(value).detach().clone()
+            if known is not None and tuple(tensor.shape) != (() if name == "step" else tuple(p.shape)):
+                why = f"{name} has shape {tuple(tensor.shape)}, and its parameter {tuple(p.shape)}"
+                self._refuse_state(ShapeError, why, "give the optimiser the parameters in the same order")
+            loaded[name] = tensor
+        return loaded
+
+    def _refuse_state(self, kind: type[ArgumentError] | type[ShapeError], why: str, mend: str) -> NoReturn:
+        raise kind(f"load_state_dict into {self._name}", why, mend, here())
+
+    def state_names(self) -> set[str] | None:
+        """What is remembered of a parameter; None where a subclass does not say."""
+        return None
+
+    def __repr__(self) -> str:
+        lines = [f"{self._name} ("]
+        for i, group in enumerate(self.param_groups):
+            settings = [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+            lines += [*[""] * bool(i), f"Parameter Group {i}", *settings]
+        return "\n".join([*lines, ")"])
+
+
+def _plain(value: Any) -> Any:
+    """Settings are copied too; a text file gives lists for tuples."""
+    return tuple(value) if isinstance(value, list) and all(isinstance(v, int | float) for v in value) else value
+
+
+def _watched(step: Callable[..., Any]) -> Callable[..., Any]:
+    """``step`` with the hooks around it; a step that calls its base class's is still one step."""
+
+    @functools.wraps(step)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        own = vars(self)
+        if own["_inside_step"]:
+            return step(self, *args, **kwargs)
+        own["_inside_step"] = True
+        try:
+            for hook in [*self._before.values()]:
+                args, kwargs = hook(self, args, kwargs) or (args, kwargs)
+            result = step(self, *args, **kwargs)
+            for hook in [*self._after.values()]:
+                hook(self, args, kwargs)
+        finally:
+            own["_inside_step"] = False
+        own["_stepped"] = True  # schedulers ask
+        return result
+
+    return call
