@@ -16,6 +16,8 @@ KINDS = {
     "InplaceError": errors.AutogradError,
     "MemoryGuardError": ValueError,
     "IndexRangeError": IndexError,
+    "StateFileError": ValueError,
+    "TrainingError": RuntimeError,
 }
 
 

@@ -13,7 +13,7 @@ from tests.support import run_python
 NOT_YET = (
     "IPython", "ipywidgets", "anywidget", "matplotlib", "numba", "cupy", "ml_dtypes", "safetensors", "asyncio",
     "tinygrad_edu_widgets", "tinygrad_edu.nn", "tinygrad_edu.optim", "tinygrad_edu.data", "tinygrad_edu.compile",
-    "tinygrad_edu.views",
+    "tinygrad_edu.views", "tinygrad_edu.state", "tinygrad_edu.metrics", "tinygrad_edu.training",
 )  # fmt: skip
 
 ALL = set(
@@ -25,18 +25,18 @@ ALL = set(
     exp expm1 eye fill finfo flatten flip float float16 float32 float64 floor floor_divide from_numpy full
     full_like gather ge get_default_dtype gt guard half iinfo index_add index_copy index_fill index_put
     index_select inf inference_mode int int16 int32 int64 int8 is_floating_point is_grad_enabled
-    is_inference_mode_enabled is_tensor isclose isfinite isinf isnan le lerp linspace log log1p log2 log_softmax
+    is_inference_mode_enabled is_tensor isclose isfinite isinf isnan le lerp linspace load log log1p log2 log_softmax
     logical_and logical_not logical_or logical_xor logsumexp long lt manual_seed masked_fill masked_select
-    matmul max maximum mean meshgrid min minimum mm moveaxis movedim mul multinomial mv nan narrow ne neg
+    matmul max maximum mean meshgrid metrics min minimum mm moveaxis movedim mul multinomial mv nan narrow ne neg
     newaxis nn no_grad nonzero norm normal numel ones ones_like optim outer permute pi positive pow prod
     promote_types rand rand_like randint randint_like randn randn_like randperm ravel reciprocal relu remainder
-    repeat_interleave reshape result_type roll round rsqrt scatter scatter_add select set_default_dtype
-    set_grad_enabled short sigmoid sign sin softmax sort split split_with_sizes sqrt square squeeze stack std
-    sub sum swapaxes t take_along_dim tan tanh tensor tile topk transpose tril triu uint8 unbind unflatten
+    repeat_interleave reshape result_type roll round rsqrt save scatter scatter_add select set_default_dtype
+    set_grad_enabled short sigmoid sign sin softmax sort split split_with_sizes sqrt square squeeze stack state std
+    sub sum swapaxes t take_along_dim tan tanh tensor tile topk training transpose tril triu uint8 unbind unflatten
     unique unsqueeze var where zeros zeros_like
     """.split()
 )
-LAZY = {"backends", "compile", "cuda", "data", "errors", "guard", "lessons", "nn", "optim", "settings", "views"}
+LAZY = set("backends compile cuda data errors guard lessons metrics nn optim settings state training views".split())
 
 
 def test_import_leaves_the_heavy_modules_alone() -> None:

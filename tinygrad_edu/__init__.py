@@ -160,7 +160,8 @@ from .settings import (
 from .tensor import Tensor, as_tensor, from_numpy, tensor
 
 if TYPE_CHECKING:
-    from . import data, guard, nn, optim
+    from . import data, guard, metrics, nn, optim, state, training
+    from .state import load, save
 
 # inf and nan are values, as in PyTorch: NumPy need not warn of them when the line that made them is one of ours.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tinygrad_edu\.")
@@ -168,7 +169,10 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tinygrad_edu
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 
 __version__ = "0.1.0"
-_LAZY = ("backends", "compile", "cuda", "data", "errors", "guard", "lessons", "nn", "optim", "settings", "views")
+_LAZY = (
+    "backends", "compile", "cuda", "data", "errors", "guard", "lessons", "metrics", "nn", "optim", "settings", "state",
+    "training", "views",
+)  # fmt: skip
 
 __all__ = [
     "Tensor",
@@ -273,6 +277,7 @@ __all__ = [
     "le",
     "lerp",
     "linspace",
+    "load",
     "log",
     "log1p",
     "log2",
@@ -292,6 +297,7 @@ __all__ = [
     "maximum",
     "mean",
     "meshgrid",
+    "metrics",
     "min",
     "minimum",
     "mm",
@@ -338,6 +344,7 @@ __all__ = [
     "roll",
     "round",
     "rsqrt",
+    "save",
     "scatter",
     "scatter_add",
     "select",
@@ -355,6 +362,7 @@ __all__ = [
     "square",
     "squeeze",
     "stack",
+    "state",
     "std",
     "sub",
     "sum",
@@ -366,6 +374,7 @@ __all__ = [
     "tensor",
     "tile",
     "topk",
+    "training",
     "transpose",
     "tril",
     "triu",
@@ -384,6 +393,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f".{name}", __name__)
+    if name in ("load", "save"):
+        return getattr(importlib.import_module(".state", __name__), name)
     if name == "bfloat16":
         return dtypes.bfloat16
     message = f"module {__name__!r} has no attribute {name!r}"
@@ -391,4 +402,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, "bfloat16"})
+    return sorted({*globals(), *_LAZY, "bfloat16", "load", "save"})

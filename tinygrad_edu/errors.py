@@ -53,3 +53,11 @@ class MemoryGuardError(EduError, ValueError):
 
 class IndexRangeError(EduError, IndexError):
     """An index, or a class label, lies outside what it points into."""
+
+
+class StateFileError(EduError, ValueError, RuntimeError):
+    """A file of tensors cannot be read, or not be written: it is cut short, spoilt, or of another format."""
+
+
+class TrainingError(EduError, RuntimeError):
+    """Training cannot go on: the loss is no number any more, or no batch came."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tinygrad_edu as tg
-from tinygrad_edu.data import DataLoader, TensorDataset
-from tinygrad_edu.errors import ShapeError
+from tests.support import teaches
+from tinygrad_edu.data import BatchSampler, DataLoader, IterableDataset, Subset, TensorDataset, default_collate
+from tinygrad_edu.errors import ArgumentError, ShapeError
 
 
 def pairs(count: int = 10) -> TensorDataset:
@@ -108,5 +112,150 @@ def test_tensors_that_do_not_belong_together() -> None:
 
 @pytest.mark.parametrize("size", [0, -3])
 def test_a_batch_has_a_sample(size: int) -> None:
-    with pytest.raises(ValueError, match=f"batch_size={size}: a batch has at least one sample"):
+    with teaches(
+        ArgumentError, f"batch_size={size}", "a batch has at least one sample", "use 1 or more", "DataLoader("
+    ):
         DataLoader(pairs(), batch_size=size)
+
+
+# PyTorch's arguments ----------------------------------------------------------------------------------------------
+
+
+def test_samplers_take_the_place_of_the_order() -> None:
+    loader = DataLoader(pairs(), 2, sampler=[7, 1, 3])
+    assert firsts(loader) == [[7, 1], [3]]
+    assert len(loader) == 2
+    assert firsts(DataLoader(pairs(), batch_sampler=[[1], [2, 3, 4]])) == [[1], [2, 3, 4]]
+    assert len(DataLoader(pairs(), batch_sampler=BatchSampler(range(9), 4, True))) == 2
+
+
+def test_a_generator_of_its_own() -> None:
+    tg.manual_seed(0)
+    loaders = [DataLoader(pairs(), 5, shuffle=True, generator=np.random.default_rng(3)) for _ in range(2)]
+    first = [firsts(loaders[0]) for _ in range(2)]
+    tg.manual_seed(99)
+    assert [firsts(loaders[1]) for _ in range(2)] == first
+    assert first[0] != first[1]
+
+
+def test_no_batches() -> None:
+    """``batch_size=None``: samples as they are, arrays as tensors."""
+    loader = DataLoader(Squares(lambda i: (np.full(2, i), {"n": i}, "text")), batch_size=None)
+    assert len(loader) == 5
+    x, numbers, text = list(loader)[3]
+    assert (type(x), x.tolist(), numbers, text) == (tg.Tensor, [3, 3], {"n": 3}, "text")
+    assert [x.item() for x in DataLoader(tg.arange(3), batch_size=None, collate_fn=lambda x: x * 2)] == [0, 2, 4]
+
+
+def test_a_collate_function_of_ones_own_gets_the_samples() -> None:
+    seen = []
+    loader = DataLoader(pairs(4), 3, collate_fn=lambda samples: seen.append(samples) or len(samples))
+    assert list(loader) == [3, 1]
+    assert [[type(sample) for sample in batch] for batch in seen] == [[tuple] * 3, [tuple]]
+
+
+class Stream(IterableDataset):
+    """The numbers from 0 up, one after the other."""
+
+    def __init__(self, count: int, length: int | None = None) -> None:
+        self.count, self.length = count, length
+
+    def __iter__(self) -> Any:
+        return iter(range(self.count))
+
+    def __len__(self) -> int:
+        return super().__len__() if self.length is None else self.length
+
+
+def test_streams() -> None:
+    assert [b.tolist() for b in DataLoader(Stream(5), 2)] == [[0, 1], [2, 3], [4]]
+    assert [b.tolist() for b in DataLoader(Stream(5), 2, drop_last=True)] == [[0, 1], [2, 3]]
+    assert list(DataLoader(Stream(3), None)) == [0, 1, 2]
+    assert [len(DataLoader(Stream(5, 5), size, drop_last=drop)) for size, drop in ((2, False), (2, True))] == [3, 2]
+    assert len(DataLoader(Stream(5, 5), None)) == 5
+    with pytest.raises(TypeError, match=r"Stream has no __len__\(\): define it"):
+        len(DataLoader(Stream(5), 2))
+
+
+@pytest.mark.parametrize(
+    ("given", "tried", "why", "mend"),
+    [
+        ({"num_workers": 2}, "DataLoader with num_workers=2",
+         "there are no worker processes: samples are read in this one", "leave it out"),
+        ({"shuffle": True, "sampler": [1]}, "DataLoader with shuffle=… and sampler=…",
+         "both say in which order to go", "leave one out; RandomSampler shuffles"),
+        *[({"batch_sampler": [[1]], **more}, "DataLoader with a batch_sampler and more",
+           "a batch_sampler says itself which samples make up a batch",
+           "leave out batch_size, shuffle, sampler and drop_last")
+          for more in ({"batch_size": 2}, {"shuffle": True}, {"sampler": [1]}, {"drop_last": True})],
+        ({"batch_size": None, "drop_last": True}, "DataLoader with batch_size=None and drop_last=True",
+         "batch_size=None makes no batches, so none can be too small", "leave one out"),
+        ({"generator": 3}, "generator=3",
+         "random numbers come from a NumPy generator, and this is a int", "use numpy.random.default_rng(0)"),
+        ({"batch_size": 2.5}, "batch_size=2.5", "a batch has at least one sample", "use 1 or more"),
+        ({"batch_size": True}, "batch_size=True", "a batch has at least one sample", "use 1 or more"),
+    ],
+    ids=lambda value: str(value)[:40],
+)  # fmt: skip
+def test_arguments_that_exclude_each_other(given: dict[str, Any], tried: str, why: str, mend: str) -> None:
+    with teaches(ArgumentError, tried, why, mend, "DataLoader("):
+        DataLoader(pairs(), **given)
+
+
+@pytest.mark.parametrize("given", [{"shuffle": True}, {"sampler": [1]}, {"batch_sampler": [[1]]}], ids=str)
+def test_a_stream_has_its_own_order(given: dict[str, Any]) -> None:
+    why = "an IterableDataset has an order of its own, and its samples no numbers"
+    mend = "leave it out, and shuffle in the data set"
+    with teaches(ArgumentError, f"DataLoader with {next(iter(given))}=…", why, mend, "DataLoader("):
+        DataLoader(Stream(3), **given)
+    with teaches(ArgumentError, "batch_size=0", "a batch has at least one sample", "use 1 or more", "DataLoader("):
+        DataLoader(Stream(3), batch_size=0)
+
+
+# The fast way is the slow way -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_reading_a_batch_at_once_is_collating_its_samples(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 8))
+    tensors = [
+        tg.from_numpy(np.arange(count * math.prod(shape)).reshape(count, *shape).astype(dtype))
+        for dtype, shape in data.draw(st.lists(st.tuples(
+            st.sampled_from(["bool", "int8", "int64", "float16", "float32", "float64"]),
+            st.sampled_from([(), (2,), (2, 3), (0,)])), min_size=1, max_size=3))
+    ]  # fmt: skip
+    dataset: Any = TensorDataset(*tensors)
+    for _ in range(data.draw(st.integers(0, 2))):
+        dataset = Subset(dataset, data.draw(st.lists(st.integers(-len(dataset), len(dataset) - 1), min_size=1)))
+    size = data.draw(st.integers(1, 4))
+    fast = list(DataLoader(dataset, size))
+    slow = list(DataLoader(dataset, size, collate_fn=lambda samples: [default_collate(samples)]))
+    assert len(fast) == len(slow)
+    for ours, (theirs,) in zip(fast, slow, strict=True):
+        assert (type(ours), len(ours)) == (tuple, len(tensors))
+        for a, b in zip(ours, theirs, strict=True):
+            assert (a.dtype, a.shape, a.tolist()) == (b.dtype, b.shape, b.tolist())
+
+
+def test_batches_share_no_memory_with_the_data() -> None:
+    data = TensorDataset(tg.zeros(4, 2))
+    for (batch,) in DataLoader(data, 4):
+        batch += 1
+    assert data.tensors[0].sum().item() == 0
+
+
+def test_a_subclass_is_asked_for_each_sample() -> None:
+    """One that changes what it gives would be passed over."""
+
+    class Doubled(TensorDataset):
+        def __getitem__(self, index: Any) -> Any:
+            return tuple(t * 2 for t in super().__getitem__(index))
+
+    class Tenfold(Subset):
+        def __getitem__(self, index: Any) -> Any:
+            return tuple(t * 10 for t in super().__getitem__(index))
+
+    assert firsts(DataLoader(Doubled(tg.ones(2, 1)), 2)) == [[2, 2]]
+    assert firsts(DataLoader(Subset(Doubled(tg.ones(2, 1)), [1, 0]), 2)) == [[2, 2]]
+    assert firsts(DataLoader(Tenfold(TensorDataset(tg.ones(2, 1)), [0]), 2)) == [[10]]

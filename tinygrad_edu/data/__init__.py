@@ -1,6 +1,34 @@
-"""Data sets and loaders."""
+"""Data sets, samplers that say in which order to read them, and loaders that make batches of them."""
 
+from .collate import default_collate, default_convert
+from .datasets import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split
 from .digits import Digits, digits
-from .loader import DataLoader, TensorDataset
+from .loader import DataLoader
+from .samplers import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 
-__all__ = ["DataLoader", "Digits", "TensorDataset", "digits"]
+__all__ = [
+    "BatchSampler",
+    "ConcatDataset",
+    "DataLoader",
+    "Dataset",
+    "Digits",
+    "IterableDataset",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "Subset",
+    "SubsetRandomSampler",
+    "TensorDataset",
+    "WeightedRandomSampler",
+    "default_collate",
+    "default_convert",
+    "digits",
+    "random_split",
+]

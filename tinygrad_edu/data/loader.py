@@ -2,63 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..ops.movement import stack
-from ..random import generator
-from ..tensor import Tensor, as_tensor, wrap
-
-
-class TensorDataset:
-    """Tensors that belong together along their first axis: sample i is element i of each."""
-
-    def __init__(self, *tensors: Any) -> None:
-        self.tensors = tuple(as_tensor(t) for t in tensors)
-        lengths = [len(t) for t in self.tensors]
-        if len(set(lengths)) != 1:
-            raise ShapeError(
-                f"TensorDataset of tensors with {lengths} samples",
-                "sample i is element i of each, so all have equally many",
-                "check that images and labels come from the same rows",
-            )
-
-    def __len__(self) -> int:
-        return len(self.tensors[0])
-
-    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
-        return tuple(t[index] for t in self.tensors)
+from ..core.dispatch import here
+from ..errors import ArgumentError
+from .collate import default_collate, default_convert
+from .datasets import IterableDataset, read_batch
+from .samplers import BatchSampler, RandomSampler, SequentialSampler, generator_of
 
 
 class DataLoader:
-    """Batches of a data set, in order or shuffled anew each time it is walked through.
+    """Batches of a data set, in order, shuffled anew each time it is walked through, or as a sampler says.
 
-    A data set is anything with ``len`` and integer indexing. One that accepts an index array, such as
-    `TensorDataset`, is read a batch at a time. The last batch may be smaller, unless ``drop_last``.
+    ``dataset`` is anything with ``len`` and samples by number, or an `IterableDataset`. The samples of a batch are
+    joined by ``collate_fn``, else by `default_collate`; a `TensorDataset` and its parts are read a batch at a time,
+    with the same result. The last batch may be smaller, unless ``drop_last``. ``batch_size=None`` gives the samples
+    one by one, unjoined. A ``batch_sampler`` gives lists of numbers itself.
+
+    Shuffling follows `manual_seed`, or a ``generator``, a `numpy.random.Generator`. There are no workers: this process
+    reads the samples. Raises `ArgumentError` for arguments that exclude each other.
+
+    >>> import tinygrad_edu as tg
+    >>> [batch.tolist() for batch in tg.data.DataLoader(range(5), batch_size=2)]
+    [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, dataset: Any, batch_size: int = 1, shuffle: bool = False, drop_last: bool = False) -> None:
-        if batch_size < 1:
-            raise ValueError(f"batch_size={batch_size}: a batch has at least one sample")
-        self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, shuffle, drop_last
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[list[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        *,
+        drop_last: bool = False,
+        generator: np.random.Generator | None = None,
+    ) -> None:
+        _check(dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, drop_last)
+        generator_of(generator)
+        self.dataset, self.generator, self.num_workers = dataset, generator, num_workers
+        self.streams = isinstance(dataset, IterableDataset)
+        if self.streams:
+            order: Iterable[Any] = dataset  # its samples come in place of their numbers
+        elif sampler is not None:
+            order = sampler
+        else:
+            order = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_sampler is not None:
+            batch_size = None
+        elif batch_size is not None:
+            batch_sampler = BatchSampler(order, batch_size, drop_last)
+        self.sampler, self.batch_sampler, self.batch_size, self.drop_last = order, batch_sampler, batch_size, drop_last
+        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
 
     def __len__(self) -> int:
-        full, rest = divmod(len(self.dataset), self.batch_size)
-        return full + (rest > 0 and not self.drop_last)
+        """The number of batches. Raises `TypeError` where the data set or sampler does not know its length."""
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Any]:
-        count = len(self.dataset)
-        order = generator().permutation(count) if self.shuffle else np.arange(count)
-        for start in range(0, len(self) * self.batch_size, self.batch_size):
-            yield self._batch(order[start : start + self.batch_size])
+        if self.batch_sampler is None:
+            for number in self.sampler:
+                yield self.collate_fn(number if self.streams else self.dataset[number])
+        else:
+            for numbers in self.batch_sampler:
+                yield self._batch(numbers)
 
-    def _batch(self, indices: Any) -> Any:
-        if isinstance(self.dataset, TensorDataset):
-            return self.dataset[wrap(indices)]
-        samples: Sequence[Any] = [self.dataset[int(i)] for i in indices]
-        if isinstance(samples[0], tuple):
-            return tuple(stack(column) for column in zip(*samples, strict=True))
-        return stack(samples)
+    def _batch(self, numbers: list[Any]) -> Any:
+        if self.streams:
+            return self.collate_fn(numbers)
+        joined = read_batch(self.dataset, numbers) if self.collate_fn is default_collate else None
+        return self.collate_fn([self.dataset[number] for number in numbers]) if joined is None else joined
+
+
+def _check(
+    dataset: Any, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, num_workers: Any, drop_last: bool
+) -> None:
+    """Raise `ArgumentError` for the first of PyTorch's rules that the arguments break."""
+    ordered = {"shuffle": shuffle, "sampler": sampler is not None, "batch_sampler": batch_sampler is not None}
+    named = " and ".join(f"{name}=…" for name, given in ordered.items() if given)
+    if num_workers != 0:
+        why = "there are no worker processes: samples are read in this one"
+        raise ArgumentError(f"DataLoader with num_workers={num_workers}", why, "leave it out", here())
+    if isinstance(dataset, IterableDataset) and named:
+        why = "an IterableDataset has an order of its own, and its samples no numbers"
+        raise ArgumentError(f"DataLoader with {named}", why, "leave it out, and shuffle in the data set", here())
+    if shuffle and sampler is not None:
+        why, mend = "both say in which order to go", "leave one out; RandomSampler shuffles"
+        raise ArgumentError(f"DataLoader with {named}", why, mend, here())
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        why = "a batch_sampler says itself which samples make up a batch"
+        mend = "leave out batch_size, shuffle, sampler and drop_last"
+        raise ArgumentError("DataLoader with a batch_sampler and more", why, mend, here())
+    if batch_size is None and drop_last:
+        why, mend = "batch_size=None makes no batches, so none can be too small", "leave one out"
+        raise ArgumentError("DataLoader with batch_size=None and drop_last=True", why, mend, here())

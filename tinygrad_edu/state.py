@@ -1,0 +1,311 @@
+"""Tensors and what goes with them, to a file and back: ``save`` and ``load``, in the safetensors format, no pickle.
+
+The file is 8 bytes with the length of a header, the header in JSON (for each tensor its dtype, shape and place), and
+then the elements. Anything that reads safetensors reads the tensors, under dotted names. What a flat file cannot say,
+such as nesting, numbers, text and the order of names, stands as JSON in the header's metadata; `_pack` and `_unpack`
+are its grammar. Reading such a file runs no code of the file's, whoever made it: that is the point of the format.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import shutil
+import stat
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+
+from . import backends
+from .core.dispatch import here
+from .dtypes import as_dtype
+from .errors import DtypeError, StateFileError
+from .tensor import Tensor, wrap
+
+_DTYPES = {
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
+    "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
+}  # fmt: skip
+_CODES = {name: code for code, name in _DTYPES.items()}
+_TREE, _SUM = "tinygrad_edu.tree", "tinygrad_edu.crc32"  # two entries: one spoilt name does not hide both
+_MOST_HEADER = 100_000_000  # bytes: readers take no more, so that a file cannot ask for any amount of memory
+_MOST_LEVELS = 100
+_MOST_BITS = 4096  # of an integer: Python reads no more than 4,300 digits
+_ANOTHER = "use another copy of the file, or make it anew with save()"
+
+Path = str | os.PathLike[str]
+
+
+def save(obj: Any, f: Path) -> None:
+    """Write tensors, and what goes with them, to the file ``f``: a state dict, or a whole checkpoint.
+
+    ``obj`` is a tensor, number, text, bool or None, or dicts, lists and tuples of such, at any depth; keys are text,
+    numbers, bools or None. NumPy's scalars are kept as Python's numbers. A dict of names and tensors becomes an
+    ordinary safetensors file. Every name gets its own elements: what tensors share is written for each, and what a
+    view does not show is not written. Gradients and graphs stay out.
+
+    The file appears whole or not at all: it is written beside its place and then put there. A process that is killed
+    leaves the old file as it was, and perhaps a hidden one, ``.saving-….tmp``, that can be deleted.
+
+    Raises `DtypeError` for what cannot be written, and names where it stands; `StateFileError` where no file can be.
+
+    >>> import tempfile
+    >>> import tinygrad_edu as tg
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tg.save({"weight": tg.ones(2), "epoch": 3, "betas": (0.9, 0.999)}, f"{folder}/model.safetensors")
+    ...     tg.load(f"{folder}/model.safetensors")
+    {'weight': tensor([1., 1.]), 'epoch': 3, 'betas': (0.9, 0.999)}
+    """
+    path = _target(_path("save", f))
+    tensors: dict[str, Any] = {}
+    tree = json.dumps(_pack(obj, [], tensors), separators=(",", ":"))
+    # Wide elements first, so that each tensor starts at a multiple of its element's size.
+    arrays = dict(sorted(tensors.items(), key=lambda item: -item[1].dtype.itemsize))
+    header = _header(arrays, tree)
+    if len(header) > _MOST_HEADER:
+        why = f"numbers, text and names take {len(header):,} bytes, and {_MOST_HEADER:,} is the most"
+        raise StateFileError(f"save to {path}", why, "put long lists of numbers into tensors", here())
+    with _in_place_of(path) as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        for array in arrays.values():
+            file.write(_bytes(array))
+
+
+def load(f: Path, map_location: str | None = None) -> Any:
+    """What `save` has written to the file ``f``, or the dict of names and tensors of any other safetensors file.
+
+    The tensors have memory of their own and require no grad. They live on the device ``map_location``, else on the
+    CPU. Raises `StateFileError` for a file that is cut short, spoilt or of another format, and then gives nothing;
+    an error of the system, such as `FileNotFoundError`, passes through.
+    """
+    path = _path("load", f)
+    device = backends.get(map_location or backends.CPU.name)
+    arrays, metadata = _read(path)
+    if _TREE not in metadata and _SUM not in metadata:
+        return {name: wrap(device.from_numpy(array)) for name, array in arrays.items()}
+    tree = metadata.get(_TREE, "")
+    if metadata.get(_SUM) != _checksum(arrays, tree):
+        raise _spoilt(path, "its checksum does not fit: bytes have changed since it was written")
+    try:
+        found = _unpack(json.loads(tree), lambda name: wrap(device.from_numpy(arrays.pop(name))))
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise _spoilt(path, f"the structure in its metadata cannot be read ({type(error).__name__}: {error})") from None
+    if arrays:
+        raise _spoilt(path, f"the structure in its metadata does not name the tensor {next(iter(arrays))!r}")
+    return found
+
+
+# What is in the file ----------------------------------------------------------------------------------------------
+
+
+def _pack(value: Any, path: list[Any], tensors: dict[str, Any]) -> Any:
+    """``value`` in JSON's terms; its tensors go into ``tensors``. What JSON has no word for gets a dict of one entry:
+
+    ``{"tensor": name}``, ``{"tuple": […]}``, ``{"dict": [[key, value], …]}``, ``{"float": "inf"}``.
+    """
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        value = value.item()
+    kind = type(value)
+    if len(path) > _MOST_LEVELS:
+        raise _unwritable(path[:3], f"it nests deeper than {_MOST_LEVELS} levels, or holds itself", "make it flatter")
+    if kind in (list, tuple):
+        items = [_pack(item, [*path, i], tensors) for i, item in enumerate(value)]
+        return items if kind is list else {"tuple": items}
+    if isinstance(value, dict):
+        return {"dict": [[_pack_key(k, path), _pack(v, [*path, k], tensors)] for k, v in value.items()]}
+    if isinstance(value, Tensor):
+        name = _name(path, tensors)
+        tensors[name] = np.asarray(backends.of(value.array).to_numpy(value.array), order="C")
+        return {"tensor": name}
+    if kind is float and not math.isfinite(value):
+        return {"float": str(value)}
+    if kind is int and value.bit_length() > _MOST_BITS:
+        raise _unwritable(path, f"an integer of {value.bit_length():,} bits is too long", "write it as text: str(x)")
+    if value is None or kind in (bool, int, float, str):
+        return value
+    mend = "make a tensor of it: tensor(x)" if isinstance(value, np.ndarray) else "leave it out, or describe it in text"
+    raise _unwritable(path, f"a {kind.__name__} cannot be written without pickle, which runs code when read", mend)
+
+
+def _pack_key(key: Any, path: list[Any]) -> Any:
+    if isinstance(key, (Tensor, list, tuple, dict)):
+        why = f"a key is text or a number, and one here is a {type(key).__name__}"
+        raise _unwritable(path, why, "make text of it: str(key)")
+    return _pack(key, path, {})
+
+
+def _unpack(node: Any, tensor: Callable[[str], Tensor]) -> Any:
+    """The value that `_pack` made ``node`` of. ``tensor`` gives each tensor once, by name."""
+    if isinstance(node, list):
+        return [_unpack(item, tensor) for item in node]
+    if not isinstance(node, dict):
+        return node
+    ((word, inside),) = node.items()
+    if word == "tensor":
+        return tensor(inside)
+    if word == "float" and inside in ("inf", "-inf", "nan"):
+        return float(inside)
+    if word == "tuple" and isinstance(inside, list):
+        return tuple(_unpack(item, tensor) for item in inside)
+    if word == "dict":
+        found = {_unpack(key, tensor): _unpack(value, tensor) for key, value in inside}
+        if len(found) == len(inside):
+            return found
+    raise ValueError(f"{word!r} with {inside!r:.60}")
+
+
+def _name(path: list[Any], taken: dict[str, Any]) -> str:
+    """The tensor's name in the file: the keys to it, joined by dots, and a number where that is taken."""
+    name = stem = ".".join(str(key).encode(errors="backslashreplace").decode() for key in path) or "tensor"
+    count = 1
+    while name in taken or name == "__metadata__":
+        count += 1
+        name = f"{stem}#{count}"
+    return name
+
+
+def _header(arrays: dict[str, Any], tree: str) -> bytes:
+    # "pt": names and axes are PyTorch's. Tools of Hugging Face ask for this entry.
+    metadata = {"format": "pt", _TREE: tree, _SUM: _checksum(arrays, tree)}
+    header: dict[str, Any] = {"__metadata__": metadata}
+    start = 0
+    for name, array in arrays.items():
+        place = [start, start := start + array.nbytes]
+        header[name] = {"dtype": _CODES[array.dtype.name], "shape": array.shape, "data_offsets": place}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return text + b" " * (-len(text) % 8)
+
+
+def _checksum(arrays: dict[str, Any], tree: str) -> str:
+    """Over everything that counts, so that no changed byte goes unseen; safetensors itself has none."""
+    found = zlib.crc32(tree.encode(errors="backslashreplace"))
+    for name, array in sorted(arrays.items()):
+        found = zlib.crc32(_bytes(array), zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), found))
+    return f"{found:08x}"
+
+
+def _bytes(array: Any) -> Any:
+    return array.reshape(-1).view(np.uint8)
+
+
+# Reading ----------------------------------------------------------------------------------------------------------
+
+
+def _read(path: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """All arrays by name, in the header's order, and the metadata. The library checks lengths and places."""
+    from safetensors import SafetensorError, safe_open  # 10 ms: paid by those who use it
+
+    as_dtype("bfloat16")  # the library finds it only where ml_dtypes is loaded
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise _spoilt(path, "it is no regular file")
+    try:
+        with safe_open(path, framework="np") as file:
+            names = _names(path)
+            arrays = {}
+            for name in names:
+                code = file.get_slice(name).get_dtype()
+                if code not in _DTYPES:
+                    why = f"tensor {name!r} has dtype {code}, and there is none of that here"
+                    raise _spoilt(path, why, "convert it first, in the library that wrote it: to float32, say")
+                arrays[name] = file.get_tensor(name)
+                if code == "BOOL" and _bytes(arrays[name]).max(initial=0) > 1:
+                    raise _spoilt(path, f"tensor {name!r} holds bools that are neither 0 nor 1")
+            return arrays, file.metadata() or {}
+    except SafetensorError as error:
+        raise _spoilt(path, str(error).removeprefix("Error while deserializing header: "), _mend(path)) from None
+    except ValueError as error:
+        if isinstance(error, StateFileError):
+            raise
+        raise _spoilt(path, f"NumPy has no such array ({error})") from None  # 70 axes, or (2**62, 0)
+
+
+def _names(path: str) -> list[str]:
+    """The tensors' names as they stand in the header, which the library has found well-formed."""
+
+    twice: list[str] = []
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        twice.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        return dict(pairs)
+
+    with open(path, "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length), object_pairs_hook=once)
+    if twice:  # the library takes the last
+        raise _spoilt(path, f"its header says {twice[0]!r} twice")
+    return [name for name in header if name != "__metadata__"]
+
+
+def _mend(path: str) -> str:
+    with open(path, "rb") as file:
+        start = file.read(8)
+    if start[:2] in (b"PK", b"\x80\x02") and start[4:] != bytes(4):  # zeros: the length of a header
+        return "PyTorch's own files are pickles: in PyTorch, use safetensors.torch.save_file(state, path)"
+    return _ANOTHER
+
+
+# Files ------------------------------------------------------------------------------------------------------------
+
+
+def _target(path: str) -> str:
+    """Where the file will be: a link stays, and what it points to is replaced."""
+    path = os.path.realpath(path)
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        mend = f"make it first: os.makedirs({folder!r})"
+        raise StateFileError(f"save to {path}", "there is no such folder", mend, here())
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise StateFileError(f"save to {path}", "what is there is no regular file", "choose another name", here())
+    return path
+
+
+@contextmanager
+def _in_place_of(path: str) -> Iterator[IO[bytes]]:
+    """A new file that takes the place of ``path`` in one move when the block ends well, and vanishes if not.
+
+    It lies in the same folder, for only there is a move one step, and has a name of its own, so that two writers do
+    not mix. Its bytes are on the disk before it moves. On Windows the move fails while a reader has the file open.
+    """
+    folder = os.path.dirname(path)
+    beside = os.path.join(folder, f".saving-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(beside, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(path):
+            shutil.copymode(path, beside)
+        os.replace(beside, path)
+    except BaseException:
+        if os.path.exists(beside):
+            os.remove(beside)
+        raise
+    if os.name == "posix":  # the move is on the disk once the folder is
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _path(what: str, f: Any) -> str:
+    try:
+        return os.fsdecode(f)
+    except TypeError:
+        why, mend = "a file is given by its path", "give it a name, as text"
+        raise DtypeError(f"{what} with f={type(f).__name__}", why, mend, here()) from None
+
+
+def _spoilt(path: str, why: str, mend: str = _ANOTHER) -> StateFileError:
+    return StateFileError(f"load of {path}", why, mend, here())
+
+
+def _unwritable(path: list[Any], why: str, mend: str) -> DtypeError:
+    return DtypeError(f"save of obj{''.join(f'[{key!r}]' for key in path)}", why, mend, here())

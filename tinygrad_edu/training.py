@@ -1,0 +1,258 @@
+"""The training loop of the lessons, with a line for each epoch. Nothing in it is hidden: it can be copied and changed.
+
+`fit` is for the usual case: batches of inputs and a target, one model, one optimiser. For anything else, such as two
+losses, steps every few batches or parts that are trained in turn, write the loop; `_train` is a good start.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .core.dispatch import here
+from .errors import ArgumentError, DtypeError, TrainingError
+from .metrics import Mean
+from .nn.utils import clip_grad_norm_
+from .optim.lr_scheduler import ReduceLROnPlateau
+from .settings import no_grad
+
+Metric = Callable[[Any, Any], Any]
+Metrics = Mapping[str, Metric] | Sequence[Metric]
+
+
+class History:
+    """What `fit` has measured: ``epochs`` is one dict of numbers for each epoch, in order. Prints as a table.
+
+    ``history["loss"]`` is that number of every epoch. ``seconds`` holds how long each took, and ``interrupted`` says
+    whether somebody stopped it.
+    """
+
+    def __init__(self) -> None:
+        self.epochs: list[dict[str, float]] = []
+        self.seconds: list[float] = []
+        self.interrupted = False
+
+    def __len__(self) -> int:
+        return len(self.epochs)
+
+    def __iter__(self) -> Iterator[dict[str, float]]:
+        return iter(self.epochs)
+
+    def __getitem__(self, name: str) -> list[float]:
+        return [epoch[name] for epoch in self.epochs]
+
+    def __repr__(self) -> str:
+        if not self.epochs:
+            return "History of no epochs"
+        rows = [list(self.epochs[0]), *([_short(value) for value in epoch.values()] for epoch in self.epochs)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.rjust, row, widths)) for row in rows)
+
+
+def fit(
+    model: Any,
+    loader: Iterable[Any],
+    loss: Metric,
+    optimizer: Any,
+    epochs: int = 1,
+    *,
+    scheduler: Any = None,
+    scheduler_per_batch: bool = False,
+    validate: Iterable[Any] | None = None,
+    metrics: Metrics = (),
+    clip_grad_norm: float | None = None,
+    on_epoch: Callable[[History], Any] | None = None,
+    progress: bool = True,
+    times: bool = True,
+) -> History:
+    """Walk ``epochs`` times through ``loader``, and step against the gradient of ``loss`` at each batch.
+
+    A batch is ``(input, target)``; of a longer one, all but the last are inputs of the model. ``loss(output, target)``
+    is one number, the mean over the batch. ``metrics`` are functions of the same two, in a list or under names of
+    their own. An epoch's numbers are means over all samples; training's are measured while the model still changes,
+    those of ``validate``, another loader, at the end of the epoch, in evaluation mode, and are called ``val_…``.
+
+    The ``scheduler`` steps after each epoch, with the loss if it is a `ReduceLROnPlateau`; with
+    ``scheduler_per_batch`` after each batch, as `OneCycleLR` and `CyclicLR` are meant. ``clip_grad_norm`` bounds the
+    gradient's norm before each step. ``on_epoch(history)`` is called after each epoch, and stops when it returns True.
+
+    One line is printed for each epoch, without times for ``times=False``, and none for ``progress=False``. On a
+    terminal a long epoch shows how far it is. Ctrl-C, or a notebook's stop button, ends training and returns the
+    epochs that are complete. Modules have the mode again that they had before.
+
+    Raises `TrainingError` for a loss that is infinite or nan, before it reaches the parameters, and where no batch
+    came; `DtypeError` for batches that are no tuples of inputs and target.
+    """
+    history, digits = History(), len(str(epochs))
+    with _modes_kept(model):
+        try:
+            for epoch in range(1, epochs + 1):
+                start, label = time.perf_counter(), f"epoch {epoch:{digits}}/{epochs}"
+                record: dict[str, float] = {"epoch": epoch}
+                if scheduler is not None:
+                    record["lr"] = optimizer.param_groups[0]["lr"]
+                each_batch = scheduler if scheduler_per_batch else None
+                watched = _watched(loader, label) if progress else loader
+                record |= _train(model, watched, loss, optimizer, each_batch, metrics, clip_grad_norm, label)
+                if validate is not None:
+                    found = evaluate(model, validate, loss, metrics)
+                    record |= {f"val_{name}": value for name, value in found.items()}
+                if scheduler is not None and not scheduler_per_batch:
+                    _step(scheduler, record)
+                history.epochs.append(record)
+                history.seconds.append(time.perf_counter() - start)
+                if progress:
+                    print(label, _line(record, history.seconds[-1] if times else None), sep="  ")
+                if on_epoch is not None and on_epoch(history) is True:
+                    break
+        except KeyboardInterrupt:
+            history.interrupted = True
+            if progress:
+                print(f"interrupted in {label}")
+    return history
+
+
+def _train(
+    model: Any,
+    loader: Iterable[Any],
+    loss: Metric,
+    optimizer: Any,
+    scheduler: Any,
+    metrics: Metrics,
+    clip_grad_norm: float | None,
+    label: str,
+) -> dict[str, float]:
+    """One epoch: the loop that all of this is about."""
+    model.train()
+    means = _Means(metrics)
+    for number, (inputs, target) in enumerate(map(_parts, loader), 1):
+        optimizer.zero_grad()
+        output = model(*inputs)
+        error = loss(output, target)
+        if not math.isfinite(error.item()):
+            raise TrainingError(
+                f"{label}, batch {number}: the loss is {error.item()}",
+                "a step along its gradient would spoil every parameter; none was taken",
+                "lower lr, or give clip_grad_norm; and look for nan and inf in the data",
+                here(),
+            )
+        error.backward()
+        if clip_grad_norm is not None:
+            clip_grad_norm_(model.parameters(), clip_grad_norm)
+        optimizer.step()
+        if scheduler is not None:
+            scheduler.step()
+        means.add(output, target, error)
+    return means.compute()
+
+
+@no_grad()
+def evaluate(model: Any, loader: Iterable[Any], loss: Metric | None = None, metrics: Metrics = ()) -> dict[str, float]:
+    """The loss and the metrics over all batches, in evaluation mode and without a graph; see `fit`.
+
+    Each is measured batch by batch, and the mean taken over the samples. That is exact for whatever is a mean itself,
+    as accuracy is, and only near for the rest: for F1, R² and the like, join the outputs first.
+    """
+    means = _Means(metrics)
+    with _modes_kept(model):
+        model.eval()
+        for inputs, target in map(_parts, loader):
+            output = model(*inputs)
+            means.add(output, target, None if loss is None else loss(output, target))
+    return means.compute()
+
+
+class _Means:
+    """The running means of an epoch: the loss, if there is one, and every metric."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self.metrics = metrics if isinstance(metrics, Mapping) else {_name(metric): metric for metric in metrics}
+        if "loss" in self.metrics:
+            why, mend = "the loss itself is shown under it", "choose another name"
+            raise ArgumentError("metrics with the name 'loss'", why, mend, here())
+        self.means = {name: Mean() for name in ("loss", *self.metrics)}
+        self.samples = 0
+
+    @no_grad()
+    def add(self, output: Any, target: Any, error: Any) -> None:
+        count = len(target) if getattr(target, "ndim", 1) else 1
+        self.samples += count
+        if error is None:
+            self.means.pop("loss", None)
+        else:
+            self.means["loss"].update(error.item(), count)
+        for name, metric in self.metrics.items():
+            self.means[name].update(metric(output.detach(), target), count)
+
+    def compute(self) -> dict[str, float]:
+        if not self.samples:
+            why, mend = "there is nothing to measure, or to learn from", "look at len(loader), and drop_last"
+            raise TrainingError("the loader gave no batch", why, mend, here())
+        return {name: mean.compute() for name, mean in self.means.items()}
+
+
+def _name(metric: Any) -> str:
+    if not hasattr(metric, "__name__"):
+        why, mend = "it has no name to be shown under", "give a dict of names and metrics"
+        raise ArgumentError(f"metrics with a {type(metric).__name__}", why, mend, here())
+    return str(metric.__name__)
+
+
+def _step(scheduler: Any, record: dict[str, float]) -> None:
+    if isinstance(scheduler, ReduceLROnPlateau):
+        scheduler.step(record.get("val_loss", record["loss"]))
+    else:
+        scheduler.step()
+
+
+def _parts(batch: Any) -> tuple[Any, Any]:
+    """The inputs and the target of a batch."""
+    if not isinstance(batch, (tuple, list)) or len(batch) < 2:
+        what = f"a {type(batch).__name__}" + (f" of {len(batch)}" if isinstance(batch, (tuple, list)) else "")
+        why, mend = "a batch is its inputs, and last its target", "use TensorDataset(x, y); an autoencoder's is (x, x)"
+        raise DtypeError(f"a batch that is {what}", why, mend, here())
+    return tuple(batch[:-1]), batch[-1]
+
+
+@contextmanager
+def _modes_kept(model: Any) -> Iterator[None]:
+    """Every module is as it was afterwards: training or evaluating."""
+    before = [(module, module.training) for module in model.modules()]
+    try:
+        yield
+    finally:
+        for module, training in before:
+            module.training = training
+
+
+def _watched(loader: Iterable[Any], label: str) -> Iterator[Any]:
+    """The batches. On a terminal, once they take more than a second: how far it is, and about how long still."""
+    total = operator.length_hint(loader)  # 0 where it does not know
+    start = drawn = time.perf_counter()
+    text = ""
+    try:
+        for number, batch in enumerate(loader, 1):
+            yield batch
+            now = time.perf_counter()
+            if now - start > 1 and now - drawn > 0.2 and sys.stdout.isatty():
+                left = f", {(total - number) * (now - start) / number:.0f} s left" if total else ""
+                before, drawn = len(text), now
+                text = f"{label}  batch {number}{f'/{total}' if total else ''}{left}"
+                print(f"\r{text:{before}}", end="", flush=True)
+    finally:
+        if text:
+            print(f"\r{'':{len(text)}}\r", end="", flush=True)
+
+
+def _short(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.4g}"
+
+
+def _line(record: dict[str, float], seconds: float | None) -> str:
+    words = [f"{name} {_short(value)}" for name, value in record.items() if name != "epoch"]
+    return "  ".join(words if seconds is None else [*words, f"{seconds:.1f} s"])
