@@ -36,7 +36,3 @@ def run(turns: int = 30) -> str:
                 times[name].append(seconds(name, cache))
     ratios = [harness.ratio(f"import {name}", times[name], times["numpy"]) for name in names]
     return harness.table("Import, interleaved fresh interpreters", ratios, "import numpy")
-
-
-if __name__ == "__main__":
-    print(run())

@@ -1,0 +1,1 @@
+"""Who competes: each file makes the ten workloads run in one library, or in several that share a style."""
