@@ -146,16 +146,15 @@ program(v0: f32[4,3], v1: f32[3,2]):
   v8: f32[3] = getitem(v7, (1:, 0))
   v9: f32[] = sum(v8, None, False)
   v10: f32[] = ones_like(v9)
-  v11: f32[1] = reshape(v10, (1,))
-  v12: f32[3] = broadcast_to(v11, (3,))
-  v13: f32[4,2] = scatter_add((4, 2), (1:, 0), v12)
-  v14: f32[4,2] = mul(v13, v7)
-  v15: f32[4,1] = sum(v14, 1, True)
-  v16: f32[4,2] = mul(v7, v15)
-  v17: f32[4,2] = sub(v14, v16)
-  v18: f32[3,4] = permute(v0, (1, 0))
-  v19: f32[3,2] = matmul(v18, v17)
-  return v9, v19"""
+  v11: f32[3] = broadcast_to(v10, (3,))
+  v12: f32[4,2] = scatter_add((4, 2), (1:, 0), v11)
+  v13: f32[4,2] = mul(v12, v7)
+  v14: f32[4,1] = sum(v13, 1, True)
+  v15: f32[4,2] = mul(v7, v14)
+  v16: f32[4,2] = sub(v13, v15)
+  v17: f32[3,4] = permute(v0, (1, 0))
+  v18: f32[3,2] = matmul(v17, v16)
+  return v9, v18"""
     )
 
 

@@ -11,6 +11,11 @@ from ._erf import erf
 from .base import Array, Backend, Namespace
 from .convolution import col2im, conv, conv_input, conv_kernel, im2col
 
+# glibc returns a large block to the system as soon as it is freed, and the next one costs a page fault for every 4 KiB
+# that is touched: for elementwise operations, most of the time. It keeps blocks of up to the largest size that it has
+# seen come and go, so we show it one: no page of this is touched, and elsewhere it does nothing.
+np.empty(31 << 20, np.uint8)
+
 _reductions: Any = (  # called by position: half the cost
     np.add.reduce, np.maximum.reduce, np.minimum.reduce, np.multiply.reduce, np.logical_or.reduce, np.logical_and.reduce
 )  # fmt: skip
