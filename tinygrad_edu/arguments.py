@@ -369,4 +369,5 @@ def describe(x: Any) -> str:
         notes.append(f"device={x.device!r}")
     if x.requires_grad:
         notes.append("requires_grad=True" if x.grad_fn is None else f"grad_fn={x.grad_fn!r}")
-    return f"tensor({', '.join([body, *notes])})"
+    kind = "Parameter containing:\n" if x.parameter else ""
+    return f"{kind}tensor({', '.join([body, *notes])})"

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tinygrad_edu as tg
+from tests.nn.models import Block, convnet
+from tests.support import run_python, teaches
 from tinygrad_edu import nn
-from tinygrad_edu.errors import AutogradError, DtypeError, ShapeError
-
-
-def convnet() -> nn.Sequential:
-    return nn.Sequential(
-        nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 10, bias=False)
-    )
-
-
-class Block(nn.Module):
-    """Two layers and a residual."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(3, 5)
-        self.gain = nn.Parameter(tg.ones(3))
-        self.second = nn.Linear(5, 3)
-
-    def forward(self, x: tg.Tensor, scale: float = 1.0) -> tg.Tensor:
-        return x + self.second(self.first(x).tanh()) * self.gain * scale
-
+from tinygrad_edu.errors import ArgumentError, AutogradError, DtypeError, ShapeError
+from tinygrad_edu.nn.module import Scope
+from tinygrad_edu.settings import modes
 
 # Names -------------------------------------------------------------------------------------------------------
 
@@ -140,13 +126,29 @@ def test_forgotten_init() -> None:
         def __init__(self) -> None:
             self.layer = nn.Linear(2, 2)
 
-    with pytest.raises(AutogradError) as caught:
+    with teaches(
+        AutogradError,
+        "self.layer = Linear(…) in Forgetful",
+        "Module.__init__ has not run yet, so there is nowhere to register it",
+        "call super().__init__() first",
+        line="self.layer = nn.Linear(2, 2)",
+    ):
         Forgetful()
-    assert str(caught.value) == (
-        "self.layer = Linear(…) in Forgetful\n"
-        "  why:  Module.__init__ has not run yet, so there is nowhere to register it\n"
-        "  mend: call super().__init__() first"
-    )
+
+
+def test_forgotten_init_of_a_module_that_registers_nothing() -> None:
+    class Forgetful(nn.Module):
+        def __init__(self) -> None:
+            self.size = 3  # a plain attribute needs no registry
+
+    for use in (
+        lambda m: m.parameters(), lambda m: m.state_dict(), lambda m: m.eval(), lambda m: m.to("float64"), repr,
+        lambda m: m.register_buffer("x", None), nn.Sequential,
+    ):  # fmt: skip
+        with pytest.raises(
+            AutogradError, match=r"(?s)Module.__init__ has not run.*mend: call super\(\).__init__\(\) first"
+        ):
+            use(Forgetful())
 
 
 def test_forgotten_forward() -> None:
@@ -188,8 +190,10 @@ def test_what_takes_a_name_takes_it_whole() -> None:
     assert "gain.weight" in dict(block.named_parameters())
     block.gain = nn.Parameter(tg.ones(3))
     assert "gain.weight" not in dict(block.named_parameters())
-    block.first = "gone"
+    block.first = None
     assert [name for name, _ in block.named_modules()] == ["", "second"]
+    block.first = nn.Linear(3, 3)
+    assert [name for name, _ in block.named_modules()] == ["", "first", "second"]  # in its old place
 
 
 def test_buffers_belong_to_the_state_but_are_not_learnt() -> None:
@@ -201,35 +205,152 @@ def test_buffers_belong_to_the_state_but_are_not_learnt() -> None:
     assert layer.state_dict()["count"].tolist() == [4]
 
 
+def test_none_keeps_a_place_free() -> None:
+    layer = nn.Linear(2, 3)
+    layer.bias = None
+    layer.register_parameter("scale", None)
+    layer.register_buffer("mean", None)
+    layer.register_module("inner", None)
+    assert list(layer.state_dict()) == ["weight"]
+    assert [*layer.buffers(), *layer.children()] == []
+    assert (layer.scale, layer.mean, layer.inner) == (None, None, None)
+    layer.scale = nn.Parameter(tg.ones(1))
+    layer.bias = nn.Parameter(tg.zeros(3))
+    layer.mean = tg.ones(2)
+    assert list(layer.state_dict()) == ["weight", "bias", "scale", "mean"]
+    assert repr(layer).endswith("\n  (inner): None\n)")
+
+
+def test_buffers_that_are_not_saved_still_move() -> None:
+    module = nn.Module()
+    module.register_buffer("mask", tg.ones(2), persistent=False)
+    module.register_buffer("mean", tg.ones(2))
+    assert list(module.state_dict()) == ["mean"]
+    assert [name for name, _ in module.named_buffers()] == ["mask", "mean"]
+    assert module.double().mask.dtype == np.float64
+    module.mask = tg.zeros(2)
+    assert list(module.state_dict()) == ["mean"]
+    module.register_buffer("mask", tg.ones(2))
+    assert list(module.state_dict()) == ["mask", "mean"]
+
+
+def test_a_buffer_that_is_a_view_moves() -> None:
+    module = nn.Module()
+    whole = tg.ones(3, 3)
+    module.register_buffer("row", whole[1])
+    assert module.to("float64").row.dtype == np.float64
+    assert whole.dtype == np.float32
+
+
+def test_what_cannot_be_registered() -> None:
+    module = Block()
+    with pytest.raises(DtypeError, match=r"wrap it: nn.Parameter"):
+        module.register_parameter("p", tg.ones(2))
+    with pytest.raises(DtypeError, match="make one of it: tensor"):
+        module.register_buffer("b", np.ones(2))
+    with pytest.raises(DtypeError, match=r"make one of the class: ReLU\(…\)"):
+        module.add_module("m", nn.ReLU)
+    with pytest.raises(DtypeError, match=r"use the module for it, such as nn.ReLU"):
+        module.add_module("m", tg.relu)
+    for name in ("a.b", "", 3):
+        with pytest.raises(ArgumentError, match="text without dots"):
+            module.register_buffer(name, tg.ones(1))
+    for name in ("forward", "eval", "float"):
+        with pytest.raises(ArgumentError, match="method or property of that name"):
+            setattr(module, name, nn.Linear(1, 1))
+    with pytest.raises(ArgumentError, match="there is an attribute of that name already"):
+        module.register_buffer("gain", tg.ones(3))
+    with pytest.raises(ArgumentError, match="'first' is a module, and would silently drop out"):
+        module.first = 3
+    with pytest.raises(ArgumentError, match="'gain' is a parameter, and would silently drop out"):
+        module.gain = "loud"
+    module.register_buffer("count", tg.zeros(1))
+    with pytest.raises(ArgumentError, match="'count' is a buffer"):
+        module.count = 4
+    assert next(iter(module.state_dict())) == "gain"
+    assert module(tg.ones(3)).shape == (3,)
+
+
+def test_a_module_inside_itself_is_refused() -> None:
+    class Child(nn.Module):
+        def __init__(self, parent: nn.Module) -> None:
+            super().__init__()
+            self.parent = parent
+
+    parent = Block()
+    with teaches(
+        ArgumentError,
+        "self.child = a module around self",
+        "this Child already has the Block inside it, or is it",
+        "hand what it needs of the outer one to forward",
+        line="parent.child = Child(parent)",
+    ):
+        parent.child = Child(parent)
+    with pytest.raises(ArgumentError, match="around self"):
+        parent.me = parent
+    assert "child" not in dir(parent)
+
+
+def test_properties_with_a_setter_are_set() -> None:
+    class Rated(nn.Module):
+        @property
+        def rate(self) -> float:
+            return self._rate
+
+        @rate.setter
+        def rate(self, value: float) -> None:
+            self._rate = value * 2
+
+    module = Rated()
+    module.rate = 2.0
+    assert module.rate == 4.0
+    assert "rate" not in module.__dict__
+
+
+def test_a_wrong_name_is_answered_with_a_right_one() -> None:
+    done = run_python("from tinygrad_edu import nn; nn.Linear(2, 2).wieght")
+    assert "AttributeError: 'Linear' object has no attribute 'wieght'. Did you mean: 'weight'?" in done.stderr
+    done = run_python("from tinygrad_edu import nn; nn.Linear(2, 2).get_parameter('wieght')")
+    assert "AttributeError: Linear has no parameter 'wieght'. Did you mean: 'weight'?" in done.stderr
+    assert "0" not in dir(convnet())
+    assert "weight" in dir(nn.Linear(1, 1))
+
+
+# Walks -------------------------------------------------------------------------------------------------------
+
+
+def test_walks_take_prefixes_depth_and_duplicates() -> None:
+    shared = nn.Linear(1, 1, bias=False)
+    model = nn.Sequential(shared, nn.Sequential(shared))
+    assert [name for name, _ in model.named_parameters("net")] == ["net.0.weight"]
+    assert [name for name, _ in model.named_parameters(remove_duplicate=False)] == ["0.weight", "1.0.weight"]
+    assert list(model.parameters(recurse=False)) == []
+    assert [name for name, _ in model.named_modules(prefix="net")] == ["net", "net.0", "net.1"]
+    assert [name for name, _ in model.named_modules(remove_duplicate=False)] == ["", "0", "1", "1.0"]
+    assert [name for name, _ in nn.Sequential(shared, shared).named_children()] == ["0"]
+
+
+def test_parts_are_found_by_name() -> None:
+    model = nn.Sequential(Block(), nn.Tanh())
+    model[1].register_buffer("count", tg.ones(1))
+    assert model.get_submodule("") is model
+    assert model.get_submodule("0.first") is model[0].first
+    assert model.get_parameter("0.first.bias") is model[0].first.bias
+    assert model.get_buffer("1.count") is model[1].count
+    for wrong in (lambda: model.get_submodule("0.third"), lambda: model.get_parameter("0.first"),
+                  lambda: model.get_buffer("0.gain"), lambda: model.get_submodule("0.gain")):  # fmt: skip
+        with pytest.raises(AttributeError, match=r"has no (module|parameter|buffer)"):
+            wrong()
+
+
+def test_apply_goes_inside_first() -> None:
+    met: list[str] = []
+    model = nn.Sequential(Block(), nn.Tanh())
+    assert model.apply(lambda m: met.append(type(m).__name__)) is model
+    assert met == ["Linear", "Linear", "Block", "Tanh", "Sequential"]
+
+
 # State -------------------------------------------------------------------------------------------------------
-
-
-def test_load_state_dict_copies_by_name() -> None:
-    source, target = convnet(), convnet()
-    before = list(target.parameters())
-    target.load_state_dict(source.state_dict())
-    assert all((a.array == b.array).all() for a, b in zip(source.parameters(), target.parameters(), strict=True))
-    assert all(a is b for a, b in zip(before, target.parameters(), strict=True))
-    assert all(a.array is not b.array for a, b in zip(source.parameters(), target.parameters(), strict=True))
-    target.load_state_dict({name: t.tolist() for name, t in source.state_dict().items()})
-
-
-def test_a_state_that_does_not_fit_changes_nothing() -> None:
-    block = Block()
-    before = {name: t.tolist() for name, t in block.state_dict().items()}
-    state = {name: tg.zeros(*t.shape) for name, t in block.state_dict().items()}
-    state["first.bias"], state["gains"] = tg.zeros(6), state.pop("gain")
-    with pytest.raises(ShapeError) as caught:
-        block.load_state_dict(state)
-    assert str(caught.value) == (
-        "load_state_dict into Block\n"
-        "  why:  missing: gain; not expected: gains; wrong shape: first.bias (6,) for (5,)\n"
-        "  mend: load into a module built with the same sizes"
-    )
-    words = {name: tg.zeros(*t.shape) for name, t in block.state_dict().items()} | {"second.bias": "words"}
-    with pytest.raises(DtypeError, match="words"):
-        block.load_state_dict(words)
-    assert {name: t.tolist() for name, t in block.state_dict().items()} == before
 
 
 def test_the_state_shares_memory_and_stands_outside_the_graph() -> None:
@@ -238,6 +359,53 @@ def test_the_state_shares_memory_and_stands_outside_the_graph() -> None:
     assert not state["weight"].requires_grad
     state["weight"].fill_(2.0)
     assert layer.weight.tolist() == [[2.0]]
+
+
+def test_a_state_takes_a_prefix_a_destination_and_the_tensors_themselves() -> None:
+    layer, entries = nn.Linear(1, 1), {"own": 1}
+    assert layer.state_dict(destination=entries, prefix="net.", keep_vars=True) is entries
+    assert list(entries) == ["own", "net.weight", "net.bias"]
+    assert entries["net.weight"] is layer.weight
+
+
+def test_a_state_dict_of_an_own_kind_is_met_inside() -> None:
+    class Quiet(nn.Linear):
+        def state_dict(self, **options: Any) -> dict[str, Any]:
+            return options.get("destination", {})
+
+    assert list(nn.Sequential(Quiet(1, 1), nn.Linear(1, 1)).state_dict()) == ["1.weight", "1.bias"]
+
+
+# Copies ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["copy", "pickle"])
+def test_copies_share_nothing_and_keep_what_is_tied(duplicate: Any) -> None:
+    model = nn.Sequential(convnet(), nn.Linear(10, 10))
+    model.append(model[1])
+    model[0].register_buffer("count", tg.tensor(3), persistent=False)
+    model.eval()
+    twin = duplicate(model)
+    assert repr(twin) == repr(model)
+    assert list(twin.state_dict()) == list(model.state_dict())
+    assert twin[1] is twin[2]
+    assert all(isinstance(p, nn.Parameter) and p.requires_grad for p in twin.parameters())
+    assert all(a.tolist() == b.tolist() for a, b in zip(model.parameters(), twin.parameters(), strict=True))
+    own = [t.array for t in (*model.parameters(), *model.buffers())]
+    assert not any(np.shares_memory(t.array, a) for t in (*twin.parameters(), *twin.buffers()) for a in own)
+    assert twin[1].weight is twin[1]._parameters["weight"]  # attribute and registry stay one tensor
+    assert not any(m.training for m in twin.modules())
+    with tg.no_grad():
+        twin[1].weight.fill_(9.0)
+    assert model[1].weight.tolist() != twin[1].weight.tolist()
+
+
+def test_parameters_print_as_what_they_are() -> None:
+    p = nn.Parameter(tg.tensor([1.0, 2.0]))
+    assert repr(p) == "Parameter containing:\ntensor([1., 2.], requires_grad=True)"
+    assert repr(copy.deepcopy(p)) == repr(p)
+    assert repr(p.detach()) == "tensor([1., 2.])"
+    assert nn.Parameter().shape == (0,)
 
 
 # Modes, conversion -------------------------------------------------------------------------------------------
@@ -281,6 +449,60 @@ def test_zero_grad() -> None:
     assert [p.grad for p in layer.parameters()] == [None, None]
 
 
+def test_gradients_are_filled_with_zeros_where_that_is_wanted() -> None:
+    layer = nn.Linear(2, 2, bias=False)
+    layer(tg.ones(1, 2)).sum().backward()
+    held = layer.weight.grad
+    layer.zero_grad(set_to_none=False)
+    assert held is not None
+    assert layer.weight.grad.tolist() == held.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_freezing() -> None:
+    model = convnet()
+    assert model.requires_grad_(False) is model
+    assert not any(p.requires_grad for p in model.parameters())
+    assert not model(tg.ones(1, 1, 8, 8)).requires_grad
+    assert all(p.requires_grad for p in model.requires_grad_().parameters())
+
+
+def test_a_train_of_an_own_kind_is_met_inside() -> None:
+    class Frozen(nn.Linear):
+        def train(self, mode: bool = True) -> Any:
+            return super().train(False)
+
+    model = nn.Sequential(Frozen(1, 1), nn.Linear(1, 1)).train()
+    assert [m.training for m in model.modules()] == [True, False, True]
+
+
+def test_train_takes_a_bool() -> None:
+    with pytest.raises(ArgumentError, match=r"train\(3\)(?s:.*)trains nothing by itself"):
+        Block().train(3)
+
+
+def test_every_way_to_say_to() -> None:
+    model = Block()
+    model.register_buffer("count", tg.tensor([3]))
+    for convert, dtype in (
+        (model.double, "float64"), (model.half, "float16"), (model.bfloat16, "bfloat16"),
+        (model.float, "float32"), (lambda: model.to(dtype=tg.float64), "float64"),
+        (lambda: model.to("cpu", "float16"), "float16"), (lambda: model.to(tg.ones(1)), "float32"),
+        (model.cpu, "float32"),
+    ):  # fmt: skip
+        assert convert() is model
+        assert {p.dtype.name for p in model.parameters()} == {dtype}
+        assert model.count.dtype == np.int64
+    assert {t.device for t in (*model.to("far", tg.float64).parameters(), *model.buffers())} == {"far"}
+    assert model.gain.dtype == np.float64
+
+
+def test_to_a_dtype_without_fractions_changes_nothing() -> None:
+    model = Block()
+    with pytest.raises(DtypeError, match="would be rounded"):
+        model.to("int64")
+    assert {p.dtype.name for p in model.parameters()} == {"float32"}
+
+
 # Calls -------------------------------------------------------------------------------------------------------
 
 
@@ -312,14 +534,31 @@ def test_a_failing_call_leaves_no_scope_behind() -> None:
     assert tg.ones(1, requires_grad=True).exp().grad_fn.scope is None
 
 
-def test_sequential_is_a_sequence() -> None:
-    model = convnet()
-    assert len(model) == 5
-    assert list(model.children()) == list(model)
-    assert type(model[1]) is nn.ReLU
-    assert [type(m).__name__ for m in model] == ["Conv2d", "ReLU", "MaxPool2d", "Flatten", "Linear"]
-    assert model(tg.ones(2, 1, 8, 8)).shape == (2, 10)
-    assert nn.Sequential()(3) == 3
+def test_a_scope_is_named_by_the_enclosing_module() -> None:
+    assert Scope(None, nn.Linear(1, 1), None).label == "Linear"
+    assert Scope(None, convnet()[0], None).label == "0"
+    assert modes().scope is None
+
+
+# Printing ----------------------------------------------------------------------------------------------------
+
+
+def test_extra_lines_in_print() -> None:
+    class Told(nn.Module):
+        def __init__(self, text: str, *inside: nn.Module) -> None:
+            super().__init__()
+            self.text = text
+            for i, module in enumerate(inside):
+                self.add_module(f"m{i}", module)
+
+        def extra_repr(self) -> str:
+            return self.text
+
+    assert repr(Told("")) == "Told()"
+    assert repr(Told("a=1")) == "Told(a=1)"
+    assert repr(Told("a=1\nb=2")) == "Told(\n  a=1\n  b=2\n)"
+    inner = Told("x", Told(""))
+    assert repr(Told("a=1", inner)) == "Told(\n  a=1\n  (m0): Told(\n    x\n    (m0): Told()\n  )\n)"
 
 
 def test_repr() -> None:
@@ -330,8 +569,8 @@ Sequential(
   (0): Sequential(
     (0): Conv2d(1, 4, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
     (1): ReLU()
-    (2): MaxPool2d(kernel_size=(2, 2), stride=(2, 2), padding=(0, 0))
-    (3): Flatten()
+    (2): MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)
+    (3): Flatten(start_dim=1, end_dim=-1)
     (4): Linear(in_features=64, out_features=10, bias=False)
   )
   (1): Block(

@@ -147,12 +147,12 @@ def test_names_of_a_module_of_its_parameters_and_of_a_wrapped_function() -> None
             y = model(x)
             return y.sum() * outside
 
-    for function, wanted in (
-        (nn.Sequential(model, nn.Linear(3, 1)), {"x", "0.scale", "1.weight", "loss"}),
-        (Loss().of, {"x", "scale", "y", "outside", "loss"}),
-        (tg.enable_grad()(Loss().of), {"x", "scale", "outside", "loss"}),
+    for function, given, wanted in (
+        (nn.Sequential(model, nn.Linear(3, 1)), "input", {"input", "0.scale", "1.weight", "loss"}),
+        (Loss().of, "x", {"x", "scale", "y", "outside", "loss"}),
+        (tg.enable_grad()(Loss().of), "x", {"x", "scale", "outside", "loss"}),
     ):
-        assert wanted <= {node.name for node in record(function, {"x": leaf([[1.0, 2.0]])}).nodes}
+        assert wanted <= {node.name for node in record(function, {given: leaf([[1.0, 2.0]])}).nodes}
 
 
 def rows(function: Callable[..., Any], **leaves: tg.Tensor) -> tuple[tuple[str, ...], list[tuple[str, int | None]]]:

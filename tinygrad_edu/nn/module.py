@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Self
 
-from .. import backends
 from ..core.dispatch import here, user_line
 from ..core.graph import Line
 from ..dtypes import is_float
-from ..errors import AutogradError, ShapeError
+from ..errors import ArgumentError, AutogradError, DtypeError
 from ..settings import MODES, modes
-from ..tensor import Tensor, as_tensor, wrap
+from ..tensor import RemovableHandle, Tensor
+from .hooks import Hooks, add
+from .loading import IncompatibleKeys, load
+from .parameter import Parameter as Parameter
+from .unregistered import notice
 
-
-class _IsParameter(type):
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.parameter
-
-
-class Parameter(metaclass=_IsParameter):
-    """A tensor that a module learns. ``Parameter(data)`` shares the memory of ``data`` and requires grad.
-
-    The result is a plain `Tensor` with a mark, so that operations on it take the fast path; ``isinstance`` sees it.
-    """
-
-    def __new__(cls, data: Any, requires_grad: bool = True) -> Any:
-        source = as_tensor(data)
-        result = wrap(source.array)
-        result.storage, result.parameter = source.storage, True
-        return result.requires_grad_(requires_grad)
+_REGISTRIES = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "module"}
 
 
 class Scope:
@@ -40,21 +28,65 @@ class Scope:
     def __init__(self, parent: Scope | None, module: Module, line: Line) -> None:
         self.parent, self.module, self.line = parent, module, line
 
+    @property
+    def label(self) -> str:
+        """The name under which the enclosing module has it, else the class."""
+        return self.module._label or type(self.module).__name__
+
     def path(self) -> tuple[str, ...]:
         """The names from the outermost module inwards."""
         outer = () if self.parent is None else self.parent.path()
-        return (*outer, self.module.label)
+        return (*outer, self.label)
+
+
+class _NotYet:
+    """Stands in the class for what `Module.__init__` makes in each module, and says so where that has not run.
+
+    A ``__getattr__`` could say it too, but Python would then find every attribute of every module more slowly.
+    """
+
+    def __get__(self, module: Module | None, owner: type[Module]) -> Any:
+        if module is None:
+            return self
+        tried, why = f"using a {owner.__name__}", "its Module.__init__ has not run, so it has no parameters or modules"
+        raise AutogradError(tried, why, "call super().__init__() first in its own __init__", here())
 
 
 class Module:
-    """Base of layers. Assign parameters and modules in ``__init__``; compute in ``forward``."""
+    """Base of layers. Assign parameters and modules in ``__init__``; compute in ``forward``.
+
+    What is registered stands both in the instance, where Python finds it fastest, and in ``_parameters``, ``_buffers``
+    or ``_modules``, in the order in which it came. Change these by assignment and the methods here, not directly.
+
+    >>> import tinygrad_edu as tg
+    >>> from tinygrad_edu import nn
+    >>> class Scale(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.gain = nn.Parameter(tg.ones(2))
+    ...     def forward(self, x):
+    ...         return x * self.gain
+    >>> Scale()(tg.tensor([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    >>> Scale().state_dict()
+    {'gain': tensor([1., 1.])}
+    """
 
     training: bool
-    label: str  # the name under which the enclosing module has it, else the class
+    _parameters: dict[str, Any] = _NotYet()  # type: ignore[assignment]
+    _buffers: dict[str, Any] = _NotYet()  # type: ignore[assignment]
+    _modules: dict[str, Any] = _NotYet()  # type: ignore[assignment]
+    _unsaved: set[str] = _NotYet()  # type: ignore[assignment]  # buffers that are no part of the state
+    _label: str | None = None  # the name under which the enclosing module has it
+    _hooks: Hooks | None = None
+    _noticed: frozenset[str] = frozenset()  # attributes that `notice` has warned of
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...  # registered names cannot be known to a type checker
 
     def __init__(self) -> None:
-        fields = {"_parameters": {}, "_modules": {}, "_buffers": {}, "training": True, "label": type(self).__name__}
-        self.__dict__.update(fields)
+        self.__dict__.update(_parameters={}, _buffers={}, _modules={}, _unsaved=set(), training=True)
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """The module's value. A subclass says what that is."""
@@ -62,163 +94,434 @@ class Module:
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         m = modes()
+        if m.plain and not m.grad and self._hooks is None:
+            return self.forward(*inputs, **options)  # no node is made and nobody watches: who calls whom is not asked
         outer = m.scope
-        scope = Scope(outer, self, user_line() if outer is None else outer.line)
-        token = MODES.set(m.replace(scope=scope))
+        token = MODES.set(m.within(Scope(outer, self, user_line() if outer is None else outer.line)))
         try:
-            return self.forward(*inputs, **options)
+            if self._hooks is None:
+                return self.forward(*inputs, **options)
+            return self._hooks.call(self, inputs, options)
         finally:
             MODES.reset(token)
 
+    # Names ------------------------------------------------------------------------------------------------------
+
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, (Module, Parameter)):
-            if "_modules" not in self.__dict__:
-                raise AutogradError(
-                    f"self.{name} = {type(value).__name__}(…) in {type(self).__name__}",
-                    "Module.__init__ has not run yet, so there is nowhere to register it",
-                    "call super().__init__() first",
-                )
-            self._forget(name)
-            if isinstance(value, Module):
-                self._modules[name] = value
-                value.__dict__["label"] = name
-            else:
-                self._parameters[name] = cast(Tensor, value)
-        elif name in self.__dict__:
-            self._replace(name, value)
-        self.__dict__[name] = value
+        if isinstance(value, Module):
+            self._register("_modules", name, value)
+        elif isinstance(value, Parameter):
+            self._register("_parameters", name, value)
+        else:
+            registry = self._home(name) if name in self.__dict__ else None
+            if registry is not None:
+                if value is not None and not (registry == "_buffers" and isinstance(value, Tensor)):
+                    raise self._cannot_become(registry, name, value)
+                self.__dict__[registry][name] = value
+            object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        self._forget(name)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name.isidentifier()]  # not the "0" of a Sequential
+
+    def _home(self, name: str) -> str | None:
+        """The registry that has the name."""
+        return next((registry for registry in _REGISTRIES if name in self.__dict__.get(registry, ())), None)
 
     def _forget(self, name: str) -> None:
-        for registry in (self._parameters, self._modules, self._buffers):
-            registry.pop(name, None)
+        for registry in _REGISTRIES:
+            self.__dict__.get(registry, {}).pop(name, None)
+        self.__dict__.get("_unsaved", set()).discard(name)
 
-    def _replace(self, name: str, value: Any) -> None:
-        """What is neither parameter nor module takes the place of something that may be registered."""
-        if name in self._buffers and isinstance(value, Tensor):
-            self._buffers[name] = value
-        elif name in self._parameters and isinstance(value, Tensor):
+    def _register(self, registry: str, name: str, value: Any, *, fresh: bool = False) -> None:
+        """Enter ``value`` under ``name``, in place of what had it; with ``fresh`` a plain attribute keeps its name."""
+        if registry not in self.__dict__:
             raise AutogradError(
-                f"self.{name} = a plain tensor, in {type(self).__name__}",
+                f"self.{name} = {type(value).__name__}(…) in {type(self).__name__}",
+                "Module.__init__ has not run yet, so there is nowhere to register it",
+                "call super().__init__() first",
+                here(),
+            )
+        self._check_name(registry, name, fresh)
+        if registry == "_modules" and value is not None:
+            if any(inner is self for inner in value.modules()):
+                why = f"this {type(value).__name__} already has the {type(self).__name__} inside it, or is it"
+                tried, mend = f"self.{name} = a module around self", "hand what it needs of the outer one to forward"
+                raise ArgumentError(tried, why, mend, here())
+            value.__dict__["_label"] = name
+        if self._home(name) != registry:  # else it keeps its place in the order
+            self._forget(name)
+        self.__dict__[registry][name] = self.__dict__[name] = value
+
+    def _check_name(self, registry: str, name: Any, fresh: bool) -> None:
+        """Refuse names that could not be found again, or that would hide something."""
+        tried = f"a {_REGISTRIES[registry]} {name!r} in {type(self).__name__}"
+        if not isinstance(name, str) or not name or "." in name:
+            why, mend = "a name is text without dots: these lead into the modules inside", "use '_' in place of '.'"
+            raise ArgumentError(tried, why, mend, here())
+        if isinstance(getattr(type(self), name, None), (FunctionType, property, _NotYet)):
+            why, mend = f"{type(self).__name__} has a method or property of that name", "choose another name"
+            raise ArgumentError(tried, why, mend, here())
+        if fresh and name in self.__dict__ and self._home(name) != registry:
+            why, mend = "there is an attribute of that name already", f"take it away first: del module.{name}"
+            raise ArgumentError(tried, why, mend, here())
+
+    def _cannot_become(self, registry: str, name: str, value: Any) -> AutogradError | ArgumentError:
+        """The error for a plain value in place of something registered."""
+        own, what = type(self).__name__, _REGISTRIES[registry]
+        if registry == "_parameters" and isinstance(value, Tensor):
+            return AutogradError(
+                f"self.{name} = a plain tensor, in {own}",
                 f"{name!r} is a parameter: the optimiser would go on moving the old tensor, unseen",
                 f"assign nn.Parameter(tensor), or write into it: with no_grad(): self.{name}.copy_(tensor)",
                 here(),
             )
-        else:
-            self._forget(name)
+        return ArgumentError(
+            f"self.{name} = a {type(value).__name__}, in {own}",
+            f"{name!r} is a {what}, and would silently drop out of {own}.state_dict()",
+            f"assign a {what} or None, or take it away first: del self.{name}",
+            here(),
+        )
 
-    _parameters: dict[str, Tensor]
-    _modules: dict[str, Module]
-    _buffers: dict[str, Tensor]
+    def register_parameter(self, name: str, param: Any) -> None:
+        """Register ``param`` under ``name``. None keeps the place free, as for a layer without bias.
 
-    def __delattr__(self, name: str) -> None:
-        self._forget(name)
-        del self.__dict__[name]
+        Raises `DtypeError` for anything else, `ArgumentError` for a name with a dot or one that is taken.
+        """
+        if param is not None and not isinstance(param, Parameter):
+            tried = f"register_parameter({name!r}, {type(param).__name__})"
+            raise DtypeError(tried, "only a parameter is learnt", "wrap it: nn.Parameter(tensor)", here())
+        self._register("_parameters", name, param, fresh=True)
 
-    def register_buffer(self, name: str, tensor: Tensor) -> None:
-        """Keep a tensor that belongs to the state but is not learnt."""
-        self._buffers[name] = tensor
-        self.__dict__[name] = tensor
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Keep a tensor that belongs to the module but is not learnt, such as a running mean: `to` moves it.
 
-    def add_module(self, name: str, module: Module) -> None:
-        """Register ``module`` under ``name``."""
-        setattr(self, name, module)
+        Only ``persistent`` ones are part of `state_dict`. Raises `DtypeError` for anything but a tensor or None,
+        `ArgumentError` for a name with a dot or one that is taken.
+        """
+        if tensor is not None and not isinstance(tensor, Tensor):
+            tried = f"register_buffer({name!r}, {type(tensor).__name__})"
+            raise DtypeError(tried, "a buffer is a tensor", "make one of it: tensor(…)", here())
+        self._register("_buffers", name, tensor, fresh=True)
+        (self._unsaved.discard if persistent else self._unsaved.add)(name)
 
-    def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """This module and all inside it, outermost first, with dotted names; a shared one appears once."""
-        seen: set[int] = set()
-        for prefix, module in self._places():
-            if id(module) not in seen:
-                seen.add(id(module))
-                yield prefix, module
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Register ``module`` under ``name``.
 
-    def _places(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """Every place of a module, a shared one's each."""
+        Raises `DtypeError` for anything but a module or None, `ArgumentError` for a name with a dot or one that is
+        taken, and for a module that has this one inside it.
+        """
+        if module is not None and not isinstance(module, Module):
+            tried = f"{type(module).__name__} as module {name!r} in {type(self).__name__}"
+            raise DtypeError(tried, "it is no nn.Module", _as_module(module), here())
+        self._register("_modules", name, module, fresh=True)
+
+    register_module = add_module
+
+    # Walks ------------------------------------------------------------------------------------------------------
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all inside it, outermost first, with dotted names.
+
+        A shared one appears once, unless ``remove_duplicate`` is false.
+        """
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
         yield prefix, self
         for name, module in self._modules.items():
-            yield from module._places(f"{prefix}.{name}" if prefix else name)
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """This module and all inside it."""
+        """This module and all inside it; a shared one appears once."""
         return (module for _, module in self.named_modules())
 
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly inside, with their names; a shared one appears once."""
+        seen: set[Module] = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
     def children(self) -> Iterator[Module]:
-        """The modules directly inside."""
-        return iter(self._modules.values())
+        """The modules directly inside; a shared one appears once."""
+        return (module for _, module in self.named_children())
 
-    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """All parameters with dotted names; a shared one appears once."""
+    def _named_members(
+        self, registry: str, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """What is registered in this module and all inside it, with dotted names."""
         seen: set[int] = set()
-        for prefix, module in self.named_modules():
-            for name, parameter in module._parameters.items():
-                if id(parameter) not in seen:
-                    seen.add(id(parameter))
-                    yield (f"{prefix}.{name}" if prefix else name), parameter
+        places = self.named_modules(None, prefix, remove_duplicate) if recurse else iter([(prefix, self)])
+        for path, module in places:
+            for name, member in module.__dict__[registry].items():
+                if member is not None and id(member) not in seen:
+                    if remove_duplicate:
+                        seen.add(id(member))
+                    yield (f"{path}.{name}" if path else name), member
 
-    def parameters(self) -> Iterator[Tensor]:
-        """All parameters."""
-        return (parameter for _, parameter in self.named_parameters())
+    def _members(self, registry: str) -> Iterator[Any]:
+        return (member for _, member in self._named_members(registry))
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Parameters and buffers by dotted name, sharing memory with the module."""
-        state = {}
-        for prefix, module in self._places():
-            for name, tensor in {**module._parameters, **module._buffers}.items():
-                state[f"{prefix}.{name}" if prefix else name] = tensor.detach()
-        return state
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """All parameters with dotted names, own ones first; a shared one appears once.
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Copy values in by name. Nothing is changed unless all names and shapes agree."""
-        own, state = self.state_dict(), {name: as_tensor(value) for name, value in state.items()}
-        missing, extra = sorted(set(own) - set(state)), sorted(set(state) - set(own))
-        wrong = [
-            f"{name} {state[name].shape} for {tensor.shape}"
-            for name, tensor in own.items()
-            if name in state and state[name].shape != tensor.shape
-        ]
-        if missing or extra or wrong:
-            raise ShapeError(
-                f"load_state_dict into {type(self).__name__}",
-                "; ".join(
-                    f"{word}: {', '.join(names)}"
-                    for word, names in (("missing", missing), ("not expected", extra), ("wrong shape", wrong))
-                    if names
-                ),
-                "load into a module built with the same sizes",
-            )
-        for name, tensor in own.items():
-            tensor.copy_(state[name])
+        With ``recurse=False`` only those of this module itself. Warns of layers in plain lists; see
+        `UnregisteredWarning`.
+        """
+        if recurse:
+            notice(self)
+        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
-    def train(self, mode: bool = True) -> Any:
-        """Training mode for this module and all inside it."""
-        for module in self.modules():
-            module.training = mode
+    def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All parameters, as `named_parameters` gives them."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """All buffers with dotted names, persistent or not; a shared one appears once."""
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All buffers, as `named_buffers` gives them."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a dotted name; this one for "". Raises AttributeError where there is none."""
+        found = self
+        for name in target.split(".") if target else ():
+            found = found._get("_modules", name)
+        return found
+
+    def get_parameter(self, target: str) -> Any:
+        """The parameter at a dotted name. Raises AttributeError where there is none."""
+        path, _, name = target.rpartition(".")
+        return self.get_submodule(path)._get("_parameters", name)
+
+    def get_buffer(self, target: str) -> Any:
+        """The buffer at a dotted name. Raises AttributeError where there is none."""
+        path, _, name = target.rpartition(".")
+        return self.get_submodule(path)._get("_buffers", name)
+
+    def _get(self, registry: str, name: str) -> Any:
+        found = self.__dict__[registry].get(name)
+        if found is None:
+            message = f"{type(self).__name__} has no {_REGISTRIES[registry]} {name!r}"
+            raise AttributeError(message, name=name, obj=self)  # with these two, Python proposes a name
+        return found
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call ``fn`` on every module inside and then on this one, to initialise them for example."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
         return self
 
-    def eval(self) -> Any:
+    # State ------------------------------------------------------------------------------------------------------
+
+    def _own_state(self) -> Iterator[tuple[str, Tensor]]:
+        """The parameters and persistent buffers of this module itself."""
+        for registry in ("_parameters", "_buffers"):
+            for name, tensor in self.__dict__[registry].items():
+                if tensor is not None and name not in self._unsaved:
+                    yield name, tensor
+
+    def state_dict(
+        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """Parameters and persistent buffers by dotted name, sharing memory with the module: clone what you keep.
+
+        They stand outside the graph, unless ``keep_vars`` asks for the tensors themselves. What is shared appears
+        under each of its names. Names begin with ``prefix``, and are entered into ``destination`` if there is one.
+        """
+        if destination is None:
+            notice(self)
+            destination = {}
+        for name, tensor in self._own_state():
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        return destination
+
+    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+        """Copy values in by name, converted to the module's dtypes and devices; returns the names that did not match.
+
+        Nothing is changed unless all shapes agree and, if ``strict``, all names. With ``assign`` the given tensors
+        take the place of the module's own, with their dtypes and devices, and what was tied stays tied: make the
+        optimiser after that. Raises `ShapeError` for what does not agree, `DtypeError` for what are no numbers or no
+        dict.
+        """
+        return load(self, state_dict, strict, assign)
+
+    # Modes and conversion ---------------------------------------------------------------------------------------
+
+    def train(self, mode: bool = True) -> Self:
+        """Training mode for this module and all inside it. Raises `ArgumentError` for anything but a bool."""
+        if not isinstance(mode, bool):
+            tried, why = f"train({mode!r:.40})", "it switches training mode on or off, and trains nothing by itself"
+            raise ArgumentError(tried, why, "write model.train() or model.train(False)", here())
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
         """Evaluation mode: dropout and the like stand still. Gradients are still recorded; see `no_grad`."""
         return self.train(False)
 
-    def zero_grad(self) -> None:
-        """Release all gradients."""
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Start or stop recording gradients for every parameter: ``False`` freezes the module."""
         for parameter in self.parameters():
-            parameter.grad = None
-
-    def to(self, target: Any) -> Any:
-        """Move or convert every parameter and buffer, in place; returns the module. Integers keep their dtype."""
-        for module in self.modules():
-            for tensor in (*module._parameters.values(), *module._buffers.values()):
-                if not is_float(tensor.dtype) and target not in backends.names():
-                    continue
-                tensor.data = tensor.detach().to(target)
-                tensor.grad = None if tensor.grad is None else tensor.grad.to(target)
+            parameter.requires_grad_(requires_grad)
         return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Release all gradients, or fill them with zeros."""
+        for parameter in self._members("_parameters"):
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad is not None:
+                parameter.grad = parameter.grad.detach().zero_()
+
+    def _apply(self, convert: Callable[[Tensor], Tensor]) -> Self:
+        """Convert every parameter, in place so that optimisers still hold it, and every buffer."""
+        for module in self.children():
+            module._apply(convert)
+        for parameter in self._parameters.values():
+            if parameter is not None:
+                parameter.data = convert(parameter.detach())
+                parameter.grad = None if parameter.grad is None else convert(parameter.grad)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = self.__dict__[name] = convert(buffer)
+        return self
+
+    def to(self, *target: Any, dtype: Any = None, device: str | None = None, non_blocking: bool = False) -> Self:
+        """Move or convert every parameter and buffer, in place; returns the module. Integers keep their dtype.
+
+        ``to(dtype)``, ``to(device)``, ``to(device, dtype)`` or ``to(tensor)``, like that tensor. Raises `DtypeError`
+        for a dtype that is no float.
+        """
+
+        def convert(tensor: Tensor) -> Tensor:
+            moved = tensor.to(*target, dtype=dtype, device=device)
+            if not is_float(tensor.dtype):
+                return tensor.to(device=moved.device)
+            if not is_float(moved.dtype):
+                tried, why = f"{type(self).__name__}.to({moved.dtype})", "parameters are floats, and would be rounded"
+                raise DtypeError(tried, why, "use float16, bfloat16, float32 or float64", here())
+            return moved
+
+        notice(self)
+        return self._apply(convert)
+
+    def float(self) -> Self:
+        """All floats as float32, in place; returns the module."""
+        return self.to("float32")
+
+    def double(self) -> Self:
+        """All floats as float64, in place; returns the module."""
+        return self.to("float64")
+
+    def half(self) -> Self:
+        """All floats as float16, in place; returns the module."""
+        return self.to("float16")
+
+    def bfloat16(self) -> Self:
+        """All floats as bfloat16, in place; returns the module."""
+        return self.to("bfloat16")
+
+    def cpu(self) -> Self:
+        """To main memory, in place; returns the module."""
+        return self.to("cpu")
+
+    def cuda(self) -> Self:
+        """To an NVIDIA GPU, in place; returns the module. Raises `DeviceError` where there is none."""
+        return self.to("cuda")
+
+    # Hooks ------------------------------------------------------------------------------------------------------
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, inputs)`` before forward; what it returns, if anything, replaces the inputs.
+
+        With ``with_kwargs`` it is ``hook(module, inputs, keywords)``, and may return both. With ``prepend`` it comes
+        before the other hooks. The handle's ``remove()`` takes the hook away; it is a context manager too.
+        """
+        return add(self, "before", (hook, with_kwargs), prepend)
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, inputs, output)`` after forward; what it returns, if anything, replaces the output.
+
+        With ``with_kwargs`` it is ``hook(module, inputs, keywords, output)``. For ``prepend`` and the handle see
+        `register_forward_pre_hook`.
+        """
+        return add(self, "after", (hook, with_kwargs), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` when the gradients of the outputs are known; it may return others.
+
+        They come as a tuple, one for each output: None for one that requires no grad. For ``prepend`` and the handle
+        see `register_forward_pre_hook`.
+        """
+        return add(self, "backward_before", hook, prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known.
+
+        Both are tuples, with one gradient for each positional input and each output, and None for those that require
+        none. A tuple that it returns replaces ``grad_input``. Where no input requires grad, it is called once the
+        gradients of the outputs are known. For ``prepend`` and the handle see `register_forward_pre_hook`.
+        """
+        return add(self, "backward", hook, prepend)
+
+    # Printing ---------------------------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
         """What stands between the parentheses in print; sizes, usually."""
         return ""
 
     def __repr__(self) -> str:
-        if not self._modules:
-            return f"{type(self).__name__}({self.extra_repr()})"
-        inside = "\n".join(f"  ({name}): {module!r}".replace("\n", "\n  ") for name, module in self._modules.items())
-        return f"{type(self).__name__}(\n{inside}\n)"
+        extra = self.extra_repr()
+        inside = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
+        return described(type(self).__name__, extra.split("\n") if extra else [], inside)
+
+
+def described(name: str, extra: list[str], inside: list[str]) -> str:
+    """A module in print: in one line if it can be, else with a line for each module inside."""
+    if not inside and len(extra) < 2:
+        return f"{name}({''.join(extra)})"
+    return "\n  ".join([f"{name}(", *extra, *inside]) + "\n)"
+
+
+def indented(text: str) -> str:
+    """All lines but the first two spaces further in; blank ones stay blank."""
+    first, *rest = text.split("\n")
+    return "\n".join([first, *(f"  {line}" if line.strip() else "" for line in rest)])
+
+
+def _as_module(value: Any) -> str:
+    """How to make a module of what is none."""
+    if isinstance(value, type) and issubclass(value, Module):
+        return f"make one of the class: {value.__name__}(…)"
+    if isinstance(value, (list, tuple, Iterator)):
+        return "hand its modules over one by one: nn.Sequential(*layers)"
+    if callable(value):
+        return "use the module for it, such as nn.ReLU(), or write one whose forward calls it"
+    return "pass an nn.Module"

@@ -339,6 +339,6 @@ def _row(line: Any, scope: Scope | None, start: int, count: int, filename: str) 
 def _groups(scope: Scope | None, known: dict[int, int]) -> tuple[tuple[int, str], ...]:
     chain: list[tuple[int, str]] = []
     while scope is not None:
-        chain.append((known.setdefault(id(scope), len(known)), scope.module.label))
+        chain.append((known.setdefault(id(scope), len(known)), scope.label))
         scope = scope.parent
     return tuple(reversed(chain))

@@ -1,0 +1,125 @@
+"""Putting a state back into a module: all of it, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import backends
+from ..backends.layout import overlaps
+from ..core.dispatch import here
+from ..errors import DtypeError, ShapeError
+from ..settings import no_grad
+from ..tensor import Tensor, as_tensor
+from .parameter import Parameter
+
+if TYPE_CHECKING:
+    from .module import Module
+
+_SHOWN = 8  # names in an error
+
+
+class IncompatibleKeys(NamedTuple):
+    """Which names the module has and the state lacks, and the other way round."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+
+class _Entry(NamedTuple):
+    """One tensor of a module's state, and where it is registered."""
+
+    module: Module
+    name: str
+    tensor: Tensor
+
+
+def _entries(module: Module, prefix: str = "") -> Iterator[tuple[str, _Entry]]:
+    for name, tensor in module._own_state():
+        yield prefix + name, _Entry(module, name, tensor)
+    for name, inner in module._modules.items():
+        if inner is not None:
+            yield from _entries(inner, f"{prefix}{name}.")
+
+
+def load(module: Module, state: Any, strict: bool, assign: bool) -> IncompatibleKeys:
+    """`Module.load_state_dict`."""
+    if not isinstance(state, Mapping):
+        why, mend = "a state is a dict of tensors by name", "load the file first, or pass model.state_dict()"
+        raise DtypeError(f"load_state_dict of a {type(state).__name__}", why, mend, here())
+    own = dict(_entries(module))
+    values = {name: as_tensor(state[name]) for name in own if name in state}
+    missing, unexpected = [name for name in own if name not in state], [name for name in state if name not in own]
+    wrong = [
+        f"{name} {tuple(value.shape)} for {tuple(own[name].tensor.shape)}"
+        for name, value in values.items()
+        if value.shape != own[name].tensor.shape
+    ]
+    fixed = [] if assign else [name for name in values if not _writeable(own[name].tensor)]
+    if wrong or fixed or (strict and (missing or unexpected)):
+        groups = {"wrong shape": wrong, "cannot be written to": fixed}
+        if strict:
+            groups = {"missing": missing, "not expected": unexpected, **groups}
+        why = "; ".join(f"{word}: {_listed(names)}" for word, names in groups.items() if names)
+        tried = f"load_state_dict into {type(module).__name__}"
+        raise ShapeError(tried, why, _mend(missing, unexpected), here())
+    if assign:
+        _assign({name: own[name] for name in values}, values)
+    else:
+        _copy({name: own[name].tensor for name in values}, values)
+    return IncompatibleKeys(missing, unexpected)
+
+
+def _writeable(tensor: Tensor) -> bool:
+    flags = getattr(tensor.array, "flags", None)
+    return bool(getattr(flags, "writeable", True) or not tensor.ndim) and not overlaps(
+        tensor.array.shape, tensor.array.strides
+    )
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _mend(missing: list[str], unexpected: list[str]) -> str:
+    """What to do. Names that only begin differently come from a module that was wrapped in another, or is wrapped."""
+    for longer, shorter, way in ((unexpected, missing, "k.removeprefix({!r})"), (missing, unexpected, "{!r} + k")):
+        if shorter and len(longer) == len(shorter) and longer[0].endswith(shorter[0]):
+            prefix = longer[0].removesuffix(shorter[0])
+            if all(one == prefix + other for one, other in zip(longer, shorter, strict=True)):
+                return f"the names differ by {prefix!r}: load {{{way.format(prefix)}: v for k, v in state.items()}}"
+    return "load into a module built with the same sizes"
+
+
+def _copy(own: dict[str, Tensor], values: dict[str, Tensor]) -> None:
+    """Write the values into the module's tensors. Everything that can fail, or is still to be read, comes first."""
+    buffers = {id(_buffer(tensor)) for tensor in own.values()}
+    ready = {}
+    for name, value in values.items():
+        tensor, value = own[name], value.detach()
+        fitting = value.to(dtype=tensor.dtype, device=tensor.device)
+        of_another = _buffer(fitting) is not _buffer(tensor) and id(_buffer(fitting)) in buffers
+        ready[name] = fitting.clone() if of_another else fitting
+    with no_grad():
+        for name, value in ready.items():
+            own[name].detach().copy_(value)
+
+
+def _buffer(tensor: Tensor) -> Any:
+    return backends.of(tensor.array).owner(tensor.array)
+
+
+def _assign(own: dict[str, _Entry], values: dict[str, Tensor]) -> None:
+    """Put the values in place of the module's tensors. Tensors that were tied stay tied: to the later value."""
+    new: dict[int, Any] = {}
+    for name, (_, _, tensor) in own.items():
+        value = values[name].detach()
+        new[id(tensor)] = Parameter(value, tensor.requires_grad) if isinstance(tensor, Parameter) else value
+    for module, name, tensor in own.values():
+        setattr(module, name, new[id(tensor)])

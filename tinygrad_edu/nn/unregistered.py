@@ -1,0 +1,89 @@
+"""Layers that a module holds in a plain list or dict, where it does not find them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from ..core.dispatch import user_line
+from ..core.graph import resolve_line
+from ..tensor import Tensor
+
+if TYPE_CHECKING:
+    from .module import Module
+
+_CONTAINERS = (list, tuple, dict, set, frozenset)
+_LOOK_AT = 1000  # items of one attribute: a module may also hold a vocabulary, and is looked through often
+_DEPTH = 3
+
+
+class UnregisteredWarning(UserWarning):
+    """A module holds layers or parameters in a plain list, tuple, dict or set.
+
+    They would be neither trained nor saved nor moved. A list that is meant to hide them can say so:
+    ``warnings.filterwarnings("ignore", category=nn.UnregisteredWarning)``.
+    """
+
+
+def notice(root: Module) -> None:
+    """Warn, once for each attribute, of layers and parameters that walks through ``root`` do not find."""
+    suspects = [
+        (path, module, name, value)
+        for path, module in root.named_modules()
+        for name, value in module.__dict__.items()
+        if isinstance(value, _CONTAINERS) and value and name not in module._noticed
+    ]
+    known: set[int] = set()
+    for path, module, name, value in suspects:
+        held = [item for item in islice(_items(value, _DEPTH), _LOOK_AT) if _is_module(item) or _is_parameter(item)]
+        if held and not known:
+            known = _registered(root)
+        lost = {id(item): item for item in held if id(item) not in known}
+        if lost:
+            module.__dict__["_noticed"] = module._noticed | {name}
+            _warn(f"{path}.{name}" if path else name, module, name, list(lost.values()), known)
+
+
+def _is_module(item: Any) -> bool:
+    return "_modules" in getattr(item, "__dict__", ())
+
+
+def _is_parameter(item: Any) -> bool:
+    return isinstance(item, Tensor) and item.parameter
+
+
+def _items(value: Any, depth: int) -> Iterator[Any]:
+    """What stands in a container, and in the containers in it."""
+    for item in value.values() if isinstance(value, dict) else value:
+        if not isinstance(item, _CONTAINERS):
+            yield item
+        elif depth > 1:
+            yield from _items(item, depth - 1)
+
+
+def _registered(root: Module) -> set[int]:
+    """All modules and parameters that a walk finds, by identity."""
+    modules = list(root.modules())
+    return {id(m) for m in modules} | {id(p) for m in modules for p in m._parameters.values()}
+
+
+def _warn(path: str, module: Module, name: str, lost: list[Any], known: set[int]) -> None:
+    layers = [item for item in lost if _is_module(item)]
+    inside = {id(p): p for m in layers for p in m._members("_parameters")}
+    inside |= {id(item): item for item in lost if _is_parameter(item)}
+    numbers = [p.numel() for key, p in inside.items() if key not in known]
+    what = f"{len(layers)} module{'s' * (len(layers) > 1)}" if layers else ""
+    what += " with " * bool(layers and numbers)
+    what += f"{len(numbers)} parameter{'s' * (len(numbers) > 1)} ({sum(numbers):,} numbers)" if numbers else ""
+    container = module.__dict__[name]
+    use = f"{'Module' if layers else 'Parameter'}{'Dict' if isinstance(container, dict) else 'List'}"
+    found = resolve_line(user_line())
+    file, row = found if found is not None else ("<unknown>", 0)
+    warnings.warn_explicit(
+        f"{type(module).__name__} holds {what} in self.{name}, a plain {type(container).__name__}"
+        f"{f' at {path!r}' * ('.' in path)}. parameters(), state_dict(), to(), train() and eval() do not look there: "
+        f"what it holds is neither trained nor saved. Write self.{name} = nn.{use}(…)",
+        UnregisteredWarning, file, row,
+    )  # fmt: skip
