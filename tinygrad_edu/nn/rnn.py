@@ -1,0 +1,323 @@
+"""Layers that read a sequence step by step, RNN, LSTM and GRU, and their cells, which take one step.
+
+Parameter names, shapes and initial distributions are PyTorch's. ``weight_ih`` leads from the input to the hidden
+state, ``weight_hh`` from one hidden state to the next. The gates lie one below the other in them: input, forget, new,
+output in an LSTM; reset, update, new in a GRU. The formulas stand in `ops.recurrent`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NoReturn
+
+from ..core.dispatch import here
+from ..creation import empty, zeros
+from ..errors import ArgumentError, ShapeError
+from ..ops.movement import cat, stack
+from ..ops.recurrent import gru_op, lstm_op, rnn_op
+from ..tensor import Tensor, as_tensor
+from . import functional as F
+from .init import uniform_
+from .module import Module, Parameter
+
+GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
+States = tuple[Tensor, ...]  # the hidden states; of an LSTM, the cells too
+
+
+def scan(mode: str, x: Tensor, states: States, weights: tuple[Any, ...], reverse: bool = False) -> tuple[Any, States]:
+    """One layer in one direction: what it puts out after each step of ``x`` (L, N, I), (L, N, H), and its last states.
+
+    ``weights`` are weight_ih, weight_hh, bias_ih and bias_hh; the biases may be None. ``states`` are (N, H) each.
+    """
+    to_hidden, between, bias, other_bias = weights
+    last = 0 if reverse else -1
+    if mode == "GRU":  # whose reset gate stands between the two biases
+        out = gru_op(F.linear(x, to_hidden, bias), *states, between, other_bias, reverse=reverse)
+        return out, (out[last],)
+    steps = F.linear(x, to_hidden, None if bias is None else bias + other_bias)
+    if mode == "LSTM":
+        both = lstm_op(steps, *states, between, reverse=reverse)
+        return both[0], (both[0, last], both[1, last])
+    out = rnn_op(steps, *states, between, relu=mode == "RNN_RELU", reverse=reverse)
+    return out, (out[last],)
+
+
+class _Recurrent(Module):
+    """What layers and cells share: sizes, parameters and how those are drawn."""
+
+    def __init__(self, mode: str, input_size: int, hidden_size: int, bias: bool) -> None:
+        super().__init__()
+        for name, size in (("input_size", input_size), ("hidden_size", hidden_size)):
+            _check_count(type(self).__name__, name, size)
+        self.mode, self.input_size, self.hidden_size, self.bias = mode, input_size, hidden_size, bias
+
+    def _add_parameters(self, suffix: str, inputs: int, device: Any, dtype: Any) -> None:
+        """The parameters of one layer in one direction, which reads ``inputs`` features. Their values come later."""
+        rows = GATES[self.mode] * self.hidden_size
+        shapes: dict[str, Any] = {"weight_ih": (rows, inputs), "weight_hh": (rows, self.hidden_size)}
+        if self.bias:
+            shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+        for name, shape in shapes.items():
+            self.register_parameter(name + suffix, Parameter(empty(shape, device=device, dtype=dtype)))
+
+    def _weights(self, suffix: str = "") -> tuple[Any, ...]:
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        return tuple(getattr(self, name + suffix, None) for name in names)
+
+    def reset_parameters(self) -> None:
+        """Draw every parameter anew, evenly from ±1/√hidden_size."""
+        bound = self.hidden_size**-0.5
+        for parameter in self.parameters():
+            uniform_(parameter, -bound, bound)
+
+    def _states(self, hx: Any, shape: tuple[int, ...], x: Tensor) -> States:
+        """The initial states for the input ``x``, of ``shape`` each: those given, or zeros."""
+        count = 2 if self.mode == "LSTM" else 1
+        if hx is None:
+            return (zeros(shape, dtype=x.dtype, device=x.device),) * count
+        if count == 2 and not (isinstance(hx, (tuple, list)) and len(hx) == 2):
+            what = f"{len(hx)} parts" if isinstance(hx, (tuple, list)) else f"one {type(hx).__name__}"
+            why, mend = f"it carries hidden states and cells, and the state given has {what}", "pass hx=(h, c)"
+            raise ArgumentError(self._tried(x), why, mend, here())
+        states = tuple(as_tensor(state) for state in (hx if count == 2 else (hx,)))
+        for state in states:
+            if tuple(state.shape) != shape:
+                why = f"a state given is {tuple(state.shape)}, and this module and input need {shape}"
+                mend = f"give it that shape, or leave it away for zeros: zeros{shape}"
+                raise ShapeError(self._tried(x), why, mend, here())
+        return states
+
+    def _tried(self, x: Tensor) -> str:
+        return f"{type(self).__name__}({self.extra_repr()}) of an input {tuple(x.shape)}"
+
+    def _input(self, input: Any, one: tuple[str, ...], batch: tuple[str, ...]) -> Tensor:
+        """The input as a tensor of the axes ``one`` or ``batch``."""
+        if isinstance(input, tuple):
+            why = "sequences of several lengths, packed into one tuple, are not supported"
+            mend = "pad them to one length, and read the output at each one's own last step"
+            raise ArgumentError(f"{type(self).__name__} of a {type(input).__name__}", why, mend, here())
+        x = as_tensor(input)
+        if x.ndim not in (len(one), len(batch)):
+            why = f"it takes axes ({', '.join(batch)}), or without a batch ({', '.join(one)})"
+            raise ShapeError(self._tried(x), why, "check the axes: unsqueeze adds one, flatten joins two", here())
+        if x.shape[-1] != self.input_size:
+            why = f"the last axis has {x.shape[-1]} features, and the layer was made for {self.input_size}"
+            mend = f"make it with input_size={x.shape[-1]}, or check the axes"
+            raise ShapeError(self._tried(x), why, mend, here())
+        return x
+
+
+def _check_count(own: str, name: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ArgumentError(f"{own} with {name}={value!r}", "it counts, from 1", f"use {name}=1 or more", here())
+
+
+def _mode(own: str, nonlinearity: str) -> str:
+    modes = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
+    if nonlinearity not in modes:
+        tried, why = f"{own} with nonlinearity={nonlinearity!r}", "there are 'tanh' and 'relu'"
+        raise ArgumentError(tried, why, "use one of these", here())
+    return modes[nonlinearity]
+
+
+class RNNBase(_Recurrent):
+    """What `RNN`, `LSTM` and `GRU` share: layers on top of each other, each of them in one direction or in two."""
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: str | None = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(mode, input_size, hidden_size, bias)
+        own = type(self).__name__
+        _check_count(own, "num_layers", num_layers)
+        if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
+            tried, why = f"{own} with dropout={dropout!r}", "it is the share of elements that is dropped, from 0 to 1"
+            raise ArgumentError(tried, why, "use dropout=0.5, for example", here())
+        if dropout and num_layers == 1:
+            text = f"{own} drops elements between its layers, and dropout={dropout} has no effect with num_layers=1"
+            warnings.warn(text, stacklevel=3)
+        self.num_layers, self.batch_first, self.dropout = num_layers, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, 0
+        directions = 1 + bool(bidirectional)
+        for place, (_, suffix) in enumerate(self._places()):
+            inputs = input_size if place < directions else directions * hidden_size
+            self._add_parameters(suffix, inputs, device, dtype)
+        self.reset_parameters()
+
+    def _places(self) -> list[tuple[bool, str]]:
+        """Layer by layer, each direction: whether it is the reverse one, and how its parameters' names end."""
+        directions = (False, True) if self.bidirectional else (False,)
+        return [(back, f"_l{i}{'_reverse' if back else ''}") for i in range(self.num_layers) for back in directions]
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The parameters of each layer and direction: weight_ih, weight_hh and, if there are any, the biases."""
+        return [[w for w in self._weights(suffix) if w is not None] for _, suffix in self._places()]
+
+    def flatten_parameters(self) -> None:
+        """Do nothing. In PyTorch this lays the parameters one after the other, as cuDNN wants them."""
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """What the last layer puts out after each step, and every layer's last state.
+
+        ``input`` is (L, N, input_size), (N, L, input_size) with ``batch_first``, or (L, input_size) for one sequence.
+        The output has its axes, with ``hidden_size`` features; of two directions, those of the second come behind.
+        States, given and returned, are (layers * directions, N, hidden_size), without N for one sequence; an LSTM has
+        a pair of them, hidden states and cells. They begin as zeros unless ``hx`` says otherwise. Raises `ShapeError`
+        and `DtypeError` for an input or states that do not fit, `ArgumentError` for packed sequences.
+        """
+        order = ("N", "L", "features") if self.batch_first else ("L", "N", "features")
+        given = self._input(input, ("L", "features"), order)
+        batched = given.ndim == 3
+        turned = batched and self.batch_first
+        x = given.transpose(0, 1) if turned else given
+        if not x.shape[0]:
+            raise ShapeError(self._tried(given), "there is no step to take", "pass at least one step", here())
+        states = self._states(hx, (len(self._places()), *x.shape[1:-1], self.hidden_size), given)
+        if not batched:
+            x, states = x.unsqueeze(1), tuple(state.unsqueeze(1) for state in states)
+        output, final = self._run(x, states)
+        if not batched:
+            output, final = output.squeeze(1), tuple(state.squeeze(1) for state in final)
+        return output.transpose(0, 1) if turned else output, final if self.mode == "LSTM" else final[0]
+
+    def _run(self, x: Tensor, states: States) -> tuple[Tensor, States]:
+        """The output (L, N, directions * H) and the last states, for ``x`` (L, N, I)."""
+        final, outputs = [], []
+        for place, (reverse, suffix) in enumerate(self._places()):
+            first = tuple(state[place] for state in states)
+            output, last = scan(self.mode, x, first, self._weights(suffix), reverse)
+            final.append(last)
+            outputs.append(output)
+            if reverse == self.bidirectional:  # the layer is complete
+                x, outputs = cat(outputs, -1) if reverse else output, []
+                if self.dropout and place + 1 < len(self._places()):
+                    x = F.dropout(x, self.dropout, self.training)
+        return x, tuple(stack(kind) for kind in zip(*final, strict=True))
+
+    def extra_repr(self) -> str:
+        """Sizes, and what is not as usual."""
+        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        unusual = (f", {name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value)
+        return f"{self.input_size}, {self.hidden_size}{''.join(unusual)}"
+
+
+class RNN(RNNBase):
+    """The simple recurrence: ``h = tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)`` at each step.
+
+    Layers take each other's output, less a share ``dropout`` of it in training. ``nonlinearity`` is "tanh" or "relu".
+
+    >>> import tinygrad_edu as tg
+    >>> output, h = tg.nn.RNN(4, 8, num_layers=2)(tg.zeros(10, 3, 4))
+    >>> output.shape, h.shape
+    ((10, 3, 8), (2, 3, 8))
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: str | None = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        mode = _mode(type(self).__name__, nonlinearity)
+        super().__init__(
+            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
+        )
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """A recurrence with cells, which gates write to, forget and read. It returns ``output, (h, c)``.
+
+    Raises `ArgumentError` for a ``proj_size``: hidden states are as large as cells here.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: str | None = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        if proj_size:
+            _no_projection(type(self).__name__, proj_size)
+        super().__init__(
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
+        )
+
+
+def _no_projection(own: str, proj_size: int) -> NoReturn:
+    why = "hidden states that are smaller than the cells are not supported"
+    raise ArgumentError(f"{own} with proj_size={proj_size}", why, "put an nn.Linear behind the layer", here())
+
+
+class GRU(RNNBase):
+    """A recurrence whose gates decide how much of the old state counts for the new one, and how much of it stays."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, device: str | None = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
+        )
+
+
+class _Cell(_Recurrent):
+    """One step of a recurrence."""
+
+    def __init__(self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any) -> None:
+        super().__init__(mode, input_size, hidden_size, bias)
+        self._add_parameters("", input_size, device, dtype)
+        if not bias:
+            self.register_parameter("bias_ih", None)
+            self.register_parameter("bias_hh", None)
+        self.reset_parameters()
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """The next state, (N, hidden_size); of an LSTM cell, the next hidden state and cell.
+
+        ``input`` is (N, input_size), the state before it ``hx`` like the result, or zeros. Both may lack N. Raises as
+        the layer does.
+        """
+        x = self._input(input, ("features",), ("N", "features"))
+        states = self._states(hx, (*x.shape[:-1], self.hidden_size), x)
+        batched = x.ndim == 2
+        if not batched:
+            x, states = x.unsqueeze(0), tuple(state.unsqueeze(0) for state in states)
+        _, states = scan(self.mode, x.unsqueeze(0), states, self._weights())
+        if not batched:
+            states = tuple(state.squeeze(0) for state in states)
+        return states if self.mode == "LSTM" else states[0]
+
+    def extra_repr(self) -> str:
+        """Sizes, and what is not as usual."""
+        bias = "" if self.bias else ", bias=False"
+        return f"{self.input_size}, {self.hidden_size}{bias}{', nonlinearity=relu' if self.mode == 'RNN_RELU' else ''}"
+
+
+class RNNCell(_Cell):
+    """One step of an `RNN`: ``tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)``, or relu."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
+        device: str | None = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(_mode(type(self).__name__, nonlinearity), input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+
+class LSTMCell(_Cell):
+    """One step of an `LSTM`: ``h, c = cell(x, (h, c))``."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: str | None = None, dtype: Any = None
+    ) -> None:
+        super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
+
+
+class GRUCell(_Cell):
+    """One step of a `GRU`: ``h = cell(x, h)``."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: str | None = None, dtype: Any = None
+    ) -> None:
+        super().__init__("GRU", input_size, hidden_size, bias, device, dtype)
