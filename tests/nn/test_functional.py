@@ -298,3 +298,230 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
 def test_text(call: Callable[[], Any], kind: type[EduError], tried: str, why: str, mend: str) -> None:
     with teaches(kind, tried, why, mend, "lambda: F."):
         call()
+
+
+# Dropout of channels -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("drop", "shape"), [(F.dropout1d, (4, 5, 3)), (F.dropout1d, (5, 3)), (F.dropout2d, (4, 5, 3, 2))]
+)
+def test_dropout_of_channels_outside_of_training(drop: Any, shape: tuple[int, ...]) -> None:
+    x = tg.ones(*shape)
+    assert drop(x, 0.5, training=False) is x
+    assert drop(x, 0.0).tolist() == x.tolist()
+
+
+def test_dropout_of_channels_needs_channels() -> None:
+    why, mend = "it drops channels of sequences (N, C, L) or (C, L)", "use dropout, which drops single elements"
+    with teaches(ShapeError, "dropout1d((2, 3, 4, 5))", why, mend, line="dropout1d"):
+        F.dropout1d(tg.zeros(2, 3, 4, 5))
+    why, mend = (
+        "it drops channels of images (N, C, H, W)",
+        "use dropout1d for sequences (N, C, L), x.unsqueeze(0) for a single image",
+    )
+    with teaches(ShapeError, "dropout2d((3, 4, 5))", why, mend, line="dropout2d"):
+        F.dropout2d(tg.zeros(3, 4, 5))
+    with pytest.raises(DtypeError, match=r"^dropout1d\(\(3, 4\) int64\)"):
+        F.dropout1d(tg.zeros(3, 4, dtype="int64"))
+
+
+# Activations ---------------------------------------------------------------------------------------------------------
+
+BENDS: dict[str, tuple[Callable[..., Any], Callable[[float], float]]] = {
+    "relu6": (F.relu6, lambda x: min(max(x, 0), 6)),
+    "hardtanh": (F.hardtanh, lambda x: min(max(x, -1), 1)),
+    "selu": (F.selu, lambda x: 1.0507009873554805 * (x if x > 0 else 1.6732632423543772 * math.expm1(x))),
+    "celu": (lambda x: F.celu(x, 0.5), lambda x: x if x > 0 else 0.5 * math.expm1(x / 0.5)),
+    "mish": (F.mish, lambda x: x * math.tanh(math.log1p(math.exp(x)))),
+    "hardsigmoid": (F.hardsigmoid, lambda x: min(max(x / 6 + 0.5, 0), 1)),
+    "hardswish": (F.hardswish, lambda x: x * min(max(x / 6 + 0.5, 0), 1)),
+    "threshold": (lambda x: F.threshold(x, 0.5, -2.0), lambda x: x if x > 0.5 else -2),
+    "prelu": (lambda x: F.prelu(x, tg.tensor(0.3, dtype="float64")), lambda x: x if x > 0 else 0.3 * x),
+    "softsign": (F.softsign, lambda x: x / (1 + abs(x))),
+    "tanhshrink": (F.tanhshrink, lambda x: x - math.tanh(x)),
+    "hardshrink": (F.hardshrink, lambda x: x if abs(x) > 0.5 else 0),
+    "softshrink": (F.softshrink, lambda x: math.copysign(max(abs(x) - 0.5, 0), x)),
+    "logsigmoid": (F.logsigmoid, lambda x: -math.log1p(math.exp(-x))),
+}
+AWAY = np.array([-4.1, -2.2, -1.3, -0.7, -0.4, 0.3, 0.7, 1.3, 2.2, 4.1, 6.3])  # from every corner
+
+
+@pytest.mark.parametrize("name", BENDS)
+def test_activations_by_hand(name: str) -> None:
+    """Values, and slopes as finite differences."""
+    bend, by_hand = BENDS[name]
+    x = tg.tensor(AWAY, requires_grad=True)
+    y = bend(x)
+    np.testing.assert_allclose(y.detach().array, [by_hand(v) for v in AWAY], rtol=1e-12, atol=1e-14)
+    y.sum().backward()
+    slopes = [(by_hand(v + 1e-6) - by_hand(v - 1e-6)) / 2e-6 for v in AWAY]
+    np.testing.assert_allclose(x.grad.array, slopes, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", set(BENDS) - {"hardtanh", "relu6", "threshold"})
+def test_activations_of_integers(name: str) -> None:
+    x = tg.tensor([1, 2])
+    if name in ("softsign", "tanhshrink"):
+        assert BENDS[name][0](x).dtype == np.float32
+        return
+    with pytest.raises(DtypeError, match="int64 has no fractions, and the result needs them"):
+        BENDS[name][0](x)
+
+
+def test_integers_that_stay_integers() -> None:
+    x = tg.tensor([-3, 0, 4, 9])
+    assert F.relu6(x).tolist() == [0, 0, 4, 6]
+    assert F.hardtanh(x, -1.5, 5.5).tolist() == [-1, 0, 4, 5]
+    assert F.threshold(x, 3, 7).tolist() == [7, 7, 4, 9]
+    assert {f.dtype.name for f in (F.relu6(x), F.hardtanh(x), F.threshold(x, 3, 7))} == {"int64"}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_far_out_nothing_overflows(dtype: str) -> None:
+    """Warnings are errors here."""
+    x = tg.tensor([-1e4, 1e4], dtype=dtype, requires_grad=True)
+    for bend, values, slopes in (
+        (F.mish, [0.0, 1e4], [0.0, 1.0]),
+        (F.logsigmoid, [-1e4, 0.0], [1.0, 0.0]),
+        (F.hardswish, [0.0, 1e4], [0.0, 1.0]),
+        (F.celu, [-1.0, 1e4], [0.0, 1.0]),
+    ):
+        y = bend(x)
+        assert y.tolist() == values
+        assert tg.autograd.grad(y.sum(), x)[0].tolist() == slopes
+
+
+def test_small_logarithms_keep_their_digits() -> None:
+    assert F.logsigmoid(tg.tensor(50.0, dtype="float64")).item() == pytest.approx(-math.exp(-50), rel=1e-12)
+
+
+def test_slopes_at_corners() -> None:
+    """PyTorch's: 0 at both ends of what is cut off, 1 where branches are tangents, the negative side's for prelu."""
+    for bend, at, slope in (
+        (F.relu6, 0.0, 0.0), (F.relu6, 6.0, 0.0), (F.hardtanh, 1.0, 0.0), (F.hardsigmoid, 3.0, 0.0),
+        (F.hardswish, -3.0, 0.0), (F.hardswish, 3.0, 1.0), (F.celu, 0.0, 1.0), (F.softshrink, 0.5, 0.0),
+        (lambda x: F.prelu(x, tg.tensor(0.25)), 0.0, 0.25), (F.softsign, 0.0, 1.0),
+    ):  # fmt: skip
+        x = tg.tensor(at, requires_grad=True)
+        assert tg.autograd.grad(bend(x), x)[0].item() == slope
+
+
+def test_prelu_has_a_slope_for_each_channel() -> None:
+    x = tg.tensor([[[-1.0, 2.0], [-1.0, -3.0]]])
+    weight = tg.tensor([0.5, 0.25], requires_grad=True)
+    out = F.prelu(x, weight)
+    assert out.tolist() == [[[-0.5, 2.0], [-0.25, -0.75]]]
+    out.sum().backward()
+    assert weight.grad.tolist() == [-1.0, -4.0]
+    tried, why = "prelu of a tensor (1, 2, 2) with weight (3,)", "there are 2 channels along axis 1"
+    with teaches(ShapeError, tried, why, "give it one weight, or one for each channel", line="prelu"):
+        F.prelu(x, tg.zeros(3))
+
+
+def test_glu_halves_an_axis() -> None:
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    for dim in (0, -2):
+        expected = x[:2] / (1 + np.exp(-x[2:]))
+        np.testing.assert_allclose(F.glu(tg.tensor(x), dim).array, expected, rtol=1e-12)
+    mend = "make the layer before it give two numbers for each that is wanted"
+    with teaches(
+        ShapeError, "glu of a tensor (4, 3) along dim=-1", "the axis has 3 elements, an odd number", mend, line="glu"
+    ):
+        F.glu(tg.tensor(x))
+    with teaches(ShapeError, "glu of a tensor () along dim=-1", "a 0-d tensor has no axis to halve", mend, line="glu"):
+        F.glu(tg.tensor(1.0))
+
+
+def test_softmin_is_softmax_of_the_negative() -> None:
+    x = tg.tensor([0.5, -1.0, 2.0])
+    assert F.softmin(x, 0).tolist() == F.softmax(-x, 0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "tried", "why", "mend"),
+    [
+        (
+            lambda x: F.celu(x, -1.0), "celu with alpha=-1.0",
+            "x is divided by it, and the curve bends the other way below 0", "use a number above 0",
+        ),
+        (lambda x: F.softshrink(x, -0.5), "softshrink with lambd=-0.5", "it moves towards 0", "use 0 or more"),
+        (
+            lambda x: F.hardtanh(x, 1.0, -1.0), "hardtanh with min_val=1.0 and max_val=-1.0",
+            "nothing lies between them", "give the smaller one first",
+        ),
+    ],
+    ids=["celu", "softshrink", "hardtanh"],
+)  # fmt: skip
+def test_numbers_that_bend_nothing(call: Any, tried: str, why: str, mend: str) -> None:
+    with teaches(ArgumentError, tried, why, mend, line="F."):
+        call(tg.ones(2))
+
+
+# Images and sequences ------------------------------------------------------------------------------------------------
+
+
+def test_adaptive_pool_of_sequences() -> None:
+    x = np.arange(7.0)
+    found = F.adaptive_avg_pool1d(tg.tensor(x[None]), 3)
+    np.testing.assert_allclose(found.array, [[x[0:3].mean(), x[2:5].mean(), x[4:7].mean()]])
+    tried = "adaptive_avg_pool1d of a tensor (7,) to 3"
+    with teaches(ShapeError, tried, "it takes (N, C, L) or (C, L), and one size", "add the missing axes", line="adapt"):
+        F.adaptive_avg_pool1d(tg.tensor(x), 3)
+
+
+RESIZED: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+    "nearest": ((1, 2, 3, 2), {"size": (5, 4)}),
+    "twice": ((1, 2, 3, 2), {"scale_factor": 2}),
+    "linear": ((2, 2, 4), {"size": 7, "mode": "linear"}),
+    "bilinear": ((1, 2, 3, 2), {"scale_factor": (1.7, 0.6), "mode": "bilinear"}),
+    "aligned": ((1, 2, 3, 2), {"size": (5, 1), "mode": "bilinear", "align_corners": True}),
+}
+
+
+@pytest.mark.parametrize("name", RESIZED)
+def test_resizing_keeps_what_is_level_and_has_a_gradient(name: str) -> None:
+    """Each result is a mean of inputs, so that the slopes of all results add up to how many there are."""
+    shape, how = RESIZED[name]
+    x = tg.tensor(np.random.default_rng(0).normal(size=shape), requires_grad=True)
+    np.testing.assert_allclose(F.interpolate(x * 0 + 3.0, **how).detach().array, 3.0, rtol=1e-12)
+    assert tg.autograd.gradcheck(lambda x: F.interpolate(x, **how), (x,))
+    y = F.interpolate(x, **how)
+    (slopes,) = tg.autograd.grad(y.sum(), x)
+    assert slopes.sum().item() == pytest.approx(y.numel())
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "why", "mend"),
+    [
+        (ArgumentError, {"size": 2, "mode": "bicubic"}, "this mode is not there", "use 'nearest' or 'bilinear'"),
+        (ArgumentError, {}, "one of size and scale_factor says how large the result is", "give one"),
+        (
+            ArgumentError, {"size": 2, "scale_factor": 2},
+            "one of size and scale_factor says how large the result is", "give one",
+        ),
+        (
+            ShapeError, {"size": 3, "mode": "linear"},
+            "it takes sequences (N, C, L), or images (N, C, H, W), and a size for each axis after the channels",
+            "add the missing axes; 'linear' is for sequences, 'bilinear' for images",
+        ),
+        (ShapeError, {"scale_factor": 0.2}, "axis 2 has 3 places, and would have 0", "at least 1 is left"),
+    ],
+)  # fmt: skip
+def test_sizes_that_cannot_be(kind: Any, how: dict[str, Any], why: str, mend: str) -> None:
+    given = {"size": None, "scale_factor": None, "mode": "nearest", **how}
+    tried = ", ".join(f"{key}={value!r}" for key, value in given.items())
+    with teaches(kind, f"interpolate((1, 2, 3, 2), {tried})", why, mend, line="interpolate"):
+        F.interpolate(tg.zeros(1, 2, 3, 2), **how)
+
+
+def test_instance_norm_needs_places() -> None:
+    tried, mend = "instance_norm of a tensor (2, 3)", "add the missing axes: x.unsqueeze(0)"
+    with teaches(ShapeError, tried, "it takes (N, C, L) or (N, C, H, W)", mend, line="instance_norm"):
+        F.instance_norm(tg.zeros(2, 3))
+    why = "each channel has a single place, which is its own mean: the result would be 0 whatever the input"
+    mean = tg.zeros(3)
+    mend = "use batch_norm, or normalise before the images are this small"
+    with teaches(ShapeError, "instance_norm of a tensor (2, 3, 1)", why, mend, line="instance_norm"):
+        F.instance_norm(tg.ones(2, 3, 1), mean)
+    assert mean.tolist() == [0.0, 0.0, 0.0]

@@ -30,12 +30,25 @@ NAMES = set(
     nn.functional.mse_loss nn.functional.l1_loss nn.functional.smooth_l1_loss nn.functional.binary_cross_entropy
     nn.functional.huber_loss nn.functional.binary_cross_entropy_with_logits nn.functional.kl_div
     nn.functional.scaled_dot_product_attention nn.functional.pad nn.functional.one_hot nn.functional.normalize
+    nn.functional.relu6 nn.functional.hardtanh nn.functional.selu nn.functional.celu nn.functional.mish
+    nn.functional.hardsigmoid nn.functional.hardswish nn.functional.threshold nn.functional.prelu
+    nn.functional.softsign nn.functional.tanhshrink nn.functional.hardshrink nn.functional.softshrink
+    nn.functional.logsigmoid nn.functional.softmin nn.functional.glu nn.functional.conv_transpose1d
+    nn.functional.conv_transpose2d nn.functional.adaptive_avg_pool1d nn.functional.instance_norm
+    nn.functional.interpolate nn.functional.bilinear nn.functional.cosine_similarity nn.functional.pairwise_distance
+    nn.functional.cosine_embedding_loss nn.functional.margin_ranking_loss nn.functional.hinge_embedding_loss
+    nn.functional.soft_margin_loss nn.functional.triplet_margin_loss nn.functional.poisson_nll_loss
+    nn.functional.gaussian_nll_loss
     """.split()
 )
 
 # Variants, by full name, of operations that we have in another form only; each with its reason.
 NOT_OURS: dict[str, str] = {
     "norm.nuc": "needs singular values; refused in words",
+    **{
+        f"nn.functional.interpolate.{mode}": "refused in words"
+        for mode in ("nearest-exact", "bicubic", "trilinear", "area")
+    },
 }
 
 # Operations whose values nobody can foretell: only shapes and dtypes are compared.
@@ -49,15 +62,20 @@ UNPREDICTABLE: dict[str, str] = {
 }  # fmt: skip
 
 # Operations whose gradient is not compared, each with its reason.
-NO_GRADIENT: dict[str, str] = {}
+NO_GRADIENT: dict[str, str] = {
+    "nn.functional.hardsigmoid": "PyTorch's slope is a sixth rounded to 32 bits, in float64 too",
+}
 
 # Operations whose result may be a copy here and a view there, or the other way round, each with its reason.
+_ALONE = ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "max_pool1d", "avg_pool1d")
 _FOLDED = "PyTorch folds a batch into one large matrix where it can, and then shows the product in its own shape"
 COPIES_MAY_DIFFER: dict[str, str] = {
     **dict.fromkeys(("matmul", "__rmatmul__", "einsum"), _FOLDED),
     "nn.functional.linear": _FOLDED,
+    "nn.functional.bilinear": _FOLDED,
+    "nn.functional.instance_norm": "PyTorch shows it as one large batch norm, seen in its own shape",
     **dict.fromkeys(
-        [f"nn.functional.{name}" for name in ("conv1d", "conv2d", "max_pool1d", "avg_pool1d")],
+        [f"nn.functional.{name}" for name in _ALONE],
         "PyTorch adds an axis for a single image or a sequence, and shows the result without it",
     ),
     "repeat_interleave": "PyTorch's result for a number is a view of a copy that nobody else has; ours is that copy",
@@ -84,6 +102,9 @@ CALLS: dict[str, Any] = {
 }
 
 
+SIGNED = tuple(f"nn.functional.{name}_loss" for name in ("margin_ranking", "hinge_embedding", "soft_margin"))
+
+
 def left_out(name: str, sample: Any, torch: Any) -> str:
     """Why this sample is not tried; "" when it is."""
     values = [sample.input, *sample.args, *sample.kwargs.values()]
@@ -105,6 +126,14 @@ def left_out(name: str, sample: Any, torch: Any) -> str:
         return "which weights are dropped is drawn"
     if name == "nn.functional.embedding" and sample.kwargs.get("sparse"):
         return "gradients are dense here; refused in words"
+    if name == "nn.functional.interpolate.nearest" and sample.input.ndim == 5:
+        return "volumes are not ours; refused in words"
+    if name in SIGNED:
+        target = sample.args[-1]
+        if not ((target == 1) | (target == -1)).all():
+            return "a target says 1 or -1; others are refused in words"
+    if name == "nn.functional.gaussian_nll_loss" and sample.input.shape != sample.args[0].shape:
+        return "a loss does not broadcast its target; refused in words"
     if name == "nn.functional.batch_norm" and sample.input.ndim < 2:
         return "an empty tensor without an axis for channels; refused in words"
     if name in ("sort", "argsort") and sample.input.dtype == torch.bool and not sample.kwargs.get("stable"):

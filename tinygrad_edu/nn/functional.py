@@ -13,12 +13,13 @@ from ..core.inplace import inplace as inplace_op
 from ..creation import arange
 from ..dtypes import is_float
 from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
-from ..ops.activation import elu, gelu, leaky_relu, sigmoid, silu, softplus
+from ..ops.activation import elu, gelu, hardtanh, leaky_relu, sigmoid, silu, softplus
 from ..ops.activation import relu as _relu
 from ..ops.attention import Dropout, dropout_op, embedding, extremes, scaled_dot_product_attention_op
 from ..ops.channels import batch_norm, group_norm
 from ..ops.conv import conv1d, conv2d
-from ..ops.linalg import linear
+from ..ops.conv_transpose import conv_transpose1d, conv_transpose2d
+from ..ops.linalg import einsum, linear
 from ..ops.normalise import layer_norm, rms_norm
 from ..ops.pad import pad
 from ..ops.pool import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
@@ -26,53 +27,128 @@ from ..ops.reduce import norm
 from ..ops.softmax import log_softmax, softmax
 from ..ops.unary import tanh
 from ..random import generator
+from ..settings import no_grad
 from ..tensor import Tensor, as_tensor, wrap
+from .activations import (
+    celu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    logsigmoid,
+    mish,
+    prelu,
+    relu6,
+    selu,
+    softmin,
+    softshrink,
+    softsign,
+    tanhshrink,
+    threshold,
+)
+from .distances import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    pairwise_distance,
+    soft_margin_loss,
+    triplet_margin_loss,
+)
 from .losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
+    gaussian_nll_loss,
     huber_loss,
     kl_div,
     l1_loss,
     mse_loss,
     nll_loss,
+    poisson_nll_loss,
     smooth_l1_loss,
 )
+from .resize import interpolate
 
 __all__ = [
-    "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "conv1d", "conv2d", "cross_entropy", "dropout", "elu", "embedding", "gelu",
-    "group_norm", "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "max_pool1d",
-    "max_pool2d", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "relu", "rms_norm",
-    "scaled_dot_product_attention", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softplus", "tanh",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "bilinear",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv_transpose1d",
+    "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d",
+    "dropout2d", "elu", "embedding", "gaussian_nll_loss", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss",
+    "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "max_pool1d",
+    "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
+    "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid",
+    "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
+    "tanhshrink", "threshold", "triplet_margin_loss",
 ]  # fmt: skip
 
 
-def _pair(value: Any) -> tuple[int, int]:
-    """``3`` and ``(3, 3)`` mean the same."""
-    return (value, value) if isinstance(value, int) else tuple(value)
-
-
-def relu(x: Any, inplace: bool = False) -> Tensor:
-    """``max(x, 0)``. ``inplace`` writes the result to x. Raises `DtypeError` for bools."""
-    result: Tensor = x.relu_() if inplace else _relu(x)
+def relu(input: Any, inplace: bool = False) -> Tensor:
+    """``max(x, 0)``. ``inplace`` writes the result to the input. Raises `DtypeError` for bools."""
+    result: Tensor = input.relu_() if inplace else _relu(input)
     return result
 
 
-def dropout(x: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
+    """``x1 @ weight[o] @ x2 + bias[o]`` for each output o: (…, I) and (…, J), by ``weight`` (O, I, J), to (…, O).
+
+    Raises `ShapeError` where the shapes do not fit.
+    """
+    x1, x2, weight = as_tensor(input1), as_tensor(input2), as_tensor(weight)
+    sizes = (x1.shape[-1:], x2.shape[-1:])
+    if weight.ndim != 3 or sizes != (weight.shape[1:2], weight.shape[2:]) or x1.shape[:-1] != x2.shape[:-1]:
+        tried = f"bilinear({tuple(x1.shape)}, {tuple(x2.shape)}, weight {tuple(weight.shape)})"
+        why = "it takes (…, I) and (…, J), alike but for the last axis, and a weight (O, I, J)"
+        raise ShapeError(tried, why, "make the layer for these features: Bilinear(I, J, O)", here())
+    result: Tensor = einsum("...i,oij,...j->...o", x1, weight, x2)
+    return result if bias is None else result + bias
+
+
+# Dropout --------------------------------------------------------------------------------------------------------------
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """``x`` with a share ``p`` of its elements, drawn anew each time, set to 0, and the others divided by ``1 - p``.
 
     Outside of training it is x itself. The numbers come from the generator that `manual_seed` seeds. Raises
     `ArgumentError` for a p outside of 0 to 1, `DtypeError` for integers.
     """
-    x = as_tensor(x)
-    _share("dropout", p)
+    x = as_tensor(input)
+    return _dropped("dropout", x, tuple(x.shape), p, training, inplace)
+
+
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """`dropout` of whole channels of (N, C, L) or (C, L). Raises `ShapeError` for other numbers of axes."""
+    x = as_tensor(input)
+    if x.ndim not in (2, 3):
+        why = "it drops channels of sequences (N, C, L) or (C, L)"
+        raise ShapeError(f"dropout1d({tuple(x.shape)})", why, "use dropout, which drops single elements", here())
+    return _dropped("dropout1d", x, (*x.shape[:-1], 1), p, training, inplace)
+
+
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """`dropout` of whole channels of (N, C, H, W).
+
+    Raises `ShapeError` for other numbers of axes: three of them are images to some and sequences to others.
+    """
+    x = as_tensor(input)
+    if x.ndim != 4:
+        why = "it drops channels of images (N, C, H, W)"
+        mend = "use dropout1d for sequences (N, C, L), x.unsqueeze(0) for a single image"
+        raise ShapeError(f"dropout2d({tuple(x.shape)})", why, mend, here())
+    return _dropped("dropout2d", x, (*x.shape[:2], 1, 1), p, training, inplace)
+
+
+def _dropped(name: str, x: Tensor, drawn: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
+    """Dropout with one draw for each element of a tensor ``drawn``, which is stretched to x."""
+    _share(name, p)
     if not training:
         return x
     if not is_float(x.dtype):
         why = f"what is kept is divided by 1 - p, and {x.dtype} has no fractions"
-        raise DtypeError(f"dropout({tuple(x.shape)} {x.dtype})", why, "convert it first: x.float()", here())
-    keep = _keep(tuple(x.shape), p, x)
+        raise DtypeError(f"{name}({tuple(x.shape)} {x.dtype})", why, "convert it first: x.float()", here())
+    keep = _keep(drawn, p, x)
     result: Tensor = inplace_op(Dropout, x, (keep,), {"p": p}) if inplace else dropout_op(x, keep, p=p)
     return result
 
@@ -85,6 +161,9 @@ def _share(name: str, p: float) -> None:
 def _keep(shape: tuple[int, ...], p: float, like: Any) -> Tensor:
     """Which elements dropout keeps, on the device of ``like``."""
     return wrap(backends.of(like.array).from_numpy(np.asarray(generator().random(shape, np.float32) >= p)))
+
+
+# Attention ------------------------------------------------------------------------------------------------------------
 
 
 def scaled_dot_product_attention(
@@ -141,14 +220,17 @@ def _shared(query: Tensor, x: Tensor, tried: str) -> Tensor:
     return result
 
 
-def one_hot(x: Any, num_classes: int = -1) -> Tensor:
-    """For each class index in ``x`` (…) a row of zeros with a 1 in its place: (…, classes), as int64.
+# Classes and vectors --------------------------------------------------------------------------------------------------
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
+    """For each class index in ``tensor`` (…) a row of zeros with a 1 in its place: (…, classes), as int64.
 
     ``num_classes`` is the largest index plus 1 unless given. Raises `DtypeError` for anything but int64,
     `IndexRangeError` for an index outside of the classes, `ShapeError` where there are no values to count classes by,
     as while tracing.
     """
-    x = as_tensor(x)
+    x = as_tensor(tensor)
     tried = f"one_hot({tuple(x.shape)} {x.dtype}, {num_classes})"
     if x.dtype != np.int64:
         raise DtypeError(tried, "classes are named by int64", "convert them: x.long()", here())
@@ -163,8 +245,51 @@ def one_hot(x: Any, num_classes: int = -1) -> Tensor:
     return (x.unsqueeze(-1) == arange(num_classes, device=x.device)).long()
 
 
-def normalize(x: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
     """``x`` divided by its ``p``-norm along ``dim``, or by ``eps`` where the norm is smaller than that."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     result: Tensor = x / norm(x, p, dim, True).clamp(min=eps)
     return result
+
+
+# Images and sequences -------------------------------------------------------------------------------------------------
+
+
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
+    """`adaptive_avg_pool2d` for sequences: (N, C, L) or (C, L) to as many places as ``output_size`` says."""
+    x = as_tensor(input)
+    size = output_size[0] if isinstance(output_size, (tuple, list)) and len(output_size) == 1 else output_size
+    if x.ndim not in (2, 3) or isinstance(size, (tuple, list)):
+        tried = f"adaptive_avg_pool1d of a tensor {tuple(x.shape)} to {output_size!r}"
+        raise ShapeError(tried, "it takes (N, C, L) or (C, L), and one size", "add the missing axes", here())
+    result: Tensor = adaptive_avg_pool2d(x.unsqueeze(-2), (1, size)).squeeze(-2)
+    return result
+
+
+def instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Mean 0 and variance 1 for each channel of each element of a batch (N, C, L) or (N, C, H, W).
+
+    Then each channel times its ``weight``, plus its ``bias``. Running statistics, if given, move towards the batch's
+    means of both; without ``use_input_stats`` they are what is normalised with. Raises `ShapeError` where a channel has
+    one place only, or a parameter does not have one element per channel.
+    """
+    x = as_tensor(input)
+    if not use_input_stats:
+        return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
+    tried = f"instance_norm of a tensor {tuple(x.shape)}"
+    if x.ndim < 3:
+        raise ShapeError(tried, "it takes (N, C, L) or (N, C, H, W)", "add the missing axes: x.unsqueeze(0)", here())
+    flat = x.detach().flatten(2)
+    if flat.shape[2] == 1:
+        why = "each channel has a single place, which is its own mean: the result would be 0 whatever the input"
+        raise ShapeError(tried, why, "use batch_norm, or normalise before the images are this small", here())
+    out: Tensor = group_norm(x, x.shape[1], weight, bias, eps)
+    with no_grad():
+        if running_mean is not None:
+            running_mean.lerp_(flat.mean((0, 2)).to(running_mean.dtype), momentum)
+        if running_var is not None:
+            running_var.lerp_(flat.var(2).mean(0).to(running_var.dtype), momentum)
+    return out

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..dtypes import is_float
 from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ..ops import loss as ls
 from ..ops.choice import where
+from ..settings import no_grad
 from ..tensor import Tensor, as_tensor
 
 # Classes ------------------------------------------------------------------------------------------------------------
@@ -78,6 +80,10 @@ def _against_labels(
     if weight is not None:
         weight = _class_weight(name, scores, weight)
         weights = weight[target]
+    if name == "cross_entropy" and weight is None and kept is None and not smoothing:
+        _check_reduction(reduction)
+        result: Tensor = ls.softmax_cross_entropy(scores, target, reduction=reduction)  # the usual case: one node
+        return result
     if smoothing:
         losses = _smoothed(scores, target, smoothing, weight, weights)
     else:
@@ -88,7 +94,7 @@ def _against_labels(
         weights = kept.to(losses.dtype) if weights is None else where(kept, weights, 0.0)
     if weights is not None and reduction == "mean":
         return ls.weighted_mean(losses, weights)
-    return _reduce(losses, reduction)
+    return reduced(losses, reduction)
 
 
 def _smoothed(scores: Tensor, target: Tensor, smoothing: float, weight: Any, weights: Any) -> Tensor:
@@ -115,7 +121,7 @@ def _against_probabilities(
         target = target * (1 - smoothing) + smoothing / (scores.shape[axis] or 1)
     if weight is not None:
         target = target * _along_classes(_class_weight("cross_entropy", scores, weight), scores)
-    return _reduce(-(scores.log_softmax(axis) * target).sum(axis), reduction)
+    return reduced(-(scores.log_softmax(axis) * target).sum(axis), reduction)
 
 
 def _along_classes(weight: Tensor, scores: Tensor) -> Tensor:
@@ -144,10 +150,13 @@ def _check_labels(name: str, scores: Tensor, target: Tensor, ignore_index: int) 
         )
         why, mend = f"class labels are integers{nan}", "find out where they come from, then target.long()"
         raise DtypeError(_tried(name, scores, target), why, mend, here())
-    found = _range(target)
+    classes = shape[ls.class_axis(shape)]
+    if ignore_index < 0 and _all_below(classes, target.array):
+        return False
+    found = extremes(target)
     if found is None:
         return bool(target.numel())  # while tracing nobody may look, so all is made ready for them
-    (low, high), classes = found, shape[ls.class_axis(shape)]
+    low, high = found
     if low >= 0 and high < classes:
         return low <= ignore_index <= high
     labels = np.asarray(backends.of(target.array).to_numpy(target.array))
@@ -161,15 +170,10 @@ def _check_labels(name: str, scores: Tensor, target: Tensor, ignore_index: int) 
     return True
 
 
-def _range(x: Tensor) -> tuple[Any, Any] | None:
-    """The smallest and the largest element; None where there are none, and while tracing: a replay looks no more."""
-    array = x.array
-    backend = backends.of(array)
-    if not array.size or not backend.readable:
-        return None
-    # On raw arrays: this is a check, and no step of the model that an observer should see.
-    low, high = backend.xp.amin(array), backend.xp.amax(array)
-    return backend.to_numpy(low).item(), backend.to_numpy(high).item()
+def _all_below(classes: int, labels: Any) -> bool:
+    """A quick way to see that all is well, with one look: as unsigned numbers, the negative ones are the largest."""
+    usual = type(labels) is np.ndarray and labels.dtype == np.int64 and labels.size
+    return bool(usual and labels.view(np.uint64).max() < classes)
 
 
 def _class_weight(name: str, scores: Tensor, weight: Any) -> Tensor:
@@ -193,11 +197,11 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reducti
     Each loss is at most 100, as no logarithm counts for less than -100. ``weight`` is broadcast. Raises `ShapeError`
     for shapes that differ and for numbers outside 0 to 1, NaN among them.
     """
-    x, target = _alike("binary_cross_entropy", input, target)
+    x, target = alike("binary_cross_entropy", input, target)
     _check_share("probabilities", x, "end the model with sigmoid(), or use binary_cross_entropy_with_logits")
     _check_share("targets", target, "divide by the largest, or find out where they come from")
     losses = ls.binary_cross_entropy_op(x, target)
-    return _reduce(losses if weight is None else losses * _factor("weight", weight, losses), reduction)
+    return reduced(losses if weight is None else losses * _factor("weight", weight, losses), reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -208,14 +212,14 @@ def binary_cross_entropy_with_logits(
     ``weight`` weighs the losses, ``pos_weight`` the targets that are 1; both are broadcast. Raises `ShapeError` for
     shapes that differ.
     """
-    x, target = _alike("binary_cross_entropy_with_logits", input, target)
+    x, target = alike("binary_cross_entropy_with_logits", input, target)
     pos_weight = None if pos_weight is None else _factor("pos_weight", pos_weight, x)
     losses = ls.binary_cross_entropy_with_logits_op(x, target, pos_weight)
-    return _reduce(losses if weight is None else losses * _factor("weight", weight, losses), reduction)
+    return reduced(losses if weight is None else losses * _factor("weight", weight, losses), reduction)
 
 
 def _check_share(what: str, x: Tensor, mend: str) -> None:
-    found = _range(x)
+    found = extremes(x)
     if found is not None and not (found[0] >= 0 and found[1] <= 1):
         why = f"the {what} run from {found[0]:.4g} to {found[1]:.4g}, and they lie between 0 and 1"
         raise ArgumentError(f"binary_cross_entropy({tuple(x.shape)})", why, mend, here())
@@ -241,7 +245,7 @@ def mse_loss(input: Any, target: Any, *, reduction: str = "mean", weight: Any = 
     Broadcasting is refused here: (N, 1) against (N,) would silently compare every sample with every other.
     ``weight``, of the same shape, weighs the elements; the mean is then over the weights.
     """
-    x, target = _alike("mse_loss", input, target)
+    x, target = alike("mse_loss", input, target)
     difference = x - target
     return _reduce_weighted("mse_loss", difference * difference, weight, reduction)
 
@@ -251,7 +255,7 @@ def l1_loss(input: Any, target: Any, *, reduction: str = "mean", weight: Any = N
 
     ``weight``, of the same shape, weighs the elements; the mean is then over the weights.
     """
-    x, target = _alike("l1_loss", input, target)
+    x, target = alike("l1_loss", input, target)
     return _reduce_weighted("l1_loss", (x - target).abs(), weight, reduction)
 
 
@@ -260,12 +264,12 @@ def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: fl
 
     ``beta=0`` is `l1_loss`. Raises `ShapeError` for a negative ``beta``, and unless the shapes are equal.
     """
-    x, target = _alike("smooth_l1_loss", input, target)
+    x, target = alike("smooth_l1_loss", input, target)
     if beta < 0:
         why = "it is the distance at which the parabola ends"
         raise ArgumentError(f"smooth_l1_loss(beta={beta!r})", why, "choose a number from 0 up", here())
     distance = (x - target).abs()
-    return _reduce(_bend(distance, beta) / beta if beta else distance, reduction)
+    return reduced(_bend(distance, beta) / beta if beta else distance, reduction)
 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, *, weight: Any = None) -> Tensor:
@@ -273,12 +277,12 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
 
     Raises `ShapeError` unless ``delta`` is positive and the shapes are equal.
     """
-    x, target = _alike("huber_loss", input, target)
+    x, target = alike("huber_loss", input, target)
     if delta <= 0:
         why = "it is the distance at which the parabola ends"
         raise ArgumentError(f"huber_loss(delta={delta!r})", why, "choose a number above 0", here())
     losses = _bend((x - target).abs(), delta)
-    return _reduce(losses if weight is None else losses * _same("huber_loss", weight, losses), reduction)
+    return reduced(losses if weight is None else losses * of_one_shape("huber_loss", weight, losses), reduction)
 
 
 def _bend(distance: Tensor, end: float) -> Tensor:
@@ -294,23 +298,84 @@ def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool
     by the number of samples, as the mathematical definition has it; "mean" divides by the number of elements.
     Raises `ShapeError` unless the shapes are equal.
     """
-    x, target = _alike("kl_div", input, target)
+    x, target = alike("kl_div", input, target)
     _check_reduction(reduction, "batchmean")
     # 0 * log(0) is 0
     share, logarithm = (target.exp(), target) if log_target else (target, where(target == 0, 1.0, target).log())
     losses = share * (logarithm - x)
     if reduction != "batchmean":
-        return _reduce(losses, reduction)
+        return reduced(losses, reduction)
     return losses.sum() / (x.shape[0] or float("nan")) if x.ndim else losses
 
 
-def _alike(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
+# Counts and spreads ---------------------------------------------------------------------------------------------------
+
+
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, full: bool = False, *, eps: float = 1e-8, reduction: str = "mean"
+) -> Tensor:
+    """How surprised a Poisson distribution of rate ``exp(input)`` is by the counts ``target``.
+
+    Without ``log_input``, ``input`` is the rate itself, and ``eps`` keeps its logarithm finite. ``full`` adds what does
+    not depend on ``input``, by Stirling's formula. Raises `ShapeError` unless the shapes are equal.
+    """
+    x, target = alike("poisson_nll_loss", input, target)
+    losses = x.exp() - target * x if log_input else x - target * (x + eps).log()
+    if full:
+        many = where(target > 1, target, 1.0)
+        losses = losses + where(target > 1, many * many.log() - many + (many * (2 * math.pi)).log() * 0.5, 0.0)
+    return reduced(losses, reduction)
+
+
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """How surprised normal distributions of mean ``input`` and variance ``var`` are by ``target``.
+
+    ``var`` is a number, or has the shape of ``input``, with a last axis that may be missing, or one axis of length 1.
+    It counts as no less than ``eps``; its gradient does not know that. ``full`` adds half of ``log(2 * pi)``.
+
+    Raises `ShapeError` where the shapes do not fit, `ArgumentError` for a negative variance.
+    """
+    x, target = alike("gaussian_nll_loss", input, target)
+    var = _variance(x, var)
+    found = extremes(var)
+    if found is not None and found[0] < 0:
+        tried, why = f"gaussian_nll_loss(var {tuple(var.shape)})", f"the smallest variance is {found[0]:.4g}"
+        raise ArgumentError(tried, f"{why}, and none is below 0", "let the model give its logarithm: s.exp()", here())
+    held = var.clone()
+    with no_grad():
+        held.clamp_(min=eps)
+    difference = x - target
+    losses = (held.log() + difference * difference / held) * 0.5
+    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
+
+
+def _variance(x: Tensor, var: Any) -> Tensor:
+    """One variance for each element of ``x``, or one that is shared along an axis."""
+    if isinstance(var, (int, float)):
+        return as_tensor(var, dtype=x.dtype, device=x.device)
+    var = as_tensor(var)
+    own, shape = tuple(var.shape), tuple(x.shape)
+    if own == shape[:-1] and own != shape:
+        return var.unsqueeze(-1)
+    if len(own) != len(shape) or [m for m, n in zip(own, shape, strict=True) if m != n] not in ([], [1]):
+        why = "each element has a variance, or shares one with those along one axis"
+        mend = f"give it the shape {shape}, or {(*shape[:-1], 1)}"
+        raise ShapeError(f"gaussian_nll_loss(input {shape}, var {own})", why, mend, here())
+    return var
+
+
+# Shapes and numbers that can be ---------------------------------------------------------------------------------------
+
+
+def alike(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
     """Both as tensors, of one shape."""
     x = as_tensor(input)
-    return x, _same(name, target, x)
+    return x, of_one_shape(name, target, x)
 
 
-def _same(name: str, other: Any, x: Tensor) -> Tensor:
+def of_one_shape(name: str, other: Any, x: Tensor) -> Tensor:
     """``other`` as a tensor, if it has the shape of ``x``."""
     other = as_tensor(other)
     if tuple(x.shape) != tuple(other.shape):
@@ -323,6 +388,17 @@ def _same(name: str, other: Any, x: Tensor) -> Tensor:
     return other
 
 
+def extremes(x: Tensor) -> tuple[Any, Any] | None:
+    """The smallest and the largest element; None where there are none, and while tracing: a replay looks no more."""
+    array = x.array
+    backend = backends.of(array)
+    if not array.size or not backend.readable:
+        return None
+    # On raw arrays: this is a check, and no step of the model that an observer should see.
+    low, high = backend.xp.amin(array), backend.xp.amax(array)
+    return backend.to_numpy(low).item(), backend.to_numpy(high).item()
+
+
 # Reductions ---------------------------------------------------------------------------------------------------------
 
 
@@ -332,7 +408,8 @@ def _check_reduction(reduction: str, *more: str) -> None:
         raise ArgumentError(f"reduction={reduction!r}", "there is no such reduction", f"use {known} or 'none'", here())
 
 
-def _reduce(losses: Tensor, reduction: str) -> Tensor:
+def reduced(losses: Tensor, reduction: str) -> Tensor:
+    """The losses as one number, or as they are. Raises `ArgumentError` for a reduction that does not exist."""
     _check_reduction(reduction)
     if reduction == "none":
         return losses
@@ -342,7 +419,7 @@ def _reduce(losses: Tensor, reduction: str) -> Tensor:
 def _reduce_weighted(name: str, losses: Tensor, weight: Any, reduction: str) -> Tensor:
     """A mean is over the weights, not over the number of elements."""
     if weight is None:
-        return _reduce(losses, reduction)
-    weight = _same(name, weight, losses)
+        return reduced(losses, reduction)
+    weight = of_one_shape(name, weight, losses)
     losses = losses * weight
-    return ls.weighted_mean(losses, weight) if reduction == "mean" else _reduce(losses, reduction)
+    return ls.weighted_mean(losses, weight) if reduction == "mean" else reduced(losses, reduction)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arguments import as_tensor
 from ..core.dispatch import caller, here
 from ..core.inplace import inplace as write_to
 from ..core.op import Op, Params
@@ -27,7 +28,7 @@ class Relu(Op):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
-        return xp.where(out > 0, g, xp.zeros_like(g))  # a product would make nan of infinity times 0
+        return xp.where(out > 0, g, 0)  # a product would make nan of infinity times 0
 
     @staticmethod
     def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
@@ -62,6 +63,26 @@ class Elu(Op):
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, alpha: float) -> Any:
         return xp.where(x > 0, g, g * (xp.exp(xp.minimum(x, 0)) * alpha))
+
+
+class Hardtanh(Op):
+    """``x`` between ``low`` and ``high``, and these beyond. The slope at both is 0, unlike that of `clamp`."""
+
+    dtypes = "each"
+    saves = ("out", "low", "high")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, low: float = -1.0, high: float = 1.0) -> Any:
+        refuse_bools(x)
+        return xp.minimum(xp.maximum(x, low), high)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, out: Any, low: float, high: float) -> Any:
+        return xp.where((out <= low) | (out >= high), xp.zeros_like(g), g)
+
+    @staticmethod
+    def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
+        return NO_NUMBERS
 
 
 class Sigmoid(Op):
@@ -164,7 +185,7 @@ def _bend(xp: Any, x: Any) -> Any:
 STEEPNESS, CUBE = 0.7978845608028654, 0.044715  # sqrt(2 / pi), and what Hendrycks and Gimpel chose
 
 relu, sigmoid = caller(Relu), caller(Sigmoid)
-leaky_relu_op, elu_op, silu_op = caller(LeakyRelu), caller(Elu), caller(Silu)
+leaky_relu_op, elu_op, silu_op, hardtanh_op = caller(LeakyRelu), caller(Elu), caller(Silu), caller(Hardtanh)
 softplus_op, gelu_op, gelu_tanh = caller(Softplus), caller(Gelu), caller(GeluTanh)
 
 
@@ -183,6 +204,21 @@ def elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     Raises `DtypeError` for integers.
     """
     return write_to(Elu, x, (), {"alpha": alpha}) if inplace else elu_op(x, alpha=alpha)
+
+
+def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """``x`` between ``min_val`` and ``max_val``, and these beyond; there the slope is 0. ``inplace`` writes to x.
+
+    Integers stay integers, and so the limits lose their fractions. Raises `ArgumentError` where ``min_val`` is above
+    ``max_val``, `DtypeError` for bools.
+    """
+    if not min_val <= max_val:
+        tried, why = f"hardtanh with min_val={min_val} and max_val={max_val}", "nothing lies between them"
+        raise ArgumentError(tried, why, "give the smaller one first", here())
+    x = as_tensor(x)
+    kind = int if x.dtype.kind in "iu" else float
+    params = {"low": kind(min_val), "high": kind(max_val)}
+    return write_to(Hardtanh, x, (), params) if inplace else hardtanh_op(x, **params)
 
 
 def silu(x: Any, inplace: bool = False) -> Any:

@@ -12,6 +12,8 @@ BENDS: tuple[tuple[str, str, Callable[..., Any], dict[str, Any]], ...] = (
     ("leaky_relu", "rising", lambda F, x: F.leaky_relu(x, -1.5), {"negative_slope": -1.5}),
     ("elu", "plain", lambda F, x: F.elu(x), {}),
     ("elu", "alpha", lambda F, x: F.elu(x, 0.3), {"alpha": 0.3}),
+    ("hardtanh", "plain", lambda F, x: F.hardtanh(x), {}),
+    ("hardtanh", "limits", lambda F, x: F.hardtanh(x, 0.0, 6.0), {"low": 0.0, "high": 6.0}),
     ("silu", "plain", lambda F, x: F.silu(x), {}),
     ("softplus", "plain", lambda F, x: F.softplus(x), {}),
     ("softplus", "beta", lambda F, x: F.softplus(x, 3, 0.3), {"beta": 3, "threshold": 0.3}),

@@ -1,0 +1,391 @@
+"""Activations. ``inplace`` writes the result to the input, which is then gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.dispatch import here
+from ..creation import empty
+from ..errors import ArgumentError, ShapeError
+from ..tensor import Tensor
+from . import functional as F
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+class _InPlace(Module):
+    """Activations that may overwrite their input."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        """Whether it overwrites its input."""
+        return "inplace=True" if self.inplace else ""
+
+    def _shown(self, numbers: str) -> str:
+        return f"{numbers}, inplace=True" if self.inplace else numbers
+
+
+# With a corner --------------------------------------------------------------------------------------------------------
+
+
+class ReLU(_InPlace):
+    """``max(x, 0)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The positive part."""
+        return F.relu(input, self.inplace)
+
+
+class Hardtanh(_InPlace):
+    """``x`` between ``min_val`` and ``max_val``, and these beyond.
+
+    Raises `ArgumentError` unless ``min_val`` is below ``max_val``. PyTorch's older names, ``min_value`` and
+    ``max_value``, are left out.
+    """
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        if not min_val < max_val:
+            tried, why = f"Hardtanh(min_val={min_val}, max_val={max_val})", "nothing lies between them"
+            raise ArgumentError(tried, why, "give the smaller one first", here())
+        self.min_val, self.max_val = min_val, max_val
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Values from ``min_val`` to ``max_val``."""
+        result: Tensor = F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+        return result
+
+    def extra_repr(self) -> str:
+        """The limits."""
+        return self._shown(f"min_val={self.min_val}, max_val={self.max_val}")
+
+
+class ReLU6(Hardtanh):
+    """`ReLU` that goes no higher than 6."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self) -> str:
+        """Whether it overwrites its input."""
+        return "inplace=True" if self.inplace else ""
+
+
+class LeakyReLU(_InPlace):
+    """``x`` where it is positive, else ``x * negative_slope``."""
+
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.negative_slope = negative_slope
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The positive part, and a little of the negative one."""
+        result: Tensor = F.leaky_relu(input, self.negative_slope, self.inplace)
+        return result
+
+    def extra_repr(self) -> str:
+        """The slope."""
+        return self._shown(f"negative_slope={self.negative_slope}")
+
+
+class PReLU(Module):
+    """`LeakyReLU` whose slope is learnt: ``weight`` is one number, or one for each channel (axis 1).
+
+    It begins at ``init``.
+    """
+
+    weight: Tensor
+
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: str | None = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the slopes back to where they began."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The positive part, and a learnt share of the negative one."""
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """How many slopes."""
+        return f"num_parameters={self.num_parameters}"
+
+
+class Threshold(_InPlace):
+    """``x`` where it is above ``threshold``, else ``value``."""
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.threshold, self.value = threshold, value
+
+    def forward(self, input: Tensor) -> Tensor:
+        """What is above the threshold."""
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
+    def extra_repr(self) -> str:
+        """The threshold, and what stands for all below."""
+        return self._shown(f"threshold={self.threshold}, value={self.value}")
+
+
+class Hardsigmoid(_InPlace):
+    """`Sigmoid` as three straight lines: 0 up to -3, 1 from 3 on, and ``x / 6 + 1 / 2`` between."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Values from 0 to 1."""
+        return F.hardsigmoid(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        """Nothing, as in PyTorch."""
+        return ""
+
+
+class Hardswish(_InPlace):
+    """``x * hardsigmoid(x)``: `SiLU` without exponentials."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """``x`` times a share from 0 to 1."""
+        return F.hardswish(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        """Nothing, as in PyTorch."""
+        return ""
+
+
+class _Shrink(Module):
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def extra_repr(self) -> str:
+        """How far is far."""
+        return f"{self.lambd}"
+
+
+class Hardshrink(_Shrink):
+    """``x`` with 0 in place of what is no further than ``lambd`` from 0."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """What is far from 0."""
+        return F.hardshrink(input, self.lambd)
+
+
+class Softshrink(_Shrink):
+    """``x`` moved towards 0 by ``lambd``, and no further than 0."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """``x``, nearer to 0."""
+        return F.softshrink(input, self.lambd)
+
+
+# Smooth ---------------------------------------------------------------------------------------------------------------
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Values between -1 and 1."""
+        result: Tensor = F.tanh(input)
+        return result
+
+
+class Tanhshrink(Module):
+    """``x - tanh(x)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """What tanh leaves of x."""
+        return F.tanhshrink(input)
+
+
+class Sigmoid(Module):
+    """``1 / (1 + exp(-x))``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Values between 0 and 1."""
+        result: Tensor = F.sigmoid(input)
+        return result
+
+
+class LogSigmoid(Module):
+    """``log(sigmoid(x))``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Values below 0."""
+        return F.logsigmoid(input)
+
+
+class Softsign(Module):
+    """``x / (1 + |x|)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Values between -1 and 1."""
+        return F.softsign(input)
+
+
+class _WithAlpha(_InPlace):
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(inplace)
+        self.alpha = alpha
+
+    def extra_repr(self) -> str:
+        """How far it goes down."""
+        return self._shown(f"alpha={self.alpha}")
+
+
+class ELU(_WithAlpha):
+    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Values above ``-alpha``."""
+        result: Tensor = F.elu(input, self.alpha, self.inplace)
+        return result
+
+
+class CELU(_WithAlpha):
+    """``x`` where it is positive, else ``alpha * (exp(x / alpha) - 1)``: `ELU` without a kink, whatever ``alpha``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Values above ``-alpha``. Raises `ArgumentError` unless that is positive."""
+        return F.celu(input, self.alpha, self.inplace)
+
+
+class SELU(_InPlace):
+    """`ELU` with the numbers that keep mean 0 and variance 1 from layer to layer (Klambauer and others, 2017)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Values above -1.76."""
+        return F.selu(input, self.inplace)
+
+
+class Softplus(Module):
+    """``log(1 + exp(beta * x)) / beta``; where ``beta * x > threshold``, x itself."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Values above 0."""
+        result: Tensor = F.softplus(input, self.beta, self.threshold)
+        return result
+
+    def extra_repr(self) -> str:
+        """How sharp the corner is, and where it is over."""
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class GELU(Module):
+    """``x`` times the share of a normal distribution that lies below x; with ``approximate="tanh"``, nearly so."""
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        """``x`` times a share from 0 to 1. Raises `ArgumentError` for another approximation."""
+        result: Tensor = F.gelu(input, approximate=self.approximate)
+        return result
+
+    def extra_repr(self) -> str:
+        """Which form."""
+        return f"approximate={self.approximate!r}"
+
+
+class SiLU(_InPlace):
+    """``x * sigmoid(x)``, also called swish."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """``x`` times a share from 0 to 1."""
+        result: Tensor = F.silu(input, self.inplace)
+        return result
+
+
+class Mish(_InPlace):
+    """``x * tanh(softplus(x))``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """``x`` times a share from 0 to 1."""
+        return F.mish(input, self.inplace)
+
+
+# Of several elements --------------------------------------------------------------------------------------------------
+
+
+class _AlongDim(Module):
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        if dim is None:
+            why = "PyTorch would guess the axis by the number of them, and warn that it does"
+            raise ArgumentError(f"{type(self).__name__}()", why, "name it: dim=-1 for the last axis", here())
+        self.dim = dim
+
+    def extra_repr(self) -> str:
+        """Along which axis."""
+        return f"dim={self.dim}"
+
+
+class Softmax(_AlongDim):
+    """Positive numbers that add to 1 along ``dim``: ``exp(x) / sum(exp(x))``.
+
+    Raises `ArgumentError` without ``dim``.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shares."""
+        result: Tensor = F.softmax(input, self.dim)
+        return result
+
+
+class LogSoftmax(_AlongDim):
+    """The logarithm of `Softmax`, in the stable form. Raises `ArgumentError` without ``dim``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Logarithms of shares."""
+        result: Tensor = F.log_softmax(input, self.dim)
+        return result
+
+
+class Softmin(_AlongDim):
+    """`Softmax` of ``-x``. Raises `ArgumentError` without ``dim``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shares."""
+        return F.softmin(input, self.dim)
+
+
+class Softmax2d(Module):
+    """`Softmax` over the channels of images (N, C, H, W), or of one (C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shares. Raises `ShapeError` for other numbers of axes."""
+        if input.ndim not in (3, 4):
+            tried, why = f"Softmax2d of a tensor {tuple(input.shape)}", "it takes images (N, C, H, W) or (C, H, W)"
+            raise ShapeError(tried, why, "use Softmax(dim=1) for other inputs", here())
+        result: Tensor = F.softmax(input, -3)
+        return result
+
+
+class GLU(Module):
+    """The first half along ``dim``, times the `Sigmoid` of the second half."""
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Half as many elements. Raises `ShapeError` where the axis cannot be halved."""
+        return F.glu(input, self.dim)
+
+    def extra_repr(self) -> str:
+        """Along which axis."""
+        return f"dim={self.dim}"

@@ -1,0 +1,49 @@
+"""Dropout: in training, a share of what comes in is set to 0, drawn anew each time."""
+
+from __future__ import annotations
+
+from ..core.dispatch import here
+from ..errors import ArgumentError
+from ..tensor import Tensor
+from . import functional as F
+from .module import Module
+
+
+class _Dropout(Module):
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            why, mend = "a share lies between 0 and 1", "use p=0.5, for example"
+            raise ArgumentError(f"{type(self).__name__} with p={p}", why, mend, here())
+        self.p, self.inplace = p, inplace
+
+    def extra_repr(self) -> str:
+        """How much is dropped."""
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Dropout):
+    """A share ``p`` of the elements set to 0, and the others divided by ``1 - p``; after ``eval()``, the input itself.
+
+    Raises `ArgumentError` for a p outside of 0 to 1.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input, with holes."""
+        return F.dropout(input, self.p, self.training, self.inplace)
+
+
+class Dropout1d(_Dropout):
+    """`Dropout` of whole channels of sequences (N, C, L), or of one (C, L)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input, with channels missing."""
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_Dropout):
+    """`Dropout` of whole channels of images (N, C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input, with channels missing. Raises `ShapeError` for three axes: PyTorch takes them for sequences."""
+        return F.dropout2d(input, self.p, self.training, self.inplace)

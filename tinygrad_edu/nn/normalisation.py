@@ -1,0 +1,278 @@
+"""Layers that bring numbers to mean 0 and variance 1, over a batch or within each of its elements."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .. import backends
+from ..core.dispatch import here, user_line
+from ..core.inplace import own_buffer
+from ..creation import empty, ones, zeros
+from ..errors import ArgumentError, ShapeError
+from ..tensor import Tensor
+from . import functional as F
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+class _Scaled(Module):
+    """Parameters that scale and shift what was normalised, and begin at 1 and 0; None where they are not wanted."""
+
+    weight: Tensor | None
+    bias: Tensor | None
+
+    def _make(self, shape: tuple[int, ...], weight: bool, bias: bool, device: str | None, dtype: Any) -> None:
+        for name, wanted in (("weight", weight), ("bias", bias)):
+            self.register_parameter(name, Parameter(empty(shape, device=device, dtype=dtype)) if wanted else None)
+
+    def reset_parameters(self) -> None:
+        """Scale by 1, and shift by 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+# Over channels --------------------------------------------------------------------------------------------------------
+
+
+class _Running(_Scaled):
+    """Normalisation of channels that may keep running statistics: parameters, buffers, and checks of the input."""
+
+    forms: ClassVar[dict[int, str]]  # how many axes an input may have, and what they are
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool,
+        device: str | None, dtype: Any, bias: bool,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self._make((num_features,), affine, affine and bias, device, dtype)
+        how = {"device": device, "dtype": dtype}
+        kept = track_running_stats
+        self.register_buffer("running_mean", zeros(num_features, **how) if kept else None)
+        self.register_buffer("running_var", ones(num_features, **how) if kept else None)
+        self.register_buffer("num_batches_tracked", zeros((), dtype="int64", device=device) if kept else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forget all batches: mean 0, variance 1, none counted."""
+        if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Scale by 1, shift by 0, and forget all batches."""
+        self.reset_running_stats()
+        super().reset_parameters()
+
+    def _check(self, input: Tensor) -> None:
+        name, shape = type(self).__name__, tuple(input.shape)
+        form = self.forms.get(len(shape))
+        if form is None:
+            known = " or ".join(f"({', '.join(form)})" for form in self.forms.values())
+            why = f"it takes {known}, and this has {len(shape)} ax{'i' if len(shape) == 1 else 'e'}s"
+            raise ShapeError(f"{name} of a tensor {shape}", why, "reshape it, or use the layer for such inputs", here())
+        channels = shape[form.index("C")]
+        if channels != self.num_features:
+            why = f"its C is {channels}, and the layer is made for {self.num_features}"
+            raise ShapeError(f"{name} of a tensor {shape}", why, f"make it {name}({channels})", here())
+
+    def extra_repr(self) -> str:
+        """Sizes, and what is learnt and kept."""
+        how = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
+        return f"{how}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+
+
+class _BatchNorm(_Running):
+    """Batch normalisation, whatever the number of axes."""
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, device: str | None = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised input. Raises `ShapeError` for other shapes, and in training where a channel has one value."""
+        self._check(input)
+        mean, var, count = self.running_mean, self.running_var, self.num_batches_tracked
+        tracking = self.training and self.track_running_stats
+        if self.training and not tracking:
+            mean = var = None
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if tracking and count is not None:
+            _check_place(count, input)
+        if tracking and self.momentum is None and count is not None:  # the average over all batches so far
+            momentum = 1 / (count.item() + 1)
+        by_batch = self.training or (mean is None and var is None)
+        out: Tensor = F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, momentum, self.eps)
+        if tracking and count is not None:
+            array = own_buffer(count)  # a plain write, as to the running statistics: add_ takes as long as all the rest
+            array[...] = array + 1
+            count.storage.written("batch_norm", user_line())
+        return out
+
+
+def _check_place(count: Tensor, input: Tensor) -> None:
+    """A count that lies elsewhere than the input would not be among the steps that a trace replays."""
+    home, place = backends.of(count.array), backends.of(input.array)
+    if home is not place:
+        tried = f"BatchNorm of a tensor {tuple(input.shape)} of {place.name}"
+        mend = "pass it to the traced function as an input, or move the module to where the input is"
+        raise ShapeError(tried, f"num_batches_tracked, of {home.name}, is counted up in place", mend, here())
+
+
+class BatchNorm1d(_BatchNorm):
+    """Mean 0 and variance 1 for each channel of (N, C) or (N, C, L), over the batch and all places.
+
+    Then each channel times its ``weight``, plus its ``bias``, both (C,) and learnt with ``affine``. In training, mean
+    and variance are those of the batch, and the buffers ``running_mean`` and ``running_var`` move towards them by
+    ``momentum``; with ``momentum=None`` they are the averages over all batches. After ``eval()`` the buffers are used
+    as they are; without ``track_running_stats`` there are none, and the batch is used there too.
+    """
+
+    forms: ClassVar = {2: "NC", 3: "NCL"}
+
+
+class BatchNorm2d(_BatchNorm):
+    """`BatchNorm1d` for images (N, C, H, W)."""
+
+    forms: ClassVar = {4: "NCHW"}
+
+
+class _InstanceNorm(_Running):
+    """Instance normalisation, whatever the number of axes."""
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+        track_running_stats: bool = False, device: str | None = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised input. Raises `ShapeError` for other shapes, and where a channel has one place only."""
+        self._check(input)
+        alone = self.forms[input.ndim][0] == "C"
+        by_input = self.training or not self.track_running_stats
+        out = F.instance_norm(
+            input.unsqueeze(0) if alone else input, self.running_mean, self.running_var, self.weight, self.bias,
+            by_input, 0.0 if self.momentum is None else self.momentum, self.eps,
+        )  # fmt: skip
+        return out.squeeze(0) if alone else out
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Mean 0 and variance 1 for each channel of each sequence, (N, C, L), or of one (C, L).
+
+    ``weight`` and ``bias`` are learnt with ``affine``. With ``track_running_stats`` the averages over sequences are
+    kept, and used after ``eval()``. Other than in PyTorch, ``num_features`` always has to be the number of channels.
+    """
+
+    forms: ClassVar = {2: "CL", 3: "NCL"}
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """`InstanceNorm1d` for images (N, C, H, W), or for one (C, H, W)."""
+
+    forms: ClassVar = {3: "CHW", 4: "NCHW"}
+
+
+class GroupNorm(_Scaled):
+    """Mean 0 and variance 1 for each of ``num_groups`` groups of channels of each element of a batch (N, C, …).
+
+    Then each channel times its ``weight``, plus its ``bias``, both (C,) and learnt with ``affine``.
+    Raises `ArgumentError` where the channels cannot be shared out, `ShapeError` for an input with other channels.
+    """
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
+        device: str | None = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if num_groups < 1 or num_channels % num_groups:
+            tried, why = f"GroupNorm({num_groups}, {num_channels})", "the groups cannot have equally many channels"
+            raise ArgumentError(tried, why, "use a number of groups that divides that of channels", here())
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self._make((num_channels,), affine, affine and bias, device, dtype)
+        self.reset_parameters()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised input. Raises `ShapeError` for another number of channels."""
+        if input.ndim > 1 and input.shape[1] != self.num_channels:
+            tried, why = f"{self} of a tensor {tuple(input.shape)}", f"it has {input.shape[1]} channels"
+            raise ShapeError(tried, why, f"make it GroupNorm({self.num_groups}, {input.shape[1]})", here())
+        result: Tensor = F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        return result
+
+    def extra_repr(self) -> str:
+        """Sizes, and what is learnt."""
+        sizes = f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
+        return f"{sizes}, affine={self.affine}, bias={self.bias is not None}"
+
+
+# Over the last axes ---------------------------------------------------------------------------------------------------
+
+
+class LayerNorm(_Scaled):
+    """Mean 0 and variance 1 over the last axes, which have ``normalized_shape``: a number, or a tuple.
+
+    Then each element times its ``weight``, plus its ``bias``, both in that shape and learnt with
+    ``elementwise_affine``; there is no bias with ``bias=False``. Raises `ShapeError` where an input does not end so.
+    """
+
+    def __init__(
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        device: str | None = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.elementwise_affine = elementwise_affine
+        self._make(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
+        self.reset_parameters()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised input."""
+        result: Tensor = F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        return result
+
+    def extra_repr(self) -> str:
+        """Sizes, and what is learnt."""
+        sizes = f"{self.normalized_shape}, eps={self.eps}"
+        return f"{sizes}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+
+
+class RMSNorm(_Scaled):
+    """The last axes, which have ``normalized_shape``, divided by the root of their mean square, times ``weight``.
+
+    ``eps`` is the smallest step at 1 of the dtype, unless given. Raises `ShapeError` where an input does not end so.
+    """
+
+    def __init__(
+        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True,
+        device: str | None = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.elementwise_affine = elementwise_affine
+        self._make(self.normalized_shape, elementwise_affine, False, device, dtype)
+        self.reset_parameters()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The normalised input."""
+        result: Tensor = F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+        return result
+
+    def extra_repr(self) -> str:
+        """Sizes, and what is learnt."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+def _shape(normalized_shape: Any) -> tuple[int, ...]:
+    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)

@@ -1,0 +1,168 @@
+"""Layers that move elements, and learn nothing."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..core.dispatch import here
+from ..errors import ShapeError
+from ..tensor import Tensor
+from . import functional as F
+from .module import Module
+
+
+class Flatten(Module):
+    """The axes from ``start_dim`` to ``end_dim`` as one: all but the first, unless said otherwise."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The same elements, with fewer axes."""
+        result: Tensor = input.flatten(self.start_dim, self.end_dim)
+        return result
+
+    def extra_repr(self) -> str:
+        """Which axes."""
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Axis ``dim`` as several, of ``unflattened_size``, of which one may be -1: whatever is left."""
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The same elements, with more axes. Raises `ShapeError` where the sizes do not multiply to the axis's own."""
+        result: Tensor = input.unflatten(self.dim, self.unflattened_size)
+        return result
+
+    def extra_repr(self) -> str:
+        """Which axis, and into what."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+class _Pad(Module):
+    """Edges moved outwards, or inwards where a number is negative: `functional.pad` of the last axes."""
+
+    axes: ClassVar[int]
+    mode: ClassVar[str] = "constant"
+    value: float | None = None
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        edges = 2 * self.axes
+        self.padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * edges
+        if len(self.padding) != edges:
+            form = "(left, right)" if edges == 2 else "(left, right, top, bottom)"
+            tried, why = f"{type(self).__name__}({padding})", f"there are {edges} edges"
+            raise ShapeError(tried, why, f"give it one number for all, or {form}", here())
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The padded input. Raises `ShapeError` where an axis is too short for its mode."""
+        result: Tensor = F.pad(input, self.padding, self.mode, self.value)
+        return result
+
+    def extra_repr(self) -> str:
+        """How much."""
+        return f"{self.padding}"
+
+
+class _ConstantPad(_Pad):
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def extra_repr(self) -> str:
+        """How much of what."""
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad1d(_ConstantPad):
+    """``value`` around sequences (…, L): ``padding`` is one number, or (left, right)."""
+
+    axes = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """``value`` around images (…, H, W): ``padding`` is one number, or (left, right, top, bottom)."""
+
+    axes = 2
+
+
+class ZeroPad1d(_Pad):
+    """Zeros around sequences (…, L): ``padding`` is one number, or (left, right)."""
+
+    axes = 1
+    value = 0.0
+
+
+class ZeroPad2d(_Pad):
+    """Zeros around images (…, H, W): ``padding`` is one number, or (left, right, top, bottom)."""
+
+    axes = 2
+    value = 0.0
+
+
+class ReflectionPad1d(_Pad):
+    """Sequences (…, C, L) mirrored at their ends, which are not repeated."""
+
+    axes, mode = 1, "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """Images (…, C, H, W) mirrored at their edges, which are not repeated."""
+
+    axes, mode = 2, "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """Sequences (…, C, L) whose first and last elements are repeated."""
+
+    axes, mode = 1, "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """Images (…, C, H, W) whose edges are repeated."""
+
+    axes, mode = 2, "replicate"
+
+
+class CircularPad1d(_Pad):
+    """Sequences (…, C, L) that go on at the other end."""
+
+    axes, mode = 1, "circular"
+
+
+class CircularPad2d(_Pad):
+    """Images (…, C, H, W) that go on at the other side."""
+
+    axes, mode = 2, "circular"
+
+
+class Upsample(Module):
+    """(N, C, L) or (N, C, H, W) made larger or smaller: `functional.interpolate`, with its arguments and errors."""
+
+    def __init__(
+        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        many = isinstance(scale_factor, (tuple, list))
+        self.scale_factor = tuple(map(float, scale_factor)) if many else scale_factor and float(scale_factor)
+        self.size, self.mode, self.align_corners = size, mode, align_corners
+        self.recompute_scale_factor = recompute_scale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The resized input."""
+        return F.interpolate(
+            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
+        )
+
+    def extra_repr(self) -> str:
+        """How large, and how."""
+        how = f"size={self.size!r}" if self.scale_factor is None else f"scale_factor={self.scale_factor!r}"
+        return f"{how}, mode={self.mode!r}"
