@@ -787,7 +787,8 @@ def _class_for(array: Any) -> type[Tensor]:
 def wrap(array: Any) -> Tensor:
     """A tensor around a raw array of any device, outside the graph. The array is not copied."""
     result: Tensor = object.__new__(_class_for(array))
-    result.array, result.node, result.storage = array, None, None
+    result.array, result.parameter = array, False
+    result.node = result.storage = result.gradient = result.origin = result.name = None
     return result
 
 

@@ -28,7 +28,7 @@ def test_a_namespace_has_exactly_the_agreed_names() -> None:
 def test_the_names_of_the_namespace() -> None:
     assert len(ALL_NAMES) == len(set(ALL_NAMES))
     assert repr(XP) == "<namespace numpy>"
-    with pytest.raises(AttributeError, match=r"xp\.linalg is not among the names that every world has"):
+    with pytest.raises(AttributeError, match="'Namespace' object has no attribute 'linalg'"):
         _ = XP.linalg
 
 

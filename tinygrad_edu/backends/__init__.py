@@ -8,6 +8,7 @@ from .cpu import CpuBackend
 
 __all__ = ["ALL_NAMES", "BY_TYPE", "CPU", "Array", "Backend", "Namespace", "get", "names", "of", "register"]
 
+
 class _ByType(dict[type, Backend]):
     """The backend of every type of array that was met: a subclass belongs to the backend of its nearest base."""
 

@@ -8,7 +8,7 @@ recorder, tensors themselves) fills in the same list, so a body that keeps to it
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 Array = Any  # ndarray, a scalar of NumPy, or another world's array: bodies do not care
 
@@ -52,6 +52,10 @@ class Namespace:
 
     __slots__ = ("name", *ALL_NAMES)
 
+    if TYPE_CHECKING:  # at run time it would make every lookup slower
+
+        def __getattr__(self, key: str) -> Any: ...
+
     def __init__(self, world: str, /, **functions: Callable[..., Any]) -> None:
         self.name = world
         if set(functions) != set(ALL_NAMES):
@@ -59,11 +63,6 @@ class Namespace:
             raise TypeError(f"namespace {world!r}: missing {sorted(missing)}, not agreed {sorted(extra)}")
         for key, function in functions.items():
             setattr(self, key, function)
-
-    def __getattr__(self, key: str) -> Any:
-        raise AttributeError(
-            f"xp.{key} is not among the names that every world has; an operation's body may use: {' '.join(ALL_NAMES)}"
-        )
 
     def __repr__(self) -> str:
         return f"<namespace {self.name}>"

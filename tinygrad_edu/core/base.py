@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .graph import Leaf, Node
-
-_UNSET: dict[str, Any] = {"gradient": None, "origin": None, "name": None, "parameter": False}
 
 
 class TensorBase:
@@ -21,18 +19,15 @@ class TensorBase:
     array: Any  # the raw array of the tensor's device
     node: Node | None  # what made it, a Leaf, or None when no gradient is wanted
     storage: Any  # the buffer's Storage once something asked for one, else None
-    # Rarely set, so creating a tensor skips them and `__getattr__` answers:
+    # Rarely set. There is no `__getattr__` to stand in for them: with one, Python reads every attribute more slowly.
     gradient: Any  # a tensor of the same shape; what users know as ``.grad``
     origin: Any  # an `inplace.View` when it shares a base tensor's memory
     name: str | None
     parameter: bool
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return _UNSET[name]
-        except KeyError:
-            message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(message, name=name, obj=self) from None
+    if TYPE_CHECKING:  # what `Tensor` adds
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @property
     def device(self) -> str:

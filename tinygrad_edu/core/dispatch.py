@@ -88,7 +88,8 @@ def write_caller(op: type[Op], out: bool = False) -> str:
     if meeting and op.differentiable and (len(meeting) > 1 or floats):
         exact = "" if floats else "not exact and "
         lines.append(f"    if {exact}out.dtype is not d: {give_up}")
-    lines.append("    t = new(Tensor); t.array = out; t.storage = None")
+    lines.append("    t = new(Tensor); t.array = out; t.parameter = False")
+    lines.append("    t.storage = t.gradient = t.origin = t.name = None")
     lines += _recording_lines(op) if op.differentiable else ["    t.node = None"]
     if op.view:
         lines.append(f"    adopt(t, {names[0]}, op, dict({keywords[2:]}))")
@@ -156,10 +157,16 @@ def _recording_lines(op: type[Op]) -> list[str]:
         if save.source in names and not save.part:
             x, needed = save.source, f" and {save.needed_by}_n is not None" if save.needed_by else ""
             lines.append(
-                f"        if type({x}) is Tensor and {x}.storage is not None and {x}.storage.reachable{needed} "
+                f"        if {_is_tensor(op, x)}{x}.storage is not None and {x}.storage.reachable{needed} "
                 f"and m.guard != 'off': hold(n, {x}.storage)"
             )
     return [*lines, "    else:", "        t.node = None"]
+
+
+def _is_tensor(op: type[Op], x: str) -> str:
+    """The test whether ``x`` is a tensor, where it may be a number or None."""
+    numbers = x in _meeting(op) and (op.broadcasts or len(_meeting(op)) == 2)
+    return f"type({x}) is Tensor and " if numbers or x in op.optional else ""
 
 
 class _Source:

@@ -102,6 +102,14 @@ def unbroadcast(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
     return xp.sum(g, stretched, True) if stretched else g
 
 
+def folded(xp: Any, grads: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...]) -> tuple[Any, ...]:
+    """The gradients of a node's operands, in the operands' own shapes."""
+    return tuple([
+        part if part is None or part.shape == shape else unbroadcast(xp, part, shape)
+        for part, shape in zip(grads, shapes, strict=True)
+    ])  # fmt: skip
+
+
 class World:
     """How a run of backward handles values: as raw arrays, or as tensors when the gradient itself is recorded."""
 
@@ -188,13 +196,11 @@ class Backward:
                     extra.locks = ()
             if type(grads) is not tuple:
                 grads = (grads,)
-            index = -1
-            for parent in parents:
-                index += 1
-                if parent is None or (part := grads[index]) is None:
+            if node.shapes is not None:
+                grads = folded(homes[type(g)].xp, grads, node.shapes)
+            for parent, part in zip(parents, grads):  # noqa: B905  # a body may leave out the last ones
+                if parent is None or part is None:
                     continue
-                if node.shapes is not None and part.shape != (shape := node.shapes[index]):
-                    part = unbroadcast(homes[type(part)].xp, part, shape)
                 if parent in waiting:
                     waiting[parent] = waiting.pop(parent) + part  # popped, so that NumPy may reuse the memory
                 else:
@@ -221,12 +227,7 @@ class Backward:
                 node.extra.locks = node.extra.checks = ()
         if type(grads) is not tuple:
             grads = (grads,)
-        if node.shapes is not None:
-            grads = tuple(
-                part if part is None or part.shape == shape else unbroadcast(xp, part, shape)
-                for part, shape in zip(grads, node.shapes, strict=True)
-            )
-        return grads
+        return grads if node.shapes is None else folded(xp, grads, node.shapes)
 
     def visit(self, node: Node, g: Any) -> tuple[Any, ...]:
         """`pull`, and hand the gradients on to the parents."""

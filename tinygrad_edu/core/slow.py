@@ -171,6 +171,12 @@ def run_body(op: type[Op], xp: Any, arrays: Any, params: Params, line: Line, ope
         if isinstance(error, (TypeError, OverflowError)):
             kind = DtypeError
         raise kind(describe_call(op, operands, params), why, mend, describe_line(line)) from error
+    except AttributeError as error:
+        if not isinstance(error.obj, backends.Namespace):
+            raise
+        known = " ".join(backends.ALL_NAMES)
+        message = f"xp.{error.name} is not among the names that every world has; an operation's body may use: {known}"
+        raise AttributeError(message, name=error.name, obj=error.obj) from None
 
 
 def describe_call(op: type[Op], operands: Any, params: Params) -> str:
