@@ -27,7 +27,7 @@ def test_the_defaults() -> None:
     shown = {name: getattr(modes(), name) for name in Modes.__slots__}
     assert shown == {
         "device": "cpu", "dtype": "float32", "grad": True, "guard": "on", "observers": (), "plain": True,
-        "promotion": "torch", "scope": None, "inference": False,
+        "promotion": "torch", "scope": None, "inference": False, "line": None,
     }  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def test_what_is_no_setting_is_refused_before_entry() -> None:
     with pytest.raises(TypeError) as caught:
         scoped(grads=False)
     assert str(caught.value) == (
-        "no such setting: grads; there are device, dtype, grad, guard, inference, observers, promotion, scope"
+        "no such setting: grads; there are device, dtype, grad, guard, inference, line, observers, promotion, scope"
     )
     with pytest.raises(ValueError, match=r"^guard='loud': the levels are off, on, verify$"):
         scoped(guard="loud")

@@ -22,7 +22,7 @@ PROMOTION_TABLES = ("torch", "numpy", "jax")
 class Modes:
     """The engine's switches. Never changed in place but by `set_default`; `replace` makes a changed copy."""
 
-    __slots__ = ("device", "dtype", "grad", "guard", "inference", "observers", "plain", "promotion", "scope")
+    __slots__ = ("device", "dtype", "grad", "guard", "inference", "line", "observers", "plain", "promotion", "scope")
 
     def __init__(self, **values: Any) -> None:
         self.grad: bool = values.get("grad", True)  # record operations?
@@ -33,6 +33,7 @@ class Modes:
         self.device: str = values.get("device", "cpu")  # where new tensors go
         self.dtype: str = values.get("dtype", "float32")  # of new tensors made from Python floats
         self.scope: Any = values.get("scope")  # the nn.Module call in progress
+        self.line: Any = values.get("line")  # the user's line, where the code between there and here is all ours
         # One flag for the fast path: nobody watches and nothing has to be checksummed.
         self.plain: bool = not self.observers and self.guard != "verify"
 
@@ -58,17 +59,17 @@ class Modes:
         copy.grad = grad and not self.inference
         return copy
 
-    def within(self, scope: Any) -> Modes:
-        """``replace(scope=scope)``."""
+    def within(self, scope: Any, line: Any) -> Modes:
+        """``replace(scope=scope, line=line)``."""
         copy = self._copy()
-        copy.scope = scope
+        copy.scope, copy.line = scope, line
         return copy
 
     def _copy(self) -> Modes:
         copy = object.__new__(Modes)
         copy.grad, copy.inference, copy.guard, copy.plain = self.grad, self.inference, self.guard, self.plain
         copy.promotion, copy.device, copy.dtype, copy.scope = self.promotion, self.device, self.dtype, self.scope
-        copy.observers = self.observers
+        copy.observers, copy.line = self.observers, self.line
         return copy
 
 

@@ -14,6 +14,7 @@ import tinygrad_edu as tg
 from tests.nn.models import Block, convnet
 from tests.support import run_python, teaches
 from tinygrad_edu import nn
+from tinygrad_edu.core.graph import describe_line
 from tinygrad_edu.errors import ArgumentError, AutogradError, DtypeError, ShapeError
 from tinygrad_edu.nn.module import Scope
 from tinygrad_edu.settings import modes
@@ -526,6 +527,33 @@ def test_nodes_know_the_modules_they_were_made_in() -> None:
     assert last.parents[0].scope.path() == ("Sequential", "0")
     assert last.parents[0].parents[0].scope.path() == ("Sequential", "0", "first")
     assert (out * 2).grad_fn.scope is None
+
+
+def test_nodes_made_in_layers_know_the_line_that_called_the_model() -> None:
+    """Inside of our own modules that line is looked up once; a module of the user's has lines of its own."""
+
+    class Own(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+
+        def forward(self, x: tg.Tensor) -> tg.Tensor:
+            y = self.inner(x)
+            return y * 2
+
+    def lines(y: tg.Tensor) -> list[str]:
+        found, node = [], y.grad_fn
+        while node is not None and node.op is not None:
+            found.append(describe_line(node.line).split(": ", 1)[1])
+            node = next((parent for parent in node.parents if parent is not None and parent.op is not None), None)
+        return found
+
+    model, x = nn.Sequential(Own(), nn.ReLU()), tg.ones(1, 2)
+    y = model(x)
+    assert lines(y) == ["y = model(x)", "return y * 2", "y = self.inner(x)", "y = self.inner(x)"]
+    model[1].register_forward_hook(lambda module, inputs, out: out + 1)
+    y = model(x)
+    assert "register_forward_hook(lambda" in lines(y)[0]
 
 
 def test_a_failing_call_leaves_no_scope_behind() -> None:

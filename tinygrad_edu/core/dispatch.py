@@ -149,9 +149,11 @@ def _recording_lines(op: type[Op]) -> list[str]:
     else:
         lines.append("        n.shapes = None")
     lines += [
-        "        f = frame(1); code = f.f_code",
-        "        while own[code.co_filename] and f.f_back is not None: f = f.f_back; code = f.f_code",
-        "        n.line = (code, f.f_lasti)",
+        "        n.line = m.line",
+        "        if n.line is None:",
+        "            f = frame(1); code = f.f_code",
+        "            while own[code.co_filename] and f.f_back is not None: f = f.f_back; code = f.f_code",
+        "            n.line = (code, f.f_lasti)",
     ]
     for save in op.save_plan:
         if save.source in names and not save.part:

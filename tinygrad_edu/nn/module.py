@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
-from ..core.dispatch import here, user_line
+from ..core.dispatch import here, own, user_line
 from ..core.graph import Line
 from ..dtypes import is_float
 from ..errors import ArgumentError, AutogradError, DtypeError
@@ -79,6 +79,7 @@ class Module:
     _unsaved: set[str] = _NotYet()  # type: ignore[assignment]  # buffers that are no part of the state
     _label: str | None = None  # the name under which the enclosing module has it
     _hooks: Hooks | None = None
+    _ours = True  # is `forward` a part of this package? Then no line of the user's comes after the one that calls it
     _noticed: frozenset[str] = frozenset()  # attributes that `notice` has warned of
 
     if TYPE_CHECKING:
@@ -88,6 +89,11 @@ class Module:
     def __init__(self) -> None:
         self.__dict__.update(_parameters={}, _buffers={}, _modules={}, _unsaved=set(), training=True)
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        code = getattr(cls.forward, "__code__", None)
+        cls._ours = code is not None and own[code.co_filename]
+
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """The module's value. A subclass says what that is."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(): define one")
@@ -96,8 +102,9 @@ class Module:
         m = modes()
         if m.plain and not m.grad and self._hooks is None:
             return self.forward(*inputs, **options)  # no node is made and nobody watches: who calls whom is not asked
-        outer = m.scope
-        token = MODES.set(m.within(Scope(outer, self, user_line() if outer is None else outer.line)))
+        outer, line = m.scope, m.line or user_line()
+        scope = Scope(outer, self, line if outer is None else outer.line)
+        token = MODES.set(m.within(scope, line if self._ours and self._hooks is None else None))
         try:
             if self._hooks is None:
                 return self.forward(*inputs, **options)
