@@ -1,0 +1,19 @@
+"""What the README shows as Python runs, and does what the text around it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.support import ROOT, run_python
+
+CODE = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_its_programs_run(tmp_path: Path) -> None:
+    assert len(CODE) == 2
+    for code in CODE:
+        done = run_python(f"import os; os.chdir({str(tmp_path)!r})\n{code}")
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert (tmp_path / "digits.safetensors").stat().st_size > 50_000
+    assert float(re.findall(r"val_accuracy (\S+)", done.stdout)[-1]) > 0.9
