@@ -165,6 +165,18 @@ def test_formulas_name_each_operand_in_its_place() -> None:
     assert "saves 2, x for backward" in said
 
 
+@pytest.mark.parametrize(("reduction", "share"), [("mean", " / n"), ("sum", "")])
+def test_the_formula_of_a_mean_divides_by_how_many_there_are(reduction: str, share: str) -> None:
+    labels = tg.tensor([0, 1])
+
+    def loss_of(s: tg.Tensor) -> tg.Tensor:
+        return nn.functional.cross_entropy(s, labels, reduction=reduction)
+
+    run = record(loss_of, {"s": leaf([[1.0, 2.0], [0.5, 0.0]])})
+    said = text(run, GraphState(run.steps)).splitlines()
+    assert f"∂s = ∂loss * (softmax - 1hot){share}" in said
+
+
 def test_the_message_and_the_position_are_said() -> None:
     state = GraphState(0, message="x = 'a': it is not a number.")
     assert text(forked(), state).endswith("\n▲ x = 'a': it is not a number.")

@@ -47,7 +47,7 @@ FORMULAS: dict[str, tuple[str, ...]] = {
 }
 
 
-def formula(op: str, slot: int) -> str:
-    """The formula for one operand; a plain phrase for ops that have none here."""
+def formula(op: str, slot: int, mean: bool = False) -> str:
+    """The formula for one operand; a plain phrase for ops that have none here. ``mean``: of the op's n results."""
     lines = FORMULAS.get(op, ())
-    return lines[slot] if slot < len(lines) else "from {g}"
+    return lines[slot] + " / n" * mean if slot < len(lines) else "from {g}"

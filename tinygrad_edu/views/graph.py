@@ -57,6 +57,7 @@ class RunNode:
     groups: tuple[tuple[int, str], ...]  # the module calls around it, outermost first
     saved: tuple[str, ...]  # what it keeps for backward
     operands: tuple[str, ...]  # their names in the op's own words
+    mean: bool = False  # is the result the mean of what the op's formula is about?
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class _Recorder(Interceptor):
         saved = tuple(s.source for s, value in kept if not s.part and value is not None and s.source in words)
         index = self.add(
             result, op=call.op.name, note=" ".join(numbers), line=call.line, scope=call.modes.scope,
-            saved=saved, operands=call.op.operands,
+            saved=saved, operands=call.op.operands, mean=call.params.get("reduction") == "mean",
         )  # fmt: skip
         self.forward_order.append(index)
         self.edges += [(source, index, slot) for slot, source in enumerate(sources) if source is not None]

@@ -365,7 +365,7 @@ def _lines(run: GraphRun, now: Moment, characters: int) -> list[tuple[str, str]]
     names = _operands(run, node)
     lines = [(f"now: {what} backward", "t2")]
     for send in now.back.sends:
-        text = formula(node.op, send.slot).format(*names, g="∂" + run.label(node.id), out=run.label(node.id))
+        text = formula(node.op, send.slot, node.mean).format(*names, g="∂" + run.label(node.id), out=run.label(node.id))
         sign = "+=" if send.held is not None else "="
         summed = ", summed" if send.summed else ""
         lines.append((shorten(f"∂{run.label(send.target)} {sign} {text}{summed}", characters), "m tg"))
