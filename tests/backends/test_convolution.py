@@ -74,13 +74,20 @@ def test_what_is_not_finite_stays_where_it_is(padding: tuple[int, int]) -> None:
         np.testing.assert_array_equal(np.isfinite(out), np.isfinite(by_loops(x, w, *moves, out.shape[2:])))
     g = np.zeros(out.shape)
     g[0, 0, -1, -1] = 1.0  # a window that sees neither
+    found = conv_kernel(x, g, (2, 2), *moves)
     with np.errstate(invalid="ignore"):
-        found = conv_kernel(x, g, (2, 2), *moves)
         expected = sum(
             g[n, 0, i, j] * np.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)))[n, 0, i : i + 2, j : j + 2]
             for n, _, i, j in np.ndindex(*g.shape)
         )
     np.testing.assert_array_equal(found[0, 0], expected)
+
+
+def test_windows_that_nobody_wants_raise_no_warning() -> None:
+    x, w = np.array([[[[3e38, 0.0, 0.0, 3e38], [3e38, 0.0, 0.0, 3e38]]]], "f4"), np.ones((1, 1, 1, 2), "f4")
+    moves = ((1, 1), (0, 0), (1, 1), 1)
+    assert np.isfinite(conv(x, w, *moves)).all()
+    assert np.isfinite(conv_kernel(x, np.zeros((1, 1, 2, 3), "f4"), (1, 2), *moves)).all()
 
 
 def test_results_are_not_in_the_memory_that_is_used_again() -> None:

@@ -126,7 +126,8 @@ def conv(
             np.matmul(matrix, cols, out=out[part].reshape(count, groups, f // groups, oh * ow))
         else:
             wide = _scratch("products", (count, groups, f // groups, oh * row), x.dtype)
-            np.matmul(matrix, cols, out=wide[..., : cols.shape[-1]])
+            with np.errstate(over="ignore", invalid="ignore"):  # in windows that nobody wants
+                np.matmul(matrix, cols, out=wide[..., : cols.shape[-1]])
             out[part] = wide.reshape(count, f, oh, row)[..., :ow]
     return out
 
@@ -134,7 +135,7 @@ def conv(
 def conv_kernel(x: Array, g: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Array:
     """The gradient of the kernels, (F, C / groups, kh, kw), of a `conv` of ``x`` with ``g`` at its result."""
     out = _conv_kernel(x, g, kernel, stride, padding, dilation, groups, True)
-    if not np.isfinite(out).all():  # what lies between the rows may not be multiplied by 0, if it is inf or nan
+    if not np.isfinite(out).all():  # what lies between the rows is multiplied by 0, and may not be inf or nan
         out = _conv_kernel(x, g, kernel, stride, padding, dilation, groups, False)
     return out
 
@@ -152,7 +153,8 @@ def _conv_kernel(
             wide = _scratch("gradients", (count, f, oh, row), x.dtype)
             wide[..., :ow], wide[..., ow:] = g[part], 0
             flat = wide.reshape(count, groups, f // groups, oh * row)[..., :places]
-        out += (flat @ cols.swapaxes(2, 3)).sum(0)
+        with np.errstate(invalid="ignore"):  # 0 times inf: see above
+            out += (flat @ cols.swapaxes(2, 3)).sum(0)
     return out.reshape(f, per_group, *kernel)
 
 
