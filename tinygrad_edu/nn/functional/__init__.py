@@ -1,0 +1,342 @@
+"""The stateless forms of layers and losses."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ... import backends
+from ...core.dispatch import here
+from ...core.inplace import inplace as inplace_op
+from ...creation import arange
+from ...dtypes import is_float
+from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
+from ...ops.activation import elu, gelu, hardtanh, leaky_relu, sigmoid, silu, softplus
+from ...ops.activation import relu as _relu
+from ...ops.attention import Dropout, dropout_op, embedding, extremes, scaled_dot_product_attention_op
+from ...ops.channels import batch_norm, group_norm
+from ...ops.conv import conv1d, conv2d, counts, im2col, not_images
+from ...ops.conv_transpose import conv_transpose1d, conv_transpose2d
+from ...ops.linalg import einsum, linear
+from ...ops.normalise import layer_norm, rms_norm
+from ...ops.pad import pad
+from ...ops.pool import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from ...ops.reduce import norm
+from ...ops.softmax import log_softmax, softmax
+from ...ops.unary import tanh
+from ...random import generator
+from ...settings import no_grad
+from ...tensor import Tensor, as_tensor, wrap
+from .activation import (
+    celu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    logsigmoid,
+    mish,
+    prelu,
+    relu6,
+    selu,
+    softmin,
+    softshrink,
+    softsign,
+    tanhshrink,
+    threshold,
+)
+from .distance import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    pairwise_distance,
+    soft_margin_loss,
+    triplet_margin_loss,
+)
+from .loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    gaussian_nll_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    nll_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+)
+from .resize import interpolate
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "bilinear",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv_transpose1d",
+    "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d",
+    "dropout2d", "elu", "embedding", "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate",
+    "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss",
+    "max_pool1d", "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
+    "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "scaled_dot_product_attention", "selu",
+    "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign",
+    "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
+]  # fmt: skip
+
+
+def relu(input: Any, inplace: bool = False) -> Tensor:
+    """``max(x, 0)``. ``inplace`` writes the result to the input. Raises `DtypeError` for bools."""
+    result: Tensor = input.relu_() if inplace else _relu(input)
+    return result
+
+
+def relu_(input: Any) -> Tensor:
+    """`relu` in place: the result overwrites the input, which is returned."""
+    return relu(input, inplace=True)
+
+
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
+    """``x1 @ weight[o] @ x2 + bias[o]`` for each output o: (…, I) and (…, J), by ``weight`` (O, I, J), to (…, O).
+
+    Raises `ShapeError` where the shapes do not fit.
+    """
+    x1, x2, weight = as_tensor(input1), as_tensor(input2), as_tensor(weight)
+    sizes = (x1.shape[-1:], x2.shape[-1:])
+    if weight.ndim != 3 or sizes != (weight.shape[1:2], weight.shape[2:]) or x1.shape[:-1] != x2.shape[:-1]:
+        tried = f"bilinear({tuple(x1.shape)}, {tuple(x2.shape)}, weight {tuple(weight.shape)})"
+        why = "it takes (…, I) and (…, J), alike but for the last axis, and a weight (O, I, J)"
+        raise ShapeError(tried, why, "make the layer for these features: Bilinear(I, J, O)", here())
+    result: Tensor = einsum("...i,oij,...j->...o", x1, weight, x2)
+    return result if bias is None else result + bias
+
+
+# Dropout --------------------------------------------------------------------------------------------------------------
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """``x`` with a share ``p`` of its elements, drawn anew each time, set to 0, and the others divided by ``1 - p``.
+
+    Outside of training it is x itself. The numbers come from the generator that `manual_seed` seeds. Raises
+    `ArgumentError` for a p outside of 0 to 1, `DtypeError` for integers.
+    """
+    x = as_tensor(input)
+    return _dropped("dropout", x, tuple(x.shape), p, training, inplace)
+
+
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """`dropout` of whole channels of (N, C, L) or (C, L). Raises `ShapeError` for other numbers of axes."""
+    x = as_tensor(input)
+    if x.ndim not in (2, 3):
+        why = "it drops channels of sequences (N, C, L) or (C, L)"
+        raise ShapeError(f"dropout1d({tuple(x.shape)})", why, "use dropout, which drops single elements", here())
+    return _dropped("dropout1d", x, (*x.shape[:-1], 1), p, training, inplace)
+
+
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """`dropout` of whole channels of (N, C, H, W).
+
+    Raises `ShapeError` for other numbers of axes: three of them are images to some and sequences to others.
+    """
+    x = as_tensor(input)
+    if x.ndim != 4:
+        why = "it drops channels of images (N, C, H, W)"
+        mend = "use dropout1d for sequences (N, C, L), x.unsqueeze(0) for a single image"
+        raise ShapeError(f"dropout2d({tuple(x.shape)})", why, mend, here())
+    return _dropped("dropout2d", x, (*x.shape[:2], 1, 1), p, training, inplace)
+
+
+def _dropped(name: str, x: Tensor, drawn: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
+    """Dropout with one draw for each element of a tensor ``drawn``, which is stretched to x."""
+    _share(name, p)
+    if not training:
+        return x
+    if not is_float(x.dtype):
+        why = f"what is kept is divided by 1 - p, and {x.dtype} has no fractions"
+        raise DtypeError(f"{name}({tuple(x.shape)} {x.dtype})", why, "convert it first: x.float()", here())
+    keep = _keep(drawn, p, x)
+    result: Tensor = inplace_op(Dropout, x, (keep,), {"p": p}) if inplace else dropout_op(x, keep, p=p)
+    return result
+
+
+def _share(name: str, p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"{name} with p={p}", "a share lies between 0 and 1", "use p=0.5, for example", here())
+
+
+def _keep(shape: tuple[int, ...], p: float, like: Any) -> Tensor:
+    """Which elements dropout keeps, on the device of ``like``."""
+    return wrap(backends.of(like.array).from_numpy(np.asarray(generator().random(shape, np.float32) >= p)))
+
+
+# Attention ------------------------------------------------------------------------------------------------------------
+
+
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: float | None = None, enable_gqa: bool = False,
+) -> Tensor:  # fmt: skip
+    """Attention: each row of ``query`` (…, L, E) takes a weighted mean of the rows of ``value`` (…, S, V).
+
+    The weights are ``softmax(query @ key.mT * scale)``, for ``key`` (…, S, E); ``scale`` is 1 / √E unless given. Where
+    a bool ``attn_mask`` (…, L, S) is false nothing is looked at; a float one is added. ``is_causal`` lets row i look at
+    rows 0 to i. A row that may look at nothing gives zeros. A share ``dropout_p`` of the weights is dropped: pass 0
+    outside of training. With ``enable_gqa`` several heads (axis -3) of query share one of key and value. Raises
+    `ShapeError` where shapes do not fit, `DtypeError` where dtypes differ or are no floats.
+    """
+    query, key, value = as_tensor(query), as_tensor(key), as_tensor(value)
+    tried = f"attention of query {tuple(query.shape)}, key {tuple(key.shape)} and value {tuple(value.shape)}"
+    dtypes = {t.dtype for t in (query, key, value)}
+    if len(dtypes) > 1 or not is_float(query.dtype):
+        names = " and ".join(sorted(str(dtype) for dtype in dtypes))
+        why = f"they are {names}, and attention takes three tensors of one float dtype"
+        raise DtypeError(tried, why, "convert them first: key.to(query.dtype)", here())
+    _share(tried, dropout_p)
+    if attn_mask is not None:
+        attn_mask = as_tensor(attn_mask)
+        if attn_mask.dtype.kind != "b" and not is_float(attn_mask.dtype):
+            why = f"the mask is {attn_mask.dtype}: neither says which to look at (bool) nor is added (float)"
+            raise DtypeError(tried, why, "make it bool: mask.bool()", here())
+        if attn_mask.dtype.kind != "b":
+            attn_mask = attn_mask.to(query.dtype)
+    if enable_gqa and min(query.ndim, key.ndim, value.ndim) > 2:
+        key, value = _shared(query, key, tried), _shared(query, value, tried)
+    keep = None
+    if dropout_p and min(query.ndim, key.ndim) > 1:
+        leads = [t.shape[:-2] for t in (query, key, attn_mask) if t is not None]
+        with suppress(ValueError):  # of shapes that do not fit, the operation itself will say why
+            keep = _keep((*np.broadcast_shapes(*leads), query.shape[-2], key.shape[-2]), dropout_p, query)
+    result: Tensor = scaled_dot_product_attention_op(
+        query, key, value, attn_mask, keep, causal=is_causal, dropout_p=dropout_p,
+        scale=(query.shape[-1] or 1) ** -0.5 if query.ndim and scale is None else scale,
+    )  # fmt: skip
+    return result
+
+
+def _shared(query: Tensor, x: Tensor, tried: str) -> Tensor:
+    """Each head of key or value, once for each of the heads of query that share it."""
+    heads, own = query.shape[-3], x.shape[-3]
+    if not own or heads % own:
+        why = f"{heads} heads of query cannot be shared out among {own} of key or value"
+        raise ShapeError(tried, why, "use a number of heads that divides that of query", here())
+    if own == heads:
+        return x
+    times = (*x.shape[:-2], heads // own, *x.shape[-2:])
+    result: Tensor = x.unsqueeze(-3).expand(times).flatten(-4, -3)
+    return result
+
+
+# Classes and vectors --------------------------------------------------------------------------------------------------
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
+    """For each class index in ``tensor`` (…) a row of zeros with a 1 in its place: (…, classes), as int64.
+
+    ``num_classes`` is the largest index plus 1 unless given. Raises `DtypeError` for anything but int64,
+    `IndexRangeError` for an index outside of the classes, `ShapeError` where there are no values to count classes by,
+    as while tracing.
+    """
+    x = as_tensor(tensor)
+    tried = f"one_hot({tuple(x.shape)} {x.dtype}, {num_classes})"
+    if x.dtype != np.int64:
+        raise DtypeError(tried, "classes are named by int64", "convert them: x.long()", here())
+    if num_classes < 1 and not (x.numel() and backends.of(x.array).readable):
+        raise ShapeError(tried, "there are no values to count the classes by", "pass num_classes", here())
+    low, high = extremes(x)
+    if num_classes < 0:
+        num_classes = high + 1
+    if low < 0 or high >= num_classes:
+        why = f"the indices run from {low} to {high}, and there are {num_classes} classes, counted from 0"
+        raise IndexRangeError(tried, why, "count the classes from 0, or pass a larger num_classes", here())
+    return (x.unsqueeze(-1) == arange(num_classes, device=x.device)).long()
+
+
+def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A draw from the classes along ``dim`` that gradients pass: `softmax` of ``logits`` and noise, divided by ``tau``.
+
+    The smaller ``tau``, the nearer one class is to 1. With ``hard`` the result is one-hot, and the gradient that of
+    the soft one. ``eps`` has no effect, as in PyTorch. Raises `ArgumentError` unless ``tau`` is positive.
+    """
+    x = as_tensor(logits)
+    if not tau > 0:
+        why = "scores are divided by this temperature"
+        raise ArgumentError(f"gumbel_softmax with tau={tau!r}", why, "choose a number above 0; 1 is usual", here())
+    noise = -wrap(x.array).new_empty(x.shape).exponential_().log()
+    soft: Tensor = softmax((x + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = soft.detach().argmax(dim, True)
+    return soft - soft.detach() + soft.new_zeros(soft.shape).scatter(dim, chosen, 1.0)
+
+
+def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+    """``x`` divided by its ``p``-norm along ``dim``, or by ``eps`` where the norm is smaller than that."""
+    x = as_tensor(input)
+    result: Tensor = x / norm(x, p, dim, True).clamp(min=eps)
+    return result
+
+
+# Images and sequences -------------------------------------------------------------------------------------------------
+
+
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
+    """`adaptive_avg_pool2d` for sequences: (N, C, L) or (C, L) to as many places as ``output_size`` says."""
+    x = as_tensor(input)
+    size = output_size[0] if isinstance(output_size, (tuple, list)) and len(output_size) == 1 else output_size
+    if x.ndim not in (2, 3) or isinstance(size, (tuple, list)):
+        tried = f"adaptive_avg_pool1d of a tensor {tuple(x.shape)} to {output_size!r}"
+        raise ShapeError(tried, "it takes (N, C, L) or (C, L), and one size", "add the missing axes", here())
+    result: Tensor = adaptive_avg_pool2d(x.unsqueeze(-2), (1, size)).squeeze(-2)
+    return result
+
+
+def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """The windows of images (N, C, H, W) as columns (N, C * kh * kw, windows); without the N of a single image.
+
+    Numbers or pairs say how large windows are, and how they are taken, as in `conv2d`. Raises `ShapeError` where none
+    fits.
+    """
+    x = as_tensor(input)
+    given = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
+    kernel, dilation, padding, stride = pairs = [counts(value, name, 2) for name, value in given.items()]
+    tried = f"unfold of a tensor {tuple(x.shape)} into windows {kernel}"
+    if x.ndim not in (3, 4):
+        raise ShapeError(tried, *not_images(x.shape, 2), here())
+    for name, pair in zip(given, pairs, strict=True):
+        if min(pair) < (name != "padding"):
+            raise ShapeError(tried, f"the {name} is {pair}", f"use {name}=1", here())
+    if any(n + 2 * p <= d * (k - 1) for n, p, d, k in zip(x.shape[-2:], padding, dilation, kernel, strict=True)):
+        raise ShapeError(tried, "the window does not fit", "add padding, or use a smaller window", here())
+    batch = x if x.ndim == 4 else x.unsqueeze(0)
+    windows = im2col(batch, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+    result: Tensor = windows.reshape(len(batch), math.prod(windows.shape[1:4]), math.prod(windows.shape[4:]))
+    return result if x.ndim == 4 else result.squeeze(0)
+
+
+def instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Mean 0 and variance 1 for each channel of each element of a batch (N, C, L) or (N, C, H, W).
+
+    Then each channel times its ``weight``, plus its ``bias``. Running statistics, if given, move towards the batch's
+    means of both; without ``use_input_stats`` they are what is normalised with. Raises `ShapeError` where a channel has
+    one place only, or a parameter does not have one element per channel.
+    """
+    x = as_tensor(input)
+    if not use_input_stats:
+        return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
+    tried = f"instance_norm of a tensor {tuple(x.shape)}"
+    if x.ndim < 3:
+        raise ShapeError(tried, "it takes (N, C, L) or (N, C, H, W)", "add the missing axes: x.unsqueeze(0)", here())
+    flat = x.detach().flatten(2)
+    if flat.shape[2] == 1:
+        why = "each channel has a single place, which is its own mean: the result would be 0 whatever the input"
+        raise ShapeError(tried, why, "use batch_norm, or normalise before the images are this small", here())
+    out: Tensor = group_norm(x, x.shape[1], weight, bias, eps)
+    with no_grad():
+        if running_mean is not None:
+            running_mean.lerp_(flat.mean((0, 2)).to(running_mean.dtype), momentum)
+        if running_var is not None:
+            running_var.lerp_(flat.var(2).mean(0).to(running_var.dtype), momentum)
+    return out

@@ -1,0 +1,122 @@
+"""How far two vectors are apart, and losses that pull some pairs together and push others apart.
+
+``reduction`` is "mean", "sum", or "none" for one loss per pair. Where a target says which of two things is wanted, it
+holds 1 and -1; others, such as the 0 and 1 of yes or no, would be silently wrong, and raise `ArgumentError`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import backends
+from ...core.dispatch import here
+from ...errors import ArgumentError, ShapeError
+from ...ops.activation import softplus
+from ...ops.choice import minimum, where
+from ...ops.reduce import norm
+from ...ops.shapes import broadcast_tensors
+from ...tensor import Tensor, as_tensor, wrap
+from .loss import alike, extremes, of_one_shape, reduced
+
+
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between ``x1`` and ``x2`` along ``dim``; the other axes are broadcast.
+
+    A vector counts as no shorter than ``eps``, so that those of zeros give 0. Raises `DtypeError` for integers.
+    """
+    x1, x2 = broadcast_tensors(as_tensor(x1), as_tensor(x2))
+    units = [x / norm(x, 2.0, dim, True).clamp(min=eps) for x in (x1, x2)]
+    return (units[0] * units[1]).sum(dim)
+
+
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The ``p``-norm of ``x1 - x2 + eps`` along the last axis: (N, D) and (N, D), or (D,), to (N,).
+
+    ``eps`` keeps the slope finite where both are equal. Raises `ShapeError` where the sizes do not fit.
+    """
+    result: Tensor = norm(as_tensor(x1) - as_tensor(x2) + eps, p, -1, keepdim)
+    return result
+
+
+def cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, *, reduction: str = "mean"
+) -> Tensor:
+    """Pulls pairs (N, D) whose ``target`` (N,) is 1 together, and others, with -1, apart, by the cosine between them.
+
+    A pair loses 1 - cosine, or what its cosine is above ``margin``. A single pair is (D,), with a target ().
+    Raises `ShapeError` where the shapes do not fit.
+    """
+    x, y = alike("cosine_embedding_loss", input1, input2)
+    target = as_tensor(target)
+    if x.ndim not in (1, 2) or tuple(target.shape) != tuple(x.shape[:-1]):
+        tried = f"cosine_embedding_loss({tuple(x.shape)}, {tuple(y.shape)}, target {tuple(target.shape)})"
+        why = "it takes pairs of vectors (N, D) and one target for each (N,), or a single pair (D,) and ()"
+        raise ShapeError(tried, why, "flatten to these shapes", here())
+    _check_signs("cosine_embedding_loss", target)
+    tiny = 1e-12
+    cosine = (x * y).sum(-1) / (((x * x).sum(-1) + tiny) * ((y * y).sum(-1) + tiny)).sqrt()
+    return reduced(where(target == 1, 1 - cosine, (cosine - margin).clamp(min=0)), reduction)
+
+
+def margin_ranking_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, *, reduction: str = "mean"
+) -> Tensor:
+    """Makes ``input1`` larger than ``input2`` by ``margin`` where ``target`` is 1, and smaller where it is -1.
+
+    All have one shape; the target may be one number for all. Raises `ShapeError` otherwise.
+    """
+    x, y = alike("margin_ranking_loss", input1, input2)
+    target = as_tensor(target)
+    if target.ndim:
+        target = of_one_shape("margin_ranking_loss", target, x)
+    _check_signs("margin_ranking_loss", target)
+    return reduced((margin - target * (x - y)).clamp(min=0), reduction)
+
+
+def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
+    """The distances ``input`` themselves where ``target`` is 1, and what they lack to ``margin`` where it is -1.
+
+    Raises `ShapeError` unless the shapes are equal.
+    """
+    x, target = alike("hinge_embedding_loss", input, target)
+    _check_signs("hinge_embedding_loss", target)
+    return reduced(where(target == 1, x, (margin - x).clamp(min=0)), reduction)
+
+
+def soft_margin_loss(input: Any, target: Any, *, reduction: str = "mean") -> Tensor:
+    """``log(1 + exp(-target * input))``: yes (1) or no (-1) by one score, in a form that does not overflow.
+
+    Raises `ShapeError` unless the shapes are equal.
+    """
+    x, target = alike("soft_margin_loss", input, target)
+    _check_signs("soft_margin_loss", target)
+    return reduced(softplus(-target * x, threshold=math.inf), reduction)
+
+
+def triplet_margin_loss(
+    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
+    swap: bool = False, *, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """Makes each ``anchor`` (N, D) nearer to its ``positive`` than to its ``negative``, by ``margin``.
+
+    Distances are those of `pairwise_distance`. With ``swap`` the negative's is the smaller one of its distances to
+    anchor and positive. Raises `ShapeError` unless the shapes are equal, `ArgumentError` unless ``margin`` is positive.
+    """
+    if not margin > 0:
+        why = "without a margin, all distances may be 0, and nothing is lost"
+        raise ArgumentError(f"triplet_margin_loss(margin={margin})", why, "use a number above 0", here())
+    x, near = alike("triplet_margin_loss", anchor, positive)
+    far = of_one_shape("triplet_margin_loss", negative, x)
+    away = pairwise_distance(x, far, p, eps)
+    if swap:
+        away = minimum(away, pairwise_distance(near, far, p, eps))
+    return reduced((margin + pairwise_distance(x, near, p, eps) - away).clamp(min=0), reduction)
+
+
+def _check_signs(name: str, target: Tensor) -> None:
+    array = target.array
+    found = extremes(wrap(backends.of(array).xp.abs(array)))
+    if found is not None and found != (1, 1):
+        tried, why = f"{name}(target {tuple(target.shape)})", "the target has numbers other than 1 and -1"
+        raise ArgumentError(tried, why, "of 0 and 1 make these: target * 2 - 1", here())

@@ -1,0 +1,74 @@
+"""Images and sequences made larger or smaller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dispatch import here
+from ...errors import ArgumentError, ShapeError
+from ...tensor import Tensor, as_tensor
+
+LINEAR = {"linear": 1, "bilinear": 2}  # and the number of axes that each works on
+
+
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """(N, C, L) or (N, C, H, W) made larger or smaller, to ``size`` or by ``scale_factor``: numbers, or one per axis.
+
+    ``"nearest"`` takes the element that stands at each place, rounded down. ``"linear"``, for sequences, and
+    ``"bilinear"``, for images, draw straight lines between the middles of elements; or, with ``align_corners``, between
+    elements whose first and last stay at the ends. Where ``scale_factor`` gives no whole size, places are
+    ``1 / scale_factor`` apart, or, with ``recompute_scale_factor``, spread over the input.
+
+    Raises `ArgumentError` for PyTorch's other modes, and unless one of size and scale_factor is given; `ShapeError` for
+    other numbers of axes.
+    """
+    x = as_tensor(input)
+    tried = f"interpolate({tuple(x.shape)}, size={size}, scale_factor={scale_factor}, mode={mode!r})"
+    axes = x.ndim - 2
+    if mode not in ("nearest", *LINEAR):
+        mend = f"use 'nearest' or {'linear' if axes == 1 else 'bilinear'!r}"
+        raise ArgumentError(tried, "this mode is not there", mend, here())
+    if mode == "nearest" and align_corners is not None:
+        why = "elements that are taken as they are have no corners to align"
+        raise ArgumentError(f"{tried} with align_corners", why, "leave it away", here())
+    if (size is None) == (scale_factor is None):
+        raise ArgumentError(tried, "one of size and scale_factor says how large the result is", "give one", here())
+    given = size if scale_factor is None else scale_factor
+    parts = tuple(given) if isinstance(given, (tuple, list)) else (given,) * max(axes, 0)
+    if axes not in (1, 2) or len(parts) != axes or LINEAR.get(mode, axes) != axes:
+        why = "it takes sequences (N, C, L), or images (N, C, H, W), and a size for each axis after the channels"
+        raise ShapeError(tried, why, "add the missing axes; 'linear' is for sequences, 'bilinear' for images", here())
+    for axis, part in enumerate(parts, 2):
+        old = x.shape[axis]
+        new = part if scale_factor is None else int(old * part)
+        if new < 1 or not old:
+            raise ShapeError(tried, f"axis {axis} has {old} places, and would have {new}", "at least 1 is left", here())
+        step = old / new if scale_factor is None or recompute_scale_factor else 1 / part
+        x = _nearest(x, axis, new, step) if mode == "nearest" else _between(x, axis, new, step, bool(align_corners))
+    return x
+
+
+def _nearest(x: Tensor, axis: int, new: int, step: float) -> Tensor:
+    old = x.shape[axis]
+    if new * step == old and new % old == 0:
+        return x.repeat_interleave(new // old, axis)
+    places = [min(int(i * step), old - 1) for i in range(new)]
+    return x.index_select(axis, as_tensor(places, device=x.device))
+
+
+def _between(x: Tensor, axis: int, new: int, step: float, align_corners: bool) -> Tensor:
+    """Each place is a mean of its two neighbours, which a matrix (new, old) says once for all rows."""
+    old = x.shape[axis]
+    i = np.arange(new)
+    at = i * ((old - 1) / max(new - 1, 1)) if align_corners else np.maximum((i + 0.5) * step - 0.5, 0.0)
+    low = np.minimum(at.astype(int), old - 1)
+    matrix = np.zeros((new, old))
+    np.add.at(matrix, (i, low), 1 - (at - low))
+    np.add.at(matrix, (i, np.minimum(low + 1, old - 1)), at - low)
+    weights = as_tensor(matrix, dtype=x.dtype, device=x.device)
+    return weights @ x if axis == x.ndim - 2 else x @ weights.mT
