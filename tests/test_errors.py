@@ -14,6 +14,7 @@ KINDS = {
     "DeviceError": RuntimeError,
     "AutogradError": RuntimeError,
     "InplaceError": errors.AutogradError,
+    "ModuleError": AttributeError,
     "MemoryGuardError": ValueError,
     "IndexRangeError": IndexError,
     "StateFileError": ValueError,

@@ -18,7 +18,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "settings"),  # words
     ("dtypes", "backends"),  # arrays
     ("core",),
-    ("arguments",),
+    ("arguments", "printing"),
     ("ops",),  # operations
     ("autograd",),
     ("guard",),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,27 +15,33 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.compile.trace import TraceError, trace
-from tinygrad_edu.errors import ArgumentError, DtypeError, ShapeError
+from tinygrad_edu.errors import ArgumentError, DeviceError, DtypeError, ShapeError
+
+DRAWS: dict[str, Callable[..., tg.Tensor]] = {
+    "randn": lambda **g: tg.randn(3, **g),
+    "rand": lambda **g: tg.rand(2, 2, **g),
+    "randint": lambda **g: tg.randint(0, 100, (4,), **g),
+    "randperm": lambda **g: tg.randperm(5, **g),
+    "randn_like": lambda **g: tg.randn_like(tg.ones(3), **g),
+    "rand_like": lambda **g: tg.rand_like(tg.ones(3), **g),
+    "randint_like": lambda **g: tg.randint_like(tg.ones(9), 100, **g),
+    "normal_": lambda **g: tg.zeros(3).normal_(**g),
+    "uniform_": lambda **g: tg.zeros(3).uniform_(**g),
+    "exponential_": lambda **g: tg.zeros(3).exponential_(**g),
+    "bernoulli_": lambda **g: tg.zeros(30).bernoulli_(**g),
+    "random_": lambda **g: tg.zeros(3).random_(**g),
+    "normal": lambda **g: tg.normal(0.0, 1.0, (3,), **g),
+    "normal of tensors": lambda **g: tg.normal(tg.zeros(3), tg.ones(3), **g),
+    "bernoulli": lambda **g: tg.bernoulli(tg.full((30,), 0.5), **g),
+    "x.bernoulli": lambda **g: tg.full((30,), 0.5).bernoulli(**g),
+    "multinomial": lambda **g: tg.multinomial(tg.ones(30), 10, **g),
+    "x.multinomial": lambda **g: tg.ones(30).multinomial(10, True, **g),
+}
 
 
-def draw() -> list[Any]:
+def draw(**given: Any) -> list[Any]:
     """One of each."""
-    made = (
-        tg.randn(3),
-        tg.rand(2, 2),
-        tg.randint(0, 100, (4,)),
-        tg.randperm(5),
-        tg.zeros(3).normal_(),
-        tg.zeros(3).uniform_(),
-        tg.zeros(3).exponential_(),
-        tg.zeros(30).bernoulli_(),
-        tg.zeros(3).random_(),
-        tg.normal(0.0, 1.0, (3,)),
-        tg.bernoulli(tg.full((30,), 0.5)),
-        tg.multinomial(tg.ones(30), 10),
-        tg.multinomial(tg.ones(30), 10, replacement=True),
-    )
-    return [t.tolist() for t in made]
+    return [make(**given).tolist() for make in DRAWS.values()]
 
 
 def test_the_seed_decides_everything() -> None:
@@ -79,6 +89,88 @@ def test_threads_have_streams_of_their_own_that_follow_the_seed() -> None:
     assert len({str(x) for x in (here, a, b)}) == 3
     tg.manual_seed(1)
     assert [in_thread("b"), in_thread("a"), draw()] == [b, a, here]
+
+
+# A stream of one's own --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", DRAWS.values(), ids=DRAWS)
+def test_a_generator_gives_what_its_seed_gives_and_leaves_the_rest_alone(make: Any) -> None:
+    tg.manual_seed(3)
+    expected = make().tolist()
+    tg.manual_seed(5)
+    g = tg.Generator().manual_seed(3)
+    assert make(generator=g).tolist() == expected
+    assert make(generator=np.random.default_rng([3])).tolist() == expected
+    other = [make(generator=g.manual_seed(seed)).tolist() for seed in range(20)]
+    assert other[3] == expected
+    assert len({str(values) for values in other}) > 10
+    found = draw()
+    tg.manual_seed(5)
+    assert draw() == found, "what a generator draws is not missing elsewhere"
+
+
+def test_a_generator_begins_with_pytorchs_seed() -> None:
+    assert tg.Generator().initial_seed() == 67280421310721
+    assert draw(generator=tg.Generator()) == draw(generator=tg.Generator())
+
+
+def test_seeds_of_a_generator() -> None:
+    g = tg.Generator()
+    assert g.manual_seed(-1) is g
+    assert (g.initial_seed(), repr(g)) == (2**64 - 1, f"Generator(seed={2**64 - 1})")
+    seeds = {g.seed() for _ in range(5)}
+    assert len(seeds) == 5
+    assert g.initial_seed() in seeds
+    assert draw(generator=g) == draw(generator=tg.Generator().manual_seed(g.initial_seed()))
+
+
+@pytest.mark.parametrize("way", ["state", "copy", "pickle", "file"])
+def test_a_generator_goes_on_from_where_it_stood(way: str, tmp_path: Path) -> None:
+    g = tg.Generator("far").manual_seed(1)
+    draw(generator=g)
+    if way == "file":
+        tg.save({"random": g.get_state()}, tmp_path / "checkpoint")
+    other = {
+        "state": lambda: tg.Generator().set_state(g.get_state()),
+        "copy": lambda: copy.deepcopy(g),
+        "pickle": lambda: pickle.loads(pickle.dumps(g)),
+        "file": lambda: tg.Generator().set_state(tg.load(tmp_path / "checkpoint")["random"]),
+    }[way]()
+    assert other.initial_seed() == 1
+    assert draw(generator=other) == draw(generator=g) != draw(generator=g)
+    assert g.get_state().dtype == tg.uint8
+    assert (g.device, other.device) == ("far", "far" if way in ("copy", "pickle") else "cpu")
+
+
+@pytest.mark.parametrize("state", [
+    tg.ones(3), tg.tensor([*b"[1]"], dtype="uint8"), tg.tensor([*b"[1, {}]"], dtype="uint8"), "text",
+    tg.tensor([*b'[1, {"bit_generator": "MT19937"}]'], dtype="uint8"),
+])  # fmt: skip
+def test_states_that_do_not_come_from_a_generator(state: Any) -> None:
+    g = tg.Generator()
+    with teaches(
+        ArgumentError, "set_state of a Generator", "the bytes do not say where a stream stands",
+        "pass what get_state() of a Generator gave", "g.set_state(",
+    ):  # fmt: skip
+        g.set_state(state)
+    assert draw(generator=g) == draw(generator=tg.Generator())
+
+
+def test_words_about_generators_and_seeds() -> None:
+    why = "random numbers come from a Generator, and this is a int"
+    with teaches(ArgumentError, "generator=3", why, "use Generator().manual_seed(0)", "tg.rand(2, generator=3)"):
+        tg.rand(2, generator=3)
+    for seed in ("a", None, [1], float("nan"), float("inf")):
+        with teaches(DtypeError, f"manual_seed({seed!r})", "a seed is an integer", "use manual_seed(0)", "tg.manual"):
+            tg.manual_seed(seed)
+        with teaches(DtypeError, f"manual_seed({seed!r})", "a seed is an integer", "use manual_seed(0)", "tg.Gen"):
+            tg.Generator().manual_seed(seed)
+    with pytest.raises(DeviceError, match="there is no such device here"):
+        tg.Generator("gpu")
+
+
+# What is drawn ----------------------------------------------------------------------------------------------------
 
 
 def test_distributions() -> None:

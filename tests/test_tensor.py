@@ -86,7 +86,6 @@ def test_from_numpy_is_on_the_cpu_whatever_the_default() -> None:
     [
         ("seven", "str holding 'seven'", "<U5"),
         (["a", "b"], "list holding 'a'", "<U1"),
-        (None, "NoneType holding None", "object"),
         ([1, None], "list holding None", "object"),
         (object(), "object holding object", "object"),
         (2j, "complex holding 2j", "complex128"),
@@ -102,6 +101,14 @@ def test_what_is_no_number_is_refused(data: Any, holding: str, dtype: str) -> No
         tg.tensor(data)
     with pytest.raises(DtypeError):
         tg.as_tensor(data)
+
+
+def test_nothing_is_no_tensor() -> None:
+    why, mend = "None is what a function gives that returns nothing", "end the function, or a forward, with return …"
+    with teaches(DtypeError, "a tensor from None", why, mend, line="tg.tensor(None)"):
+        tg.tensor(None)
+    with pytest.raises(DtypeError, match="mul with a tensor from None"):
+        tg.ones(2) * None
 
 
 @pytest.mark.parametrize("data", [[1, [2, 3]], [[1, 2], [3]], [[[1]], [2]]])
@@ -157,7 +164,7 @@ def test_properties() -> None:
     [
         (lambda: tg.tensor([1.0, 2.5]), "tensor([1.0000, 2.5000])"),
         (lambda: tg.tensor(3), "tensor(3)"),
-        (lambda: tg.tensor([True]), "tensor([ True])"),
+        (lambda: tg.tensor([True]), "tensor([True])"),
         (lambda: tg.ones(2, dtype="float64"), "tensor([1., 1.], dtype=float64)"),
         (lambda: tg.ones(1, dtype="bfloat16"), "tensor([1.], dtype=bfloat16)"),
         (lambda: tg.ones(1, requires_grad=True), "tensor([1.], requires_grad=True)"),
@@ -168,6 +175,31 @@ def test_properties() -> None:
 )
 def test_repr(make: Callable[[], Any], text: str) -> None:
     assert repr(make()) == text
+
+
+def test_the_old_constructor() -> None:
+    x = tg.ones(2, requires_grad=True)
+    given = (tg.Tensor([1, 2]), tg.Tensor((1, 2)), tg.Tensor(np.array([1, 2])), tg.Tensor(tg.tensor([1, 2])))
+    assert [(y.tolist(), y.dtype) for y in given] == [([1.0, 2.0], np.float32)] * 4
+    assert tg.Tensor(x) is x
+    assert [tg.Tensor(*size).shape for size in ((), (3,), (2, 3), (np.int64(3),))] == [(0,), (3,), (2, 3), (3,)]
+    assert tg.Tensor([1.0], device="far").device == "far"
+    with teaches(ShapeError, "empty((3.0,))", "sizes are integers", "use // where / gave a fraction"):
+        tg.Tensor(3.0)
+
+
+def test_a_class_on_tensor() -> None:
+    class Named(Tensor):
+        pass
+
+    x = Named([1.0, 2.0])
+    assert (type(x), (x * x).tolist(), x.requires_grad_().is_leaf) == (Named, [1.0, 4.0], True)
+
+
+def test_users_meet_one_class() -> None:
+    for x in (tg.ones(1), tg.ones(1, dtype="bfloat16"), tg.ones(1, device="far")):
+        with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'shapes'"):
+            x.shapes  # noqa: B018
 
 
 def test_the_exact_type_is_a_promise() -> None:
@@ -485,11 +517,13 @@ def test_to() -> None:
 
 
 def test_to_what_does_not_exist() -> None:
-    dtypes = (
+    why = (
+        "it names neither a device, of which there are cpu, far, nor a dtype: "
         "tensors have one of the dtypes bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64"
     )
-    with teaches(DtypeError, "dtype 'gpu'", dtypes, "name one of them, such as 'float32'", line=None):
-        tg.ones(1).to("gpu")
+    for thing in (tg.ones(1), tg.nn.Linear(1, 1)):
+        with teaches(DeviceError, "to('gpu')", why, "name one of these, such as 'cpu' or 'float32'"):
+            thing.to("gpu")
     with teaches(
         DeviceError, "device 'gpu'", "there is no such device here; there are cpu, far", "name one of these", line=None
     ):

@@ -12,6 +12,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from . import autograd, dtypes
+from .backends import Device as device
 from .creation import arange, empty, empty_like, eye, full, full_like, linspace, ones, ones_like, zeros, zeros_like
 from .dtypes import bool_ as bool
 from .dtypes import float16, float32, float64, int8, int16, int32, int64, uint8
@@ -23,7 +24,6 @@ from .dtypes import int32 as int
 from .dtypes import int64 as long
 from .inquiry import (
     can_cast,
-    device,
     finfo,
     get_default_dtype,
     iinfo,
@@ -54,7 +54,7 @@ from .ops.gathering import (
     scatter_add,
     take_along_dim,
 )
-from .ops.linalg import einsum
+from .ops.linalg import cdist, einsum
 from .ops.logic import allclose, equal, isclose, isfinite, isinf, isnan
 from .ops.movement import concat, flatten, permute, reshape, squeeze, transpose, unsqueeze
 from .ops.out import (
@@ -132,11 +132,25 @@ from .ops.out import (
 )
 from .ops.parts import as_strided, chunk, diagonal, narrow, select, split, split_with_sizes, unbind
 from .ops.reduce import all, any, norm
-from .ops.shapes import broadcast_tensors, broadcast_to, moveaxis, movedim, ravel, swapaxes, t, unflatten
+from .ops.shapes import (
+    broadcast_tensors,
+    broadcast_to,
+    dstack,
+    hstack,
+    moveaxis,
+    movedim,
+    ravel,
+    swapaxes,
+    t,
+    unflatten,
+    vstack,
+)
 from .ops.softmax import log_softmax, logsumexp, softmax
-from .ops.sorting import argsort, max, min, sort, topk, unique
+from .ops.sorting import argsort, max, median, min, sort, topk, unique
 from .ops.unary import positive
+from .printing import set_printoptions
 from .random import (
+    Generator,
     bernoulli,
     manual_seed,
     multinomial,
@@ -175,6 +189,7 @@ _LAZY = (
 )  # fmt: skip
 
 __all__ = [
+    "Generator",
     "Tensor",
     "abs",
     "add",
@@ -205,6 +220,7 @@ __all__ = [
     "broadcast_to",
     "can_cast",
     "cat",
+    "cdist",
     "ceil",
     "chunk",
     "clamp",
@@ -222,6 +238,7 @@ __all__ = [
     "div",
     "dot",
     "double",
+    "dstack",
     "dtypes",
     "e",
     "einsum",
@@ -253,6 +270,7 @@ __all__ = [
     "gt",
     "guard",
     "half",
+    "hstack",
     "iinfo",
     "index_add",
     "index_copy",
@@ -296,6 +314,7 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "median",
     "meshgrid",
     "metrics",
     "min",
@@ -350,6 +369,7 @@ __all__ = [
     "select",
     "set_default_dtype",
     "set_grad_enabled",
+    "set_printoptions",
     "short",
     "sigmoid",
     "sign",
@@ -384,6 +404,7 @@ __all__ = [
     "unique",
     "unsqueeze",
     "var",
+    "vstack",
     "where",
     "zeros",
     "zeros_like",

@@ -1,5 +1,4 @@
-"""What users hand in, in the engine's terms: data as arrays, dims counted from 0, indices without tensors; and what
-print shows in return."""
+"""What users hand in, in the engine's terms: data as arrays, dims counted from 0, indices without tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ import numpy as np
 from . import backends
 from .core.base import TensorBase
 from .core.dispatch import WORLD, here
-from .core.narrow import is_narrow
 from .dtypes import NAMES, as_dtype
 from .errors import AutogradError, DtypeError, EduError, IndexRangeError, ShapeError
 from .settings import modes
@@ -21,6 +19,12 @@ def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
     """``data`` as a NumPy array of a dtype that the engine computes with."""
     if isinstance(data, TensorBase):
         data = backends.of(data.array).to_numpy(data.array)
+    if data is None:
+        why, mend = (
+            "None is what a function gives that returns nothing",
+            "end the function, or a forward, with return …",
+        )
+        raise DtypeError("a tensor from None", why, mend, here())
     wanted = None if dtype is None else as_dtype(dtype)
     tried = f"a tensor from {type(data).__name__}"
     if not isinstance(data, (np.ndarray, np.generic)):
@@ -352,22 +356,3 @@ def _shown(part: Any) -> str:
     kind = "mask" if part.dtype == np.bool_ else f"{part.dtype} tensor"
     known = backends.of(part)
     return str(known.to_numpy(part).tolist()) if known.readable and part.size <= 8 else f"{kind} {tuple(part.shape)}"
-
-
-def describe(x: Any) -> str:
-    """What ``print`` shows: values, and whatever is not the default."""
-    values = backends.of(x.array).to_numpy(x.array)
-    array = np.asarray(values, np.float32 if is_narrow(values.dtype) else None)
-    whole = array.dtype.kind != "f" or bool((~np.isfinite(array) | (array == np.floor(array))).all())
-    body = np.array2string(
-        array, separator=", ", prefix="tensor(", precision=4, threshold=1000, floatmode="maxprec" if whole else "fixed"
-    )
-    notes = [f"size={tuple(values.shape)}"] if not values.size and values.shape != (0,) else []
-    if x.dtype.name not in (modes().dtype, "int64", "bool"):
-        notes.append(f"dtype={x.dtype.name}")
-    if x.device != "cpu":
-        notes.append(f"device={x.device!r}")
-    if x.requires_grad:
-        notes.append("requires_grad=True" if x.grad_fn is None else f"grad_fn={x.grad_fn!r}")
-    kind = "Parameter containing:\n" if x.parameter else ""
-    return f"{kind}tensor({', '.join([body, *notes])})"

@@ -43,6 +43,10 @@ class AutogradError(EduError, RuntimeError):
     """The graph cannot give the gradient that was asked for."""
 
 
+class ModuleError(EduError, AttributeError):
+    """A module is used before its ``Module.__init__`` has run."""
+
+
 class InplaceError(AutogradError):
     """An in-place write was refused, or has overwritten what backward needs."""
 

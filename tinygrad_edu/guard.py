@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from .core.guard import explanation, verify_all, watched
+from .core.graph import describe_line
+from .core.guard import holders, verify_all, watched
 from .errors import MemoryGuardError
 from .settings import modes, scoped, set_default
 
@@ -105,6 +106,21 @@ def explain(array: Any) -> str:
     return (
         f"array {array.shape} {array.dtype}: no operation holds it, yet it is read-only: "
         "it was made so elsewhere, or is a view taken while its base was locked (take the view again)"
+    )
+
+
+def explanation(array: Any) -> MemoryGuardError | None:
+    """Why this array is read-only: which op holds it, since which line, and the ways out. None when no op holds it."""
+    nodes = holders(array)
+    if not nodes:
+        return None
+    first, more = nodes[0], len(nodes) - 1
+    others = f" ({more} more node{' holds' if more == 1 else 's hold'} it too)" if more else ""
+    return MemoryGuardError(
+        f"write to an array {tuple(array.shape)} {array.dtype}",
+        f"{first.op.name} saved it and needs the old values for its backward{others}",
+        "write after backward(), write to a copy (a.copy()), or let the loss go (del loss)",
+        describe_line(first.line),
     )
 
 

@@ -20,14 +20,6 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, TensorBase)
 
 
-def device(name: str) -> str:
-    """A device by its name, for programs that write ``torch.device("cpu")``; here the name is the device.
-
-    Raises `DeviceError` when it is used, if there is none of that name.
-    """
-    return str(name)
-
-
 def is_floating_point(x: Any) -> bool:
     """Whether the elements of the tensor ``x`` are floats of any width."""
     return is_float(as_tensor(x).dtype)

@@ -1,9 +1,11 @@
-"""Random numbers. One generator per thread, and one call to seed them."""
+"""Random numbers. One stream per thread, one call to seed them, and a `Generator` for a stream of one's own."""
 
 from __future__ import annotations
 
+import json
 import math
 import operator
+import secrets
 import threading
 from typing import Any
 
@@ -41,7 +43,7 @@ def manual_seed(seed: int) -> None:
     >>> (tg.rand(3) == first).all()
     tensor(True)
     """
-    _state.seed, _state.epoch = int(seed) % 2**64, _state.epoch + 1  # PyTorch takes negative seeds too
+    _state.seed, _state.epoch = _seed(seed), _state.epoch + 1
 
 
 def generator() -> np.random.Generator:
@@ -57,6 +59,80 @@ def generator() -> np.random.Generator:
             local.generator = np.random.default_rng([_state.seed, *salt])
     found: np.random.Generator = local.generator
     return found
+
+
+def _seed(seed: Any) -> int:
+    """As PyTorch counts seeds: it takes negative ones too."""
+    try:
+        return int(seed) % 2**64
+    except (TypeError, ValueError, OverflowError):
+        raise DtypeError(f"manual_seed({seed!r:.40})", "a seed is an integer", "use manual_seed(0)", here()) from None
+
+
+class Generator:
+    """A stream of random numbers of its own, beside that of `manual_seed`. Hand it over as ``generator=…``.
+
+    Until `manual_seed` or `seed` gives it another, it begins with one fixed seed, as PyTorch's does. Where it is taken,
+    a NumPy generator is taken too. It draws on the host whatever its ``device`` is, and serves every device.
+
+    >>> import tinygrad_edu as tg
+    >>> g = tg.Generator().manual_seed(3)
+    >>> first = tg.rand(2, generator=g)
+    >>> (tg.rand(2, generator=g.manual_seed(3)) == first).all()
+    tensor(True)
+    """
+
+    def __init__(self, device: str = backends.CPU.name) -> None:
+        self.device = backends.get(device).device
+        self.manual_seed(67280421310721)  # PyTorch's
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin anew, from ``seed``, with the numbers that `tinygrad_edu.manual_seed` gives. Returns itself."""
+        self._seed = _seed(seed)
+        self.stream = np.random.default_rng([self._seed])
+        return self
+
+    def seed(self) -> int:
+        """Begin anew, from a seed that nobody can foresee. Returns the seed."""
+        return self.manual_seed(secrets.randbits(64)).initial_seed()
+
+    def initial_seed(self) -> int:
+        """The seed from which it began last."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """Where it stands in its stream, in bytes for `set_state`: a tensor of uint8, which `save` writes."""
+        text = json.dumps([self._seed, self.stream.bit_generator.state])
+        return wrap(np.array(bytearray(text.encode())))
+
+    def set_state(self, new_state: Any) -> Generator:
+        """Go on from where another stood at its `get_state`. Raises `ArgumentError` for what is none of these."""
+        fresh = np.random.default_rng()
+        try:
+            seed, fresh.bit_generator.state = json.loads(np.asarray(_values(new_state), np.uint8).tobytes())
+        except (KeyError, OverflowError, TypeError, ValueError):
+            why, mend = "the bytes do not say where a stream stands", "pass what get_state() of a Generator gave"
+            raise ArgumentError("set_state of a Generator", why, mend, here()) from None
+        self._seed, self.stream = seed, fresh
+        return self
+
+    def __repr__(self) -> str:
+        return f"Generator(seed={self._seed})"
+
+
+AnyGenerator = Generator | np.random.Generator | None
+
+
+def stream(given: AnyGenerator) -> np.random.Generator:
+    """What draws for a ``generator=`` argument: for None `generator`. Raises `ArgumentError` for what cannot draw."""
+    if isinstance(given, Generator):
+        return given.stream
+    if isinstance(given, np.random.Generator):
+        return given
+    if given is not None:
+        why = f"random numbers come from a Generator, and this is a {type(given).__name__}"
+        raise ArgumentError(f"generator={given!r:.60}", why, "use Generator().manual_seed(0)", here())
+    return generator()
 
 
 def _finish(values: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
@@ -76,30 +152,36 @@ def _float(name: str, dtype: Any) -> np.dtype[Any]:
 # Even and normal ----------------------------------------------------------------------------------------------------
 
 
-def randn(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def randn(
+    *size: Any,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Normally distributed numbers, mean 0 and standard deviation 1. Raises `DtypeError` for a dtype of integers."""
     dtype = _float("randn", dtype)
-    return _finish(generator().standard_normal(new_shape("randn", size)), dtype, device, requires_grad)
+    return _finish(stream(generator).standard_normal(new_shape("randn", size)), dtype, device, requires_grad)
 
 
-def rand(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def rand(
+    *size: Any,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Numbers spread evenly over [0, 1). Raises `DtypeError` for a dtype of integers."""
     dtype = _float("rand", dtype)
-    return _finish(_unit(new_shape("rand", size), dtype), dtype, device, requires_grad)
+    return _finish(_unit(stream(generator), new_shape("rand", size), dtype), dtype, device, requires_grad)
 
 
 _BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}  # of the significand
 
 
-def _unit(shape: tuple[int, ...], dtype: Any) -> Any:
+def _unit(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:
     """Numbers over [0, 1) that the dtype holds exactly: rounding would reach 1."""
     steps = 2.0 ** _BITS[dtype.name]
-    return np.floor(generator().random(shape) * steps) / steps
+    return np.floor(rng.random(shape) * steps) / steps
 
 
 def randint(
     low: Any = 0, high: Any = None, size: Any = None, *,
-    dtype: Any = "int64", device: str | None = None, requires_grad: bool = False,
+    generator: AnyGenerator = None, dtype: Any = "int64", device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Integers from ``low`` up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``.
 
@@ -109,10 +191,11 @@ def randint(
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    return _finish(_integers("randint", low, high, size, as_dtype(dtype)), as_dtype(dtype), device, requires_grad)
+    kind = as_dtype(dtype)
+    return _finish(_integers(stream(generator), "randint", low, high, size, kind), kind, device, requires_grad)
 
 
-def _integers(name: str, low: Any, high: Any, size: Any, dtype: Any) -> Any:
+def _integers(rng: np.random.Generator, name: str, low: Any, high: Any, size: Any, dtype: Any) -> Any:
     tried = f"{name}({low!r}, {high!r}, {size!r})"
     try:
         first, last = operator.index(low), operator.index(high) - 1
@@ -125,7 +208,7 @@ def _integers(name: str, low: Any, high: Any, size: Any, dtype: Any) -> Any:
     lowest, highest = _range(dtype)
     if first < lowest or last > highest:
         raise DtypeError(tried, f"{dtype} holds all integers from {lowest} to {highest} only", "use int64", here())
-    return generator().integers(first, last, new_shape(name, (size,)), endpoint=True)
+    return rng.integers(first, last, new_shape(name, (size,)), endpoint=True)
 
 
 def _range(dtype: Any) -> tuple[int, int]:
@@ -138,37 +221,49 @@ def _range(dtype: Any) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
-def randperm(n: int, *, dtype: Any = "int64", device: str | None = None, requires_grad: bool = False) -> Tensor:
+def randperm(
+    n: int, *,
+    generator: AnyGenerator = None, dtype: Any = "int64", device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """The integers 0 to n - 1 in random order. Raises `DtypeError` where the dtype does not hold them all."""
     dtype = as_dtype(dtype)
     (count,), (_, highest) = new_shape("randperm", (n,)), _range(dtype)
     if count - 1 > highest:
         why, mend = f"{dtype} holds all integers up to {highest} only", "use int64"
         raise DtypeError(f"randperm({n})", why, mend, here())
-    return _finish(generator().permutation(count), dtype, device, requires_grad)
+    return _finish(stream(generator).permutation(count), dtype, device, requires_grad)
 
 
-def rand_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def rand_like(
+    x: Any, *,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """`rand` with the shape, dtype and device of ``x`` unless others are named."""
     x = as_tensor(x)
-    return rand(tuple(x.shape), dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+    dtype, device = dtype or x.dtype, device or x.device
+    return rand(tuple(x.shape), generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def randn_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def randn_like(
+    x: Any, *,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """`randn` with the shape, dtype and device of ``x`` unless others are named."""
     x = as_tensor(x)
-    return randn(tuple(x.shape), dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+    dtype, device = dtype or x.dtype, device or x.device
+    return randn(tuple(x.shape), generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def randint_like(
     x: Any, low: Any = 0, high: Any = None, *,
-    dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """`randint` like ``x`` in shape, dtype and device: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
     x = as_tensor(x)
     low, high = (0, low) if high is None else (low, high)
     kind = as_dtype(dtype or x.dtype)
-    return _finish(_integers("randint_like", low, high, tuple(x.shape), kind), kind, device or x.device, requires_grad)
+    values = _integers(stream(generator), "randint_like", low, high, tuple(x.shape), kind)
+    return _finish(values, kind, device or x.device, requires_grad)
 
 
 # By given probabilities. What is drawn stands outside the graph: a draw has no slope --------------------------------
@@ -176,7 +271,7 @@ def randint_like(
 
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *,
-    dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normally distributed numbers: for tensors one for each mean and deviation, for two numbers a ``size`` of them.
 
@@ -199,17 +294,17 @@ def normal(
             tried = f"normal with means {np.shape(mean)} and deviations {np.shape(std)}"
             why, mend = "they cannot be stretched to one shape", "make them equally long"
             raise ShapeError(tried, why, mend, here()) from None
-    return _finish(_normal("normal", mean, std, shape), kind, device, requires_grad)
+    return _finish(_normal(stream(generator), "normal", mean, std, shape), kind, device, requires_grad)
 
 
-def _normal(name: str, mean: Any, std: Any, shape: tuple[int, ...]) -> Any:
+def _normal(rng: np.random.Generator, name: str, mean: Any, std: Any, shape: tuple[int, ...]) -> Any:
     if not np.all(np.asarray(std) >= 0):
         why, mend = "a standard deviation is not negative", "use its absolute value"
         raise ArgumentError(f"{name} with std={np.min(std)}", why, mend, here())
-    return generator().standard_normal(shape) * np.asarray(std, np.float64) + np.asarray(mean, np.float64)
+    return rng.standard_normal(shape) * np.asarray(std, np.float64) + np.asarray(mean, np.float64)
 
 
-def bernoulli(x: Any, p: float | None = None) -> Tensor:
+def bernoulli(x: Any, p: float | None = None, *, generator: AnyGenerator = None) -> Tensor:
     """Ones with the probability that ``x`` holds at each place, else zeros; in the shape and dtype of ``x``.
 
     With ``p`` that one probability holds everywhere. Raises `ShapeError` for what is no probability.
@@ -217,20 +312,21 @@ def bernoulli(x: Any, p: float | None = None) -> Tensor:
     x = as_tensor(x)
     if p is None:
         _float("bernoulli", x.dtype)
-    return _finish(_flips("bernoulli", x if p is None else p, tuple(x.shape)), x.dtype, x.device, False)
+    values = _flips(stream(generator), "bernoulli", x if p is None else p, tuple(x.shape))
+    return _finish(values, x.dtype, x.device, False)
 
 
-def _flips(name: str, p: Any, shape: tuple[int, ...]) -> Any:
+def _flips(rng: np.random.Generator, name: str, p: Any, shape: tuple[int, ...]) -> Any:
     """True with probability ``p``, a number or a tensor."""
     p = np.asarray(_values(p), np.float64)
     wrong = p[~((p >= 0) & (p <= 1))]
     if wrong.size:
         why = f"a probability lies between 0 and 1, and {wrong[0]} does not"
         raise ArgumentError(name, why, "use sigmoid() to make probabilities of any numbers", here())
-    return generator().random(shape) < p
+    return rng.random(shape) < p
 
 
-def multinomial(x: Any, num_samples: int, replacement: bool = False) -> Tensor:
+def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generator: AnyGenerator = None) -> Tensor:
     """Positions drawn with probabilities in proportion to the weights ``x``, of shape (n,) or (rows, n), as int64.
 
     Without ``replacement`` no position comes twice in a row. Raises `ShapeError` for weights that are negative, not
@@ -254,38 +350,38 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False) -> Tensor:
         raise ShapeError(tried, why, "draw fewer, or with replacement=True", here())
     if replacement:
         sums = np.cumsum(weights, axis=1)
-        draws = generator().random((len(weights), num_samples))
+        draws = stream(generator).random((len(weights), num_samples))
         rows = [np.searchsorted(s, d * s[-1], side="right") for s, d in zip(sums, draws, strict=True)]
         found = np.reshape(rows, draws.shape)
     else:  # a race: who has twice the weight arrives in half the time, on average
         with np.errstate(divide="ignore"):
-            arrivals = generator().standard_exponential(weights.shape) / weights
+            arrivals = stream(generator).standard_exponential(weights.shape) / weights
         found = np.argsort(arrivals, axis=1)[:, :num_samples]
     return _finish(found.reshape(*x.shape[:-1], num_samples), np.int64, x.device, False)
 
 
-def values_for(x: Tensor, name: str, *limits: Any) -> Any:
+def values_for(x: Tensor, name: str, *limits: Any, generator: AnyGenerator = None) -> Any:
     """What an in-place method of ``x`` fills it with: ``normal_``, ``uniform_``, ``exponential_``, ``random_`` …"""
-    shape, dtype = tuple(x.shape), x.dtype
+    shape, dtype, rng = tuple(x.shape), x.dtype, stream(generator)
     if name == "random_":  # over all integers from 0 that the dtype holds, unless there are limits
         low, high = (0, _range(dtype)[1] + 1) if not limits else (0, *limits) if len(limits) == 1 else limits
-        return _integers(name, low, high, shape, dtype)
+        return _integers(rng, name, low, high, shape, dtype)
     if name == "bernoulli_":
-        return _flips(name, limits[0], shape)
+        return _flips(rng, name, limits[0], shape)
     dtype = _float(name, dtype)
     if name == "normal_":
         mean, std = limits
-        return _normal(name, mean, std, shape)
+        return _normal(rng, name, mean, std, shape)
     if name == "exponential_":
         (rate,) = limits
         if not rate > 0:
             raise ShapeError(f"exponential_({rate})", "the rate is more than 0", "use 1 / mean", here())
-        return generator().exponential(1 / rate, shape)
+        return rng.exponential(1 / rate, shape)
     low, high = limits
     if not low <= high:
         why, mend = "they run from the lower number to the higher", "swap them"
         raise ShapeError(f"uniform_({low}, {high})", why, mend, here())
-    return low + (high - low) * _unit(shape, dtype)
+    return low + (high - low) * _unit(rng, shape, dtype)
 
 
 def _values(x: Any) -> Any:

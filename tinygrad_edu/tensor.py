@@ -16,7 +16,7 @@ from .core import dispatch, guard
 from .core.base import TensorBase, make_leaf
 from .core.dispatch import here
 from .core.graph import KEEP, Leaf, Node
-from .core.inplace import adopt, own_buffer, settle, share_storage
+from .core.inplace import adopt, note_sharer, own_buffer, settle, share_storage
 from .core.narrow import is_narrow
 from .dtypes import as_dtype, is_float
 from .errors import AutogradError, DeviceError, DtypeError, ShapeError
@@ -41,6 +41,7 @@ from .ops import shapes as sp
 from .ops import softmax as sm
 from .ops import sorting as so
 from .ops import unary as un
+from .printing import describe
 from .settings import modes
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")  # what PyTorch programs call devices: an unknown one is no unknown dtype
@@ -69,6 +70,23 @@ class Tensor(TensorBase):
     __array_priority__ = 1000  # NumPy's operators leave the work to ours
     __hash__ = object.__hash__  # tensors compare elementwise, and are told apart by identity
 
+    def __new__(cls, *data: Any, device: str | None = None) -> Tensor:
+        """PyTorch's old constructor: ``Tensor([1, 2])`` holds these as floats, ``Tensor(2, 3)`` has this size.
+
+        The dtype is the default one, and with a size the values are whatever the memory held. Better say which is
+        meant: `tensor` or `empty`. The engine makes its tensors without it.
+        """
+        if len(data) == 1 and not isinstance(data[0], (int, float, np.number)):
+            made = as_tensor(data[0], modes().dtype, device)
+        else:
+            made = _creation().empty(*data or (0,), device=device)
+        if cls is Tensor:
+            return made
+        result: Tensor = object.__new__(cls)
+        for slot in TensorBase.__slots__[1:]:
+            setattr(result, slot, getattr(made, slot))
+        return result
+
     # What it is ---------------------------------------------------------------------------------------------
 
     @property
@@ -87,8 +105,8 @@ class Tensor(TensorBase):
         return self.array.dtype
 
     @property
-    def device(self) -> str:
-        """Where the elements live: ``"cpu"`` or another backend's name."""
+    def device(self) -> backends.Device:
+        """Where the elements live: ``"cpu"`` or another backend's name, with ``type`` and ``index``."""
         return backends.of(self.array).device
 
     @property
@@ -389,7 +407,7 @@ class Tensor(TensorBase):
                 if rest and not isinstance(rest[0], builtins.bool):
                     dtype = rest.pop(0)
             elif first is not None:
-                dtype = first
+                dtype = _named(first) if isinstance(first, str) else first
             copy = rest[1] if len(rest) > 1 else copy
         result = self
         if dtype is not None and (kind := as_dtype(dtype)) != self.array.dtype:
@@ -401,6 +419,12 @@ class Tensor(TensorBase):
     def type_as(self, other: Tensor) -> Tensor:
         """In the dtype of ``other``, and on its device."""
         return self.to(other)
+
+    def type(self, dtype: Any = None) -> Tensor:
+        """In another dtype, as by `to`. Raises `DtypeError` without one: PyTorch then names a class of its own."""
+        if dtype is None:
+            raise DtypeError("type()", "it converts to the dtype that it is given", "ask x.dtype for its own", here())
+        return self.to(dtype=dtype)
 
     def is_floating_point(self) -> builtins.bool:
         """Whether the elements are floats of any width."""
@@ -565,7 +589,8 @@ class Tensor(TensorBase):
     amax, amin, argmax, argmin, any, all = rd.amax, rd.amin, rd.argmax, rd.argmin, rd.any, rd.all
     softmax, log_softmax, logsumexp = sm.softmax, sm.log_softmax, sm.logsumexp
     cumsum, cumprod = sc.cumsum, sc.cumprod
-    max, min, sort, argsort, topk, unique = so.max, so.min, so.sort, so.argsort, so.topk, so.unique
+    max, min, median, sort, argsort = so.max, so.min, so.median, so.sort, so.argsort
+    topk, unique = so.topk, so.unique
 
     # Shape --------------------------------------------------------------------------------------------------
 
@@ -651,42 +676,44 @@ class Tensor(TensorBase):
         """Overwrite with ``source``, broadcast to this shape."""
         return self._put(..., source, "copy_")
 
-    def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0) -> Tensor:
+    def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with normally distributed numbers."""
-        return self._draw("normal_", mean, std)
+        return self._draw("normal_", mean, std, generator=generator)
 
-    def uniform_(self, low: builtins.float = 0.0, high: builtins.float = 1.0) -> Tensor:
+    def uniform_(self, low: builtins.float = 0.0, high: builtins.float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with numbers spread evenly over ``low`` to ``high``."""
-        return self._draw("uniform_", low, high)
+        return self._draw("uniform_", low, high, generator=generator)
 
-    def exponential_(self, lambd: builtins.float = 1.0) -> Tensor:
+    def exponential_(self, lambd: builtins.float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with exponentially distributed numbers, of mean ``1 / lambd``."""
-        return self._draw("exponential_", lambd)
+        return self._draw("exponential_", lambd, generator=generator)
 
-    def bernoulli_(self, p: Any = 0.5) -> Tensor:
+    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         """Fill with 1 where chance has it, with probability ``p`` (a number or a tensor), and 0 elsewhere."""
-        return self._draw("bernoulli_", p)
+        return self._draw("bernoulli_", p, generator=generator)
 
-    def random_(self, *limits: builtins.int) -> Tensor:
+    def random_(self, *limits: builtins.int, generator: Any = None) -> Tensor:
         """Fill with integers, each as likely: ``random_(high)``, ``random_(low, high)``, or all from 0 that fit."""
-        return self._draw("random_", *limits)
+        return self._draw("random_", *limits, generator=generator)
 
-    def _draw(self, name: str, *limits: Any) -> Tensor:
+    def _draw(self, name: str, *limits: Any, generator: Any) -> Tensor:
         from .random import values_for
 
-        return self._put(..., values_for(self, name, *limits), name)
+        return self._put(..., values_for(self, name, *limits, generator=generator), name)
 
-    def bernoulli(self, p: builtins.float | None = None) -> Tensor:
+    def bernoulli(self, p: builtins.float | None = None, *, generator: Any = None) -> Tensor:
         """A new tensor with 1 where chance has it, with the probabilities held here (or ``p``), and 0 elsewhere."""
         from .random import bernoulli
 
-        return bernoulli(self, p)
+        return bernoulli(self, p, generator=generator)
 
-    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False) -> Tensor:
+    def multinomial(
+        self, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: Any = None
+    ) -> Tensor:
         """Positions drawn with probabilities in proportion to these weights, row by row; see `random.multinomial`."""
         from .random import multinomial
 
-        return multinomial(self, num_samples, replacement)
+        return multinomial(self, num_samples, replacement, generator=generator)
 
     __iadd__, __isub__, __imul__, __itruediv__ = add_, sub_, mul_, div_
 
@@ -720,16 +747,17 @@ class Tensor(TensorBase):
         return value
 
     def __repr__(self) -> str:
-        return arguments.describe(self)
+        return describe(self)
 
     def __format__(self, spec: str) -> str:
         """``f"{loss:.3f}"``: a 0-d tensor is formatted as its number, as in PyTorch."""
         return format(self.item(), spec) if not self.ndim else object.__format__(self, spec)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """For ``copy`` and ``pickle``: a leaf with memory of its own, its gradient and its mark as a parameter.
+        """For ``copy`` and ``pickle``: a leaf with memory of its own, and its mark as a parameter or its gradient.
 
-        Raises `AutogradError` for what an operation made: its history cannot be copied with it.
+        The gradient of a parameter stays behind, as in PyTorch: a copy of a model begins without any. Raises
+        `AutogradError` for what an operation made: its history cannot be copied with it.
         """
         if not self.is_leaf:
             raise AutogradError(
@@ -738,7 +766,7 @@ class Tensor(TensorBase):
                 "detach() it first, or clone() it to stay in the graph",
                 here(),
             )
-        values, grad = backends.of(self.array).to_numpy(self.array), self.grad
+        values, grad = backends.of(self.array).to_numpy(self.array), None if self.parameter else self.grad
         marks = (self.requires_grad, self.parameter, self.name, None if grad is None else grad.detach().clone())
         return _rebuild, (values, self.device, *marks)
 
@@ -778,6 +806,9 @@ class SlowTensor(Tensor):
     """
 
     __slots__ = ()
+
+
+SlowTensor.__name__ = "Tensor"  # which it is to users: Python's own messages name the class
 
 
 def _class_for(array: Any) -> type[Tensor]:
@@ -825,6 +856,7 @@ def as_tensor(data: Any, dtype: Any = None, device: str | None = None) -> Tensor
     if isinstance(data, np.ndarray) and result.array is array and np.may_share_memory(array, data):
         result.array = array.view()  # ours stays writable when the guard locks theirs
         result.storage = guard.expose_input(data)
+        note_sharer(result)
         listen()
     return result
 
@@ -854,6 +886,15 @@ def _creation() -> Any:
 
 def _to_device_array(array: Any, device: str | None) -> Any:
     return backends.get(device or modes().device).from_numpy(array)
+
+
+def _named(word: str) -> np.dtype[Any]:
+    """The dtype of this name. Raises `DeviceError` for another word: it may have been meant for a device."""
+    try:
+        return as_dtype(word)
+    except DtypeError as error:
+        why = f"it names neither a device, of which there are {', '.join(backends.names())}, nor a dtype: {error.why}"
+        raise DeviceError(f"to({word!r})", why, "name one of these, such as 'cpu' or 'float32'", here()) from None
 
 
 def _to_device(source: Tensor, device: str) -> Tensor:

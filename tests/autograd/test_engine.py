@@ -89,8 +89,9 @@ def test_backward_without_grad(how: str) -> None:
     with teaches(
         AutogradError,
         f"backward() from a tensor (1,) {y.dtype}",
-        "nothing that it was computed from requires grad, or it was computed inside no_grad()",
-        "make the leaves with requires_grad=True before computing",
+        "nothing that it was computed from requires grad, or no gradient passes a step on the way: no_grad(), "
+        "detach(), argmax, a comparison",
+        "make the leaves with requires_grad=True before computing, and take the loss of the scores themselves",
         line="y.backward()",
     ):
         y.backward()

@@ -91,6 +91,93 @@ def test_savers_are_found_only_where_there_may_be_some(monkeypatch: pytest.Monke
     del loss
 
 
+def _kept() -> Any:
+    x = leaf(3)
+    y = x * 2
+    return y, (x, y)
+
+
+def _saved_by_its_maker() -> Any:
+    y = leaf(3).exp()
+    return y, (y,)
+
+
+def _saved_by_another() -> Any:
+    y = leaf(3) * 2
+    return y, (y, y.exp(), y * y)
+
+
+def _saved_and_released() -> Any:
+    y = leaf(3) * 2
+    loss = (y * y).sum()
+    loss.backward()
+    return y, (y, loss)
+
+
+def _row() -> Any:
+    y = leaf(2, 3) * 2
+    return y[0], (y,)
+
+
+def _saved_row() -> Any:
+    y = leaf(2, 3) * 2
+    return y[0], (y, y[1] * y[0])
+
+
+def _through_another_name() -> Any:
+    y = leaf(2, 3) * 2
+    return y.reshape(6), (y, y.detach(), y.T)
+
+
+def _overwritten() -> Any:
+    y = leaf(3) * 2
+    y += 1
+    return y, (y, y[1:])
+
+
+def _handed_in() -> Any:
+    return tg.from_numpy(np.ones(3)), ()
+
+
+def _parameter() -> Any:
+    layer = tg.nn.Linear(3, 3)
+    layer(tg.ones(1, 3)).sum().backward()
+    return layer.weight, (layer,)
+
+
+def _all_savers(x: Any) -> set[Any]:
+    owner = guard.backends.CPU.owner(x.array)
+    nodes = [node for node in gc.get_objects() if type(node) is guard.Node]
+    return {
+        node
+        for node in nodes
+        for value in node.saved or ()
+        if isinstance(value, np.ndarray) and guard.backends.CPU.owner(value) is owner
+    }
+
+
+@pytest.mark.parametrize(
+    ("program", "looks"),
+    [
+        (_kept, False), (_saved_by_its_maker, False), (_saved_by_another, True), (_saved_and_released, False),
+        (_row, False), (_saved_row, True), (_through_another_name, False), (_overwritten, False), (_handed_in, False),
+        (_parameter, False),
+    ],
+)  # fmt: skip
+def test_counting_references_finds_what_looking_finds(
+    program: Any, looks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y, kept = program()
+    savers = _all_savers(y)
+    everything, looked = gc.get_objects, []
+    monkeypatch.setattr(gc, "get_objects", lambda: looked.append(1) or everything())
+    array = y.detach().numpy()
+    assert bool(looked) == looks
+    assert set(guard.holders(array)) == savers
+    assert array.flags.writeable == (not savers)
+    assert kept is not None
+
+
 def test_threads_that_share_one_array() -> None:
     a = np.ones(200)
     errors: list[BaseException] = []

@@ -163,14 +163,13 @@ class Thing:
     ("value", "kind", "why"),
     [
         ("2", "str holding '2'", "<U1"),
-        (None, "NoneType holding None", "object"),
         (1j, "complex holding 1j", "complex128"),
         (Thing(), "Thing holding Thing", "object"),
         ({"a": 1}, "dict holding dict", "object"),
         (np.array(["a"]), "ndarray holding 'a'", "<U1"),
         ([1.0, None], "list holding None", "object"),
     ],
-    ids=["str", "None", "complex", "object", "dict", "array of str", "list with None"],
+    ids=["str", "complex", "object", "dict", "array of str", "list with None"],
 )
 def test_what_is_not_a_number(value: object, kind: str, why: str) -> None:
     with teaches(

@@ -9,7 +9,7 @@ import tinygrad_edu as tg
 from tests.support import run_python
 from tinygrad_edu import guard, nn, optim
 from tinygrad_edu.compile import interpret, trace
-from tinygrad_edu.errors import AutogradError, DtypeError, InplaceError, ShapeError
+from tinygrad_edu.errors import ArgumentError, AutogradError, DtypeError, InplaceError, ShapeError
 
 
 def test_the_explanation_also_reaches_arrays_that_were_handed_out() -> None:
@@ -68,9 +68,9 @@ def test_what_sgd_cannot_move() -> None:
         optim.SGD(w, lr=0.1)
     with pytest.raises(DtypeError, match="SGD of a Linear"):
         optim.SGD(nn.Linear(1, 1), lr=0.1)  # type: ignore[arg-type]
-    with pytest.raises(AutogradError, match="SGD of the result of <mul>"):
+    with pytest.raises(ArgumentError, match="SGD of the result of <mul>"):
         optim.SGD([w * 2], lr=0.1)
-    with pytest.raises(AutogradError, match="given twice"):
+    with pytest.raises(ArgumentError, match="given twice"):
         optim.SGD([w, w], lr=0.1)
 
 

@@ -180,7 +180,8 @@ def test_a_freed_graph_says_so() -> None:
         AutogradError,
         "backward through sum",
         "the arrays it saved were freed by an earlier backward()",
-        "call the first backward(retain_graph=True), or compute the loss again",
+        "compute the loss again, and detach() what an earlier step left behind (h = h.detach()); to go through one "
+        "graph twice, call the first backward(retain_graph=True)",
         line="z = y.sum()",
     ):
         z.backward()

@@ -210,6 +210,20 @@ def test_both_ops_and_both_lines_are_named() -> None:
     assert error.mend == "use the out-of-place form of mul_, or write after backward()"
 
 
+def test_a_step_has_no_out_of_place_form() -> None:
+    w = tg.ones(2, requires_grad=True)
+    optimiser = tg.optim.SGD([w], lr=0.1)
+    state = tg.ones(2)
+    with pytest.raises(InplaceError) as caught:
+        for _ in range(3):
+            state = state * w
+            state.sum().backward(retain_graph=True)
+            optimiser.step()
+    assert caught.value.why.startswith("SGD.step has overwritten it since, at test_inplace.py, line ")
+    mend = "call backward() before it, and detach() what an earlier step left behind: h = h.detach()"
+    assert caught.value.mend == mend
+
+
 def overwritten(save: Callable[[Any], Any], write: Callable[[Any], Any], x: Any) -> bool:
     """Whether backward refuses after ``write(x)`` followed ``save(x)``."""
     y = save(x)

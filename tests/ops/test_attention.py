@@ -91,7 +91,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         IndexRangeError,
         "embedding((1,) int64, (3, 2) float32)",
         "the indices run from -1 to -1, and the table has 3 rows: 0 to 2",
-        "make the table larger, or find out where the indices come from",
+        "count from 0; what stands for nothing gets a row of its own: padding_idx",
     ),
     (
         lambda: F.embedding(tg.tensor([0.0]), TABLE),

@@ -151,6 +151,20 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         "make it Conv2d(3, 4, …)",
     ),
     (
+        lambda: F.conv2d(tg.ones(2, 8, 9, 3), tg.ones(4, 3, 3, 3)),
+        ShapeError,
+        f"conv2d((2, 8, 9, 3) float32, (4, 3, 3, 3) float32, {HOW}) on cpu",
+        "the kernel reads 3 channels, and the image has 8",
+        "channels come before the places: x.permute(0, 3, 1, 2)",
+    ),
+    (
+        lambda: F.conv2d(tg.ones(8, 9, 3), tg.ones(4, 3, 3, 3)),
+        ShapeError,
+        f"conv2d((8, 9, 3) float32, (4, 3, 3, 3) float32, {HOW}) on cpu",
+        "the kernel reads 3 channels, and the image has 8",
+        "channels come before the places: x.permute(2, 0, 1)",
+    ),
+    (
         lambda: F.conv2d(tg.ones(0, 3, 8, 8), tg.ones(4, 2, 3, 3), groups=2),
         ShapeError,
         f"conv2d((0, 3, 8, 8) float32, (4, 2, 3, 3) float32, {HOW[:-1]}2) on cpu",

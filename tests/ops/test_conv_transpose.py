@@ -84,6 +84,11 @@ WRONG: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], str, str]] =
         "there are kernels for 4 channels, and the image has 3", "make it ConvTranspose2d(3, 6, …)",
     ),
     (
+        (2, 9, 4), (4, 3, 3), {},
+        "there are kernels for 4 channels, and the sequence has 9",
+        "channels come before the places: x.permute(0, 2, 1)",
+    ),
+    (
         (2, 3, 8), (1, 6, 3), {},
         "there are kernels for 1 channel, and the sequence has 3", "make it ConvTranspose1d(3, 6, …)",
     ),

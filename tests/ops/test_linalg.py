@@ -11,7 +11,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.autograd import gradcheck, gradgradcheck
-from tinygrad_edu.errors import DtypeError, EduError, ShapeError
+from tinygrad_edu.errors import ArgumentError, DtypeError, EduError, ShapeError
 
 
 def make(*shapes: tuple[int, ...], requires_grad: bool = False) -> list[Any]:
@@ -248,3 +248,38 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
 def test_refusals(call: Callable[[], Any], kind: type[EduError], tried: str, why: str, mend: str) -> None:
     with teaches(kind, tried, why, mend):
         call()
+
+
+# Distances ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
+def test_each_row_against_each(p: float) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 4, 3)), rng.normal(size=(5, 3))
+    found = tg.cdist(tg.tensor(x), tg.tensor(y), p).array
+    expected = [[[np.linalg.norm(a - b, p) for b in y] for a in rows] for rows in x]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_equal_rows_have_no_slope() -> None:
+    x = tg.ones(2, 3, requires_grad=True)
+    tg.cdist(x, tg.ones(1, 3)).sum().backward()
+    assert x.grad.tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    ("shapes", "p", "kind", "why", "mend"),
+    [
+        (((3,), (2, 3)), 2, ShapeError, "both hold rows: (…, P, M) and (…, R, M)", "add an axis: x.unsqueeze(0)"),
+        (
+            ((2, 3), (2, 4)), 2, ShapeError, "the rows of one have 3 elements, those of the other 4",
+            "compare rows of one length",
+        ),
+        (((2, 3), (2, 3)), -1, ArgumentError, "it is the order of a norm", "use 0 or more: 2, inf"),
+    ],
+)  # fmt: skip
+def test_rows_that_have_no_distance(shapes: Any, p: float, kind: type[EduError], why: str, mend: str) -> None:
+    tried = f"cdist({shapes[0]}, {shapes[1]})" + (f" with p={p}" if p < 0 else "")
+    with teaches(kind, tried, why, mend):
+        tg.cdist(tg.ones(*shapes[0]), tg.ones(*shapes[1]), p)

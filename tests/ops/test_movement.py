@@ -267,6 +267,26 @@ def test_a_stack_is_one_node() -> None:
     assert x.grad.tolist() == [3.0, 12.0]
 
 
+def test_joining_as_numpy_does() -> None:
+    lists = [
+        [2.0, 3.0], [np.arange(3.0), np.arange(2.0)], [np.ones((2, 1)), np.zeros((2, 3))], [np.ones((1, 2, 3))] * 2,
+    ]  # fmt: skip
+    for name in ("hstack", "vstack", "dstack"):
+        for arrays in lists:
+            if name != "hstack" and np.ndim(arrays[0]) == 1:
+                arrays = arrays[:1] * 2
+            if name == "vstack" and np.shape(arrays[0]) == (2, 1):
+                arrays = [array.T for array in (np.ones((3, 2)), np.zeros((3, 1)))][:1] * 2
+            if name == "dstack" and np.ndim(arrays[0]) == 2:
+                arrays = arrays[:1] * 3
+            expected = getattr(np, name)(arrays)
+            found = getattr(tg, name)([tg.tensor(array) for array in arrays])
+            np.testing.assert_array_equal(found.array, expected)
+    x = tg.ones(3, requires_grad=True)
+    (tg.vstack([x, x * 2]) * tg.tensor([[1.0], [10.0]])).sum().backward()
+    assert x.grad.tolist() == [21.0, 21.0, 21.0]
+
+
 # What cannot be -----------------------------------------------------------------------------------------------------
 
 COMPUTED = "let one size be -1 to have it computed"
@@ -283,9 +303,37 @@ WRONG: list[tuple[Callable[[Any], Any], type[EduError], str, str, str]] = [
     (
         lambda x: x.view(4),
         ShapeError,
-        "reshape((2, 3) float32, shape=(4,)) on cpu",
+        "view((2, 3) float32, shape=(4,)) on cpu",
         "(2, 3) has 6 elements, which do not fill (4,)",
         COMPUTED,
+    ),
+    (
+        lambda x: x.view(-1, 4),
+        ShapeError,
+        "view((2, 3) float32, shape=(-1, 4)) on cpu",
+        "(2, 3) has 6 elements, which is no multiple of 4",
+        "check the sizes; to join all axes behind the first, use flatten(1)",
+    ),
+    (
+        lambda x: x[:0].reshape(-1, 0),
+        ShapeError,
+        "reshape((0, 3) float32, shape=(-1, 0)) on cpu",
+        "(0, 3) has no elements, so any size would do for the -1",
+        "give all sizes",
+    ),
+    (
+        tg.hstack,
+        DtypeError,
+        "hstack of one tensor",
+        "it takes a list of tensors to join",
+        "put them into a list: hstack([x, y])",
+    ),
+    (
+        lambda x: tg.vstack([]),
+        ShapeError,
+        "vstack of no tensors",
+        "there is nothing to take a shape from",
+        "pass at least one tensor",
     ),
     (
         lambda x: x.reshape(2.0, 3),
@@ -334,14 +382,14 @@ WRONG: list[tuple[Callable[[Any], Any], type[EduError], str, str, str]] = [
         ShapeError,
         "unflatten(1, (2, -1)) of a tensor (2, 3)",
         "the axis has 3 elements, and these sizes do not multiply up to that",
-        COMPUTED,
+        "check the sizes; only one may be -1",
     ),
     (
         lambda x: x.unflatten(1, (-1, -1)),
         ShapeError,
         "unflatten(1, (-1, -1)) of a tensor (2, 3)",
         "the axis has 3 elements, and these sizes do not multiply up to that",
-        COMPUTED,
+        "check the sizes; only one may be -1",
     ),
     (
         lambda x: x.unflatten(1, ()),

@@ -47,6 +47,18 @@ def test_either_statistic_may_be_left_out_in_training() -> None:
     assert mean.dtype == np.float32, "statistics keep their own dtype"
 
 
+@pytest.mark.parametrize("name", ["batch_norm", "instance_norm"])
+@pytest.mark.parametrize("wrong", [0, 1])
+@pytest.mark.parametrize("bad", [tg.ones(3), tg.ones(1), tg.ones(1, 2), tg.ones(2, device="far")], ids=repr)
+def test_statistics_move_together_or_not_at_all(name: str, wrong: int, bad: Any) -> None:
+    x, running = tg.tensor(numbers(4, 2, 3)), [tg.zeros(2), tg.ones(2)]
+    running[wrong] = bad
+    before = [tensor.tolist() for tensor in running]
+    with pytest.raises(ShapeError, match=f"^{name} of a tensor .*\n.*a running statistic is .* moved in place"):
+        getattr(F, name)(x, *running, **({"training": True} if name == "batch_norm" else {}))
+    assert [tensor.tolist() for tensor in running] == before
+
+
 def test_gradients_do_not_depend_on_running_statistics() -> None:
     x, w, g = tg.tensor(numbers(4, 3, 2), requires_grad=True), tg.ones(3, dtype="float64"), tg.tensor(numbers(4, 3, 2))
     with_them = F.batch_norm(x, tg.zeros(3), tg.ones(3), w, training=True)

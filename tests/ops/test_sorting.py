@@ -24,6 +24,50 @@ def slope(function: Any, values: Any) -> Any:
     return x.grad.tolist()
 
 
+# median -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 8])
+def test_the_lower_one_in_the_middle(count: int) -> None:
+    x = np.random.default_rng(count).integers(0, 4, (3, count)).astype("f8")
+    expected = np.sort(x, axis=1)[:, (count - 1) // 2]
+    for keep in (False, True):
+        values, indices = tg.tensor(x).median(1, keep)
+        assert values.shape == indices.shape == ((3, 1) if keep else (3,))
+        assert values.flatten().tolist() == expected.tolist()
+        assert [row[i] for row, i in zip(x, indices.flatten().tolist(), strict=True)] == expected.tolist()
+    assert tg.median(tg.tensor(x)).item() == np.sort(x.ravel())[(3 * count - 1) // 2]
+    assert tg.tensor(x).long().median(0).values.dtype == np.int64
+
+
+def test_equal_elements_in_the_middle() -> None:
+    """Over everything they share the gradient, along an axis one takes it all."""
+    third = pytest.approx(1 / 3)
+    assert slope(tg.median, [2.0, 2.0, 1.0, 3.0, 2.0]) == [third, third, 0.0, 0.0, third]
+    assert slope(lambda x: x.median(0).values, [2.0, 2.0, 1.0, 3.0, 2.0]) == [0.0, 1.0, 0.0, 0.0, 0.0]
+
+
+def test_nan_is_in_no_middle() -> None:
+    values, indices = tg.tensor([[3.0, NAN, 1.0, NAN], [1.0, 2.0, 3.0, 4.0]]).median(1)
+    assert (math.isnan(values[0].item()), values[1].item(), indices.tolist()) == (True, 2.0, [1, 1])
+    assert math.isnan(tg.tensor([1.0, NAN]).median().item())
+    assert tg.tensor([-INF, INF, INF]).median().item() == INF
+
+
+def test_the_median_of_one_number() -> None:
+    values, indices = tg.tensor(3.0).median(0, True)
+    assert (values.shape, values.item(), indices.item()) == ((), 3.0, 0)
+
+
+def test_no_median() -> None:
+    with teaches(
+        ShapeError, "median() of a tensor (0,) float32", "there is no element", "check how the tensor came to be empty"
+    ):
+        tg.zeros(0).median()
+    with teaches(DtypeError, "median(dim=0) of a tensor (2,) bool", "bools are not in order", "convert it: x.long()"):
+        tg.tensor([True, False]).median(0)
+
+
 # max and min --------------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,8 @@ NAMES = set(
     expand_as broadcast_tensors squeeze unsqueeze flatten unflatten cat stack split chunk unbind narrow select
     movedim tile repeat repeat_interleave roll flip broadcast_to diagonal diag tril triu contiguous clone unfold
     as_strided split_with_sizes __getitem__ gather scatter scatter_add take_along_dim index_select index_add
-    index_put index_fill index_copy masked_select nonzero argwhere meshgrid sort argsort topk unique matmul mm bmm
+    index_put index_fill index_copy masked_select nonzero argwhere meshgrid sort argsort topk unique median matmul mm
+    bmm hstack vstack dstack cdist
     mv dot outer addmm einsum full linspace eye arange zeros ones zeros_like ones_like full_like new_zeros new_ones
     new_full to item empty empty_like new_empty rand_like randn_like randint randint_like randn bernoulli
     multinomial normal uniform exponential float double half bfloat16 byte char short int long bool fill zero_
@@ -38,7 +39,7 @@ NAMES = set(
     nn.functional.interpolate nn.functional.bilinear nn.functional.cosine_similarity nn.functional.pairwise_distance
     nn.functional.cosine_embedding_loss nn.functional.margin_ranking_loss nn.functional.hinge_embedding_loss
     nn.functional.soft_margin_loss nn.functional.triplet_margin_loss nn.functional.poisson_nll_loss
-    nn.functional.gaussian_nll_loss
+    nn.functional.gaussian_nll_loss nn.functional.unfold
     """.split()
 )
 
@@ -78,6 +79,8 @@ COPIES_MAY_DIFFER: dict[str, str] = {
         [f"nn.functional.{name}" for name in _ALONE],
         "PyTorch adds an axis for a single image or a sequence, and shows the result without it",
     ),
+    "nn.functional.unfold": "ours are the windows themselves, which nobody else has, seen in another shape",
+    "cdist": "PyTorch computes one large batch, and shows it in its own shape",
     "repeat_interleave": "PyTorch's result for a number is a view of a copy that nobody else has; ours is that copy",
 }
 
@@ -113,7 +116,7 @@ def left_out(name: str, sample: Any, torch: Any) -> str:
     if any(isinstance(value, torch.layout) for value in values):
         return "layouts are PyTorch's own"
     if any(isinstance(value, (complex, torch.Generator)) for value in values):
-        return "complex numbers and generators are not ours"
+        return "complex numbers are not ours, and our generators give other numbers"
     if any(isinstance(value, torch.dtype) and value.is_complex for value in values):
         return "complex numbers are not ours"
     if name in ("pow", "__rpow__") and sample.input.dtype == torch.int64:

@@ -132,8 +132,9 @@ def _roots(name: str, outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
         if output.node is None:
             raise AutogradError(
                 _from(name, output),
-                "nothing that it was computed from requires grad, or it was computed inside no_grad()",
-                "make the leaves with requires_grad=True before computing"
+                "nothing that it was computed from requires grad, or no gradient passes a step on the way: "
+                "no_grad(), detach(), argmax, a comparison",
+                "make the leaves with requires_grad=True before computing, and take the loss of the scores themselves"
                 + (", and a gradient of which you want another with create_graph=True" if name == "grad()" else ""),
                 here(),
             )

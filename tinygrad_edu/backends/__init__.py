@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..errors import DeviceError
-from .base import ALL_NAMES, Array, Backend, Namespace
+from .base import ALL_NAMES, Array, Backend, Device, Namespace
 from .cpu import CpuBackend
 
-__all__ = ["ALL_NAMES", "BY_TYPE", "CPU", "Array", "Backend", "Namespace", "get", "names", "of", "register"]
+__all__ = ["ALL_NAMES", "BY_TYPE", "CPU", "Array", "Backend", "Device", "Namespace", "get", "names", "of", "register"]
 
 
 class _ByType(dict[type, Backend]):
@@ -30,7 +30,7 @@ def register(backend: Backend) -> Backend:
     taken = [kind for kind in backend.array_types if kind in _REGISTERED]
     if backend.name in _BY_NAME or taken:
         raise ValueError(f"backend {backend.name!r} is registered already, or owns a type of another: {taken}")
-    backend.device = backend.device or backend.name
+    backend.device = Device(backend.device or backend.name)
     _BY_NAME[backend.name] = backend
     for kind in backend.array_types:
         _REGISTERED[kind] = backend

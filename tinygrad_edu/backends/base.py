@@ -68,6 +68,34 @@ class Namespace:
         return f"<namespace {self.name}>"
 
 
+class Device(str):
+    """The name of a device, such as ``"cpu"`` or ``"cuda:1"``, which also tells its parts.
+
+    ``Device("cuda:1")`` and ``Device("cuda", 1)`` are the same. There may be no such device: that is said when one is
+    used.
+
+    >>> x = Device("cuda:1")
+    >>> x, x.type, x.index
+    ('cuda:1', 'cuda', 1)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, type: str, index: int | None = None) -> Device:
+        return super().__new__(cls, type if index is None else f"{type}:{index}")
+
+    @property
+    def type(self) -> str:
+        """The kind of device, without a number."""
+        return self.partition(":")[0]
+
+    @property
+    def index(self) -> int | None:  # type: ignore[override]  # text can be searched with `find` too
+        """Which one of its kind, where the name says so."""
+        number = self.partition(":")[2]
+        return int(number) if number.isdigit() else None
+
+
 class Backend:
     """A place where arrays live: its namespace, and the way in and out.
 
@@ -75,7 +103,7 @@ class Backend:
     """
 
     name: str
-    device = ""  # the name that tensors show as their device; the backend's own where it says nothing else
+    device = Device("")  # the name that tensors show as their device; the backend's own where it says nothing else
     xp: Namespace
     array_types: tuple[type, ...]
     readable = True  # may values be looked at now? Not while they are only being recorded

@@ -213,7 +213,7 @@ class TraceBackend(backends.Backend):
     """Where proxies live: at home on the CPU, for all that devices are concerned."""
 
     name = "trace"
-    device = "cpu"
+    device = backends.Device("cpu")
     readable = False
     xp = backends.Namespace("trace", **{name: _recorded(name) for name in backends.ALL_NAMES})
     array_types = (RecArray,)

@@ -272,7 +272,8 @@ def freed(node: Node) -> AutogradError:
     return AutogradError(
         f"backward through {node.op.name}",
         "the arrays it saved were freed by an earlier backward()",
-        "call the first backward(retain_graph=True), or compute the loss again",
+        "compute the loss again, and detach() what an earlier step left behind (h = h.detach()); to go through one "
+        "graph twice, call the first backward(retain_graph=True)",
         describe_line(node.line),
     )
 
@@ -289,7 +290,7 @@ def check_saved(node: Node) -> None:
             raise InplaceError(
                 f"backward through {node.op.name}, which saved its {save.source} {tuple(value.shape)}",
                 f"{writer} has overwritten it since, at {describe_line(line) or 'an unknown line'}",
-                f"{_instead_of(writer)}, or write after backward()",
+                _instead_of(writer),
                 describe_line(node.line),
             )
     if node.extra is not None and node.extra.checks:
@@ -305,8 +306,10 @@ _NEW_VALUES = ("x[…] = …", *"copy_ fill_ zero_ normal_ uniform_ bernoulli_ r
 def _instead_of(writer: str) -> str:
     """What to do in place of an in-place write: some have an out-of-place form, assignments have none."""
     if writer in _NEW_VALUES:
-        return "write into a clone (x = x.clone())"
-    return f"use the out-of-place form of {writer}"
+        return "write into a clone (x = x.clone()), or write after backward()"
+    if writer.endswith(".step"):
+        return "call backward() before it, and detach() what an earlier step left behind: h = h.detach()"
+    return f"use the out-of-place form of {writer}, or write after backward()"
 
 
 def describe_line(line: Line) -> str:

@@ -124,7 +124,7 @@ def expose_output(array: np.ndarray[Any, Any], storage: Storage) -> None:
         _reach(storage, array)
         if not storage.searched and modes().guard != "off":
             storage.searched = True  # from now on, every node that saves this memory locks it by itself
-            for node in _savers(array):
+            for node in _savers(array, storage):
                 hold(node, storage)
 
 
@@ -136,23 +136,32 @@ def _reach(storage: Storage, array: Any) -> None:
         _make_readonly(storage, reference)
 
 
-def _references(array: Any) -> int:
+def _references(arrays: dict[int, Any]) -> int:
+    return sum(map(sys.getrefcount, arrays.values()))
+
+
+_OWN = _references({0: np.empty(1)})  # what counting adds to each array: it differs between Pythons
+
+
+def _savers(array: Any, storage: Storage) -> list[Node]:
+    """Live nodes that saved this memory. They are looked for only here, so that saving costs nothing.
+
+    Mostly it is enough to count: where every reference belongs to a tensor that is known to share the memory, to the
+    node of one, or to an array handed out, there can be no other node, and nobody has to look through all objects.
+    """
     owner = backends.CPU.owner(array)
-    return sys.getrefcount(owner)
-
-
-# What `_references` says when one tensor and one view have the memory: how many it counts differs between Pythons.
-_ALONE = _references([np.empty(1)][0].view()) + 1
-
-
-def _savers(array: Any) -> list[Node]:
-    """Live nodes that saved this memory. They are looked for only here, so that saving costs nothing."""
-    if _references(array) <= _ALONE:
-        return []
-    owner = backends.CPU.owner(array)
+    tensors = {tensor for reference in storage.views if (tensor := reference()) is not None}
+    nodes = {tensor.node for tensor in tensors if type(tensor.node) is Node and tensor.node.saved}
+    held = [tensor.array for tensor in tensors] + [value for node in nodes for value in node.saved or ()]
+    held = [a for a in held if a is owner or getattr(a, "base", None) is owner]
+    arrays = {id(a): a for a in (owner, *held)}
+    handed_out = {id(a) for reference in storage.reachable if getattr(a := reference(), "base", None) is owner}
+    # Each of `held` counts twice, in its place and in that list; so does the owner, as a name here and for each view.
+    known = _OWN * len(arrays) + 2 * len(held) + len(arrays) + len(handed_out - set(arrays))
+    candidates: Any = nodes if _references(arrays) <= known else gc.get_objects()
     return [
         node
-        for node in gc.get_objects()
+        for node in candidates
         if type(node) is Node  # not isinstance: that asks every object for its __class__, and some answer with effects
         and node.saved
         and any(isinstance(value, np.ndarray) and backends.CPU.owner(value) is owner for value in node.saved)
@@ -208,9 +217,6 @@ def verify(node: Node) -> None:
             )
 
 
-# Words -----------------------------------------------------------------------------------------------------------
-
-
 def holders(array: Any) -> list[Node]:
     """The graph nodes that keep this array locked, oldest first."""
     storage = find(array) if isinstance(array, np.ndarray) else None
@@ -219,18 +225,3 @@ def holders(array: Any) -> list[Node]:
         return []
     nodes = [node for reference in lock.holders if (node := reference()) is not None and node.saved is not None]
     return sorted(set(nodes), key=lambda node: node.number)
-
-
-def explanation(array: Any) -> MemoryGuardError | None:
-    """Why this array is read-only: which op holds it, since which line, and the ways out. None when no op holds it."""
-    nodes = holders(array)
-    if not nodes:
-        return None
-    first, more = nodes[0], len(nodes) - 1
-    others = f" ({more} more node{' holds' if more == 1 else 's hold'} it too)" if more else ""
-    return MemoryGuardError(
-        f"write to an array {tuple(array.shape)} {array.dtype}",
-        f"{first.op.name} saved it and needs the old values for its backward{others}",
-        "write after backward(), write to a copy (a.copy()), or let the loss go (del loss)",
-        describe_line(first.line),
-    )

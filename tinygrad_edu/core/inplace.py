@@ -53,24 +53,30 @@ def adopt(tensor: TensorBase, source: TensorBase, op: type[Op], params: Params) 
         memory = backends.of(array).owner
         if owner is not getattr(source.array, "base", None) and memory(array) is not memory(source.array):
             return
-    storage = share_storage(source, tensor)
+    share_storage(source, tensor)
     step = ((op, params),)
     outer = source.origin
     if outer is None:
         tensor.origin = View(source, step, modes().grad)
     else:
         tensor.origin = View(outer.base, outer.chain + step, outer.tracked and modes().grad)
-    storage.views.append(weakref.ref(tensor))
-    if len(storage.views) > 32 and len(storage.views) & (len(storage.views) - 1) == 0:  # at powers of two
-        storage.views[:] = [reference for reference in storage.views if reference() is not None]
 
 
-def share_storage(source: TensorBase, other: TensorBase) -> Any:
+def share_storage(source: TensorBase, other: TensorBase) -> None:
     """Give both tensors the one storage of their common buffer."""
     if source.storage is None:
         source.storage = storage_of(source.array)
+        note_sharer(source)
     other.storage = source.storage
-    return source.storage
+    note_sharer(other)
+
+
+def note_sharer(tensor: TensorBase) -> None:
+    """Let the tensor's storage know of it."""
+    views = tensor.storage.views
+    views.append(weakref.ref(tensor))
+    if len(views) > 32 and len(views) & (len(views) - 1) == 0:  # at powers of two
+        views[:] = [reference for reference in views if reference() is not None]
 
 
 def own_buffer(tensor: TensorBase) -> Any:
@@ -84,6 +90,7 @@ def own_buffer(tensor: TensorBase) -> Any:
             tensor.storage = replace_scalar(scalar, array)
         else:
             tensor.storage = storage_of(array)
+        note_sharer(tensor)
     return array
 
 
@@ -103,7 +110,7 @@ def settle(tensor: TensorBase) -> None:
         node.line = base.node.line
         tensor.node = node
     tensor.stand_on_fast_path(True)
-    tensor.storage.views.append(weakref.ref(tensor))
+    note_sharer(tensor)
 
 
 def replay(chain: Chain, xp: Any, array: Any) -> Any:
@@ -244,7 +251,9 @@ def _rewrite(target: TensorBase, node: Node) -> None:
     stale, storage.views = storage.views, []
     for reference in stale:
         tensor = reference()
-        if tensor is not None and tensor.origin is not None:
+        if tensor is not None and tensor.origin is None:
+            storage.views.append(reference)
+        elif tensor is not None:
             tensor.node = STALE
             tensor.stand_on_fast_path(False)
 

@@ -43,7 +43,7 @@ class Storage:
         self.stamp = 0  # number of the last write
         self.writer: tuple[str, Any] = ("", None)  # the op that wrote, and its source line
         self.alias: Any = None  # the NumPy scalar that this 0-d buffer replaced: nodes may have saved it
-        self.views: list[weakref.ref[Any]] = []  # tensors whose node must be looked at after a write
+        self.views: list[weakref.ref[Any]] = []  # tensors that share it, as far as known; after a write, look at these
         self.reachable: list[weakref.ref[Any]] = []  # arrays in the user's hands: what the guard locks
         self.lock: weakref.ref[Any] | None = None  # see `guard`
         self.locks = 0  # live locks: one, save for a moment between two threads

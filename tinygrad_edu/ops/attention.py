@@ -190,7 +190,10 @@ def embedding(
     low, high = extremes(x)
     if low < 0 or high >= rows:
         why = f"the indices run from {low} to {high}, and the table has {rows} rows: 0 to {rows - 1}"
-        raise IndexRangeError(tried, why, "make the table larger, or find out where the indices come from", here())
+        mend = "make the table larger, or find out where the indices come from"
+        if low < 0:
+            mend = "count from 0; what stands for nothing gets a row of its own: padding_idx"
+        raise IndexRangeError(tried, why, mend, here())
     if max_norm is not None and x.numel():
         _shorten(weight, x, max_norm, norm_type)
     return embedding_op(weight, x, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)

@@ -235,30 +235,37 @@ def batch_norm(
         raise _too_few(tried, "channel")
     if (running_mean is None and running_var is None) or x.ndim < 2:
         return batch_norm_op(x, weight, bias, eps=eps)
+    check_running("batch_norm", x, running_mean, running_var)
     # The batch's own moments, computed once for both uses, on raw arrays.
     xp = backends.of(x.array).xp
     array = xp.astype(x.array, float32) if is_narrow(x.dtype) else x.array
     mean, var = moments(xp, _split(xp, array, x.shape[1]), 0)
     out = batch_norm_op(x, weight, bias, eps=eps, mean=mean, var=var)
     count = x.array.size // x.shape[1]
-    _move(running_mean, x, xp.reshape(mean, (-1,)), momentum, momentum)
-    _move(running_var, x, xp.reshape(var, (-1,)), momentum, momentum * count / (count - 1))
+    _move(running_mean, xp.reshape(mean, (-1,)), momentum, momentum)
+    _move(running_var, xp.reshape(var, (-1,)), momentum, momentum * count / (count - 1))
     return out
 
 
-def _move(running: Any, x: Any, new: Any, momentum: float, factor: float) -> None:
+def check_running(name: str, x: Any, *statistics: Any) -> None:
+    """Refuse running statistics that cannot be moved in place: before any is, so that an error changes none."""
+    place, shape = backends.of(x.array), (int(x.shape[1]),)
+    for running in statistics:
+        if running is None or (backends.of(running.array) is place and tuple(running.shape) == shape):
+            continue
+        home, mend = backends.of(running.array), f"make it {shape}"
+        if place.name == "trace":
+            mend = "pass it to the traced function as an input"
+        tried = f"{name} of a tensor {tuple(x.shape)} of {place.name}"
+        why = f"a running statistic is {tuple(running.shape)} of {home.name}, and is moved in place"
+        raise ShapeError(tried, why, f"{mend}, on {x.device}", here())
+
+
+def _move(running: Any, new: Any, momentum: float, factor: float) -> None:
     """``running = (1 - momentum) * running + factor * new``, in place. Buffers have no history, so it is a plain write
     to memory, which the memory guard is told of."""
     if running is None:
         return
-    home, place = backends.of(running.array), backends.of(x.array)
-    if home is not place or tuple(running.shape) != tuple(new.shape):
-        mend = "pass it to the traced function as an input" if place.name == "trace" else f"make it {tuple(new.shape)}"
-        raise ShapeError(
-            f"batch_norm of a tensor {tuple(x.shape)} of {place.name}",
-            f"a running statistic is {tuple(running.shape)} of {home.name}, and is moved in place",
-            f"{mend}, on {x.device}", here(),
-        )  # fmt: skip
     array = own_buffer(running)
     array[...] = array * (1 - momentum) + new * factor
     running.storage.written("batch_norm", user_line())

@@ -154,7 +154,7 @@ class Conv2d(Op):
             of = f" of each of {groups} groups" if groups > 1 else ""
             what, many = "image" if axes == 2 else "sequence", "s" * (weight[1] != 1)
             why = f"the kernel reads {weight[1]} channel{many}{of}, and the {what} has {c}"
-            return why, f"make it Conv{axes}d({c}, {weight[0]}, …)"
+            return why, channels_first(x, weight[1] * groups, axes) or f"make it Conv{axes}d({c}, {weight[0]}, …)"
         if len(shapes) == 3 and shapes[2] != weight[:1]:
             return f"there are {weight[0]} kernels, and the bias has shape {shapes[2]}", f"make the bias ({weight[0]},)"
         if axes == 1:
@@ -189,6 +189,12 @@ def not_images(x: tuple[int, ...], axes: int) -> tuple[str, str]:
     what = "images come as (N, C, H, W) or (C, H, W)" if axes == 2 else "sequences come as (N, C, L) or (C, L)"
     mend = "add the missing axes: x.unsqueeze(0)" if len(x) <= axes else "flatten the extra axes into the first"
     return f"{what}, and this has {len(x)} ax{'i' if len(x) == 1 else 'e'}s", mend
+
+
+def channels_first(x: tuple[int, ...], channels: int, axes: int) -> str:
+    """How to mend an operand whose channels come last, as in image files; "" where they do not."""
+    order = (*range(len(x) - axes - 1), len(x) - 1, *range(len(x) - axes - 1, len(x) - 1))
+    return f"channels come before the places: x.permute{order}" if x[-1] == channels else ""
 
 
 im2col, col2im = caller(Im2col), caller(Col2im)

@@ -7,7 +7,7 @@ from typing import Any
 from ..arguments import as_tensor
 from ..core.dispatch import caller
 from ..core.op import Op
-from .conv import counts, image_shape, not_images, refuse_bools
+from .conv import channels_first, counts, image_shape, not_images, refuse_bools
 
 # mypy: disable-error-code="override"
 
@@ -71,7 +71,8 @@ class ConvTranspose2d(Op, name="conv_transpose2d"):
         c, what = x[-axes - 1], "image" if axes == 2 else "sequence"
         if c != weight[0]:
             why = f"there are kernels for {weight[0]} channel{'s' * (weight[0] != 1)}, and the {what} has {c}"
-            return why, f"make it ConvTranspose{axes}d({c}, {weight[1] * groups}, …)"
+            mend = channels_first(x, weight[0], axes)
+            return why, mend or f"make it ConvTranspose{axes}d({c}, {weight[1] * groups}, …)"
         if groups < 1 or c % groups:
             return f"{c} channels cannot be shared out evenly among {groups} groups", "use a number that divides them"
         if len(shapes) == 3 and shapes[2] != (weight[1] * groups,):

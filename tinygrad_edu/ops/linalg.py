@@ -9,11 +9,11 @@ from ..arguments import as_tensor
 from ..core.dispatch import caller, here
 from ..core.graph import unbroadcast
 from ..core.op import Op
-from ..errors import DtypeError, ShapeError
+from ..errors import ArgumentError, DtypeError, ShapeError
 from .arithmetic import add_op, factor, mul
 from .movement import permute_op, reshape_op
 from .parts import diagonal_op
-from .reduce import sum_op
+from .reduce import norm, sum_op
 
 # mypy: disable-error-code="override"
 
@@ -379,3 +379,27 @@ def _dropped(x: Any, letters: str, drop: list[str]) -> tuple[Any, str]:
         return x, letters
     shape = tuple(size for size, letter in zip(x.shape, letters, strict=True) if letter not in drop)
     return reshape_op(x, shape=shape), "".join(letter for letter in letters if letter not in drop)
+
+
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "") -> Any:
+    """The p-norm of the difference of each row of ``x1`` (…, P, M) and each of ``x2`` (…, R, M), as (…, P, R).
+
+    Leading axes are broadcast. All P times R times M differences stand in memory: there is no other ``compute_mode``.
+    Where two rows are equal, the gradient is 0. Raises `ShapeError` where the rows differ in length, `DtypeError` for
+    integers, `ArgumentError` for a negative ``p``.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.cdist(tg.tensor([[0.0, 0.0], [3.0, 0.0]]), tg.tensor([[0.0, 4.0]]))
+    tensor([[4.],
+            [5.]])
+    """
+    x1, x2 = as_tensor(x1), as_tensor(x2)
+    tried = f"cdist({tuple(x1.shape)}, {tuple(x2.shape)})"
+    if min(x1.ndim, x2.ndim) < 2:
+        raise ShapeError(tried, "both hold rows: (…, P, M) and (…, R, M)", "add an axis: x.unsqueeze(0)", here())
+    if x1.shape[-1] != x2.shape[-1]:
+        why = f"the rows of one have {x1.shape[-1]} elements, those of the other {x2.shape[-1]}"
+        raise ShapeError(tried, why, "compare rows of one length", here())
+    if p < 0:
+        raise ArgumentError(f"{tried} with p={p!r}", "it is the order of a norm", "use 0 or more: 2, inf", here())
+    return norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)

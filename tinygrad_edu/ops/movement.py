@@ -38,10 +38,15 @@ class Reshape(Op):
         wanted = tuple(params["shape"])
         if wanted.count(-1) > 1:
             return f"{wanted} leaves more than one size open", "give all sizes but one"
-        return (
-            f"{shapes[0]} has {math.prod(shapes[0])} elements, which do not fill {wanted}",
-            "let one size be -1 to have it computed",
-        )
+        count = math.prod(shapes[0])
+        if -1 not in wanted:
+            why = f"{shapes[0]} has {count} elements, which do not fill {wanted}"
+            return why, "let one size be -1 to have it computed"
+        known = -math.prod(wanted)
+        if not known:
+            return f"{shapes[0]} has no elements, so any size would do for the -1", "give all sizes"
+        why = f"{shapes[0]} has {count} elements, which is no multiple of {known}"
+        return why, "check the sizes; to join all axes behind the first, use flatten(1)"
 
 
 class Permute(Op):
@@ -324,7 +329,8 @@ def expand(x: Any, *given: Any, size: Any = None) -> Any:
     return expand_op(x, shape=tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted)))
 
 
-def _several(name: str, tensors: Any) -> list[Any]:
+def several(name: str, tensors: Any) -> list[Any]:
+    """The tensors to join. Raises `DtypeError` for one that is in no list, `ShapeError` for none."""
     if isinstance(tensors, TensorBase):
         mend = f"put them into a list: {name}([x, y])"
         raise DtypeError(f"{name} of one tensor", "it takes a list of tensors to join", mend, here())
@@ -345,7 +351,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     tensor([[0., 1., 1.],
             [0., 1., 1.]])
     """
-    return cat_op(*_several("cat", tensors), dim=dim)
+    return cat_op(*several("cat", tensors), dim=dim)
 
 
 concat = cat
@@ -359,5 +365,5 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     tensor([[0., 0.],
             [1., 1.]])
     """
-    parts = _several("stack", tensors)
+    parts = several("stack", tensors)
     return stack_op(*parts, dim=axis(parts[0], dim, parts[0].ndim + 1))

@@ -10,9 +10,9 @@ import numpy as np
 from ..arguments import as_tensor, axis
 from ..backends.layout import viewable
 from ..core.dispatch import here
-from ..errors import DtypeError, ShapeError
+from ..errors import DtypeError, EduError, ShapeError
 from .convert import clone
-from .movement import axes_of, expand, expand_op, listed, permute_op, reshape, reshape_op, transpose
+from .movement import axes_of, cat, expand, expand_op, listed, permute_op, reshape, reshape_op, several, transpose
 
 
 def view(x: Any, *given: Any, size: Any = None) -> Any:
@@ -31,7 +31,10 @@ def view(x: Any, *given: Any, size: Any = None) -> Any:
     if given and isinstance(given[0], (np.dtype, type)):
         why = "it shows the same memory in another shape; the bytes are not read as another dtype"
         raise DtypeError("view(dtype)", why, "x.to(dtype) converts the values", here())
-    result = reshape(x, *given, shape=size)
+    try:
+        result = reshape(x, *given, shape=size)
+    except EduError as error:
+        raise type(error)(error.tried.replace("reshape", "view", 1), error.why, error.mend, error.line) from None
     if not viewable(tuple(x.shape), x.array.strides, tuple(result.shape)):
         raise ShapeError(
             f"view{listed('view', given, size)} of a tensor {tuple(x.shape)} with strides {x.stride()}",
@@ -77,7 +80,7 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
         raise ShapeError(
             f"unflatten({dim}, {tuple(sizes)}) of a tensor {tuple(x.shape)}",
             f"the axis has {length} elements, and these sizes do not multiply up to that",
-            "let one size be -1 to have it computed",
+            "check the sizes; only one may be -1" if -1 in tuple(sizes) else "let one size be -1 to have it computed",
             here(),
         )
     return reshape_op(x, shape=(*x.shape[:at], *parts, *x.shape[at + 1 :]))
@@ -119,6 +122,38 @@ def broadcast_to(x: Any, *given: Any, size: Any = None) -> Any:
 def expand_as(x: Any, other: Any) -> Any:
     """`expand` to the shape of ``other``."""
     return expand(x, tuple(other.shape))
+
+
+def hstack(tensors: Any) -> Any:
+    """Tensors joined from left to right: vectors end to end, others along axis 1. Raises as `cat` does.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.hstack([tg.zeros(2, 1), tg.ones(2, 2)])
+    tensor([[0., 1., 1.],
+            [0., 1., 1.]])
+    """
+    parts = [part if part.ndim else part.reshape(1) for part in several("hstack", tensors)]
+    return cat(parts, 0 if parts[0].ndim == 1 else 1)
+
+
+def vstack(tensors: Any) -> Any:
+    """Tensors joined one below the other, along axis 0; a vector is a row. Raises as `cat` does.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.vstack([tg.zeros(2), tg.ones(2)])
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+    return cat([part if part.ndim > 1 else part.reshape(1, -1) for part in several("vstack", tensors)], 0)
+
+
+def dstack(tensors: Any) -> Any:
+    """Tensors joined one behind the other, along axis 2; a matrix (n, m) is (n, m, 1) there, a vector (1, n, 1).
+
+    Raises as `cat` does.
+    """
+    parts = [part if part.ndim > 1 else part.reshape(1, -1) for part in several("dstack", tensors)]
+    return cat([part if part.ndim > 2 else part.unsqueeze(-1) for part in parts], 2)
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:

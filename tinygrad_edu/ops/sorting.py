@@ -12,7 +12,7 @@ from ..core.base import TensorBase
 from ..core.dispatch import WORLD, caller, here
 from ..core.op import Op
 from ..errors import DtypeError, IndexRangeError, ShapeError
-from .choice import maximum, minimum
+from .choice import maximum, minimum, where_op
 from .convert import clone
 from .index import along, gather_op
 from .reduce import amax_op, amin_op, argmax_op, argmin_op, kept
@@ -151,6 +151,38 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     if axis is None:
         return _with_values(x, order, axis)
     return _with_values(x, clone(order[(slice(None),) * axis + (slice(0, k),)]), axis)
+
+
+def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The element that half of the others are not above: the lower one of two in the middle.
+
+    ``median(x, dim)`` is a named tuple of ``values`` and ``indices``, int64: of equal elements the first in order gets
+    the whole gradient. Without ``dim`` it is one element of all, and equal ones share the gradient. Where there is a
+    nan, nan is the answer. Raises `ShapeError` where there is no element, `DtypeError` for bools.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.median(tg.tensor([3.0, 1.0, 4.0, 2.0]))
+    tensor(2.)
+    """
+    x = as_tensor(x)
+    axis = None if dim is None else one_dim(x, dim)
+    flat = x.reshape(-1) if axis is None else x
+    tried = f"median({'' if dim is None else f'dim={dim}'}) of a tensor {tuple(x.shape)} {x.dtype}"
+    if x.dtype.kind == "b":
+        raise DtypeError(tried, "bools are not in order", "convert it: x.long()", here())
+    if not flat.shape[axis or 0]:
+        raise ShapeError(tried, "there is no element", "check how the tensor came to be empty", here())
+    values, indices = _middle(flat, axis or 0, keepdim and axis is not None)
+    return amax_op(flat[(flat > values).logical_not()]) if dim is None else ValuesAndIndices(values, indices)
+
+
+def _middle(x: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    """The lower element in the middle of each row along ``dim``, or its first nan, and where it stands."""
+    size, position = x.shape[dim], (x.shape[dim] - 1) // 2
+    order = argsort_op(x, dim=dim)
+    numbers = x.isnan().logical_not().sum(dim, keepdim)  # in order, the nan stand behind them
+    indices = _with_values(order, where_op(numbers < size, numbers, position), dim).values
+    return _with_values(x, indices, dim)
 
 
 def unique(

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tinygrad_edu import no_grad
-from tinygrad_edu.core.guard import explanation
 from tinygrad_edu.core.inplace import own_buffer
 from tinygrad_edu.errors import EduError, InplaceError
+from tinygrad_edu.guard import explanation
 from tinygrad_edu.tensor import Tensor, as_tensor
 from tinygrad_edu.views import buffers as view
 from tinygrad_edu.views.frame import Control, Frame
