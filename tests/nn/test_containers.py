@@ -13,7 +13,7 @@ import tinygrad_edu as tg
 from tests.nn.models import convnet
 from tests.support import teaches
 from tinygrad_edu import nn
-from tinygrad_edu.errors import ArgumentError, DtypeError, IndexRangeError
+from tinygrad_edu.errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 
 
 class Named(nn.Module):
@@ -179,6 +179,28 @@ def test_what_is_no_module_is_refused() -> None:
     assert held(container) == "ab"
 
 
+def test_a_tuple_between_layers_is_explained() -> None:
+    lstm = nn.LSTM(3, 3)
+    with teaches(
+        DtypeError,
+        "Linear, number 1 of a Sequential",
+        "it takes one tensor, and LSTM before it returns a tuple of 2",
+        "write a module whose forward takes the tuple apart: output, state = self.lstm(x)",
+        line="nn.Sequential(lstm, nn.Linear(3, 1))(tg.ones(4, 1, 3))",
+    ):
+        nn.Sequential(lstm, nn.Linear(3, 1))(tg.ones(4, 1, 3))
+    with pytest.raises(DtypeError, match=r"(?s)number 0 of a Sequential.*was given a tuple of 2.*take the tensor out"):
+        nn.Sequential(nn.Linear(3, 1))(lstm(tg.ones(4, 1, 3)))
+    with pytest.raises(ShapeError, match="linear"):  # a mistake of another kind is left as it is
+        nn.Sequential(nn.ReLU(), nn.Linear(3, 1))(tg.ones(4))
+
+    class Output(nn.Module):
+        def forward(self, both: Any) -> Any:
+            return both[0]
+
+    assert nn.Sequential(lstm, Output(), nn.Linear(3, 1))(tg.ones(4, 1, 3)).shape == (4, 1, 1)
+
+
 def test_a_list_in_print_puts_equal_neighbours_together() -> None:
     assert repr(nn.ModuleList([*(nn.Linear(2, 2) for _ in range(3)), nn.ReLU(), nn.Linear(2, 2)])) == (
         "ModuleList(\n"
@@ -222,7 +244,7 @@ def test_module_dict_refuses() -> None:
         nn.ModuleDict({"pop": nn.ReLU()})
     with pytest.raises(ArgumentError, match="text without dots"):
         nn.ModuleDict({"a.b": nn.ReLU()})
-    with pytest.raises(ArgumentError, match="text without dots"):
+    with pytest.raises(DtypeError, match=r"(?s)a name is text, not int.*write '3'"):
         nn.ModuleDict({3: nn.ReLU()})
     with pytest.raises(ArgumentError, match="a pair is a name and a value"):
         nn.ModuleDict([("a", nn.ReLU(), 3)])

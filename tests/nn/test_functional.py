@@ -525,3 +525,62 @@ def test_instance_norm_needs_places() -> None:
     with teaches(ShapeError, "instance_norm of a tensor (2, 3, 1)", why, mend, line="instance_norm"):
         F.instance_norm(tg.ones(2, 3, 1), mean)
     assert mean.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_relu_in_place() -> None:
+    x = tg.tensor([-1.0, 2.0])
+    assert F.relu_(x) is x
+    assert x.tolist() == [0.0, 2.0]
+
+
+def test_gumbel_softmax_draws_classes() -> None:
+    scores = tg.tensor([[0.0, math.log(3.0)]]).expand(4000, 2)
+    soft, hard = F.gumbel_softmax(scores, tau=0.5), F.gumbel_softmax(scores, hard=True)
+    np.testing.assert_allclose(soft.sum(1).array, 1, rtol=1e-6)
+    assert 0 < soft.min().item() < soft.max().item() < 1.0001
+    np.testing.assert_allclose(hard.sort(1).values.mean(0).array, [0.0, 1.0], atol=1e-6)
+    assert abs(hard[:, 1].mean().item() - 0.75) < 0.03
+    along = F.gumbel_softmax(tg.zeros(3, 5), hard=True, dim=0)
+    np.testing.assert_allclose(along.sum(0).array, 1, rtol=1e-6)
+
+
+def test_a_hard_draw_has_the_soft_ones_gradient() -> None:
+    grads = []
+    for hard in (False, True):
+        tg.manual_seed(3)
+        x = tg.tensor([0.5, -1.0, 2.0], requires_grad=True)
+        (F.gumbel_softmax(x, hard=hard) * tg.tensor([1.0, 10.0, 100.0])).sum().backward()
+        grads.append(x.grad.tolist())
+    assert grads[0] == pytest.approx(grads[1])
+    with teaches(
+        ArgumentError, "gumbel_softmax with tau=0", "scores are divided by this temperature",
+        "choose a number above 0; 1 is usual",
+    ):  # fmt: skip
+        F.gumbel_softmax(tg.zeros(2), tau=0)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_unfold_makes_a_convolution_a_product(single: bool) -> None:
+    rng = np.random.default_rng(0)
+    x, weight = tg.tensor(rng.normal(size=(2, 3, 7, 6))), tg.tensor(rng.normal(size=(4, 3, 3, 2)))
+    x = x[0] if single else x
+    how = {"dilation": (2, 1), "padding": (1, 0), "stride": 2}
+    expected = F.conv2d(x, weight, **how)
+    columns = F.unfold(x, (3, 2), **how)
+    assert columns.shape == (*x.shape[:-3], 18, expected.shape[-1] * expected.shape[-2])
+    np.testing.assert_allclose((weight.reshape(4, -1) @ columns).array, expected.flatten(-2).array, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("shape", "how", "why", "mend"),
+    [
+        ((5, 5), {}, "images come as (N, C, H, W) or (C, H, W), and this has 2 axes",
+         "add the missing axes: x.unsqueeze(0)"),
+        ((1, 2, 5), {}, "the window does not fit", "add padding, or use a smaller window"),
+        ((1, 5, 5), {"stride": 0}, "the stride is (0, 0)", "use stride=1"),
+        ((1, 5, 5), {"padding": -1}, "the padding is (-1, -1)", "use padding=1"),
+    ],
+)  # fmt: skip
+def test_windows_that_cannot_be(shape: tuple[int, ...], how: dict[str, Any], why: str, mend: str) -> None:
+    with teaches(ShapeError, f"unfold of a tensor {shape} into windows (3, 3)", why, mend):
+        F.unfold(tg.ones(*shape), 3, **how)

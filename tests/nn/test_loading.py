@@ -67,6 +67,28 @@ def test_a_prefix_that_does_not_match_is_explained(outer: bool) -> None:
     target.load_state_dict(eval(caught.value.mend.partition("load ")[2]))
 
 
+def test_names_alone_that_do_not_match() -> None:
+    layer = nn.Linear(2, 2)
+    mend = "load into a module built with the same layers, or only what fits: load_state_dict(state, strict=False)"
+    for state, why in (
+        ({"weight": tg.ones(2, 2)}, "missing: bias"),
+        (layer.state_dict() | {"extra": tg.ones(1)}, "not expected: extra"),
+    ):
+        with teaches(ShapeError, "load_state_dict into Linear", why, mend, "layer.load_state_dict(state)"):
+            layer.load_state_dict(state)
+    with pytest.raises(ShapeError, match="mend: load into a module built with the same sizes"):
+        layer.load_state_dict({})  # where nothing fits
+
+
+def test_a_whole_checkpoint_is_explained() -> None:
+    layer = nn.Linear(2, 2)
+    checkpoint = {"epoch": 3, "optimiser": {"state": {}}, "model": layer.state_dict()}
+    why = "missing: weight, bias; not expected: epoch, optimiser, model"
+    mend = "the module's state is one part of what was saved: load_state_dict(checkpoint['model'])"
+    with teaches(ShapeError, "load_state_dict into Linear", why, mend, "layer.load_state_dict(checkpoint)"):
+        layer.load_state_dict(checkpoint)
+
+
 def test_a_state_that_swaps_tensors_is_read_before_it_is_written() -> None:
     model = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
     first, second = model[0].weight.item(), model[1].weight.item()

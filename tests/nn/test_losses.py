@@ -128,6 +128,15 @@ def test_scores_that_cannot_be() -> None:
         F.nll_loss(tg.ones(2, 3, 4), tg.ones(2, 3, dtype="int64"))
 
 
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+def test_arguments_the_wrong_way_round(name: str) -> None:
+    with teaches(
+        DtypeError, f"{name}(scores (2,), target (2, 3) float32)",
+        "the first holds integers, as labels do, and the second fractions", "swap them: scores come first",
+    ):  # fmt: skip
+        getattr(F, name)(tg.tensor([0, 1]), tg.ones(2, 3))
+
+
 def test_labels_elsewhere() -> None:
     with pytest.raises(DeviceError, match="the operands live on different devices"):
         F.cross_entropy(tg.ones(2, 3, device="far"), tg.tensor([0, 1]))

@@ -289,10 +289,11 @@ def test_names_shapes_and_order_are_those_of_pytorch() -> None:
 @pytest.mark.parametrize("module", [nn.GRU(300, 16, 2), nn.LSTMCell(300, 16)], ids=["layer", "cell"])
 def test_initial_values_are_spread_evenly(module: Any) -> None:
     """Over ±1/√hidden_size, whatever a parameter reads."""
+    tg.manual_seed(0)
+    assert module.reset_parameters() is None
     for p in module.parameters():
         assert p.detach().abs().max().item() <= 0.25
         assert p.detach().abs().max().item() > 0.23
-    assert module.reset_parameters() is None
     weight = next(module.parameters()).detach()
     assert weight.std().item() == pytest.approx(0.25 / 3**0.5, rel=0.03)
     assert abs(weight.mean().item()) < 0.01
@@ -371,7 +372,7 @@ def test_states_that_do_not_fit() -> None:
 
 
 @pytest.mark.parametrize("layer", [nn.RNN, nn.LSTM, nn.GRU, nn.LSTMCell])
-@pytest.mark.parametrize("sizes", [(0, 3), (2, -1), (2.0, 3), (2, True)])
+@pytest.mark.parametrize("sizes", [(0, 3), (2, -1), (2, True)])
 def test_sizes_count(layer: Any, sizes: Any) -> None:
     with pytest.raises(ArgumentError, match="it counts, from 1"):
         layer(*sizes)

@@ -169,3 +169,53 @@ def test_a_vector_of_nothing() -> None:
         ArgumentError, "parameters_to_vector([])", "there is nothing to join", "pass model.parameters()", "utils."
     ):
         utils.parameters_to_vector([])
+
+
+# Sequences --------------------------------------------------------------------------------------------------------
+
+
+@given(
+    lengths=st.lists(st.integers(0, 4), min_size=1, max_size=4),
+    rest=st.sampled_from([(), (2,), (2, 1)]),
+    batch_first=st.booleans(),
+    left=st.booleans(),
+)
+def test_sequences_are_filled_up(lengths: list[int], rest: tuple[int, ...], batch_first: bool, left: bool) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(length, *rest)) for length in lengths]
+    expected = np.full((len(arrays), max(lengths), *rest), -1.0)
+    for row, array in zip(expected, arrays, strict=True):
+        row[len(row) - len(array) if left else 0 :][: len(array)] = array
+    tensors = [tg.tensor(array, requires_grad=True) for array in arrays]
+    padded = utils.rnn.pad_sequence(iter(tensors), batch_first, -1, "left" if left else "right")
+    rows = padded if batch_first else padded.transpose(0, 1)
+    assert rows.tolist() == expected.tolist()
+    padded.sum().backward()
+    assert all((x.grad.numpy() == 1).all() for x in tensors)
+    if not left:
+        back = utils.rnn.unpad_sequence(padded, tg.tensor(lengths), batch_first)
+        assert [one.tolist() for one in back] == [array.tolist() for array in arrays]
+
+
+def test_sequences_keep_their_dtype() -> None:
+    for dtype in ("int64", "float16", "bool"):
+        padded = utils.rnn.pad_sequence([tg.ones(2, dtype=dtype), tg.ones(1, dtype=dtype)])
+        assert (str(padded.dtype), padded.tolist()) == (dtype, [[1, 1], [1, 0]])
+
+
+def test_sequences_that_do_not_go_together() -> None:
+    why, mend = (
+        "number 1 is (2, 4) and the first (2, 3): only lengths may differ",
+        "make them alike in all axes but the first",
+    )
+    with teaches(ShapeError, "pad_sequence of 2", why, mend, "pad_sequence"):
+        utils.rnn.pad_sequence([tg.ones(2, 3), tg.ones(2, 4)])
+    with pytest.raises(ShapeError, match=r"number 0 is \(\)"):
+        utils.rnn.pad_sequence([tg.tensor(3.0)])
+    with pytest.raises(ArgumentError, match="nothing to put together"):
+        utils.rnn.pad_sequence([])
+    with pytest.raises(ArgumentError, match="use 'right' or 'left'"):
+        utils.rnn.pad_sequence([tg.ones(2)], padding_side="top")
+    for lengths in ([1], [1, 4]):
+        with pytest.raises(ShapeError, match="it holds 2 sequences of up to 3"):
+            utils.rnn.unpad_sequence(tg.ones(2, 3), lengths, batch_first=True)

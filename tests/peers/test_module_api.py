@@ -274,9 +274,96 @@ def constant_initialisation(torch: Any) -> Any:
     )  # fmt: skip
 
 
+def gradients_of_copies(torch: Any) -> Any:
+    layer, found = torch.nn.Linear(2, 2), []
+    plain = torch.ones(2, requires_grad=True)
+    (layer(torch.ones(1, 2)) * plain).sum().backward()
+    for copied in (copy.deepcopy(layer), copy.deepcopy(layer.weight), copy.deepcopy(plain)):
+        found.append([getattr(p, "grad", None) is None for p in (copied, getattr(copied, "weight", copied))])
+    return found
+
+
+def surgery(torch: Any) -> Any:
+    """Layers exchanged behind the module's back, as libraries for PyTorch do."""
+    model = net(torch)
+    model._modules["act"] = torch.nn.Identity()
+    model.blocks._modules["1"] = torch.nn.Linear(3, 3, bias=False)
+    model.blocks._modules["1"]._parameters["weight"] = torch.nn.Parameter(torch.ones(3, 3))
+    model.blocks[0]._parameters["gain"].data.fill_(2.0)
+    model.blocks[0]._buffers.update(mean=torch.ones(3))
+    model.heads._modules.pop("a")
+    second = model.blocks[0]
+    second._parameters["shift"], second.second._parameters["bias"] = torch.nn.Parameter(torch.ones(1)), None
+    x = model.blocks[0](torch.from_numpy(data(4, 3)))
+    return (
+        model.blocks[1](x), list(model.state_dict()), [name for name, _ in model.named_parameters()],
+        [name for name, _ in model.named_modules()], hasattr(model.heads, "a"), type(model.act).__name__,
+        second.shift, second.mean,
+    )  # fmt: skip
+
+
+def states_with_more(torch: Any) -> Any:
+    """Extra state, and hooks of saving and loading. Here all hooks before loading come before all loading."""
+    nn, log, loaded = torch.nn, list[Any](), list[str]()
+
+    class More(nn.Linear):  # type: ignore[name-defined,misc]
+        words = "none"
+
+        def get_extra_state(self) -> Any:
+            return {"words": self.words}
+
+        def set_extra_state(self, state: Any) -> None:
+            self.words = state["words"]
+
+    def rename(module: Any, state: Any, prefix: str, metadata: Any, strict: bool, *lists: list[str]) -> None:
+        log.append((type(module).__name__, prefix, len(lists)))
+        state[f"{prefix}weight"] = state.pop(f"{prefix}w")
+
+    source, target = (nn.Sequential(nn.Linear(1, 1), nn.Sequential(More(1, 1)), nn.ReLU()) for _ in range(2))
+    source[1][0].words = "some"
+    source[1].register_state_dict_pre_hook(lambda module, prefix, keep: log.append((prefix, keep)))
+    source[0].register_state_dict_post_hook(lambda module, state, prefix, _: log.append((list(state), prefix)))
+    state = source.state_dict()
+    target[1][0].register_load_state_dict_pre_hook(rename)
+    for module in target.modules():
+        module.register_load_state_dict_post_hook(lambda module, keys: loaded.append(type(module).__name__))
+    names = list(state)
+    state["1.0.w"], state["other"] = state.pop("1.0.weight"), torch.ones(1)
+    keys = target.load_state_dict(state, strict=False)
+    without = target.load_state_dict({k: v for k, v in state.items() if "_extra" not in k}, strict=False)
+    return names, log, loaded, target[1][0].words, list(keys), list(without)
+
+
+def delegation(torch: Any) -> Any:
+    class Around(torch.nn.Module):  # type: ignore[name-defined,misc]
+        def __init__(self, inner: Any) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                return super().__getattr__(name)
+            except AttributeError:
+                return getattr(self.inner, name)
+
+    twin = copy.deepcopy(Around(torch.nn.Linear(2, 3)))
+    return twin.out_features, list(twin.state_dict()), repr(twin), hasattr(twin, "nothing")
+
+
+def padding(torch: Any) -> Any:
+    rnn = torch.nn.utils.rnn
+    parts = [torch.from_numpy(data(n, 2)) for n in (3, 1, 4)]
+    padded = rnn.pad_sequence(parts)
+    return (
+        padded, rnn.pad_sequence(parts, batch_first=True, padding_value=-1.5),
+        rnn.pad_sequence(parts, True, 2.0, "left"), rnn.pad_sequence([torch.tensor([1, 2]), torch.tensor([3])]),
+        rnn.unpad_sequence(rnn.pad_sequence(parts, batch_first=True), torch.tensor([3, 1, 4]), batch_first=True),
+    )  # fmt: skip
+
+
 PROGRAMS: list[Callable[..., Any]] = [
     names, text, gradients, modes, conversion, assignment, loading, copies, forward_hooks, backward_hooks,
-    sequences, constant_initialisation,
+    sequences, constant_initialisation, gradients_of_copies, surgery, states_with_more, delegation, padding,
 ]  # fmt: skip
 
 
@@ -346,6 +433,35 @@ MISTAKES: dict[str, Callable[[Any], Any]] = {
     "fans of a vector": lambda torch: torch.nn.init.xavier_normal_(torch.ones(3)),
     "an unknown gain": lambda torch: torch.nn.init.calculate_gain("swish"),
 }
+
+
+def forgetful(torch: Any) -> Any:
+    class Forgetful(torch.nn.Module):  # type: ignore[name-defined,misc]
+        def __init__(self) -> None:
+            self.layer = torch.nn.Linear(1, 1)
+
+    return Forgetful()
+
+
+CAUGHT: dict[str, tuple[type[Exception], Callable[[Any], Any]]] = {
+    "a tensor for a parameter": (TypeError, MISTAKES["a tensor for a parameter"]),
+    "a number for a module": (TypeError, MISTAKES["a number for a module"]),
+    "a number for a buffer": (TypeError, lambda torch: setattr(torch.nn.BatchNorm1d(1), "running_mean", 3)),
+    "a number as a name": (TypeError, lambda torch: torch.nn.ModuleDict({0: torch.nn.ReLU()})),
+    "super().__init__() forgotten": (AttributeError, forgetful),
+    "a fraction for a size": (TypeError, lambda torch: torch.nn.Linear(3 / 2, 1)),
+    "an argument of another name": (TypeError, lambda torch: torch.nn.Conv2d(1, 2, kernel=3)),
+    "a file's name": (AttributeError, lambda torch: torch.nn.linear),
+    "states of other names": (RuntimeError, MISTAKES["states of other names"]),
+}
+
+
+@pytest.mark.parametrize("mistake", [*CAUGHT])
+def test_what_a_program_catches_it_catches_here(mistake: str) -> None:
+    kind, make = CAUGHT[mistake]
+    for library in (torch, tg):
+        with pytest.raises(kind):
+            make(library)
 
 
 @pytest.mark.parametrize("mistake", [*MISTAKES])

@@ -1,6 +1,10 @@
 """Layers and losses, with PyTorch's names, shapes and initial distributions."""
 
-from . import functional, init, utils
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from . import functional, init, parameter, utils
 from .activation import (
     CELU,
     ELU,
@@ -99,5 +103,19 @@ __all__ = [
     "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus",
     "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder",
     "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "Unflatten",
-    "UnregisteredWarning", "Upsample", "ZeroPad1d", "ZeroPad2d", "functional", "init", "summary", "utils",
+    "UnregisteredWarning", "Upsample", "ZeroPad1d", "ZeroPad2d", "functional", "init", "parameter", "summary", "utils",
 ]  # fmt: skip
+
+# Importing a file makes it an attribute here, and a slip such as nn.linear(2, 3) or class Net(nn.module) would find it.
+# Import statements find the files without that. Those that stay are PyTorch's too.
+for _name, _value in list(globals().items()):
+    if isinstance(_value, ModuleType) and _value.__package__ == __name__ and _name not in __all__:
+        del globals()[_name]
+
+if not TYPE_CHECKING:  # or a type checker would believe every name
+
+    def __getattr__(name: str) -> Any:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        close = [known for known in __all__ if known.lower() == name.lower()]
+        message += f": write nn.{close[0]}" if close else ""
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])  # with these two, Python proposes a name

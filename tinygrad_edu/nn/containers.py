@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Self
 
 from ..core.dispatch import here
-from ..errors import ArgumentError, DtypeError, IndexRangeError
+from ..errors import ArgumentError, DtypeError, EduError, IndexRangeError
 from ..tensor import Tensor
 from .module import Module, described, indented
 from .parameter import Parameter
@@ -122,14 +122,32 @@ class Sequential(_ModuleSequence):
 
     def forward(self, input: Any) -> Any:
         """The last module's output."""
-        for module in self._modules.values():
-            input = module(input)
+        try:
+            for module in self._modules.values():
+                input = module(input)
+        except EduError as error:
+            if isinstance(input, tuple):
+                raise self._with_a_tuple(module, input) from error
+            raise
         return input
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return type(self)(dict(list(self._modules.items())[index]))
         return self._modules[self._name(index)]
+
+    def _with_a_tuple(self, module: Module, input: tuple[Any, ...]) -> DtypeError:
+        """The error for a tuple, such as the output and state of an LSTM, that ``module`` could do nothing with."""
+        modules = list(self)
+        place = next(i for i, one in enumerate(modules) if one is module)
+        what = f"a tuple of {len(input)}"
+        why = f"it takes one tensor, and was given {what}"
+        mend = "take the tensor out of the tuple first"
+        if place:
+            before = type(modules[place - 1]).__name__
+            why = f"it takes one tensor, and {before} before it returns {what}"
+            mend = f"write a module whose forward takes the tuple apart: output, state = self.{before.lower()}(x)"
+        return DtypeError(f"{type(module).__name__}, number {place} of a Sequential", why, mend, here())
 
     def __add__(self, other: Sequential) -> Sequential:
         return Sequential(*self, *self._same(other, "+"))
@@ -220,7 +238,7 @@ class ModuleDict(_Holder):
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
-        del self._modules[key], self.__dict__[key]
+        del self._modules[key]
 
     def __len__(self) -> int:
         return len(self._modules)

@@ -14,7 +14,7 @@ from ..tensor import Tensor, as_tensor
 from .parameter import Parameter
 
 if TYPE_CHECKING:
-    from .module import Module
+    from .stateful import Stateful
 
 _SHOWN = 8  # names in an error
 
@@ -34,45 +34,69 @@ class IncompatibleKeys(NamedTuple):
 class _Entry(NamedTuple):
     """One tensor of a module's state, and where it is registered."""
 
-    module: Module
+    module: Stateful
     name: str
     tensor: Tensor
 
 
-def _entries(module: Module, prefix: str = "") -> Iterator[tuple[str, _Entry]]:
-    for name, tensor in module._own_state():
-        yield prefix + name, _Entry(module, name, tensor)
+def _places(module: Stateful, prefix: str = "") -> Iterator[tuple[str, Stateful]]:
+    """The module and all inside it, each after what it is in, with what their names in a state begin with."""
+    yield prefix, module
     for name, inner in module._modules.items():
         if inner is not None:
-            yield from _entries(inner, f"{prefix}{name}.")
+            yield from _places(inner, f"{prefix}{name}.")
 
 
-def load(module: Module, state: Any, strict: bool, assign: bool) -> IncompatibleKeys:
+def load(module: Stateful, state: Any, strict: bool, assign: bool) -> IncompatibleKeys:
     """`Module.load_state_dict`."""
+    tried = f"load_state_dict into {type(module).__name__}"
     if not isinstance(state, Mapping):
         why, mend = "a state is a dict of tensors by name", "load the file first, or pass model.state_dict()"
         raise DtypeError(f"load_state_dict of a {type(state).__name__}", why, mend, here())
-    own = dict(_entries(module))
+    state = dict(state)  # hooks may change it
+    keys, refused = IncompatibleKeys([], []), list[str]()
+    places = list(_places(module))
+    for prefix, inner in places:
+        inner._refuse("_load_from_state_dict")
+        inner._call_state_hooks("load", state, prefix, {}, strict, *keys, refused)
+    own = {prefix + name: _Entry(inner, name, t) for prefix, inner in places for name, t in inner._own_state()}
+    extra = {f"{prefix}_extra_state": inner for prefix, inner in places if inner._defines("set_extra_state")}
     values = {name: as_tensor(state[name]) for name in own if name in state}
-    missing, unexpected = [name for name in own if name not in state], [name for name in state if name not in own]
-    wrong = [
+    keys.missing_keys.extend(name for name in (*own, *extra) if name not in state)
+    keys.unexpected_keys.extend(name for name in state if name not in own and name not in extra)
+    names = {"missing": keys.missing_keys, "not expected": keys.unexpected_keys} if strict else {}
+    wrong = _wrong(own, values, assign) | {"a hook says": refused}
+    if any((names | wrong).values()):
+        why = "; ".join(f"{word}: {_listed(found)}" for word, found in (names | wrong).items() if found)
+        raise ShapeError(tried, why, _mend(state, own, keys, bool(values) and not any(wrong.values())), here())
+    if assign:
+        _assign({name: own[name] for name in values}, values)
+    else:
+        _copy({name: own[name].tensor for name in values}, values)
+    for name, inner in extra.items():
+        if name in state:
+            inner.set_extra_state(state[name])
+    _tell(module, keys)
+    return keys
+
+
+def _wrong(own: Mapping[str, _Entry], values: Mapping[str, Tensor], assign: bool) -> dict[str, list[str]]:
+    """What does not fit although the names do."""
+    shapes = [
         f"{name} {tuple(value.shape)} for {tuple(own[name].tensor.shape)}"
         for name, value in values.items()
         if value.shape != own[name].tensor.shape
     ]
     fixed = [] if assign else [name for name in values if not _writeable(own[name].tensor)]
-    if wrong or fixed or (strict and (missing or unexpected)):
-        groups = {"wrong shape": wrong, "cannot be written to": fixed}
-        if strict:
-            groups = {"missing": missing, "not expected": unexpected, **groups}
-        why = "; ".join(f"{word}: {_listed(names)}" for word, names in groups.items() if names)
-        tried = f"load_state_dict into {type(module).__name__}"
-        raise ShapeError(tried, why, _mend(missing, unexpected), here())
-    if assign:
-        _assign({name: own[name] for name in values}, values)
-    else:
-        _copy({name: own[name].tensor for name in values}, values)
-    return IncompatibleKeys(missing, unexpected)
+    return {"wrong shape": shapes, "cannot be written to": fixed}
+
+
+def _tell(module: Stateful, keys: IncompatibleKeys) -> None:
+    """Call the hooks that wait for the end, innermost first."""
+    for inner in module._modules.values():
+        if inner is not None:
+            _tell(inner, keys)
+    module._call_state_hooks("loaded", keys)
 
 
 def _writeable(tensor: Tensor) -> bool:
@@ -87,13 +111,19 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _mend(missing: list[str], unexpected: list[str]) -> str:
+def _mend(state: Mapping[Any, Any], own: Mapping[str, _Entry], keys: IncompatibleKeys, only_names: bool) -> str:
     """What to do. Names that only begin differently come from a module that was wrapped in another, or is wrapped."""
+    for key, inner in state.items():
+        if isinstance(inner, Mapping) and any(name in own for name in inner):
+            return f"the module's state is one part of what was saved: load_state_dict(checkpoint[{key!r}])"
+    missing, unexpected = keys
     for longer, shorter, way in ((unexpected, missing, "k.removeprefix({!r})"), (missing, unexpected, "{!r} + k")):
         if shorter and len(longer) == len(shorter) and longer[0].endswith(shorter[0]):
             prefix = longer[0].removesuffix(shorter[0])
             if all(one == prefix + other for one, other in zip(longer, shorter, strict=True)):
                 return f"the names differ by {prefix!r}: load {{{way.format(prefix)}: v for k, v in state.items()}}"
+    if only_names:
+        return "load into a module built with the same layers, or only what fits: load_state_dict(state, strict=False)"
     return "load into a module built with the same sizes"
 
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 from ..core.dispatch import here, own, user_line
 from ..core.graph import Line
 from ..dtypes import is_float
-from ..errors import ArgumentError, AutogradError, DtypeError
+from ..errors import ArgumentError, DtypeError, ModuleError
 from ..settings import MODES, modes
 from ..tensor import RemovableHandle, Tensor
+from .construction import check
 from .hooks import Hooks, add
-from .loading import IncompatibleKeys, load
 from .parameter import Parameter as Parameter
+from .registry import NotYet, Registry
+from .stateful import Stateful
 from .unregistered import notice
 
 _REGISTRIES = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "module"}
@@ -39,24 +41,11 @@ class Scope:
         return (*outer, self.label)
 
 
-class _NotYet:
-    """Stands in the class for what `Module.__init__` makes in each module, and says so where that has not run.
-
-    A ``__getattr__`` could say it too, but Python would then find every attribute of every module more slowly.
-    """
-
-    def __get__(self, module: Module | None, owner: type[Module]) -> Any:
-        if module is None:
-            return self
-        tried, why = f"using a {owner.__name__}", "its Module.__init__ has not run, so it has no parameters or modules"
-        raise AutogradError(tried, why, "call super().__init__() first in its own __init__", here())
-
-
-class Module:
+class Module(Stateful):
     """Base of layers. Assign parameters and modules in ``__init__``; compute in ``forward``.
 
     What is registered stands both in the instance, where Python finds it fastest, and in ``_parameters``, ``_buffers``
-    or ``_modules``, in the order in which it came. Change these by assignment and the methods here, not directly.
+    or ``_modules``, in the order in which it came; see `Registry`.
 
     >>> import tinygrad_edu as tg
     >>> from tinygrad_edu import nn
@@ -73,10 +62,10 @@ class Module:
     """
 
     training: bool
-    _parameters: dict[str, Any] = _NotYet()  # type: ignore[assignment]
-    _buffers: dict[str, Any] = _NotYet()  # type: ignore[assignment]
-    _modules: dict[str, Any] = _NotYet()  # type: ignore[assignment]
-    _unsaved: set[str] = _NotYet()  # type: ignore[assignment]  # buffers that are no part of the state
+    _parameters: dict[str, Any] = NotYet()  # type: ignore[assignment]
+    _buffers: dict[str, Any] = NotYet()  # type: ignore[assignment]
+    _modules: dict[str, Any] = NotYet()  # type: ignore[assignment]
+    _unsaved: set[str] = NotYet()  # type: ignore[assignment]  # buffers that are no part of the state
     _label: str | None = None  # the name under which the enclosing module has it
     _hooks: Hooks | None = None
     _ours = True  # is `forward` a part of this package? Then no line of the user's comes after the one that calls it
@@ -86,8 +75,13 @@ class Module:
 
         def __getattr__(self, name: str) -> Any: ...  # registered names cannot be known to a type checker
 
+    def __new__(cls, *inputs: Any, **options: Any) -> Self:
+        if inputs or options:
+            check(cls, inputs, options)
+        return super().__new__(cls)
+
     def __init__(self) -> None:
-        self.__dict__.update(_parameters={}, _buffers={}, _modules={}, _unsaved=set(), training=True)
+        self.__dict__.update({name: Registry(self) for name in _REGISTRIES}, _unsaved=set(), training=True)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -125,7 +119,8 @@ class Module:
                 if value is not None and not (registry == "_buffers" and isinstance(value, Tensor)):
                     raise self._cannot_become(registry, name, value)
                 self.__dict__[registry][name] = value
-            object.__setattr__(self, name, value)
+            else:
+                object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
@@ -146,47 +141,47 @@ class Module:
     def _register(self, registry: str, name: str, value: Any, *, fresh: bool = False) -> None:
         """Enter ``value`` under ``name``, in place of what had it; with ``fresh`` a plain attribute keeps its name."""
         if registry not in self.__dict__:
-            raise AutogradError(
+            raise ModuleError(
                 f"self.{name} = {type(value).__name__}(…) in {type(self).__name__}",
                 "Module.__init__ has not run yet, so there is nowhere to register it",
                 "call super().__init__() first",
                 here(),
             )
         self._check_name(registry, name, fresh)
-        if registry == "_modules" and value is not None:
-            if any(inner is self for inner in value.modules()):
-                why = f"this {type(value).__name__} already has the {type(self).__name__} inside it, or is it"
-                tried, mend = f"self.{name} = a module around self", "hand what it needs of the outer one to forward"
-                raise ArgumentError(tried, why, mend, here())
-            value.__dict__["_label"] = name
+        if registry == "_modules" and value is not None and any(inner is self for inner in value.modules()):
+            why = f"this {type(value).__name__} already has the {type(self).__name__} inside it, or is it"
+            tried, mend = f"self.{name} = a module around self", "hand what it needs of the outer one to forward"
+            raise ArgumentError(tried, why, mend, here())
         if self._home(name) != registry:  # else it keeps its place in the order
             self._forget(name)
-        self.__dict__[registry][name] = self.__dict__[name] = value
+        self.__dict__[registry][name] = value
 
     def _check_name(self, registry: str, name: Any, fresh: bool) -> None:
         """Refuse names that could not be found again, or that would hide something."""
         tried = f"a {_REGISTRIES[registry]} {name!r} in {type(self).__name__}"
-        if not isinstance(name, str) or not name or "." in name:
+        if not isinstance(name, str):
+            raise DtypeError(tried, f"a name is text, not {type(name).__name__}", f"write {str(name)!r}", here())
+        if not name or "." in name:
             why, mend = "a name is text without dots: these lead into the modules inside", "use '_' in place of '.'"
             raise ArgumentError(tried, why, mend, here())
-        if isinstance(getattr(type(self), name, None), (FunctionType, property, _NotYet)):
+        if isinstance(getattr(type(self), name, None), (FunctionType, property, NotYet)):
             why, mend = f"{type(self).__name__} has a method or property of that name", "choose another name"
             raise ArgumentError(tried, why, mend, here())
         if fresh and name in self.__dict__ and self._home(name) != registry:
             why, mend = "there is an attribute of that name already", f"take it away first: del module.{name}"
             raise ArgumentError(tried, why, mend, here())
 
-    def _cannot_become(self, registry: str, name: str, value: Any) -> AutogradError | ArgumentError:
+    def _cannot_become(self, registry: str, name: str, value: Any) -> DtypeError:
         """The error for a plain value in place of something registered."""
         own, what = type(self).__name__, _REGISTRIES[registry]
         if registry == "_parameters" and isinstance(value, Tensor):
-            return AutogradError(
+            return DtypeError(
                 f"self.{name} = a plain tensor, in {own}",
                 f"{name!r} is a parameter: the optimiser would go on moving the old tensor, unseen",
                 f"assign nn.Parameter(tensor), or write into it: with no_grad(): self.{name}.copy_(tensor)",
                 here(),
             )
-        return ArgumentError(
+        return DtypeError(
             f"self.{name} = a {type(value).__name__}, in {own}",
             f"{name!r} is a {what}, and would silently drop out of {own}.state_dict()",
             f"assign a {what} or None, or take it away first: del self.{name}",
@@ -336,42 +331,10 @@ class Module:
         fn(self)
         return self
 
-    # State ------------------------------------------------------------------------------------------------------
-
-    def _own_state(self) -> Iterator[tuple[str, Tensor]]:
-        """The parameters and persistent buffers of this module itself."""
-        for registry in ("_parameters", "_buffers"):
-            for name, tensor in self.__dict__[registry].items():
-                if tensor is not None and name not in self._unsaved:
-                    yield name, tensor
-
-    def state_dict(
-        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
-    ) -> dict[str, Any]:
-        """Parameters and persistent buffers by dotted name, sharing memory with the module: clone what you keep.
-
-        They stand outside the graph, unless ``keep_vars`` asks for the tensors themselves. What is shared appears
-        under each of its names. Names begin with ``prefix``, and are entered into ``destination`` if there is one.
-        """
-        if destination is None:
-            notice(self)
-            destination = {}
-        for name, tensor in self._own_state():
-            destination[prefix + name] = tensor if keep_vars else tensor.detach()
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        return destination
-
-    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> IncompatibleKeys:
-        """Copy values in by name, converted to the module's dtypes and devices; returns the names that did not match.
-
-        Nothing is changed unless all shapes agree and, if ``strict``, all names. With ``assign`` the given tensors
-        take the place of the module's own, with their dtypes and devices, and what was tied stays tied: make the
-        optimiser after that. Raises `ShapeError` for what does not agree, `DtypeError` for what are no numbers or no
-        dict.
-        """
-        return load(self, state_dict, strict, assign)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """For ``copy`` and ``pickle``: the attributes of another module, and registries of its own."""
+        self.__dict__.update(state)
+        self.__dict__.update({name: Registry(self, state[name]) for name in _REGISTRIES if name in state})
 
     # Modes and conversion ---------------------------------------------------------------------------------------
 
@@ -413,7 +376,7 @@ class Module:
                 parameter.grad = None if parameter.grad is None else convert(parameter.grad)
         for name, buffer in self._buffers.items():
             if buffer is not None:
-                self._buffers[name] = self.__dict__[name] = convert(buffer)
+                self._buffers[name] = convert(buffer)
         return self
 
     def to(self, *target: Any, dtype: Any = None, device: str | None = None, non_blocking: bool = False) -> Self:

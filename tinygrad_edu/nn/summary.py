@@ -12,6 +12,7 @@ from ..errors import ArgumentError
 from ..random import generator
 from ..settings import no_grad
 from ..tensor import Tensor
+from .modes import modes_kept
 from .module import Module
 from .unregistered import notice
 
@@ -137,18 +138,14 @@ def _run(model: Module, given: tuple[Any, ...]) -> dict[Module, list[Any]]:
 @contextmanager
 def _undisturbed(model: Module) -> Iterator[None]:
     """Evaluation mode, outside the graph; all modes and the random generator are put back afterwards."""
-    modes = [(module, module.training) for module in model.modules()]
     bits = generator().bit_generator
     state = bits.state
     try:
-        with no_grad():
-            for module, _ in modes:
-                module.training = False
+        with modes_kept(model), no_grad():
+            model.eval()
             yield
     finally:
         bits.state = state
-        for module, mode in modes:
-            module.training = mode
 
 
 def _shape(value: Any) -> Any:

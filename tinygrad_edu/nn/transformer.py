@@ -238,9 +238,9 @@ class Transformer(Module):
 
         >>> import tinygrad_edu as tg
         >>> tg.nn.Transformer.generate_square_subsequent_mask(3)
-        tensor([[  0., -inf, -inf],
-                [  0.,   0., -inf],
-                [  0.,   0.,   0.]])
+        tensor([[0., -inf, -inf],
+                [0., 0., -inf],
+                [0., 0., 0.]])
         """
         result: Tensor = full((sz, sz), NOTHING, dtype=dtype or modes().dtype, device=device).triu(1)
         return result

@@ -17,7 +17,7 @@ from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ...ops.activation import elu, gelu, hardtanh, leaky_relu, sigmoid, silu, softplus
 from ...ops.activation import relu as _relu
 from ...ops.attention import Dropout, dropout_op, embedding, extremes, scaled_dot_product_attention_op
-from ...ops.channels import batch_norm, group_norm
+from ...ops.channels import batch_norm, check_running, group_norm
 from ...ops.conv import conv1d, conv2d, counts, im2col, not_images
 from ...ops.conv_transpose import conv_transpose1d, conv_transpose2d
 from ...ops.linalg import einsum, linear
@@ -333,6 +333,7 @@ def instance_norm(
     if flat.shape[2] == 1:
         why = "each channel has a single place, which is its own mean: the result would be 0 whatever the input"
         raise ShapeError(tried, why, "use batch_norm, or normalise before the images are this small", here())
+    check_running("instance_norm", x, running_mean, running_var)
     out: Tensor = group_norm(x, x.shape[1], weight, bias, eps)
     with no_grad():
         if running_mean is not None:

@@ -1,4 +1,4 @@
-"""Gradients kept within bounds, and parameters as one vector."""
+"""Gradients kept within bounds."""
 
 from __future__ import annotations
 
@@ -9,21 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch import here, user_line
-from ..core.inplace import own_buffer
-from ..core.narrow import is_narrow
-from ..core.storage import written_all
-from ..errors import ArgumentError, AutogradError, ShapeError
-from ..ops.movement import concat
-from ..ops.out import stack
-from ..ops.reduce import norm
-from ..settings import no_grad
-from ..tensor import Tensor, tensor, wrap
-
-__all__ = [
-    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
-    "vector_to_parameters",
-]  # fmt: skip
+from ...core.dispatch import here, user_line
+from ...core.inplace import own_buffer
+from ...core.narrow import is_narrow
+from ...core.storage import written_all
+from ...errors import AutogradError
+from ...ops.out import stack
+from ...ops.reduce import norm
+from ...settings import no_grad
+from ...tensor import Tensor, tensor, wrap
 
 Tensors = Tensor | Iterable[Tensor]
 
@@ -109,33 +103,6 @@ def _write(tensors: list[Tensor], change: Callable[[Any], Any], name: str) -> No
             change(array)
     finally:
         written_all([t.storage for t in tensors], name, user_line())
-
-
-def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements of all parameters in one vector; gradients go through. Raises `ArgumentError` for no parameters."""
-    parts = [p.reshape(-1) for p in parameters]
-    if not parts:
-        raise ArgumentError("parameters_to_vector([])", "there is nothing to join", "pass model.parameters()", here())
-    result: Tensor = concat(parts)
-    return result
-
-
-def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Write the elements of a vector into the parameters, in their order.
-
-    They are copied, while PyTorch lets the parameters share the vector's memory. Raises `ShapeError`, and changes
-    nothing, when there are more or fewer elements than the parameters have; PyTorch leaves the rest alone.
-    """
-    parameters = list(parameters)
-    count = sum(p.numel() for p in parameters)
-    if tuple(vec.shape) != (count,):
-        why, mend = f"the parameters have {count} elements", "pass a vector of as many, as parameters_to_vector gives"
-        raise ShapeError(f"vector_to_parameters of a tensor {tuple(vec.shape)}", why, mend, here())
-    with no_grad():
-        start = 0
-        for p in parameters:
-            p.copy_(vec[start : start + p.numel()].reshape(p.shape))
-            start += p.numel()
 
 
 def _listed(tensors: Tensors) -> list[Tensor]:

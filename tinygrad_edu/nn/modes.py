@@ -1,0 +1,19 @@
+"""Training or evaluating: put back as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .module import Module
+
+
+@contextmanager
+def modes_kept(model: Module) -> Iterator[None]:
+    """After the block every module in ``model`` trains or evaluates as before it."""
+    before = [(module, module.training) for module in model.modules()]
+    try:
+        yield
+    finally:
+        for module, training in before:
+            module.training = training
