@@ -50,6 +50,7 @@ def test_structures_are_walked_into() -> None:
     ]
     batch = default_collate(samples)
     assert list(batch) == ["image", "where", "tags", "more"]
+    assert type(batch["tags"][1]) is list, "a plain tuple becomes a list, as in PyTorch"
     assert batch["image"].tolist() == [[0, 0], [1, 1], [2, 2]]
     assert type(batch["where"]) is Point
     assert (batch["where"].x.tolist(), batch["where"].y.tolist()) == ([0, 1, 2], [0, -1, -2])
@@ -110,5 +111,5 @@ def test_convert_leaves_all_but_arrays() -> None:
     given = {"a": np.ones(2), "b": (np.float32(1), 2, "x"), "c": Point(np.zeros(1), [None]), "t": tg.ones(1)}
     found = default_convert(given)
     assert (type(found["a"]), type(found["b"][0])) == (tg.Tensor, tg.Tensor)
-    assert (found["b"][1:], found["c"].y, found["t"] is given["t"]) == ((2, "x"), [None], True)
+    assert (found["b"][1:], found["c"].y, found["t"] is given["t"]) == ([2, "x"], [None], True)
     assert (type(found["c"]), type(found["c"].x)) == (Point, tg.Tensor)

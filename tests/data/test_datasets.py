@@ -215,12 +215,14 @@ def test_batches_of_a_sampler() -> None:
     lambda rng: RandomSampler(range(20), True, 7, rng),
     lambda rng: SubsetRandomSampler(range(20), rng),
     lambda rng: WeightedRandomSampler(range(20), 9, True, rng),
+    lambda rng: random_split(range(20), [7, 13], rng)[0],
 ])  # fmt: skip
 def test_samplers_follow_their_generator_or_the_seed(make: Any) -> None:
     assert list(make(np.random.default_rng(1))) == list(make(np.random.default_rng(1)))
     assert list(make(np.random.default_rng(1))) != list(make(np.random.default_rng(2)))
     tg.manual_seed(3)
     first = list(make(None))
+    assert list(make(tg.Generator().manual_seed(3))) == first
     tg.manual_seed(3)
     assert list(make(None)) == first
 
@@ -237,7 +239,7 @@ WEIGHTS = "weights are one finite number from 0 up for each sample, and not all 
          "at least one sample is drawn"),
         (lambda: list(RandomSampler([], num_samples=2)), "RandomSampler of 2 samples", "the data set is empty"),
         (lambda: RandomSampler([1], generator="x"), "generator='x'",
-         "random numbers come from a NumPy generator, and this is a str"),
+         "random numbers come from a Generator, and this is a str"),
         (lambda: WeightedRandomSampler([1.0], 0), "WeightedRandomSampler with num_samples=0",
          "at least one sample is drawn"),
         (lambda: WeightedRandomSampler([1.0, -1.0], 1), "WeightedRandomSampler with weights (2,)", WEIGHTS),

@@ -129,13 +129,34 @@ def test_samplers_take_the_place_of_the_order() -> None:
     assert len(DataLoader(pairs(), batch_sampler=BatchSampler(range(9), 4, True))) == 2
 
 
-def test_a_generator_of_its_own() -> None:
+@pytest.mark.parametrize("make", [np.random.default_rng, lambda seed: tg.Generator().manual_seed(seed)])
+def test_a_generator_of_its_own(make: Any) -> None:
     tg.manual_seed(0)
-    loaders = [DataLoader(pairs(), 5, shuffle=True, generator=np.random.default_rng(3)) for _ in range(2)]
+    loaders = [DataLoader(pairs(), 5, shuffle=True, generator=make(3)) for _ in range(2)]
     first = [firsts(loaders[0]) for _ in range(2)]
     tg.manual_seed(99)
     assert [firsts(loaders[1]) for _ in range(2)] == first
     assert first[0] != first[1]
+
+
+def test_workers_are_spoken_of() -> None:
+    """What a PyTorch program says of worker processes is taken; that there are none is said at the user's line."""
+    settings: dict[str, Any] = {
+        "pin_memory": True, "timeout": 3, "worker_init_fn": print, "persistent_workers": True, "prefetch_factor": 2,
+    }  # fmt: skip
+    text = "DataLoader with num_workers=2: there are no worker processes: samples are read in this one"
+    with pytest.warns(UserWarning, match=f"^{text}$") as caught:
+        loader = DataLoader(pairs(), 5, num_workers=2, **settings)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert firsts(loader) == firsts(DataLoader(pairs(), 5, **settings))
+
+
+def test_a_batch_can_be_changed() -> None:
+    """It is a list, as in PyTorch."""
+    for dataset in (pairs(), [*pairs()]):
+        batch = next(iter(DataLoader(dataset, 2)))
+        batch[0] = batch[0] * 2
+        assert batch[0].tolist() == [[0, 0, 0], [2, 2, 2]]
 
 
 def test_no_batches() -> None:
@@ -180,8 +201,10 @@ def test_streams() -> None:
 @pytest.mark.parametrize(
     ("given", "tried", "why", "mend"),
     [
-        ({"num_workers": 2}, "DataLoader with num_workers=2",
-         "there are no worker processes: samples are read in this one", "leave it out"),
+        ({"num_workers": -1}, "DataLoader with num_workers=-1",
+         "it is how many processes help to read, from 0 up", "leave it out"),
+        ({"num_workers": None}, "DataLoader with num_workers=None",
+         "it is how many processes help to read, from 0 up", "leave it out"),
         ({"shuffle": True, "sampler": [1]}, "DataLoader with shuffle=… and sampler=…",
          "both say in which order to go", "leave one out; RandomSampler shuffles"),
         *[({"batch_sampler": [[1]], **more}, "DataLoader with a batch_sampler and more",
@@ -191,7 +214,7 @@ def test_streams() -> None:
         ({"batch_size": None, "drop_last": True}, "DataLoader with batch_size=None and drop_last=True",
          "batch_size=None makes no batches, so none can be too small", "leave one out"),
         ({"generator": 3}, "generator=3",
-         "random numbers come from a NumPy generator, and this is a int", "use numpy.random.default_rng(0)"),
+         "random numbers come from a Generator, and this is a int", "use Generator().manual_seed(0)"),
         ({"batch_size": 2.5}, "batch_size=2.5", "a batch has at least one sample", "use 1 or more"),
         ({"batch_size": True}, "batch_size=True", "a batch has at least one sample", "use 1 or more"),
     ],
@@ -233,7 +256,7 @@ def test_reading_a_batch_at_once_is_collating_its_samples(data: st.DataObject) -
     slow = list(DataLoader(dataset, size, collate_fn=lambda samples: [default_collate(samples)]))
     assert len(fast) == len(slow)
     for ours, (theirs,) in zip(fast, slow, strict=True):
-        assert (type(ours), len(ours)) == (tuple, len(tensors))
+        assert (type(ours), type(theirs), len(ours)) == (list, list, len(tensors))
         for a, b in zip(ours, theirs, strict=True):
             assert (a.dtype, a.shape, a.tolist()) == (b.dtype, b.shape, b.tolist())
 

@@ -18,12 +18,12 @@ Point = namedtuple("Point", "x y")
 
 
 def plain(batch: Any) -> Any:
-    """Values and dtypes. Tuples count as lists, which PyTorch makes of them."""
+    """Values, dtypes and the types that hold them."""
     if isinstance(batch, (tg.Tensor, torch.Tensor)):
         return str(batch.dtype).removeprefix("torch."), batch.tolist()
     if isinstance(batch, dict):
         return {key: plain(value) for key, value in batch.items()}
-    return [plain(part) for part in batch] if isinstance(batch, (list, tuple)) else batch
+    return (type(batch), [plain(part) for part in batch]) if isinstance(batch, (list, tuple)) else batch
 
 
 def both(program: Any) -> tuple[Any, Any]:
@@ -76,6 +76,7 @@ ARGUMENTS = {
     "batch_sampler": (None, [[1, 2], [0]]),
     "drop_last": (False, True),
 }
+NO_WORKERS: dict[str, Any] = {"num_workers": 0, "pin_memory": False, "timeout": 0, "worker_init_fn": len}
 
 
 @pytest.mark.parametrize("given", list(itertools.product(*ARGUMENTS.values())), ids=str)
@@ -85,9 +86,9 @@ def test_arguments(given: Any) -> None:
 
     def program(m: Any, data: Any) -> Any:
         dataset = data.TensorDataset(m.arange(7), m.arange(7) * 10)
-        loader = data.DataLoader(dataset, **options)
+        loader = data.DataLoader(dataset, **options, **NO_WORKERS)
         batches = [plain(batch) for batch in loader]
-        return len(loader), [np.shape(batch[1][1]) for batch in batches] if options["shuffle"] else batches
+        return len(loader), [np.shape(batch[1][1][1]) for batch in batches] if options["shuffle"] else batches
 
     ours, theirs = both(program)
     assert ours == theirs
@@ -124,6 +125,14 @@ def test_splits_are_as_large(lengths: list[float]) -> None:
     lambda m, data: len(data.BatchSampler(range(5), 2, True)),
     lambda m, data: data.BatchSampler(range(5), 0, True),
     lambda m, data: data.TensorDataset(m.ones(2), m.ones(3)),
+    lambda m, data: [len(part) for part in data.random_split(range(4), [3, 1], m.Generator().manual_seed(1))],
+    lambda m, data: len(data.DataLoader([1, 2, 3], 2, shuffle=True, generator=m.Generator())),
+    lambda m, data: data.DataLoader([1], num_workers=-1),
+    lambda m, data: m.Generator().initial_seed(),
+    lambda m, data: m.Generator().manual_seed(-5).initial_seed(),
+    lambda m, data: m.Generator(device="cpu").set_state(m.ones(3)),
+    lambda m, data: str(m.Generator().get_state().dtype).removeprefix("torch."),
+    lambda m, data: m.rand(2, generator=3),
 ])  # fmt: skip
 def test_programs(program: Any) -> None:
     ours, theirs = both(program)

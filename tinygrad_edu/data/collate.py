@@ -20,15 +20,15 @@ def default_collate(batch: Sequence[Any]) -> Any:
     """The batch of a list of samples that are alike, at any depth of tuples, lists and dicts.
 
     Tensors, arrays and numbers become one tensor, whose first axis counts the samples; Python's floats become float64,
-    as in PyTorch. Texts become a list. Tuples, named ones too, stay tuples (PyTorch makes lists of plain ones), lists
-    stay lists, mappings become dicts.
+    as in PyTorch. Texts become a list. Tuples and lists become lists, named tuples stay what they are, and mappings
+    become dicts.
 
     Raises `ShapeError` for samples of different shapes, lengths or keys, `DtypeError` for what cannot be joined.
 
     >>> import tinygrad_edu as tg
     >>> default_collate([(tg.zeros(2), 1, "a"), (tg.ones(2), 2, "b")])
-    (tensor([[0., 0.],
-            [1., 1.]]), tensor([1, 2]), ['a', 'b'])
+    [tensor([[0., 0.],
+            [1., 1.]]), tensor([1, 2]), ['a', 'b']]
     """
     if not batch:
         raise ShapeError("a batch of no samples", "its shape is that of a sample", "give it at least one", here())
@@ -52,9 +52,7 @@ def _join(samples: list[Any], place: str) -> Any:
     if isinstance(first, Sequence):
         _alike(samples, "length", len, place)
         columns = [_join(list(column), f"{place}[{i}]") for i, column in enumerate(zip(*samples, strict=True))]
-        if isinstance(first, tuple):
-            return type(first)(*columns) if hasattr(first, "_fields") else tuple(columns)
-        return columns
+        return type(first)(*columns) if hasattr(first, "_fields") else columns
     raise DtypeError(
         f"a batch of samples that hold {_a(first)}{_at(place)}",
         "tensors, arrays, numbers and text are joined, and tuples, lists and dicts of them",
@@ -88,14 +86,14 @@ def _at(place: str) -> str:
 
 
 def default_convert(data: Any) -> Any:
-    """One sample with its arrays and NumPy numbers as tensors, at any depth; the rest as it is."""
+    """One sample with its arrays and NumPy numbers as tensors, at any depth; tuples as lists; the rest as it is."""
     if isinstance(data, _TEXT):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
         return as_tensor(data)
     if isinstance(data, Mapping):
         return {key: default_convert(value) for key, value in data.items()}
-    if isinstance(data, tuple):
-        parts = [default_convert(part) for part in data]
-        return type(data)(*parts) if hasattr(data, "_fields") else tuple(parts)
-    return [default_convert(part) for part in data] if isinstance(data, list) else data
+    if not isinstance(data, (tuple, list)):
+        return data
+    parts = [default_convert(part) for part in data]
+    return type(data)(*parts) if hasattr(data, "_fields") else parts

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..core.dispatch import here
 from ..errors import ArgumentError, IndexRangeError, ShapeError
+from ..random import AnyGenerator, stream
 from ..tensor import Tensor, as_tensor, wrap
-from .samplers import generator_of
 
 
 class Dataset:
@@ -107,7 +107,7 @@ class ConcatDataset(Dataset):
         return self.datasets[which][place - (self.cumulative_sizes[which - 1] if which else 0)]
 
 
-def random_split(dataset: Any, lengths: Sequence[float], generator: np.random.Generator | None = None) -> list[Subset]:
+def random_split(dataset: Any, lengths: Sequence[float], generator: AnyGenerator = None) -> list[Subset]:
     """Parts of ``dataset`` without a common sample, drawn at random: ``[800, 200]`` samples, or shares ``[0.8, 0.2]``.
 
     What rounding leaves of shares goes to the parts in turn, one sample each. Follows `manual_seed`, or a
@@ -130,7 +130,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: np.random.Ge
     else:
         why = f"they add up to {total:g}, and neither to {count} samples nor to 1"
         raise ArgumentError(tried, why, "let one part be the rest: [n, len(dataset) - n]", here())
-    order = generator_of(generator).permutation(count).tolist()
+    order = stream(generator).permutation(count).tolist()
     ends = list(itertools.accumulate(sizes))
     return [Subset(dataset, order[start:end]) for start, end in itertools.pairwise([0, *ends])]
 
@@ -144,5 +144,5 @@ def read_batch(dataset: Any, indices: list[int]) -> Any:
     if isinstance(dataset, Subset) and own is Subset.__getitem__:
         return read_batch(dataset.dataset, [int(dataset.indices[i]) for i in indices])
     if isinstance(dataset, TensorDataset) and own is TensorDataset.__getitem__:
-        return dataset[wrap(np.array(indices, np.int64))]
+        return [*dataset[wrap(np.array(indices, np.int64))]]
     return None

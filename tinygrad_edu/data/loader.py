@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
 from ..core.dispatch import here
 from ..errors import ArgumentError
+from ..random import AnyGenerator, stream
 from .collate import default_collate, default_convert
 from .datasets import IterableDataset, read_batch
-from .samplers import BatchSampler, RandomSampler, SequentialSampler, generator_of
+from .samplers import BatchSampler, RandomSampler, SequentialSampler
 
 
 class DataLoader:
@@ -22,8 +22,9 @@ class DataLoader:
     with the same result. The last batch may be smaller, unless ``drop_last``. ``batch_size=None`` gives the samples
     one by one, unjoined. A ``batch_sampler`` gives lists of numbers itself.
 
-    Shuffling follows `manual_seed`, or a ``generator``, a `numpy.random.Generator`. There are no workers: this process
-    reads the samples. Raises `ArgumentError` for arguments that exclude each other.
+    Shuffling follows `manual_seed`, or a ``generator``. This process reads the samples: what PyTorch has to say about
+    its workers and their memory, from ``num_workers`` on, is taken and changes nothing; for ``num_workers`` above 0 a
+    warning says so. Raises `ArgumentError` for arguments that exclude each other.
 
     >>> import tinygrad_edu as tg
     >>> [batch.tolist() for batch in tg.data.DataLoader(range(5), batch_size=2)]
@@ -39,12 +40,21 @@ class DataLoader:
         batch_sampler: Iterable[list[Any]] | None = None,
         num_workers: int = 0,
         collate_fn: Callable[[Any], Any] | None = None,
-        *,
+        pin_memory: bool = False,
         drop_last: bool = False,
-        generator: np.random.Generator | None = None,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None,
+        multiprocessing_context: Any = None,
+        generator: AnyGenerator = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
     ) -> None:
         _check(dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, drop_last)
-        generator_of(generator)
+        stream(generator)
+        if num_workers:
+            text = "there are no worker processes: samples are read in this one"
+            warnings.warn(f"DataLoader with num_workers={num_workers}: {text}", UserWarning, stacklevel=2)
         self.dataset, self.generator, self.num_workers = dataset, generator, num_workers
         self.streams = isinstance(dataset, IterableDataset)
         if self.streams:
@@ -85,9 +95,9 @@ def _check(
     """Raise `ArgumentError` for the first of PyTorch's rules that the arguments break."""
     ordered = {"shuffle": shuffle, "sampler": sampler is not None, "batch_sampler": batch_sampler is not None}
     named = " and ".join(f"{name}=…" for name, given in ordered.items() if given)
-    if num_workers != 0:
-        why = "there are no worker processes: samples are read in this one"
-        raise ArgumentError(f"DataLoader with num_workers={num_workers}", why, "leave it out", here())
+    if not isinstance(num_workers, int) or num_workers < 0:
+        why = "it is how many processes help to read, from 0 up"
+        raise ArgumentError(f"DataLoader with num_workers={num_workers!r}", why, "leave it out", here())
     if isinstance(dataset, IterableDataset) and named:
         why = "an IterableDataset has an order of its own, and its samples no numbers"
         raise ArgumentError(f"DataLoader with {named}", why, "leave it out, and shuffle in the data set", here())

@@ -11,18 +11,8 @@ import numpy as np
 
 from ..core.dispatch import here
 from ..errors import ArgumentError
-from ..random import generator as thread_generator
+from ..random import AnyGenerator, stream
 from ..tensor import as_tensor
-
-
-def generator_of(given: np.random.Generator | None) -> np.random.Generator:
-    """``given``, or the generator that `manual_seed` starts. Raises `ArgumentError` for anything else."""
-    if given is None:
-        return thread_generator()
-    if not isinstance(given, np.random.Generator):
-        why = f"random numbers come from a NumPy generator, and this is a {type(given).__name__}"
-        raise ArgumentError(f"generator={given!r:.60}", why, "use numpy.random.default_rng(0)", here())
-    return given
 
 
 class Sampler:
@@ -59,12 +49,11 @@ class RandomSampler(Sampler):
         data_source: Any,
         replacement: bool = False,
         num_samples: int | None = None,
-        generator: np.random.Generator | None = None,
+        generator: AnyGenerator = None,
     ) -> None:
         if num_samples is not None:
             _positive("RandomSampler", "num_samples", num_samples)
-        if generator is not None:
-            generator_of(generator)
+        stream(generator)  # a wrong one is refused here, not in the first walk
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
         self._num_samples = num_samples
 
@@ -74,7 +63,7 @@ class RandomSampler(Sampler):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        count, left, rng = len(self.data_source), self.num_samples, generator_of(self.generator)
+        count, left, rng = len(self.data_source), self.num_samples, stream(self.generator)
         if left and not count:
             raise ArgumentError(
                 f"RandomSampler of {left} samples", "the data set is empty", "give it samples first", here()
@@ -94,11 +83,11 @@ class RandomSampler(Sampler):
 class SubsetRandomSampler(Sampler):
     """The samples that ``indices`` names, in random order."""
 
-    def __init__(self, indices: Sequence[int], generator: np.random.Generator | None = None) -> None:
+    def __init__(self, indices: Sequence[int], generator: AnyGenerator = None) -> None:
         self.indices, self.generator = indices, generator
 
     def __iter__(self) -> Iterator[int]:
-        for place in generator_of(self.generator).permutation(len(self.indices)).tolist():
+        for place in stream(self.generator).permutation(len(self.indices)).tolist():
             yield int(self.indices[place])
 
     def __len__(self) -> int:
@@ -117,7 +106,7 @@ class WeightedRandomSampler(Sampler):
         weights: Any,
         num_samples: int,
         replacement: bool = True,
-        generator: np.random.Generator | None = None,
+        generator: AnyGenerator = None,
     ) -> None:
         _positive("WeightedRandomSampler", "num_samples", num_samples)
         self.weights = as_tensor(weights).detach().cpu().double()
@@ -133,7 +122,7 @@ class WeightedRandomSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         shares = self.weights.numpy() / self.weights.numpy().sum()
-        drawn = generator_of(self.generator).choice(len(shares), self.num_samples, self.replacement, shares)
+        drawn = stream(self.generator).choice(len(shares), self.num_samples, self.replacement, shares)
         return iter(drawn.tolist())
 
     def __len__(self) -> int:
