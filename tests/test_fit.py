@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import math
 import re
@@ -96,6 +97,15 @@ def test_a_plateau_watches_the_validation_if_there_is_one() -> None:
             scheduler=plateau, validate=validate, progress=False,
         )  # fmt: skip
         assert seen == history["loss" if validate is None else "val_loss"]
+
+
+def test_a_plateau_does_not_look_at_single_batches() -> None:
+    model, optimizer = learner()
+    before, plateau = weights(model), optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+    tried, why = "fit with ReduceLROnPlateau and scheduler_per_batch", "it compares the losses of whole epochs"
+    with teaches(ArgumentError, tried, why, "leave scheduler_per_batch away", "fit("):
+        fit(model, data.DataLoader(task(), 5), F.cross_entropy, optimizer, scheduler=plateau, scheduler_per_batch=True)
+    assert weights(model) == before
 
 
 def test_several_inputs_and_losses_that_are_modules() -> None:
@@ -227,15 +237,76 @@ def test_loaders_that_do_not_fit() -> None:
     model, optimizer = learner()
     why, mend = "a batch is its inputs, and last its target", "use TensorDataset(x, y); an autoencoder's is (x, x)"
     x = task()[:][0]
-    for dataset, what in ((x, "a Tensor"), (data.TensorDataset(x), "a tuple of 1"), ([{"x": 1}], "a dict")):
+    for dataset, what in ((x, "a Tensor"), (data.TensorDataset(x), "a list of 1"), ([{"x": 1}], "a dict")):
         with teaches(DtypeError, f"a batch that is {what}", why, mend, "fit("):
             fit(model, data.DataLoader(dataset, 2), F.cross_entropy, optimizer, progress=False)
     empty = data.DataLoader(task(3), 4, drop_last=True)
-    why, mend = "there is nothing to measure, or to learn from", "look at len(loader), and drop_last"
+    why = "there is nothing to measure, or to learn from"
+    mend = "look at len(loader), and drop_last; an iterator gives its batches once"
     with teaches(TrainingError, "the loader gave no batch", why, mend, "fit("):
         fit(model, empty, F.cross_entropy, optimizer, progress=False)
     with teaches(TrainingError, "the loader gave no batch", why, mend, "evaluate("):
         evaluate(model, empty, F.cross_entropy)
+
+
+@pytest.mark.parametrize("validating", [False, True])
+@pytest.mark.parametrize("make", [
+    lambda loader: (batch for batch in loader), lambda loader: iter(list(loader)), lambda loader: map(list, loader),
+], ids=["generator", "list_iterator", "map"])  # fmt: skip
+def test_batches_that_come_only_once_are_refused_before_anything_is_lost(make: Any, validating: bool) -> None:
+    model, optimizer = learner()
+    loader, before = data.DataLoader(task(), 5), weights(model)
+    once = make(loader)
+    loaders = (loader, once) if validating else (once, None)
+    with teaches(
+        ArgumentError, f"fit with a {type(once).__name__} of batches",
+        "it gives its batches once, and each epoch walks through them", "use a DataLoader, or a list", "fit(",
+    ):  # fmt: skip
+        fit(model, loaders[0], F.cross_entropy, optimizer, 2, validate=loaders[1], progress=False)
+    assert weights(model) == before
+    history = fit(model, loaders[0], F.cross_entropy, optimizer, 1, validate=loaders[1], progress=False)
+    assert len(history) == 1, "for one epoch they will do"
+
+
+def test_an_iterator_that_begins_anew_may_be_walked_again() -> None:
+    class Anew:
+        def __iter__(self) -> Any:
+            self.batches = iter(data.DataLoader(task(), 5))
+            return self
+
+        def __next__(self) -> Any:
+            return next(self.batches)
+
+    model, optimizer = learner()
+    assert len(fit(model, Anew(), F.cross_entropy, optimizer, 3, progress=False)) == 3
+
+
+def test_the_optimiser_of_another_model_would_train_nothing() -> None:
+    model, optimizer = learner()
+    loader, twin = data.DataLoader(task(), 5), copy.deepcopy(model)
+    why = "none of the Sequential's 4 parameters is among those that it moves"
+    mend = "make it of this model, once the model is complete: SGD(model.parameters())"
+    with teaches(ArgumentError, "fit with SGD", why, mend, "fit("):
+        fit(twin, loader, F.cross_entropy, optimizer, progress=False)
+    part = optim.SGD([*twin[0].parameters(), tg.zeros(1, requires_grad=True)], lr=0.1)
+    before = weights(twin)
+    fit(twin, loader, F.cross_entropy, part, progress=False)
+    assert [a != b for a, b in zip(weights(twin), before, strict=True)] == [True, True, False, False]
+
+
+def test_an_optimiser_without_groups_is_taken() -> None:
+    class Constant:
+        steps = 0
+
+        def zero_grad(self) -> None:
+            pass
+
+        def step(self) -> None:
+            self.steps += 1
+
+    model, optimizer = learner()[0], Constant()
+    fit(model, data.DataLoader(task(), 5), F.cross_entropy, optimizer, progress=False)
+    assert optimizer.steps == 2
 
 
 def test_metrics_need_names() -> None:
@@ -246,10 +317,32 @@ def test_metrics_need_names() -> None:
         "give a dict of names and metrics", "evaluate(",
     ):  # fmt: skip
         evaluate(model, loader, metrics=[nn.MSELoss()])
-    with teaches(
-        ArgumentError, "metrics with the name 'loss'", "the loss itself is shown under it", "choose another name", ""
-    ):
-        evaluate(model, loader, metrics={"loss": accuracy})
+
+
+@pytest.mark.parametrize(
+    ("metrics", "name", "what"),
+    [
+        ({"loss": accuracy}, "loss", "the loss itself"),
+        ({"epoch": accuracy}, "epoch", "the number of the epoch"),
+        ({"lr": accuracy}, "lr", "the learning rate"),
+        ({"val_loss": accuracy}, "val_loss", "the loss of the other loader"),
+        ({"right": accuracy, "val_right": accuracy}, "val_right", "the right of the other loader"),
+        ([lambda a, b: 1.0, lambda a, b: 2.0], "<lambda>", "another metric"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_metrics_do_not_hide_each_other(metrics: Any, name: str, what: str) -> None:
+    """Nor what `fit` itself shows; said before anything is trained."""
+    model, optimizer = learner()
+    loader, before = data.DataLoader(task(), 5), weights(model)
+    tried, mend = f"metrics with the name {name!r}", "choose another name, in a dict of names and metrics"
+    with teaches(ArgumentError, tried, f"{what} is shown under it", mend, "fit("):
+        fit(model, loader, F.cross_entropy, optimizer, metrics=metrics)
+    assert weights(model) == before
+    with teaches(ArgumentError, tried, f"{what} is shown under it", mend, "evaluate("):
+        evaluate(model, loader, metrics=metrics)
+    fine = {"val": accuracy, "val_epoch": accuracy, "epochs": accuracy}
+    assert list(evaluate(model, loader, metrics=fine)) == list(fine)
 
 
 # What is printed --------------------------------------------------------------------------------------------------
@@ -264,16 +357,39 @@ def test_a_line_for_each_epoch(capsys: pytest.CaptureFixture[str]) -> None:
     history = run(epochs=10, metrics=[accuracy], times=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
-        f"epoch {e['epoch']:2}/10  loss {e['loss']:.4g}  accuracy {e['accuracy']:.4g}" for e in history.epochs
+        f"epoch {e['epoch']:2}/10  loss {e['loss']:.4f}  accuracy {e['accuracy']:.4f}" for e in history.epochs
     ]
     again = run(epochs=10, metrics=[accuracy], times=False)
     assert capsys.readouterr().out.splitlines() == lines, "without times it can be compared"
     assert repr(again) == repr(history)
     run(epochs=2)
     for line in capsys.readouterr().out.splitlines():
-        assert re.fullmatch(r"epoch \d/2  loss [\d.]+  \d+\.\d s", line)
+        assert re.fullmatch(r"epoch \d/2  loss [\d.]+  +\d+\.\d s", line)
     run(epochs=2, progress=False)
     assert capsys.readouterr().out == ""
+
+
+def test_the_lines_stand_in_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    values = iter([1.45, 0.5831, 0.959, -0.25, 12.3456, 2345.678, 99999.96, 0.0, 3.16e-4, -4e-12, 1.5e7, math.inf])
+    model, optimizer = learner()
+    decay = optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 3.0**-epoch)
+    whole = data.DataLoader(task(), 10)
+    fit(
+        model, whole, F.cross_entropy, optimizer, 12, metrics={"m": lambda a, b: next(values)}, scheduler=decay,
+        times=False,
+    )  # fmt: skip
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  m ")[1] for line in lines] == [
+        "1.4500", "0.5831", "0.9590", "-0.250", "12.346", "2345.7", "100000", "0.0000", "3.2e-4", "-4e-12", "1.5e+7",
+        "   inf",
+    ]  # fmt: skip
+    assert [line.split("12  ")[1][:9] for line in lines[:2] + lines[-2:]] == [
+        "lr 0.5000",
+        "lr 0.1667",
+        "lr 8.5e-6",
+        "lr 2.8e-6",
+    ]
+    assert len({len(line) for line in lines}) == 1
 
 
 def test_a_history_prints_as_a_table() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from typing import Any
 
@@ -100,6 +101,18 @@ def test_the_default_dtype() -> None:
         tg.set_default_dtype(int)
 
 
+def test_a_device_is_a_name_with_parts() -> None:
+    x = tg.ones(1)
+    assert (x.device, x.device.type, x.device.index) == ("cpu", "cpu", None)
+    assert x.device == tg.device("cpu")
+    assert isinstance(x.device, tg.device)
+    second = tg.device("cuda", 1)
+    assert (second, second.type, second.index) == ("cuda:1", "cuda", 1)
+    assert second == tg.device("cuda:1")
+    assert x.to("far").to(x.device).device.type == "cpu"
+    assert type(copy.deepcopy(second)) is tg.device
+
+
 # Conversions --------------------------------------------------------------------------------------------------------
 
 METHODS = {
@@ -116,6 +129,14 @@ def test_each_dtype_has_a_method(name: str) -> None:
         assert y.dtype == as_dtype(METHODS[name])
         assert (y is x) == (given == METHODS[name])
         assert y.tolist() == [0, 1, 1 if "bool" in (given, name) else 2]
+
+
+def test_type() -> None:
+    x = tg.ones(2)
+    assert x.type(tg.float64).dtype == x.type("float64").dtype == tg.float64
+    assert x.type(tg.float32) is x
+    with teaches(DtypeError, "type()", "it converts to the dtype that it is given", "ask x.dtype for its own"):
+        x.type()
 
 
 def test_the_forms_of_to() -> None:

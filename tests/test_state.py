@@ -106,6 +106,12 @@ def test_a_file_without_tensors(value: Any, path: Path) -> None:
     assert same(back(value, path), value)
 
 
+@pytest.mark.parametrize("weights_only", [None, True, False])
+def test_no_file_holds_more_than_weights(path: Path, weights_only: bool | None) -> None:
+    tg.save({"x": tg.ones(2), "epoch": 3}, path)
+    assert same(tg.load(path, "cpu", weights_only=weights_only), {"x": tg.ones(2), "epoch": 3})
+
+
 def test_a_tensor_alone(path: Path) -> None:
     assert same(back(tg.arange(4), path), tg.arange(4))
     assert list(safetensors.numpy.load_file(path)) == ["tensor"]
@@ -235,6 +241,7 @@ def test_each_tensor_starts_at_a_multiple_of_its_element(path: Path) -> None:
 # What cannot be written -------------------------------------------------------------------------------------------
 
 LEAVE = "leave it out, or describe it in text"
+STATE = "save what it gives for this: x.state_dict()"
 
 
 def pickled(kind: str) -> str:
@@ -251,6 +258,8 @@ def pickled(kind: str) -> str:
         ({"x": np.ones(2)}, "['x']", pickled("ndarray"),
          "make a tensor of it: tensor(x)"),
         ({"m": [b"raw"]}, "['m'][0]", pickled("bytes"), LEAVE),
+        (nn.Linear(1, 1), "", pickled("Linear"), STATE),
+        ({"o": optim.SGD([tg.ones(1)])}, "['o']", pickled("SGD"), STATE),
         ({"k": {(1, 2): 3}}, "['k']", "a key is text or a number, and one here is a tuple",
          "make text of it: str(key)"),
         ({"n": 2**5000}, "['n']", "an integer of 5,001 bits is too long", "write it as text: str(x)"),
@@ -333,6 +342,15 @@ def test_every_point_of_truncation(path: Path) -> None:
         tg.load(path)
     path.write_bytes(raw)
     assert same(tg.load(path), EXAMPLE)
+
+
+def test_spoilt_names_of_both_entries_do_not_make_it_another_s_file(path: Path) -> None:
+    tg.save(EXAMPLE, path)
+    path.write_bytes(
+        path.read_bytes().replace(b"edu.tree", b"edu/tree").replace(b"tinygrad_edu.crc", b"tinygrad-edu.crc")
+    )
+    with pytest.raises(StateFileError, match="its checksum does not fit"):
+        tg.load(path)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -465,6 +483,10 @@ def test_some_of_the_words(path: Path) -> None:
     for name, why in (
         ("a small float", "tensor 'a' has dtype F8_E4M3, and there is none of that here"),
         ("a name twice", "its header says 'a' twice"),
+        ("no header", "its header cannot be read (JSONDecodeError: Expecting value: line 1 column 1 (char 0))"),
+        ("a header longer than the file", "it ends before its header does, or has none"),
+        ("data that nobody names", "its header speaks of 4 bytes of tensors, and 8 follow"),
+        ("a hole", "invalid offset for tensor `a`"),
         ("another checksum", "its checksum does not fit: bytes have changed since it was written"),
         ("a tensor that is not named", "the structure in its metadata does not name the tensor 'b'"),
         ("an unknown word", "the structure in its metadata cannot be read (ValueError: 'set' with [1])"),
@@ -620,6 +642,35 @@ def test_concurrent_writers_do_not_mix(path: Path) -> None:
             thread.join()
     assert wrong == []
     assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file is not replaced there")
+def test_a_reader_sees_one_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another takes its place while it is read: what comes is the old one, whole, though all names differ."""
+    from tinygrad_edu.state import _places
+
+    tg.save({"a": tg.ones(3)}, path)
+
+    def late(*given: Any) -> Any:
+        tg.save({"b": tg.zeros(3), "c": [1]}, path)
+        return _places(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tinygrad_edu.state._places", late)
+        assert same(tg.load(path), {"a": tg.ones(3)})
+    assert same(tg.load(path), {"b": tg.zeros(3), "c": [1]})
+
+
+def test_a_file_that_changes_while_it_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program may write into it, and not beside it."""
+    from tinygrad_edu.state import _places
+
+    tg.save({"a": tg.ones(3), "long": "x" * 1_000_000}, path)  # more than a buffer of Python's holds
+    changed = path.read_bytes().replace(b'"a"', b'"b"')
+    monkeypatch.setattr("tinygrad_edu.state._places", lambda *given: (_places(*given), path.write_bytes(changed))[0])
+    why, mend = "somebody writes into it while it is read", "read it again when it is complete"
+    with teaches(StateFileError, f"load of {path}", why, mend, "tg.load("):
+        tg.load(path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions and links are POSIX's")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import os
 import secrets
 import shutil
@@ -78,17 +79,18 @@ def save(obj: Any, f: Path) -> None:
             file.write(_bytes(array))
 
 
-def load(f: Path, map_location: str | None = None) -> Any:
+def load(f: Path, map_location: str | None = None, *, weights_only: bool | None = None) -> Any:
     """What `save` has written to the file ``f``, or the dict of names and tensors of any other safetensors file.
 
     The tensors have memory of their own and require no grad. They live on the device ``map_location``, else on the
-    CPU. Raises `StateFileError` for a file that is cut short, spoilt or of another format, and then gives nothing;
-    an error of the system, such as `FileNotFoundError`, passes through.
+    CPU. ``weights_only`` changes nothing: what PyTorch keeps out by it cannot be in a file. Raises `StateFileError` for
+    a file that is cut short, spoilt or of another format, and then gives nothing; an error of the system, such as
+    `FileNotFoundError`, passes through.
     """
     path = _path("load", f)
     device = backends.get(map_location or backends.CPU.name)
     arrays, metadata = _read(path)
-    if _TREE not in metadata and _SUM not in metadata:
+    if not any(_near(key, name) for key in metadata for name in (_TREE, _SUM)):
         return {name: wrap(device.from_numpy(array)) for name, array in arrays.items()}
     tree = metadata.get(_TREE, "")
     if metadata.get(_SUM) != _checksum(arrays, tree):
@@ -130,7 +132,11 @@ def _pack(value: Any, path: list[Any], tensors: dict[str, Any]) -> Any:
         raise _unwritable(path, f"an integer of {value.bit_length():,} bits is too long", "write it as text: str(x)")
     if value is None or kind in (bool, int, float, str):
         return value
-    mend = "make a tensor of it: tensor(x)" if isinstance(value, np.ndarray) else "leave it out, or describe it in text"
+    mend = "leave it out, or describe it in text"
+    if isinstance(value, np.ndarray):
+        mend = "make a tensor of it: tensor(x)"
+    elif hasattr(value, "state_dict"):  # a module, an optimiser, a scheduler
+        mend = "save what it gives for this: x.state_dict()"
     raise _unwritable(path, f"a {kind.__name__} cannot be written without pickle, which runs code when read", mend)
 
 
@@ -171,6 +177,11 @@ def _name(path: list[Any], taken: dict[str, Any]) -> str:
     return name
 
 
+def _near(key: str, name: str) -> bool:
+    """Is it this name, or was it, before a byte or two were changed?"""
+    return len(key) == len(name) and sum(map(operator.ne, key, name)) <= 2
+
+
 def _header(arrays: dict[str, Any], tree: str) -> bytes:
     # "pt": names and axes are PyTorch's. Tools of Hugging Face ask for this entry.
     metadata = {"format": "pt", _TREE: tree, _SUM: _checksum(arrays, tree)}
@@ -200,52 +211,75 @@ def _bytes(array: Any) -> Any:
 
 def _read(path: str) -> tuple[dict[str, Any], dict[str, str]]:
     """All arrays by name, in the header's order, and the metadata. The library checks lengths and places."""
-    from safetensors import SafetensorError, safe_open  # 10 ms: paid by those who use it
+    from safetensors import SafetensorError, deserialize  # 10 ms: paid by those who use it
 
-    as_dtype("bfloat16")  # the library finds it only where ml_dtypes is loaded
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise _spoilt(path, "it is no regular file")
+    header, content = _content(path)
     try:
-        with safe_open(path, framework="np") as file:
-            names = _names(path)
-            arrays = {}
-            for name in names:
-                code = file.get_slice(name).get_dtype()
-                if code not in _DTYPES:
-                    why = f"tensor {name!r} has dtype {code}, and there is none of that here"
-                    raise _spoilt(path, why, "convert it first, in the library that wrote it: to float32, say")
-                arrays[name] = file.get_tensor(name)
-                if code == "BOOL" and _bytes(arrays[name]).max(initial=0) > 1:
-                    raise _spoilt(path, f"tensor {name!r} holds bools that are neither 0 nor 1")
-            return arrays, file.metadata() or {}
+        parts = dict(deserialize(content))  # type: ignore[no-untyped-call]
     except SafetensorError as error:
-        raise _spoilt(path, str(error).removeprefix("Error while deserializing header: "), _mend(path)) from None
-    except ValueError as error:
-        if isinstance(error, StateFileError):
-            raise
-        raise _spoilt(path, f"NumPy has no such array ({error})") from None  # 70 axes, or (2**62, 0)
+        raise _spoilt(path, str(error).partition(": ")[2] or str(error)) from None  # less "Error while …"
+    metadata = header.pop("__metadata__", None) or {}
+    return {name: _array(path, name, **parts[name]) for name in header}, metadata
 
 
-def _names(path: str) -> list[str]:
-    """The tensors' names as they stand in the header, which the library has found well-formed."""
+def _content(path: str) -> tuple[dict[str, Any], bytes]:
+    """The header in Python's terms, and all bytes of the file. No more are read than it says that there are.
 
+    The file is opened once, for `save` may put another in its place at any moment.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):  # before it is opened: a pipe would wait for a writer
+        raise _spoilt(path, "it is no regular file")
+    with open(path, "rb") as file:
+        start = file.read(8)
+        length = int.from_bytes(start, "little")
+        rest = os.fstat(file.fileno()).st_size - 8 - length
+        if rest < 0 or length > _MOST_HEADER:
+            raise _spoilt(path, "it ends before its header does, or has none", _mend(start))
+        text = file.read(length)
+        header, end = _places(path, text)
+        if end != rest:
+            raise _spoilt(path, f"its header speaks of {end!r:.20} bytes of tensors, and {rest} follow")
+        file.seek(0)  # in one piece: the library takes nothing else
+        content = file.read(8 + length + rest)
+        if not content.startswith(start + text):
+            raise _spoilt(path, "somebody writes into it while it is read", "read it again when it is complete")
+        return header, content
+
+
+def _places(path: str, text: bytes) -> tuple[dict[str, Any], Any]:
+    """The header, of which the library will check the rest, and where it lets the last tensor end."""
     twice: list[str] = []
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         return dict(pairs)
 
-    with open(path, "rb") as file:
-        (length,) = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(length), object_pairs_hook=once)
+    try:
+        header = json.loads(text, object_pairs_hook=once)
+        ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+        end = max(ends, default=0)
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise _spoilt(path, f"its header cannot be read ({type(error).__name__}: {error!s:.60})") from None
     if twice:  # the library takes the last
         raise _spoilt(path, f"its header says {twice[0]!r} twice")
-    return [name for name in header if name != "__metadata__"]
+    return header, end
 
 
-def _mend(path: str) -> str:
-    with open(path, "rb") as file:
-        start = file.read(8)
+def _array(path: str, name: str, dtype: str, shape: list[int], data: bytearray) -> Any:
+    """One tensor's elements, as the library has cut them out."""
+    if dtype not in _DTYPES:
+        why = f"tensor {name!r} has dtype {dtype}, and there is none of that here"
+        raise _spoilt(path, why, "convert it first, in the library that wrote it: to float32, say")
+    try:
+        array = np.ndarray(shape, as_dtype(_DTYPES[dtype]), data)
+    except ValueError as error:
+        raise _spoilt(path, f"NumPy has no such array ({error})") from None  # 70 axes, or (2**62, 0)
+    if dtype == "BOOL" and _bytes(array).max(initial=0) > 1:
+        raise _spoilt(path, f"tensor {name!r} holds bools that are neither 0 nor 1")
+    return array
+
+
+def _mend(start: bytes) -> str:
     if start[:2] in (b"PK", b"\x80\x02") and start[4:] != bytes(4):  # zeros: the length of a header
         return "PyTorch's own files are pickles: in PyTorch, use safetensors.torch.save_file(state, path)"
     return _ANOTHER

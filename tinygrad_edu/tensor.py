@@ -861,6 +861,15 @@ def as_tensor(data: Any, dtype: Any = None, device: str | None = None) -> Tensor
     return result
 
 
+def _as_operand(data: Any, dtype: Any = None, device: str | None = None) -> Tensor:
+    """`as_tensor`, for what an operation was given. Tensors in a tuple were hardly meant to be stacked."""
+    if isinstance(data, tuple) and any(isinstance(item, TensorBase) and item.array.ndim for item in data):
+        why = "one tensor is wanted, and layers such as GRU and LSTM return several"
+        mend = "take it out of the tuple first: output, state = layer(x); or join them with stack or cat"
+        raise DtypeError(f"a tuple of {len(data)} with tensors in it", why, mend, here())
+    return as_tensor(data, dtype, device)
+
+
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor over the memory of a NumPy array: a write to one is seen by both.
 
@@ -902,5 +911,5 @@ def _to_device(source: Tensor, device: str) -> Tensor:
 
 
 dispatch.install(
-    Tensor=Tensor, wrap=wrap, adopt=adopt, settle=settle, as_tensor=as_tensor, cast=ct.cast,
+    Tensor=Tensor, wrap=wrap, adopt=adopt, settle=settle, as_tensor=_as_operand, cast=ct.cast,
 )  # fmt: skip

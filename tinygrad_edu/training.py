@@ -11,12 +11,12 @@ import operator
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from .core.dispatch import here
 from .errors import ArgumentError, DtypeError, TrainingError
 from .metrics import Mean
+from .nn.modes import modes_kept
 from .nn.utils import clip_grad_norm_
 from .optim.lr_scheduler import ReduceLROnPlateau
 from .settings import no_grad
@@ -86,17 +86,21 @@ def fit(
     epochs that are complete. Modules have the mode again that they had before.
 
     Raises `TrainingError` for a loss that is infinite or nan, before it reaches the parameters, and where no batch
-    came; `DtypeError` for batches that are no tuples of inputs and target.
+    came; `ArgumentError` for an optimiser of another model, for a generator of batches where there are several epochs,
+    for a `ReduceLROnPlateau` that is to step after each batch, and for metrics whose names are taken; `DtypeError` for
+    batches that are not inputs and a target.
     """
+    each_batch = scheduler if scheduler_per_batch else None
+    _check(model, optimizer, each_batch, [loader, validate] if epochs > 1 else [])
+    metrics = _named(metrics)
     history, digits = History(), len(str(epochs))
-    with _modes_kept(model):
+    with modes_kept(model):
         try:
             for epoch in range(1, epochs + 1):
                 start, label = time.perf_counter(), f"epoch {epoch:{digits}}/{epochs}"
                 record: dict[str, float] = {"epoch": epoch}
                 if scheduler is not None:
                     record["lr"] = optimizer.param_groups[0]["lr"]
-                each_batch = scheduler if scheduler_per_batch else None
                 watched = _watched(loader, label) if progress else loader
                 record |= _train(model, watched, loss, optimizer, each_batch, metrics, clip_grad_norm, label)
                 if validate is not None:
@@ -115,6 +119,23 @@ def fit(
             if progress:
                 print(f"interrupted in {label}")
     return history
+
+
+def _check(model: Any, optimizer: Any, each_batch: Any, walked_again: list[Any]) -> None:
+    """Refuse at once what would train nothing, or come to an end after the first step or epoch."""
+    own, groups = {id(p) for p in model.parameters()}, getattr(optimizer, "param_groups", None)
+    if groups is not None and not any(id(p) in own for group in groups for p in group["params"]):
+        why = f"none of the {type(model).__name__}'s {len(own)} parameters is among those that it moves"
+        mend = f"make it of this model, once the model is complete: {type(optimizer).__name__}(model.parameters())"
+        raise ArgumentError(f"fit with {type(optimizer).__name__}", why, mend, here())
+    if isinstance(each_batch, ReduceLROnPlateau):
+        tried, why = "fit with ReduceLROnPlateau and scheduler_per_batch", "it compares the losses of whole epochs"
+        raise ArgumentError(tried, why, "leave scheduler_per_batch away", here())
+    for loader in walked_again:
+        if isinstance(loader, Iterator) and type(loader).__module__ in ("builtins", "itertools"):
+            tried = f"fit with a {type(loader).__name__} of batches"
+            why = "it gives its batches once, and each epoch walks through them"
+            raise ArgumentError(tried, why, "use a DataLoader, or a list", here())
 
 
 def _train(
@@ -159,7 +180,7 @@ def evaluate(model: Any, loader: Iterable[Any], loss: Metric | None = None, metr
     as accuracy is, and only near for the rest: for F1, R² and the like, join the outputs first.
     """
     means = _Means(metrics)
-    with _modes_kept(model):
+    with modes_kept(model):
         model.eval()
         for inputs, target in map(_parts, loader):
             output = model(*inputs)
@@ -171,10 +192,7 @@ class _Means:
     """The running means of an epoch: the loss, if there is one, and every metric."""
 
     def __init__(self, metrics: Metrics) -> None:
-        self.metrics = metrics if isinstance(metrics, Mapping) else {_name(metric): metric for metric in metrics}
-        if "loss" in self.metrics:
-            why, mend = "the loss itself is shown under it", "choose another name"
-            raise ArgumentError("metrics with the name 'loss'", why, mend, here())
+        self.metrics = _named(metrics)
         self.means = {name: Mean() for name in ("loss", *self.metrics)}
         self.samples = 0
 
@@ -191,9 +209,23 @@ class _Means:
 
     def compute(self) -> dict[str, float]:
         if not self.samples:
-            why, mend = "there is nothing to measure, or to learn from", "look at len(loader), and drop_last"
+            why = "there is nothing to measure, or to learn from"
+            mend = "look at len(loader), and drop_last; an iterator gives its batches once"
             raise TrainingError("the loader gave no batch", why, mend, here())
         return {name: mean.compute() for name, mean in self.means.items()}
+
+
+def _named(metrics: Metrics) -> dict[str, Metric]:
+    """The metrics under their names. Refuses a name that something else is shown under."""
+    pairs = list(metrics.items()) if isinstance(metrics, Mapping) else [(_name(metric), metric) for metric in metrics]
+    taken = {"loss": "the loss itself", "epoch": "the number of the epoch", "lr": "the learning rate"}
+    taken |= {f"val_{name}": f"the {name} of the other loader" for name in ("loss", *(name for name, _ in pairs))}
+    for name, _ in pairs:
+        if name in taken:
+            why, mend = f"{taken[name]} is shown under it", "choose another name, in a dict of names and metrics"
+            raise ArgumentError(f"metrics with the name {name!r}", why, mend, here())
+        taken[name] = "another metric"
+    return dict(pairs)
 
 
 def _name(metric: Any) -> str:
@@ -219,17 +251,6 @@ def _parts(batch: Any) -> tuple[Any, Any]:
     return tuple(batch[:-1]), batch[-1]
 
 
-@contextmanager
-def _modes_kept(model: Any) -> Iterator[None]:
-    """Every module is as it was afterwards: training or evaluating."""
-    before = [(module, module.training) for module in model.modules()]
-    try:
-        yield
-    finally:
-        for module, training in before:
-            module.training = training
-
-
 def _watched(loader: Iterable[Any], label: str) -> Iterator[Any]:
     """The batches. On a terminal, once they take more than a second: how far it is, and about how long still."""
     total = operator.length_hint(loader)  # 0 where it does not know
@@ -253,6 +274,15 @@ def _short(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.4g}"
 
 
+def _six(value: float) -> str:
+    """In six characters, so that the numbers of all lines stand in columns."""
+    if value == 0 or 0.001 <= abs(value) < 1e5:
+        texts = [f"{value:.{digits}f}" for digits in range(5)]
+    else:
+        texts = [f"{value:.{digits}e}".replace("e-0", "e-").replace("e+0", "e+") for digits in range(2)]
+    return max((text for text in texts if len(text) <= 6), key=len, default=texts[0]).rjust(6)
+
+
 def _line(record: dict[str, float], seconds: float | None) -> str:
-    words = [f"{name} {_short(value)}" for name, value in record.items() if name != "epoch"]
-    return "  ".join(words if seconds is None else [*words, f"{seconds:.1f} s"])
+    words = [f"{name} {_six(value)}" for name, value in record.items() if name != "epoch"]
+    return "  ".join(words if seconds is None else [*words, f"{seconds:5.1f} s"])

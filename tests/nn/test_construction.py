@@ -14,7 +14,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import run_python, teaches
 from tinygrad_edu import nn
-from tinygrad_edu.errors import DtypeError
+from tinygrad_edu.errors import DtypeError, ShapeError
 
 x, y = tg.ones(2, 3), tg.zeros(2, 3)
 
@@ -30,6 +30,13 @@ x, y = tg.ones(2, 3), tg.zeros(2, 3)
         (lambda: nn.Softmax(x.numpy()), "Softmax()(input)"),
         (lambda: nn.Linear(x, 3), "Linear(…)(input)"),
         (lambda: nn.Conv2d(x, 3, 3), "Conv2d(…)(input)"),
+        (lambda: nn.LayerNorm(x), "LayerNorm(…)(input)"),
+        (lambda: nn.RMSNorm(x.numpy()), "RMSNorm(…)(x)"),
+        (lambda: nn.MaxPool2d(x), "MaxPool2d(…)(input)"),
+        (lambda: nn.AdaptiveAvgPool1d(x), "AdaptiveAvgPool1d(…)(input)"),
+        (lambda: nn.Upsample(x), "Upsample()(input)"),
+        (lambda: nn.ZeroPad2d(x), "ZeroPad2d(…)(input)"),
+        (lambda: nn.Unflatten(1, x), "Unflatten(…)(input)"),
     ],
 )
 def test_a_module_is_made_before_it_is_called(make: Callable[[], Any], mend: str) -> None:
@@ -44,6 +51,10 @@ def test_tensors_that_belong_into_a_module_are_taken() -> None:
     assert nn.BCEWithLogitsLoss(pos_weight=np.ones(3)).pos_weight.shape == (3,)
     assert nn.Linear(tg.tensor(3), np.int64(2)).weight.shape == (2, 3)
     assert len(nn.ParameterList(tg.ones(2).unbind())) == 2
+    with pytest.raises(DtypeError, match="ParameterList of a Tensor"):
+        nn.ParameterList(x)
+    assert nn.NLLLoss(weight=tg.ones(3)).weight.shape == (3,)
+    assert nn.Embedding(2, 3, _weight=tg.ones(2, 3)).weight.tolist() == tg.ones(2, 3).tolist()
     nn.Identity(x, y)
 
 
@@ -60,6 +71,30 @@ def test_what_is_no_size() -> None:
     ):  # fmt: skip
         with pytest.raises(TypeError, match=f"^{name}"):
             make()
+    mend = "use // where / gave a fraction"
+    with teaches(ShapeError, "LayerNorm((3.0,))", "sizes are integers", mend, "nn.LayerNorm("):
+        nn.LayerNorm(3.0, elementwise_affine=False)
+    assert nn.RMSNorm(np.int64(3)).normalized_shape == nn.LayerNorm(x.shape[1:]).normalized_shape == (3,)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_several_results_of_a_layer_are_not_stacked_unseen(grad: bool) -> None:
+    """A GRU's output and state after a single step have one shape."""
+    both = nn.GRU(3, 3)(tg.ones(1, 2, 3))
+    assert both[0].shape == both[1].shape
+    why = "one tensor is wanted, and layers such as GRU and LSTM return several"
+    mend = "take it out of the tuple first: output, state = layer(x); or join them with stack or cat"
+    layers = [nn.Linear(3, 2), nn.ReLU(), nn.LayerNorm(3), nn.Conv1d(2, 3, 1), nn.Dropout(), nn.ELU(), nn.Softmax(-1)]
+    for layer in layers:
+        with tg.set_grad_enabled(grad), pytest.raises(DtypeError, match="a tuple of 2 with tensors in it") as caught:
+            layer(both)
+        assert (caught.value.why, caught.value.mend) == (why, mend)
+        assert "layer(both)" in caught.value.line
+    with tg.set_grad_enabled(grad), pytest.raises(DtypeError, match="a tuple of 2 with tensors in it"):
+        nn.MSELoss()(both, tg.ones(2, 1, 2, 3))
+    with tg.no_grad():
+        assert tg.tensor(both).shape == tg.as_tensor(both).shape == (2, 1, 2, 3)  # here it is what was asked for
+        assert (x * (1, 2, 3)).tolist() == [[1.0, 2.0, 3.0]] * 2
 
 
 def test_arguments_of_other_names() -> None:

@@ -253,11 +253,11 @@ UNMADE: list[tuple[Callable[[], Any], str, str, str]] = [
         "4 and 6 channels cannot both be shared out among 0 groups", SHARE,
     ),
     (
-        lambda: nn.Conv2d(4, 6, 3, padding="full"), "Conv2d(4, 6, (3, 3), padding='full')", "there is no such padding",
+        lambda: nn.Conv2d(4, 6, 3, padding="full"), "Conv2d with padding='full'", "there is no such padding",
         "use a number, 'same' or 'valid'",
     ),
     (
-        lambda: nn.Conv2d(4, 6, 3, (1, 2), "same"), "Conv2d(4, 6, (3, 3), stride=(1, 2), padding='same')",
+        lambda: nn.Conv2d(4, 6, 3, (1, 2), "same"), "Conv2d with padding='same' and stride=(1, 2)",
         "a convolution that moves by more than 1 makes the image smaller, whatever the padding",
         "give the padding as a number",
     ),

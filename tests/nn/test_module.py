@@ -480,14 +480,30 @@ def test_a_module_that_passes_attributes_on_is_copied(duplicate: Any) -> None:
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 def test_a_copy_registers_for_itself(duplicate: Any) -> None:
     block = Block()
+    block.register_buffer("steps", tg.zeros(1))
     old = block.first
     twin = duplicate(block)
+    assert list(twin.state_dict()) == list(block.state_dict())
     twin.first = nn.Linear(3, 4)
     twin._parameters["gain"] = None
+    twin.register_buffer("steps", tg.ones(1), persistent=False)
     assert block._modules["first"] is block.first is old
     assert block._parameters["gain"] is block.gain is not None
+    assert block.state_dict()["steps"].tolist() == block.steps.tolist() == [0.0]
     assert twin._modules["first"] is twin.first is not old
     assert twin.gain is None
+    assert ("steps" in twin.state_dict(), twin.steps.tolist()) == (False, [1.0])
+
+
+def test_a_shallow_copy_computes_with_the_same_tensors_until_it_has_others() -> None:
+    """And the state says what is computed with."""
+    layer, x = nn.Linear(2, 2, bias=False), tg.ones(1, 2)
+    twin = copy.copy(layer)
+    assert twin.weight is layer.weight
+    twin.weight = nn.Parameter(tg.zeros(2, 2))
+    for module in (layer, twin):
+        assert module(x).tolist() == (x @ module.state_dict()["weight"].T).tolist()
+    assert twin(x).tolist() == [[0.0, 0.0]] != layer(x).tolist()
 
 
 def test_parameters_print_as_what_they_are() -> None:
@@ -539,13 +555,22 @@ def test_zero_grad() -> None:
     assert [p.grad for p in layer.parameters()] == [None, None]
 
 
-def test_gradients_are_filled_with_zeros_where_that_is_wanted() -> None:
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize(
+    "who", [lambda layer: layer, lambda layer: tg.optim.SGD(layer.parameters())], ids=["nn", "optim"]
+)
+def test_gradients_are_filled_with_zeros_where_that_is_wanted(who: Any, create_graph: bool) -> None:
+    """In place: who holds the gradient sees zeros. A module and an optimiser do the same."""
     layer = nn.Linear(2, 2, bias=False)
-    layer(tg.ones(1, 2)).sum().backward()
+    layer(tg.ones(1, 2)).square().sum().backward(create_graph=create_graph)
     held = layer.weight.grad
-    layer.zero_grad(set_to_none=False)
-    assert held is not None
+    who(layer).zero_grad(set_to_none=False)
+    assert (layer.weight.grad is held) is not create_graph
+    assert (layer.weight.grad.requires_grad, layer.weight.grad.grad_fn) == (False, None)
     assert layer.weight.grad.tolist() == held.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    who(layer).zero_grad()
+    who(layer).zero_grad(set_to_none=False)
+    assert layer.weight.grad is None
 
 
 def test_freezing() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tinygrad_edu as tg
@@ -41,6 +41,7 @@ def vector(ps: list[Any]) -> Any:
     ),
     seed=st.integers(0, 99),
 )
+@example(shapes=[(2, 4)], order=1.0, bound=0.01171875, kind=("float16", "cpu"), seed=25)
 def test_clip_grad_norm(shapes: Any, order: float, bound: float, kind: tuple[str, str], seed: int) -> None:
     dtype, device = kind
     if order == math.inf:
@@ -53,7 +54,8 @@ def test_clip_grad_norm(shapes: Any, order: float, bound: float, kind: tuple[str
     assert (total.shape, total.requires_grad) == ((), False)
     assert str(total.dtype) == (dtype if dtype[:2] != "bf" and dtype != "float16" else "float32")
     assert total.item() == pytest.approx(expected, rel=1e-5 if dtype != "float64" else 1e-12)
-    np.testing.assert_allclose(vector(ps), before * min(1.0, bound / (expected + 1e-6)), rtol=precision)
+    step = 2.0**-24 if dtype == "float16" else 0.0  # below 6e-5 its numbers are this far apart
+    np.testing.assert_allclose(vector(ps), before * min(1.0, bound / (expected + 1e-6)), rtol=precision, atol=step)
     assert all(p.grad is g for p, g in zip(ps, kept, strict=True))
 
 

@@ -209,14 +209,14 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     (
         lambda: F.conv2d(tg.ones(1, 1, 4, 4), tg.ones(4, 1, 3, 3), padding="some"),
         ArgumentError,
-        "padding='some'",
+        "conv2d with padding='some'",
         "there is no such padding",
         "use a number, 'same' or 'valid'",
     ),
     (
         lambda: F.conv2d(tg.ones(1, 1, 4, 4), tg.ones(4, 1, 3, 3), padding="same", stride=2),
         ArgumentError,
-        "padding='same' with stride=2",
+        "conv2d with padding='same' and stride=(2, 2)",
         "a convolution that moves by more than 1 makes the image smaller, whatever the padding",
         "give the padding as a number",
     ),

@@ -13,6 +13,7 @@ from ..errors import DtypeError
 from ..tensor import Tensor
 
 _PACKAGE = __name__.partition(".")[0]
+_TENSORS = {"weight", "_weight", "pos_weight", "values", "parameters", "modules"}  # arguments that may be tensors
 _signature = cache(inspect.signature)
 
 
@@ -36,7 +37,7 @@ def check(kind: type[Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> 
         raise DtypeError(tried, str(error), _mend(kind, names, options), here()) from None
     for name, value in given.items():
         annotation = str(parameters[name].annotation)
-        if _is_data(value) and not any(word in annotation for word in ("Any", "Tensor")):
+        if _is_data(value) and name not in _TENSORS:
             raise _called_too_early(kind)
         if annotation == "int" and not hasattr(value, "__index__"):
             tried, why = f"{kind.__name__} with {name}={value!r:.40}", f"{name} is an integer"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from ..core.dispatch import here
 from ..creation import empty
 from ..errors import ArgumentError, ShapeError
-from ..ops.conv import counts
+from ..ops.conv import check_word, counts
 from ..tensor import Tensor
 from . import functional as F
 from .linear import spread
@@ -49,13 +49,7 @@ class _Conv(Module):
             why = f"{self.in_channels} and {self.out_channels} channels cannot both be shared out among {groups} groups"
             raise ArgumentError(f"{tried}, groups={groups})", why, "use a number that divides both", here())
         if isinstance(self.padding, str):
-            if self.padding not in ("same", "valid"):
-                mend = "use a number, 'same' or 'valid'"
-                raise ArgumentError(f"{tried}, padding={self.padding!r})", "there is no such padding", mend, here())
-            if self.padding == "same" and max(self.stride) > 1:
-                why = "a convolution that moves by more than 1 makes the image smaller, whatever the padding"
-                mend = "give the padding as a number"
-                raise ArgumentError(f"{tried}, stride={self.stride}, padding='same')", why, mend, here())
+            check_word(type(self).__name__, self.padding, self.stride)
         modes = ("zeros",) if self.transposed else ("zeros", "reflect", "replicate", "circular")
         if self.padding_mode not in modes:
             why, mend = "there is no such mode here", f"use {' or '.join(map(repr, modes))}"

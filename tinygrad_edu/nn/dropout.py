@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ..core.dispatch import here
-from ..errors import ArgumentError
 from ..tensor import Tensor
 from . import functional as F
 from .module import Module
@@ -12,9 +10,7 @@ from .module import Module
 class _Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
-        if not 0 <= p <= 1:
-            why, mend = "a share lies between 0 and 1", "use p=0.5, for example"
-            raise ArgumentError(f"{type(self).__name__} with p={p}", why, mend, here())
+        F._share(type(self).__name__, p)
         self.p, self.inplace = p, inplace
 
     def extra_repr(self) -> str:

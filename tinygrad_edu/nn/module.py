@@ -332,9 +332,14 @@ class Module(Stateful):
         return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """For ``copy`` and ``pickle``: the attributes of another module, and registries of its own."""
+        """For ``copy`` and ``pickle``: the attributes of another module, and registries of its own.
+
+        In PyTorch a shallow copy goes on sharing its registries: what is assigned to one is then in both.
+        """
         self.__dict__.update(state)
         self.__dict__.update({name: Registry(self, state[name]) for name in _REGISTRIES if name in state})
+        if "_unsaved" in state:
+            self.__dict__["_unsaved"] = set(state["_unsaved"])
 
     # Modes and conversion ---------------------------------------------------------------------------------------
 
@@ -364,7 +369,9 @@ class Module(Stateful):
             if set_to_none:
                 parameter.grad = None
             elif parameter.grad is not None:
-                parameter.grad = parameter.grad.detach().zero_()
+                if parameter.grad.requires_grad:  # it came with create_graph: the zeros have no history
+                    parameter.grad = parameter.grad.detach()
+                parameter.grad.zero_()
 
     def _apply(self, convert: Callable[[Tensor], Tensor]) -> Self:
         """Convert every parameter, in place so that optimisers still hold it, and every buffer."""

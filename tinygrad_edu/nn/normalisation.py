@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .. import backends
+from ..arguments import new_shape
 from ..core.dispatch import here, user_line
 from ..core.inplace import own_buffer
 from ..creation import empty, ones, zeros
@@ -232,7 +233,7 @@ class LayerNorm(_Scaled):
         device: str | None = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.normalized_shape, self.eps = new_shape(type(self).__name__, (normalized_shape,)), eps
         self.elementwise_affine = elementwise_affine
         self._make(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
         self.reset_parameters()
@@ -259,7 +260,7 @@ class RMSNorm(_Scaled):
         device: str | None = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.normalized_shape, self.eps = new_shape(type(self).__name__, (normalized_shape,)), eps
         self.elementwise_affine = elementwise_affine
         self._make(self.normalized_shape, elementwise_affine, False, device, dtype)
         self.reset_parameters()
@@ -272,7 +273,3 @@ class RMSNorm(_Scaled):
     def extra_repr(self) -> str:
         """Sizes, and what is learnt."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-
-
-def _shape(normalized_shape: Any) -> tuple[int, ...]:
-    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)

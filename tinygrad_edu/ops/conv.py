@@ -220,10 +220,9 @@ def counts(value: Any, name: str, axes: int) -> tuple[int, ...]:
 def _conv(op: Any, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, *rest: Any) -> Any:
     x, weight, (dilation, groups) = as_tensor(x), as_tensor(weight), rest
     refuse_bools(op.__name__, x)
-    if isinstance(padding, str):
-        _check_word(padding, stride)
     stride, dilation, size = counts(stride, "stride", axes), counts(dilation, "dilation", axes), {}
     if isinstance(padding, str):
+        check_word(op.__name__, padding, stride)
         size = {"size": tuple(x.shape[-axes:])} if padding == "same" else {}
         kernel = weight.shape[2:] if padding == "same" else (1,) * axes
         # Where "same" has an odd number to share out, the larger part goes below and to the right.
@@ -232,15 +231,15 @@ def _conv(op: Any, axes: int, x: Any, weight: Any, bias: Any, stride: Any, paddi
     return op(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups, **size)
 
 
-def _check_word(padding: str, stride: Any) -> None:
-    """ "valid" is no padding, and "same" goes with a stride of 1."""
+def check_word(name: str, padding: str, stride: tuple[int, ...]) -> None:
+    """Refuse words for a padding, other than "valid", for none, and "same", which goes with a stride of 1."""
     if padding not in ("same", "valid"):
-        raise ArgumentError(
-            f"padding={padding!r}", "there is no such padding", "use a number, 'same' or 'valid'", here()
-        )
-    if padding == "same" and stride not in (1, (1,), (1, 1), [1], [1, 1]):
+        tried, mend = f"{name} with padding={padding!r}", "use a number, 'same' or 'valid'"
+        raise ArgumentError(tried, "there is no such padding", mend, here())
+    if padding == "same" and max(stride) > 1:
+        tried = f"{name} with padding='same' and stride={stride}"
         why = "a convolution that moves by more than 1 makes the image smaller, whatever the padding"
-        raise ArgumentError(f"padding='same' with stride={stride!r}", why, "give the padding as a number", here())
+        raise ArgumentError(tried, why, "give the padding as a number", here())
 
 
 def conv2d(

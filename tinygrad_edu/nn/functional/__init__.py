@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import backends
+from ...arguments import as_tensor
 from ...core.dispatch import here
 from ...core.inplace import inplace as inplace_op
 from ...creation import arange
@@ -29,7 +30,7 @@ from ...ops.softmax import log_softmax, softmax
 from ...ops.unary import tanh
 from ...random import generator
 from ...settings import no_grad
-from ...tensor import Tensor, as_tensor, wrap
+from ...tensor import Tensor, wrap
 from .activation import (
     celu,
     glu,

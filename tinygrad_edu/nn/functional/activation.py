@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...arguments import as_tensor
 from ...core.dispatch import here
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, ShapeError
@@ -17,7 +18,7 @@ from ...ops.choice import where
 from ...ops.inplace import twin
 from ...ops.softmax import softmax
 from ...ops.unary import tanh
-from ...tensor import Tensor, as_tensor
+from ...tensor import Tensor
 
 
 def _run(function: Callable[..., Any], input: Any, inplace: bool, *numbers: Any) -> Tensor:

@@ -10,13 +10,14 @@ import math
 from typing import Any
 
 from ... import backends
+from ...arguments import as_tensor
 from ...core.dispatch import here
 from ...errors import ArgumentError, ShapeError
 from ...ops.activation import softplus
 from ...ops.choice import minimum, where
 from ...ops.reduce import norm
 from ...ops.shapes import broadcast_tensors
-from ...tensor import Tensor, as_tensor, wrap
+from ...tensor import Tensor, wrap
 from .loss import alike, extremes, of_one_shape, reduced
 
 

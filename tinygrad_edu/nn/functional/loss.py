@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ... import backends
+from ...arguments import as_tensor
 from ...core.dispatch import here
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ...ops import loss as ls
 from ...ops.choice import where
 from ...settings import no_grad
-from ...tensor import Tensor, as_tensor
+from ...tensor import Tensor
 
 # Classes ------------------------------------------------------------------------------------------------------------
 
@@ -360,7 +361,7 @@ def gaussian_nll_loss(
 def _variance(x: Tensor, var: Any) -> Tensor:
     """One variance for each element of ``x``, or one that is shared along an axis."""
     if isinstance(var, (int, float)):
-        return as_tensor(var, dtype=x.dtype, device=x.device)
+        return x.new_full((), var)
     var = as_tensor(var)
     own, shape = tuple(var.shape), tuple(x.shape)
     if own == shape[:-1] and own != shape:
