@@ -152,6 +152,89 @@ def test_a_state_that_is_not_whole_changes_nothing(name: str) -> None:
     assert repr(scheduler.state_dict()) == before
 
 
+@EVERY
+@pytest.mark.parametrize("wrong", [[1, 2], {"a": 1}, "text", 7, None])
+def test_a_state_with_parts_of_another_kind_changes_nothing(name: str, wrong: Any) -> None:
+    """Each part in turn; what fits is loaded whole, and what does not is refused whole."""
+    make, _ = CASES[name]
+    scheduler = make(optimiser(momentum=0.9))
+    whole, refused = scheduler.state_dict(), 0
+    for part in whole:
+        before, changed = repr(scheduler.state_dict()), {**whole, part: wrong}
+        if "last_epoch" in whole and part != "last_epoch":
+            changed["last_epoch"] = 77
+        try:
+            scheduler.load_state_dict(changed)
+        except ArgumentError as error:
+            refused += 1
+            assert error.tried.startswith(type(scheduler).__name__) or error.tried.startswith("load_state_dict into ")
+            assert repr(scheduler.state_dict()) == before
+        else:
+            assert {**scheduler.state_dict(), part: wrong} == changed
+            scheduler.load_state_dict(whole)
+    assert refused >= 1
+
+
+@pytest.mark.parametrize(
+    ("make", "change", "why"),
+    [
+        (lambda o: schedules.LambdaLR(o, math.exp), {"lr_lambdas": [None, None]},
+         "it has 2 lr_lambdas, and those here are 1"),
+        (lambda o: schedules.LambdaLR(o, math.exp), {"lr_lambdas": [{"a": 1}]},
+         "it has {'a': 1} for an lr_lambda, and here that is <built-in function exp>"),
+        (lambda o: schedules.MultiStepLR(o, [2]), {"milestones": [1, 2]}, "milestones is a list, and here a dict"),
+        (lambda o: schedules.MultiStepLR(o, [2]), {"milestones": {"two": 1}},
+         "milestones is {'two': 1}, and counts no epochs"),
+        (lambda o: schedules.StepLR(o, 2), {"base_lrs": 7}, "base_lrs is one value, and here a list"),
+        (lambda o: schedules.StepLR(o, 2), {"gamma": "0.1"}, "gamma is text, and here one value"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_state_that_does_not_fit_changes_nothing(make: Any, change: Any, why: str, inside: bool) -> None:
+    made = optimiser()
+    inner = make(made)
+    scheduler = schedules.ChainedScheduler([schedules.StepLR(made, 3), inner]) if inside else inner
+    state, before = scheduler.state_dict(), repr(scheduler.state_dict())
+    changed = {**inner.state_dict(), "last_epoch": 77, **change}
+    if inside:
+        state["_schedulers"] = [{**state["_schedulers"][0], "last_epoch": 77}, changed]
+    tried, mend = (
+        f"load_state_dict into {type(inner).__name__}",
+        "load it into a scheduler of the class that saved it",
+    )
+    with teaches(ArgumentError, tried, why, mend, "scheduler.load_state_dict("):
+        scheduler.load_state_dict(state if inside else changed)
+    assert repr(scheduler.state_dict()) == before
+
+
+def test_what_is_no_state() -> None:
+    scheduler = schedules.StepLR(optimiser(), 2)
+    with pytest.raises(ArgumentError, match="it is a int, and no dict"):
+        scheduler.load_state_dict(3)  # type: ignore[arg-type]
+
+
+def empty(value: Any) -> None:
+    """Clear all lists and dicts in there."""
+    if isinstance(value, list | dict):
+        for inside in [*(value.values() if isinstance(value, dict) else value)]:
+            empty(inside)
+        value.clear()
+
+
+@EVERY
+def test_states_share_nothing(name: str) -> None:
+    """Neither what was saved nor what was loaded: both may be changed, to their depths."""
+    make, _ = CASES[name]
+    scheduler = make(optimiser(momentum=0.9))
+    before = repr(scheduler.state_dict())
+    empty(scheduler.state_dict())
+    assert repr(scheduler.state_dict()) == before
+    state = scheduler.state_dict()
+    scheduler.load_state_dict(state)
+    empty(state)
+    assert repr(scheduler.state_dict()) == before
+
+
 def test_a_callable_object_is_saved_with_its_attributes() -> None:
     class Fading:
         def __init__(self, share: float) -> None:
@@ -290,6 +373,17 @@ def test_one_cycle_ends() -> None:
     assert scheduler.last_epoch == before["last_epoch"] == 2
 
 
+def test_one_cycle_that_only_goes_up() -> None:
+    made = optimiser(momentum=0.9)
+    scheduler = schedules.OneCycleLR(made, 0.5, 3, pct_start=1.0, anneal_strategy="linear")
+    assert walk(made, scheduler, 2) == pytest.approx([0.02, 0.26])
+    assert scheduler.get_last_lr() == pytest.approx([0.5])
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match="OneCycleLR with step 3\n  why:  the cycle has 3 steps"):
+            scheduler.step()
+    assert scheduler.get_last_lr() == pytest.approx([0.5])
+
+
 @pytest.mark.parametrize(
     ("make", "tried"),
     [
@@ -307,6 +401,9 @@ def test_one_cycle_ends() -> None:
         (lambda o: schedules.OneCycleLR(o, 1.0, 0), "OneCycleLR with total_steps=0"),
         (lambda o: schedules.OneCycleLR(o, 1.0, 9, pct_start=2), "OneCycleLR with pct_start=2"),
         (lambda o: schedules.OneCycleLR(o, 1.0, 9, anneal_strategy="exp"), "OneCycleLR with anneal_strategy='exp'"),
+        (lambda o: schedules.OneCycleLR(o, 1.0, 10, pct_start=0.1), "OneCycleLR with pct_start=0.1 of 10 steps"),
+        (lambda o: schedules.OneCycleLR(o, 1.0, 4, pct_start=0.25, three_phase=True),
+         "OneCycleLR with pct_start=0.25 of 4 steps"),
         (lambda o: schedules.ReduceLROnPlateau(o, factor=1), "ReduceLROnPlateau with factor=1"),
         (lambda o: schedules.ReduceLROnPlateau(o, "low"), "ReduceLROnPlateau with mode='low'"),
         (lambda o: schedules.ReduceLROnPlateau(o, threshold_mode="x"), "ReduceLROnPlateau with threshold_mode='x'"),
@@ -324,8 +421,11 @@ def test_one_cycle_ends() -> None:
 )  # fmt: skip
 def test_what_cannot_be(make: Any, tried: str) -> None:
     made = optimiser(momentum=0.9)
+    before = repr(made)
     with pytest.raises(ArgumentError) as caught:
         make(made)
+    if "OneCycleLR" in tried:
+        assert repr(made) == before
     assert caught.value.tried == tried
     assert caught.value.line.startswith("test_lr_scheduler.py, line ")
 

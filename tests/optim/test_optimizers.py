@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import itertools
+import operator
 import pickle
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -245,8 +247,8 @@ def test_a_bundle_is_no_larger_than_the_cache_likes() -> None:
     ps = leaves(shapes=((stepping.SMALL,),) * count)
     optimiser = optim.SGD(ps, lr=0.1)
     run(optimiser, ps, gradients(1, shapes=((stepping.SMALL,),) * count))
-    (plan,) = optimiser._plans.values()
-    assert [len(bundle.members) for bundle in plan.bundles] == [count - 1, 1]
+    (plan,) = optimiser._plans
+    assert [len(bundle.params) for bundle in plan.bundles] == [count - 1, 1]
 
 
 def test_takers_of_turns_are_laid_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,6 +260,19 @@ def test_takers_of_turns_are_laid_out_once(monkeypatch: pytest.MonkeyPatch) -> N
     g = np.ones(2)
     run(optimiser, ps, [[g, None], [None, g], [g, None], [None, g], [g, g], [g, None], [g, g]])
     assert len(plans) <= 3
+
+
+def test_what_has_neither_gradient_nor_state_is_laid_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ps = leaves(shapes=((2,), (2,)))
+    optimiser, g = optim.SGD(ps, momentum=0.9), np.ones(2)
+    run(optimiser, ps, [[g, g]])
+    optimiser.state[ps[1]].clear()
+    plans = []
+    plan = optim.SGD._plan
+    monkeypatch.setattr(optim.SGD, "_plan", lambda *args: plans.append(1) or plan(*args))
+    run(optimiser, ps, [[g, None]] * 4)
+    assert len(plans) == 1
+    assert optimiser.state[ps[1]] == {}
 
 
 # Writes ---------------------------------------------------------------------------------------------------------
@@ -292,6 +307,71 @@ def test_read_only_memory(make: Any) -> None:
     with teaches(InplaceError, tried, why, mend, "optimiser.step()"):
         optimiser.step()
     assert other.tolist() == [1.0, 1.0]
+
+
+@EVERY
+@pytest.mark.parametrize("together", [True, False])
+def test_a_graph_that_saved_the_state_says_who_has_overwritten_it(
+    make: Any, formula: Formula, settings: dict[str, Any], together: bool
+) -> None:
+    ps = leaves(shapes=((2,), (2,))[: 1 + together])
+    optimiser = make(ps, **settings)
+    g = [np.ones(2)] * len(ps)
+    run(optimiser, ps, [g])
+    for name in optimiser.state[ps[0]]:
+        w = tg.ones(2, dtype=optimiser.state[ps[0]][name].dtype, requires_grad=True)
+        y = (optimiser.state[ps[0]][name] * w).sum()
+        run(optimiser, ps, [g])
+        with pytest.raises(InplaceError, match=rf"{make.__name__}\.step has overwritten it since"):
+            y.backward()
+
+
+@EVERY
+@pytest.mark.parametrize("handed_in", [True, False])
+def test_state_that_the_guard_keeps_is_left_as_it_is(
+    make: Any, formula: Formula, settings: dict[str, Any], handed_in: bool
+) -> None:
+    """The user has it as an array, and a graph needs it: the step goes on in other memory, to the same numbers."""
+    ps, qs, grads = leaves(), leaves(), gradients(4)
+    optimiser, other = make(ps, **settings), make(qs, **settings)
+    run(optimiser, ps, grads[:2])
+    run(other, qs, grads[:2])
+    for name in optimiser.state[ps[1]]:
+        state = optimiser.state[ps[1]][name]
+        array, before = state.numpy(), state.tolist()
+        w = tg.ones(state.shape, dtype=state.dtype, requires_grad=True)
+        y = ((tg.from_numpy(array) if handed_in else state) * w).sum()
+        assert not array.flags.writeable
+        run(optimiser, ps, grads[2:3])
+        run(other, qs, grads[2:3])
+        assert array.tolist() == before
+        y.backward()
+        assert w.grad.tolist() == before
+    run(optimiser, ps, grads[3:])
+    run(other, qs, grads[3:])
+    assert [p.tolist() for p in ps] == [q.tolist() for q in qs]
+
+
+@pytest.mark.parametrize("later", [0, 1, 3])
+@pytest.mark.parametrize("make", [optim.SGD, optim.Adam])
+def test_a_parameter_that_the_guard_keeps(make: Any, later: int) -> None:
+    """At the first step, and at a later one, for which all is laid out already."""
+    other, p = tg.ones(2, requires_grad=True), tg.ones(2, requires_grad=True)
+    other.grad = p.grad = tg.ones(2)
+    optimiser = make([other, p], lr=0.25)
+    for _ in range(later):
+        optimiser.step()
+    x, array = tg.ones(2, requires_grad=True), p.detach().numpy()
+    loss = (tg.from_numpy(array) * x).sum()
+    assert not p.array.flags.writeable
+    before = (array.tolist(), other.tolist(), repr(optimiser.state_dict()))
+    with pytest.raises(InplaceError, match=rf"^{make.__name__}\.step of parameter 1 .*\n.*its memory is read-only"):
+        optimiser.step()
+    assert (array.tolist(), other.tolist(), repr(optimiser.state_dict())) == before
+    loss.backward()
+    assert x.grad.tolist() == before[0]
+    optimiser.step()
+    assert array.tolist() == other.tolist() != before[0]
 
 
 # What it refuses ------------------------------------------------------------------------------------------------
@@ -373,8 +453,63 @@ def test_named_parameters() -> None:
 
 def test_a_tensor_in_two_groups() -> None:
     p = tg.ones(1, requires_grad=True)
-    with pytest.raises(AutogradError, match="given twice"):
+    with pytest.raises(ArgumentError, match="given twice"):
         optim.SGD([{"params": [p]}, {"params": [p]}])
+
+
+def test_what_is_no_leaf() -> None:
+    with pytest.raises(ArgumentError, match=r"(?s)^SGD of the result of .*mend: pass the leaves"):
+        optim.SGD([tg.ones(1, requires_grad=True) * 2])
+
+
+@pytest.mark.parametrize(
+    ("make", "what", "why"),
+    [
+        (lambda m: m, "Linear", "it moves the parameters, not the module"),
+        (lambda m: m.parameters, "method", "it takes tensors, one after the other"),
+        (lambda m: m.weight, "Tensor", "it takes several tensors, and one that is walked through gives results, not"),
+        (lambda m: m.state_dict(), "dict", "its keys are no tensors"),
+        (lambda m: {"params": m.parameters()}, "dict", "its keys are no tensors"),
+    ],
+)
+def test_what_is_no_list_of_tensors(make: Any, what: str, why: str) -> None:
+    with pytest.raises(DtypeError) as caught:
+        optim.SGD(make(nn.Linear(1, 1)))
+    assert caught.value.tried == f"SGD of a {what}"
+    assert caught.value.why.startswith(why)
+    assert caught.value.mend.startswith("pass model.parameters(), or ")
+
+
+def test_a_generator_that_is_used_up() -> None:
+    params = nn.Linear(1, 1).parameters()
+    optim.SGD(params)
+    why, mend = (
+        "a generator gives its tensors once, and this one has given them",
+        "call model.parameters() anew, or keep list(model.parameters())",
+    )
+    with teaches(ArgumentError, "SGD of a generator", why, mend, "optim.SGD(params)"):
+        optim.SGD(params)
+    with teaches(ArgumentError, "SGD of a generator", why, mend, "optim.SGD(["):
+        optim.SGD([{"params": params}])
+
+
+def test_all_are_frozen() -> None:
+    layer = nn.Linear(1, 1).requires_grad_(False)
+    for params in ([p for p in layer.parameters() if p.requires_grad], (p for p in layer.parameters() if p.grad)):
+        with pytest.raises(ArgumentError, match="unfreeze some with requires_grad_"):
+            optim.SGD(params)
+
+
+@pytest.mark.parametrize("make", [optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad])
+def test_pytorchs_switches_change_nothing_or_are_refused(make: Any) -> None:
+    names = {"foreach", "fused", "capturable", "differentiable"} & set(inspect.signature(make).parameters)
+    assert {"foreach", "differentiable"} <= names
+    p = tg.ones(1, requires_grad=True)
+    assert repr(make([p], **dict.fromkeys(names, False))) == repr(make([p]))
+    for name in names:
+        why = "there is one way to step here: in place, outside of the graph, small parameters together"
+        with teaches(ArgumentError, f"{make.__name__} with {name}=True", why, "leave it out", "make([p]"):
+            make([p], **{name: True})
 
 
 def test_a_set_has_no_order() -> None:
@@ -480,6 +615,37 @@ def test_the_state_of_a_model_is_no_state_of_an_optimiser() -> None:
         optim.SGD(layer.parameters()).load_state_dict(layer.state_dict())
 
 
+class Remembering(optim.Optimizer):
+    """One's own: says nothing of what it remembers."""
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params, {"lr": 0.1})
+
+    def step(self, closure: Any = None) -> None:
+        for p in self.param_groups[0]["params"]:
+            inside = {"all": [p.detach() * 3, 1.5], "by name": {"a": p.detach().sum()}}
+            self.state[p].update(n=3, losses=[1.0, 2.0], tag="x", none=None, mean=p.detach() * 2, tensors=inside)
+
+
+@pytest.mark.parametrize("device", ["cpu", "far"])
+def test_the_state_of_ones_own_optimiser_keeps_its_types(device: str) -> None:
+    p, q = tg.ones(2, requires_grad=True), tg.ones(2, device=device, requires_grad=True)
+    first, second = Remembering([p]), Remembering([q])
+    first.step()
+    saved = first.state_dict()
+    second.load_state_dict(saved)
+    entry = second.state[q]
+    plain = {name: entry[name] for name in ("n", "losses", "tag", "none")}
+    assert plain == {"n": 3, "losses": [1.0, 2.0], "tag": "x", "none": None}
+    assert type(entry["n"]) is int
+    tensors = [entry["mean"], entry["tensors"]["all"][0], entry["tensors"]["by name"]["a"]]
+    assert [(t.tolist(), t.device) for t in tensors] == [([2, 2], device), ([3, 3], device), (2, device)]
+    saved["state"][0]["losses"].append(3.0)  # what was loaded is a copy, to its depths
+    saved["state"][0]["mean"].zero_()
+    saved["state"][0]["tensors"]["all"][0].zero_()
+    assert (entry["losses"], tensors[0].tolist(), tensors[1].tolist()) == ([1.0, 2.0], [2, 2], [3, 3])
+
+
 @EVERY
 @pytest.mark.parametrize("twin", [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))], ids=["copy", "pickle"])
 def test_a_copy_with_its_parameters_goes_on_by_itself(
@@ -516,6 +682,123 @@ def test_clearing_the_state_begins_anew() -> None:
     run(optimiser, ps, grads)
     run(optim.Adam(fresh, lr=0.1), fresh, grads)
     assert [p.tolist() for p in ps] == [p.tolist() for p in fresh]
+
+
+def replace(entry: Any) -> None:
+    for name in [*entry]:
+        entry[name] = tg.zeros_like(entry[name]) + (2 if name == "step" else 0.25)
+
+
+EDITS: dict[str, Callable[[Any, Any], Any]] = {
+    "replaced": lambda state, p: replace(state[p]),
+    "cleared": lambda state, p: state[p].clear(),
+    "deleted": lambda state, p: state.pop(p),
+    "all deleted": lambda state, p: state.clear(),
+    "another dict": lambda state, p: state.update({p: {name: value * 2 for name, value in state[p].items()}}),
+    "updated": lambda state, p: state[p].update({name: value * 0 for name, value in state[p].items()}),
+    "joined": lambda state, p: operator.ior(state[p], {name: value * 0 for name, value in state[p].items()}),
+    "none": lambda state, p: state[p].update(dict.fromkeys(state[p])),
+    "popped": lambda state, p: [state[p].popitem() for _ in [*state[p]]],
+    "popped by name": lambda state, p: [state[p].pop(name) for name in [*state[p]]],
+    "deleted by name": lambda state, p: [operator.delitem(state[p], name) for name in [*state[p]]],
+    "popped and set": lambda state, p: [state[p].setdefault(name, state[p].pop(name) * 0) for name in [*state[p]]],
+    "written": lambda state, p: [value.fill_(0.5) for value in state[p].values()],
+    "written through numpy()": lambda state, p: [value.numpy().fill(0.5) for value in state[p].values()],
+    "counted anew": lambda state, p: state[p]["step"].fill_(0) if "step" in state[p] else None,
+}
+
+
+@EVERY
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_is_changed_in_the_state_counts(make: Any, formula: Formula, settings: dict[str, Any], edit: str) -> None:
+    """Fresh optimisers, one for each parameter, that load the changed state go the same way."""
+    shapes = ((2,), (2,), (stepping.SMALL + 1,))
+    for i in (1, 2):  # one that steps together with another, and one alone
+        ps, grads = leaves(shapes=shapes), gradients(5, shapes=shapes)
+        optimiser = make(ps, **settings)
+        run(optimiser, ps, grads[:2])
+        EDITS[edit](optimiser.state, ps[i])
+        qs = [p.detach().clone().requires_grad_() for p in ps]
+        alone = [make([q], **settings) for q in qs]
+        saved = optimiser.state_dict()["state"]
+        for j, single in enumerate(alone):
+            single.load_state_dict({"state": {0: saved.get(j, {})}, "param_groups": [{"params": [0]}]})
+        for row in grads[2:]:
+            run(optimiser, ps, [row])
+            for single, q, g in zip(alone, qs, row, strict=True):
+                run(single, [q], [[g]])
+            assert all(np.array_equal(p.array, q.array) for p, q in zip(ps, qs, strict=True))
+        for p, q, single in zip(ps, qs, alone, strict=True):
+            mine, other = optimiser.state[p], single.state[q]
+            assert list(mine) == list(other)
+            assert all(np.array_equal(mine[name].array, other[name].array) for name in mine)
+
+
+def test_entries_stay_the_same_dicts() -> None:
+    p = tg.ones(2, requires_grad=True)
+    optimiser = optim.Adam([p])
+    entry = optimiser.state[p]
+    run(optimiser, [p], [[np.ones(2)]])
+    assert optimiser.state[p] is entry
+    assert set(entry) == {"step", "exp_avg", "exp_avg_sq"}
+    optimiser.load_state_dict(optimiser.state_dict())
+    entry = optimiser.state[p]
+    run(optimiser, [p], [[np.ones(2)]])
+    assert optimiser.state[p] is entry
+    assert entry["step"].item() == 2
+
+
+def test_a_shallow_copy_has_the_same_state() -> None:
+    """Both step, by turns: as one optimiser would."""
+    ps, qs, grads = leaves(shapes=((2,), (3,))), leaves(shapes=((2,), (3,))), gradients(4, shapes=((2,), (3,)))
+    optimiser = optim.Adam(ps, lr=0.1)
+    run(optimiser, ps, grads[:1])
+    for twin, row in zip((copy.copy(optimiser), optimiser, copy.copy(optimiser)), grads[1:], strict=True):
+        run(twin, ps, [row])
+    run(optim.Adam(qs, lr=0.1), qs, grads)
+    assert [p.tolist() for p in ps] == [q.tolist() for q in qs]
+    assert [optimiser.state[p]["step"].item() for p in ps] == [4, 4]
+
+
+def test_the_memory_of_the_state_is_not_replaced() -> None:
+    ps = leaves(shapes=((2,), (2,)))
+    optimiser = optim.Adam(ps)
+    run(optimiser, ps, gradients(1, shapes=((2,), (2,))))
+    for name, value in optimiser.state[ps[0]].items():
+        with pytest.raises(ShapeError, match="is a view of another tensor"):
+            value.data = tg.zeros_like(value)
+        assert optimiser.state[ps[0]][name] is value
+
+
+@pytest.mark.parametrize(("name", "shape", "needs"), [("exp_avg", (1,), "(2,)"), ("step", (1,), "()")])
+def test_a_state_of_another_shape(name: str, shape: Any, needs: str) -> None:
+    ps = leaves(shapes=((2,), (2,)))
+    optimiser = optim.Adam(ps)
+    run(optimiser, ps, gradients(1, shapes=((2,), (2,))))
+    optimiser.state[ps[1]][name] = tg.zeros(shape)
+    before = (repr(ps), repr(optimiser.state_dict()))
+    why, mend = (
+        f"its state has {name} in shape (1,), and needs {needs}",
+        "put a tensor of that shape there, or optimizer.state[p].clear()",
+    )
+    with teaches(ShapeError, "Adam.step of parameter 1 (2,) float64", why, mend, "optimiser.step()"):
+        optimiser.step()
+    assert (repr(ps), repr(optimiser.state_dict())) == before
+
+
+@pytest.mark.parametrize("make", [optim.SGD, optim.Adam])
+def test_a_step_that_is_refused_leaves_no_state(make: Any) -> None:
+    good, bad = tg.ones(2, requires_grad=True), tg.ones(2, requires_grad=True)
+    settings = {"momentum": 0.5, "dampening": 0.5} if make is optim.SGD else {}
+    optimiser = make([{"params": good}, {"params": bad}], lr=1.0, **settings)
+    good.grad, bad.gradient = tg.ones(2), unlike("shape")
+    for _ in range(2):
+        with pytest.raises(ShapeError):
+            optimiser.step()
+        assert optimiser.state_dict()["state"] == {}
+    bad.grad = None
+    optimiser.step()
+    assert good.tolist() == pytest.approx([0.0, 0.0], abs=1e-6)  # a first step, undampened
 
 
 def test_settings_may_change_what_is_remembered() -> None:

@@ -10,7 +10,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import nn
-from tinygrad_edu.errors import ArgumentError, AutogradError, DtypeError, InplaceError
+from tinygrad_edu.errors import ArgumentError, DtypeError, InplaceError
 from tinygrad_edu.optim import SGD
 
 SETTINGS = [
@@ -128,12 +128,13 @@ def test_a_plain_list_of_layers_is_not_searched() -> None:
             super().__init__()
             self.layers = [nn.Linear(2, 2), nn.Linear(2, 2)]
 
-    with pytest.warns(nn.UnregisteredWarning), pytest.raises(AutogradError) as caught:
+    with pytest.warns(nn.UnregisteredWarning), pytest.raises(ArgumentError) as caught:
         SGD(Listed().parameters(), lr=0.1)
     assert caught.value.tried == "SGD([])"
-    assert caught.value.why == "there is nothing to learn: the module has no registered parameters"
+    assert caught.value.why == "there is nothing to learn: all parameters were left out, or the module has none"
     assert (
-        caught.value.mend == "assign layers to attributes, or put them into a Sequential; a plain list is not searched"
+        caught.value.mend
+        == "unfreeze some with requires_grad_(); assign layers to attributes, as a plain list is not searched"
     )
     assert caught.value.line.endswith(": SGD(Listed().parameters(), lr=0.1)")
 
@@ -143,6 +144,7 @@ def test_a_plain_list_of_layers_is_not_searched() -> None:
     [
         ({"lr": -1.0}, "SGD with lr=-1.0", "lr is a number, at least 0"),
         ({"lr": "fast"}, "SGD with lr='fast'", "lr is a number, at least 0"),
+        ({"lr": "0.1"}, "SGD with lr='0.1'", "lr is a number, at least 0"),
         ({"lr": float("nan")}, "SGD with lr=nan", "lr is a number, at least 0"),
         ({"momentum": -0.1}, "SGD with momentum=-0.1", "momentum is a number, at least 0"),
         ({"weight_decay": -1}, "SGD with weight_decay=-1", "weight_decay is a number, at least 0"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -108,6 +109,33 @@ def test_state_moves_both_ways(name: str, settings: dict[str, Any]) -> None:
     pair.compare(1e-11)
 
 
+EDITS: dict[str, Callable[[Any], Any]] = {
+    "cleared": lambda entry: entry.clear(),
+    "replaced": lambda entry: entry.update(
+        {name: value * 0 + 0.5 for name, value in entry.items() if value is not None}
+    ),
+    "written": lambda entry: [value.fill_(0.5) for value in entry.values() if value is not None],
+    "counted anew": lambda entry: entry["step"].fill_(0) if "step" in entry else None,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "edit"),
+    # PyTorch's Adagrad fills its state when it is made, and cannot step where that is gone.
+    [(name, s, edit) for name, s in SETTINGS for edit in EDITS if (name, edit) != ("Adagrad", "cleared")],
+)
+def test_what_is_changed_in_the_state_counts(name: str, settings: dict[str, Any], edit: str) -> None:
+    pair = Pair(name, settings, "float64")
+    for _ in range(3):
+        pair.step()
+    for i in (1, 4):  # one that steps together with others, and one alone
+        EDITS[edit](pair.a.state[pair.ours[i]])
+        EDITS[edit](pair.b.state[pair.theirs[i]])
+    for _ in range(3):
+        pair.step()
+    pair.compare(1e-11)
+
+
 def as_arrays(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: as_arrays(value) for key, value in tree.items()}
@@ -124,6 +152,58 @@ def test_defaults_and_repr(name: str) -> None:
     assert pair.a.defaults == expected
     lines = [line for line in repr(pair.b).splitlines() if line.split(":")[0].strip() not in left_out]
     assert repr(pair.a).splitlines() == lines
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_arguments(name: str) -> None:
+    """All of PyTorch's, at the same places."""
+    found = []
+    for library in (tg, torch):
+        parameters = inspect.signature(getattr(library.optim, name)).parameters.values()
+        named = {(p.name, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY}
+        found.append(([(p.name, p.default) for p in parameters if p.kind is not p.KEYWORD_ONLY], named))
+    assert found[0] == found[1]
+
+
+WRONG: dict[str, Callable[[Any, Any], Any]] = {
+    "nothing": lambda m, layer: [],
+    "a used-up generator": lambda m, layer: (list(params := layer.parameters()), params)[1],
+    "all frozen": lambda m, layer: [p for p in layer.parameters() if p.grad is not None],
+    "no leaf": lambda m, layer: [layer.weight * 2],
+    "one tensor in two groups": lambda m, layer: [{"params": layer.weight}, {"params": layer.weight}],
+    "a module": lambda m, layer: layer,
+    "a tensor": lambda m, layer: layer.weight,
+    "a number": lambda m, layer: [1.0],
+    "a group alone": lambda m, layer: {"params": layer.parameters()},
+    "a set": lambda m, layer: [{"params": {layer.weight}}],
+}
+
+
+@pytest.mark.parametrize("params", WRONG.values(), ids=WRONG)
+def test_what_pytorch_refuses_we_refuse_alike(params: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises((TypeError, ValueError)) as theirs:
+        torch.optim.SGD(params(torch, torch.nn.Linear(2, 2)), lr=0.1)
+    with pytest.raises(theirs.type):
+        tg.optim.SGD(params(tg, tg.nn.Linear(2, 2)), lr=0.1)
+
+
+def test_the_state_of_ones_own_optimiser_keeps_its_types() -> None:
+    kinds = []
+    for library in (tg, torch):
+
+        class Own(library.optim.Optimizer):  # type: ignore[misc, name-defined]
+            def step(self, closure: Any = None) -> None:
+                for p in self.param_groups[0]["params"]:
+                    self.state[p].update(n=3, losses=[1.0], pair=(1, p.detach()), more={"t": p.detach()}, none=None)
+
+        w = library.ones(1, requires_grad=True)
+        first, second = Own([w], {}), Own([w], {})
+        first.step()
+        second.load_state_dict(first.state_dict())
+        entry = second.state[w]
+        found = {name: type(value) for name, value in entry.items()}
+        kinds.append((found, type(entry["pair"][1]).__name__, type(entry["more"]["t"]).__name__))
+    assert kinds[0] == kinds[1]
 
 
 # Schedules ------------------------------------------------------------------------------------------------------

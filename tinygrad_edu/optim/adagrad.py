@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .bundle import Array, Bundle
 from .optimizer import Group, Params
-from .stepping import Array, Bundle, InPlaceOptimizer
+from .stepping import InPlaceOptimizer
 
 
 class Adagrad(InPlaceOptimizer):
@@ -27,9 +28,13 @@ class Adagrad(InPlaceOptimizer):
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,
         eps: float = 1e-10,
+        foreach: bool | None = None,
         *,
         maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
+        self.one_way(foreach=foreach, differentiable=differentiable, fused=fused)
         defaults: dict[str, Any] = {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value, "maximize": maximize,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .bundle import Array, Bundle
 from .optimizer import Group, Params
-from .stepping import Array, Bundle, InPlaceOptimizer
+from .stepping import InPlaceOptimizer
 
 
 class Adam(InPlaceOptimizer):
@@ -29,9 +30,14 @@ class Adam(InPlaceOptimizer):
         weight_decay: float = 0,
         amsgrad: bool = False,
         *,
+        foreach: bool | None = None,
         maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
+        self.one_way(foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused)
         defaults: dict[str, Any] = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
             "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay,
@@ -100,7 +106,12 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
+        self.one_way(foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused)
         super().__init__(
             params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True
         )  # fmt: skip

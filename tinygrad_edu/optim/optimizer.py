@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from ..core.dispatch import here
-from ..errors import ArgumentError, AutogradError, DtypeError, ShapeError
+from ..errors import ArgumentError, DtypeError, ShapeError
 from ..tensor import RemovableHandle, Tensor, as_tensor
 
 Group = dict[str, Any]
@@ -49,17 +50,19 @@ class Optimizer:
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
-        self.state = defaultdict(dict)
+        self.state = self._empty_state()
         self.param_groups = []
         self._before: dict[int, Callable[..., Any]] = {}
         self._after: dict[int, Callable[..., Any]] = {}
         self._inside_step = self._stepped = False
         given = self._list(params, "pass model.parameters(), or a list: [w]")
         if not given:
-            raise AutogradError(
-                f"{self._name}([])", "there is nothing to learn: the module has no registered parameters",
-                "assign layers to attributes, or put them into a Sequential; a plain list is not searched", here(),
-            )  # fmt: skip
+            raise ArgumentError(
+                f"{self._name}([])",
+                "there is nothing to learn: all parameters were left out, or the module has none",
+                "unfreeze some with requires_grad_(); assign layers to attributes, as a plain list is not searched",
+                here(),
+            )
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
 
@@ -68,18 +71,29 @@ class Optimizer:
         return type(self).__name__
 
     def _list(self, params: Any, mend: str) -> list[Any]:
-        if isinstance(params, Tensor | set) or not isinstance(params, Iterable):
-            why = "it takes several tensors, and one that is walked through gives results, not leaves"
-            if isinstance(params, set):
+        tried = f"{self._name} of a {type(params).__name__}"
+        if getattr(params, "gi_frame", self) is None:  # a generator that has come to its end
+            why = "a generator gives its tensors once, and this one has given them"
+            raise ArgumentError(tried, why, "call model.parameters() anew, or keep list(model.parameters())", here())
+        if not isinstance(params, Iterable) or isinstance(params, (Tensor, set, Mapping)):
+            why = "it takes tensors, one after the other"
+            if isinstance(params, Tensor):
+                why = "it takes several tensors, and one that is walked through gives results, not leaves"
+            elif isinstance(params, set):
                 why, mend = "a set has another order in each run, and saved state is found by order", "pass a list"
-            raise DtypeError(f"{self._name} of a {type(params).__name__}", why, mend, here())
+            elif isinstance(params, Mapping):
+                why, mend = "its keys are no tensors", 'pass model.parameters(), or groups in a list: [{"params": …}]'
+            elif hasattr(params, "parameters"):
+                why = "it moves the parameters, not the module"
+            raise DtypeError(tried, why, mend, here())
         return list(params)
 
     def add_param_group(self, param_group: Group) -> None:
         """Learn more parameters: ``{"params": [...], "lr": 0.1}``, with the defaults for settings that are not named.
 
         ``params`` are tensors, one tensor, or ``(name, tensor)`` pairs as `named_parameters` gives. Raises
-        `AutogradError` for a tensor that is no leaf or is learnt already, `DtypeError` for what is no tensor.
+        `ArgumentError` for a tensor that is no leaf or is learnt already, and for a generator that is used up,
+        `DtypeError` for what is no tensor.
         """
         if not isinstance(param_group, dict) or "params" not in param_group:
             tried, why = f"add_param_group({type(param_group).__name__})", "a group is a dict with its tensors"
@@ -106,7 +120,7 @@ class Optimizer:
                 tried = f"{self._name} of a {type(p).__name__}"
                 raise DtypeError(tried, "an optimiser moves tensors", "pass model.parameters()", here())
             if not p.is_leaf:
-                raise AutogradError(
+                raise ArgumentError(
                     f"{self._name} of the result of {p.node}",
                     "its gradient goes on to what it was computed from, and none stays to step by",
                     "pass the leaves that it was computed from",
@@ -114,7 +128,7 @@ class Optimizer:
                 )
             if id(p) in seen:
                 tried = f"{self._name} with one tensor {tuple(p.shape)} given twice"
-                raise AutogradError(tried, "it would move twice in each step", "pass each tensor once", here())
+                raise ArgumentError(tried, "it would move twice in each step", "pass each tensor once", here())
             seen.add(id(p))
 
     def check(self, group: Group) -> None:
@@ -128,7 +142,7 @@ class Optimizer:
         """Refuse settings that are no numbers, or smaller than they may be: ``need(group, lr=0)``."""
         for name, low in least.items():
             try:
-                fits = float(group[name]) >= low
+                fits = not isinstance(group[name], str) and float(group[name]) >= low  # float("0.1") is a number
             except (TypeError, ValueError):
                 fits = False
             if not fits:
@@ -158,6 +172,9 @@ class Optimizer:
         return RemovableHandle(self._after, hook)
 
     # State ------------------------------------------------------------------------------------------------------
+
+    def _empty_state(self) -> defaultdict[Any, dict[str, Any]]:
+        return defaultdict(dict)
 
     def state_dict(self) -> dict[str, Any]:
         """All that a later run needs to go on, in PyTorch's format; parameters appear as numbers, in their order.
@@ -192,11 +209,11 @@ class Optimizer:
         params = [p for group in own for p in group["params"]]
         numbers = [number for group in given for number in group["params"]]
         place = dict(zip(numbers, params, strict=True))
-        state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        state = self._empty_state()
         for number, entry in state_dict["state"].items():
             number = int(number) if isinstance(number, str) else number  # a text file knows no other keys
             if number in place:
-                state[place[number]] = self._loaded(place[number], entry)
+                state[place[number]].update(self._loaded(place[number], entry))
         groups = [
             {**mine, **{name: _plain(value) for name, value in new.items()}, "params": mine["params"]}
             for mine, new in zip(own, given, strict=True)
@@ -206,9 +223,11 @@ class Optimizer:
         self.state, self.param_groups = state, groups
 
     def _loaded(self, p: Tensor, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """One parameter's entry, copied and checked."""
+        """One parameter's entry, copied and, where `state_names` says what belongs there, checked."""
         known = self.state_names()
-        if known is not None and not set(entry) <= known:
+        if known is None:
+            return {name: _copied(value, p.device) for name, value in entry.items()}
+        if not set(entry) <= known:
             why = f"it remembers {', '.join(sorted(entry))}, and {self._name} {', '.join(sorted(known))}"
             self._refuse_state(ArgumentError, why, "load it into an optimiser of the class that saved it")
         loaded = {}
@@ -216,7 +235,7 @@ class Optimizer:
             if value is None:
                 continue  # PyTorch's SGD without momentum says so
             tensor = as_tensor(value).detach().clone()
-            if known is not None and tuple(tensor.shape) != (() if name == "step" else tuple(p.shape)):
+            if tuple(tensor.shape) != (() if name == "step" else tuple(p.shape)):
                 why = f"{name} has shape {tuple(tensor.shape)}, and its parameter {tuple(p.shape)}"
                 self._refuse_state(ShapeError, why, "give the optimiser the parameters in the same order")
             loaded[name] = tensor
@@ -240,6 +259,17 @@ class Optimizer:
 def _plain(value: Any) -> Any:
     """Settings are copied too; a text file gives lists for tuples."""
     return tuple(value) if isinstance(value, list) and all(isinstance(v, int | float) for v in value) else value
+
+
+def _copied(value: Any, device: str) -> Any:
+    """What an optimiser of one's own remembers: tensors come to their parameter's device, the rest stays as it is."""
+    if isinstance(value, Tensor):
+        return value.detach().to(device).clone()
+    if isinstance(value, dict):
+        return {key: _copied(inside, device) for key, inside in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_copied(inside, device) for inside in value)
+    return copy.deepcopy(value)
 
 
 def _watched(step: Callable[..., Any]) -> Callable[..., Any]:

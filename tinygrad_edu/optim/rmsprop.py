@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .bundle import Array, Bundle
 from .optimizer import Group, Params
-from .stepping import Array, Bundle, InPlaceOptimizer
+from .stepping import InPlaceOptimizer
 
 
 class RMSprop(InPlaceOptimizer):
@@ -28,9 +29,12 @@ class RMSprop(InPlaceOptimizer):
         weight_decay: float = 0,
         momentum: float = 0,
         centered: bool = False,
-        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
         maximize: bool = False,
+        differentiable: bool = False,
     ) -> None:
+        self.one_way(capturable=capturable, foreach=foreach, differentiable=differentiable)
         defaults: dict[str, Any] = {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
             "weight_decay": weight_decay, "maximize": maximize,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .bundle import Array, Bundle
 from .optimizer import Group, Params
-from .stepping import Array, Bundle, InPlaceOptimizer
+from .stepping import InPlaceOptimizer
 
 
 class SGD(InPlaceOptimizer):
@@ -27,7 +28,11 @@ class SGD(InPlaceOptimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
+        self.one_way(foreach=foreach, differentiable=differentiable, fused=fused)
         defaults: dict[str, Any] = {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
             "nesterov": nesterov, "maximize": maximize,
@@ -57,7 +62,7 @@ class SGD(InPlaceOptimizer):
             p -= a
             return
         v = at.state["momentum_buffer"]
-        if at.count == 1:
+        if at.first:
             v[...] = d
         else:
             v *= momentum

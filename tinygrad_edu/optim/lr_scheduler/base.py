@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -120,27 +121,55 @@ class LRScheduler:
         self._last_lr = self._current()
 
     def state_dict(self) -> dict[str, Any]:
-        """All but the optimiser: numbers and lists."""
-        return {name: value for name, value in self.__dict__.items() if name not in self._unsaved}
+        """All but the optimiser: numbers and lists. They are copies."""
+        return {name: _copied(value) for name, value in self.__dict__.items() if name not in self._unsaved}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from a `state_dict` of a scheduler of this class, or of PyTorch's class of that name.
 
-        The rates are the optimiser's: load its state too. Raises `ArgumentError` when parts are missing; then nothing
-        has changed.
+        The rates are the optimiser's: load its state too. Raises `ArgumentError` when parts are missing, or are of
+        another kind; then nothing has changed.
         """
-        self._check_state(state_dict)
-        self._take_state(state_dict)
+        for target, values in self._read_state(state_dict):
+            target.update(values)
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
-        missing = sorted(set(self.state_dict()) - set(state))
+    def _read_state(self, state: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Check a state, and change nothing. What is to be changed: attributes, by name, with their new values."""
+        if not isinstance(state, Mapping):
+            self._refuse_state(f"it is a {type(state).__name__}, and no dict")
+        own = self.state_dict()
+        missing = sorted(set(own) - set(state))
         if missing:
-            tried, why = f"load_state_dict into {type(self).__name__}", f"there is no {', '.join(missing)} in it"
-            raise ArgumentError(tried, why, "load it into a scheduler of the class that saved it", here())
-
-    def _take_state(self, state: Mapping[str, Any]) -> None:
+            self._refuse_state(f"there is no {', '.join(missing)} in it")
+        for name, value in own.items():
+            if value is not None and _kind(value) != _kind(state[name]):
+                self._refuse_state(f"{name} is {_kind(state[name])}, and here {_kind(value)}")
         foreign = ("_is_initial", "_get_lr_called_within_step")  # of PyTorch's, and of no use here
-        self.__dict__.update({name: value for name, value in state.items() if name not in foreign + self._unsaved})
+        unwanted = foreign + self._unsaved
+        return [(self.__dict__, {name: _copied(value) for name, value in state.items() if name not in unwanted})]
+
+    def _refuse_state(self, why: str) -> NoReturn:
+        tried = f"load_state_dict into {type(self).__name__}"
+        raise ArgumentError(tried, why, "load it into a scheduler of the class that saved it", here())
+
+
+def _copied(value: Any) -> Any:
+    """Lists and dicts, to their depths, as copies; the rest as it is."""
+    if isinstance(value, list):
+        return [_copied(inside) for inside in value]
+    if isinstance(value, dict):
+        twin = copy.copy(value)  # of the same class, as a Counter
+        for key, inside in value.items():
+            twin[key] = _copied(inside)
+        return twin
+    return value
+
+
+def _kind(value: Any) -> str:
+    """What values must have in common to stand for each other."""
+    if isinstance(value, list | tuple):
+        return "a list"
+    return "a dict" if isinstance(value, Mapping) else "text" if isinstance(value, str) else "one value"
 
 
 def cycled(group: dict[str, Any], momentum: float) -> None:

@@ -35,18 +35,14 @@ class _Combined(LRScheduler):
         """All but the optimiser, with the state of each scheduler inside."""
         return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
-    def _check_state(self, state: Mapping[str, Any]) -> None:
-        super()._check_state(state)
+    def _read_state(self, state: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        changes = super()._read_state(state)
         if len(state["_schedulers"]) != len(self._schedulers):
             what, why = f"the state of {len(state['_schedulers'])} schedulers", f"there are {len(self._schedulers)}"
             self._refuse(what, why, "load it into a scheduler made in the same way")
         for scheduler, inner in zip(self._schedulers, state["_schedulers"], strict=True):
-            scheduler._check_state(inner)
-
-    def _take_state(self, state: Mapping[str, Any]) -> None:
-        super()._take_state(state)
-        for scheduler, inner in zip(self._schedulers, state["_schedulers"], strict=True):
-            scheduler._take_state(inner)
+            changes += scheduler._read_state(inner)
+        return changes
 
     def _undo(self) -> None:
         """Take back the first step that each scheduler inside has made on its own."""
@@ -99,7 +95,7 @@ class SequentialLR(_Combined):
 
 
 class ChainedScheduler(_Combined):
-    """All schedulers at each step, in their order: what they multiply by adds up."""
+    """All schedulers at each step, in their order: what they multiply by is multiplied together."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         self._take(schedulers, optimizer)

@@ -220,6 +220,9 @@ class OneCycleLR(_Cycle):
             self._refuse(f"pct_start={pct_start}", "it is the share of steps that go up", "give one from 0 to 1")
         if anneal_strategy not in ("cos", "linear"):
             self._refuse(f"anneal_strategy={anneal_strategy!r}", "there are 'cos' and 'linear'", "name one of them")
+        if pct_start * total_steps == 1:
+            why = "the steps that go up end with the first, which leaves no way up"
+            self._refuse(f"pct_start={pct_start} of {total_steps} steps", why, "give a larger pct_start, or 0")
         self.total_steps, self._anneal_func_type = total_steps, anneal_strategy
         self._schedule_phases = _phases(total_steps, pct_start, three_phase)
         max_lrs = self._per_group("max_lr", max_lr, optimizer)
@@ -239,14 +242,14 @@ class OneCycleLR(_Cycle):
 
     def get_lr(self) -> list[float]:
         step = self.last_epoch
-        if step > self.total_steps:
-            self.last_epoch -= 1
-            why = f"the cycle has {self.total_steps} steps, and they are done"
-            self._refuse(f"step {step}", why, "give more total_steps, or stop stepping it")
-        start, last = 0.0, self._schedule_phases[-1]
+        last = self._schedule_phases[-1]
         phase = next(p for p in self._schedule_phases if step <= p["end_step"] or p is last)
         before = self._schedule_phases[: self._schedule_phases.index(phase)]
         start = before[-1]["end_step"] if before else 0.0
+        if step > self.total_steps or start == phase["end_step"]:  # with pct_start=1 nothing goes down
+            self.last_epoch -= 1
+            why = f"the cycle has {self.total_steps} steps, and they are done"
+            self._refuse(f"step {step}", why, "give more total_steps, or stop stepping it")
         share = (step - start) / (phase["end_step"] - start)
         groups = self.optimizer.param_groups
         if self.cycle_momentum:

@@ -51,9 +51,13 @@ class MultiStepLR(_Factor):
     def _factor(self, epoch: int) -> float:
         return float(self.gamma ** self.milestones[epoch])
 
-    def _take_state(self, state: Mapping[str, Any]) -> None:
-        super()._take_state(state)
-        self.milestones = Counter({int(epoch): count for epoch, count in self.milestones.items()})  # from a text file
+    def _read_state(self, state: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        (own, values), *_ = super()._read_state(state)
+        try:  # the keys are strings, if they come from a text file
+            milestones = Counter({int(epoch): int(count) for epoch, count in values["milestones"].items()})
+        except (TypeError, ValueError):
+            self._refuse_state(f"milestones is {values['milestones']!r}, and counts no epochs")
+        return [(own, {**values, "milestones": milestones})]
 
 
 class ConstantLR(_Factor):
@@ -146,14 +150,26 @@ class _Given(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """All but the optimiser; of ``lr_lambda`` only the attributes of callable objects, as functions have none."""
-        kept = [None if hasattr(f, "__code__") else dict(vars(f)) for f in self.lr_lambdas]
+        kept = [None if attributes is None else dict(attributes) for attributes in map(_attributes, self.lr_lambdas)]
         return {**super().state_dict(), "lr_lambdas": kept}
 
-    def _take_state(self, state: Mapping[str, Any]) -> None:
-        super()._take_state(state)
-        for function, kept in zip(self.lr_lambdas, state["lr_lambdas"], strict=True):
-            if kept is not None:
-                vars(function).update(kept)
+    def _read_state(self, state: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        changes, kept = super()._read_state(state), state["lr_lambdas"]
+        if len(kept) != len(self.lr_lambdas):
+            self._refuse_state(f"it has {len(kept)} lr_lambdas, and those here are {len(self.lr_lambdas)}")
+        for function, values in zip(self.lr_lambdas, kept, strict=True):
+            own = _attributes(function)
+            if values is None:
+                continue
+            if own is None or not isinstance(values, Mapping):
+                self._refuse_state(f"it has {values!r} for an lr_lambda, and here that is {function!r}")
+            changes.append((own, dict(values)))
+        return changes
+
+
+def _attributes(function: Callable[[int], float]) -> dict[str, Any] | None:
+    """The attributes of a callable object. None for functions, and for what has none."""
+    return None if hasattr(function, "__code__") else getattr(function, "__dict__", None)
 
 
 class LambdaLR(_Given):

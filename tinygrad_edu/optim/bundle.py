@@ -1,0 +1,273 @@
+"""What one call of an optimiser's formula moves: a large parameter where it lies, or small ones side by side."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..core.inplace import View, own_buffer, share_storage
+from ..core.narrow import is_narrow
+from ..core.storage import Storage, storage_of
+from ..dtypes import float32
+from ..tensor import Tensor, as_tensor, wrap
+
+Array = Any
+Room = Callable[[Any, int, tuple[int, ...]], Array]  # from dtype, number and shape
+
+
+_ONE = np.ones((), float32)  # see `Bundle.numbers`
+
+
+def _maximum(x: Array, y: Array, out: Array) -> None:
+    np.maximum(x, y, out=out)  # alone among them, it wants the name
+
+
+_NUMPY = SimpleNamespace(
+    add=np.add, subtract=np.subtract, multiply=np.multiply, divide=np.divide, negative=np.negative, sqrt=np.sqrt,
+    abs=np.abs, maximum=_maximum,
+)  # fmt: skip
+
+
+def writing(backend: backends.Backend) -> Any:
+    """Functions that write their result into their last argument: ``multiply(x, y, out)``. NumPy's, on the CPU."""
+    if backend is backends.CPU:
+        return _NUMPY
+    xp = backend.xp
+    functions = {
+        "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+        "negative": operator.neg, "sqrt": xp.sqrt, "abs": xp.abs, "maximum": xp.maximum,
+    }  # fmt: skip
+    return SimpleNamespace(**{name: _into_last(function) for name, function in functions.items()})
+
+
+def _into_last(function: Callable[..., Array]) -> Callable[..., None]:
+    def call(*arguments: Array) -> None:
+        *operands, out = arguments
+        out[...] = function(*operands)
+
+    return call
+
+
+class Mark:
+    """Says whether somebody has changed an `Entry` since a `Bundle` has put its memory there."""
+
+    __slots__ = ("stale",)
+
+    def __init__(self) -> None:
+        self.stale = True
+
+
+class Entry(dict[str, Any]):
+    """What is remembered of one parameter: ``optimizer.state[p]``.
+
+    Its tensors show the memory of a `Bundle`, until somebody puts others in. No step has to look at each of them: any
+    change to the entry sets the ``mark``, which the bundle looks at.
+    """
+
+    mark: Mark | None = None
+
+    def __reduce__(self) -> Any:
+        return Entry, (dict(self),)  # a copy shows no bundle
+
+
+def _marking(change: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(change)
+    def call(self: Entry, *args: Any, **kwargs: Any) -> Any:
+        if self.mark is not None:
+            self.mark.stale = True
+        return change(self, *args, **kwargs)
+
+    return call
+
+
+for _name in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"):
+    setattr(Entry, _name, _marking(getattr(dict, _name)))
+
+
+class Bundle:
+    """Parameters that one call of a formula moves.
+
+    One by itself is moved where it lies. Several small ones, all on the CPU, are copied side by side into one array,
+    and back. 16-bit floats are copied too, to float32, as their state is: each step rounds them once.
+
+    For the formula: ``write``, the functions of `writing`; ``scratch`` arrays; ``state`` arrays by name; ``count`` of
+    the steps, this one included; ``first``, whether nothing was remembered before this one.
+    """
+
+    __slots__ = (
+        "_cells", "_entries", "_mark", "_members", "_own", "_pairs", "_pieces", "_shape", "_steps", "_values",
+        "arrays", "count", "dtype", "first", "gradient", "home", "parameter", "params", "scratch", "state", "storages",
+        "write",
+    )  # fmt: skip
+
+    def __init__(self, params: list[Tensor], entries: list[Entry], scratch: int, room: Room) -> None:
+        self.params, self.arrays = params, [own_buffer(p) for p in params]
+        first = self.arrays[0]
+        self.home = backends.of(first)
+        self.dtype = float32 if is_narrow(first.dtype) else first.dtype
+        self._shape = tuple(first.shape) if len(params) == 1 else (sum(a.size for a in self.arrays),)
+        self._entries = entries
+        self._members = [
+            (p, a, a.dtype, a.shape, p.storage, entry) for p, a, entry in zip(params, self.arrays, entries, strict=True)
+        ]
+        self.write = writing(self.home)
+        self._cells: list[Array] = []  # see `numbers`
+        self._values: tuple[float, ...] = ()
+        if self.home is not backends.CPU:
+            room = self._apart  # no sharing there: a part of an array may be a copy
+        self.scratch = [room(self.dtype, i, self._shape) for i in range(scratch)]
+        self.parameter: Array = first
+        self.gradient: Array = None  # the copy of it
+        self._pairs: list[tuple[Array, Array]] = []  # of a parameter and its copy
+        self._pieces: list[Array] = []  # the copies of the gradients
+        if len(params) > 1 or self.dtype != first.dtype:
+            self.parameter, self.gradient = (room(self.dtype, scratch + i, self._shape) for i in range(2))
+            self._pairs = list(zip(self.arrays, self._cut(self.parameter), strict=True))
+            self._pieces = self._cut(self.gradient)
+        self.state: dict[str, Array] = {}
+        self.count = 0.0
+        self.first = False
+        self._mark = Mark()  # on the entries
+        self._steps: Any = None
+        self._own: list[Storage] = []  # of the state
+        self.storages = [p.storage for p in params]  # all that a step writes to
+
+    def _apart(self, *_: Any) -> Array:
+        """Zeros, in memory of its own."""
+        if self.home is backends.CPU:
+            return np.zeros(self._shape, self.dtype)
+        xp, like = self.home.xp, self.arrays[0]  # made of the parameter: so they are on its device, and are recorded
+        zeros = xp.zeros_like(like)
+        return zeros if self.dtype == like.dtype else xp.astype(zeros, self.dtype)
+
+    def _cut(self, whole: Array) -> list[Array]:
+        """Each parameter's part of an array, in the parameter's shape."""
+        if len(self.params) == 1:
+            return [whole]
+        ends = np.cumsum([a.size for a in self.arrays]).tolist()
+        return [whole[end - a.size : end].reshape(a.shape) for a, end in zip(self.arrays, ends, strict=True)]
+
+    # The state ---------------------------------------------------------------------------------------------------
+
+    def remember(self, names: dict[str, float], counts: bool) -> None:
+        """Make state arrays by ``names``: of what the entries hold, else of the numbers. ``counts`` keeps the steps."""
+        self.first = not all(known(entry, names) for entry in self._entries)
+        for name, start in names.items():
+            whole = self.state[name] = self._apart()
+            if start:
+                whole[...] = start
+            for piece, entry in zip(self._cut(whole), self._entries, strict=True):
+                if entry.get(name) is not None:
+                    piece[...] = as_tensor(entry[name]).to(device=backends.of(whole).device).array
+        memory = list(self.state.values())
+        if counts:
+            self._steps = np.array([steps_made(entry) for entry in self._entries], float32)
+            memory.append(self._steps)
+        self._own = [storage_of(array) for array in memory]
+        self.storages += self._own
+        if not self.first:
+            self._show()
+
+    def _show(self) -> None:
+        """Let the entries show the state: now if they held it before, else from the first step on."""
+        shown = {name: (whole, self._cut(whole)) for name, whole in self.state.items()}
+        if self._steps is not None:  # each as PyTorch has it: 0-d and float32
+            shown["step"] = (self._steps, [self._steps[i, ...] for i in range(len(self.params))])
+        for name, (whole, pieces) in shown.items():
+            base = wrap(whole)
+            for piece, entry in zip(pieces, self._entries, strict=True):
+                entry[name] = _view(base, piece)
+        for entry in self._entries:
+            entry.mark = self._mark
+        self._mark.stale = False  # another optimiser that knew these entries has been told
+
+    # A step ------------------------------------------------------------------------------------------------------
+
+    def gradients(self, state: Any) -> list[Array] | None:
+        """The gradients; none of them where no parameter has one. None where the bundle does not fit any more.
+
+        It fits as long as parameters and state are in the memory that it knows, may be written, and go together.
+        """
+        if self._mark.stale:
+            return None
+        found, home, kind, entry_of = [], self.home, type(self.arrays[0]), state.get
+        for p, array, dtype, shape, storage, entry in self._members:
+            if p.array is not array or (storage.locks and not array.flags.writeable):
+                return None
+            if entry_of(p) is not entry:
+                return None
+            g = p.gradient
+            if g is not None:
+                g = g.array
+                if (g.dtype is not dtype and g.dtype != dtype) or g.shape != shape:
+                    return None
+                if type(g) is not kind and backends.of(g) is not home:
+                    return None
+                found.append(g)
+        for storage in self._own:
+            if storage.locks:  # the memory guard keeps it for a graph: the step goes on in other memory
+                return None
+        if self._steps is not None:
+            counts = self._steps.tolist()
+            if counts.count(counts[0]) != len(counts):
+                return None
+        return found if not found or len(found) == len(self._members) else None
+
+    def move(self, update: Callable[..., None], group: Any, gradients: list[Array]) -> None:
+        """One step."""
+        if self._mark.stale:
+            self._show()
+        if self._steps is not None:
+            self._steps += _ONE
+            self.count = self._steps.item(0)
+        if self._pairs:
+            for piece, array in zip(self._pieces, gradients, strict=True):
+                piece[...] = array
+            for array, copy in self._pairs:
+                copy[...] = array
+            update(group, self, self.parameter, self.gradient)
+            for array, copy in self._pairs:
+                array[...] = copy
+        else:
+            update(group, self, self.parameter, gradients[0])
+        self.first = False
+
+    def numbers(self, *values: Any) -> Any:
+        """Settings as what is quickest to compute with: NumPy converts a Python float at every use, a 0-d array never.
+
+        Other devices get the floats.
+        """
+        values = tuple(map(float, values))
+        if self.home is not backends.CPU:
+            return values
+        if values != self._values:
+            if len(values) != len(self._cells):
+                self._cells = [np.zeros((), self.dtype) for _ in values]
+            for cell, value in zip(self._cells, values, strict=True):
+                cell[...] = value
+            self._values = values
+        return self._cells
+
+
+def _view(base: Tensor, piece: Array) -> Tensor:
+    """A part of a tensor's memory, known as a view of it: its memory can be written, and not be replaced."""
+    tensor = wrap(piece)
+    share_storage(base, tensor)
+    tensor.origin = View(base, (), tracked=False)
+    return tensor
+
+
+def known(entry: Entry, names: dict[str, float]) -> bool:
+    """Whether an entry holds something under each of the names."""
+    return all(entry.get(name) is not None for name in names)
+
+
+def steps_made(entry: Entry) -> float:
+    """How many steps an entry counts."""
+    return float(entry.get("step") or 0)
