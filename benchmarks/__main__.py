@@ -29,7 +29,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", metavar="WORKLOAD", help="these workloads alone")
     parser.add_argument("--contenders", metavar="A,B,…", help="these alone: ours, numpy, torch, compile, jax, …")
     parser.add_argument("--turns", type=int, default=25, help="how often each contender is timed (25)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the workloads' figures in a file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures in a file")
     parser.add_argument("--markdown", action="store_true", help="print the workloads' figures as a table of Markdown")
     return parser
 
@@ -52,16 +52,18 @@ def main(arguments: list[str]) -> int:
     _known(parser, "contender", groups, GROUPS)
     names = chosen.only or list(WORKLOADS)
     _known(parser, "workload", names, WORKLOADS)
+    results, others = [], {}
     for benchmark in chosen.benchmarks:
         if benchmark in ("workloads", "eager"):
             print(report.machine(), end="\n\n", flush=True)
             results = run(TINY if benchmark == "eager" else names, groups, chosen.turns)
-            if chosen.json:
-                report.save(chosen.json, results, chosen.turns)
             if chosen.markdown:
                 print(report.markdown(results, chosen.turns), end="\n\n")
         else:
-            print(importlib.import_module(f"benchmarks.{benchmark}").run(), end="\n\n", flush=True)
+            others[benchmark] = importlib.import_module(f"benchmarks.{benchmark}").run()
+            print(others[benchmark], end="\n\n", flush=True)
+    if chosen.json:
+        report.save(chosen.json, results, chosen.turns, others)
     return 0
 
 

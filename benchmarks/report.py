@@ -33,13 +33,15 @@ def markdown(results: Sequence[Result], turns: int) -> str:
     return "\n".join([*lines, "", *reasons, *([""] if reasons else []), measured])
 
 
-def save(path: Path, results: Sequence[Result], turns: int) -> None:
-    """The figures as JSON."""
+def save(path: Path, results: Sequence[Result], turns: int, others: dict[str, str]) -> None:
+    """The figures as JSON; with them, what other benchmarks of the same run have printed."""
     figures = [
-        {"workload": result.workload.name, "baseline": result.baseline, "contender": ratio.name,
-         "median": ratio.middle, "quartiles": [ratio.low, ratio.high], "seconds": ratio.seconds}
+        {"workload": result.workload.name, "title": result.workload.title, "baseline": result.baseline,
+         "contender": ratio.name, "median": ratio.middle, "quartiles": [ratio.low, ratio.high],
+         "seconds": ratio.seconds}
         for result in results for ratio in result.ratios
     ]  # fmt: skip
     absent = {result.workload.name: result.absent for result in results if result.absent}
-    record = {"date": str(datetime.date.today()), "machine": machine().split("\n"), "turns": turns}
-    path.write_text(json.dumps(record | {"figures": figures, "absent": absent}, indent=1) + "\n", encoding="utf-8")
+    record: dict[str, object] = {"date": str(datetime.date.today()), "machine": machine().split("\n"), "turns": turns}
+    record |= {"figures": figures, "absent": absent, "others": others}
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

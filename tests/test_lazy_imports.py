@@ -12,6 +12,7 @@ from tests.support import run_python
 # Heavy, optional, or above the engine: loaded when first asked for, or by whoever wants it.
 NOT_YET = (
     "IPython", "ipywidgets", "anywidget", "matplotlib", "numba", "cupy", "ml_dtypes", "safetensors", "asyncio",
+    "numpy.random", "json", "secrets",
     "tinygrad_edu_widgets", "tinygrad_edu.nn", "tinygrad_edu.optim", "tinygrad_edu.data", "tinygrad_edu.compile",
     "tinygrad_edu.views", "tinygrad_edu.state", "tinygrad_edu.metrics", "tinygrad_edu.training",
 )  # fmt: skip

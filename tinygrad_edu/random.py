@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import operator
-import secrets
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -94,6 +92,8 @@ class Generator:
 
     def seed(self) -> int:
         """Begin anew, from a seed that nobody can foresee. Returns the seed."""
+        import secrets  # 3 ms, for the few that ask
+
         return self.manual_seed(secrets.randbits(64)).initial_seed()
 
     def initial_seed(self) -> int:
@@ -102,11 +102,15 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """Where it stands in its stream, in bytes for `set_state`: a tensor of uint8, which `save` writes."""
+        import json
+
         text = json.dumps([self._seed, self.stream.bit_generator.state])
         return wrap(np.array(bytearray(text.encode())))
 
     def set_state(self, new_state: Any) -> Generator:
         """Go on from where another stood at its `get_state`. Raises `ArgumentError` for what is none of these."""
+        import json
+
         fresh = np.random.default_rng()
         try:
             seed, fresh.bit_generator.state = json.loads(np.asarray(_values(new_state), np.uint8).tobytes())
@@ -120,7 +124,10 @@ class Generator:
         return f"Generator(seed={self._seed})"
 
 
-AnyGenerator = Generator | np.random.Generator | None
+if TYPE_CHECKING:
+    AnyGenerator = Generator | np.random.Generator | None
+else:  # numpy.random takes as long to import as all of the engine
+    AnyGenerator = Any
 
 
 def stream(given: AnyGenerator) -> np.random.Generator:

@@ -1,0 +1,83 @@
+"""Write docs/benchmarks.md and the README's table of speed from docs/benchmarks.json, the record of a run:
+
+python -m benchmarks workloads memory imports --turns 15 --json docs/benchmarks.json
+python tools/benchmark_tables.py
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+FIGURES, PAGE, README = ROOT / "docs" / "benchmarks.json", ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
+MARKS = "<!-- benchmarks: written by tools/benchmark_tables.py -->", "<!-- end of benchmarks -->"
+FIRST = "ours"  # the column whose quartiles the README shows
+SHORT = {"ours, guard off": "guard off", "ours, all exposed": "all exposed", "PyTorch eager": ""}
+NOT_IN_README = ("PyTorch eager", "ours, all exposed, guard off")
+
+
+def names(record: dict[str, Any]) -> list[str]:
+    """The contenders, ours first."""
+    found = list(dict.fromkeys(figure["contender"] for figure in record["figures"]))
+    return [FIRST, *(name for name in found if name != FIRST)]
+
+
+def table(record: dict[str, Any], columns: list[str], spread: tuple[str, ...]) -> list[str]:
+    """A row for each workload; the contenders in ``spread`` with their quartiles."""
+    cells = {(figure["title"], figure["contender"]): figure for figure in record["figures"]}
+    lines = [f"| | {' | '.join(SHORT.get(name, name) for name in columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for title in dict.fromkeys(figure["title"] for figure in record["figures"]):
+        row = []
+        for name in columns:
+            figure = cells.get((title, name))
+            text = "–" if figure is None else f"{figure['median']:.2f}"
+            if figure is not None and name in spread:
+                text += " [{:.2f}–{:.2f}]".format(*figure["quartiles"])
+            row.append(text)
+        lines.append(f"| {title} | {' | '.join(row)} |")
+    return lines
+
+
+def measured(record: dict[str, Any]) -> str:
+    """When, on what and how."""
+    return f"{record['date']}, {'. '.join(record['machine'])}. Medians of {record['turns']} turns."
+
+
+def section(record: dict[str, Any]) -> str:
+    """The README's."""
+    columns = [name for name in names(record) if name not in NOT_IN_README]
+    lines = table(record, columns, (FIRST,))
+    above = [line for line in record["others"]["memory"].splitlines() if "above NumPy by hand" in line]
+    ratio = re.search(r"import tinygrad_edu\s+(\S+)\s+\[(\S+) \.\. (\S+)\]", record["others"]["imports"])
+    assert ratio and above
+    more = f"Peak memory of the chain on 4M elements: {above[0]}. `import tinygrad_edu` takes {ratio[1]} "
+    more += f"[{ratio[2]}–{ratio[3]}] times as long as `import numpy`."
+    return "\n".join([*lines, "", measured(record), more])
+
+
+def page(record: dict[str, Any]) -> str:
+    """The whole of it."""
+    columns = names(record)
+    reasons = [
+        f"- {name}: {why}" for name, why in dict.fromkeys(p for d in record["absent"].values() for p in d.items())
+    ]
+    blocks = [f"```\n{text}\n```" for text in record["others"].values()]
+    how = "Ratios to PyTorch eager: below 1 is faster. Median [quartiles] of interleaved turns, every contender in a\n"
+    how += "process of its own, one thread, one core. [benchmarks/README.md](../benchmarks/README.md) tells more."
+    figures = "\n".join(table(record, columns, tuple(columns)))
+    return "\n\n".join(["# Benchmarks", how, measured(record), figures, "\n".join(reasons), *blocks]) + "\n"
+
+
+def readme(record: dict[str, Any], text: str) -> str:
+    """The README with the table between its marks."""
+    before, rest = text.split(MARKS[0])
+    return f"{before}{MARKS[0]}\n\n{section(record)}\n\n{MARKS[1]}{rest.split(MARKS[1])[1]}"
+
+
+if __name__ == "__main__":
+    record = json.loads(FIGURES.read_text(encoding="utf-8"))
+    PAGE.write_text(page(record), encoding="utf-8")
+    README.write_text(readme(record, README.read_text(encoding="utf-8")), encoding="utf-8")
