@@ -87,6 +87,17 @@ def as_tensor(value: Any) -> Any:
     return value if isinstance(value, TensorBase) else WORLD["as_tensor"](value)
 
 
+def extremes(x: TensorBase) -> tuple[Any, Any] | None:
+    """The smallest and the largest element; None where there are none, and while tracing: a replay looks no more."""
+    array = x.array
+    backend = backends.of(array)
+    if not array.size or not backend.readable:
+        return None
+    # On raw arrays: this is a check, and no step of the model that an observer should see.
+    low, high = backend.xp.amin(array), backend.xp.amax(array)
+    return backend.to_numpy(low).item(), backend.to_numpy(high).item()
+
+
 def dims(x: Any, dim: Any) -> Any:
     """``dim`` counted from 0. Raises `ShapeError` for an axis that does not exist, or that is named twice."""
     if dim is None:

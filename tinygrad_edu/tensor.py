@@ -815,6 +815,16 @@ def _class_for(array: Any) -> type[Tensor]:
     return Tensor if isinstance(array, (np.ndarray, np.generic)) and not is_narrow(array.dtype) else SlowTensor
 
 
+def clear_gradient(tensor: Tensor, set_to_none: bool) -> None:
+    """Release the gradient, or fill it with zeros: what every ``zero_grad`` does."""
+    if set_to_none:
+        tensor.gradient = None
+    elif tensor.gradient is not None:
+        if tensor.gradient.requires_grad:  # it came with create_graph: the zeros have no history
+            tensor.gradient = tensor.gradient.detach()
+        tensor.gradient.zero_()
+
+
 def wrap(array: Any) -> Tensor:
     """A tensor around a raw array of any device, outside the graph. The array is not copied."""
     result: Tensor = object.__new__(_class_for(array))

@@ -11,7 +11,7 @@ from ..core.graph import Line
 from ..dtypes import is_float
 from ..errors import ArgumentError, DtypeError, ModuleError
 from ..settings import MODES, modes
-from ..tensor import RemovableHandle, Tensor
+from ..tensor import RemovableHandle, Tensor, clear_gradient
 from .construction import check
 from .hooks import Hooks, add
 from .parameter import Parameter as Parameter
@@ -366,12 +366,7 @@ class Module(Stateful):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Release all gradients, or fill them with zeros."""
         for parameter in self._members("_parameters"):
-            if set_to_none:
-                parameter.grad = None
-            elif parameter.grad is not None:
-                if parameter.grad.requires_grad:  # it came with create_graph: the zeros have no history
-                    parameter.grad = parameter.grad.detach()
-                parameter.grad.zero_()
+            clear_gradient(parameter, set_to_none)
 
     def _apply(self, convert: Callable[[Tensor], Tensor]) -> Self:
         """Convert every parameter, in place so that optimisers still hold it, and every buffer."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import backends
-from ..arguments import as_tensor
+from ..arguments import as_tensor, extremes
 from ..core.dispatch import caller, here
 from ..core.graph import unbroadcast
 from ..core.op import Op
@@ -187,7 +186,7 @@ def embedding(
             why = f"the table has {rows} rows, and padding_idx is {padding_idx}"
             raise IndexRangeError(tried, why, f"use 0 to {rows - 1}", here())
         padding_idx %= rows
-    low, high = extremes(x)
+    low, high = extremes(x) or (0, -1)
     if low < 0 or high >= rows:
         why = f"the indices run from {low} to {high}, and the table has {rows} rows: 0 to {rows - 1}"
         mend = "make the table larger, or find out where the indices come from"
@@ -197,16 +196,6 @@ def embedding(
     if max_norm is not None and x.numel():
         _shorten(weight, x, max_norm, norm_type)
     return embedding_op(weight, x, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
-
-
-def extremes(x: Any) -> tuple[int, int]:
-    """The smallest and the largest index; while tracing nobody may look, and a replay looks no more."""
-    backend, array = backends.of(x.array), x.array
-    if not x.numel() or not backend.readable:
-        return 0, -1
-    # On raw arrays: this is a check, and no step of the model that an observer should see.
-    low, high = (backend.to_numpy(extreme(array, None, False)) for extreme in (backend.xp.amin, backend.xp.amax))
-    return int(low), int(high)
 
 
 def _shorten(weight: Any, x: Any, max_norm: float, norm_type: float) -> None:

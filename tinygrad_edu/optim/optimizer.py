@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from ..core.dispatch import here
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..tensor import RemovableHandle, Tensor, as_tensor
+from ..tensor import RemovableHandle, Tensor, as_tensor, clear_gradient
 
 Group = dict[str, Any]
 Params = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
@@ -156,12 +156,7 @@ class Optimizer:
         """Release the gradients, or fill them with zeros."""
         for group in self.param_groups:
             for p in group["params"]:
-                if set_to_none:
-                    p.gradient = None
-                elif p.grad is not None:
-                    if p.grad.requires_grad:  # it came with create_graph: the zeros have no history
-                        p.grad = p.grad.detach()
-                    p.grad.zero_()
+                clear_gradient(p, set_to_none)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step. It may return new ``(args, kwargs)``."""

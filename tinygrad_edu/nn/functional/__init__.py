@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import backends
-from ...arguments import as_tensor
+from ...arguments import as_tensor, extremes
 from ...core.dispatch import here
 from ...core.inplace import inplace as inplace_op
 from ...creation import arange
@@ -17,7 +17,7 @@ from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ...ops.activation import elu, gelu, hardtanh, leaky_relu, sigmoid, silu, softplus
 from ...ops.activation import relu as _relu
-from ...ops.attention import Dropout, dropout_op, embedding, extremes, scaled_dot_product_attention_op
+from ...ops.attention import Dropout, dropout_op, embedding, scaled_dot_product_attention_op
 from ...ops.channels import batch_norm, check_running, group_norm
 from ...ops.conv import conv1d, conv2d, counts, im2col, not_images
 from ...ops.conv_transpose import conv_transpose1d, conv_transpose2d
@@ -243,7 +243,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         raise DtypeError(tried, "classes are named by int64", "convert them: x.long()", here())
     if num_classes < 1 and not (x.numel() and backends.of(x.array).readable):
         raise ShapeError(tried, "there are no values to count the classes by", "pass num_classes", here())
-    low, high = extremes(x)
+    low, high = extremes(x) or (0, -1)
     if num_classes < 0:
         num_classes = high + 1
     if low < 0 or high >= num_classes:

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from ... import backends
-from ...arguments import as_tensor
+from ...arguments import as_tensor, extremes
 from ...core.dispatch import here
 from ...errors import ArgumentError, ShapeError
 from ...ops.activation import softplus
@@ -18,7 +18,7 @@ from ...ops.choice import minimum, where
 from ...ops.reduce import norm
 from ...ops.shapes import broadcast_tensors
 from ...tensor import Tensor, wrap
-from .loss import alike, extremes, of_one_shape, reduced
+from .loss import alike, of_one_shape, reduced
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import backends
-from ...arguments import as_tensor
+from ...arguments import as_tensor, extremes
 from ...core.dispatch import here
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
@@ -393,17 +393,6 @@ def of_one_shape(name: str, other: Any, x: Tensor) -> Tensor:
             here(),
         )
     return other
-
-
-def extremes(x: Tensor) -> tuple[Any, Any] | None:
-    """The smallest and the largest element; None where there are none, and while tracing: a replay looks no more."""
-    array = x.array
-    backend = backends.of(array)
-    if not array.size or not backend.readable:
-        return None
-    # On raw arrays: this is a check, and no step of the model that an observer should see.
-    low, high = backend.xp.amin(array), backend.xp.amax(array)
-    return backend.to_numpy(low).item(), backend.to_numpy(high).item()
 
 
 # Reductions ---------------------------------------------------------------------------------------------------------
