@@ -46,8 +46,9 @@ PredictGate("What is the answer?", reveal, choices=["one", "forty-two", "none"],
 """
 NUMBER = """
 from tinygrad_edu_widgets import PredictGate
-PredictGate("How many?", lambda: 6.0 * 7, low=0, high=100)
+PredictGate("How many?", lambda: 6.1e9 * 7e9, low=0, high=1e20)
 """
+SECRET = "4.27e19"  # no time stamp or identifier in a message can hold it by chance
 CURVE = """
 from tinygrad_edu_widgets import PredictGate
 PredictGate("Draw it.", lambda: [v / 8 for v in range(9)], xs=range(9), x_label="step", y_label="height")
@@ -214,7 +215,7 @@ def test_guard_lens_switches_walks_and_edits(open_cells: Open) -> None:
     expect(twin).to_contain_text("▲ MemoryGuardError in line 4")
 
 
-@pytest.mark.parametrize("source, secret", [(CHOICE, "It <b>always</b> was"), (NUMBER, "42.0")])
+@pytest.mark.parametrize("source, secret", [(CHOICE, "It <b>always</b> was"), (NUMBER, SECRET)])
 def test_predict_gate_hides_until_committed(open_cells: Open, source: str, secret: str) -> None:
     notebook = open_cells(source)
     frames: list[str] = []
@@ -242,7 +243,7 @@ def test_predict_gate_hides_until_committed(open_cells: Open, source: str, secre
     assert secret not in notebook.page.content() and secret not in saved
     assert frames and not any(secret in frame for frame in frames)
     commit.click()
-    expect(w.locator(".edu-foot pre")).to_contain_text("you: none" if source is CHOICE else "result: 42.0")
+    expect(w.locator(".edu-foot pre")).to_contain_text("you: none" if source is CHOICE else f"result: {SECRET}")
     assert secret in notebook.page.content()
     snapshot(notebook.page, f"predict-{'choice' if source is CHOICE else 'number'}")
     w.get_by_role("button", name="Ask again").click()
