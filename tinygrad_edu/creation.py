@@ -12,6 +12,7 @@ import numpy as np
 from . import arguments, backends
 from .core.base import TensorBase
 from .core.dispatch import here
+from .core.slow import announce
 from .dtypes import as_dtype, scalar_dtype
 from .errors import DtypeError, ShapeError
 from .settings import modes
@@ -158,8 +159,8 @@ def full_like(
 
 def _like(make: str, x: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
     array = x.array if isinstance(x, TensorBase) else as_tensor(x).array
-    result = wrap(getattr(backends.of(array).xp, make)(array)).to(dtype=dtype, device=device)
-    return result.requires_grad_() if requires_grad else result
+    made = _finish(getattr(backends.of(array).xp, make)(array), False).to(dtype=dtype, device=device)
+    return made.requires_grad_() if requires_grad else made
 
 
 def _on(values: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
@@ -169,6 +170,7 @@ def _on(values: Any, dtype: Any, device: str | None, requires_grad: bool) -> Ten
 
 
 def _finish(array: Any, requires_grad: bool) -> Tensor:
+    announce(modes().observers, array, "created")
     result = wrap(array)
     return result.requires_grad_() if requires_grad else result
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import operator
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from . import backends
 from .arguments import new_shape, number
 from .core.base import TensorBase
 from .core.dispatch import here
+from .core.slow import announce
 from .dtypes import as_dtype, is_float
 from .errors import ArgumentError, DtypeError, ShapeError
 from .settings import modes
@@ -57,6 +60,17 @@ def generator() -> np.random.Generator:
             local.generator = np.random.default_rng([_state.seed, *salt])
     found: np.random.Generator = local.generator
     return found
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """In the block, this thread draws from a stream that begins at ``seed``; afterwards it goes on with its own."""
+    own = generator()
+    _state.local.generator = np.random.default_rng([_seed(seed)])
+    try:
+        yield
+    finally:
+        _state.local.generator = own
 
 
 def _seed(seed: Any) -> int:
@@ -143,8 +157,9 @@ def stream(given: AnyGenerator) -> np.random.Generator:
 
 
 def _finish(values: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
-    array = np.asarray(values, dtype=dtype)
-    result = wrap(backends.get(device or modes().device).from_numpy(array))
+    array = backends.get(device or modes().device).from_numpy(np.asarray(values, dtype=dtype))
+    announce(modes().observers, array, "created")
+    result = wrap(array)
     return result.requires_grad_() if requires_grad else result
 
 

@@ -18,6 +18,7 @@ from .core.dispatch import here
 from .core.graph import KEEP, Leaf, Node
 from .core.inplace import adopt, note_sharer, own_buffer, settle, share_storage
 from .core.narrow import is_narrow
+from .core.slow import announce
 from .dtypes import as_dtype, is_float
 from .errors import AutogradError, DeviceError, DtypeError, ShapeError
 from .guard import listen
@@ -849,7 +850,9 @@ def tensor(data: Any, *, dtype: Any = None, device: str | None = None, requires_
     >>> tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=0)
     tensor([4., 6.])
     """
-    result = wrap(_to_device_array(arguments.numbers(data, dtype, copy=True), device))
+    array = _to_device_array(arguments.numbers(data, dtype, copy=True), device)
+    announce(modes().observers, array, "created")
+    result = wrap(array)
     return result.requires_grad_() if requires_grad else result
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -264,6 +266,119 @@ def test_backward_hands_an_interceptor_the_gradients() -> None:
     with Watch():
         (tg.ones(2, 3) * w).sum().backward()
     assert seen == [("sum", (), [(2, 3)]), ("mul", (2, 3), [None, (3,)])]
+
+
+class Made(Interceptor):
+    """Writes down the buffers that are no results of operations."""
+
+    def __init__(self, keeps: bool = True) -> None:
+        self.keeps = keeps
+        self.log: list[tuple[str, Any]] = []
+        self.grads: list[Any] = []
+
+    def made(self, array: Any, why: str) -> None:
+        self.log.append((why, array.tolist()))
+
+    def backward(self, node: Node, g: Any, proceed: Callable[[], Any]) -> Any:
+        grads = proceed()
+        self.grads += grads
+        return grads
+
+
+def test_an_interceptor_is_told_of_what_is_created() -> None:
+    x = tg.zeros(2)
+    with Made() as made:
+        tg.ones(2)
+        tg.tensor([3.0])
+        tg.arange(2)
+        tg.full_like(x, 4.0)
+        tg.zeros_like(x, dtype="int64")
+        tg.as_tensor(np.ones(2))  # shares the memory of the array
+        x + 1
+        x.detach()
+    assert made.log == [("created", values) for values in ([1, 1], [3], [0, 1], [4, 4], [0, 0])]
+
+
+def test_random_numbers_are_created_too() -> None:
+    with Made() as made:
+        x = tg.rand(3)
+    assert made.log == [("created", x.tolist())]
+
+
+def test_an_interceptor_is_told_of_old_values_that_a_write_saves() -> None:
+    w = tg.tensor([2.0, 3.0], requires_grad=True)
+    constant = tg.tensor([5.0, 5.0])
+    y = w + 0
+    with Made() as made:
+        y.add_(1)  # needs none
+        y.mul_(constant)  # would need them for a gradient of the constant
+        assert made.log == []
+        y.mul_(w)
+        with tg.no_grad():
+            y.mul_(w)
+    assert made.log == [("saved", [15.0, 20.0])]
+
+
+def test_an_interceptor_is_told_of_a_result_that_passes() -> None:
+    x = tg.zeros(2)
+    with Made() as made:
+        x.add_(1)  # NumPy writes it where it belongs
+        x.sub_(1).sigmoid_()
+    assert made.log == [("passing", [0.5, 0.5])]
+
+
+def test_an_interceptor_is_told_of_gradients_that_no_operation_makes() -> None:
+    w = tg.ones(2, requires_grad=True)
+    with Made(keeps=False) as made:
+        (w * 2 + w * 3).sum().backward()
+    assert made.log == [("gradient", 1.0), ("gradient", [5.0, 5.0])]  # the start, and the sum, which becomes .grad
+    given = tg.ones(2)
+    w.grad = None
+    with Made(keeps=False) as made:
+        w.view(2, 1).backward(given.view(2, 1))
+    assert made.log == [("gradient", [1.0, 1.0])]  # a copy, for what was given is not ours
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_grad_is_a_copy_of_what_an_interceptor_may_keep(keeps: bool) -> None:
+    w = tg.ones(2, requires_grad=True)
+    with Made(keeps) as made:
+        (w * 2).sum().backward()
+    assert w.grad.tolist() == [2.0, 2.0]
+    assert any(w.grad.array is g for g in made.grads) is not keeps
+    assert ("gradient", [2.0, 2.0]) in made.log or not keeps
+
+
+def test_all_in_force_are_told_and_none_of_what_it_makes_itself() -> None:
+    class Makes(Made):
+        def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
+            tg.full((1,), 7.0)
+            return proceed()
+
+    with Made() as outer, Makes() as inner:
+        tg.zeros(1).exp()
+    tg.ones(1)
+    assert inner.log == [("created", [0.0])]
+    assert outer.log == [("created", [0.0]), ("created", [7.0])]
+
+
+def test_backward_under_interceptors_leaves_no_cycle_behind() -> None:
+    freed: list[str] = []
+
+    class Watch(Interceptor):
+        def backward(self, node: Node, g: Any, proceed: Callable[[], Any]) -> Any:
+            if g.ndim:
+                weakref.finalize(g, freed.append, node.op.name)
+            return proceed()
+
+    w = tg.ones(2, requires_grad=True)
+    gc.disable()
+    try:
+        with Watch(), Watch():
+            (w.exp() * 2).sum().backward()
+        assert sorted(freed) == ["exp", "exp", "mul", "mul"]
+    finally:
+        gc.enable()
 
 
 class Boom(Exception):

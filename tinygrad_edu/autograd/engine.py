@@ -10,6 +10,7 @@ from ..core.base import TensorBase
 from ..core.dispatch import WORLD, here
 from ..core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
 from ..core.inplace import settle
+from ..core.slow import announce
 from ..errors import AutogradError, DeviceError, DtypeError, ShapeError
 from ..ops import activation as ac
 from ..ops import arithmetic as ar
@@ -147,7 +148,9 @@ def _roots(name: str, outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
                     "reduce it to one number first (y.sum().backward()), or pass y.backward(gradient)",
                     here(),
                 )
-            roots.append((output.node, WORLD["wrap"](backends.of(array).xp.ones_like(array))))
+            one = backends.of(array).xp.ones_like(array)
+            announce(modes().observers, one, "gradient")
+            roots.append((output.node, WORLD["wrap"](one)))
             continue
         gradient = WORLD["as_tensor"](gradient)
         if tuple(gradient.array.shape) != tuple(array.shape):
@@ -299,7 +302,10 @@ def _gradient(g: Any, shared: bool) -> Any:
     """A leaf's gradient: a tensor with memory of its own."""
     if isinstance(g, TensorBase):
         return ct.clone(g) if shared else g
-    return WORLD["wrap"](backends.of(g).xp.copy(g) if shared else g)
+    if shared:
+        g = backends.of(g).xp.copy(g)
+        announce(modes().observers, g, "gradient")
+    return WORLD["wrap"](g)
 
 
 def grad(

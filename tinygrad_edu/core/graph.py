@@ -140,14 +140,17 @@ class Backward:
         self.waiting: dict[Node, Any] = {}
         self.heap: list[tuple[int, Node]] = []
         self.wanted = None if only is None else set(only)
-        self.exposed = bool(modes().observers)  # has anybody else seen a gradient, who may have kept it?
+        self.observers = modes().observers
+        self.exposed = any(o.keeps for o in self.observers)  # has anybody else seen a gradient, who may have kept it?
         self.captured: dict[Node, Any] = {}
 
     def send(self, node: Node, g: Any) -> None:
         """Let a gradient wait at a node, added to what waits there already."""
         held = self.waiting.get(node)
         if held is not None:
-            self.waiting[node] = held + g
+            self.waiting[node] = total = held + g
+            for observer in self.observers:
+                observer.made(total, "gradient")
         else:
             self.waiting[node] = g
             if node.number:
@@ -245,18 +248,20 @@ class Backward:
         observers = modes().observers
         inside = tuple(observer for observer in observers if observer.differentiates)
         watching = tuple(observer for observer in observers if not observer.differentiates)
+        self.watched(node, g, watching, inside)
 
-        def proceed(level: int) -> tuple[Any, ...]:
-            token = MODES.set(modes().replace(observers=inside if level < 0 else watching[:level]))
-            try:
-                if level < 0:
-                    return self.visit(node, g)
-                found: tuple[Any, ...] = watching[level].backward(node, g, lambda: proceed(level - 1))
-                return found
-            finally:
-                MODES.reset(token)
-
-        proceed(len(watching) - 1)
+    def watched(self, node: Node, g: Any, watching: tuple[Any, ...], inside: tuple[Any, ...]) -> tuple[Any, ...]:
+        """`visit`, with the last of those ``watching`` asked first."""
+        token = MODES.set(modes().replace(observers=watching[:-1] if watching else inside))
+        try:
+            if not watching:
+                return self.visit(node, g)
+            # A method, for a closure that calls itself would keep g until the garbage collector comes.
+            rest = watching[:-1]
+            found: tuple[Any, ...] = watching[-1].backward(node, g, lambda: self.watched(node, g, rest, inside))
+            return found
+        finally:
+            MODES.reset(token)
 
 
 def run_hooks(node: Node, g: Any) -> Any:

@@ -21,7 +21,7 @@ from .dispatch import WORLD, install, user_line
 from .graph import KEEP, Leaf, Line, Node, describe_line
 from .narrow import widened
 from .op import Op, Params
-from .slow import Call, operands_of, prepare, record, run_body, through
+from .slow import Call, announce, operands_of, prepare, record, run_body, through
 from .storage import number, replace_scalar, storage_of
 
 # mypy: disable-error-code="override"
@@ -199,16 +199,23 @@ def _write(call: Call, name: str) -> Any:
     xp, owner = backend.xp, backend.owner(array)
     arrays = tuple(o.array if isinstance(o, TensorBase) else o for o in operands)
     if tracked:  # copy what the op saves and is about to overwrite: the target, or another operand in its buffer
-        saved = {save.source for save in op.save_plan if not save.part}
+        pairs = zip(op.operands, operands, strict=True)
+        wanting = {key for key, o in pairs if isinstance(o, TensorBase) and o.node is not None}
+        plan = (save for save in op.save_plan if not save.part and (not save.needed_by or save.needed_by in wanting))
+        saved = {save.source for save in plan}
         arrays = tuple(
             xp.copy(a) if key in saved and isinstance(o, TensorBase) and backend.owner(a) is owner else a
             for key, o, a in zip(op.operands, operands, arrays, strict=True)
         )
+        for o, a in zip(operands, arrays, strict=True):
+            if isinstance(o, TensorBase) and a is not o.array:
+                announce(call.modes.observers, a, "saved")
     cache, out = None, array
     if not _into(call, backend, array, arrays):
         result = run_body(op, xp, arrays, call.params, call.line, operands)
         out, cache = result if op.caches else (result, None)
         check_fits(name, target, out, call.line)
+        announce(call.modes.observers, out, "passing")
         array[...] = out
     target.storage.written(name, call.line)
     if tracked:

@@ -45,6 +45,7 @@ class Interceptor:
     """
 
     differentiates = False  # must it see the operations of backward too? Then backward computes with tensors
+    keeps = True  # may it keep gradients that it is shown? Then .grad becomes a copy of what it saw
 
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
         """Called for each operation. Return ``proceed()``, or something else in its place."""
@@ -60,6 +61,14 @@ class Interceptor:
     def detached(self, tensor: Any) -> None:
         """Called with each result of ``detach``, which is no operation."""
 
+    def made(self, array: Any, why: str) -> None:
+        """Called with each buffer that is no result of an operation.
+
+        ``why`` is "created" (by ``zeros`` and its like), "saved" (the old values, which an in-place write overwrites
+        and backward needs), "passing" (a result on its way into the tensor that it is written to) or "gradient" (what
+        backward starts from, a sum of gradients that meet, or the copy that becomes a leaf's ``.grad``).
+        """
+
     def __enter__(self) -> Any:
         m = modes()
         self.__dict__.setdefault("_tokens", []).append(MODES.set(m.replace(observers=(*m.observers, self))))
@@ -67,6 +76,12 @@ class Interceptor:
 
     def __exit__(self, *exc: object) -> None:
         MODES.reset(self.__dict__["_tokens"].pop())
+
+
+def announce(observers: tuple[Any, ...], array: Any, why: str) -> None:
+    """Tell those who watch of a buffer that is no result of an operation."""
+    for observer in observers:
+        observer.made(array, why)
 
 
 def slow(op: type[Op], operands: tuple[Any, ...], params: Params) -> Any:
