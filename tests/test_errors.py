@@ -19,6 +19,7 @@ KINDS = {
     "IndexRangeError": IndexError,
     "StateFileError": ValueError,
     "TrainingError": RuntimeError,
+    "TimingError": RuntimeError,
 }
 
 

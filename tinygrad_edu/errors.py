@@ -65,3 +65,7 @@ class StateFileError(EduError, ValueError, RuntimeError):
 
 class TrainingError(EduError, RuntimeError):
     """Training cannot go on: the loss is no number any more, or no batch came."""
+
+
+class TimingError(EduError, RuntimeError):
+    """A function raised while it was timed, or timing was stopped before there was anything to tell."""

@@ -1,0 +1,166 @@
+"""Counting what a program does to buffers and to the graph. Counts are exact: the same program gives the same ones."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .. import backends
+from ..core.base import TensorBase
+from ..core.graph import Node
+from ..core.slow import Call, Interceptor
+from ..core.storage import number
+
+OWNERS = ("created", "activations", "gradients", "temporaries")
+_OWNER_OF = {"created": "created", "saved": "activations", "passing": "temporaries", "gradient": "gradients"}
+
+
+class Counters(Interceptor):
+    """Counts while its ``with`` block runs: operations, new buffers, copies, graph nodes.
+
+    ``calls``
+        operations done, forward and backward.
+    ``copies``, ``copied``
+        how many of them only moved elements into a new buffer, and how many bytes. The old values that an in-place
+        write had to keep for backward are such a copy too.
+    ``allocated``
+        bytes of all new buffers: results, gradients and their sums, what ``zeros`` and its like make, and old values
+        that were kept. Single numbers are no buffers.
+    ``live``, ``peak``
+        bytes of new buffers that are alive now, and the most that were alive at once.
+    ``owners``
+        whose they were at the peak: ``created`` (by ``zeros`` and its like), ``activations`` (results in the graph),
+        ``gradients``, ``temporaries``.
+    ``nodes``
+        graph nodes made.
+    ``stride``
+        bytes from one element to the next along the last axis of what is read, in the operation where that is most.
+
+    What one operation needs for itself while it runs is not seen, nor what NumPy does without tensors. Only the
+    thread that entered the block is counted.
+
+    >>> import tinygrad_edu as tg
+    >>> x = tg.ones(1000)
+    >>> with Counters() as counted:
+    ...     y = (x + 1).add_(1)
+    >>> counted.calls, counted.allocated
+    (2, 4000)
+    """
+
+    keeps = False
+
+    def __init__(self) -> None:
+        self.calls = self.copies = self.copied = self.allocated = self.nodes = self.stride = self.peak = 0
+        self.owners = dict.fromkeys(OWNERS, 0)
+        self._live = 0
+        self._alive: dict[int, tuple[weakref.ref[Any], int, str]] = {}
+        self._gone: deque[int] = deque()  # keys of buffers that were freed since somebody looked, in any thread
+        self._seen: set[int] = set()  # numbers of the nodes that are counted
+        self._start = 0
+
+    def __enter__(self) -> Counters:
+        self._start = number()  # nodes from before have smaller ones
+        super().__enter__()
+        return self
+
+    @property
+    def live(self) -> int:
+        """Bytes of new buffers that are alive now."""
+        self._forget()
+        return self._live
+
+    def facts(self) -> dict[str, int]:
+        """The counts by name, without those that change after the end."""
+        names = ("calls", "copies", "copied", "allocated", "peak", "nodes", "stride")
+        return {name: getattr(self, name) for name in names}
+
+    def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
+        """Count one operation."""
+        arrays = [o.array for o in call.operands if isinstance(o, TensorBase)]
+        if call.op.computes:
+            self.stride = max([self.stride, *map(_stride, arrays)])
+        result = proceed()
+        self.calls += 1
+        if isinstance(result, TensorBase):
+            if call.target is None and self._is_new(result.array, arrays):
+                self._add(result.array, "temporaries" if result.node is None else "activations")
+                if call.op.view or not call.op.computes:
+                    self.copies += 1
+                    self.copied += bytes_of(result.array)
+            bases = [] if result.origin is None else [result.origin.base]  # a write to a view gives it a node as well
+            self._count_nodes([tensor.node for tensor in (result, *bases)])
+        return result
+
+    def backward(self, node: Node, g: Any, proceed: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Count the backward of one node."""
+        there = list(node.saved or ())
+        grads = proceed()
+        self.calls += 1
+        for part in grads:
+            if part is not None and self._is_new(part, [g, *there]):
+                self._add(part, "gradients")
+        self._count_nodes([node, *(part.node for part in grads if isinstance(part, TensorBase))])
+        return grads
+
+    def made(self, array: Any, why: str) -> None:
+        """Count a buffer that is no result of an operation."""
+        if not self._is_new(array, ()):
+            return
+        self._add(array, _OWNER_OF[why])
+        if why == "saved":
+            self.copies += 1
+            self.copied += bytes_of(array)
+
+    def _is_new(self, array: Any, others: Iterable[Any]) -> bool:
+        """Whether the array's buffer was not there before: it is not that of an operand, nor counted already."""
+        self._forget()  # or a new buffer at an old one's place would be taken for it
+        buffer = _buffer(array)
+        if buffer is None or id(buffer) in self._alive:
+            return False
+        return all(_buffer(other) is not buffer for other in others)
+
+    def _add(self, array: Any, owner: str) -> None:
+        buffer, freed = _buffer(array), self._gone
+        key, size = id(buffer), bytes_of(buffer)
+        self._alive[key] = (weakref.ref(buffer, lambda _: freed.append(key)), size, owner)
+        self.allocated += size
+        self._live += size
+        if self._live > self.peak:
+            self.peak = self._live
+            self.owners = dict.fromkeys(OWNERS, 0)
+            for _, bytes_, whose in tuple(self._alive.values()):
+                self.owners[whose] += bytes_
+
+    def _forget(self) -> None:
+        while self._gone:
+            self._live -= self._alive.pop(self._gone.popleft())[1]
+
+    def _count_nodes(self, waiting: list[Node | None]) -> None:
+        """Count these nodes and those that they come from, each of them once."""
+        while waiting:
+            node = waiting.pop()
+            if node is not None and node.number > self._start and node.number not in self._seen:
+                self._seen.add(node.number)
+                self.nodes += 1
+                waiting += node.parents
+
+
+def bytes_of(array: Any) -> int:
+    """How many bytes the elements of an array of any device take."""
+    return int(array.size) * int(array.dtype.itemsize)
+
+
+def _buffer(array: Any) -> Any:
+    """The array that owns the memory of an array or a tensor; None for a single number, or what is no array."""
+    array = getattr(array, "array", array)
+    if not getattr(array, "ndim", 0) or not hasattr(array, "__setitem__"):
+        return None
+    owner = backends.of(array).owner(array)
+    return owner if owner.ndim else None
+
+
+def _stride(array: Any) -> int:
+    """Bytes from one element to the next along the last axis, which is walked first; 0 where there is no next one."""
+    return abs(array.strides[-1]) if array.ndim and array.shape[-1] > 1 else 0

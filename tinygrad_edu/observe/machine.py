@@ -1,0 +1,109 @@
+"""What a time was measured on, and how the machine is kept quiet meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import os
+import platform
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+RESOLUTION = time.get_clock_info("perf_counter").resolution  # seconds; no time is shorter
+_ONE_AT_A_TIME = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What held while times were measured.
+
+    ``threads`` of BLAS is None where they could not be limited: that needs threadpoolctl, and a library that it knows.
+    """
+
+    cpu: str
+    cores: int  # that this process may use
+    system: str
+    python: str
+    numpy: str
+    blas: str
+    threads: int | None
+    gc: str
+    clock: float  # the least difference that it tells, in seconds
+
+    def text(self) -> str:
+        """One line for the foot of a figure."""
+        threads = "threads not limited" if self.threads is None else f"{self.threads} thread{'s' * (self.threads != 1)}"
+        parts = [
+            f"{self.cpu}, {self.cores} core{'s' * (self.cores != 1)}, {self.system}",
+            f"Python {self.python}, NumPy {self.numpy}, {self.blas}, {threads}",
+            f"gc {self.gc}",
+        ]
+        return " · ".join(parts)
+
+
+@contextmanager
+def quiet() -> Iterator[Conditions]:
+    """Collect garbage before the block and not inside it; give BLAS and OpenMP one thread, if threadpoolctl is there.
+
+    Both hold for the whole process, and are put back afterwards. So threads that measure wait for each other.
+    """
+    with _ONE_AT_A_TIME:
+        collecting = gc.isenabled()
+        gc.collect()
+        gc.disable()
+        try:
+            with _one_thread() as threads:
+                yield conditions(threads)
+        finally:
+            if collecting:
+                gc.enable()
+
+
+@contextmanager
+def _one_thread() -> Iterator[int | None]:
+    """Yields 1, or None where nobody can say how many threads there are."""
+    if importlib.util.find_spec("threadpoolctl") is None:
+        yield None
+        return
+    import threadpoolctl
+
+    with threadpoolctl.threadpool_limits(limits=1):
+        yield 1 if threadpoolctl.threadpool_info() else None
+
+
+def conditions(threads: int | None) -> Conditions:
+    """This machine, with so many threads for BLAS."""
+    return Conditions(
+        cpu=processor(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        system=platform.system(),
+        python=platform.python_version(),
+        numpy=np.__version__,
+        blas=_blas(),
+        threads=threads,
+        gc="off",
+        clock=RESOLUTION,
+    )
+
+
+def processor() -> str:
+    """The processor's name, where the system tells it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    except OSError:  # not Linux
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _blas() -> str:
+    """The library that does NumPy's matrix products."""
+    config = np.show_config(mode="dicts")
+    found = config["Build Dependencies"]["blas"]
+    name = found["name"].removeprefix("scipy-").replace("openblas", "OpenBLAS")
+    return f"{name} {'.'.join(found['version'].split('.')[:3])}"

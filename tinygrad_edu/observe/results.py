@@ -1,0 +1,187 @@
+"""What timing finds: the times of one function, a comparison of two, and comparisons over a range of sizes."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import statistics
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .machine import Conditions
+from .statistics import (
+    bootstrap,
+    duration_with_spread,
+    middle_ratio,
+    quartiles,
+    ratio_quartiles,
+    ratio_with_spread,
+)
+
+# Where a function happens to lie in memory can change its time by a few percent, the same in every repeat, so that no
+# interval shows it (Mytkowicz et al. 2009, "Producing wrong data without doing anything obviously wrong").
+NOISE = 1.05
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long one function takes. ``times`` and ``warmups`` are seconds per call, in order.
+
+    Each of ``times`` is the mean of ``loops`` calls in a row.
+    """
+
+    name: str
+    times: tuple[float, ...]
+    warmups: tuple[float, ...]
+    loops: int
+
+    @property
+    def median(self) -> float:
+        """Seconds per call: half of the times are longer."""
+        return statistics.median(self.times)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """The middle half of the times, in seconds per call."""
+        return quartiles(self.times)
+
+    def text(self) -> str:
+        """``17.7 µs (17.5–18.3)``: the median and the middle half."""
+        return duration_with_spread(self.median, self.quartiles)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two functions that took turns. ``ratios`` are slow over fast, pair by pair: above 1, fast is faster."""
+
+    slow: Timing
+    fast: Timing
+    ratios: tuple[float, ...]
+    conditions: Conditions
+    stopped: bool = False
+
+    @property
+    def ratio(self) -> float:
+        """The median of the ratios."""
+        return middle_ratio(self.ratios)
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """The middle half of the ratios."""
+        return ratio_quartiles(self.ratios)
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % bootstrap interval of the median ratio. The same samples give the same interval."""
+        return bootstrap(self.ratios)
+
+    @property
+    def verdict(self) -> str:
+        """What became of fast beside slow: "faster", "slower" or "no difference".
+
+        There is no difference where the interval includes 1, where the ratio is within 5 % of it, or where the medians
+        differ by less than the clock can tell.
+        """
+        low, high = self.interval
+        calls = min(self.slow.loops, self.fast.loops)
+        seen = abs(self.slow.median - self.fast.median) * calls > self.conditions.clock
+        if low <= 1 <= high or 1 / NOISE < self.ratio < NOISE or not seen:
+            return "no difference"
+        return "faster" if self.ratio > 1 else "slower"
+
+    def sentence(self) -> str:
+        """The verdict, the ratio and the middle half of all pairs, in a line."""
+        slow, fast = self.slow.name, self.fast.name
+        words = {
+            "faster": f"{fast} is faster than {slow}",
+            "slower": f"{fast} is slower than {slow}",
+            "no difference": f"no difference between {slow} and {fast}",
+        }
+        return f"{words[self.verdict]}: {ratio_with_spread(self.ratio, self.middle)}"
+
+    def text(self) -> str:
+        """The verdict, both times and the conditions, in lines."""
+        pairs, warmups = len(self.ratios), len(self.slow.warmups)
+        ran = f"{pairs} pair{'s' * (pairs != 1)} after {warmups} warm-up{'s' * (warmups != 1)}"
+        return "\n".join(
+            [
+                self.sentence(),
+                f"  {self.slow.name}: {self.slow.text()}",
+                f"  {self.fast.name}: {self.fast.text()}",
+                f"  {ran}{', stopped' * self.stopped}; median and middle half",
+                f"  {self.conditions.text()}",
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON."""
+        return {
+            "slow": _timing_dict(self.slow),
+            "fast": _timing_dict(self.fast),
+            "ratios": list(self.ratios),
+            "ratio": self.ratio,
+            "middle": list(self.middle),
+            "interval": list(self.interval),
+            "verdict": self.verdict,
+            "stopped": self.stopped,
+            "conditions": dataclasses.asdict(self.conditions),
+        }
+
+
+def _timing_dict(timing: Timing) -> dict[str, Any]:
+    return {
+        "name": timing.name,
+        "median": timing.median,
+        "quartiles": list(timing.quartiles),
+        "loops": timing.loops,
+        "times": list(timing.times),
+        "warmups": list(timing.warmups),
+    }
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Two functions compared at each of ``sizes``, in ascending order. Stopped, it has those that were reached."""
+
+    sizes: tuple[int, ...]
+    comparisons: tuple[Comparison, ...]
+    stopped: bool = False
+
+    @property
+    def crossover(self) -> float | None:
+        """The size at which the two are equal, between one where fast is faster and one where it is slower.
+
+        It is interpolated between the two neighbours where the ratio passes 1, on logarithmic axes. None where the
+        verdict never turns round; the first, where it does so more than once.
+        """
+        decided = [i for i, one in enumerate(self.comparisons) if one.verdict != "no difference"]
+        for first, last in itertools.pairwise(decided):
+            if self.comparisons[first].verdict != self.comparisons[last].verdict:
+                return self._equal_between(first, last)
+        return None
+
+    def _equal_between(self, first: int, last: int) -> float:
+        """Where the ratio first passes 1, from one measured size to the other."""
+        logs = [math.log(one.ratio) for one in self.comparisons]
+        here = next(i for i in range(first, last) if (logs[i] > 0) != (logs[i + 1] > 0))
+        share = logs[here] / (logs[here] - logs[here + 1])
+        low, high = self.sizes[here], self.sizes[here + 1]
+        return low * (high / low) ** share
+
+    def text(self) -> str:
+        """A line for each size, and where the two are equal."""
+        lines = [f"{size}: {one.sentence()}" for size, one in zip(self.sizes, self.comparisons, strict=True)]
+        if self.crossover is not None:
+            lines.append(f"equal near {self.crossover:.0f}")
+        return "\n".join([*lines, *["stopped"] * self.stopped])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON."""
+        return {
+            "sizes": list(self.sizes),
+            "crossover": self.crossover,
+            "stopped": self.stopped,
+            "comparisons": [one.to_dict() for one in self.comparisons],
+        }
