@@ -14,7 +14,8 @@ NOT_YET = (
     "IPython", "ipywidgets", "anywidget", "matplotlib", "numba", "cupy", "ml_dtypes", "safetensors", "asyncio",
     "numpy.random", "json", "secrets",
     "tinygrad_edu_widgets", "tinygrad_edu.nn", "tinygrad_edu.optim", "tinygrad_edu.data", "tinygrad_edu.compile",
-    "tinygrad_edu.views", "tinygrad_edu.state", "tinygrad_edu.metrics", "tinygrad_edu.training",
+    "tinygrad_edu.views", "tinygrad_edu.state", "tinygrad_edu.metrics", "tinygrad_edu.training", "tinygrad_edu.observe",
+    "tinygrad_edu.tips", "tinygrad_edu.cli",
 )  # fmt: skip
 
 ALL = set(
@@ -37,7 +38,11 @@ ALL = set(
     uint8 unbind unflatten unique unsqueeze var vstack where zeros zeros_like
     """.split()
 )
-LAZY = set("backends compile cuda data errors guard lessons metrics nn optim settings state training views".split())
+LAZY = set(
+    """
+    backends compile cuda data errors guard lessons metrics nn observe optim settings state tips training views
+    """.split()
+)
 
 
 def test_import_leaves_the_heavy_modules_alone() -> None:

@@ -186,8 +186,8 @@ pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 
 __version__ = "0.1.0"
 _LAZY = (
-    "backends", "compile", "cuda", "data", "errors", "guard", "lessons", "metrics", "nn", "optim", "settings", "state",
-    "training", "views",
+    "backends", "compile", "cuda", "data", "errors", "guard", "lessons", "metrics", "nn", "observe", "optim",
+    "settings", "state", "tips", "training", "views",
 )  # fmt: skip
 
 __all__ = [

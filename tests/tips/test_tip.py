@@ -1,0 +1,105 @@
+"""What a tip says of itself: its text as a learner reads it, its parameters, its guides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support import teaches
+from tests.tips.made_up import TIP, slow
+from tinygrad_edu.tips import Choice, Claim, Size, Source, TipError, source_of
+from tinygrad_edu.tips.words import claim_text, claimed, count_text
+
+
+def hinted(x: list[int], *, y: int = 3) -> int:
+    """With a docstring."""
+    # and a comment
+    total: int = sum(x)
+    return total + y
+
+
+def test_a_function_is_read_without_hints_and_docstring() -> None:
+    assert source_of(slow) == 'def slow(x, kind):\n    return x * 2 + x if kind == "plain" else x * 3'
+    assert source_of(slow, "mine").startswith("def mine(x, kind):\n")
+    head, *body = source_of(hinted).splitlines()
+    assert head == "def hinted(x, y):"
+    assert body[-2:] == ["    total: int = sum(x)", "    return total + y"]
+    assert '"""' not in source_of(hinted)
+
+
+def test_what_is_read_is_what_runs() -> None:
+    names: dict[str, object] = {}
+    exec(source_of(slow, "mine"), names)
+    assert names["mine"](2, "plain") == slow(2, "plain") == 6  # type: ignore[operator, arg-type]
+
+
+def test_parameters() -> None:
+    assert TIP.defaults == {"n": 100, "kind": "plain", "device": "cpu"}
+    assert TIP.setting({}) == TIP.defaults
+    assert [one.name for one in TIP.every_parameter] == ["n", "kind", "device"]
+    assert replace(TIP, devices=("cuda", "cpu")).defaults["device"] == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("size", "stops"),
+    [
+        (Size("n", 100, 1, 1000, ""), (1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1000)),
+        (Size("n", 8, 8, 8, ""), (8,)),
+        (Size("n", 16, 8, 32, ""), (8, 16, 32)),
+        (Size("n", 5, 3, 6, ""), (3, 4, 5, 6)),
+        (Size("n", 0, 0, 1, ""), (0, 1)),
+    ],
+)
+def test_a_slider_stops_at_powers_of_two(size: Size, stops: tuple[int, ...]) -> None:
+    assert size.stops == stops
+    assert all(size.parse(str(stop)) == stop for stop in stops)
+
+
+def test_a_choice() -> None:
+    choice = Choice("order", "rows", ("rows", "columns"), "which come first")
+    assert choice.parse("columns") == "columns"
+    with teaches(TipError, "order=Rows", "it is which come first", "use one of: rows, columns", line=None):
+        choice.parse("Rows")
+
+
+def test_guides_are_named_once() -> None:
+    sources = tuple(Source(letter, "", "") for letter in "RGR")
+    assert replace(TIP, sources=sources).guides == ("R", "G")
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "text"),
+    [
+        ("allocated", 4_194_304, "4.19 MB"),
+        ("stride", 4, "4 bytes"),
+        ("calls", 1024, "1024"),
+        ("nodes", 12_288, "12\u2009288"),
+        ("shares", True, "yes"),
+        ("changes", False, "no"),
+        ("error", "", "none"),
+        ("error", "it failed", "it failed"),
+    ],
+)
+def test_counts_in_words(fact: str, value: object, text: str) -> None:
+    assert count_text(fact, value) == text
+
+
+def test_claims_in_words() -> None:
+    assert claim_text("peak", 2000, 0) == "at the peak: A 2.00 kB, B 0 bytes"
+
+
+@pytest.mark.parametrize(
+    "claim, words",
+    [
+        (Claim("time"), "time: B takes less. Measured where it runs, and never taken for granted"),
+        (Claim("allocated", fast=0), "newly allocated: A something else, B 0 bytes"),
+        (Claim("copies", fast=0, slow=1), "copies: A 1, B 0"),
+        (Claim("calls"), "operations: A has more than B"),
+        (Claim("calls", times=4), "operations: A has at least 4 times as much as B"),
+        (Claim("held", no_more=True), "kept alive by the result: B has no more than A"),
+        (Claim("shares", fast=True, slow=False), "shares memory with its input: A no, B yes"),
+    ],
+)
+def test_a_claim_in_words(claim: Claim, words: str) -> None:
+    assert claimed(claim) == words

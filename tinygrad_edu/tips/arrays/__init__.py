@@ -1,0 +1,1 @@
+"""Arrays: views, copies, layout."""

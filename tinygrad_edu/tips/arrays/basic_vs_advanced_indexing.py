@@ -1,0 +1,90 @@
+"""Say it with a slice, where a slice can say it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tinygrad_edu as tg
+from tinygrad_edu import Tensor
+from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+
+
+def inputs(generator: tg.Generator, n: int, rows: str, use: str) -> dict[str, Any]:
+    x = tg.rand(n, 1024, generator=generator)
+    order = tg.arange(n) if rows == "in order" else tg.randperm(n, generator=generator)
+    return {"x": x, "rows": order[: n // 2], "write": use == "write"}
+
+
+def slow(x: Tensor, rows: Tensor, write: bool) -> Tensor:
+    batch = x[rows]
+    if write:
+        batch.mul_(2)
+    return batch
+
+
+def fast(x: Tensor, rows: Tensor, write: bool) -> Tensor:
+    batch = x[: len(rows)]
+    if write:
+        batch.mul_(2)
+    return batch
+
+
+def view_or_copy(result: Result) -> str:
+    return "a copy" if result.slow["copies"] else "a view of x"
+
+
+def picture() -> dict[str, Any]:
+    x = tg.arange(12.0).reshape(4, 3)
+    return {"x": x, "x[rows]": x[tg.arange(2)], "x[:2]": x[:2]}
+
+
+TIP = Tip(
+    slug="basic-vs-advanced-indexing",
+    title="Say it with a slice, where a slice can say it",
+    theme="arrays",
+    why="A slice is a **start and a stride**, so it can be a view; a list of positions cannot, so it is copied.",
+    about=(
+        "Slices and single numbers, called basic indexing, give a view: the elements lie evenly spaced, and shape and "
+        "strides can say so. A tensor of positions or of true and false, called advanced indexing, may pick anything. "
+        "No strides say that, so the elements are copied, even when the positions are `0, 1, 2, …`. Writing shows the "
+        "difference: into a slice, it reaches `x`; into `batch = x[rows]`, it does not. Yet `x[rows] += 1` reaches "
+        "`x`, as Python reads the copy, adds, and then assigns it back to `x[rows]`."
+    ),
+    sources=(
+        Source("G", "Performance Tips", "use basic indexing to create views of arrays instead of copies"),
+        Source("G", "Make Use of Views", "views are efficient to create, as they do not involve copying any memory"),
+    ),
+    parameters=(
+        Size("n", 1024, 16, 4096, "the number of rows of x, of which half are read"),
+        Choice("rows", "in order", ("in order", "shuffled"), "which rows are read"),
+        Choice("use", "read", ("read", "write"), "what is done with them"),
+    ),
+    inputs=inputs,
+    slow=slow,
+    fast=fast,
+    claims=(
+        Claim("allocated", fast=0),
+        Claim("copies", fast=0, slow=1),
+        Claim("shares", fast=True, slow=False),
+        Claim("changes", fast=False, slow=False),
+    ),
+    limits=(
+        Limit({"rows": "shuffled"}, "false here", "No slice says these rows: shuffled batches have to be copied."),
+        Limit({"use": "write"}, "false here", "A write into the slice changes x; the copy in A leaves x as it was."),
+    ),
+    question=Question(
+        "`rows` holds 0, 1, 2, … in order, as `x[:n]` would read them. What is `x[rows]`?",
+        ("a view of x", "a copy"),
+        view_or_copy,
+        tempting="a view of x",
+        refutation="What the positions are does not count: a tensor as index may pick anything, so it always copies.",
+    ),
+    explain="`x[rows]` and `x[:n]` read the same rows here. Why can only one of them do without a copy?",
+    symptoms=("out of memory", "my loop is slow", "my write is lost"),
+    picture=Picture("BufferMap", picture),
+    elsewhere=(
+        Elsewhere("PyTorch 2.13", "2026-11", "batch = x[: len(rows)]   # x[rows] is a copy"),
+        Elsewhere("MyGrad 2.5", "2026-11", "batch = x[: len(rows)]   # x[rows] is a copy"),
+    ),
+    devices=("cpu", "cuda"),
+)

@@ -1,0 +1,95 @@
+"""Do not write through views of what gradients go through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tinygrad_edu as tg
+from tinygrad_edu import Tensor
+from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip
+
+
+def inputs(generator: tg.Generator, n: int, views: int) -> dict[str, Any]:
+    x = tg.rand(n, n, generator=generator, requires_grad=True)
+    return {"x": x, "w": tg.rand(n, generator=generator, requires_grad=True), "views": views}
+
+
+def slow(x: Tensor, w: Tensor, views: int) -> tuple[Tensor, Tensor]:
+    y = x * 2
+    parts = [y[i : len(y) // 2] for i in range(views)]
+    parts[0].mul_(w)  # seen by all of them
+    sum(part.sum() for part in parts).backward()
+    return x.grad, w.grad
+
+
+def fast(x: Tensor, w: Tensor, views: int) -> tuple[Tensor, Tensor]:
+    y = x * 2
+    parts = [y[i : len(y) // 2] * w for i in range(views)]
+    sum(part.sum() for part in parts).backward()
+    return x.grad, w.grad
+
+
+def guide(x: Tensor, w: Tensor, views: int) -> tuple[Tensor, Tensor]:
+    y = x * 2
+    y[: len(y) // 2].add_(w)
+    y.sum().backward()
+    return x.grad, w.grad
+
+
+def copied(result: Result) -> str:
+    n = result.setting["n"]
+    return {0: "nothing", n * (n // 2) * 4: "the half", n * n * 4: "all of y"}[result.slow["copied"]]
+
+
+def picture() -> dict[str, Any]:
+    y = tg.arange(8.0)
+    return {"y": y, "parts[0]": y[:4], "parts[1]": y[1:4], "out of place": y[:4] * 3}
+
+
+TIP = Tip(
+    slug="in-place-costs-under-autograd",
+    title="Do not write through views of what gradients go through",
+    theme="arrays",
+    why="A write through a tracked view **rewrites history**, and backward walks through every step of it.",
+    about=(
+        "Without gradients, a write through a view is the write and nothing else. With them, the base gets a node that "
+        "says *as before, but this region is new*, and each view is read anew from there. In backward, each of these "
+        "nodes fills a gradient as large as the base. Of the data, only old values that a gradient needs are copied."
+    ),
+    sources=(
+        Source(
+            "G", "Make Use of Views …", "in-place copies the tensor, and a view's base; a gain if many views see it"
+        ),
+    ),
+    parameters=(
+        Size("n", 512, 16, 1024, "the number of rows of y, and of columns; half of the rows are changed"),
+        Size("views", 1, 1, 16, "how many views see the change, and are used afterwards"),
+    ),
+    inputs=inputs,
+    slow=slow,
+    fast=fast,
+    claims=(Claim("nodes"), Claim("copies", fast=0, slow=1), Claim("allocated")),
+    limits=(
+        Limit({"views": 16}, "false here", "One write reaches 16 views. B computes and keeps each one by itself."),
+    ),
+    slip=Slip(
+        "G",
+        guide,
+        {"copies": 0, "copied": 0},
+        "MyGrad copies both. Here, as in PyTorch, history is rewritten; that of `add_` needs no old values at all.",
+    ),
+    question=Question(
+        "A multiplies half of `y` by `w` in place, and wants gradients. What has to be copied for that?",
+        ("nothing", "the half", "all of y"),
+        copied,
+        tempting="nothing",
+        refutation="In place is not free: the gradient of `w` needs the half as it was, so it is copied first.",
+    ),
+    explain="B makes a tensor that A does without, and yet A needs more memory. What for?",
+    symptoms=("out of memory", "my backward is slow"),
+    picture=Picture("BufferMap", picture),
+    elsewhere=(
+        Elsewhere("PyTorch 2.13", "2026-11", "y = x * 2\npart = y[: len(y) // 2] * w\npart.sum().backward()"),
+        Elsewhere("MyGrad 2.5", "2026-11", "y = x * 2\npart = y[: len(y) // 2] * w\npart.sum().backward()"),
+    ),
+)

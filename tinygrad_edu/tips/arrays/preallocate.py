@@ -1,0 +1,100 @@
+"""Make a working buffer once, and write into it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tinygrad_edu as tg
+from tinygrad_edu import Tensor
+from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip
+
+
+def inputs(generator: tg.Generator, n: int, keep: str) -> dict[str, Any]:
+    row, column = tg.rand(n, generator=generator), tg.rand(n, 1, generator=generator)
+    return {"row": row, "column": column, "keep_all": keep == "every result"}
+
+
+def slow(row: Tensor, column: Tensor, keep_all: bool) -> list[Any]:
+    results = []
+    for step in range(3):
+        y = column * row
+        y = y + step
+        results.append(y if keep_all else y[-1, -1].item())
+    return results
+
+
+def fast(row: Tensor, column: Tensor, keep_all: bool) -> list[Any]:
+    y, results = tg.empty(len(column), len(row)), []
+    for step in range(3):
+        tg.mul(column, row, out=y)
+        y.add_(step)
+        results.append(y.clone() if keep_all else y[-1, -1].item())
+    return results
+
+
+def guide(row: Tensor, column: Tensor, keep_all: bool) -> list[Any]:
+    y = tg.empty(len(column), len(row))
+    results = [tg.mul(column, row, out=y).add_(step).detach() for step in range(3)]
+    return results if keep_all else [result[-1, -1].item() for result in results]
+
+
+def kept(result: Result) -> str:
+    return "three" if result.guide and result.guide["equal"] else "one"
+
+
+TIP = Tip(
+    slug="preallocate",
+    title="Make a working buffer once, and write into it",
+    theme="arrays",
+    why="An operation makes a **new buffer** for its result; with `out=` it writes into one that is there.",
+    about=(
+        "`y = column * row` does not write into the old `y`. It makes a new buffer, fills it, and only then the name "
+        "moves over and the old buffer is let go. In a loop that is a new buffer for each operation of each step, and "
+        "two of them at once. A buffer made before the loop is written again and again: `out=` for the first "
+        "operation, methods with an underscore for those that follow. What the clock says depends on the size: the "
+        "memory allocator hands small blocks out again at once, but for those above some 32 MB it asks the system, "
+        "which clears every page anew."
+    ),
+    sources=(Source("R", "Pre-allocate Tensors", "allocate working tensors once, and reuse them for every batch"),),
+    parameters=(
+        Size("n", 3072, 16, 3072, "the number of rows, and of columns"),
+        Choice("keep", "one number", ("one number", "every result"), "what is kept of each step"),
+    ),
+    inputs=inputs,
+    slow=slow,
+    fast=fast,
+    claims=(Claim("allocated", times=4), Claim("peak"), Claim("time")),
+    limits=(
+        Limit({"n": 512, "keep": "every result"}, "no difference", "What is kept needs a buffer for each step anyway."),
+    ),
+    question=Question(
+        "A function fills its one buffer and returns `buffer.detach()`. How many results are left after three calls?",
+        ("one", "three"),
+        kept,
+        tempting="three",
+        refutation="Three tensors, but one buffer: all of them show what the last call wrote.",
+    ),
+    slip=Slip(
+        "R",
+        run=guide,
+        shows={"equal": False},
+        words=(
+            "Its process_batch returns a shallow clone, which shares the one buffer: the next call writes over the "
+            "result of the last. Use each result before the next call, or return a copy."
+        ),
+    ),
+    explain="A keeps no buffer for longer than a step. What does it pay for in each step that B pays for once?",
+    symptoms=("my loop is slow", "out of memory", "an old result has changed"),
+    picture=Picture(
+        "BufferMap", lambda: {"y": (y := tg.arange(6.0)), "y.detach()": y.detach(), "y.clone()": y.clone()}
+    ),
+    elsewhere=(
+        Elsewhere(
+            "PyTorch 2.13", "2026-11", "y = torch.empty(len(column), len(row))\ntorch.mul(column, row, out=y).add_(1)"
+        ),
+        Elsewhere(
+            "tch-rs 0.22", "2026-11", "y.copy_(&column);  // let mut y, made before the loop\ny *= &row;\ny += 1.0;"
+        ),
+    ),
+    devices=("cpu", "cuda"),
+)

@@ -1,0 +1,81 @@
+"""Share what is only read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tinygrad_edu as tg
+from tinygrad_edu import Tensor
+from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+
+
+def inputs(generator: tg.Generator, n: int, use: str) -> dict[str, Any]:
+    return {"x": tg.rand(n, n, generator=generator), "read_only": use == "only read"}
+
+
+def slow(x: Tensor, read_only: bool) -> tuple[Tensor, Tensor]:
+    mine = x.clone()
+    if not read_only:
+        mine.mul_(2)
+    return mine.amax(), x.amax()
+
+
+def fast(x: Tensor, read_only: bool) -> tuple[Tensor, Tensor]:
+    mine = x.detach()
+    if not read_only:
+        mine.mul_(2)
+    return mine.amax(), x.amax()
+
+
+def new_bytes(result: Result) -> str:
+    return "none" if result.fast["allocated"] == 0 else "as many as x has"
+
+
+TIP = Tip(
+    slug="share-storage",
+    title="Share what is only read",
+    theme="arrays",
+    why="A second tensor over the **same buffer** costs a shape and strides; a clone costs every byte again.",
+    about=(
+        "A tensor is a small record (shape, strides, dtype) that points at a buffer. `clone()` makes a second buffer "
+        "and moves every byte into it, which takes memory and the time to read and write it all. `detach()` makes a "
+        "second record over the same buffer, outside of the graph; a plain `b = a` does not even do that, it is a "
+        "second name for the same tensor. For somebody who only reads, all three are the same. Who writes, writes for "
+        "all: that, and nothing else, is what a clone is for."
+    ),
+    sources=(
+        Source("R", "Avoid Unnecessary Copies", "use shallow_clone(), or a reference, in place of clone()"),
+        Source("R", "Performance Checklist", "use shallow_clone() instead of clone() when possible"),
+    ),
+    parameters=(
+        Size("n", 1024, 16, 2048, "the number of rows, and of columns"),
+        Choice("use", "only read", ("only read", "write"), "what is done with the second tensor"),
+    ),
+    inputs=inputs,
+    slow=slow,
+    fast=fast,
+    claims=(Claim("allocated", fast=0), Claim("copies", fast=0, slow=1), Claim("time")),
+    limits=(
+        Limit(
+            {"use": "write"}, "false here", "Who writes into shared memory changes x as well: here one needs a clone."
+        ),
+    ),
+    question=Question(
+        "`detach()` gives a second tensor that can be used in place of `x`. How many new bytes does it take?",
+        ("none", "as many as x has"),
+        new_bytes,
+        tempting="as many as x has",
+        refutation="A new tensor is not new memory: `detach()` makes a new record over the buffer that is there.",
+    ),
+    explain="`mine` is a new tensor both times. What is new in A that is not new in B?",
+    symptoms=("out of memory", "my loop is slow"),
+    picture=Picture(
+        "BufferMap",
+        lambda: {"x": (x := tg.arange(6.0).reshape(2, 3)), "x.clone()": x.clone(), "x.detach()": x.detach()},
+    ),
+    elsewhere=(
+        Elsewhere("PyTorch 2.13", "2026-11", "mine = x.detach()   # shares storage with x"),
+        Elsewhere("tch-rs 0.22", "2026-11", "let mine = x.shallow_clone();\nlet alias = &x;"),
+    ),
+    devices=("cpu", "cuda"),
+)

@@ -1,0 +1,89 @@
+"""Call the model once, for all samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tinygrad_edu as tg
+from tinygrad_edu import Tensor, nn
+from tinygrad_edu.nn import functional as F
+from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+
+
+def inputs(generator: tg.Generator, n: int, norm: str) -> dict[str, Any]:
+    first = tg.randn(32, 16, generator=generator).requires_grad_()
+    last = tg.randn(4, 32, generator=generator).requires_grad_()
+    middle = nn.BatchNorm1d(32) if norm == "BatchNorm" else nn.Identity()
+
+    def model(x: Tensor) -> Tensor:
+        return F.linear(middle(F.linear(x, first)).relu(), last)
+
+    return {"model": model, "x": tg.randn(n, 16, generator=generator)}
+
+
+def slow(model: Any, x: Tensor) -> Tensor:
+    predictions = []
+    for i in range(len(x)):
+        predictions.append(model(x[i : i + 1]))
+    return tg.cat(predictions)
+
+
+def fast(model: Any, x: Tensor) -> Tensor:
+    predictions: Tensor = model(x)
+    return predictions
+
+
+def started(result: Result) -> str:
+    many = result.slow["calls"] >= result.setting["n"] * result.fast["calls"]
+    return "one for each sample, or more" if many else "one"
+
+
+TIP = Tip(
+    slug="vectorise",
+    title="Call the model once, for all samples",
+    theme="arrays",
+    why="Starting an operation costs **the same for one sample as for many**, and a batch starts each one once.",
+    about=(
+        "Every operation has a price before its first multiplication: Python calls it, shapes and dtypes are looked "
+        "at, a buffer is made, a graph node is kept. For a layer of a few hundred weights that is most of the time. "
+        "With a batch the price is paid once, and a matrix product over many rows uses each weight that it fetches "
+        "many times. A loop also keeps a graph for each sample, which backward has to walk through again."
+    ),
+    sources=(
+        Source("P", "Vectorize Operations", "give the model the whole batch, not one sample after the other"),
+        Source("R", "Maximize Batch Sizes", "use batches as large as the memory allows"),
+        Source("G", "Performance Tips", "leverage vectorised operations, as in NumPy"),
+    ),
+    parameters=(
+        Size("n", 128, 1, 1024, "the number of samples"),
+        Choice("norm", "none", ("none", "BatchNorm"), "a layer between the two of the model"),
+    ),
+    inputs=inputs,
+    slow=slow,
+    fast=fast,
+    claims=(Claim("calls", times=10), Claim("nodes", times=10), Claim("time")),
+    limits=(
+        Limit({"n": 1}, "no difference", "There is one sample, so the batch is that sample."),
+        Limit(
+            {"norm": "BatchNorm"},
+            "false here",
+            "In training, BatchNorm takes mean and spread over the batch: what it gives depends on who else is in it.",
+        ),
+    ),
+    question=Question(
+        "A and B compute the same numbers. How many operations does A start for each one of B?",
+        ("one", "one for each sample, or more"),
+        started,
+        tempting="one",
+        refutation="One operation of B covers all samples; A starts each of them for every sample, and cuts and joins.",
+    ),
+    explain="The multiplications are the same in A and B. What is paid for n times in A?",
+    symptoms=("my loop is slow", "the processor or GPU is hardly busy"),
+    picture=Picture("TimingRace", dict),
+    elsewhere=(
+        Elsewhere("PyTorch 2.13", "2026-11", "predictions = model(x)"),
+        Elsewhere("tch-rs 0.22", "2026-11", "let predictions = model.forward(&x);"),
+        Elsewhere("MyGrad 2.5", "2026-11", "predictions = model(x)"),
+    ),
+    devices=("cpu", "cuda"),
+)

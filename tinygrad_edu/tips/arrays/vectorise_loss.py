@@ -1,0 +1,100 @@
+"""Take one loss over all samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tinygrad_edu as tg
+from tinygrad_edu import Tensor
+from tinygrad_edu.nn import functional as F
+from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip
+
+
+def inputs(generator: tg.Generator, n: int, weights: str) -> dict[str, Any]:
+    output, target = tg.randn(n, 10, generator=generator), tg.randint(0, 10, (n,), generator=generator)
+    weight = tg.arange(1.0, 11.0) if weights == "by class" else None
+    return {"output": output.requires_grad_(), "target": target, "weight": weight}
+
+
+def slow(output: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, Any]:
+    losses = [F.cross_entropy(output[i], target[i], weight) for i in range(len(target))]
+    loss: Any = sum(losses) / len(losses)
+    loss.backward()
+    return loss, output.grad
+
+
+def fast(output: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, Any]:
+    loss = F.cross_entropy(output, target, weight)
+    loss.backward()
+    return loss, output.grad
+
+
+def guide(output: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, Any]:
+    losses = [F.cross_entropy(output[i], target[i], weight) for i in range(len(target))]
+    loss: Any = sum(losses)
+    loss.backward()
+    return loss, output.grad
+
+
+def row_gradient(result: Result) -> str:
+    samples, row = result.setting["n"], 10 * 4  # bytes: ten float32
+    return "as many as output" if result.slow["allocated"] >= samples * samples * row else "as many as the row"
+
+
+def looped(output: Tensor, target: Tensor) -> Tensor:
+    return (F.cross_entropy(output[0], target[0]) + F.cross_entropy(output[1], target[1])) / 2
+
+
+def batched(output: Tensor, target: Tensor) -> Tensor:
+    return F.cross_entropy(output, target)
+
+
+def picture() -> dict[str, Any]:
+    output = tg.tensor([[2.0, 1.0], [0.0, 1.0]], requires_grad=True)
+    return {"slow": looped, "fast": batched, "output": output, "target": tg.tensor([0, 1])}
+
+
+TIP = Tip(
+    slug="vectorise-loss",
+    title="Take one loss over all samples",
+    theme="arrays",
+    why="A loop gives each sample **nodes of its own**, and each row sends back a gradient as large as the batch.",
+    about=(
+        "One loss over the batch is a few graph nodes, however many the samples. A loop makes a chain of nodes for "
+        "each: cut a row out, take its loss, add it up; and backward walks through them all. Each row's gradient has "
+        "the shape of all of `output`, zero but for one row: with twice the samples that is four times the bytes."
+    ),
+    sources=(Source("P", "Optimize Loss Calculation", "give the criterion all outputs and targets at once"),),
+    parameters=(
+        Size("n", 128, 1, 512, "the number of samples"),
+        Choice("weights", "none", ("none", "by class"), "how much each class counts"),
+    ),
+    inputs=inputs,
+    slow=slow,
+    fast=fast,
+    claims=(Claim("calls", times=10), Claim("nodes", times=10), Claim("allocated", times=10), Claim("time")),
+    limits=(
+        Limit({"n": 1}, "no difference", "There is one sample, so its loss is the loss."),
+        Limit({"weights": "by class"}, "false here", "In the mean over one sample, its class weight cancels out."),
+    ),
+    question=Question(
+        "A takes the loss of `output[i]`. How many bytes has the gradient that this row sends back?",
+        ("as many as the row", "as many as output"),
+        row_gradient,
+        tempting="as many as the row",
+        refutation="A gradient has the shape of what was cut, and that is all of `output`: zeros, but for one row.",
+    ),
+    slip=Slip(
+        "P",
+        run=guide,
+        shows={"equal": False},
+        words=(
+            "Its loop ends with the sum of the losses, its criterion takes their mean: with n samples, loss and "
+            "gradients are n times as large, and the learning rate no longer fits. Here the loop divides by n."
+        ),
+    ),
+    explain="With twice as many samples, what grows twofold in A, and what fourfold?",
+    symptoms=("my loop is slow", "out of memory", "the loss grows with the batch size"),
+    picture=Picture("GraphStepper", picture),
+    elsewhere=(Elsewhere("PyTorch 2.13", "2026-11", "loss = F.cross_entropy(output, target, weight)"),),
+)

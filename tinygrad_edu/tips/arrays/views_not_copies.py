@@ -1,0 +1,99 @@
+"""Look at bytes in another way before you move them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tinygrad_edu as tg
+from tinygrad_edu import Tensor
+from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip
+
+
+def inputs(generator: tg.Generator, side: int, across: str, keep: int) -> dict[str, Any]:
+    width = side * (8 if across == "8" else 1)
+    return {"image": tg.rand(8 * side, width, generator=generator), "side": side, "keep": keep}
+
+
+def slow(image: Tensor, side: int, keep: int) -> list[Tensor]:
+    grid = image.view(8, side, -1, side).transpose(1, 2)[:keep]
+    return list(grid.reshape(-1, side, side))
+
+
+def fast(image: Tensor, side: int, keep: int) -> list[Tensor]:
+    grid = image.view(8, side, -1, side).transpose(1, 2)[:keep]
+    return [tile for row in grid for tile in row]
+
+
+def guide(image: Tensor, side: int, keep: int) -> list[Tensor]:
+    grid = image.reshape(8, side, -1, side).detach()
+    return [tile for row in grid.transpose(1, 2)[:keep] for tile in row]
+
+
+def new_bytes(result: Result) -> str:
+    return "as many as the image has" if result.slow["allocated"] else "none"
+
+
+def picture() -> dict[str, Any]:
+    image = tg.arange(12.0).reshape(4, 3)
+    grid = image.view(2, 2, 3).transpose(1, 2)  # of tiles that are one pixel wide
+    return {"image": image, "tiles": grid.reshape(-1, 2), "tile": grid[0, 1]}
+
+
+TIP = Tip(
+    slug="views-not-copies",
+    title="Look at bytes in another way before you move them",
+    theme="arrays",
+    why="A view is **shape and strides** over bytes that stay where they are; a copy reads and writes each of them.",
+    about=(
+        "Slices, `transpose` and `view` only say in another way where the elements lie. `reshape` does so too where it "
+        "can, and copies without a word where it cannot: two axes become one only if no gap in memory is between them. "
+        "The tiles of an image, row by row, are at two strides, one to the right and one down, and no single stride "
+        "leads through all of them. B leaves the two axes as they are, and walks over both. Where you count on there "
+        "being no copy, write `view`: it raises an error in place of copying."
+    ),
+    sources=(
+        Source("R", "Use Views Instead of Copies", "use view(), not reshape().detach(), which it says is a copy"),
+        Source("G", "Make Use of Views", "views are efficient to create, as they do not involve copying any memory"),
+    ),
+    parameters=(
+        Size("side", 128, 4, 256, "the pixels along each side of a tile"),
+        Choice("across", "8", ("8", "1"), "how many tiles stand side by side in the image"),
+        Size("keep", 8, 1, 8, "how many of the 8 rows of tiles are wanted"),
+    ),
+    inputs=inputs,
+    slow=slow,
+    fast=fast,
+    claims=(
+        Claim("allocated", fast=0),
+        Claim("shares", fast=True, slow=False),
+        Claim("held", no_more=True),
+        Claim("time"),
+    ),
+    limits=(
+        Limit({"keep": 2}, "false here", "A view of a part keeps all of the buffer alive; a copy would let it go."),
+        Limit({"across": "1"}, "no difference", "These tiles lie one behind the other, so `reshape` gives a view."),
+    ),
+    slip=Slip(
+        "R",
+        guide,
+        {"allocated": 0, "shares": True, "equal": True},
+        "The guide marks `reshape(…).detach()` as a copy, but it copies nothing: `reshape` gives a view of a tensor "
+        "that lies in order, and `detach` shares memory. What does copy is a `reshape` behind a `transpose`.",
+    ),
+    question=Question(
+        "A cuts the image into tiles and makes one list of them with `reshape`. How many new bytes does that take?",
+        ("none", "as many as the image has"),
+        new_bytes,
+        tempting="none",
+        refutation="`reshape` gives a view only where strides can say the new shape; where not, it copies all of it.",
+    ),
+    explain="Both ways have the same `grid`, which is a view. What does A want of it that strides cannot say?",
+    symptoms=("out of memory", "my loop is slow", "slower after a transpose"),
+    picture=Picture("BufferMap", picture),
+    elsewhere=(
+        Elsewhere("PyTorch 2.13", "2026-11", "tile = image.view(8, side, -1, side)[0, :, 1]   # a view"),
+        Elsewhere("tch-rs 0.22", "2026-11", "let tile = image.view([8, side, -1, side]).select(2, 1).get(0);"),
+        Elsewhere("MyGrad 2.5", "2026-11", "tile = image.reshape(8, side, -1, side)[0, :, 1]   # a view"),
+    ),
+    devices=("cpu", "cuda"),
+)

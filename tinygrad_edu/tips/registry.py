@@ -1,0 +1,140 @@
+"""Finding the tips: every file ``<theme>/<slug_with_underscores>.py`` below this package that defines ``TIP``."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from ..core.dispatch import own
+from .tip import COUNTED, FALSE, GUIDES, SAME, THEMES, TIME, VERDICTS, Tip, TipError
+
+WHY_WORDS = 25  # of the one sentence
+
+
+@cache
+def all_tips() -> tuple[Tip, ...]:
+    """Every tip, in the order of the themes and then of their titles' files. Raises `TipError` for a faulty one."""
+    found: dict[str, Tip] = {}
+    package = __package__ or ""
+    for theme in THEMES:
+        if importlib.util.find_spec(f"{package}.{theme}") is None:
+            continue  # no tip of that theme yet
+        home = importlib.import_module(f"{package}.{theme}")
+        for info in sorted(pkgutil.iter_modules(home.__path__), key=lambda info: info.name):
+            module = importlib.import_module(f"{home.__name__}.{info.name}")
+            add(found, module.__name__, getattr(module, "TIP", None))
+    return tuple(found.values())
+
+
+def add(found: dict[str, Tip], module: str, tip: Any) -> None:
+    """Enter what a file defines as ``TIP``. Raises `TipError` for what is no tip, is faulty, or is there already."""
+    if not isinstance(tip, Tip):
+        raise TipError(f"the file of {module}", "it defines no TIP", "end it with TIP = Tip(…)")
+    if tip.slug in found:
+        raise TipError(f"the tip {tip.slug}", "there is one of that name already", "give it another slug")
+    theme, name = module.split(".")[-2:]
+    faults = list(faults_of(tip))
+    if tip.theme != theme or tip.slug.replace("-", "_") != name:
+        faults.append(f"it stands in {theme}/{name}.py, where {tip.theme}/{tip.slug.replace('-', '_')}.py is its place")
+    if faults:
+        raise TipError(f"the tip {tip.slug}", "; ".join(faults), "see 'Add a tip' in CONTRIBUTING.md")
+    own[tip.slow.__code__.co_filename] = False  # what the learner reads: errors name lines of it
+    found[tip.slug] = tip
+
+
+def faults_of(tip: Tip) -> Iterable[str]:
+    """What keeps a tip from being complete, in words. Raises `TipError` for a limit's setting that cannot be."""
+    yield from _faults_of_words(tip)
+    yield from _faults_of_functions(tip)
+    yield from _faults_of_claims(tip)
+
+
+def _faults_of_words(tip: Tip) -> Iterable[str]:
+    filled = ("slug", "title", "why", "about", "explain", "sources", "claims", "limits", "symptoms", "elsewhere")
+    yield from (f"{name} is empty" for name in filled if not getattr(tip, name))
+    if len(tip.why.split()) > WHY_WORDS:
+        yield f"why has {len(tip.why.split())} words, and one sentence of {WHY_WORDS} is enough"
+    for letter in (*tip.guides, *((tip.slip.guide,) if tip.slip else ())):
+        if letter not in GUIDES:
+            yield f"{letter!r} is none of the guides {', '.join(GUIDES)}"
+    if tip.question.tempting not in tip.question.choices:
+        yield "the tempting answer is not among the choices"
+    if "PyTorch" not in [elsewhere.framework.partition(" ")[0] for elsewhere in tip.elsewhere]:
+        yield "it is not said how the same is done in PyTorch"
+
+
+def _faults_of_functions(tip: Tip) -> Iterable[str]:
+    wanted = ["generator", *(parameter.name for parameter in tip.parameters)]
+    if list(inspect.signature(tip.inputs).parameters) != wanted:
+        yield f"inputs does not take {', '.join(wanted)}"
+    takes = list(inspect.signature(tip.slow).parameters)
+    for role, function in _functions(tip):
+        if list(inspect.signature(function).parameters) != takes:
+            yield f"{role} takes other arguments than slow: {', '.join(takes)}"
+        if function.__name__ != role:
+            yield f"the function of {role} is called {function.__name__}"
+
+
+def _faults_of_claims(tip: Tip) -> Iterable[str]:
+    for claim in tip.claims:
+        if claim.fact not in (*COUNTED, TIME):
+            yield f"a claim is about {claim.fact!r}, which is not among {', '.join((*COUNTED, TIME))}"
+    if not any(claim.counted for claim in tip.claims):
+        yield "no claim is about a count, so nothing would be the same on every machine"
+    for name in tip.slip.shows if tip.slip else ():
+        if name not in (*COUNTED, "equal"):
+            yield f"the slip shows {name!r}, which is not among {', '.join((*COUNTED, 'equal'))}"
+    for limit in tip.limits:
+        if limit.verdict not in (SAME, FALSE):
+            yield f"a limit's verdict is {limit.verdict!r}, which is not among {', '.join(VERDICTS[1:])}"
+        tip.setting(limit.setting)  # says itself what is wrong
+
+
+def _functions(tip: Tip) -> list[tuple[str, Callable[..., Any]]]:
+    functions = [("slow", tip.slow), ("fast", tip.fast)]
+    return [*functions, ("guide", tip.slip.run)] if tip.slip else functions
+
+
+def find(slug: str) -> Tip:
+    """The tip of that name. Raises `TipError` that suggests the nearest names."""
+    tips = {tip.slug: tip for tip in all_tips()}
+    if slug not in tips:
+        raise unknown("tip", slug, tips)
+    return tips[slug]
+
+
+def unknown(what: str, given: str, known: Iterable[str]) -> TipError:
+    """The error for a name that is none, with the nearest that there is."""
+    names = list(known)
+    near = get_close_matches(str(given).lower(), names, n=3, cutoff=0.4)
+    mend = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+    return TipError(f"the {what} {given!r}", f"there is no {what} of that name", mend)
+
+
+def search(words: str = "", *, theme: str = "", source: str = "", symptom: str = "") -> tuple[Tip, ...]:
+    """The tips that fit: all ``words`` stand somewhere in them, theme and guide are those, a symptom holds the text.
+
+    Raises `TipError` for a theme or a guide that there is none of.
+    """
+    if theme and theme not in THEMES:
+        raise unknown("theme", theme, THEMES)
+    if source and source not in GUIDES:
+        raise unknown("guide", source, GUIDES)
+    return tuple(
+        tip
+        for tip in all_tips()
+        if (not theme or tip.theme == theme)
+        and (not source or source in tip.guides)
+        and (not symptom or any(symptom.lower() in s.lower() for s in tip.symptoms))
+        and all(word in _text(tip) for word in words.lower().split())
+    )
+
+
+def _text(tip: Tip) -> str:
+    parts = (tip.slug, tip.title, tip.why, tip.about, *tip.symptoms, *(GUIDES[letter] for letter in tip.guides))
+    return " ".join(parts).lower()
