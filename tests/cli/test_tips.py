@@ -1,0 +1,328 @@
+"""Tips on the command line: exact text for a made-up tip, and every real tip through every action."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.cli.made_up import CONDITIONS, RESULT, TIP
+from tests.support import teaches
+from tinygrad_edu.cli import tips as cli_tips
+from tinygrad_edu.cli.terminal import Progress, Terminal
+from tinygrad_edu.cli.tips import check_tips, checked, explain, guide_of, list_tips, outcome, parse_size, run_tip
+from tinygrad_edu.tips import GUIDES, Tip, TipError, all_tips, check, run
+
+REAL = all_tips()
+OTHER = replace(TIP, slug="other-one", title="Another", sources=TIP.sources * 2, symptoms=("my loop is slow",))
+
+
+@pytest.fixture
+def progress() -> Iterator[Progress]:
+    yield Progress(sys.stderr)
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The made-up tip and its like are the only ones there are."""
+    tips = {tip.slug: tip for tip in (TIP, OTHER)}
+    monkeypatch.setattr(cli_tips, "search", lambda **given: tuple(tips.values()))
+    monkeypatch.setattr(cli_tips, "find", tips.__getitem__)
+    monkeypatch.setattr(cli_tips, "all_tips", lambda: tuple(tips.values()))
+
+
+# list ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_list(made_up: None) -> None:
+    assert (
+        list_tips(Terminal(80), "", "", "", as_json=False)
+        == """\
+Arrays: views, copies, layout (arrays)
+  made-up    R  Alias what is only read
+  other-one  R  Another
+
+2 tips. From R torch-rs optimisation guide.
+Read one:
+  tinygrad-edu tips explain SLUG"""
+    )
+
+
+def test_the_list_as_json(made_up: None) -> None:
+    first, second = json.loads(list_tips(Terminal(), "", "", "", as_json=True))
+    assert first == {
+        "slug": "made-up",
+        "title": "Alias what is only read",
+        "theme": "arrays",
+        "guides": ["R"],
+        "why": "A tensor over **the same buffer** costs no bytes.",
+        "symptoms": ["out of memory", "my copies are slow"],
+    }
+    assert second["slug"] == "other-one"
+
+
+def test_nothing_fits_and_near_symptoms_are_named(made_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_tips, "search", lambda **given: ())
+    assert list_tips(Terminal(), "", "", "out of memry", as_json=False).split("\n")[:2] == [
+        "No tip fits. Symptoms that there are:",
+        "  out of memory",
+    ]
+    everything = list_tips(Terminal(), "", "", "zzz", as_json=False)
+    assert everything.endswith("\n  my copies are slow\n  my loop is slow\n  out of memory")
+    assert list_tips(Terminal(), "", "", "", as_json=False) == "No tip fits."
+    assert json.loads(list_tips(Terminal(), "", "", "zzz", as_json=True)) == []
+
+
+@pytest.mark.parametrize("letter", GUIDES)
+def test_a_guide_is_named_by_its_letter_or_its_title(letter: str) -> None:
+    assert guide_of(letter) == guide_of(letter.lower()) == guide_of(GUIDES[letter]) == letter
+
+
+def test_parts_of_titles() -> None:
+    assert guide_of("mygrad") == "G"
+    assert guide_of("") == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [("performance", "it fits several guides"), ("numpy", "it is no guide's letter, and in no guide's title")],
+)
+def test_guides_that_are_not_clear(given: str, why: str) -> None:
+    mend = "use one of: " + ", ".join(f"{letter} ({title})" for letter, title in GUIDES.items())
+    with teaches(TipError, f"tips from the guide {given!r}", why, mend, line=None):
+        list_tips(Terminal(), "", given, "", as_json=False)
+
+
+def test_filters() -> None:
+    everything = [tip["slug"] for tip in json.loads(list_tips(Terminal(), "", "", "", as_json=True))]
+    assert everything == [tip.slug for tip in REAL]
+    found = json.loads(list_tips(Terminal(), "ARRAYS", "mygrad", "", as_json=True))
+    assert [tip["slug"] for tip in found] == [t.slug for t in REAL if t.theme == "arrays" and "G" in t.guides]
+    assert 0 < len(found) < len(everything)
+
+
+def test_a_misspelt_theme() -> None:
+    with pytest.raises(TipError, match="did you mean arrays"):
+        list_tips(Terminal(), "aray", "", "", as_json=False)
+
+
+# explain ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_explanation(made_up: None) -> None:
+    assert (
+        explain(Terminal(80), "made-up", as_json=False)
+        == """\
+Alias what is only read
+A tensor over the same buffer costs no bytes.
+
+Reading needs no copy: detach shares.
+
+Predict
+  How many bytes does detach take?
+  - none
+  - 4 kB
+
+A, what one has
+  def slow(x):
+      return x.clone()
+
+B, what the tip proposes
+  def fast(x):
+      return x.detach()
+
+The guides say
+  torch-rs optimisation guide, Memory: clone only when you must.
+
+A slip in the torch-rs optimisation guide
+  def guide(x):
+      return x + 0
+  Adding zero copies too.
+
+Settings
+  --size n=1000      1 to 4096     how many numbers
+  --size kind=plain  plain or odd  which numbers
+  --device cpu       cpu           where the tensors live
+
+Where it ends
+  --size kind=odd  no difference  With odd numbers clone is free.
+
+Helps when you say
+  out of memory
+  my copies are slow
+
+In PyTorch 2.13, as of 2026-11
+  y = x.detach()
+
+Try it:
+  tinygrad-edu tips run made-up"""
+    )
+
+
+def test_an_explanation_as_json(made_up: None) -> None:
+    data = json.loads(explain(Terminal(), "made-up", as_json=True))
+    assert data["parameters"] == [
+        {"name": "n", "default": 1000, "low": 1, "high": 4096, "words": "how many numbers"},
+        {"name": "kind", "default": "plain", "options": ["plain", "odd"], "words": "which numbers"},
+        {"name": "device", "default": "cpu", "options": ["cpu"], "words": "where the tensors live"},
+    ]
+    assert data["slow"] == "def slow(x):\n    return x.clone()"
+    assert data["slip"] == {
+        "guide": "R", "code": "def guide(x):\n    return x + 0", "words": "Adding zero copies **too**.",
+    }  # fmt: skip
+    assert data["limits"] == [
+        {"setting": {"kind": "odd"}, "verdict": "no difference", "words": "With odd numbers `clone` is free."}
+    ]
+    assert data["question"]["refutation"] == "They are shared."
+    assert data["widget"] == "BufferMap"
+
+
+def test_a_misspelt_slug() -> None:
+    with pytest.raises(TipError, match=f"did you mean {REAL[0].slug}"):
+        explain(Terminal(), REAL[0].slug[:-1], as_json=False)
+
+
+# run ----------------------------------------------------------------------------------------------------------------
+
+
+def test_an_outcome() -> None:
+    assert (
+        outcome(Terminal(80), TIP, RESULT)
+        == f"""\
+Alias what is only read
+made-up with n=1000, kind=plain, device=cpu
+
+  verdict                    A                    B  of what
+  holds                4.00 kB              0 bytes  newly allocated
+  holds    4.00 µs (4.00–4.00)  1.00 µs (1.00–1.00)  time: B is faster than A:
+                                                     4.0× (4.0–4.0)
+
+Verdict: holds
+
+A tensor over the same buffer costs no bytes.
+
+How many bytes does detach take?
+  Here: none.
+  Not “4 kB”: They are shared.
+
+Where it ends
+  --size kind=odd  no difference  With odd numbers clone is free.
+
+{Terminal(80).prose(f"Measured on {CONDITIONS.text()}")}
+A and B in full:
+  tinygrad-edu tips explain made-up"""
+    )
+
+
+def test_an_outcome_that_is_false_and_without_the_clock() -> None:
+    claims = (RESULT.claims[0], replace(RESULT.claims[1], verdict="no difference", words="time: not taken"))
+    result = replace(RESULT, timing=None, verdict="false here", reason="B copies `x`.", claims=claims)
+    said = outcome(Terminal(80, colour=True, encoding="ascii"), TIP, result)
+    assert "Verdict: \x1b[1;31mfalse here\x1b[0m\n  B copies x.\n" in said
+    assert "no difference" + " " * 20 + "time: not taken" in said
+    assert "Measured on" not in said
+    assert said.isascii()
+
+
+def test_a_right_guess_is_not_refuted() -> None:
+    right = replace(TIP, question=replace(TIP.question, answer=lambda result: "4 kB"))
+    assert "\n  Here: 4 kB.\n\n" in outcome(Terminal(80), right, RESULT)
+
+
+def test_sizes(made_up: None) -> None:
+    assert parse_size(TIP, "n=12") == ("n", "12")
+    assert parse_size(TIP, "kind=a=b") == ("kind", "a=b")
+    with teaches(TipError, "--size 12", "a size has a name", "write it so: --size n=12", line=None):
+        parse_size(TIP, "12")
+    with teaches(TipError, "--size kin=odd", "made-up has no parameter 'kin'", "did you mean kind=odd?", line=None):
+        parse_size(TIP, "kin=odd")
+
+
+@pytest.mark.parametrize("given", ["m=3", "n=0", "n=much"])
+def test_sizes_that_cannot_be(made_up: None, progress: Progress, given: str) -> None:
+    with pytest.raises(TipError):
+        run_tip(Terminal(), progress, "made-up", [given], None, as_json=True)
+
+
+def test_a_device_that_is_not_there(made_up: None, progress: Progress) -> None:
+    with teaches(TipError, "device=moon", "it is where the tensors live", "use one of: cpu", line=None):
+        run_tip(Terminal(), progress, "made-up", [], "moon", as_json=True)
+
+
+def test_the_setting_reaches_the_run(made_up: None, progress: Progress) -> None:
+    data = json.loads(run_tip(Terminal(), progress, "made-up", ["n=64", "kind=odd"], "cpu", as_json=True))
+    assert data["setting"] == {"n": 64, "kind": "odd", "device": "cpu"}
+    assert (data["slow"]["allocated"], data["fast"]["allocated"]) == (256, 0)
+    assert data["verdict"] == "holds"
+    assert data["guide"]["allocated"] == 256
+    assert data["timing"]["verdict"] in ("faster", "slower", "no difference")
+    assert data["timing"]["conditions"]["cpu"]
+
+
+@pytest.mark.parametrize("tip", REAL, ids=lambda tip: tip.slug)
+def test_every_tip_can_be_shown(tip: Tip) -> None:
+    for setting in ({}, *(limit.setting for limit in tip.limits)):
+        result = run(tip, setting, clock=False)
+        assert f"Verdict: {result.verdict}" in outcome(Terminal(40), tip, result)
+        assert json.loads(Terminal().json(result.to_dict()))["verdict"] == result.verdict
+    assert tip.title in explain(Terminal(120), tip.slug, as_json=False)
+    assert set(json.loads(explain(Terminal(), tip.slug, as_json=True))) == {
+        "slug", "title", "theme", "guides", "why", "symptoms", "about", "sources", "question", "parameters", "slow",
+        "fast", "limits", "slip", "elsewhere", "widget",
+    }  # fmt: skip
+
+
+# check --------------------------------------------------------------------------------------------------------------
+
+
+def test_checks_that_pass_and_fail() -> None:
+    found = [
+        check(TIP),
+        replace(check(TIP), slug="other-one", faults=("by default the verdict is false here: B copies.",)),
+    ]
+    assert found[0].faults == ("with {'kind': 'odd'} the verdict is holds, not no difference",)
+    passed = replace(found[0], faults=())
+    assert checked(Terminal(60), [passed, found[1]]) == (
+        "● made-up: holds, and ends in 1 setting\n"
+        "▲ other-one: FAILED\n"
+        "    by default the verdict is false here: B copies.\n"
+        "1 of 2 failed: other-one"
+    )
+    assert (
+        checked(Terminal(60, encoding="ascii"), [passed])
+        == "* made-up: holds, and ends in 1 setting\nall 1 as they say"
+    )
+
+
+def test_a_failed_claim_is_the_exit_status(made_up: None, progress: Progress) -> None:
+    text, status = check_tips(Terminal(), progress, ["made-up"], as_json=True)
+    assert status == 1
+    assert json.loads(text) == {
+        "passed": False,
+        "tips": [
+            {
+                "slug": "made-up",
+                "passed": False,
+                "verdict": "holds",
+                "faults": ["with {'kind': 'odd'} the verdict is holds, not no difference"],
+                "limits": [{"setting": {"n": 1000, "kind": "odd", "device": "cpu"}, "verdict": "holds"}],
+            }
+        ],
+    }
+
+
+def test_all_are_checked_when_none_is_named(made_up: None, progress: Progress, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[Any] = []
+
+    def keep(tip: Tip) -> Any:
+        held.append(tip.slug)
+        return replace(check(tip), slug=tip.slug, faults=())
+
+    monkeypatch.setattr(cli_tips, "check", keep)
+    text, status = check_tips(Terminal(), progress, [], as_json=False)
+    assert (held, status) == (["made-up", "other-one"], 0)
+    assert text.endswith("all 2 as they say")

@@ -1,0 +1,162 @@
+"""Reading the command line, and ending well: what cannot be done is said in a few lines, and never in a traceback."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+import tinygrad_edu as tg
+
+from ..errors import EduError
+from .terminal import Progress, Terminal
+
+PROGRAM = "tinygrad-edu"
+WRONG, PIPE_CLOSED, INTERRUPTED = 2, 141, 130  # exit statuses, the last two as shells give them
+
+EXAMPLES = """examples:
+  tinygrad-edu tips list --symptom "out of memory"
+  tinygrad-edu tips explain share-storage
+  tinygrad-edu tips run contiguous-access --size n=2048
+  tinygrad-edu tips check
+  tinygrad-edu doctor
+  tinygrad-edu lab
+"""
+
+
+class UsageError(EduError):
+    """The command line cannot be understood."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are raised, and suggest the nearest word."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse complains of."""
+        raise UsageError(self.prog, message, f"see {self.prog} --help")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            mend = suggestion(str(value), [str(choice) for choice in action.choices])
+            raise UsageError(f"{self.prog} {value}", f"there is no command {str(value)!r}", mend)
+
+
+def suggestion(given: str, known: Sequence[str]) -> str:
+    """The nearest of the known words; all of them where none is near."""
+    near = get_close_matches(given, known, 1)
+    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+
+
+def make_parser() -> Parser:
+    """The whole command line."""
+    about = "Performance tips, shown live; a look at this machine; the course."
+    parser = Parser(prog=PROGRAM, description=about, epilog=EXAMPLES)
+    parser.add_argument("--version", action="store_true", help="print the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
+    tips = commands.add_parser("tips", help="list, explain, run and check the performance tips", epilog=EXAMPLES)
+    _tips(tips.add_subparsers(dest="action", metavar="ACTION", title="actions", parser_class=Parser))
+    doctor = commands.add_parser("doctor", help="what is installed, what the machine can do, how to mend the rest")
+    _json(doctor)
+    lab = commands.add_parser("lab", help="open the course in JupyterLab")
+    lab.add_argument(
+        "--port", type=int, metavar="N", help="listen on this port (default: the first free one from 8888)"
+    )
+    lab.add_argument("--no-browser", action="store_true", help="print the address, open no browser")
+    for command in (parser, tips, doctor, lab):
+        command.set_defaults(parser=command)
+    return parser
+
+
+def _tips(actions: Any) -> None:
+    found = actions.add_parser("list", help="which tips there are, or which fit")
+    found.add_argument("--theme", default="", help="only of this theme, such as arrays")
+    found.add_argument("--source", default="", help="only from this guide: its letter, or a part of its title")
+    found.add_argument("--symptom", default="", metavar="TEXT", help='only what cures this, such as "slow"')
+    explain = actions.add_parser("explain", help="what a tip says, with both functions")
+    explain.add_argument("slug", metavar="SLUG", help="the tip's name, as in the list")
+    run = actions.add_parser("run", help="run both ways of a tip here, and compare them")
+    run.add_argument("slug", metavar="SLUG", help="the tip's name, as in the list")
+    run.add_argument("--size", action="append", default=[], metavar="NAME=VALUE", help="a parameter, such as n=1000")
+    run.add_argument("--device", help="where the tensors live (default: cpu)")
+    check = actions.add_parser("check", help="hold tips to what they say; fails if one does not keep it")
+    check.add_argument("slugs", nargs="*", metavar="SLUG", help="only these tips")
+    for action in (found, explain, run, check):
+        _json(action)
+        action.set_defaults(parser=action)
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON only")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options. Raises `UsageError` for what cannot be understood, with the nearest option that there is."""
+    options, unknown = make_parser().parse_known_args(arguments)
+    if unknown:
+        known = [name for name in options.parser._option_string_actions if name.startswith("--")]
+        mend = suggestion(unknown[0].partition("=")[0], known)
+        raise UsageError(options.parser.prog, f"there is no option or word {unknown[0]!r} here", mend)
+    return options
+
+
+# Doing it -----------------------------------------------------------------------------------------------------------
+
+
+def perform(options: argparse.Namespace) -> tuple[str, int]:
+    """What to print, and the exit status. Modules load when they are needed: ``--help`` answers at once."""
+    terminal, progress = Terminal.of(sys.stdout), Progress(sys.stderr)
+    if options.version:
+        return f"{PROGRAM} {tg.__version__}", 0
+    if options.command == "doctor":
+        from .doctor import doctor
+
+        return doctor(terminal, progress, as_json=options.json)
+    if options.command == "lab":
+        from .lab import lab
+
+        return "", lab(options.port, not options.no_browser)
+    if options.command == "tips" and options.action:
+        return perform_tips(terminal, progress, options)
+    return options.parser.format_help().rstrip(), WRONG
+
+
+def perform_tips(terminal: Terminal, progress: Progress, options: argparse.Namespace) -> tuple[str, int]:
+    """One action of ``tips``."""
+    from . import tips
+
+    if options.action == "list":
+        return tips.list_tips(terminal, options.theme, options.source, options.symptom, as_json=options.json), 0
+    if options.action == "explain":
+        return tips.explain(terminal, options.slug, as_json=options.json), 0
+    if options.action == "run":
+        text = tips.run_tip(terminal, progress, options.slug, options.size, options.device, as_json=options.json)
+        return text, 0
+    return tips.check_tips(terminal, progress, options.slugs, as_json=options.json)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit status: 2 for what cannot be done, 130 after Ctrl-C."""
+    try:
+        try:
+            text, status = perform(parse(sys.argv[1:] if arguments is None else arguments))
+            if text:
+                print(text)
+            return status
+        finally:
+            sys.stdout.flush()  # here, where a closed pipe can still be told from a fault
+    except EduError as error:
+        Progress(sys.stderr).clear()
+        print(Terminal.of(sys.stderr).spell(str(error)), file=sys.stderr)
+        return WRONG
+    except BrokenPipeError:  # as after ``| head``
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain on its way out
+        return PIPE_CLOSED
+    except KeyboardInterrupt:
+        Progress(sys.stderr).clear()
+        return INTERRUPTED

@@ -1,0 +1,284 @@
+"""``tinygrad-edu tips``: list, explain, run and check the performance tips.
+
+What ``--json`` prints, where keys may be added and none changes its meaning:
+
+``list``
+    a list of ``slug``, ``title``, ``theme``, ``guides`` (letters), ``why``, ``symptoms``.
+``explain``
+    these and ``about``, ``sources`` (``guide``, ``section``, ``says``), ``question`` (``ask``, ``choices``,
+    ``tempting``, ``refutation``), ``parameters`` (``name``, ``default``, ``words``, and ``low`` with ``high``, or
+    ``options``), ``slow`` and ``fast`` (source text), ``limits`` (``setting``, ``verdict``, ``words``), ``slip``
+    (``guide``, ``code``, ``words``, or null), ``elsewhere`` (``framework``, ``date``, ``code``), ``widget``.
+``run``
+    what `tips.Result.to_dict` gives: ``slug``, ``setting``, ``verdict``, ``reason``, ``equal``, ``claims``, ``slow``,
+    ``fast`` and ``guide`` (counts by name; guide is null where there is no slip), ``timing`` (as in
+    `observe.timing.Comparison.to_dict`; null if a way failed).
+``check``
+    ``passed`` and ``tips``: a list of ``slug``, ``passed``, ``verdict``, ``faults``, ``limits`` (``setting``,
+    ``verdict``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from difflib import get_close_matches
+from typing import Any
+
+from ..tips import GUIDES, THEMES, Judged, Result, Size, Tip, TipError, all_tips, check, find, run, search, source_of
+from ..tips.runner import Checked
+from ..tips.tip import COUNTED, HOLDS, SAME
+from ..tips.words import count_text
+from .terminal import Progress, Terminal
+
+HEAD = ("verdict", "A", "B", "of what")
+COLOURS = {HOLDS: "blue", SAME: "yellow"}  # and red for "false here"
+
+
+# list ---------------------------------------------------------------------------------------------------------------
+
+
+def list_tips(terminal: Terminal, theme: str, source: str, symptom: str, *, as_json: bool) -> str:
+    """The tips that fit, by theme. ``source`` is a guide's letter or a part of its name."""
+    found = search(theme=theme.lower(), source=guide_of(source), symptom=symptom)
+    if as_json:
+        return terminal.json([in_short(tip) for tip in found])
+    if not found:
+        return _none_fits(terminal, symptom)
+    parts = []
+    for name, title in THEMES.items():
+        rows = [(tip.slug, " ".join(tip.guides), tip.title) for tip in found if tip.theme == name]
+        if rows:
+            table = terminal.table(rows, indent="  ", paint={0: "blue"})
+            parts.append(terminal.section(f"{title} ({name})", table))
+    letters = sorted({letter for tip in found for letter in tip.guides})
+    guides = "; ".join(f"{letter} {GUIDES[letter]}" for letter in letters)
+    count = f"{len(found)} tip{'s' * (len(found) != 1)}. From {guides}."
+    return "\n\n".join([*parts, f"{terminal.prose(count)}\nRead one:\n  tinygrad-edu tips explain SLUG"])
+
+
+def guide_of(source: str) -> str:
+    """The letter of the guide that ``source`` names, by its letter or a part of its title; else as it was given."""
+    if source.upper() in GUIDES:
+        return source.upper()
+    fits = [letter for letter, title in GUIDES.items() if source and source.lower() in title.lower()]
+    if source and len(fits) != 1:
+        why = "it fits several guides" if fits else "it is no guide's letter, and in no guide's title"
+        mend = "use one of: " + ", ".join(f"{letter} ({title})" for letter, title in GUIDES.items())
+        raise TipError(f"tips from the guide {source!r}", why, mend)
+    return fits[0] if fits else ""
+
+
+def _none_fits(terminal: Terminal, symptom: str) -> str:
+    if not symptom:
+        return "No tip fits."
+    known = sorted({words for tip in all_tips() for words in tip.symptoms})
+    near = get_close_matches(symptom.lower(), known, n=5, cutoff=0.3) or known
+    return terminal.section("No tip fits. Symptoms that there are:", terminal.prose("\n".join(near), "  "))
+
+
+def in_short(tip: Tip) -> dict[str, Any]:
+    """A tip as ``list --json`` shows it."""
+    names = ("slug", "title", "theme", "guides", "why", "symptoms")
+    return {name: getattr(tip, name) for name in names}
+
+
+# explain ------------------------------------------------------------------------------------------------------------
+
+
+def explain(terminal: Terminal, slug: str, *, as_json: bool) -> str:
+    """All that a tip says, with both functions as they stand."""
+    tip = find(slug)
+    if as_json:
+        return terminal.json(in_full(tip))
+    says = [(f"{GUIDES[s.guide]}, {s.section}:", s.says) for s in tip.sources]
+    parts = [
+        terminal.section(tip.title, terminal.prose(_plain(tip.why))),
+        terminal.prose(_plain(tip.about)),
+        terminal.section("Predict", terminal.prose(_predict(tip), "  ")),
+        _code(terminal, "A, what one has", source_of(tip.slow)),
+        _code(terminal, "B, what the tip proposes", source_of(tip.fast)),
+        terminal.section(
+            "The guides say", "\n".join(terminal.prose(f"{who} {what.rstrip('.')}.", "  ") for who, what in says)
+        ),
+        *([_slip(terminal, tip)] if tip.slip else []),
+        terminal.section("Settings", _settings(terminal, tip)),
+        terminal.section("Where it ends", _limits(terminal, tip)),
+        terminal.section("Helps when you say", terminal.prose("\n".join(tip.symptoms), "  ")),
+        *(_code(terminal, f"In {e.framework}, as of {e.date}", e.code) for e in tip.elsewhere),
+        f"Try it:\n  tinygrad-edu tips run {slug}",
+    ]
+    return "\n\n".join(parts)
+
+
+def in_full(tip: Tip) -> dict[str, Any]:
+    """A tip as ``explain --json`` shows it."""
+    question, slip = tip.question, tip.slip
+    return in_short(tip) | {
+        "about": tip.about,
+        "sources": [asdict(source) for source in tip.sources],
+        "question": {name: getattr(question, name) for name in ("ask", "choices", "tempting", "refutation")},
+        "parameters": [asdict(parameter) for parameter in tip.every_parameter],
+        "slow": source_of(tip.slow),
+        "fast": source_of(tip.fast),
+        "limits": [asdict(limit) for limit in tip.limits],
+        "slip": slip and {"guide": slip.guide, "code": source_of(slip.run), "words": slip.words},
+        "elsewhere": [asdict(elsewhere) for elsewhere in tip.elsewhere],
+        "widget": tip.picture.widget,
+    }
+
+
+def _plain(text: str) -> str:
+    """Without the marks of bold type and of code."""
+    return text.replace("**", "").replace("`", "")
+
+
+def _predict(tip: Tip) -> str:
+    return "\n".join([_plain(tip.question.ask), *(f"- {choice}" for choice in tip.question.choices)])
+
+
+def _code(terminal: Terminal, title: str, code: str) -> str:
+    """Code is never wrapped: it would no longer run."""
+    lines = "\n".join(f"  {line}".rstrip() for line in terminal.spell(code).splitlines())
+    return terminal.section(title, lines)
+
+
+def _slip(terminal: Terminal, tip: Tip) -> str:
+    assert tip.slip is not None
+    code = _code(terminal, f"A slip in the {GUIDES[tip.slip.guide]}", source_of(tip.slip.run))
+    return f"{code}\n{terminal.prose(_plain(tip.slip.words), '  ')}"
+
+
+def _limits(terminal: Terminal, tip: Tip) -> str:
+    rows = [(arguments(limit.setting), limit.verdict, _plain(limit.words)) for limit in tip.limits]
+    return terminal.table(rows, indent="  ")
+
+
+def _settings(terminal: Terminal, tip: Tip) -> str:
+    rows = []
+    for p in tip.every_parameter:
+        values = f"{p.low} to {p.high}" if isinstance(p, Size) else " or ".join(p.options)
+        rows.append((arguments({p.name: p.default}), values, p.words))
+    return terminal.table(rows, indent="  ")
+
+
+def arguments(setting: Mapping[str, Any]) -> str:
+    """A setting as one would type it."""
+    given = [f"--device {v}" if name == "device" else f"--size {name}={v}" for name, v in setting.items()]
+    return " ".join(given)
+
+
+# run ----------------------------------------------------------------------------------------------------------------
+
+
+def run_tip(
+    terminal: Terminal, progress: Progress, slug: str, given: Sequence[str], device: str | None, *, as_json: bool
+) -> str:
+    """Both ways beside each other, and what became of each claim. ``given`` is written NAME=VALUE."""
+    tip = find(slug)
+    setting: dict[str, Any] = dict(parse_size(tip, text) for text in given)
+    if device is not None:
+        setting["device"] = device
+    result = run(tip, setting, progress=lambda done, total, left: progress.show(_under_way(done, total, left)))
+    progress.clear()
+    return terminal.json(result.to_dict()) if as_json else outcome(terminal, tip, result)
+
+
+def parse_size(tip: Tip, text: str) -> tuple[str, str]:
+    """The name and the value in ``n=1000``. Raises `TipError` where there is no such parameter."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        mend = f"write it so: --size {tip.parameters[0].name if tip.parameters else 'n'}={text}"
+        raise TipError(f"--size {text}", "a size has a name", mend)
+    names = [parameter.name for parameter in tip.every_parameter]
+    near = get_close_matches(name, names, 1)
+    if name not in names and near:
+        raise TipError(f"--size {text}", f"{tip.slug} has no parameter {name!r}", f"did you mean {near[0]}={value}?")
+    return name, value
+
+
+def _under_way(done: int, total: int, left: float) -> str:
+    return f"measuring, {done} of {total}, {left:.0f} s left"
+
+
+def outcome(terminal: Terminal, tip: Tip, result: Result) -> str:
+    """One run in print."""
+    setting = ", ".join(f"{name}={value}" for name, value in result.setting.items())
+    verdict = terminal.paint(result.verdict, "bold", _colour(result.verdict))
+    reason = f"\n{terminal.prose(_plain(result.reason), '  ')}" if result.reason else ""
+    conditions = [terminal.prose(f"Measured on {result.timing.conditions.text()}")] if result.timing else []
+    parts = [
+        terminal.section(tip.title, terminal.prose(f"{tip.slug} with {setting}")),
+        terminal.table([_row(judged, result) for judged in result.claims], HEAD, indent="  ", right=(1, 2)),
+        f"Verdict: {verdict}{reason}",
+        terminal.prose(_plain(tip.why)),
+        terminal.section(_plain(tip.question.ask), terminal.prose(_answer(tip, result), "  ")),
+        terminal.section("Where it ends", _limits(terminal, tip)),
+        "\n".join([*conditions, "A and B in full:", f"  tinygrad-edu tips explain {tip.slug}"]),
+    ]
+    return "\n\n".join(parts)
+
+
+def _answer(tip: Tip, result: Result) -> str:
+    """What the question came to here, and why the tempting answer is wrong where it is."""
+    right, tempting = tip.question.answer(result), tip.question.tempting
+    refutation = "" if right == tempting else f"\nNot “{tempting}”: {_plain(tip.question.refutation)}"
+    return f"Here: {right}.{refutation}"
+
+
+def _colour(verdict: str) -> str:
+    return COLOURS.get(verdict, "red")
+
+
+def _row(judged: Judged, result: Result) -> tuple[str, str, str, str]:
+    fact = judged.claim.fact
+    if judged.claim.counted:
+        a, b = (count_text(fact, way[fact]) for way in (result.slow, result.fast))
+        return judged.verdict, a, b, COUNTED[fact]
+    if result.timing is None:
+        return judged.verdict, "", "", judged.words
+    return judged.verdict, result.timing.slow.text(), result.timing.fast.text(), judged.words
+
+
+# check --------------------------------------------------------------------------------------------------------------
+
+
+def check_tips(terminal: Terminal, progress: Progress, slugs: Sequence[str], *, as_json: bool) -> tuple[str, int]:
+    """Hold tips to their claims, all of them if none is named. The exit status is 1 if a counted claim fails."""
+    tips = [find(slug) for slug in slugs] or list(all_tips())
+    found = []
+    for done, tip in enumerate(tips):
+        progress.show(f"checking {tip.slug}, {done} of {len(tips)}")
+        found.append(check(tip))
+    progress.clear()
+    status = 0 if all(one.passed for one in found) else 1
+    return (terminal.json(verdicts(found)) if as_json else checked(terminal, found)), status
+
+
+def verdicts(found: Sequence[Checked]) -> dict[str, Any]:
+    """Checks as ``check --json`` shows them."""
+    tips = [
+        {
+            "slug": one.slug,
+            "passed": one.passed,
+            "verdict": one.result.verdict,
+            "faults": one.faults,
+            "limits": [{"setting": limit.setting, "verdict": limit.verdict} for limit in one.limits],
+        }
+        for one in found
+    ]
+    return {"passed": all(one.passed for one in found), "tips": tips}
+
+
+def checked(terminal: Terminal, found: Sequence[Checked]) -> str:
+    """Checks in print: a line each, and what is wrong below it."""
+    lines = []
+    for one in found:
+        sign = terminal.paint(terminal.spell("●" if one.passed else "▲"), "blue" if one.passed else "red")
+        ended = f", and ends in {len(one.limits)} setting{'s' * (len(one.limits) != 1)}"
+        words = f"{one.result.verdict}{ended}" if one.passed else "FAILED"
+        lines.append(f"{sign} {one.slug}: {words}")
+        lines += [terminal.prose(fault, "    ") for fault in one.faults]
+    failed = [one.slug for one in found if not one.passed]
+    total = f"{len(failed)} of {len(found)} failed: {', '.join(failed)}" if failed else f"all {len(found)} as they say"
+    return "\n".join([*lines, terminal.prose(total)])
