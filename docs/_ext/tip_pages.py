@@ -1,0 +1,136 @@
+"""A page for every tip in the registry, and indexes by theme, source and symptom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from shlex import quote
+from typing import Any
+
+from tinygrad_edu.tips import GUIDES, THEMES, Size, Tip, all_tips, run, source_of
+from tinygrad_edu.tips.words import claimed
+
+HEAD = """# Tips
+
+Each tip has two ways to do the same: **A**, what one has, and **B**, what is proposed. What can be counted is the same
+on every machine, and is checked by `tinygrad-edu tips check`. Time is measured on yours: `tinygrad-edu tips run SLUG`,
+or `show_tip(slug)` in a notebook, where you predict first.
+
+See also the tips [by source](sources.md) and [by symptom](symptoms.md).
+"""
+LEXERS = {
+    "PyTorch": "python",
+    "JAX": "python",
+    "mlax": "python",
+    "MyGrad": "python",
+    "tch-rs": "rust",
+    "torch-rs": "rust",
+}
+LEXERS |= {"Lux": "julia", "Lux.jl": "julia"}
+
+
+def link(tip: Tip) -> str:
+    """A line of a list."""
+    return f"[{tip.title}]({tip.slug}.md): {tip.why}"
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """A list; long lines stay lines."""
+    return "\n".join(f"- {line}" for line in lines) + "\n"
+
+
+def code(text: str, lexer: str = "python") -> str:
+    """A block of code."""
+    return f"```{lexer}\n{text}\n```\n"
+
+
+def folded(summary: str, text: str) -> str:
+    """What is shown after a click."""
+    return f"<details>\n<summary>{summary}</summary>\n\n{text}\n</details>\n"
+
+
+def command(tip: Tip, setting: Mapping[str, Any]) -> str:
+    """The command line that runs the tip so."""
+    return " ".join(["tinygrad-edu tips run", tip.slug, *(option(name, value) for name, value in setting.items())])
+
+
+def option(name: str, value: Any) -> str:
+    """A parameter on the command line."""
+    return f"--device {value}" if name == "device" else f"--size {quote(f'{name}={value}')}"
+
+
+def question(tip: Tip) -> str:
+    """The prediction. Its answer is what comes out while the page is made, and is folded away."""
+    result = run(tip, clock=False)
+    counted = [judged.words for judged in result.claims if judged.claim.counted]
+    answer = (
+        f"**{tip.question.answer(result)}.** {tip.question.refutation}\n\n"
+        f"Tempting was: {tip.question.tempting}.\n\n"
+        f"Counted with {', '.join(f'`{k}={v}`' for k, v in result.setting.items())}:\n\n{bullets(counted)}\n"
+        f"*Can you say why?* {tip.explain}\n"
+    )
+    return f"{tip.question.ask}\n\n{bullets(tip.question.choices)}\n{folded('Show what comes out', answer)}"
+
+
+def parameters(tip: Tip) -> str:
+    """The inputs as a table."""
+    rows = ["| input | default | from | what it is |", "|---|---|---|---|"]
+    for p in tip.every_parameter:
+        values = f"{p.low} to {p.high}" if isinstance(p, Size) else ", ".join(p.options)
+        rows.append(f"| `{p.name}` | {p.default} | {values} | {p.words} |")
+    return "\n".join(rows) + "\n"
+
+
+def slip(tip: Tip) -> str:
+    """Where a guide is wrong, if it is."""
+    if tip.slip is None:
+        return ""
+    return f"### A slip, put right\n\n{GUIDES[tip.slip.guide]}: {tip.slip.words}\n\n{code(source_of(tip.slip.run))}"
+
+
+def lexer(framework: str) -> str:
+    """How the code of a framework is coloured."""
+    return LEXERS.get(framework.split()[0], "text")
+
+
+def page(tip: Tip) -> str:
+    """The page of one tip."""
+    limits = [f"{x.words} The verdict is then *{x.verdict}*: `{command(tip, x.setting)}`" for x in tip.limits]
+    sources = [f"{GUIDES[s.guide]}, *{s.section}*: {s.says}" for s in tip.sources]
+    same = [f"### {e.framework}\n\n{code(e.code, lexer(e.framework))}\nAs of {e.date}.\n" for e in tip.elsewhere]
+    return "\n".join([
+        f"# {tip.title}\n\n`{tip.slug}` · {THEMES[tip.theme]} · drawn by [{tip.picture.widget}](../widgets.md)\n",
+        f"*For:* {', '.join(tip.symptoms)}.\n",
+        f"## Two ways\n\n**A**, what one has:\n\n{code(source_of(tip.slow))}",
+        f"**B**, what is proposed:\n\n{code(source_of(tip.fast))}",
+        f"Both get the same inputs. `{command(tip, {})}` runs them:\n\n{parameters(tip)}",
+        code(source_of(tip.inputs)),
+        f"## Predict first\n\n{question(tip)}",
+        f"## Why\n\n{tip.why}\n\n{tip.about}\n",
+        f"## What is claimed\n\n{bullets(map(claimed, tip.claims))}",
+        f"## Where it ends\n\n{bullets(limits)}",
+        f"## What the guides say\n\n{bullets(sources)}\n{slip(tip)}",
+        "## The same elsewhere\n",
+        *same,
+    ])  # fmt: skip
+
+
+def listing(title: str, groups: Mapping[str, list[Tip]]) -> str:
+    """Tips under headings. Where there are none yet, so is no heading."""
+    parts = [f"## {name}\n\n{bullets(map(link, tips))}" for name, tips in groups.items() if tips]
+    return "\n".join([f"# {title}\n", *parts])
+
+
+def pages() -> dict[str, str]:
+    """File name and content of every page about tips."""
+    tips = all_tips()
+    themes = {words: [t for t in tips if t.theme == theme] for theme, words in THEMES.items()}
+    sources = {guide: [t for t in tips if letter in t.guides] for letter, guide in GUIDES.items()}
+    symptoms = sorted({symptom for tip in tips for symptom in tip.symptoms}, key=str.lower)
+    by_theme = listing("Tips", themes).replace("# Tips\n", HEAD, 1)
+    tree = "\n".join(["```{toctree}", ":hidden:", "", "sources", "symptoms", *(tip.slug for tip in tips), "```", ""])
+    made = {
+        "index.md": f"{by_theme}\n{tree}",
+        "sources.md": listing("Tips by source", sources),
+        "symptoms.md": listing("Tips by symptom", {s: [t for t in tips if s in t.symptoms] for s in symptoms}),
+    }
+    return made | {f"{tip.slug}.md": page(tip) for tip in tips}
