@@ -29,7 +29,7 @@ def keep(notebook: NotebookPage, name: str) -> None:
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
-@pytest.mark.parametrize("name", ["welcome", "03_autograd_you_can_step"])
+@pytest.mark.parametrize("name", ["welcome", "gallery", "tip_lab", "01_arrays_are_bytes", "03_autograd_you_can_step"])
 def test_a_notebook_runs_and_shows_well(open_notebook: Open, name: str, theme: str) -> None:
     notebook = open_notebook(f"{name}.ipynb")
     notebook.set_theme(f"JupyterLab {theme}")
@@ -61,3 +61,48 @@ def test_welcome_trains_and_its_widgets_answer(open_notebook: Open) -> None:
     later.get_by_role("radio", name="about the same").click()
     later.get_by_role("button", name="Commit").click()
     expect(later.locator(".edu-foot pre")).to_contain_text("result: lower")
+
+
+def test_arrays_lesson_reveals_each_result_after_its_prediction(open_notebook: Open) -> None:
+    notebook = open_notebook("01_arrays_are_bytes.ipynb")
+    notebook.run_all()
+    page = notebook.page
+    gates = page.locator('.edu[aria-label="PredictGate"]')
+    results = ("24", "24", "99", "0", "10", "[1, 0, 1]", "24 bytes", "40 000 000 bytes")
+    for i, result in enumerate(results):
+        gate = gates.nth(i)
+        assert "result:" not in gate.locator(".edu-foot pre").inner_text()
+        gate.get_by_role("radio").first.click()
+        gate.get_by_role("button", name="Commit").click()
+        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}")
+    measured = gates.nth(len(results))
+    measured.get_by_role("radio", name="faster").click()
+    measured.get_by_role("button", name="Commit").click()
+    expect(measured.locator(".edu-foot")).to_contain_text("pairs after 3 warm-ups")
+    layouts = page.locator('.edu[aria-label="BufferMap"]').nth(1)
+    layouts.get_by_role("button", name="s[1, 1] lies at byte 40").click()
+    expect(layouts.locator(".edu-foot pre")).to_contain_text("s[1, 1] = byte 16 + 1·16 + 1·8 = 40 = x[2, 2] = t[2, 2]")
+    race = page.locator('.edu[aria-label="TimingRace"]')
+    race.get_by_role("spinbutton").fill("3")
+    race.get_by_role("spinbutton").press("Enter")
+    race.get_by_role("button", name="Commit").click()
+    expect(race.locator(".edu-foot pre")).to_contain_text("by size:")
+    assert faults(page) == []
+    keep(notebook, "01_arrays_are_bytes-answered")
+
+
+def test_tip_lab_reveals_each_result_after_its_prediction(open_notebook: Open) -> None:
+    notebook = open_notebook("tip_lab.ipynb")
+    notebook.run_all()
+    gates = notebook.page.locator('.edu[aria-label="PredictGate"]')
+    for i, result in enumerate(("an error", "wrong numbers", "6 001")):
+        gate = gates.nth(i)
+        gate.get_by_role("radio").first.click()
+        gate.get_by_role("button", name="Commit").click()
+        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}")
+    loop = gates.nth(3)
+    loop.get_by_role("spinbutton").fill("10")
+    loop.get_by_role("button", name="Commit").click()
+    expect(loop.locator(".edu-foot")).to_contain_text("pairs after 3 warm-ups")
+    assert faults(notebook.page) == []
+    keep(notebook, "tip_lab-answered")

@@ -100,8 +100,7 @@ def test_single_numbers_bools_and_half_precision() -> None:
 def test_empty_tensors_and_no_tensors() -> None:
     assert twin(e=tg.zeros(0)) == (
         "buffer A on cpu: 0 bytes, one tensor, 4 bytes per cell\n"
-        "  byte\n"
-        "  value\n"
+        "  no bytes\n"
         f"  e = e: (0,), strides {tg.zeros(0).array.strides}\n"
         "\n"
         "e has no elements"

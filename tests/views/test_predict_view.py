@@ -31,7 +31,7 @@ from tinygrad_edu.views.predict import (
 
 def ticks(q: Question) -> list[str]:
     """The labels of an axis are no values: its ends are in the twin."""
-    return [r"−?[\d.e+−]+" + q.unit.replace("*", r"\*")] if q.kind != "choice" else []
+    return [r"−?[\d.e+−\u2009]+" + q.unit.replace("*", r"\*")] if q.kind != "choice" else []
 
 
 def checked(state: GateState) -> Frame:

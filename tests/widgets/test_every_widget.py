@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import re
@@ -9,17 +10,30 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 from xml.dom import minidom
 
 import pytest
 import tinygrad_edu_widgets
-from tinygrad_edu_widgets import BufferMap, GraphStepper, GuardLens, PredictGate, TrainingMonitor
+from tinygrad_edu_widgets import (
+    BroadcastLab,
+    BufferMap,
+    GraphStepper,
+    GuardLens,
+    PredictGate,
+    TimingRace,
+    TipBrowser,
+    TrainingMonitor,
+)
 from tinygrad_edu_widgets.base import EduWidget, first_line
 
 import tinygrad_edu as tg
+from tests.observe.clock import MILLISECOND, Clock
 from tests.widgets.pages import Element, check
 from tinygrad_edu import nn
+from tinygrad_edu.observe import timing
 from tinygrad_edu.settings import modes
+from tinygrad_edu.views import race as race_view
 
 
 def stepper() -> GraphStepper:
@@ -47,6 +61,10 @@ def monitor() -> TrainingMonitor:
     return made
 
 
+def tips() -> TipBrowser:
+    return TipBrowser("share-storage")
+
+
 def choice() -> PredictGate:
     return PredictGate("Which?", lambda: "b", choices=["a", "b"], why="It **is**.")
 
@@ -59,12 +77,44 @@ def curve() -> PredictGate:
     return PredictGate("Draw.", lambda: [0.5, 0.1], xs=[1, 2])
 
 
+def race(clock: Clock | None = None) -> TimingRace:
+    clock = clock or Clock()
+
+    def loop(n: int) -> None:
+        clock.now += n * MILLISECOND
+
+    return TimingRace(loop, clock.takes(8 * MILLISECOND, "call"), sizes=(2, 8, 32), budget=0.01)
+
+
+def raced() -> TimingRace:
+    """After a race by a clock that always shows the same."""
+    clock = Clock()
+    made = race(clock)
+    with mock.patch.object(timing, "_clock", clock):
+        found = timing.sweep(*made._pair, made.state.sizes, make=int, names=made.state.names)
+    made.state = race_view.finish(dataclasses.replace(made.state, said=10.0, said_at=2), found)
+    made._show()
+    return made
+
+
 # How to make each, and ways to states that show other controls.
 Path = list[tuple[str, Any]]
+SAID: Path = [("draft", "(3, 4)"), ("commit", None)]
+LAB_PATHS: list[Path] = [
+    [], [*SAID, ("point", "a:1")], [("draft", "(3, 1)"), ("a", "3, 2")], [*SAID, ("a", "2, 9, 1"), ("op", "/")],
+    [("b", "0")], [("a", "wide")],
+]  # fmt: skip
 WIDGETS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GraphStepper": (stepper, [[], [("last", None)], [("goto", 3), ("collapse", None)], [("leaf:x", "none")]]),
+    "BroadcastLab": (BroadcastLab, LAB_PATHS),
     "BufferMap": (buffers, [[], [("free", None)], [("pick", "one")], [("pick", "none")], [("add", "x +")]]),
     "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
+    "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),
+    "raced": (raced, [[], [("n", 0)]]),
+    "TipBrowser": (
+        tips,
+        [[], [("draft", "none")], [("draft", "none"), ("commit", None), ("edit", None)], [("words", "?")]],
+    ),
     "TrainingMonitor": (monitor, [[]]),
     "choice": (choice, [[], [("draft", "a")], [("draft", "a"), ("commit", None)]]),
     "number": (number, [[], [("draft", "many")], [("draft", 3), ("commit", None)]]),
@@ -79,17 +129,20 @@ def reach(name: str, path: Path) -> EduWidget:
     made = WIDGETS[name][0]()
     for act, value in path:
         made.act(act, value)
+        made.wait()
     return made
 
 
 def message(widget: EduWidget, act: Any, value: Any = None) -> None:
     """What arrives when the browser sends it."""
     widget._handle_custom_msg({"act": act, "value": value}, [])
+    widget.wait()
 
 
 def test_the_names_are_those_that_are_documented() -> None:
     assert tinygrad_edu_widgets.__all__ == [
-        "BufferMap", "GraphStepper", "GuardLens", "PredictGate", "TrainingMonitor", "export_predictions",
+        "BroadcastLab", "BufferMap", "GraphStepper", "GuardLens", "PredictGate", "TimingRace", "TipBrowser",
+        "TrainingMonitor", "export_predictions", "show_tip",
     ]  # fmt: skip
     for name in tinygrad_edu_widgets.__all__:
         assert inspect.getdoc(getattr(tinygrad_edu_widgets, name))
@@ -113,8 +166,12 @@ def fitting(element: Element) -> Any:
         return min(int(given["aria-valuenow"]) + 1, int(given["aria-valuemax"]))
     if element.tag == "textarea":
         return "a = np.ones(2)"
+    if element.tag == "select":
+        return ""
     if element.tag == "input":
-        return {"range": 2, "number": "2.5", "text": "x[0]" if given["data-act"] == "add" else "1.5"}[given["type"]]
+        return {"range": 2, "number": "2.5", "search": "view", "text": "x[0]" if given["data-act"] == "add" else "1.5"}[
+            given["type"]
+        ]
     return given.get("data-value")
 
 

@@ -18,6 +18,7 @@ from ..tensor import Tensor, as_tensor, wrap
 from .frame import NARROW, WIDE, Control, Figure, Frame
 from .marks import Canvas, bytes_text, exact, shorten
 
+NO_BYTES = "no bytes"
 EMPTY = "No tensors yet. Name one: BufferMap(x=x)."
 CELLS = 12  # that fit side by side
 HEAD, TAIL = 6, 5  # of a longer buffer: the first cells, a gap, the last ones
@@ -441,6 +442,8 @@ def _draw_buffer(
         canvas.text(x + w / 2, top + 17, value, "m f13" if len(value) < 5 else "m", "middle")
         if slot in (0, 7) if buffer.count > CELLS else address < 1000 and (wide or cell % 2 == 0):
             canvas.text(x, top - 4, exact(address), "m t2")
+    if not buffer.count:
+        canvas.text(left, top + 17, NO_BYTES, "t2")
     if cell_now in buffer.cells:
         canvas.rect(left + _slots(buffer).index(cell_now) * w, top - 1, w, 28, "frame")
     if wide:
@@ -485,8 +488,9 @@ def _draw_entry(
             data_link=f"{e.buffer}:{cell}", data_tip=words,
         )  # fmt: skip
         span = w * e.itemsize / buffer.itemsize
-        canvas.rect(x + 3, row, min(span, w) - 6, 26, "picked" if here else "card", rx=5)
         ordinal = _ordinal(e, position)
+        inset = 3 if len(ordinal) < 4 else 1
+        canvas.rect(x + inset, row, min(span, w) - 2 * inset, 26, "picked" if here else "card", rx=5)
         canvas.text(x + w / 2, row + 17, ordinal if len(ordinal) < 5 else "…", "m tv b" if here else "m tv", "middle")
         canvas.close()
     return y + 50 if wide else row + 36
@@ -537,8 +541,11 @@ def text(state: BufferState) -> str:
         size = f"{bytes_text(buffer.nbytes)}, {shared}, {bytes_text(buffer.itemsize)} per cell"
         lines.append(f"buffer {buffer.name} on {buffer.device}: {size}")
         gap = "" if buffer.count <= CELLS else f"   ({buffer.count - len(buffer.cells)} cells between are not shown)"
-        lines.append("  byte   " + " ".join(f"{exact(cell * buffer.itemsize):>5}" for cell in buffer.cells))
-        lines.append("  value  " + " ".join(f"{value:>5}" for value in buffer.values) + gap)
+        if buffer.count:
+            lines.append("  byte   " + " ".join(f"{exact(cell * buffer.itemsize):>5}" for cell in buffer.cells))
+            lines.append("  value  " + " ".join(f"{value:>5}" for value in buffer.values) + gap)
+        else:
+            lines.append(f"  {NO_BYTES}")
         for e in rows:
             start = f", from byte {e.offset}" if e.offset else ""
             lines.append(f"  {e.name} = {e.label or e.name}: {e.shape}, strides {e.strides}{start}")

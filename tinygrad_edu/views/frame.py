@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..wording import seconds_text
 from .marks import Canvas, attributes, escape, freeze, plain, rich, wrap_text
 from .tokens import stylesheet
 
 STAGES = ("names", "tensors", "buffers", "device", "queue")
 WIDE, NARROW = 812, 446
+BADGES = {"measured": "●", "simulated": "◌", "recorded": "■"}
 
 
 @dataclass(frozen=True)
 class Control:
     """Something to press or to set. ``act`` is the message that it sends, with ``value`` or what was entered."""
 
-    kind: str  # button, icon, radio, text, number, range, scrub, area, break
+    kind: str  # button, icon, radio, text, search, number, range, scrub, select, area, break
     act: str = ""
     label: str = ""
     value: Any = None
-    options: tuple[Any, ...] = ()  # of a radio group, or (least, greatest, step) of a range or scrub
+    options: tuple[Any, ...] = ()  # of a radio group; (value, words) of a select; (least, greatest, step) of a range
     main: bool = False
     push: bool = False
     pressed: bool | None = None
@@ -43,6 +45,29 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Progress:
+    """How far a piece of work is: steps done, of how many, and the seconds that are left, as far as is known."""
+
+    done: int
+    total: int
+    left: float
+
+    def html(self) -> str:
+        """A bar, the count, the time left, and *Stop*."""
+        words = f"{self.done} of {self.total}, about {seconds_text(max(self.left, 0.1))} left"
+        bar = attributes(
+            class_="edu-bar", role="progressbar", aria_label="progress", aria_valuenow=self.done, aria_valuemin=0,
+            aria_valuemax=self.total,
+        )  # fmt: skip
+        share = min(100 * self.done / max(self.total, 1), 100)
+        stop = control_html(Control("button", "halt", "Stop"))
+        return (
+            f'<div class="edu-progress"><span{bar}><span style="width:{share:.0f}%"></span></span>'
+            f"<span>{escape(words)}</span>{stop}</div>"
+        )
+
+
+@dataclass(frozen=True)
 class Frame:
     """One state of one widget, ready to be shown."""
 
@@ -58,15 +83,31 @@ class Frame:
     controls: tuple[Control, ...] = field(default=())
     tip: str | None = None  # where a hovered mark explains itself; None for no such line
     message: str = ""  # why the last act was refused
+    progress: Progress | None = None  # of work under way; the figure is that of the run before
     summary: str = ""  # in place of the text in saved notebooks, where the text would differ from run to run
 
     def html(self, live: bool = True) -> str:
         """The inside of the widget. Without a kernel (``live=False``) controls are absent."""
-        tall = " tall" if self.wide.canvas.height > 1000 else ""
-        stage = attributes(class_=f"edu-stage{tall}", tabindex=-1 if live else None)
-        parts = [
+        kind = attributes(class_=f"edu-prov {self.badge}")
+        badge = f"<span{kind}>{escape(self.badge)}</span>" if self.badge else ""
+        note = "" if live else "<span>The figure shows the last run.</span>"
+        return "".join([
             '<div class="edu-body">',
             f'<header class="edu-head"><h3>{escape(self.name)}</h3>{strip(self.stages)}</header>',
+            *self.middle(live),
+            f'<p class="edu-why">{rich(self.why)}</p>' if self.why else "",
+            f'<div class="edu-foot">{badge}<span>{escape(self.conditions)}</span>{note}'
+            '<details><summary>Read as text</summary><pre tabindex="0">'  # so that the keyboard can scroll it
+            f"{escape(self.text)}</pre></details></div></div>",
+        ])  # fmt: skip
+
+    def middle(self, live: bool) -> list[str]:
+        """Question, stage and controls."""
+        tall = " tall" if self.wide.canvas.height > 1000 else ""
+        stale = " stale" if self.progress is not None else ""
+        broad = " broad" if self.wide.canvas.width > WIDE else ""
+        stage = attributes(class_=f"edu-stage{tall}{broad}{stale}", tabindex=-1 if live else None)
+        parts = [
             f'<p class="edu-ask">{rich(self.ask)}</p>',
             f"<figure{stage}>{self.wide.svg('w', live)}{self.narrow.svg('n', live)}</figure>",
         ]
@@ -76,17 +117,11 @@ class Frame:
         if self.message:
             alert = attributes(class_="edu-error", role="alert" if live else None)
             parts.append(f"<p{alert}><b>▲</b> {escape(self.message)}</p>")
+        if live and self.progress is not None:
+            parts.append(self.progress.html())
         if live and self.controls:
             parts.append(f'<div class="edu-controls">{"".join(map(control_html, self.controls))}</div>')
-        kind = attributes(class_=f"edu-prov {self.badge}")
-        badge = f"<span{kind}>{escape(self.badge)}</span>" if self.badge else ""
-        note = "" if live else "<span>The figure shows the last run.</span>"
-        parts += [
-            f'<p class="edu-why">{rich(self.why)}</p>' if self.why else "",
-            f'<div class="edu-foot">{badge}<span>{escape(self.conditions)}</span>{note}'
-            f"<details><summary>Read as text</summary><pre>{escape(self.text)}</pre></details></div></div>",
-        ]
-        return "".join(parts)
+        return parts
 
     def page(self, theme: str | None = None, live: bool = False) -> str:
         """A whole HTML page, for export and for looking at without Jupyter."""
@@ -105,7 +140,7 @@ class Frame:
         canvas = Canvas(width + 2 * margin)
         canvas.text(margin, 30, self.name, "b t2 f13")
         if self.stages:
-            canvas.items.append(strip(self.stages).replace("<svg ", f'<svg x="{WIDE + margin - 300}" y="14" ', 1))
+            canvas.items.append(strip(self.stages, right=width + margin))
         for i, line in enumerate(lines):
             canvas.text(margin, 54 + 22 * i, line, "b f16")
         top = 54 + 22 * (len(lines) - 1) + 24
@@ -117,7 +152,7 @@ class Frame:
         for line in wrap_text(plain(self.why), 92) if self.why else ():
             canvas.text(margin, y, line, "f16")
             y += 22
-        foot = f"{'● ' + self.badge + ' · ' if self.badge else ''}{self.conditions}"
+        foot = f"{BADGES.get(self.badge, '●')} {self.badge} · {self.conditions}" if self.badge else self.conditions
         canvas.line(margin, y - 4, width + margin, y - 4, "hair")
         for line in wrap_text(foot, 120):
             canvas.text(margin, y + 16, line, "t2")
@@ -126,8 +161,11 @@ class Frame:
         return freeze(canvas.svg(self.wide.title, self.wide.description, live=False))
 
 
-def strip(shown: tuple[str, ...]) -> str:
-    """The machine strip: five signs, of which only the stages shown have colour and a word. None shown, no strip."""
+def strip(shown: tuple[str, ...], right: float | None = None) -> str:
+    """The machine strip: five signs, of which only the stages shown have colour and a word. None shown, no strip.
+
+    In a picture it ends at ``right``.
+    """
     if not shown:
         return ""
     x = 0.0
@@ -142,12 +180,14 @@ def strip(shown: tuple[str, ...]) -> str:
         x += width
         if on:
             parts.append(f'<text class="b" x="{x + 4:g}" y="15">{stage}</text>')
-            x += len(stage) * 7.6 + 8
+            x += len(stage) * 7.7 + 8
         else:
             x += 4
     words = f"The machine: {', '.join(STAGES)}. Shown here: {', '.join(shown)}."
-    size = f'width="{x + 2:g}" height="22" viewBox="-1 0 {x + 2:g} 22"'
-    return f'<svg {size} role="img" aria-label="{words}">{"".join(parts)}</svg>'
+    width = x + (2 if STAGES[-1] in shown else -1)  # without the space after the last sign
+    place = "" if right is None else f'x="{right - width:g}" y="14" '
+    size = f'width="{width:g}" height="22" viewBox="-1 0 {width:g} 22"'
+    return f'<svg {place}{size} role="img" aria-label="{words}">{"".join(parts)}</svg>'
 
 
 def _sign(stage: str, x: float, on: bool) -> tuple[float, str]:
@@ -159,9 +199,10 @@ def _sign(stage: str, x: float, on: bool) -> tuple[float, str]:
     if stage == "buffers":
         return 19, f'<path class="{"sign-buffer" if on else off}" d="M{x:g} 7h18v8h-18zM{x + 6:g} 7v8M{x + 12:g} 7v8"/>'
     if stage == "device":
-        top = "floortop" if on else off
-        return 19, f'<path class="{off}" d="M{x:g} 6v11h18v-11"/><path class="{top}" d="M{x:g} 5h18"/>'
-    return 19, f'<path class="{off}" d="M{x:g} 7h5l3 4l-3 4h-5zM{x + 10:g} 7h5l3 4l-3 4h-5z"/>'
+        floor, top = ("sign-device", "floortop") if on else (off, off)
+        return 19, f'<path class="{floor}" d="M{x:g} 6v11h18v-11"/><path class="{top}" d="M{x:g} 5h18"/>'
+    work = "sign-queue" if on else off
+    return 19, f'<path class="{work}" d="M{x:g} 7h5l3 4l-3 4h-5zM{x + 10:g} 7h5l3 4l-3 4h-5z"/>'
 
 
 ICONS = {
@@ -197,7 +238,8 @@ def control_html(c: Control) -> str:
     label = f'<span class="field">{rich(c.label)}</span>' if c.label else ""
     name = plain(c.label) or c.hint
     if c.kind == "radio":
-        group = attributes(class_=f"seg {push}".strip(), role="radiogroup", aria_label=name)
+        stack = "stack" if any(len(str(option)) > 24 for option in c.options) else ""
+        group = attributes(class_=" ".join(filter(None, ("seg", stack, push))), role="radiogroup", aria_label=name)
         return f"{label}<span{group}>{''.join(_radio(c, i, o) for i, o in enumerate(c.options))}</span>"
     if c.kind == "scrub":
         least, greatest, step = c.options
@@ -207,6 +249,12 @@ def control_html(c: Control) -> str:
             title="drag, or use the arrow keys", **limits,
         )  # fmt: skip
         return f"{label}<span{head}>{c.value}</span>"
+    if c.kind == "select":
+        options = "".join(
+            f"<option{attributes(value=value, selected=value == c.value)}>{escape(words)}</option>"
+            for value, words in c.options
+        )
+        return f"{label}<select{attributes(data_act=c.act, aria_label=name, disabled=c.disabled)}>{options}</select>"
     if c.kind == "area":
         rows = str(c.value).count("\n") + 1
         head = attributes(data_act=c.act, rows=rows, spellcheck="false", aria_label=name)
@@ -216,6 +264,8 @@ def control_html(c: Control) -> str:
         type=c.kind, data_act=c.act, value=c.value, aria_label=name, placeholder=c.hint, autocomplete="off",
         disabled=c.disabled, **bounds,
     )  # fmt: skip
+    if label and c.kind != "range":  # which grows; any other label stays beside its box
+        return f'<span class="field">{rich(c.label)}<input{head}></span>'
     return f"{label}<input{head}>"
 
 

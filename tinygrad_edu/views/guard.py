@@ -334,7 +334,7 @@ def _draw_verdict(canvas: Canvas, state: LensState, y: float, width: float, wide
     facts = refusal(state)
     if facts:
         moment = next(m for m in state.story.moments if m.refused or m.error)
-        box = 524.0 if wide else width
+        box = 448.0 if wide else width  # as wide as the listing above it
         room = int((box - 96) / 7.0)
         rows = [(label, wrap_text(text, room)) for label, text in facts]
         height = 42 + 19 * sum(len(text) for _, text in rows)
@@ -349,7 +349,7 @@ def _draw_verdict(canvas: Canvas, state: LensState, y: float, width: float, wide
                 canvas.text(80, base, part, "m" if label == "tried" else "")
                 base += 19
         if wide:
-            _draw_gradients(canvas, state, 548, y + 8)
+            _draw_gradients(canvas, state, 480, y + 8)
         else:
             _draw_gradients(canvas, state, 0, y + height + 18)
     else:

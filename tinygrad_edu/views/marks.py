@@ -4,58 +4,16 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
 from typing import Any
 
+from ..wording import bytes_text as bytes_text
+from ..wording import exact as exact
+from ..wording import number as number
+from ..wording import shape_text as shape_text
 from .tokens import dark_style, presentation
 
 MONO_12, MONO_13 = 7.23, 7.83  # advance of one monospaced character
 _UI_12 = 6.9  # a generous average for the UI face; text set in it always has room to spare
-
-
-def number(value: float) -> str:
-    """Three significant digits, a true minus, thin spaces from 1 000 up: ``0.0310``, ``−12.4``, ``1 797``."""
-    value = float(value)
-    if value != value:
-        return "nan"
-    if value in (float("inf"), float("-inf")):
-        return "∞" if value > 0 else "−∞"
-    size = abs(value)
-    if size < 1e6:  # round first: 999.9 is written as 1 000
-        size = float(f"{size:.2e}") if size < 1000 else float(round(size))
-    if size == 0:
-        text = "0"
-    elif size >= 1e6 or size < 1e-3:
-        mantissa, exponent = f"{size:.2e}".split("e")
-        text = f"{mantissa}e{int(exponent)}"
-    elif size >= 1000:
-        text = f"{size:,.0f}".replace(",", "\u2009")
-    else:
-        text = f"{size:#.3g}".rstrip(".")
-    return ("−" if value < 0 else "") + text.replace("e-", "e−")
-
-
-def exact(value: float) -> str:
-    """A whole number as it is; anything else with three digits."""
-    value = float(value)
-    if value.is_integer() and abs(value) < 1e12:
-        digits = f"{int(value)}" if abs(value) < 10_000 else f"{int(value):,}".replace(",", "\u2009")
-        return digits.replace("-", "−")
-    return number(value)
-
-
-def shape_text(shape: Iterable[int]) -> str:
-    """``8×2``; nothing for a single number."""
-    return "×".join(map(str, shape))
-
-
-def bytes_text(count: int) -> str:
-    """Decimal units: ``48 bytes``, ``40.0 MB``."""
-    rounded = float(f"{count:.2e}")  # first, so that 999 999 bytes are 1.00 MB
-    for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= 1000 and rounded >= size:
-            return f"{number(rounded / size)} {unit}"
-    return f"{count} byte{'s' * (count != 1)}"
 
 
 def wrap_text(text: str, characters: int) -> list[str]:
@@ -161,7 +119,8 @@ class Canvas:
 
     def open(self, **attrs: Any) -> None:
         """Begin a group: what follows belongs together until `close`."""
-        self.items.append(f"<g{attributes(**attrs)}>")
+        valued = {key: "true" if value is True else value for key, value in attrs.items()}  # XML has no bare attribute
+        self.items.append(f"<g{attributes(**valued)}>")
 
     def close(self) -> None:
         """End the group."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import DtypeError, IndexRangeError
 from .frame import NARROW, WIDE, Control, Figure, Frame
-from .marks import MONO_12, Canvas, number, plain, shorten
+from .marks import MONO_12, Canvas, exact, number, plain, shorten
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,9 @@ def _axis(canvas: Canvas, state: GateState, width: int) -> None:
     canvas.line(left, 74, right, 74, "axis")
     for tick in _scale(low, high):
         canvas.line(place(tick), 74, place(tick), 79, "rule")
-        canvas.text(place(tick), 94, f"{_tick(tick)}{q.unit}", "t2", "middle")
+        grouped = float(tick).is_integer() and abs(tick) < 1e9
+        words = f"{exact(tick) if grouped else _tick(tick)}{q.unit}"
+        canvas.text(place(tick), 94, words, "t2", "end" if place(tick) + 3.5 * len(words) > width else "middle")
     you, real = place(state.draft), place(outcome.value)
     canvas.path(f"M{you - 6:.1f} 60l6 -6l6 6l-6 6z", "you")
     canvas.circle(real, 60, 5, "result")
@@ -193,7 +195,7 @@ def _label(canvas: Canvas, x: float, y: float, text: str, cls: str, left: float,
 
 def _curve(canvas: Canvas, state: GateState, width: int) -> None:
     q = state.question
-    left, right, top, bottom = 56.0, width - 16.0, 26.0, 226.0
+    left, right, top, bottom = 56.0, width - 76.0, 26.0, 226.0  # on the right, room for the labels of both lines
     span = (q.xs[-1] - q.xs[0]) or 1.0
     xs = [left + (x - q.xs[0]) / span * (right - left) for x in q.xs]
 

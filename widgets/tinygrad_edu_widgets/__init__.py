@@ -1,9 +1,24 @@
 """Widgets for notebooks: each shows one engine object in four ways: live, as a picture, as text, as data."""
 
+from typing import Any
+
+from .broadcast_lab import BroadcastLab
 from .buffer_map import BufferMap
 from .graph_stepper import GraphStepper
 from .guard_lens import GuardLens
 from .predict_gate import PredictGate, export_predictions
+from .timing_race import TimingRace
+from .tip_browser import TipBrowser, show_tip
 from .training import TrainingMonitor
 
-__all__ = ["BufferMap", "GraphStepper", "GuardLens", "PredictGate", "TrainingMonitor", "export_predictions"]
+__all__ = [
+    "BroadcastLab", "BufferMap", "GraphStepper", "GuardLens", "PredictGate", "TimingRace", "TipBrowser",
+    "TrainingMonitor", "export_predictions", "show_tip",
+]  # fmt: skip
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What ``%load_ext tinygrad_edu_widgets`` does: the cell magic ``%%race``."""
+    from .race_magic import RaceMagics
+
+    shell.register_magics(RaceMagics)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextvars
 import dataclasses
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,14 @@ import anywidget
 import traitlets
 
 from tinygrad_edu.errors import EduError
-from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.tokens import stylesheet
 
 _STATIC = Path(__file__).parent / "static"
+_PATIENCE = 0.2  # seconds before progress is shown, and between two looks at it
+
+Tell = Callable[[int, int, float], bool]
+Job = Callable[[Tell], Any]
 
 
 class EduWidget(anywidget.AnyWidget):
@@ -37,6 +43,8 @@ class EduWidget(anywidget.AnyWidget):
         self._lock = threading.RLock()
         self._settings = contextvars.copy_context()
         self._notice = ""  # why the last act was refused, in widgets whose state has no place for it
+        self.progress: Progress | None = None  # of the work under way, once it has taken a while
+        self._work: _Work | None = None
         super().__init__(label=type(self).__name__)
         self.on_msg(self._receive)
         self._show()
@@ -64,7 +72,10 @@ class EduWidget(anywidget.AnyWidget):
         with self._lock:
             self._notice = ""
             try:
-                self._settings.copy().run(self._act, act, value)
+                if act == "halt":
+                    self._halt()
+                else:
+                    self._settings.copy().run(self._act, act, value)
             except EduError as error:
                 self._refuse(error)
             except Exception as error:
@@ -86,12 +97,46 @@ class EduWidget(anywidget.AnyWidget):
         if isinstance(content, dict) and isinstance(content.get("act"), str):
             self._answer(content["act"], content.get("value"), patient=True)
 
+    @property
+    def working(self) -> bool:
+        """Whether work that an act began is still under way."""
+        return self._work is not None
+
+    def work(self, job: Job, then: Callable[[Any], None]) -> None:
+        """Do ``job(tell)`` on a thread of its own, under this widget's settings, and then ``then(what it returned)``.
+
+        For what takes longer than an answer may. The job calls ``tell(done, total, seconds_left)`` now and then, which
+        shows how far it is, and ends early when that returns False: *Stop*, the act ``halt``, was pressed. ``then``
+        changes the state; it is not called for a job that `abandon` gave up. Only an act begins work, one at a time.
+        """
+        if self._work is None:
+            self._work = _Work(self, job, then)
+            self._work.start()
+
+    def abandon(self) -> None:
+        """Let the work under way end soon, and forget its result."""
+        if self._work is not None:
+            self._work.stop.set()
+            self._work = self.progress = None
+
+    def wait(self, seconds: float = 60.0) -> None:
+        """Wait for the work under way. Raises `TimeoutError` after so many seconds."""
+        work = self._work
+        if work is not None:
+            work.join(seconds)
+            if work.is_alive():
+                raise TimeoutError(f"{type(self).__name__} has been at work for {seconds:g} s")
+
+    def _halt(self) -> None:
+        if self._work is not None:
+            self._work.stop.set()
+
     def _show(self) -> None:
         self.html = self._framed().html()
 
     def _framed(self) -> Frame:
         """The frame, with what the last act met."""
-        frame = self.frame()
+        frame = dataclasses.replace(self.frame(), progress=self.progress)
         if not self._notice:
             return frame
         return dataclasses.replace(frame, message=self._notice, text=f"{frame.text}\n▲ {self._notice}")
@@ -120,6 +165,54 @@ class EduWidget(anywidget.AnyWidget):
         found = super()._repr_mimebundle_(**kwargs)
         bundle, metadata = found if isinstance(found, tuple) else (found, {})
         return {**(bundle or {}), "image/svg+xml": self.svg(), "text/plain": repr(self)}, metadata
+
+
+class _Work(threading.Thread):
+    """What a widget does while it answers other acts."""
+
+    def __init__(self, widget: EduWidget, job: Job, then: Callable[[Any], None]) -> None:
+        super().__init__(name=f"{type(widget).__name__} at work", daemon=True)
+        self.widget, self.job, self.then = widget, job, then
+        self.stop = threading.Event()
+        self.shown = time.monotonic()
+
+    def run(self) -> None:
+        """The job, then its result in the widget, unless that has gone on to something else."""
+        widget = self.widget
+        try:
+            result, failure = widget._settings.copy().run(self.job, self.tell), None
+        except Exception as error:  # nobody could catch it here: it is shown
+            result, failure = None, error
+        with widget._lock:
+            if widget._work is not self:
+                return
+            widget._work = widget.progress = None
+            try:
+                self._end(result, failure)
+            finally:
+                widget._show()
+
+    def _end(self, result: Any, failure: Exception | None) -> None:
+        widget = self.widget
+        try:
+            if failure is not None:
+                raise failure
+            widget._settings.copy().run(self.then, result)
+        except EduError as error:
+            widget._refuse(error)
+        except Exception as error:
+            widget._notice = f"It could not be done: {first_line(error)}"
+
+    def tell(self, done: int, total: int, left: float) -> bool:
+        """Show how far the job is, not too often. Returns whether to go on."""
+        now = time.monotonic()
+        if now - self.shown > _PATIENCE and not self.stop.is_set():
+            self.shown = now
+            with self.widget._lock:
+                if self.widget._work is self:
+                    self.widget.progress = Progress(done, total, left)
+                    self.widget._show()
+        return not self.stop.is_set()
 
 
 def first_line(error: BaseException) -> str:

@@ -88,10 +88,15 @@ class PredictGate(EduWidget):
             self.state = dataclasses.replace(self.state, message=f"The result could not be had. {why}")
             return
         self.state = dataclasses.replace(self.state, committed=True, outcome=outcome, message="")
-        _PREDICTIONS.append({"question": q.ask, "predicted": self.state.draft, "result": outcome.value})
+        note_prediction(q.ask, self.state.draft, outcome.value)
 
     def _refuse(self, error: EduError) -> None:
         self.state = dataclasses.replace(self.state, draft=None, message=error.sentence())
+
+
+def note_prediction(question: str, predicted: Any, result: Any) -> None:
+    """Keep a prediction that was committed, with what turned out, for `export_predictions`."""
+    _PREDICTIONS.append({"question": question, "predicted": predicted, "result": result})
 
 
 def export_predictions(path: str | Path | None = None) -> list[dict[str, Any]]:

@@ -13,12 +13,13 @@ function morph(from, to) {
   }
   const busy = from === from.getRootNode().activeElement && from.matches("input, textarea");
   for (const { name } of [...from.attributes]) {
-    if (!to.hasAttribute(name) && !(name === "open" && from.nodeName === "DETAILS") && name !== "style") from.removeAttribute(name);
+    if (!to.hasAttribute(name) && !(name === "open" && from.nodeName === "DETAILS") && !(name === "style" && from.nodeName === "TEXTAREA")) from.removeAttribute(name);
   }
   for (const { name, value } of [...to.attributes]) {
     if (from.getAttribute(name) !== value) from.setAttribute(name, value);
   }
   if (from.nodeName === "INPUT" && !busy && from.value !== to.getAttribute("value")) from.value = to.getAttribute("value") ?? "";
+  if (from.nodeName === "OPTION") from.selected = to.selected;
   if (from.nodeName === "TEXTAREA") {
     if (!busy && from.value !== to.value) from.value = to.value;
     return;
@@ -31,7 +32,7 @@ function morph(from, to) {
 /** Clicks, keys, drags and drawing inside `root`, as calls of `send(act, value)`. */
 function listen(root, send) {
   const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
-  const field = (target) => target.matches?.("input, textarea");
+  const field = (target) => target.matches?.("input, textarea, select");
   let pending = null; // a number typed but not yet sent
 
   const flush = () => {
@@ -53,7 +54,7 @@ function listen(root, send) {
     const { target } = event;
     if (!target.dataset.act) return;
     if (target.type === "range") send(target.dataset.act, Number(target.value), true);
-    if (target.type === "number") {
+    if (target.type === "number" || target.type === "search") {
       clearTimeout(pending?.timer);
       pending = { act: target.dataset.act, value: target.value, timer: setTimeout(flush, 150) };
     }
@@ -61,7 +62,7 @@ function listen(root, send) {
 
   root.addEventListener("change", (event) => {
     const { target } = event;
-    if (target.dataset.act && (target.type === "text" || target.nodeName === "TEXTAREA")) send(target.dataset.act, target.value);
+    if (target.dataset.act && (target.type === "text" || target.matches("textarea, select"))) send(target.dataset.act, target.value);
   });
 
   const turn = (spin, steps) => {
@@ -77,6 +78,7 @@ function listen(root, send) {
 
   root.addEventListener("keydown", (event) => {
     const { target, key } = event;
+    if (target.nodeName === "PRE") return; // a long text, which the arrow keys scroll
     const up = key === "ArrowUp" || key === "ArrowRight";
     const down = key === "ArrowDown" || key === "ArrowLeft";
     if (target.matches("[role=spinbutton]") && (up || down || key === "Home" || key === "End")) {

@@ -1,0 +1,287 @@
+"""A race on the clock: its words, its numbers, and a picture that holds nothing before the prediction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from xml.dom import minidom
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support import teaches
+from tests.views.twin import assert_twin
+from tinygrad_edu.errors import DtypeError, IndexRangeError
+from tinygrad_edu.observe.machine import Conditions
+from tinygrad_edu.observe.results import Comparison, Sweep, Timing
+from tinygrad_edu.views import race, race_figure
+from tinygrad_edu.views.race import RaceState, describe, finish, pick, prediction, question, summary, text
+from tinygrad_edu.views.race_figure import axis, figure, frame
+
+HERE = Conditions("Example CPU", 2, "Linux", "3.11.7", "2.4.6", "OpenBLAS 0.3", 1, "off", 1e-9)
+CAPTIONS = [
+    r"\d+ runs? each, as a multiple of their own median|size sweep|n|how many times faster B is",
+    r"[\d.e+-]+×|[\d.]+ (ns|µs|ms|s)|[\d\u2009]+",  # ticks
+    r"\d+( ×)? beyond →",
+    r"measured, [\d.\u2009]+×|you, [\d.e+-]+×",
+    race.WAITING,
+    race.MEASURING,
+]
+
+
+def timing(name: str, seconds: float, spread: tuple[float, ...] = (0.99, 1.0, 1.02), warmups: int = 1) -> Timing:
+    return Timing(name, tuple(seconds * s for s in spread), (seconds * 1.5,) * warmups, 1)
+
+
+def comparison(slow: float, fast: float, stopped: bool = False, **spread: tuple[float, ...]) -> Comparison:
+    a, b = timing("loop", slow, **spread), timing("dot", fast, **spread)
+    return Comparison(a, b, tuple(x / y for x, y in zip(a.times, b.times, strict=True)), HERE, stopped)
+
+
+STATE = RaceState(("loop", "dot"), (1, 10, 100), place=2)
+SWEEP = Sweep(STATE.sizes, (comparison(1e-7, 4e-7), comparison(1e-6, 4e-7), comparison(17.7e-6, 492e-9)))
+DONE = finish(replace(STATE, said=10.0, said_at=2), SWEEP)
+UNSIZED = finish(RaceState(("loop", "dot"), said=0.5), Sweep((1,), (comparison(2.0, 1.0),)))
+
+
+def test_the_question_names_both_and_the_size() -> None:
+    assert question(STATE) == "How many times faster is B dot than A loop at n = 100?"
+    assert question(RaceState(("a", "b"))) == "How many times faster is B b than A a?"
+    assert question(replace(STATE, ask="Which?")) == "Which?"
+    assert question(pick(DONE, 0)).endswith("at n = 100?"), "the question stays what it was"
+
+
+def test_before_the_prediction_nothing_is_known() -> None:
+    shown = frame(replace(STATE, draft=10.0))
+    assert shown.text == (
+        "TimingRace: How many times faster is B dot than A loop at n = 100?\n"
+        "  A loop\n"
+        "  B dot\n"
+        "  n = 1, 10, 100; n = 100 is shown\n"
+        "Nothing is measured before you commit to a prediction.\n"
+        "you, not committed: 10×"
+    )
+    assert (shown.badge, shown.why, shown.conditions) == (None, "", "nothing is measured yet")
+    assert_twin(shown, CAPTIONS)
+
+
+def test_the_text_of_a_result() -> None:
+    assert text(DONE) == (
+        "TimingRace: How many times faster is B dot than A loop at n = 100?\n"
+        "  A loop\n"
+        "  B dot\n"
+        "  n = 1, 10, 100; n = 100 is shown\n"
+        "36× B is faster at n = 100. Middle half of all 3 pairs: 36–36×.\n"
+        "You predicted 10× at n = 100. At n = 1 it is false here: A is faster, 0.25×.\n"
+        "A loop: 17.7 µs (17.6–17.9); 3 runs after 1 warm-up (×), as multiples of the median:\n"
+        "  × 1.500\n"
+        "  0.990 1.000 1.020\n"
+        "B dot: 492 ns (490–497); 3 runs after 1 warm-up (×), as multiples of the median:\n"
+        "  × 1.500\n"
+        "  0.990 1.000 1.020\n"
+        "by size:\n"
+        "  n = 1: A 100 ns (99.5–101), B 400 ns (398–404), 0.25× (0.25–0.25), slower\n"
+        "  n = 10: A 1.00 µs (0.995–1.01), B 400 ns (398–404), 2.5× (2.5–2.5), faster\n"
+        "  n = 100: A 17.7 µs (17.6–17.9), B 492 ns (490–497), 36× (36–36), faster\n"
+        "equal near n = 4"
+    )
+
+
+def test_another_size_shows_its_own_numbers() -> None:
+    shown = frame(pick(DONE, 0))
+    assert "0.25× False here: A is faster at n = 1." in shown.text
+    assert "You predicted 10× at n = 100. At n = 10 B is faster, 2.5×." in shown.text
+    assert_twin(shown, CAPTIONS)
+
+
+def test_no_difference_is_a_verdict() -> None:
+    state = finish(replace(STATE, place=0, said=2.0), Sweep((1,), (comparison(1.0, 1.0),)))
+    assert describe(state) == (
+        "At n = 1, A loop takes 1.00 s (0.995–1.01), B dot 1.00 s (0.995–1.01). "
+        "No difference at n = 1. 1.00× (1.00–1.00)."
+    )
+
+
+def test_without_sizes() -> None:
+    shown = frame(UNSIZED)
+    assert "n =" not in shown.text
+    assert "2.0× B is faster. Middle half of all 3 pairs: 2.0–2.0×." in shown.text
+    assert "You predicted 0.5×." in shown.text
+    assert "by size" not in shown.text
+    assert [c.act for c in shown.controls] == ["run", "warmup", "reset"]
+    assert_twin(shown, CAPTIONS)
+
+
+def test_one_pair_and_no_warm_up() -> None:
+    alone = comparison(2.0, 1.0, stopped=True, spread=(1.0,))
+    alone = replace(alone, slow=replace(alone.slow, warmups=()), fast=replace(alone.fast, warmups=()))
+    shown = frame(finish(replace(UNSIZED, warmup=False), Sweep((1,), (alone,), stopped=True)))
+    assert "One pair was measured." in shown.text
+    assert "Stopped before all pairs were done." in shown.text
+    assert shown.conditions.endswith(" · 1 run without warm-up, median and middle half")
+    assert_twin(shown, CAPTIONS)
+
+
+def test_a_stopped_sweep_shows_what_was_reached() -> None:
+    state = finish(replace(STATE, said=10.0, said_at=2), Sweep((1, 10), SWEEP.comparisons[:2], stopped=True))
+    assert state.place == 1
+    assert "You predicted 10× at n = 100." in text(state)
+    assert "Stopped: larger sizes were not reached." in text(state)
+    why, mend = "the race was stopped before it came to that", "run it again, and wait a little longer"
+    with teaches(IndexRangeError, "n = 100", why, mend, None):
+        pick(state, 2)
+    assert_twin(frame(state), CAPTIONS)
+
+
+def test_the_conditions_are_those_of_the_language() -> None:
+    assert frame(DONE).conditions == (
+        "Example CPU, 2 cores, Linux · Python 3.11.7, NumPy 2.4.6, OpenBLAS 0.3, 1 thread · gc off"
+        " · 3 runs after 1 warm-up (×), median and middle half"
+    )
+    assert frame(DONE).badge == "measured"
+
+
+def test_the_summary_is_the_same_on_every_machine() -> None:
+    assert summary(STATE) == "TimingRace: A loop beside B dot at n = 1, 10, 100: nothing measured yet."
+    assert frame(DONE).summary == (
+        "TimingRace: A loop beside B dot at n = 1, 10, 100: measured; the times are in the picture."
+    )
+    assert summary(UNSIZED) == "TimingRace: A loop beside B dot: measured; the times are in the picture."
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [(10, 10.0), ("0,5", 0.5), ("2.5", 2.5), ("", None), (None, None), ("1e3", 1000.0)]
+)
+def test_predictions(value: object, found: float | None) -> None:
+    assert prediction(value) == found
+
+
+def test_predictions_that_cannot_be() -> None:
+    mend = "0.5 says that B takes twice as long, 1 that both take the same"
+    with teaches(IndexRangeError, "the prediction -2 times", "no time is below 0", mend, None):
+        prediction("−2")
+    with teaches(DtypeError, "the prediction 'many'", "it is not a number", "type digits, such as 2.5", None):
+        prediction("many")
+
+
+@pytest.mark.parametrize("place", [-1, 3])
+def test_sizes_that_there_are_none_of(place: int) -> None:
+    with teaches(IndexRangeError, f"size {place}", "there are 3 sizes", "count from 0", None):
+        pick(STATE, place)
+
+
+def test_controls() -> None:
+    def acts(state: RaceState, working: bool = False) -> list[tuple[str, bool]]:
+        return [(c.act, c.disabled) for c in frame(state, working).controls]
+
+    assert acts(STATE) == [("draft", False), ("commit", True), ("n", False), ("warmup", False)]
+    assert acts(replace(STATE, draft=2.0))[1] == ("commit", False)
+    assert acts(DONE) == [("run", False), ("n", False), ("warmup", False), ("reset", False)]
+    assert acts(DONE, working=True)[0] == ("run", True)
+
+
+# The picture -----------------------------------------------------------------------------------------------------
+
+
+def test_marks_for_runs_warm_ups_and_the_prediction() -> None:
+    for width in (812, 446):
+        items = figure(DONE, width).canvas.items
+        assert sum('class="run-a"' in item for item in items) == 3
+        assert sum('class="cross"' in item for item in items) + sum("× beyond" in item for item in items) == 2
+        assert sum('class="you"' in item for item in items) == 1
+        assert sum('class="ring"' in item for item in items) == 1
+        assert sum('class="mark-a"' in item for item in items) == 3
+
+
+def test_sizes_can_be_pressed() -> None:
+    buttons = [item for item in figure(DONE, 812).canvas.items if 'data-act="n"' in item]
+    assert ['data-value="0"' in b for b in buttons] == [True, False, False]
+    assert 'aria-label="show n = 1"' in buttons[0]
+
+
+def test_the_prediction_stands_where_it_says() -> None:
+    """At its size, as far below A as B was said to be faster: so 36 would lie on B itself."""
+
+    def marks(said: float) -> tuple[float, float]:
+        items = figure(replace(DONE, said=said), 812).canvas.items
+        you = next(item for item in items if 'class="you"' in item)
+        dots = [item for item in items if 'class="result"' in item and 'r="4"' in item]
+        y = float(you.split('d="M')[1].split()[1].split("l")[0])
+        return y, float(dots[-1].split('cy="')[1].split('"')[0])
+
+    ratio = SWEEP.comparisons[-1].ratio
+    assert marks(ratio)[0] == pytest.approx(marks(ratio)[1], abs=0.1)
+    assert marks(2.0)[0] < marks(2.0)[1], "said to be less fast: above B"
+    assert marks(200.0)[0] > marks(200.0)[1]
+
+
+def test_runs_beyond_the_axis_are_counted() -> None:
+    far = comparison(1.0, 1.0, spread=(*([1.0] * 40), 50.0))
+    items = " ".join(figure(finish(UNSIZED, Sweep((1,), (far,))), 812).canvas.text_items)
+    assert items.count("1 beyond →") == 2
+    assert items.count("1 × beyond →") == 2
+
+
+def test_the_axis_stays_where_it_is_when_another_size_is_shown() -> None:
+    wild = Sweep((1, 10), (comparison(1.0, 1.0, spread=(1.0, 1.3, 1.4)), comparison(1.0, 1.0)))
+    ticks = [
+        [item for item in figure(pick(finish(replace(STATE, place=0, said=1.0), wild), at), 812).canvas.items
+         if 'y="224"' in item]
+        for at in (0, 1)
+    ]  # fmt: skip
+    assert len(ticks[0]) > 2
+    assert ticks[0] == ticks[1]
+
+
+def test_the_axis_shows_little_spread_as_little() -> None:
+    even = comparison(2.0, 1.0, spread=(1.0, 1.0, 1.0))
+    found = axis(
+        Sweep((1,), (replace(even, slow=replace(even.slow, warmups=()), fast=replace(even.fast, warmups=())),))
+    )
+    assert found.low == pytest.approx(0.9784)
+    assert found.high == pytest.approx(1.0216)
+    assert found.ticks() == pytest.approx([0.98, 0.99, 1.0, 1.01, 1.02])
+
+
+@given(st.floats(1e-4, 1e4), st.floats(1e-4, 1e4))
+def test_round_ratios_hold_the_range(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    found = race_figure._round_ratios(low, high * 1.2)
+    assert found[0] <= low * (1 + 1e-9)
+    assert found[-1] >= high
+    assert 2 <= len(found) <= 7
+    assert found == sorted(set(found))
+
+
+sensible = st.floats(1e-8, 10.0)
+spreads = st.lists(st.floats(0.3, 30.0), min_size=1, max_size=12).map(tuple)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(sensible, sensible, spreads), min_size=1, max_size=4), st.floats(1e-6, 1e6), st.data())
+def test_any_result_can_be_drawn(
+    results: list[tuple[float, float, tuple[float, ...]]], said: float, data: st.DataObject
+) -> None:
+    sizes = tuple(sorted(data.draw(st.sets(st.integers(1, 10**7), min_size=len(results), max_size=len(results)))))
+    found = Sweep(sizes, tuple(comparison(a, b, spread=spread) for a, b, spread in results))
+    at = data.draw(st.integers(0, len(sizes) - 1))
+    state = finish(RaceState(("a long name for a function", "dot"), sizes, at, said=said, said_at=at), found)
+    shown = frame(state)
+    assert_twin(shown, CAPTIONS)
+    minidom.parseString(shown.svg().encode())
+    for part in (shown.wide, shown.narrow):
+        for item in part.canvas.items:
+            if item.startswith(("<circle", "<path", "<line")):
+                assert "nan" not in item and "inf" not in item
+            if item.startswith("<circle"):
+                x, y = (float(item.split(f'{side}="')[1].split('"')[0]) for side in ("cx", "cy"))
+                assert 0 <= x <= part.canvas.width
+                assert 0 <= y <= part.canvas.height
+
+
+def test_a_large_result_stays_small() -> None:
+    spread = tuple(1 + math.sin(i) / 50 for i in range(60))
+    full = comparison(17.7e-6, 492e-9, spread=spread)
+    state = finish(replace(DONE, place=0), Sweep((1, 10, 100), (full,) * 3))
+    assert len(frame(state).html()) < 60_000

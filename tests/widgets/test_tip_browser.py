@@ -1,0 +1,269 @@
+"""The tip browser: nothing is given away, what runs is what is read, and every step can be taken back."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from tinygrad_edu_widgets import TipBrowser, export_predictions, show_tip
+
+from tests.widgets.pages import check
+from tinygrad_edu.observe import timing
+from tinygrad_edu.tips import THEMES, TipError, all_tips, find
+
+SLUGS = [tip.slug for tip in all_tips()]
+
+
+@pytest.fixture(autouse=True)
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock on which every look takes a fifth of a second: the budget is soon spent, and runs are always the same."""
+    ticks = itertools.count()
+    monkeypatch.setattr(timing, "_clock", lambda: next(ticks) * 0.2)
+
+
+def predicted(slug: str = "share-storage", **options: Any) -> TipBrowser:
+    widget = TipBrowser(slug, **options)
+    widget.predict(widget.tip.question.tempting)
+    return widget
+
+
+def finished(slug: str = "share-storage", **options: Any) -> TipBrowser:
+    widget = predicted(slug, **options)
+    assert widget.run() is not None
+    return widget
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_nothing_is_given_away_before_the_prediction(slug: str) -> None:
+    widget = TipBrowser(slug)
+    tip = widget.tip
+    hidden = [tip.why, tip.about, tip.question.refutation, *(limit.words for limit in tip.limits)]
+    if tip.slip is not None:
+        hidden.append(tip.slip.words)
+    for shown in (widget.html, widget.svg(), widget.text(), repr(widget), widget.to_html(), json.dumps(widget.data())):
+        assert not any(words in shown for words in hidden)
+    assert widget.run() is None  # Run is not offered, and does nothing
+    assert [e.text for e in check(widget.html, live=True).elements if e.tag == "h4"] == [
+        "1Predict", "2Run", "3See", "4Explain", "5Try where it ends",
+    ]  # fmt: skip
+    assert ("run", None) not in check(widget.html, live=True).acts()
+    assert "def slow" not in widget.html and "def fast" not in widget.html
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_whole_way_of_every_tip(slug: str) -> None:
+    widget = finished(slug)
+    tip, result = widget.tip, widget.result
+    assert result is not None and result.verdict == "holds"
+    assert "The tip holds" in widget.html
+    assert f"result: {tip.question.answer(result)}" in widget.text()
+    assert f"you: {tip.question.tempting}" in widget.text()
+    assert tip.about not in widget.text()
+    widget.act("explain")
+    assert "Compare" in widget.html
+    for place, limit in enumerate(tip.limits):
+        widget.act("limit", str(place))
+        assert f": {limit.verdict}." in widget.text()
+    check(widget.html, live=True)
+    assert check(widget.to_html().removeprefix("<!doctype html>"), live=False).active() == []
+    json.dumps(widget.data())
+    assert widget.data()["tips"] == {slug: "explained"}
+
+
+def test_the_list_shows_all_tips_by_theme_and_how_far_they_are() -> None:
+    widget = finished()
+    page = check(widget.html, live=True)
+    assert [value for act, value in page.acts() if act == "pick"] == SLUGS
+    assert THEMES["arrays"] in widget.html
+    widget.act("pick", "in-place")
+    assert widget.tip.slug == "in-place"
+    labels = [e.attributes["aria-label"] for e in check(widget.html, live=True).elements if e.tag == "svg"]
+    assert labels.count("run") == 1
+    assert labels.count("not yet") == len(SLUGS) - 1
+    widget.act("pick", "share-storage")
+    assert widget.result is not None  # a tip keeps its state
+
+
+def test_one_tip_alone_has_no_list() -> None:
+    widget = show_tip("in-place")
+    assert "<nav" not in widget.html
+    assert repr(widget).startswith("Tip: in-place")
+    assert "tips:" not in widget.text()
+    with pytest.raises(TipError, match="did you mean in-place"):
+        show_tip("inplace")
+
+
+@pytest.mark.parametrize(
+    "act, value, slugs",
+    [
+        ("words", "stride", None),
+        ("words", "no such words", []),
+        ("theme", "arrays", SLUGS),
+        ("source", "P", None),
+        ("symptom", "out of memory", None),
+    ],
+)
+def test_the_filters(act: str, value: str, slugs: list[str] | None) -> None:
+    widget = TipBrowser()
+    before = widget.tip.slug
+    widget.act(act, value)
+    shown = [v for a, v in check(widget.html, live=True).acts() if a == "pick"]
+    assert shown == [tip.slug for tip in widget.state.shown()]
+    assert slugs is None or shown == slugs
+    assert slugs is not None or 0 < len(shown) < len(SLUGS)
+    assert widget.tip.slug == before  # finding something is not yet choosing it
+    assert ("No tip fits all of this." in widget.html) == (not shown)
+    widget.act(act, "")
+    assert len(widget.state.shown()) == len(SLUGS)
+
+
+def test_a_prediction_is_one_of_the_choices() -> None:
+    widget = TipBrowser("share-storage")
+    widget.act("commit")
+    assert not widget.state.visit.committed
+    widget.act("draft", "a lot")
+    assert "▲ the prediction 'a lot'" in widget.text()
+    assert widget.state.visit.draft is None
+    widget.predict("none")
+    widget.act("draft", "as many as x has")  # too late
+    assert widget.state.visit.draft == "none"
+
+
+def test_predictions_are_kept_with_what_turned_out() -> None:
+    widget = finished()
+    assert export_predictions()[-1] == {
+        "question": widget.tip.question.ask, "predicted": "as many as x has", "result": "none",
+    }  # fmt: skip
+    count = len(export_predictions())
+    widget.run()
+    assert len(export_predictions()) == count  # the second run was no prediction
+
+
+def test_controls_come_from_the_parameters() -> None:
+    widget = predicted()
+    tip = widget.tip
+    widget.act("set:n", 0)
+    assert widget.data()["setting"] == {"n": 16, "use": "only read", "device": "cpu"}
+    widget.act("set:n", 999)
+    assert widget.data()["setting"]["n"] == 2048
+    widget.act("set:use", "write")
+    result = widget.run()
+    assert result is not None
+    assert dict(result.setting) == {"n": 2048, "use": "write", "device": "cpu"}
+    assert result.verdict == "false here"
+    assert tip.limits[0].words in widget.html
+    widget.act("set:use", "only read")
+    assert "What follows is for" in widget.html  # the old result is not taken for the new setting's
+    widget.run()
+    assert "What follows is for" not in widget.html
+    with pytest.raises(KeyError):
+        widget.act("set:colour", 1)
+
+
+def test_edited_code_is_what_runs() -> None:
+    widget = finished()
+    widget.act("edit")
+    assert ("code:slow", None) in check(widget.html, live=True).acts()
+    widget.act("code:slow", "def A(x, read_only):\n    return x.amax(), x.amax()\n")
+    widget.act("edited")
+    assert "A, edited" in widget.text()
+    result = widget.run()
+    assert result is not None
+    assert (result.slow["allocated"], result.verdict) == (0, "no difference")
+    widget.act("restore")
+    assert "edited" not in widget.text()
+    result = widget.run()
+    assert result is not None and result.verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        ("def A(x, read_only:", "SyntaxError, line 1"),
+        ("A = 3", "it defines no function A"),
+        ("def B(x, read_only): pass", "it defines no function A"),
+        ("raise ValueError('no')", "ValueError: no"),
+    ],
+)
+def test_code_that_is_no_function_is_refused_with_a_reason(source: str, words: str) -> None:
+    widget = finished()
+    widget.act("edit")
+    widget.act("code:slow", source)
+    for act in ("edited", "run"):
+        widget.act(act)
+        assert "▲ the edited A" in widget.text() and words in widget.text()
+        assert not widget.working
+    assert widget.state.visit.editing  # and what was typed is not lost
+    assert source in widget.text()
+    widget.act("restore")
+    assert "▲" not in widget.text()
+
+
+def test_edited_code_that_fails_is_a_verdict_with_its_reason() -> None:
+    widget = finished()
+    widget.act("code:fast", "def B(x, read_only):\n    return x @ x.reshape(-1, 3)\n")
+    result = widget.run()
+    assert result is not None and result.verdict == "false here"
+    assert "B fails" in result.reason
+
+
+def test_edited_code_that_raises_anything_else_is_told() -> None:
+    widget = finished()
+    widget.act("code:fast", "def B(x, read_only):\n    return undefined\n")
+    widget.run()
+    assert widget.result is not None and widget.result.verdict == "false here"
+    assert "B fails: NameError: name 'undefined' is not defined" in widget.text()
+
+
+def test_reset_forgets_this_tip_alone() -> None:
+    widget = finished()
+    widget.act("pick", "in-place")
+    widget.predict(widget.tip.question.tempting)
+    widget.act("reset")
+    assert widget.state.visit.state == "not yet"
+    widget.act("pick", "share-storage")
+    assert widget.state.visit.state == "run"
+    widget.act("again")
+    assert (widget.result, widget.state.visit.committed) == (None, False)
+
+
+def test_choosing_another_tip_gives_up_the_run() -> None:
+    widget = predicted("vectorise-loss")
+    widget.act("run")
+    work = widget._work
+    widget.act("pick", "in-place")
+    assert not widget.working
+    assert work is not None
+    work.join(60)
+    assert (widget.state.visits["vectorise-loss"].result, widget.state.visit.result) == (None, None)
+
+
+def test_the_saved_picture_is_the_same_on_every_machine() -> None:
+    assert repr(finished()) == (
+        "TipBrowser: share-storage, Share what is only read\n"
+        "detach() gives a second tensor that can be used in place of x. How many new bytes does it take?\n"
+        "holds"
+    )
+
+
+def test_no_tip_of_that_name() -> None:
+    with pytest.raises(TipError, match="share-storage"):
+        TipBrowser("share_storage")
+    widget = TipBrowser()
+    before = widget.state.slug
+    widget.act("pick", "sharing")
+    assert widget.state.slug == before
+    assert "▲ the tip 'sharing'" in widget.text()
+
+
+def test_limits_are_not_run_before_the_tip() -> None:
+    widget = predicted()
+    widget.act("limit", "0")
+    widget.act("explain")
+    assert (widget.state.visit.ends, widget.state.visit.explained) == ({}, False)
+
+
+def test_find_and_the_browser_know_the_same_tips() -> None:
+    assert all(find(slug).slug == slug for slug in SLUGS)

@@ -1,0 +1,188 @@
+"""A frame of several sections, with a list to choose from beside them: for widgets that lead through steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .frame import Control, Figure, Frame, Progress, control_html
+from .marks import attributes, escape, rich
+
+
+@dataclass(frozen=True)
+class Words:
+    """A paragraph. ``kind`` is "", "quiet", "verdict" (large), "hole" (where something is held back) or "error"."""
+
+    text: str
+    kind: str = ""
+
+    def html(self, live: bool) -> str:
+        """The paragraph."""
+        if self.kind == "error":
+            alert = attributes(class_="edu-error", role="alert" if live else None)
+            return f"<p{alert}><b>▲</b> {rich(self.text)}</p>"
+        return f"<p{attributes(class_=f'edu-words {self.kind}'.strip())}>{rich(self.text)}</p>"
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines of code under a label."""
+
+    label: str
+    source: str
+
+    def html(self, live: bool) -> str:
+        """The label, and the lines with their numbers."""
+        rows = "".join(f"<li>{escape(line) or ' '}</li>" for line in self.source.split("\n"))
+        return f'<div class="edu-code"><p>{rich(self.label)}</p><ol{_scrolls(live, self.label)}>{rows}</ol></div>'
+
+
+@dataclass(frozen=True)
+class Editor:
+    """Lines of code that can be changed."""
+
+    label: str
+    source: str
+    act: str
+    name: str  # for screen readers
+
+    def html(self, live: bool) -> str:
+        """A text area; without a kernel, the code."""
+        if not live:
+            return Code(self.label, self.source).html(live)
+        area = Control("area", self.act, "", self.source, hint=self.name)
+        return f'<div class="edu-code"><p>{rich(self.label)}</p>{control_html(area)}</div>'
+
+
+@dataclass(frozen=True)
+class Row:
+    """Blocks side by side, or below each other where there is no room."""
+
+    blocks: tuple[Words | Code | Editor, ...]
+
+    def html(self, live: bool) -> str:
+        """The blocks."""
+        return f'<div class="edu-row">{"".join(block.html(live) for block in self.blocks)}</div>'
+
+
+@dataclass(frozen=True)
+class Controls:
+    """Something to press or to set, in a line. Absent without a kernel."""
+
+    controls: tuple[Control, ...]
+
+    def html(self, live: bool) -> str:
+        """The controls."""
+        return f'<div class="edu-controls">{"".join(map(control_html, self.controls))}</div>' if live else ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of the narrow width, which a section has room for everywhere, under a caption."""
+
+    figure: Figure
+    caption: str = ""
+
+    def html(self, live: bool) -> str:
+        """The figure. Nothing in it can be pressed: the widget that it comes from does that."""
+        caption = f"<figcaption>{rich(self.caption)}</figcaption>" if self.caption else ""
+        return f'<figure class="edu-stage">{caption}{self.figure.svg(live=False)}</figure>'
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks that open at a press."""
+
+    summary: str
+    blocks: tuple[Words | Code, ...]
+
+    def html(self, live: bool) -> str:
+        """The blocks, closed; open in a page that nobody can press."""
+        inside = "".join(block.html(live) for block in self.blocks)
+        return f'<details class="edu-fold"><summary>{escape(self.summary)}</summary>{inside}</details>'
+
+
+Block = Words | Code | Editor | Row | Controls | Drawing | Fold | Progress
+
+
+@dataclass(frozen=True)
+class Section:
+    """One step: a heading with its number, and what belongs to it. ``state`` is "done", "now" or "later"."""
+
+    heading: str
+    blocks: tuple[Block, ...]
+    number: int | None = None
+    state: str = "now"
+
+    def html(self, live: bool) -> str:
+        """The section."""
+        number = "" if self.number is None else f'<span class="edu-number">{self.number}</span>'
+        heading = f"<h4>{number}{escape(self.heading)}</h4>" if self.heading else ""
+        inside = "".join(block.html() if isinstance(block, Progress) else block.html(live) for block in self.blocks)
+        return f"<section{attributes(class_=f'edu-step {self.state}')}>{heading}{inside}</section>"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A line of the list. ``state`` is what is said of it: "not yet", "predicted", "run", "explained"."""
+
+    value: str
+    words: str
+    state: str
+
+
+@dataclass(frozen=True)
+class Board(Frame):
+    """A frame whose middle is ``sections``; the figure stands for them where there is only room for a picture."""
+
+    sections: tuple[Section, ...] = ()
+    finders: tuple[Control, ...] = ()
+    lists: tuple[tuple[str, tuple[Item, ...]], ...] = ()  # a heading and its lines
+    chosen: str = ""
+    kicker: str = ""  # above the question
+    empty: str = ""  # in place of lists that have nothing
+
+    def middle(self, live: bool) -> list[str]:
+        """List and sections."""
+        kicker = f'<p class="edu-kicker">{escape(self.kicker)}</p>' if self.kicker else ""
+        message = [Words(self.message, "error").html(live)] if self.message else []
+        main = [kicker, f'<p class="edu-ask">{rich(self.ask)}</p>', *message, *(s.html(live) for s in self.sections)]
+        beside = self._beside() if live and (self.finders or self.lists) else ""
+        kind = attributes(class_="edu-board" if beside else "edu-board alone")
+        return [f'<div{kind}>{beside}<div class="edu-main">', *main, "</div></div>"]
+
+    def _beside(self) -> str:
+        parts = ['<nav class="edu-nav" aria-label="find">', "".join(map(control_html, self.finders))]
+        for heading, items in self.lists:
+            group = attributes(role="radiogroup", aria_label=heading)
+            lines = "".join(self._line(item, place) for place, item in enumerate(items))
+            parts.append(f'<p class="edu-nav-head">{escape(heading)}</p><div{group}>{lines}</div>')
+        parts.append(f'<p class="edu-words quiet">{escape(self.empty)}</p>' if not self.lists else "")
+        return "".join([*parts, "</nav>"])
+
+    def _line(self, item: Item, place: int) -> str:
+        chosen = item.value == self.chosen
+        group = next(items for _, items in self.lists if item in items)
+        stop = 0 if chosen or (not place and all(i.value != self.chosen for i in group)) else -1
+        head = attributes(
+            type="button", role="radio", aria_checked=str(chosen).lower(), tabindex=stop, data_act="pick",
+            data_value=item.value,
+        )  # fmt: skip
+        return f"<button{head}>{_sign(item.state)}{escape(item.words)}</button>"
+
+
+_SIGNS: dict[str, Sequence[str]] = {
+    "not yet": ('<circle cx="7" cy="7" r="5.5" class="rule"/>',),
+    "predicted": ('<circle cx="7" cy="7" r="5.5" class="ringline"/>', '<path d="M7 1.5a5.5 5.5 0 0 0 0 11z"/>'),
+    "run": ('<circle cx="7" cy="7" r="5.5" class="ringline"/>', '<path d="M7 7V1.5A5.5 5.5 0 1 1 1.5 7z"/>'),
+    "explained": ('<circle cx="7" cy="7" r="6"/>', '<path d="M4 7.2l2.2 2.2L10 5.4" class="tickline"/>'),
+}
+
+
+def _sign(state: str) -> str:
+    drawn = "".join(_SIGNS[state])
+    return f'<svg width="14" height="14" viewBox="0 0 14 14" role="img" aria-label="{escape(state)}">{drawn}</svg>'
+
+
+def _scrolls(live: bool, label: str) -> str:
+    return attributes(tabindex=0, aria_label=label.replace("**", "")) if live else ""

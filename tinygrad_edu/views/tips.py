@@ -1,0 +1,332 @@
+"""The tips as a front door: find one, predict, run, see, explain, try where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .. import cuda
+from ..errors import ArgumentError
+from ..tips import GUIDES, THEMES, Choice, Limit, Result, Size, Tip, search, source_of
+from ..tips.words import count_text
+from .board import Block, Board, Code, Controls, Drawing, Editor, Fold, Item, Row, Section, Words
+from .frame import NARROW, WIDE, Control, Figure, Progress
+from .marks import Canvas, exact, plain, shorten, wrap_text
+from .tip_figures import bars, picture
+
+WAYS = (("A", "slow"), ("B", "fast"))
+LETTERS = {name: letter for letter, name in WAYS}
+WAITING = "The result is not in this page: it is measured after your prediction."
+
+
+SAID = {"holds": "The tip holds", "no difference": "No difference", "false here": "False here"}
+RESET = Control("button", "reset", "Reset", push=True, key="r")
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What became of one tip so far."""
+
+    setting: Mapping[str, Any] = field(default_factory=dict)  # what differs from the defaults
+    draft: str | None = None
+    committed: bool = False
+    code: Mapping[str, str] = field(default_factory=dict)  # edited copies, by "slow" and "fast"
+    editing: bool = False
+    result: Result | None = None
+    explanation: str = ""
+    explained: bool = False
+    ends: Mapping[int, Result] = field(default_factory=dict)  # the limits that were tried
+
+    @property
+    def state(self) -> str:
+        """The visit in a word, for the list."""
+        if self.explained:
+            return "explained"
+        return "run" if self.result is not None else "predicted" if self.committed else "not yet"
+
+
+@dataclass(frozen=True)
+class BrowserState:
+    """The filters, the tip in front, and what became of each."""
+
+    slug: str
+    alone: bool = False  # one tip, without the list
+    words: str = ""
+    theme: str = ""
+    source: str = ""
+    symptom: str = ""
+    visits: Mapping[str, Visit] = field(default_factory=dict)
+    message: str = ""
+
+    @property
+    def visit(self) -> Visit:
+        """What became of the tip in front."""
+        return self.visits.get(self.slug, Visit())
+
+    def with_visit(self, **changes: Any) -> BrowserState:
+        """The state after something was done with the tip in front."""
+        return replace(self, visits={**self.visits, self.slug: replace(self.visit, **changes)}, message="")
+
+    def shown(self) -> tuple[Tip, ...]:
+        """The tips that the filters leave."""
+        return search(self.words, theme=self.theme, source=self.source, symptom=self.symptom)
+
+
+def draft(tip: Tip, state: BrowserState, value: Any) -> BrowserState:
+    """A prediction, not committed yet. Raises `ArgumentError` for what is none of the choices."""
+    if value not in tip.question.choices:
+        raise ArgumentError(
+            f"the prediction {value!r}", "it is none of the choices", f"take one of {', '.join(tip.question.choices)}"
+        )
+    return state.with_visit(draft=value)
+
+
+def sections(tip: Tip, visit: Visit, progress: Progress | None) -> tuple[Section, ...]:
+    """The steps, of which those that would give the result away hold nothing before the prediction."""
+    code = Section("", (_code(tip, visit), *_code_controls(visit)))
+    predict = Section("Predict", _predict(tip, visit), 1, "done" if visit.committed else "now")
+    if not visit.committed:
+        later = [
+            Section(name, (), i, "later") for i, name in enumerate(("Run", "See", "Explain", "Try where it ends"), 2)
+        ]
+        return code, predict, *later
+    run = Section("Run", (*_run(tip, visit, progress),), 2, "done" if visit.result else "now")
+    if visit.result is None:
+        later = [Section(name, (), i, "later") for i, name in enumerate(("See", "Explain", "Try where it ends"), 3)]
+        return code, predict, run, *later
+    return (
+        code, predict, run,
+        Section("See", _see(tip, visit, visit.result), 3, "done"),
+        Section("Explain", _explain(tip, visit), 4, "done" if visit.explained else "now"),
+        Section("Try where it ends", _limits(tip, visit), 5, "done" if visit.ends else "now"),
+        Section("", _more(tip, visit.result)),
+    )  # fmt: skip
+
+
+def way(tip: Tip, visit: Visit, name: str) -> str:
+    """The code of ``slow`` or ``fast``, as edited. It is called A or B: which one is faster is to be found out."""
+    return visit.code.get(name, source_of(getattr(tip, name), LETTERS[name]))
+
+
+def _code(tip: Tip, visit: Visit) -> Block:
+    blocks: list[Words | Code | Editor] = []
+    for letter, name in WAYS:
+        source = way(tip, visit, name)
+        label = f"**{letter}**{', edited' if name in visit.code else ''}"
+        blocks.append(
+            Editor(label, source, f"code:{name}", f"code of {letter}") if visit.editing else Code(label, source)
+        )
+    return Row(tuple(blocks))
+
+
+def _code_controls(visit: Visit) -> tuple[Block, ...]:
+    if visit.editing:
+        done = Control("button", "edited", "Done")
+        return (Controls((done, Control("button", "restore", "Original code", disabled=not visit.code), RESET)),)
+    edit = Control("button", "edit", "Edit the code")
+    back = (Control("button", "restore", "Original code"),) if visit.code else ()
+    return (Controls((edit, *back, RESET)),)
+
+
+def _predict(tip: Tip, visit: Visit) -> tuple[Block, ...]:
+    if visit.committed:
+        return (Words(f"You said: **{visit.draft}**."), Controls((Control("button", "again", "Predict again"),)))
+    choices = Control("radio", "draft", "", visit.draft, tip.question.choices, hint="your prediction")
+    commit = Control("button", "commit", "Commit", main=True, disabled=visit.draft is None)
+    return (Controls((choices, Control("break"), commit)), Words(WAITING, "hole"))
+
+
+def _run(tip: Tip, visit: Visit, progress: Progress | None) -> tuple[Block, ...]:
+    label = "Run again" if visit.result else "Run"
+    controls = [Control("button", "run", label, main=True, disabled=progress is not None)]
+    controls += [_parameter(p, visit) for p in tip.parameters]
+    devices = tuple(device for device in tip.devices if device != "cuda" or cuda.is_available())
+    if len(devices) > 1:
+        controls.append(_parameter(Choice("device", devices[0], devices, "where the tensors live"), visit))
+    stale = visit.result is not None and dict(visit.result.setting) != tip.setting(visit.setting)
+    old = f"What follows is for {_setting_text(visit.result.setting)}." if stale and visit.result else ""
+    return (Controls(tuple(controls)), *((progress,) if progress else ()), *((Words(old, "quiet"),) if old else ()))
+
+
+def _parameter(p: Size | Choice, visit: Visit) -> Control:
+    now = visit.setting.get(p.name, p.default)
+    if isinstance(p, Choice):
+        return Control("radio", f"set:{p.name}", f"`{p.name}`", now, p.options, hint=p.words)
+    place = p.stops.index(now) if now in p.stops else 0
+    return Control(
+        "range", f"set:{p.name}", f"`{p.name} = {exact(now)}`", place, (0, len(p.stops) - 1, 1), hint=p.words
+    )
+
+
+def _setting_text(setting: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{name}` = {value}" for name, value in setting.items() if name != "device")
+
+
+def _see(tip: Tip, visit: Visit, result: Result) -> tuple[Block, ...]:
+    if result.slow["error"] or result.fast["error"]:
+        return Words(SAID[result.verdict], "verdict"), Words(result.reason, "error")
+    right = tip.question.answer(result)
+    said = "You said the same." if visit.draft == right else f"You said: {visit.draft}."
+    blocks: list[Block] = [
+        Words(SAID[result.verdict], "verdict"),
+        Words(f"It is: **{right}**. {said}"),
+        *((Words(tip.question.refutation),) if right != tip.question.tempting else ()),
+        *((Words(result.reason, "quiet"),) if result.reason else ()),
+        Drawing(bars(tip, result, NARROW)),
+        Words(f"Equal numbers: {'yes' if result.equal else 'no'}.", "quiet"),
+        *picture(tip),
+    ]
+    return tuple(blocks)
+
+
+def _explain(tip: Tip, visit: Visit) -> tuple[Block, ...]:
+    area = Control("area", "explanation", tip.explain, visit.explanation or "", hint="in a sentence of your own")
+    compare = Control("button", "explain", "Compare", main=not visit.explained)
+    return (Controls((area, compare)), *((Words(tip.about),) if visit.explained else ()))
+
+
+def _limits(tip: Tip, visit: Visit) -> tuple[Block, ...]:
+    blocks: list[Block] = [Words("No tip holds everywhere. Predict what becomes of this one, then try.")]
+    for place, limit in enumerate(tip.limits):
+        blocks.append(Controls((Control("button", "limit", f"Run with {_plain(limit)}", place),)))
+        found = visit.ends.get(place)
+        if found is not None:
+            counted = "; ".join(j.words for j in found.claims if j.claim.counted)
+            blocks += [Words(f"**{found.verdict.capitalize()}.** {found.reason}"), Words(f"{counted}.", "quiet")]
+    return tuple(blocks)
+
+
+def _plain(limit: Limit) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in limit.setting.items())
+
+
+def _more(tip: Tip, result: Result) -> tuple[Block, ...]:
+    said = [Words(f"{GUIDES[s.guide]}, *{s.section}*: {s.says}.".replace("*", "")) for s in tip.sources]
+    folds: list[Block] = [Fold("Where it comes from", tuple(said))]
+    if tip.slip is not None and result.guide is not None:
+        shown = ", ".join(_fact(name, result.guide[name]) for name in tip.slip.shows)
+        slip = (Words(tip.slip.words), Code(f"as the {GUIDES[tip.slip.guide]} has it", source_of(tip.slip.run)))
+        folds.append(Fold("Where the guide slips", (*slip, Words(f"Counted here: {shown}.", "quiet"))))
+    codes = tuple(Code(f"{e.framework}, {e.date}", e.code) for e in tip.elsewhere)
+    return (*folds, Fold("The same elsewhere", codes))
+
+
+def _fact(name: str, value: Any) -> str:
+    from ..tips.tip import COUNTED
+
+    said = "the same numbers as B" if name == "equal" else COUNTED[name]
+    return f"{said}: {count_text(name, value)}"
+
+
+def text(tip: Tip, state: BrowserState) -> str:
+    """The text twin."""
+    visit, result = state.visit, state.visit.result
+    lines = [f"{_name(state)}: {tip.slug}, {tip.title}", plain(tip.question.ask)]
+    lines += [f"  {'◇' if choice == visit.draft else ' '} {choice}" for choice in tip.question.choices]
+    for letter, name in WAYS:
+        source = way(tip, visit, name)
+        lines += [f"{letter}{', edited' if name in visit.code else ''}:", *(f"  {row}" for row in source.split("\n"))]
+    if result is None:
+        lines.append("Run it to see." if visit.committed else WAITING)
+    elif result.slow["error"] or result.fast["error"]:
+        lines += [f"with {plain(_setting_text(result.setting))}: {result.verdict}", f"▲ {result.reason}"]
+    else:
+        right = tip.question.answer(result)
+        lines += [
+            f"with {plain(_setting_text(result.setting))}: {result.verdict}",
+            *([result.reason] if result.reason else []),
+            f"you: {visit.draft}", f"result: {right}",
+            *([plain(tip.question.refutation)] if right != tip.question.tempting else []),
+            *(f"  {j.words}: {j.verdict}" for j in result.claims),
+            f"  equal numbers: {'yes' if result.equal else 'no'}",
+        ]  # fmt: skip
+        lines += [f"explain: {plain(tip.explain)}", *([plain(tip.why), plain(tip.about)] if visit.explained else [])]
+        lines += [f"limit {_plain(tip.limits[i])}: {found.verdict}. {found.reason}" for i, found in visit.ends.items()]
+    shown = [] if state.alone else ["", "tips:", *(f"  {t.slug}: {_visit(state, t).state}" for t in state.shown())]
+    message = [f"▲ {state.message}"] if state.message else []
+    return "\n".join([*lines, *shown, *message])
+
+
+def _visit(state: BrowserState, tip: Tip) -> Visit:
+    return state.visits.get(tip.slug, Visit())
+
+
+def _name(state: BrowserState) -> str:
+    return "Tip" if state.alone else "TipBrowser"
+
+
+def figure(tip: Tip, visit: Visit, width: int) -> Figure:
+    """What stands for the sections in a picture: both ways as code, and the bars once there are any."""
+    canvas, y = Canvas(width), 0.0
+    room = width / 2 - 12 if width == WIDE else width
+    for place, (letter, name) in enumerate(WAYS):
+        left, top = (place * (room + 24), 0.0) if width == WIDE else (0.0, y)
+        canvas.text(left, top + 14, letter, "b f13")
+        rows = way(tip, visit, name).split("\n")
+        canvas.rect(left, top + 22, room, 20 * len(rows) + 12, "floor")
+        for i, row in enumerate(rows):
+            canvas.text(left + 12, top + 44 + 20 * i, shorten(row, int((room - 24) / 7.83)), "m f13")
+        y = max(y, top + 22 + 20 * len(rows) + 24)
+    y += 8
+    if visit.result is None:
+        canvas.rect(1, y, width - 2, 64, "hole")
+        for i, row in enumerate(wrap_text(WAITING, 60 if width == NARROW else 110)):
+            canvas.text(width / 2, y + 36 + 18 * i, row, "f13 t2", "middle")
+    else:
+        drawn = bars(tip, visit.result, width).canvas
+        canvas.items += [f'<g transform="translate(0 {y})">', *drawn.items, "</g>"]
+        canvas.text_items += drawn.text_items
+        canvas.height = y + drawn.height
+    said = WAITING if visit.result is None else bars(tip, visit.result, width).description
+    return Figure(canvas, f"{tip.slug}: two ways to do the same", said)
+
+
+STAGES = {
+    "BufferMap": ("tensors", "buffers"), "BroadcastLab": ("tensors", "buffers"), "GraphStepper": ("tensors",),
+    "TimingRace": ("tensors", "device"),
+}  # fmt: skip
+
+
+def frame(tip: Tip, state: BrowserState, progress: Progress | None = None) -> Board:
+    """The whole widget."""
+    visit = state.visit
+    timing = visit.result.timing if visit.result else None
+    conditions = timing.conditions.text() if timing else "counted, not timed" if visit.result else "nothing is run yet"
+    if timing:
+        conditions += f" · {len(timing.ratios)} pairs after {len(timing.slow.warmups)} warm-ups, median and middle half"
+    return Board(
+        name=_name(state), stages=STAGES[tip.picture.widget], ask=tip.question.ask,
+        wide=figure(tip, visit, WIDE), narrow=figure(tip, visit, NARROW), why=tip.why if visit.explained else "",
+        text=text(tip, state), conditions=conditions, badge="measured" if timing else None,
+        message=state.message, progress=progress, summary=_summary(tip, state),
+        sections=sections(tip, visit, progress), finders=() if state.alone else _finders(state),
+        lists=() if state.alone else _lists(state), chosen=tip.slug, kicker=tip.slug,
+        empty="No tip fits all of this.",
+    )  # fmt: skip
+
+
+def _summary(tip: Tip, state: BrowserState) -> str:
+    """What a saved notebook shows: the same on every machine."""
+    verdict = state.visit.result.verdict if state.visit.result else state.visit.state
+    return f"{_name(state)}: {tip.slug}, {tip.title}\n{plain(tip.question.ask)}\n{verdict}"
+
+
+def _finders(state: BrowserState) -> tuple[Control, ...]:
+    tips = search()
+    symptoms = ((s, s) for s in sorted({symptom for tip in tips for symptom in tip.symptoms}))
+    themes = tuple((theme, THEMES[theme]) for theme in dict.fromkeys(tip.theme for tip in tips))
+    guides = tuple((letter, GUIDES[letter]) for letter in GUIDES if any(letter in tip.guides for tip in tips))
+    return (
+        Control("search", "words", "", state.words, hint=f"Search {len(tips)} tips"),
+        Control("select", "theme", "", state.theme, (("", "all themes"), *themes), hint="theme"),
+        Control("select", "source", "", state.source, (("", "all guides"), *guides), hint="guide"),
+        Control("select", "symptom", "", state.symptom, (("", "all symptoms"), *symptoms), hint="symptom"),
+    )
+
+
+def _lists(state: BrowserState) -> tuple[tuple[str, tuple[Item, ...]], ...]:
+    found: dict[str, list[Item]] = {}
+    for tip in state.shown():
+        found.setdefault(THEMES[tip.theme], []).append(Item(tip.slug, tip.slug, _visit(state, tip).state))
+    return tuple((heading, tuple(items)) for heading, items in found.items())

@@ -1,0 +1,116 @@
+"""Stretched axes forward, the sum over the reads in backward."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from tinygrad_edu.errors import ArgumentError, EduError
+from tinygrad_edu.tensor import Tensor
+from tinygrad_edu.views import broadcast as view
+from tinygrad_edu.views.broadcast_figure import frame
+from tinygrad_edu.views.frame import Frame
+
+from .base import EduWidget
+
+
+class BroadcastLab(EduWidget):
+    """``BroadcastLab((3, 1), (1, 4))`` shows how two shapes meet, and how backward sums what was read again.
+
+    ``a`` and ``b`` are shapes, or tensors of up to three axes (integers are converted to the default float, as
+    gradients are floats); ``op`` is ``+ - * /`` or PyTorch's name. The gradients are computed when the learner has
+    committed to the shape of a's gradient, or at once with ``predict=False``; then shapes may be changed at will.
+
+    Gestures: type a shape (Enter); choose the operation, a prediction, ∂c (arrow keys in the group); *Commit*; press a
+    number to follow it (Enter); press a number of ∂c to change it; *Reset* (r) brings back the first shapes and asks
+    again.
+    """
+
+    def __init__(self, a: Any = (3, 1), b: Any = (1, 4), op: str = "+", *, predict: bool = True) -> None:
+        self._given = {"a": view.operand(a, 10), "b": view.operand(b, 1)}
+        self._first = view.known_op(op)
+        self._predict = predict
+        self._start()
+        super().__init__()
+
+    def _start(self) -> None:
+        self._tensors: dict[str, Tensor] = dict(self._given)
+        self._mine: Any = None  # the learner's ∂c, once a number of it was pressed
+        self.state = view.LabState(((), ()), op=self._first, locked=self._predict)
+        self._read(self._first)
+
+    def _read(self, op: str) -> None:
+        """Run forward anew, and backward too if nothing is held back."""
+        before = self.state
+        found = view.read(self._tensors["a"], self._tensors["b"], op)
+        same = found.shapes == before.shapes
+        self.state = dataclasses.replace(
+            found, upstream=before.upstream, locked=before.locked, said=before.said if same else None,
+            draft=before.draft if same else None, picked=before.picked if same else None,
+        )  # fmt: skip
+        self._reveal()
+
+    def _reveal(self) -> None:
+        if not self.state.locked:
+            self.state = view.reveal(self.state, self._tensors["a"], self._tensors["b"], self._mine)
+
+    def frame(self) -> Frame:
+        """The widget as it stands."""
+        return frame(self.state)
+
+    def data(self) -> Any:
+        """Shapes, values, and once they are revealed the gradients with their terms, as plain data."""
+        return dataclasses.asdict(self.state)
+
+    def _act(self, act: str, value: Any) -> None:
+        self.state = dataclasses.replace(self.state, message="")
+        if act in ("a", "b"):
+            self._set_shape(act, view.parse_shape(value))
+        elif act == "op":
+            self._read(view.known_op(value))
+        elif act == "upstream":
+            self._set_upstream(value)
+        elif act == "turn":
+            self._turn(int(value))
+        elif act == "point":
+            self.state = view.point(self.state, str(value))
+        elif act == "draft":
+            self.state = view.draft(self.state, value) if self.state.locked else self.state
+        elif act == "commit":
+            self._commit()
+        elif act == "reset":
+            self._start()
+        else:
+            raise KeyError(act)
+
+    def _set_shape(self, name: str, shape: view.Shape) -> None:
+        given = self._given[name]
+        fresh = given if tuple(given.shape) == shape else view.operand(shape, 10 if name == "a" else 1)
+        self._tensors[name] = fresh
+        self._mine = None
+        self._read(self.state.op)
+
+    def _set_upstream(self, value: Any) -> None:
+        if value not in view.UPSTREAMS:
+            raise ArgumentError(f"∂c {value!r}", "there is no such one", f"use {' or '.join(view.UPSTREAMS)}")
+        self.state = dataclasses.replace(self.state, upstream=value)
+        self._reveal()
+
+    def _turn(self, position: int) -> None:
+        """Add one to a number of ∂c; after 3 comes 0."""
+        if self.state.backward is None:
+            return  # a message that was still under way
+        if self._mine is None or self.state.upstream == "ones":
+            self._mine = view.pattern(self.state) if self.state.upstream == "mine" else view.pattern(self.state) * 0 + 1
+        self._mine[position] = (self._mine[position] + 1) % 4
+        self.state = dataclasses.replace(self.state, upstream="mine")
+        self._reveal()
+
+    def _commit(self) -> None:
+        if self.state.draft is None or not self.state.locked:
+            return
+        self.state = dataclasses.replace(self.state, locked=False, said=self.state.draft, draft=None)
+        self._reveal()
+
+    def _refuse(self, error: EduError) -> None:
+        self.state = dataclasses.replace(self.state, message=error.sentence())

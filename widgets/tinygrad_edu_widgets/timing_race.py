@@ -1,0 +1,131 @@
+"""Two functions on the clock: predict first, then see all runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tinygrad_edu.errors import ArgumentError, EduError
+from tinygrad_edu.observe.timing import Sweep, check_arguments, check_names, checked_sizes, name_of, sweep
+from tinygrad_edu.views import race as view
+from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.race_figure import frame
+
+from .base import EduWidget, Tell
+
+
+class TimingRace(EduWidget):
+    """``TimingRace(slow, fast, sizes=(10, 100, 1000), make=…)`` races two functions once a prediction is committed.
+
+    Each is called with what ``make(size)`` gives: a tuple of arguments, a single one, or None. Without ``make`` it is
+    called with the size itself, and without ``sizes`` with nothing. Inputs are made once for each size, or, with
+    ``fresh=True``, before every call, for functions that change them. ``n`` is the size that is asked for, or else the
+    largest; ``budget`` is how many seconds a race may take. ``%%race`` does the same for the code of a cell.
+
+    Gestures: type a prediction, *Commit*; then the slider, or a press on a size in the sweep (Enter), shows that size;
+    *3 warm-ups*, *no warm-up* and *Run again* race once more; *Stop* ends between two repeats and keeps what was
+    measured; *Ask again* (r) hides the result.
+    """
+
+    def __init__(
+        self, slow: Callable[..., object], fast: Callable[..., object], *, sizes: Sequence[int] = (),
+        make: Callable[[int], Any] | None = None, ask: str = "", why: str = "", names: Sequence[str] | None = None,
+        n: int | None = None, fresh: bool = False, budget: float = 2.0,
+    ) -> None:  # fmt: skip
+        self._make = make or (int if len(sizes) else _nothing)
+        check_arguments({"slow": slow, "fast": fast, "make": self._make}, None, None, 0, budget, None)
+        self._pair, self._fresh, self._budget = (slow, fast), fresh, budget
+        both = tuple(names) if names is not None and not isinstance(names, str) else names or _names(slow, fast)
+        check_names(both)
+        found = checked_sizes(sizes) if len(sizes) else ()
+        self.state = view.RaceState((both[0], both[1]), found, _place(found, n), ask, why)
+        super().__init__()
+
+    def frame(self) -> Frame:
+        """The widget as it stands."""
+        return frame(self.state, self.working)
+
+    def data(self) -> Any:
+        """The prediction and, once it is committed, every time as plain data."""
+        found = self.state.result
+        plain = dataclasses.asdict(replace(self.state, result=None))
+        return {**plain, "result": None if found is None else found.to_dict()}
+
+    @property
+    def committed(self) -> bool:
+        """Whether the learner has committed to a prediction."""
+        return self.state.said is not None
+
+    def predict(self, value: float) -> None:
+        """Commit to a prediction from code, and wait for the result."""
+        self.act("draft", value)
+        self.act("commit")
+        self.wait()
+
+    def _act(self, act: str, value: Any) -> None:
+        self.state = replace(self.state, message="")
+        if act == "draft" and not self.committed:
+            self.state = replace(self.state, draft=view.prediction(value))
+        elif act == "commit":
+            self._commit()
+        elif act == "n":
+            self.state = view.pick(self.state, int(value))
+        elif act == "warmup":
+            self._set_warmup(value)
+        elif act == "run" and self.committed:
+            self._run()
+        elif act == "reset":
+            self.abandon()
+            self.state = replace(self.state, draft=None, said=None, result=None)
+        elif act not in ("draft", "run"):  # which may still have been under way
+            raise KeyError(act)
+
+    def _commit(self) -> None:
+        if self.state.draft is not None and not self.committed:
+            self.state = replace(self.state, said=self.state.draft, said_at=self.state.place)
+            self._run()
+
+    def _set_warmup(self, value: Any) -> None:
+        if value not in view.WARMUPS:
+            raise ArgumentError(f"warm-up {value!r}", "there is no such choice", f"take {' or '.join(view.WARMUPS)}")
+        self.state = replace(self.state, warmup=value == view.WARMUPS[0])
+        if self.committed:
+            self.abandon()
+            self._run()
+
+    def _run(self) -> None:
+        slow, fast = self._pair
+        names, sizes, warmup = self.state.names, self.state.sizes or (1,), 3 if self.state.warmup else 0
+
+        def job(tell: Tell) -> Sweep:
+            return sweep(slow, fast, sizes, make=self._make, fresh=self._fresh, warmup=warmup, budget=self._budget,
+                         progress=tell, names=names)  # fmt: skip
+
+        self.work(job, self._finish)
+
+    def _finish(self, result: Sweep) -> None:
+        self.state = view.finish(self.state, result)
+
+    def _refuse(self, error: EduError) -> None:
+        line = f" ({error.line})" if error.line and error.__cause__ is not None else ""
+        self.state = replace(self.state, message=error.sentence() + line)
+
+
+def _nothing(_: int) -> None:
+    """No arguments."""
+
+
+def _names(slow: Callable[..., object], fast: Callable[..., object]) -> tuple[str, str]:
+    """The functions' own names; a lambda has none."""
+    one, other = name_of(slow), name_of(fast)
+    return ("first", "second") if "<" in one + other or one == other else (one, other)
+
+
+def _place(sizes: tuple[int, ...], n: int | None) -> int:
+    if n is None:
+        return max(len(sizes) - 1, 0)
+    if n not in sizes:
+        raise ArgumentError(f"TimingRace(n={n!r})", f"the sizes are {sizes}", "take one of them")
+    return sizes.index(n)

@@ -1,0 +1,193 @@
+"""Every tip live: find one, predict, run both ways, see why, explain, and try where it ends."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tinygrad_edu.errors import EduError
+from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
+from tinygrad_edu.views import tips as view
+from tinygrad_edu.views.frame import Frame
+
+from .base import EduWidget
+from .predict_gate import note_prediction
+
+FILTERS = ("words", "theme", "source", "symptom")
+
+
+class TipBrowser(EduWidget):
+    """``TipBrowser()`` is the front door to all tips; ``TipBrowser("in-place")`` opens it at one.
+
+    Gestures: search, or filter by theme, guide and symptom; choose a tip (arrow keys in the list); choose and *Commit*
+    a prediction; set sizes and *Run*, *Stop* between two repeats; *Edit the code* of both ways; *Compare* your own
+    explanation; run a setting where the tip ends; *Reset* the tip (r).
+    """
+
+    def __init__(self, slug: str = "", *, alone: bool = False) -> None:
+        tip = find(slug) if slug else all_tips()[0]
+        self.state = view.BrowserState(tip.slug, alone)
+        super().__init__()
+
+    @property
+    def tip(self) -> Tip:
+        """The tip in front."""
+        return find(self.state.slug)
+
+    @property
+    def result(self) -> Result | None:
+        """What its last run found."""
+        return self.state.visit.result
+
+    def frame(self) -> Frame:
+        """The widget as it stands."""
+        return view.frame(self.tip, self.state, self.progress)
+
+    def data(self) -> Any:
+        """The tip, the prediction, the setting, and, once run, the result."""
+        visit = self.state.visit
+        return {
+            "slug": self.state.slug, "predicted": visit.draft, "committed": visit.committed,
+            "setting": self.tip.setting(visit.setting), "result": visit.result and visit.result.to_dict(),
+            "explanation": visit.explanation, "tips": {slug: v.state for slug, v in self.state.visits.items()},
+        }  # fmt: skip
+
+    def predict(self, choice: str) -> None:
+        """Commit to a prediction from code."""
+        self.act("draft", choice)
+        self.act("commit")
+
+    def run(self, seconds: float = 60.0) -> Result | None:
+        """Run from code, and wait for the result: None before a prediction."""
+        self.act("run")
+        self.wait(seconds)
+        return self.result
+
+    def _act(self, act: str, value: Any) -> None:
+        name, _, part = act.partition(":")
+        self.state = replace(self.state, message="")
+        if name in FILTERS:
+            changes: Any = {name: str(value or "")}
+            self.state = replace(self.state, **changes)
+        elif name in ("set", "code"):
+            getattr(self, f"_{name}")(part, value)
+        elif name in ("pick", "draft", "limit", "explanation"):
+            getattr(self, f"_{name}")(value)
+        elif act in ("commit", "again", "run", "edit", "edited", "restore", "explain", "reset"):
+            getattr(self, f"_{act}")()
+        else:
+            raise KeyError(act)
+
+    def _refuse(self, error: EduError) -> None:
+        self.state = replace(self.state, message=error.sentence())
+
+    def _pick(self, value: Any) -> None:
+        tip = find(str(value))
+        if tip.slug != self.state.slug:
+            self.abandon()
+            self.state = replace(self.state, slug=tip.slug)
+
+    def _reset(self) -> None:
+        self.abandon()
+        visits = {slug: visit for slug, visit in self.state.visits.items() if slug != self.state.slug}
+        self.state = replace(self.state, visits=visits)
+
+    def _draft(self, value: Any) -> None:
+        if not self.state.visit.committed:
+            self.state = view.draft(self.tip, self.state, value)
+
+    def _commit(self) -> None:
+        if self.state.visit.draft is not None:
+            self.state = self.state.with_visit(committed=True)
+
+    def _again(self) -> None:
+        self.abandon()
+        visit = self.state.visit
+        self.state = self.state.with_visit(
+            committed=False, draft=None, result=None, explained=False, ends={}, explanation=visit.explanation
+        )
+
+    def _set(self, name: str, value: Any) -> None:
+        known = {p.name: p for p in self.tip.every_parameter}
+        if name not in known:
+            raise KeyError(name)
+        parameter = known[name]
+        if isinstance(parameter, Size):  # the slider counts its stops
+            stops = parameter.stops
+            value = stops[max(0, min(int(value), len(stops) - 1))]
+        setting = {**self.state.visit.setting, name: parameter.parse(value)}
+        self.state = self.state.with_visit(setting=setting)
+
+    def _edit(self) -> None:
+        self.state = self.state.with_visit(editing=True)
+
+    def _edited(self) -> None:
+        self._compiled()  # what cannot run stays open, with the reason
+        self.state = self.state.with_visit(editing=False)
+
+    def _compiled(self) -> dict[str, Any]:
+        return {name: compiled(self.tip, name, source) for name, source in self.state.visit.code.items()}
+
+    def _restore(self) -> None:
+        self.state = self.state.with_visit(code={}, editing=False)
+
+    def _code(self, name: str, value: Any) -> None:
+        if name not in ("slow", "fast"):
+            raise KeyError(name)
+        kept = {key: source for key, source in self.state.visit.code.items() if key != name}
+        if str(value).strip() != view.way(self.tip, view.Visit(), name).strip():
+            kept[name] = str(value)
+        self.state = self.state.with_visit(code=kept)
+
+    def _run(self) -> None:
+        tip, visit = self.tip, self.state.visit
+        if visit.committed:
+            edited = self._compiled()
+            self.work(lambda tell: run(tip, visit.setting, progress=tell, **edited), self._finished)
+
+    def _finished(self, result: Result) -> None:
+        first = self.state.visit.result is None and not result.slow["error"] and not result.fast["error"]
+        self.state = self.state.with_visit(result=result)
+        if first:
+            tip = self.tip
+            note_prediction(tip.question.ask, self.state.visit.draft, tip.question.answer(result))
+
+    def _explanation(self, value: Any) -> None:
+        self.state = self.state.with_visit(explanation=str(value or ""))
+
+    def _explain(self) -> None:
+        if self.state.visit.result is not None:
+            self.state = self.state.with_visit(explained=True)
+
+    def _limit(self, value: Any) -> None:
+        tip, place = self.tip, int(value)
+        if self.state.visit.result is None or not 0 <= place < len(tip.limits):
+            return
+        found = run(tip, tip.limits[place].setting, clock=False)
+        self.state = self.state.with_visit(ends={**self.state.visit.ends, place: found})
+
+
+def compiled(tip: Tip, name: str, source: str) -> Callable[..., Any]:
+    """A learner's copy of ``slow`` or ``fast`` as a function. Raises `TipError` for code that defines none."""
+    letter = view.LETTERS[name]
+    file = f"<{tip.slug}, {letter}, edited>"
+    space = dict(getattr(tip, name).__globals__)
+    try:
+        exec(compile(source, file, "exec"), space)
+    except Exception as error:  # of the learner's code: said as it is
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        raise TipError(
+            f"the edited {letter}", f"{type(error).__name__}{line}: {error}", "mend it, or take the original code"
+        ) from None
+    if not callable(space.get(letter)):
+        raise TipError(f"the edited {letter}", f"it defines no function {letter}", f"begin with def {letter}(…):")
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    made: Callable[..., Any] = space[letter]
+    return made
+
+
+def show_tip(slug: str) -> TipBrowser:
+    """One tip, to be predicted, run and explained. Raises `TipError` for a slug that there is none of."""
+    return TipBrowser(slug, alone=True)
