@@ -10,6 +10,34 @@ import tinygrad_edu as tg
 
 # task: the source that replaces `answer = ...` in the notebook
 SOLUTIONS: dict[str, str] = {
+    "layout": "answer = ((3, 2), (2, 12), 1)",
+    "shares": 'answer = "acf"',
+    "order": "answer = (1, 0, 2)",
+    "keep_first": """
+def first_rows(batches):
+    return [batch[0].clone() for batch in batches]
+
+answer = first_rows""",
+    "centre": """
+def centre(x):
+    return x - x.mean()
+
+answer = centre""",
+    "nchw": """
+def to_nchw(images):
+    return images.permute(0, 3, 1, 2)
+
+answer = to_nchw""",
+    "frames": """
+def frames(signal, size, hop):
+    step = signal.stride(0)
+    count = (len(signal) - size) // hop + 1
+    return signal.as_strided((count, size), (hop * step, step))
+
+answer = frames""",
+    "quiz_write": 'answer = "b"',
+    "quiz_alive": 'answer = "c"',
+    "quiz_order": 'answer = "a"',
     "fork": "answer = 7",
     "twice": "answer = 10",
     "mend_loop": """
@@ -52,8 +80,98 @@ def _sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
+def _centre_in_a_view(x: Any) -> Any:
+    y = x[:]
+    y -= y.mean()
+    return y
+
+
+def _windows(signal: Any, size: int, hop: int, step: int = 1) -> Any:
+    return signal.as_strided(((len(signal) - size) // hop + 1, size), (hop * step, step))
+
+
 # task: (wrong answer, words that its hint must contain)
 WRONG: dict[str, list[tuple[Any, str]]] = {
+    "layout": [
+        (3, "give three things"),
+        (((2, 3), (12, 2), 1), "the shape before .T"),
+        (((6, 4), (1, 6), 0), "How many rows does ::2 take"),
+        (((3, 2), (12, 2), 1), "the strides before .T"),
+        (((3, 2), (6, 1), 1), "the strides of z."),
+        (((3, 2), (1, 6), 1), "the strides of z.T."),
+        (((3, 2), (2, 1), 1), "the strides of a copy"),
+        (((3, 2), (8, 48), 4), "those are bytes"),
+        (((3, 2), (2, 24), 1), "how many elements of z lie"),
+        (((3, 2), (2, 12), 4), "the offset is in bytes"),
+        (((3, 2), (2, 12), 0), "does y[0, 0] lie"),
+    ],
+    "shares": [
+        ("abcf", "(b) x[[1, 2]]"),
+        ("af", "(c) x.T: the transpose"),
+        ({"a", "c", "d", "f"}, "(d) x.T.reshape(12)"),
+        (["a", "c", "e", "f"], "known only from the values"),
+        ("a, c", "(f) x.reshape(2, 6)"),
+        ("xyz", "give letters from a, b"),
+    ],
+    "order": [
+        ((2, 0, 1), "begins with the least stride"),
+        ((0, 1, 2), "the order of the axes"),
+        ((1, 2, 0), "sort the axes by their strides"),
+        ((0, 2, 1), "how far does one step"),
+        ((3, 12, 1), "each of the axes 0, 1 and 2 once"),
+    ],
+    "keep_first": [
+        (lambda batches: [b[0] for b in batches], "nothing was copied"),
+        (lambda batches: [b[0].contiguous() for b in batches], "contiguous() copies only"),
+        (lambda batches: [b.clone()[0] for b in batches], "Take the row first"),
+        (lambda batches: [(b, b[0].clone())[1] for b in list(batches)], "until then every batch is alive"),
+        (lambda batches: tg.stack([b[0] for b in batches]), "until then every batch is alive"),
+        (lambda batches: [b[0] if i else b[0].clone() for i, b in enumerate(batches)], "still looks into the batches"),
+        (lambda batches: [b[1].clone() for b in batches], "not the first rows"),
+        (lambda batches: [next(batches)[0]], "not the first rows"),
+        (lambda batches: None, "is there a return?"),
+        (3, "the function itself"),
+    ],
+    "centre": [
+        (_centre_in_a_view, "x itself has changed"),
+        (lambda x: x.sub_(x.mean()), "x itself has changed"),
+        (lambda x: x.clone() - x.mean(), "it makes 2 buffers"),
+        (lambda x: x - x.mean(0), "not x minus its mean"),
+        (lambda x: x.mean(), "not x minus its mean"),
+        (lambda x: None, "is there a return?"),
+        (3, "the function itself"),
+    ],
+    "nchw": [
+        (lambda images: images.reshape(2, 3, 4, 5), "cuts it anew"),
+        (lambda images: images.permute(0, 3, 1, 2).contiguous(), "480 bytes are new"),
+        (lambda images: images.transpose(1, 3), "height and width have changed places"),
+        (lambda images: images.permute(0, 2, 3, 1), "permute takes old axes"),
+        (lambda images: images.permute(0, 3, 1, 2).numpy(), "Give the tensor back"),
+        (lambda images: images.permute(0, 3, 1), "could not be used"),
+        (lambda images: None, "is there a return?"),
+        (3, "the function itself"),
+    ],
+    "frames": [
+        (_windows, "Ask signal.stride(0)"),
+        (
+            lambda s, size, hop: s.as_strided(((len(s) - size) // hop + 1, size), (1, hop)),
+            "the shape is right, the samples are not",
+        ),
+        (
+            lambda s, size, hop: s.as_strided(((len(s) - size) // hop + 1, size), (hop, 0)),
+            "goes on wrongly",
+        ),
+        (lambda s, size, hop: s.unfold(0, size, hop)[:-1], "4 windows, and 5 fit"),
+        (lambda s, size, hop: s.unfold(0, size, hop).T, "windows come first"),
+        (lambda s, size, hop: s, "the shape is (12,)"),
+        (lambda s, size, hop: tg.stack([s[i : i + size] for i in range(0, len(s) - size + 1, hop)]), "bytes are new"),
+        (lambda s, size, hop: _windows(s, size, hop, s.element_size()), "could not be used"),
+        (lambda s, size, hop: None, "is there a return?"),
+        (3, "the function itself"),
+    ],
+    "quiz_write": [("a", "writes through it"), ("C", "stores the copy back"), ("z", "choose one of a, b, c")],
+    "quiz_alive": [("a", "cannot be freed in parts"), ("b", "the tensor of the corner")],
+    "quiz_order": [("b", "every step pays"), ("c", "the cache lines are not")],
     "fork": [
         (10, "the value of y"),
         (4, "through x*x alone"),

@@ -8,6 +8,6 @@ why a prediction comes out as it does: kept here, so that no notebook gives it a
 from .checking import TASKS, Task, Verdict, check
 from .reasons import REASONS, reason
 
-from . import autograd  # noqa: F401  isort: skip  (registers its tasks)
+from . import arrays, autograd  # noqa: F401  isort: skip  (they register their tasks)
 
 __all__ = ["REASONS", "TASKS", "Task", "Verdict", "check", "reason"]

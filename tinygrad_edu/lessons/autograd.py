@@ -9,10 +9,7 @@ import numpy as np
 
 from ..errors import AutogradError
 from ..tensor import tensor
-from .checking import judge_number, numbers, task
-
-NO_FUNCTION = "hand in the function itself, without calling it."
-NOTHING = "your function returns nothing: is there a return?"
+from .checking import NO_FUNCTION, NOTHING, choice, judge_number, numbers, task
 
 
 def _slope(function: Callable[[Any], Any], at: float) -> float:
@@ -220,17 +217,7 @@ def _words(answer: Any) -> str:
     return next(hints, "for each row of E: how often is it read, and what comes back each time?")
 
 
-def _choice(name: str, ask: str, right: str, praise: str, hints: dict[str, str]) -> None:
-    def judge(answer: Any) -> str:
-        given = str(answer).strip().lower().strip("().")
-        if given == right:
-            return ""
-        return hints.get(given, f"choose one of {', '.join(sorted({right, *hints}))}.")
-
-    task(name, ask, praise)(judge)
-
-
-_choice(
+choice(
     "quiz_add",
     "Why does the graph add gradients where a tensor is used twice?",
     "b",
@@ -240,7 +227,7 @@ _choice(
         "c": "the order does not matter to a sum, and no gradient is thrown away.",
     },
 )
-_choice(
+choice(
     "quiz_shape",
     "X is (32, 4), the bias b is (4,), y = X + b. Which shape does b.grad have?",
     "a",
@@ -250,7 +237,7 @@ _choice(
         "c": "that sums along the wrong axis: b was repeated down the 32 rows.",
     },
 )
-_choice(
+choice(
     "quiz_zero",
     "When is it right *not* to empty .grad between two backward calls?",
     "c",

@@ -15,6 +15,9 @@ from ..tensor import Tensor
 
 Judge = Callable[[Any], str]
 
+NO_FUNCTION = "hand in the function itself, without calling it."
+NOTHING = "your function returns nothing: is there a return?"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -60,6 +63,18 @@ def task(name: str, ask: str, praise: str) -> Callable[[Judge], Judge]:
         return judge
 
     return register
+
+
+def choice(name: str, ask: str, right: str, praise: str, hints: dict[str, str]) -> None:
+    """Register a question that is answered by a letter, with a hint for each wrong one."""
+
+    def judge(answer: Any) -> str:
+        given = str(answer).strip().lower().strip("().")
+        if given == right:
+            return ""
+        return hints.get(given, f"choose one of {', '.join(sorted({right, *hints}))}.")
+
+    task(name, ask, praise)(judge)
 
 
 def check(name: str, answer: Any = ...) -> Verdict:

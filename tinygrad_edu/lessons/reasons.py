@@ -7,6 +7,24 @@ REASONS = {
     "transpose": "`x.T` has **no bytes of its own**: it looks at the bytes of `x` with shape and strides swapped.",
     "loss_curve": "Most is learnt **in the first two epochs**; after that the gradients are small.",
     "other_writers": "A random split asks for **handwriting that it knows**; an ordered one for people it never met.",
+    # gallery
+    "half_count": "From 2 048 on, float16 goes up **in steps of two**: one more lies halfway, and is rounded back.",
+    # tip lab
+    "lab_right": "Shapes are aligned **from the right**: 2,000 means meet 100 readings, and neither is a 1.",
+    "lab_square": "100 meets 100, so **no error** can tell that the means run along the readings.",
+    "lab_calls": "Each row costs **three operations**: take it, its mean, the difference. One stack ends the loop.",
+    "lab_loop": "Starting an operation **costs more** than computing a hundred numbers, and the loop starts 6,001.",
+    # lesson 1
+    "address": "Row 1 is **four elements** further, column 2 two more: six elements of four bytes.",
+    "address_transposed": "`t` has the strides of `x` **in the other order**, so `t[2, 1]` lies where `x[1, 2]` lies.",
+    "slice_write": "A slice is **an offset and strides** over the bytes of `x`: to write there is to write into `x`.",
+    "list_write": "No strides can say any list of rows, so `f` gets **bytes of its own**.",
+    "list_add": "Python ends the line with `x[[0, 2]] = …`: the copy is **stored back** into `x`.",
+    "repeats": "The copy holds place 0 twice, each time 0 + 1, and **both are stored** in one place.",
+    "reshape": "Column order has **no single stride** over the bytes of `m`, so all six numbers move.",
+    "alive": "A view holds its **whole buffer**; nothing can free a part of it.",
+    "stride": "Memory comes in lines of 64 bytes; at stride 16 each line brings **one number** that is used.",
+    "copy_first": "A sum may add in any order, so it **chooses the order of the bytes**; the copy is extra work.",
     # lesson 3
     "square": "`x` enters the product **twice**, and each use sends back the other factor: 3 + 3.",
     "meet": "A nudge of `W` changes the loss along **both paths**, so both effects count.",

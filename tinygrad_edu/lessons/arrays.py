@@ -1,0 +1,277 @@
+"""Tasks of the lesson on arrays: layout, sharing, order, lifetime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..creation import arange
+from ..observe.counters import Counters
+from ..tensor import Tensor
+from .checking import NO_FUNCTION, NOTHING, choice, numbers, task
+
+PERMUTED = "permute takes old axes in their new order: name the old axis that comes first, then the next."
+
+
+def _table(*shape: int) -> Tensor:
+    """The numbers 0, 1, 2, … in this shape."""
+    return arange(int(np.prod(shape)), dtype="float32").reshape(*shape)
+
+
+def _integers(value: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in numbers(value).ravel())
+
+
+@task(
+    "layout",
+    "z has shape (4, 6) and is contiguous. y = z[::2, 1::2].T. Give (shape, strides, offset), in elements.",
+    "an index changes offset, shape and strides; .T swaps the axes; no byte is touched.",
+)
+def _layout(answer: Any) -> str:
+    if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+        return "give three things: (shape, strides, offset), such as ((2, 2), (4, 2), 4)."
+    shape, strides, offset = _integers(answer[0]), _integers(answer[1]), _integers(answer[2])
+    z = _table(4, 6)
+    before = z[::2, 1::2]
+    y = before.T
+    if shape != y.shape:
+        if shape == before.shape:
+            return "that is the shape before .T."
+        return "the shape is not right. How many rows does ::2 take of 4, and how many columns 1::2 of 6?"
+    item = y.element_size()
+    known = (
+        (before.stride(), "those are the strides before .T, which swaps them too."),
+        (z.stride(), "those are the strides of z. ::2 makes a step twice as long."),
+        (z.T.stride(), "those are the strides of z.T. ::2 makes a step twice as long."),
+        (y.contiguous().stride(), "those are the strides of a copy. A view keeps the bytes where they are."),
+        (tuple(item * s for s in y.stride()), "those are bytes. Count in elements here, as PyTorch does."),
+    )
+    if strides != y.stride():
+        hints = (hint for wrong, hint in known if strides == wrong)
+        return next(hints, "the shape is right. For each axis of y: how many elements of z lie from one to the next?")
+    if offset == (y.storage_offset(),):
+        return ""
+    if offset == (item * y.storage_offset(),):
+        return "shape and strides are right; the offset is in bytes. Count in elements here, as PyTorch does."
+    return "shape and strides are right. Where in z does y[0, 0] lie?"
+
+
+SHARES: dict[str, tuple[str, Callable[[Tensor], Tensor], str]] = {
+    "a": ("x[1:]", lambda x: x[1:], "a slice is said by an offset and strides: it shares."),
+    "b": ("x[[1, 2]]", lambda x: x[[1, 2]], "a list could name any rows: it is copied, even if a slice would do."),
+    "c": ("x.T", lambda x: x.T, "the transpose swaps strides, and shares."),
+    "d": ("x.T.reshape(12)", lambda x: x.T.reshape(12), "no single stride walks down the columns one after another."),
+    "e": ("x[x > 5]", lambda x: x[x > 5], "where the condition holds is known only from the values: it is copied."),
+    "f": ("x.reshape(2, 6)", lambda x: x.reshape(2, 6), "row-major order stays: only shape and strides change."),
+}
+
+
+@task(
+    "shares",
+    f"x is (3, 4). Which look at the bytes of x? {' '.join(f'({k}) {v[0]}' for k, v in SHARES.items())}",
+    "what an offset and one stride per axis can say is a view; everything else is copied.",
+)
+def _shares(answer: Any) -> str:
+    given = {letter for part in answer for letter in str(part).lower() if letter.isalpha()}
+    if given - SHARES.keys():
+        return f"give letters from {', '.join(SHARES)}, such as 'ab'."
+    for letter, (words, make, hint) in SHARES.items():
+        x = _table(3, 4)
+        with Counters() as counted:
+            made = make(x)
+        view = counted.allocated == 0 and made.storage is x.storage
+        if view != (letter in given):
+            return f"look again at ({letter}) {words}: {hint}"
+    return ""
+
+
+@task(
+    "order",
+    "y has shape (4, 5, 3) and strides (3, 12, 1). In which order, outermost first, do loops over its axes walk "
+    "byte after byte?",
+    "the innermost loop belongs to the axis with the least stride, the outermost to the one with the greatest.",
+)
+def _order(answer: Any) -> str:
+    y = _table(60).as_strided((4, 5, 3), (3, 12, 1))
+    given, ascending = _integers(answer), tuple(int(i) for i in np.argsort(y.stride()))
+    if given == ascending[::-1]:
+        return ""
+    known = {
+        ascending: "that begins with the least stride: the innermost loop, written last, is the one that steps often.",
+        (0, 1, 2): "that is the order of the axes. Which of them has the greatest stride?",
+        tuple(int(i) for i in np.argsort(y.shape)[::-1]): "that goes by the lengths. What counts is the stride.",
+    }
+    if sorted(given) != [0, 1, 2]:
+        return "give each of the axes 0, 1 and 2 once, such as (2, 0, 1)."
+    return known.get(given, "sort the axes by their strides: how far does one step along each of them go?")
+
+
+@task(
+    "keep_first",
+    "Mend first_rows(batches): it is to return the first row of each batch, and keep no batch alive.",
+    "a copy of one row has bytes of its own, so the batch behind it can go.",
+)
+def _keep_first(answer: Any) -> str:
+    if not callable(answer):
+        return NO_FUNCTION
+    rows, columns, count = 500, 10, 6
+    right = [np.arange(columns) + 1000.0 * i for i in range(count)]
+
+    def batches() -> Iterator[Tensor]:
+        for i in range(count):
+            yield _table(rows, columns) + 1000.0 * i
+
+    batch = rows * columns * 4
+    with Counters() as counted:
+        kept = answer(batches())
+        alive = counted.live
+    if kept is None:
+        return NOTHING
+    found = [numbers(row) for row in kept]
+    if len(found) != count or not all(np.array_equal(a, b) for a, b in zip(found, right, strict=True)):
+        return "those are not the first rows, one of each batch, in their order."
+    if alive < batch:
+        late = "at the end all is well, but until then every batch is alive. Copy each row as soon as it is taken."
+        return late if counted.peak > (count - 0.5) * batch else ""
+    made = counted.allocated - 2 * count * batch  # a batch takes two buffers: its numbers, and those plus 1000·i
+    words = f"{alive:,} bytes stay alive for {count * columns * 4} bytes of rows: ".replace(",", " ")
+    if made <= 0:
+        return f"{words}nothing was copied. detach() shares, and contiguous() copies only what is out of order."
+    if made >= count * batch:
+        return f"{words}whole batches were copied, and a row keeps its copy alive. Take the row first, then copy it."
+    return f"{words}rows were copied, but something still looks into the batches."
+
+
+@task(
+    "centre",
+    "Mend centre(x): it returns x minus its mean, leaves x as it was, and makes one new buffer.",
+    "the difference has a buffer of its own from the start, so there is nothing to copy first.",
+)
+def _centre(answer: Any) -> str:
+    if not callable(answer):
+        return NO_FUNCTION
+    x = _table(3, 4)
+    before = x.numpy().copy()
+    with Counters() as counted:
+        returned = answer(x)
+    if returned is None:
+        return NOTHING
+    if not np.array_equal(x.numpy(), before):
+        return "x itself has changed. x[:] copies a list; of a tensor it is a view, and -= writes through it."
+    got = numbers(returned)
+    if got.shape != before.shape or not np.allclose(got, before - before.mean()):
+        return "x stayed as it was, but that is not x minus its mean."
+    buffers = counted.allocated / x.nbytes
+    if buffers > 1:
+        return f"right, but it makes {buffers:g} buffers as large as x. One is enough."
+    return ""
+
+
+@task(
+    "nchw",
+    "Write to_nchw(images): images come as (N, H, W, C) and leave as (N, C, H, W), without a new byte.",
+    "only the order of the strides changes: the channels still lie side by side in memory.",
+)
+def _nchw(answer: Any) -> str:
+    if not callable(answer):
+        return NO_FUNCTION
+    images = _table(2, 4, 5, 3)
+    right = images.numpy().transpose(0, 3, 1, 2)
+    with Counters() as counted:
+        returned = answer(images)
+    if returned is None:
+        return NOTHING
+    got = numbers(returned)
+    if got.shape != right.shape:
+        if got.shape == (2, 3, 5, 4):
+            return "height and width have changed places: (2, 3, 5, 4) should be (2, 3, 4, 5)."
+        return f"the shape is {got.shape}, and it should be {right.shape}. {PERMUTED}"
+    if not np.array_equal(got, right):
+        return (
+            "the shape is right and the pixels are not: reshape keeps the order in memory and cuts it anew, so "
+            "colours and places mix. Move the axes instead."
+        )
+    if counted.allocated:
+        return f"right, but {counted.allocated} bytes are new. Which step copies? Leave it out."
+    return "" if isinstance(returned, Tensor) else "the pixels are right. Give the tensor back, not what is in it."
+
+
+@task(
+    "frames",
+    "Write frames(signal, size, hop): a view of shape (count, size), a window of `size` every `hop` samples.",
+    "overlapping windows are one buffer read with two strides: along the hop, and along the samples.",
+)
+def _frames(answer: Any) -> str:
+    if not callable(answer):
+        return NO_FUNCTION
+    stereo = _table(12, 2)
+    for what, signal, size, hop in (
+        ("12 samples", _table(12), 4, 2),
+        ("11 samples", _table(11), 4, 3),
+        ("9 samples", _table(9), 3, 3),
+        ("the left channel, stereo[:, 0]", stereo[:, 0], 4, 2),
+        ("the right channel, stereo[:, 1]", stereo[:, 1], 4, 2),
+    ):
+        case = f"frames({what}, size={size}, hop={hop})"
+        with Counters() as counted:
+            returned = answer(signal, size, hop)
+        if returned is None:
+            return NOTHING
+        hint = _frames_hint(numbers(returned), signal.numpy(), size, hop)
+        if hint:
+            return f"{case}: {hint}"
+        if counted.allocated:
+            return f"{case}: right, but {counted.allocated} bytes are new. A view needs a shape and two strides."
+    return ""
+
+
+def _frames_hint(got: np.ndarray[Any, Any], signal: np.ndarray[Any, Any], size: int, hop: int) -> str:
+    """What is wrong with the windows of one signal; "" when nothing is."""
+    right = np.stack([signal[i : i + size] for i in range(0, len(signal) - size + 1, hop)])
+    if got.shape == right.shape:
+        if np.array_equal(got, right):
+            return ""
+        if signal.strides[0] != signal.itemsize:
+            return "in that signal the next sample is not the next element. Ask signal.stride(0)."
+        if np.array_equal(got[:, 0], right[:, 0]):
+            return "each window begins well and goes on wrongly. How far is it from one sample to the next?"
+        return "the shape is right, the samples are not. Strides: first from window to window, then sample to sample."
+    if got.shape == right.shape[::-1]:
+        return f"the shape is {got.shape}: windows come first, so {right.shape}."
+    if got.ndim == 2 and got.shape[1] == size:
+        return f"{len(got)} windows, and {len(right)} fit. How often can one hop before the last window ends?"
+    return f"the shape is {got.shape}, and it should be {right.shape}."
+
+
+choice(
+    "quiz_write",
+    "Which line leaves x as it was? (a) x[1] *= 2 (b) y = x[[1]]; y *= 2 (c) x[[1]] *= 2",
+    "b",
+    "y names a copy, and nobody stores it back into x.",
+    {
+        "a": "x[1] is a view, and *= writes through it.",
+        "c": "Python ends with x[[1]] = …, which stores the copy back.",
+    },
+)
+choice(
+    "quiz_alive",
+    "A function returns image[:8, :8] of a 12 MB image, and forgets the image. What stays alive?",
+    "c",
+    "the corner is a view, and a view keeps the whole buffer.",
+    {
+        "a": "that is what the corner shows. A buffer cannot be freed in parts.",
+        "b": "the tensor of the corner holds the buffer, whatever becomes of the other name.",
+    },
+)
+choice(
+    "quiz_order",
+    "m is 2,000 × 2,000, and a loop adds m.T to a eight times. What helps?",
+    "a",
+    "one copy puts the numbers in the order of the loop, and all eight additions read in order.",
+    {
+        "b": "then every step pays for a copy, and a copy reads across once itself.",
+        "c": "the count is equal, and the cache lines are not: across the rows, each brings one number that is used.",
+    },
+)
