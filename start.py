@@ -31,8 +31,9 @@ NEEDED = (3, 11)
 SERVED_BY = {"course": ("course", "test"), "test": ("test",)}
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg"]
 PYTEST_STAGES = {
-    "units": ("tests", ["-m", "not slow and not browser"]),
+    "units": ("tests", ["-m", "not slow and not browser and not docs"]),
     "notebooks": ("notebooks", NBVAL),
+    "docs": ("tests", ["-m", "docs"]),
     "browser": ("tests", ["-m", "browser"]),
 }
 STAGES = ("lint", "types", *PYTEST_STAGES)

@@ -16,6 +16,7 @@ COMMANDS = {
     "memory": "peak memory of the elementwise chain",
     "imports": "import time against NumPy's",
     "layout": "the graph stepper on a thousand nodes",
+    "tips": "what the clock says of every tip",
 }
 TINY = ("scalar", "vector")
 

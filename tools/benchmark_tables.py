@@ -1,6 +1,7 @@
 """Write docs/benchmarks.md and the README's table of speed from docs/benchmarks.json, the record of a run:
 
 python -m benchmarks workloads memory imports --turns 15 --json docs/benchmarks.json
+python -m benchmarks.tips --json docs/tip_times.json
 python tools/benchmark_tables.py
 """
 
@@ -8,10 +9,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+TIPS = ROOT / "docs" / "tip_times.json"
 FIGURES, PAGE, README = ROOT / "docs" / "benchmarks.json", ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
 MARKS = "<!-- benchmarks: written by tools/benchmark_tables.py -->", "<!-- end of benchmarks -->"
 FIRST = "ours"  # the column whose quartiles the README shows
@@ -68,7 +71,18 @@ def page(record: dict[str, Any]) -> str:
     how = "Ratios to PyTorch eager: below 1 is faster. Median [quartiles] of interleaved turns, every contender in a\n"
     how += "process of its own, one thread, one core. [benchmarks/README.md](../benchmarks/README.md) tells more."
     figures = "\n".join(table(record, columns, tuple(columns)))
-    return "\n\n".join(["# Benchmarks", how, measured(record), figures, "\n".join(reasons), *blocks]) + "\n"
+    parts = ["# Benchmarks", how, measured(record), figures, "\n".join(reasons), *blocks, *tip_times()]
+    return "\n\n".join(parts) + "\n"
+
+
+def tip_times() -> tuple[str, str, str]:
+    """What the clock says of every tip."""
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.tips import text
+
+    how = "Every tip as a learner runs it: A is the slow way, B the fast one. Counts (bytes, copies, operations,\n"
+    how += "nodes) are the same everywhere and are held by the tests; these times are of one machine, and hold there."
+    return "## Tips", how, text(json.loads(TIPS.read_text(encoding="utf-8")))
 
 
 def readme(record: dict[str, Any], text: str) -> str:

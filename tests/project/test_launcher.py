@@ -243,8 +243,8 @@ def test_progress_returns_what_a_tool_said():
 # ---------------------------------------------------------------- the test command
 
 
-def test_the_stages_cover_lint_types_units_notebooks_and_browser():
-    assert start.STAGES == ("lint", "types", "units", "notebooks", "browser")
+def test_the_stages_cover_lint_types_units_notebooks_docs_and_browser():
+    assert start.STAGES == ("lint", "types", "units", "notebooks", "docs", "browser")
 
 
 def test_arguments_reach_pytest_and_paths_replace_the_folder():

@@ -1,6 +1,8 @@
 // The browser side of every widget. Python renders the inside as HTML; this file shows it, keeps the focus where it
 // was, and sends what the learner does as messages {act, value}. It knows the forms of controls and no widget by name.
 
+const QUIET = "data-lm-suppress-shortcuts"; // where it stands, JupyterLab leaves the keys to us
+
 /** Make `from` like `to` with as little change as possible, so that focus, selection and open details survive. */
 function morph(from, to) {
   if (from.nodeType !== to.nodeType || from.nodeName !== to.nodeName) {
@@ -13,7 +15,7 @@ function morph(from, to) {
   }
   const busy = from === from.getRootNode().activeElement && from.matches("input, textarea");
   for (const { name } of [...from.attributes]) {
-    if (!to.hasAttribute(name) && !(name === "open" && from.nodeName === "DETAILS") && !(name === "style" && from.nodeName === "TEXTAREA")) from.removeAttribute(name);
+    if (!to.hasAttribute(name) && name !== QUIET && !(name === "open" && from.nodeName === "DETAILS") && !(name === "style" && from.nodeName === "TEXTAREA")) from.removeAttribute(name);
   }
   for (const { name, value } of [...to.attributes]) {
     if (from.getAttribute(name) !== value) from.setAttribute(name, value);
@@ -182,7 +184,8 @@ function render({ model, el }) {
   root.className = "edu";
   root.setAttribute("aria-label", model.get("label"));
   root.tabIndex = -1;
-  root.dataset.lmSuppressShortcuts = "true"; // JupyterLab leaves the keys to us while the focus is inside
+  root.setAttribute(QUIET, "true");
+  root.addEventListener("focusin", ({ target }) => target.setAttribute(QUIET, "true")); // its `:focus` comes before ours
   el.append(root);
 
   let waiting = null;

@@ -1,0 +1,57 @@
+"""The pictures of the widgets are those that their tool draws, and stand alone on a page."""
+
+from __future__ import annotations
+
+import re
+from xml.dom import minidom
+
+import pytest
+import tinygrad_edu_widgets
+from tinygrad_edu_widgets.base import EduWidget
+
+from tests.support import ROOT
+from tinygrad_edu.views.tokens import dark_style
+from tools.draw_widgets import FOLDER, PICTURES, draw
+
+GUIDE = ROOT / "widgets" / "README.md"
+each_picture = pytest.mark.parametrize("name", PICTURES)
+
+
+@each_picture
+def test_a_picture_is_up_to_date(name: str) -> None:
+    drawn = draw(name)
+    assert draw(name) == drawn  # twice the same
+    assert (FOLDER / f"{name}.svg").read_text(encoding="utf-8") == drawn, "run python tools/draw_widgets.py"
+
+
+@each_picture
+def test_a_picture_needs_nothing_from_outside(name: str) -> None:
+    """As a web page shows it in an image: no script, no style sheet, no variable, both themes."""
+    svg = draw(name)
+    root = minidom.parseString(svg.encode()).documentElement
+    assert [node.tagName for node in root.childNodes[:4]] == ["title", "desc", "style", "rect"]
+    assert svg.count("<style>") == 1 and dark_style() in svg
+    assert not re.search(r"var\(|<script|<foreignObject|href=|url\(|@import| on\w+=", svg)
+    for element in root.getElementsByTagName("*"):
+        drawn = element.tagName in ("path", "rect", "line", "circle", "text")
+        assert not drawn or element.getAttribute("fill") or element.getAttribute("stroke"), element.toxml()
+
+
+def test_every_widget_has_a_picture_and_every_picture_is_shown() -> None:
+    widgets = [name for name in tinygrad_edu_widgets.__all__ if isinstance(getattr(tinygrad_edu_widgets, name), type)]
+    assert all(issubclass(getattr(tinygrad_edu_widgets, name), EduWidget) for name in widgets)
+    files = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in widgets}
+    assert files | {"key"} == set(PICTURES)
+    assert {file.stem for file in FOLDER.glob("*.svg")} == set(PICTURES)
+    shown = re.findall(r"!\[([^\]]+)\]\(\.\./docs/widgets/(\w+)\.svg\)", GUIDE.read_text(encoding="utf-8"))
+    assert sorted(name for _, name in shown) == sorted(PICTURES)
+    assert all(len(words) > 20 for words, _ in shown)  # a picture is described
+
+
+@each_picture
+def test_no_time_in_a_picture_is_made_up(name: str) -> None:
+    """What is drawn anew each time can only be counted, or be recorded and say so."""
+    frame = PICTURES[name]()
+    assert frame.badge in (None, "recorded")
+    if frame.badge:
+        assert re.match(r"20\d\d-\d\d-\d\d · .* cores?, .*Python .*NumPy", frame.conditions)

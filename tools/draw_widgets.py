@@ -1,0 +1,200 @@
+"""Draw docs/widgets/*.svg: each widget on an example of its own, and the key to all of them.
+
+Run it after changing a figure: ``python tools/draw_widgets.py``. A test compares the pictures with what it draws.
+Times would differ from run to run, so those of the race are recorded: ``--record`` measures them anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "widgets"
+sys.path.insert(0, str(ROOT))
+
+from tinygrad_edu_widgets import (  # noqa: E402
+    BroadcastLab,
+    BufferMap,
+    GraphStepper,
+    GuardLens,
+    PredictGate,
+    TipBrowser,
+    TrainingMonitor,
+)
+
+import tinygrad_edu as tg  # noqa: E402
+from tinygrad_edu.observe.machine import Conditions  # noqa: E402
+from tinygrad_edu.observe.results import Comparison, Sweep, Timing  # noqa: E402
+from tinygrad_edu.observe.timing import sweep  # noqa: E402
+from tinygrad_edu.views.frame import Figure, Frame  # noqa: E402
+from tinygrad_edu.views.race import RaceState  # noqa: E402
+from tinygrad_edu.views.race_figure import frame as race_frame  # noqa: E402
+from tools.widget_key import key  # noqa: E402
+
+
+def graph_stepper() -> Frame:
+    """The step at which the second gradient of x arrives."""
+    x, w, b = (tg.tensor(value, requires_grad=True) for value in (2.0, -3.0, 1.0))
+
+    def loss_of(x: tg.Tensor, w: tg.Tensor, b: tg.Tensor) -> tg.Tensor:
+        guess = x * w + b
+        return guess * guess + x
+
+    ask = "`x` is used twice. What will its gradient hold after this step?"
+    widget = GraphStepper(loss_of, ask=ask, x=x, w=w, b=b)
+    widget.act("last")
+    return widget.frame()
+
+
+def buffer_map() -> Frame:
+    """Two views and a copy."""
+    x = tg.arange(12, dtype="float32").reshape(3, 4)
+    labels = {"x": "arange(12).reshape(3, 4)", "t": "x.T", "s": "x[::2]", "c": "x.clone()"}
+    widget = BufferMap(x=x, t=x.T, s=x[::2], c=x.clone(), labels=labels)
+    widget.act("point", "t:5")
+    return widget.frame()
+
+
+def broadcast_lab() -> Frame:
+    """A column and a row, with both gradients revealed."""
+    widget = BroadcastLab((3, 1), (1, 4), predict=False)
+    widget.act("point", "a:0")
+    return widget.frame()
+
+
+def guard_lens() -> Frame:
+    """Its first program: a write that would have spoilt a gradient."""
+    return GuardLens().frame()
+
+
+def predict_gate() -> Frame:
+    """A difference that many expect to have a thousand numbers."""
+
+    def reveal() -> int:
+        return (tg.zeros(1000, 1) - tg.zeros(1000)).numel()
+
+    widget = PredictGate(
+        "`a` is (1000, 1) and `b` is (1000,). How many numbers are in `a - b`?",
+        reveal,
+        low=0,
+        high=1_000_000,
+        why="Shapes meet from the right, so **each is stretched** along the axis that only the other one has.",
+    )
+    widget.predict(1000)
+    return widget.frame()
+
+
+def training_monitor() -> Frame:
+    """A line through three points."""
+    w = tg.tensor(0.0, requires_grad=True)
+    x, y = tg.tensor([1.0, 2.0, 3.0]), tg.tensor([1.0, 1.5, 2.0])
+    monitor = TrainingMonitor(20, ask="One weight, three points: how fast will the loss fall?")
+    for _ in range(14):
+        loss = ((x * w - y) ** 2).mean()
+        monitor.log(loss.item())
+        loss.backward()
+        with tg.no_grad():
+            w -= 0.02 * w.grad
+        w.grad = None
+    return monitor.frame()
+
+
+def tip_browser() -> Frame:
+    """A tip before it is run: what it finds are times."""
+    return TipBrowser("share-storage").frame()
+
+
+# A recorded race --------------------------------------------------------------------------------------------------
+
+RECORD = FOLDER / "timing_race.json"
+SIZES = (10, 100, 1000, 10_000)
+
+
+def loop(x: tg.Tensor) -> float:
+    """The sum of squares, number by number."""
+    total = 0.0
+    for value in x.tolist():
+        total += value * value
+    return total
+
+
+def one_call(x: tg.Tensor) -> float:
+    """The same in three operations."""
+    return (x * x).sum().item()
+
+
+def record() -> None:
+    """Race here and now, and keep every time with its date and conditions."""
+    found = sweep(loop, one_call, SIZES, make=tg.ones, names=("loop", "one call")).to_dict()
+    for one in found["comparisons"]:
+        for timing in (one["slow"], one["fast"]):
+            timing["times"], timing["warmups"] = ([float(f"{t:.4g}") for t in timing[k]] for k in ("times", "warmups"))
+    kept = {"date": datetime.date.today().isoformat(), **found}
+    RECORD.write_text(json.dumps(kept) + "\n", encoding="utf-8")
+
+
+def timing_race() -> Frame:
+    """A race as it was recorded, with a prediction that was too high."""
+    kept = json.loads(RECORD.read_text(encoding="utf-8"))
+    result = Sweep(tuple(kept["sizes"]), tuple(map(_comparison, kept["comparisons"])))
+    names = (result.comparisons[0].slow.name, result.comparisons[0].fast.name)
+    frame = race_frame(
+        RaceState(names, result.sizes, len(SIZES) - 1, said=100.0, said_at=len(SIZES) - 1, result=result)
+    )
+    return dataclasses.replace(
+        frame, badge="recorded", conditions=f"{kept['date']} · {frame.conditions}", wide=_as_recorded(frame.wide)
+    )
+
+
+def _comparison(kept: dict[str, Any]) -> Comparison:
+    slow, fast = (
+        Timing(one["name"], tuple(one["times"]), tuple(one["warmups"]), one["loops"])
+        for one in (kept["slow"], kept["fast"])
+    )
+    return Comparison(slow, fast, tuple(kept["ratios"]), Conditions(**kept["conditions"]))
+
+
+def _as_recorded(figure: Figure) -> Figure:
+    """With double axes, as recorded times have them."""
+    level = re.compile(r'(<line class=")axis("[^>]* y1="([\d.]+)"[^>]* y2="\3"[^>]*/>)')
+    items = [level.sub(r"\1axis-recorded\2\1axis-gap\2", item) for item in figure.canvas.items]
+    figure.canvas.items[:] = items
+    return figure
+
+
+# The pictures by their file's name: a widget's name in small letters, with underscores.
+PICTURES: dict[str, Callable[[], Frame]] = {
+    "key": key,
+    "graph_stepper": graph_stepper,
+    "buffer_map": buffer_map,
+    "broadcast_lab": broadcast_lab,
+    "guard_lens": guard_lens,
+    "timing_race": timing_race,
+    "predict_gate": predict_gate,
+    "tip_browser": tip_browser,
+    "training_monitor": training_monitor,
+}
+
+
+def draw(name: str) -> str:
+    """One picture. Of NumPy only the first number is shown, so that it need not be drawn anew for each release."""
+    frame = PICTURES[name]()
+    if frame.badge is None:
+        frame = dataclasses.replace(frame, conditions=re.sub(r"(\d+)\.\d+(\.\d+)*", r"\1", frame.conditions))
+    return frame.svg() + "\n"
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    if "--record" in sys.argv:
+        record()
+    for name in PICTURES:
+        (FOLDER / f"{name}.svg").write_text(draw(name), encoding="utf-8")
+        print(f"docs/widgets/{name}.svg")
