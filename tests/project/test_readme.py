@@ -11,7 +11,7 @@ CODE = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encodin
 
 
 def test_its_programs_run(tmp_path: Path) -> None:
-    assert len(CODE) == 2
+    assert len(CODE) == 3
     for code in CODE:
         done = run_python(f"import os; os.chdir({str(tmp_path)!r})\n{code}")
         assert (done.returncode, done.stderr) == (0, ""), done.stderr

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..tips import Result, Tip
-from ..tips.words import count_text
+from ..tips import Claim, Result, Tip
+from ..tips.words import claimed, count_text
 from . import broadcast, broadcast_figure, buffers, graph_figure
 from .board import Drawing
 from .frame import NARROW, Figure
@@ -22,13 +22,19 @@ def bars(tip: Tip, result: Result, width: int) -> Figure:
     for judged in result.claims:
         claim = judged.claim
         canvas.text(0, y + 14, f"{judged.words.split(':')[0]}: {judged.verdict}", "b")
-        y += 22
+        canvas.text(0, y + 32, _claim(claim), "t2")
+        y += 40
         for letter, row in zip("AB", _rows(result, claim.fact), strict=True):
             _bar(canvas, letter, *row, y, width)
             y += 30
         y += 8
     canvas.height = y
     return Figure(canvas, "What A and B need", ". ".join(j.words for j in result.claims) + ".")
+
+
+def _claim(claim: Claim) -> str:
+    """What *holds*, or does not: without it, a verdict beside two equal bars says nothing."""
+    return f"claimed: {claimed(claim).partition(': ')[2].partition('. ')[0]}"
 
 
 Row = tuple[float, float, tuple[float, float] | None, str]  # value, largest, middle half, words
@@ -43,7 +49,7 @@ def _rows(result: Result, fact: str) -> tuple[Row, Row]:
     if fact == "time":
         return (0.0, 1.0, None, "not timed"), (0.0, 1.0, None, "not timed")
     found = [result.slow[fact], result.fast[fact]]
-    sizes = [float(value) if isinstance(value, (int, float)) else float(bool(value)) for value in found]
+    sizes = [float(v) if isinstance(v, (int, float)) and not isinstance(v, bool) else 0.0 for v in found]  # yes: no bar
     words = [count_text(fact, value) for value in found]
     largest = max(*sizes, 1.0)
     return (sizes[0], largest, None, words[0]), (sizes[1], largest, None, words[1])
@@ -74,7 +80,9 @@ def picture(tip: Tip) -> tuple[Drawing, ...]:
 
 
 def _buffer_map(tip: Tip) -> tuple[Drawing, ...]:
-    return (Drawing(buffers.figure(buffers.read(tip.picture.example()), NARROW), SMALL),)
+    state = buffers.read(tip.picture.example())
+    named = tuple(replace(b, name=str(place)) for place, b in enumerate(state.buffers, 1))  # A and B are the two ways
+    return (Drawing(buffers.figure(replace(state, buffers=named, picked=None), NARROW), SMALL),)
 
 
 def _broadcast_lab(tip: Tip) -> tuple[Drawing, ...]:

@@ -181,9 +181,9 @@ def _see(tip: Tip, visit: Visit, result: Result) -> tuple[Block, ...]:
 
 
 def _explain(tip: Tip, visit: Visit) -> tuple[Block, ...]:
-    area = Control("area", "explanation", tip.explain, visit.explanation or "", hint="in a sentence of your own")
+    area = Control("area", "explanation", "", visit.explanation, hint="your explanation")
     compare = Control("button", "explain", "Compare", main=not visit.explained)
-    return (Controls((area, compare)), *((Words(tip.about),) if visit.explained else ()))
+    return Words(tip.explain), Controls((area, compare)), *((Words(tip.about),) if visit.explained else ())
 
 
 def _limits(tip: Tip, visit: Visit) -> tuple[Block, ...]:
