@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.core.dispatch import own
-from tinygrad_edu.errors import DtypeError, InplaceError, ShapeError
+from tinygrad_edu.core.slow import Interceptor
+from tinygrad_edu.errors import DtypeError, EduError, InplaceError, ShapeError
 
 OLD_VALUES = ": its old values would be lost to the graph that starts there"
 OVERLAPS = "several of its elements are the same place in memory: it was expanded, or shows windows that overlap"
@@ -491,3 +493,88 @@ def test_retain_grad_follows_a_write() -> None:
     y.mul_(3.0)
     (y * y).sum().backward()
     assert y.grad.tolist() == [6.0, 12.0]
+
+
+# The short way ----------------------------------------------------------------------------------------------------
+
+BOTH_WAYS: dict[str, Callable[[tg.Tensor, tg.Tensor], Any]] = {
+    "add_ number": lambda x, y: x.add_(2),
+    "mul_ float": lambda x, y: x.mul_(1.5),
+    "sub_ tensor": lambda x, y: x.sub_(y),
+    "div_ itself": lambda x, y: x.div_(x),
+    "unary": lambda x, y: x.exp_().neg_().tanh_(),
+    "relu_": lambda x, y: x.relu_(),
+    "clamp_": lambda x, y: x.clamp_(0.2, 0.7),
+    "a row": lambda x, y: x.add_(y[0]),
+    "a stretched column": lambda x, y: x.mul_(y[:, :1]),
+    "through a view": lambda x, y: x[1:].add_(y[:1]),
+    "through a transposed view": lambda x, y: x.T.mul_(3.0),
+    "shifted over itself": lambda x, y: x[1:].add_(x[:-1]),
+    "assigned number": lambda x, y: x.__setitem__((1, slice(None)), 4),
+    "assigned tensor": lambda x, y: x.__setitem__((slice(None), 2), y[:, 0]),
+    "assigned over itself": lambda x, y: x.__setitem__(slice(1, None), x[:-1]),
+    "out=": lambda x, y: tg.add(y, y, out=x),
+    "out= of a number": lambda x, y: tg.mul(y, 3, out=x),
+    "out= an operand": lambda x, y: tg.sub(x, y, out=x),
+    "matmul out=": lambda x, y: tg.matmul(y, y, out=x),
+    # What the short way leaves to the long one:
+    "wider": lambda x, y: x.add_(y.double()),
+    "integers": lambda x, y: x.add_(tg.arange(4)),
+    "too large": lambda x, y: x.add_(tg.ones(2, 4, 4)),
+    "out= too large": lambda x, y: tg.add(y[0], y[0], out=x),
+    "no such place": lambda x, y: x.__setitem__(7, 0.0),
+    "does not fit": lambda x, y: x.__setitem__(0, tg.ones(3)),
+    "expanded": lambda x, y: x[:1].expand(4, 4).add_(1),
+    "bool": lambda x, y: x.add_(True),
+    "NumPy scalar": lambda x, y: x.add_(np.float64(0.5)),
+    "none": lambda x, y: x.add_(None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64"])
+@pytest.mark.parametrize("name", BOTH_WAYS)
+def test_the_short_way_and_the_long_way_agree(name: str, dtype: str) -> None:
+    """An interceptor sends every write the long way: values, errors and what the buffer remembers are the same."""
+
+    def outcome(*watching: Any) -> Any:
+        x = tg.tensor([[1 + i * 0.1 + j for j in range(4)] for i in range(4)]).to(dtype=dtype)
+        y = (x + 1) / 2 if x.is_floating_point() else x + 1
+        saved = x.T  # somebody shares the memory
+        with contextlib.ExitStack() as stack, np.errstate(all="ignore"):
+            for one in watching:
+                stack.enter_context(one)
+            try:
+                returned = BOTH_WAYS[name](x, y)
+            except EduError as error:
+                return type(error), error.tried, error.why, error.mend, x.tolist()
+        assert returned is None or returned.storage is x.storage
+        return x.tolist(), saved.tolist(), x.storage.writer[0], x.storage.stamp > 0
+
+    assert outcome() == outcome(Interceptor())
+
+
+def test_the_short_way_is_taken_only_where_there_is_no_graph() -> None:
+    w = leaf(1.0, 2.0)
+    y = tg.ones(2)
+    y.add_(w)  # now it has a history
+    assert y.node is not None and y.node.op.name == "add"
+    with tg.no_grad():
+        w.add_(1)
+    assert (w.tolist(), w.storage.writer[0]) == ([2.0, 3.0], "add_")
+    constant = tg.ones(2)
+    product = w * constant
+    constant.mul_(5)
+    with pytest.raises(InplaceError, match="mul_ has overwritten it since"):
+        product.sum().backward()
+    base = w * 1
+    base[:1].mul_(3)
+    assert base.node is not None and base.node.op.name == "write_view"
+
+
+def test_the_short_way_does_not_write_to_read_only_memory() -> None:
+    array = np.ones(2, np.float32)
+    array.flags.writeable = False
+    x = tg.from_numpy(array)
+    with pytest.raises(InplaceError, match="read-only"):
+        x.add_(1)
+    assert array.tolist() == [1, 1]

@@ -178,12 +178,54 @@ def inplace(
     result does not fit the target's dtype; `ShapeError` when it does not fit its shape.
     """
     params, line, m = params or {}, user_line(), modes()
-    operands = operands_of(op, (target, *others), line)
     name = name or f"{op.name}_"
+    if m.plain and _plainly(op, target, (target, *others), params, name, line, m.grad):
+        return target
+    operands = operands_of(op, (target, *others), line)
     _refuse(name, target, m.grad and _tracked(operands), line)
     operands = prepare(op, operands, params, line, target.device)
     call = Call(widened(op, operands), operands, params, line, m, target)
     return through(call, len(m.observers) - 1, lambda call: _write(call, name))
+
+
+def _plainly(
+    op: type[Op], target: TensorBase, operands: tuple[Any, ...], params: Params, name: str, line: Line, grad: bool
+) -> bool:
+    """The write where nothing about it is special, for speed: says whether it was done, and leaves the rest alone.
+
+    Plain tensors of one float dtype and Python numbers, none in the graph; memory that no two elements share.
+    """
+    if not op.into or type(target) is not WORLD["Tensor"] or (grad and target.node is not None):
+        return False
+    array, view = target.array, target.origin
+    dtype, flags = array.dtype, array.flags
+    if dtype.char not in "fd" or not array.ndim or not flags.writeable:
+        return False
+    if not flags.c_contiguous and overlaps(array.shape, array.strides):
+        return False
+    if view is not None and ((grad and view.base.node is not None) or not view.base.array.flags.c_contiguous):
+        return False
+    arrays = []
+    for o in operands:
+        kind = type(o)
+        if kind is WORLD["Tensor"]:
+            if (grad and o.node is not None) or o.array.dtype is not dtype or o.array.ndim > array.ndim:
+                return False
+            arrays.append(o.array)
+        elif kind is float or kind is int:
+            arrays.append(o)
+        else:
+            return False
+    if operands[0] is not target and any(getattr(a, "shape", array.shape) != array.shape for a in arrays):
+        return False  # into `out`, NumPy would stretch the result
+    own_buffer(target)
+    try:
+        done = backends.CPU.into(op.into[0], array, *arrays, *op.into[1:], **params)
+    except (ValueError, IndexError, TypeError, OverflowError):
+        return False  # the long way explains
+    if done:
+        target.storage.written(name, line)
+    return done
 
 
 def _tracked(operands: tuple[Any, ...]) -> bool:
@@ -340,6 +382,8 @@ def compute_into(op: type[Op], out: TensorBase, operands: tuple[Any, ...], param
     """
     params, line, m = params or {}, user_line(), modes()
     name = f"{op.name}(…, out=…)"
+    if m.plain and _plainly(op, out, operands, params, name, line, m.grad):
+        return out
     operands = operands_of(op, operands, line)
     check_out(name, out, operands, line)
     _refuse(name, out, False, line)
