@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,7 +17,8 @@ from tests.observe.clock import Clock
 from tests.support import teaches
 from tests.tips.made_up import TIP
 from tinygrad_edu import Tensor, tips
-from tinygrad_edu.observe import timing
+from tinygrad_edu.observe import machine, timing
+from tinygrad_edu.observe.machine import quiet
 from tinygrad_edu.tips import Choice, Claim, Limit, Slip, Tip, TipError
 from tinygrad_edu.tips.runner import check, run
 from tinygrad_edu.tips.tip import FALSE, HOLDS, SAME
@@ -196,12 +199,26 @@ def test_both_errors_are_told_after_the_limit() -> None:
     assert (found.slow["equal"], found.fast["equal"], found.equal) == (False, False, False)
 
 
+async def unfinished(x: Tensor, kind: str) -> Tensor:
+    return x
+
+
+def in_itself(x: Tensor, kind: str) -> list[Any]:
+    result: list[Any] = [x]
+    result.append(result)
+    return result
+
+
 @pytest.mark.parametrize(
     ("way", "error"),
     [
         (lambda x, kind: 1 / 0, "ZeroDivisionError: division by zero"),
         (lambda x, kind: {}["y"], "KeyError: 'y'"),
         (lambda x: x, "TypeError: "),
+        (lambda x, kind: sys.exit(3), "SystemExit: 3"),
+        (lambda x, kind: (row for row in x), "a way: it gives a generator, of which nothing has run. Return what it"),
+        (unfinished, "a way: it gives a coroutine, of which nothing has run. Return what it computes."),
+        (in_itself, "RecursionError: "),
     ],
 )
 def test_an_edited_copy_may_raise_anything(way: Callable[..., Any], error: str) -> None:
@@ -303,6 +320,23 @@ def test_timed_calls_get_fresh_inputs(clock: Clock) -> None:
     found = run(TIP, slow=way)
     assert found.timing is not None
     assert len(seen) == 1
+
+
+def test_nothing_is_counted_while_another_measures() -> None:
+    counted: list[str] = []
+
+    def way(x: Tensor, kind: str) -> Tensor:
+        counted.append(kind)
+        return x
+
+    with quiet():
+        thread = threading.Thread(target=run, args=(TIP,), kwargs={"slow": way, "fast": way, "budget": 1e-9})
+        thread.start()
+        thread.join(3 * machine._LOOK)
+        assert thread.is_alive() and not counted
+        run(TIP, clock=False)  # which disturbs for a moment only, and may be asked for by who holds the turn
+    thread.join(60)
+    assert counted
 
 
 def test_progress_can_stop_it(clock: Clock) -> None:

@@ -262,7 +262,7 @@ def summed(terms: Any, shape: Shape) -> Any:
     return terms.sum(again, keepdims=True).reshape(shape)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(pairs(), st.sampled_from("+-*/"), st.sampled_from(model.UPSTREAMS), st.data())
 def test_the_gradients_and_their_terms_are_those_of_numpy(
     shapes: tuple[Shape, Shape], op: str, upstream: str, data: st.DataObject
@@ -294,7 +294,7 @@ def test_the_gradients_and_their_terms_are_those_of_numpy(
         assert list(found.values) == pytest.approx(drawn(summed(terms, shape), onto))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pairs(3, 1), st.sampled_from("+-*/"))
 def test_the_shown_terms_add_up_to_the_shown_gradients(shapes: tuple[Shape, Shape], op: str) -> None:
     state = lab(*shapes, op)
@@ -310,7 +310,7 @@ def test_the_shown_terms_add_up_to_the_shown_gradients(shapes: tuple[Shape, Shap
             assert sum(term for term in told if term is not None) == pytest.approx(value, rel=1e-5, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pairs(9), st.sampled_from("+-*/"), st.booleans(), st.data())
 def test_the_twin_says_all_that_is_drawn(
     shapes: tuple[Shape, Shape], op: str, shown: bool, data: st.DataObject

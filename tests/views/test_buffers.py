@@ -8,14 +8,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygrad_edu as tg
 from tests.views.twin import assert_twin
 from tinygrad_edu.errors import DtypeError, EduError, IndexRangeError, ShapeError
 from tinygrad_edu.views.buffers import (
-    _brief,
     _memory,
     _visit,
     arithmetic,
@@ -166,26 +165,6 @@ def test_a_large_array_is_summarised() -> None:
     assert_twin(shown)
 
 
-@pytest.mark.parametrize(
-    "value, text",
-    [
-        (0, "0"), (-1, "−1"), (0.5, "0.500"), (0.031, "0.031"), (-0.031, "−0.03"), (12345, "12345"), (123456, "1.2e5"),
-        (-12345, "−1e4"), (1e30, "1e30"), (-1e-4, "−1e−4"), (1.5e-7, "1e−7"), (-1e-17, "≈0"), (-1e300, "<−e99"),
-        (np.nan, "nan"), (-np.inf, "−∞"), (True, "1"), (-123456789, "−1e8"),
-    ],
-)  # fmt: skip
-def test_a_cell_never_shows_another_magnitude(value: float, text: str) -> None:
-    assert _brief(value) == text
-
-
-@given(st.floats(-1e307, 1e307))
-def test_a_cell_has_room_for_any_number(value: float) -> None:
-    text = _brief(value)
-    assert len(text.replace("\u2009", "")) <= 5
-    if text not in ("≈0", "<−e99"):
-        assert float(text.replace("−", "-").replace("\u2009", "")) == pytest.approx(value, rel=0.51, abs=1e-323)
-
-
 @st.composite
 def walks(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Shape, strides and offset in cells: also overlapping, backwards and standing still."""
@@ -226,7 +205,6 @@ def maps(draw: st.DrawFn) -> dict[str, Any]:
     return made
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_the_twin_says_all_that_is_drawn(data: st.DataObject) -> None:
     made = data.draw(maps())

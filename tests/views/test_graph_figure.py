@@ -221,7 +221,7 @@ def runs(draw: st.DrawFn) -> GraphRun:
     return record(loss_of, {"x": leaf([[0.5, -1.5], [2.0, 0.0]]), "b": leaf([1.0, 1e-5])})
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_the_twin_says_all_that_is_drawn(data: st.DataObject) -> None:
     run = data.draw(runs())

@@ -158,7 +158,7 @@ LINES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from(LINES), max_size=9), st.sampled_from(["on", "off"]), st.integers(0, 8))
 def test_the_twin_says_all_that_is_drawn(lines: list[str], guard: str, row: int) -> None:
     state = lens("\n".join([LINES[0], LINES[2], *lines]), guard)

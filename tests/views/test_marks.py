@@ -1,8 +1,7 @@
-"""Numbers, bytes, shapes and words as figures write them, and what keeps strangers' text from becoming markup."""
+"""Words as figures write them, and what keeps strangers' text from becoming markup."""
 
 from __future__ import annotations
 
-import math
 from html import unescape
 from xml.dom import minidom
 
@@ -14,65 +13,13 @@ from tinygrad_edu.views.frame import NARROW, Figure
 from tinygrad_edu.views.marks import (
     Canvas,
     attributes,
-    bytes_text,
     escape,
-    exact,
     freeze,
-    number,
-    plain,
     rich,
-    shape_text,
     shorten,
     wrap_text,
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "value, text",
-    [
-        (0, "0"), (-0.0, "0"), (1, "1.00"), (-12.44, "−12.4"), (0.031, "0.0310"), (99.95, "100"), (999.4, "999"),
-        (999.6, "1\u2009000"), (1797, "1\u2009797"), (-65536, "−65\u2009536"), (999_999.6, "1.00e6"), (1e6, "1.00e6"),
-        (0.001, "0.00100"), (0.000999, "9.99e−4"), (-1.5e-7, "−1.50e−7"), (1e300, "1.00e300"), (5e-324, "4.94e−324"),
-        (math.nan, "nan"), (math.inf, "∞"), (-math.inf, "−∞"), (True, "1.00"),
-    ],
-)  # fmt: skip
-def test_number(value: float, text: str) -> None:
-    assert number(value) == text
-
-
-@given(st.floats(-1e300, 1e300))
-def test_number_keeps_three_digits(value: float) -> None:
-    text = number(value)
-    back = float(text.replace("−", "-").replace("\u2009", ""))
-    assert back == pytest.approx(value, rel=0.0051, abs=1e-323)
-    assert len(text) <= 10
-    assert "-" not in text
-
-
-@pytest.mark.parametrize(
-    "value, text",
-    [
-        (3, "3"), (-4, "−4"), (0.5, "0.500"), (9999, "9999"), (10_000, "10\u2009000"), (-123456, "−123\u2009456"),
-        (1e12, "1.00e12"), (math.nan, "nan"), (math.inf, "∞"), (True, "1"), (-0.0, "0"),
-    ],
-)  # fmt: skip
-def test_exact(value: float, text: str) -> None:
-    assert exact(value) == text
-
-
-@pytest.mark.parametrize(
-    "count, text",
-    [
-        (0, "0 bytes"), (1, "1 byte"), (48, "48 bytes"), (999, "999 bytes"), (1000, "1.00 kB"), (999_999, "1.00 MB"),
-        (40_000_000, "40.0 MB"), (999_600_000, "1.00 GB"), (123_000_000_000, "123 GB"), (2 * 10**15, "2\u2009000 TB"),
-    ],
-)  # fmt: skip
-def test_bytes(count: int, text: str) -> None:
-    assert bytes_text(count) == text
-
-
-def test_shape() -> None:
-    assert [shape_text(s) for s in ((), (3,), (8, 2), (0, 1, 4))] == ["", "3", "8×2", "0×1×4"]
+from tinygrad_edu.wording import plain
 
 
 def test_wrap_keeps_every_word() -> None:

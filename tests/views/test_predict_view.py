@@ -166,7 +166,7 @@ def states(draw: st.DrawFn) -> GateState:
     return state
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(states())
 def test_the_twin_says_all_that_is_drawn(state: GateState) -> None:
     checked(state)

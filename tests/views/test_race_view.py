@@ -258,7 +258,7 @@ sensible = st.floats(1e-8, 10.0)
 spreads = st.lists(st.floats(0.3, 30.0), min_size=1, max_size=12).map(tuple)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(sensible, sensible, spreads), min_size=1, max_size=4), st.floats(1e-6, 1e6), st.data())
 def test_any_result_can_be_drawn(
     results: list[tuple[float, float, tuple[float, ...]]], said: float, data: st.DataObject

@@ -94,16 +94,16 @@ def test_the_state_of_a_visit_in_a_word() -> None:
 
 
 def test_bars_begin_at_zero_and_say_their_numbers() -> None:
-    figure = tip_figures.bars(TIP, RESULT, NARROW)
+    figure = tip_figures.bars(RESULT, NARROW)
     assert figure.canvas.text_items == [
-        "newly allocated: holds", "A", "4.00 kB", "B", "0 bytes", "time: holds", "A", "4.00 µs (4.00–4.00)", "B",
-        "1.00 µs (1.00–1.00)",
+        "newly allocated: holds", "claimed: B 0 bytes, unlike A", "A", "4.00 kB", "B", "0 bytes",
+        "time: holds", "claimed: B takes less", "A", "4.00 µs (4.00–4.00)", "B", "1.00 µs (1.00–1.00)",
     ]  # fmt: skip
     assert figure.description == "newly allocated: A 4.00 kB, B 0 bytes. time: B is faster than A: 4.0× (4.0–4.0)."
-    widths = re.findall(r'class="bar-(\w)" x="25" y="[\d.]+" width="([\d.]+)"', "".join(figure.canvas.items))
+    widths = re.findall(r'class="(mark-a|result)" x="25" y="[\d.]+" width="([\d.]+)"', "".join(figure.canvas.items))
     (a_bytes, a_time, b_time) = [float(width) for _, width in widths]
     assert a_bytes == a_time == pytest.approx(4 * b_time)
-    assert [letter for letter, _ in widths] == ["a", "a", "b"]  # nothing is no bar
+    assert [mark for mark, _ in widths] == ["mark-a", "mark-a", "result"]  # nothing is no bar
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -119,7 +119,7 @@ def test_a_way_that_fails_has_no_bars() -> None:
     )  # fmt: skip
     html = tips.frame(TIP, state(**{**DONE, "result": failed})).html()
     assert "A fails: no." in html and "False here" in html
-    assert "bar-b" not in html
+    assert 'class="mark-a"' not in html and 'class="result"' not in html
 
 
 def test_progress_has_its_place_under_run() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import tinygrad_edu_widgets
 
+from tests.support import ROOT
 from tinygrad_edu import views
 from tinygrad_edu.views.tokens import (
     HOST,
@@ -104,3 +105,24 @@ def test_every_class_that_is_drawn_has_a_meaning() -> None:
     }
     assert len(classes) > 15
     assert classes <= set(MARKS)
+
+
+def sources() -> str:
+    """All that draws: the views, the widgets and their script, the tools, and the documentation's own figures."""
+    package, widgets = Path(views.__file__).parent, Path(tinygrad_edu_widgets.__file__).parent
+    folders = (package, widgets, ROOT / "tools", ROOT / "docs" / "_ext")
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".js")]
+    return "\n".join(path.read_text(encoding="utf-8") for path in files if path.name != "tokens.py")
+
+
+HOSTS = {"vscode-light", "vscode-dark"}  # classes of a page that widgets stand on
+
+
+def test_every_mark_is_drawn_and_every_rule_is_used() -> None:
+    rules = re.sub(r"/\*.*?\*/", "", Path(views.__file__).with_name("edu.css").read_text(encoding="utf-8"))
+    classes = set(re.findall(r"\.([a-z][\w-]*)", rules)) - HOSTS
+    words = set(re.findall(r"[a-z][\w-]*", sources().replace("\\1", "")))
+    assert sorted((classes | set(MARKS)) - words) == []
+    properties = set(re.findall(r"(--edu-[\w-]+):", rules))
+    used = set(re.findall(r"var\((--edu-[\w-]+)", rules)) | {"--edu-font", "--edu-mono"}  # by tokens.stylesheet
+    assert sorted(properties - used) == []

@@ -40,7 +40,7 @@ def test_the_twin_has_every_loss() -> None:
     assert shown.controls == ()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.floats(width=32), max_size=30), st.integers(0, 20))
 def test_any_losses_can_be_drawn(losses: list[float], epochs: int) -> None:
     state = TrainingState(epochs, tuple(losses), tuple(0.5 for _ in losses))

@@ -14,6 +14,7 @@ REASONS = {
     "lab_square": "100 meets 100, so **no error** can tell that the means run along the readings.",
     "lab_calls": "Each row costs **three operations**: take it, its mean, the difference. One stack ends the loop.",
     "lab_loop": "Starting an operation **costs more** than computing a hundred numbers, and the loop starts 6,001.",
+    "lab_long": "A row **costs the same to start**: for 100,000 numbers, that is little. `stack` copies still.",
     # lesson 1
     "address": "Row 1 is **four elements** further, column 2 two more: six elements of four bytes.",
     "address_transposed": "`t` has the strides of `x` **in the other order**, so `t[2, 1]` lies where `x[1, 2]` lies.",

@@ -1,11 +1,11 @@
-"""How counts are said."""
+"""How counts and claims are said."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..wording import bytes_text, exact
-from .tip import COUNTED, IN_BYTES, Claim
+from .tip import COUNTED, IN_BYTES, TIME, Claim
 
 
 def count_text(fact: str, value: Any) -> str:
@@ -22,14 +22,18 @@ def claim_text(fact: str, slow: Any, fast: Any) -> str:
     return f"{COUNTED[fact]}: A {count_text(fact, slow)}, B {count_text(fact, fast)}"
 
 
+def fact_text(fact: str) -> str:
+    """What is counted or measured: ``newly allocated``, ``time``."""
+    return COUNTED.get(fact, fact)
+
+
 def claimed(claim: Claim) -> str:
-    """What is claimed, before anything is counted: ``newly allocated: A has more than B``."""
-    if not claim.counted:
-        return "time: B takes less. Measured where it runs, and never taken for granted"
-    said = COUNTED[claim.fact]
+    """What is claimed, before anything is counted: ``A has more than B``."""
+    if claim.fact == TIME:
+        return "B takes less"
     if claim.no_more:
-        return f"{said}: B has no more than A"
+        return "B has no more than A"
     if claim.fast is None:
-        return f"{said}: A has {f'at least {claim.times:g} times as much as' if claim.times > 1 else 'more than'} B"
-    slow = "something else" if claim.slow is None else count_text(claim.fact, claim.slow)
-    return f"{said}: A {slow}, B {count_text(claim.fact, claim.fast)}"
+        return f"A has {f'at least {claim.times:g} times as much as' if claim.times > 1 else 'more than'} B"
+    fast = count_text(claim.fact, claim.fast)
+    return f"B {fast}, unlike A" if claim.slow is None else f"A {count_text(claim.fact, claim.slow)}, B {fast}"

@@ -54,6 +54,13 @@ class Editor:
         return f'<div class="edu-code"><p>{rich(self.label)}</p>{control_html(area)}</div>'
 
 
+CODE_WIDTH = 45  # characters of code that half of a board has room for
+
+
+def _lines(block: Words | Code | Editor) -> list[str]:
+    return [] if isinstance(block, Words) else block.source.split("\n")
+
+
 @dataclass(frozen=True)
 class Row:
     """Blocks side by side, or below each other where there is no room."""
@@ -62,7 +69,9 @@ class Row:
 
     def html(self, live: bool) -> str:
         """The blocks."""
-        return f'<div class="edu-row">{"".join(block.html(live) for block in self.blocks)}</div>'
+        long = any(len(line) > CODE_WIDTH for block in self.blocks for line in _lines(block))
+        inside = "".join(block.html(live) for block in self.blocks)
+        return f'<div class="edu-row{" long" if long else ""}">{inside}</div>'
 
 
 @dataclass(frozen=True)

@@ -97,12 +97,10 @@ def operand(value: Any, step: int) -> Tensor:
     """
     if isinstance(value, tuple) and all(type(size) is int for size in value):
         _allowed(value)
-        made = wrap((np.arange(1, math.prod(value) + 1) * float(step)).reshape(value).astype(as_dtype(modes().dtype)))
-    else:
-        given = as_tensor(value).detach()
-        _allowed(tuple(given.shape))
-        made = given.clone() if is_float(given.dtype) else given.to(modes().dtype)
-    return made
+        return wrap((np.arange(1, math.prod(value) + 1) * float(step)).reshape(value).astype(as_dtype(modes().dtype)))
+    given = as_tensor(value).detach()
+    _allowed(tuple(given.shape))
+    return given.clone() if is_float(given.dtype) else given.to(modes().dtype)
 
 
 def _allowed(shape: Shape) -> None:
@@ -138,8 +136,7 @@ def read(a: Tensor, b: Tensor, op: str) -> LabState:
     shapes = (tuple(a.shape), tuple(b.shape))
     state = LabState(shapes, op)
     try:
-        if c_shape(*shapes) is not None:
-            _not_too_large(*shapes)
+        _not_too_large(*shapes)
         with no_grad():
             c = OPS[op](a, b)
     except ShapeError as error:
@@ -150,8 +147,8 @@ def read(a: Tensor, b: Tensor, op: str) -> LabState:
 
 
 def _not_too_large(a: Shape, b: Shape) -> None:
-    shape = c_shape(a, b) or ()
-    if math.prod(shape) > LARGEST:
+    shape = c_shape(a, b)
+    if shape is not None and math.prod(shape) > LARGEST:
         why = f"c would have shape {shape}, {math.prod(shape)} elements"
         raise ShapeError(f"a {a} with b {b}", why, "make an axis shorter, or check that it should be stretched at all")
 
@@ -249,7 +246,7 @@ def source(shape: Shape, place: Place) -> Place:
 
 
 def flat(shape: Shape, place: Place) -> int:
-    """The how-manieth number of its tensor that is."""
+    """The position of that number in its tensor, counted row by row from 0."""
     position = 0
     for size, at in zip(filled(shape), place, strict=True):
         position = position * size + at

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..wording import brief
 from . import broadcast as model
 from . import broadcast_words as words
 from .broadcast import LabState, Place
-from .buffers import _brief as brief
 from .frame import NARROW, WIDE, Control, Figure, Frame
-from .marks import MONO_12, MONO_13, Canvas, wrap_text
+from .marks import MONO_12, MONO_13, UI_12, Canvas, wrap_text
 
 GAP = 22.0  # between grids, with room for a sign
 LINE = 17.0  # from one line of terms to the next
 CAPTION = 24.0  # a name above its grid
-_UI = 6.9
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,11 @@ class Grid:
     cell: float  # width of a cell with its gap
     row: float
     face: str  # the classes of a number
+
+    @property
+    def baseline(self) -> float:
+        """Of a number, below the top of its cell."""
+        return self.row / 2 + 4.5
 
     @property
     def width(self) -> float:
@@ -200,24 +204,31 @@ def _numbers(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, 
     reading = state.readings[which]
     known = dict(zip(model.places(grid.shown), reading.values, strict=True))
     picked = model.picked_base(state) if state.picked and state.picked[0] == reading.name else None
+    for place, at, y in _places(canvas, grid, x, top):
+        base = model.source(reading.shape, place)
+        here = which < 2 and base == picked
+        own = base == place
+        _open_number(canvas, state, which, place, own)
+        style = ("picked" if here else "card") if own else "ghost"
+        _cell(canvas, grid, at, y, style, known[place], "tv b" if own or here else "t2")
+        canvas.close()
+
+
+def _places(canvas: Canvas, grid: Grid, x: float, top: float) -> Iterator[tuple[Place, float, float]]:
+    """Each drawn place of c, with the left and the top of its cell. What stands around the cells is drawn meanwhile."""
     for i, j, y in grid.rows():
         for column, k in enumerate(grid.shown[2]):
-            at, middle = x + column * grid.cell, top + y + grid.row / 2 + 4.5
+            at = x + column * grid.cell
             if i is None or j is None or k is None:
-                canvas.text(at + grid.cell / 2, top + y + (grid.row / 2 + 4.5 if j is not None else 10), "…",
-                            "t2", "middle")  # fmt: skip
-                continue
-            place = (i, j, k)
-            base = model.source(reading.shape, place)
-            here = which < 2 and base == picked
-            own = base == place
-            _open_number(canvas, state, which, place, own)
-            style = ("picked" if here else "card") if own else "ghost"
-            canvas.rect(at + 1, top + y + 1, grid.cell - 2, grid.row - 2, style, rx=4)
-            tone = "tv b" if own or here else "t2"
-            canvas.text(at + grid.cell / 2, middle, brief(known[place]), f"{grid.face} {tone}", "middle")
-            canvas.close()
+                canvas.text(at + grid.cell / 2, top + y + (grid.baseline if j is not None else 10), "…", "t2", "middle")
+            else:
+                yield (i, j, k), at, top + y
     _block_heads(canvas, grid, x, top)
+
+
+def _cell(canvas: Canvas, grid: Grid, x: float, y: float, style: str, value: float, tone: str) -> None:
+    canvas.rect(x + 1, y + 1, grid.cell - 2, grid.row - 2, style, rx=4)
+    canvas.text(x + grid.cell / 2, y + grid.baseline, brief(value), f"{grid.face} {tone}", "middle")
 
 
 def _block_heads(canvas: Canvas, grid: Grid, x: float, top: float) -> None:
@@ -310,7 +321,7 @@ def _sums_size(state: LabState, grid: Grid, which: int) -> tuple[float, float]:
     found = rows(state, grid, which)
     beside = [len(line) for row in found if row.beside for terms in row.terms for line in terms]
     widest = max(max((len(row.bases) for row in found), default=1) * grid.cell, max(beside, default=0) * MONO_12
-                 + grid.cell + 8 if beside else 0, len(words.sum_label(state, which)) * _UI)  # fmt: skip
+                 + grid.cell + 8 if beside else 0, len(words.sum_label(state, which)) * UI_12)  # fmt: skip
     return widest, CAPTION + sum(_row_height(row, grid) for row in found) + 22
 
 
@@ -323,8 +334,8 @@ def _sums(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, top
         for column, base in enumerate(row.bases):
             at = x + column * grid.cell
             if base is None:
-                canvas.text(at + grid.cell / 2, y + (12 if row.bases == (None,) else grid.row / 2 + 4.5), "…",
-                            "t2", "middle")  # fmt: skip
+                middle = 12 if row.bases == (None,) else grid.baseline
+                canvas.text(at + grid.cell / 2, y + middle, "…", "t2", "middle")
                 continue
             position = model.flat(state.shapes[which], base)
             here = state.picked == f"{'ab'[which]}:{position}"
@@ -333,9 +344,7 @@ def _sums(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, top
             wide = grid.cell - 2 if not row.beside else grid.cell + 8 + len(row.terms[0][0]) * MONO_12
             canvas.rect(at + 1, y + 1, wide, tall, "hit", rx=4)
             style = "now-backward" if here else "gradient"
-            canvas.rect(at + 1, y + 1, grid.cell - 2, grid.row - 2, style, rx=4)
-            number = brief(model.value_at(state, values, base))
-            canvas.text(at + grid.cell / 2, y + grid.row / 2 + 4.5, number, f"{grid.face} tg", "middle")
+            _cell(canvas, grid, at, y, style, model.value_at(state, values, base), "tg")
             if row.terms:
                 _terms(canvas, row.terms[column], row.beside, at, y, grid)
             canvas.close()
@@ -347,7 +356,7 @@ def _terms(canvas: Canvas, terms: tuple[str, ...], beside: bool, x: float, y: fl
     for n, line in enumerate(terms):
         if beside:
             indent = MONO_12 if n else 0  # a further line's sign stands under the space after the =
-            canvas.text(x + grid.cell + 6 + indent, y + grid.row / 2 + 4.5 + LINE * n, line, "m t2")
+            canvas.text(x + grid.cell + 6 + indent, y + grid.baseline + LINE * n, line, "m t2")
         else:
             canvas.text(x + grid.cell / 2, y + grid.row + 14 + LINE * n, line, "m t2", "middle")
 
@@ -357,21 +366,13 @@ def _arrived(canvas: Canvas, state: LabState, grid: Grid, x: float, top: float) 
     assert state.backward is not None
     shape = state.readings[2].shape
     known = dict(zip(model.places(grid.shown), state.backward.upstream, strict=True))
-    for i, j, y in grid.rows():
-        for column, k in enumerate(grid.shown[2]):
-            at = x + column * grid.cell
-            if i is None or j is None or k is None:
-                canvas.text(at + grid.cell / 2, top + y + (grid.row / 2 + 4.5 if j is not None else 10), "…",
-                            "t2", "middle")  # fmt: skip
-                continue
-            position, value = model.flat(shape, (i, j, k)), brief(known[i, j, k])
-            said = f"∂{model.index_text('c', shape, (i, j, k))} = {value}: press to change it"
-            canvas.open(tabindex=0, role="button", aria_label=said, data_act="turn", data_value=position,
-                        data_link=f"c{position}", data_tip=said)  # fmt: skip
-            canvas.rect(at + 1, top + y + 1, grid.cell - 2, grid.row - 2, "gradient", rx=4)
-            canvas.text(at + grid.cell / 2, top + y + grid.row / 2 + 4.5, value, f"{grid.face} tg", "middle")
-            canvas.close()
-    _block_heads(canvas, grid, x, top)
+    for place, at, y in _places(canvas, grid, x, top):
+        position = model.flat(shape, place)
+        said = f"∂{model.index_text('c', shape, place)} = {brief(known[place])}: press to change it"
+        canvas.open(tabindex=0, role="button", aria_label=said, data_act="turn", data_value=position,
+                    data_link=f"c{position}", data_tip=said)  # fmt: skip
+        _cell(canvas, grid, at, y, "gradient", known[place], "tg")
+        canvas.close()
 
 
 # Shapes and refusals ---------------------------------------------------------------------------------------------
@@ -381,10 +382,10 @@ def _table(canvas: Canvas, state: LabState, top: float, width: int) -> float:
     """Shapes aligned from the right, and what the stretching costs: beside each row, or under it."""
     head, *rest = words.table(state)
     widest = max((len(word) for row in rest for word in row[1:]), default=0) * MONO_12
-    step = max(widest, 6 * _UI) + 24
+    step = max(widest, 6 * UI_12) + 24
     edge = 16 + step * (len(head) - 1)
     remarks = [words.facts(state, which) for which in range(3)] if state.readings else [""] * 3
-    beside = edge + 24 + max(map(len, remarks)) * _UI <= width
+    beside = edge + 24 + max(map(len, remarks)) * UI_12 <= width
     for i, word in enumerate(head[1:]):
         canvas.text(16 + step * (i + 1), top + 12, word, "t2", "end")
     y = top + 14

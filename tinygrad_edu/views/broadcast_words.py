@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from ..wording import brief, bytes_text, exact
 from .broadcast import (
     AXES,
     WAITING,
@@ -26,8 +27,6 @@ from .broadcast import (
     stretched,
     value_at,
 )
-from .buffers import _brief as brief
-from .marks import bytes_text, exact
 
 
 def added(terms: Sequence[float | None]) -> str:

@@ -15,8 +15,9 @@ from .. import backends
 from ..core.inplace import own_buffer
 from ..errors import DtypeError, EduError, IndexRangeError, ShapeError
 from ..tensor import Tensor, as_tensor, wrap
+from ..wording import brief, bytes_text, exact, plural
 from .frame import NARROW, WIDE, Control, Figure, Frame
-from .marks import Canvas, bytes_text, exact, shorten
+from .marks import Canvas, shorten
 
 NO_BYTES = "no bytes"
 EMPTY = "No tensors yet. Name one: BufferMap(x=x)."
@@ -101,19 +102,8 @@ def _buffer(owner: Any, name: str, arrays: list[Any]) -> Buffer:
     cells = tuple(range(count)) if count <= CELLS else (*range(HEAD), *range(count - TAIL, count))
     dtype = next(a.dtype for a in arrays if a.dtype.itemsize == itemsize)
     flat: Any = np.ndarray((count,), dtype, _memory(owner)) if count else np.empty(0, dtype)
-    values = tuple(_brief(flat[cell]) for cell in cells)
+    values = tuple(brief(flat[cell]) for cell in cells)
     return Buffer(name, high - low, itemsize, cells, values, backends.of(owner).device)
-
-
-def _brief(value: Any) -> str:
-    """A value in five characters: fewer digits where it must be, but never another magnitude."""
-    text, value = exact(value), float(value)
-    for form in (".5g", ".3g", ".2g", ".1g", ".0e"):
-        if len(text) <= 5:
-            return text
-        mantissa, _, exponent = f"{value:{form}}".partition("e")
-        text = (f"{mantissa}e{int(exponent)}" if exponent else mantissa).replace("-", "−")
-    return text if len(text) <= 5 else "≈0" if abs(value) < 1 else "<−e99"
 
 
 def _owner(array: Any) -> Any:
@@ -375,10 +365,8 @@ def figure(state: BufferState, width: int) -> Figure:
     for part in here:
         canvas.height += 20
         canvas.text(0, canvas.height, part, "m f13 b" if len(here) == 1 else "m f13")
-    names, buffers = (
-        f"{n} {w}{'s' * (n != 1)}" for n, w in ((len(state.entries), "name"), (len(state.buffers), "buffer"))
-    )
-    return Figure(canvas, f"{names}, {buffers}", describe(state))
+    title = f"{plural(len(state.entries), 'name')}, {plural(len(state.buffers), 'buffer')}"
+    return Figure(canvas, title, describe(state))
 
 
 def _unit(state: BufferState) -> str:

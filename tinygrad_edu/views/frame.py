@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..wording import seconds_text
-from .marks import Canvas, attributes, escape, freeze, plain, rich, wrap_text
+from ..wording import plain, seconds_text
+from .marks import Canvas, attributes, escape, freeze, rich, wrap_text
 from .tokens import stylesheet
 
 STAGES = ("names", "tensors", "buffers", "device", "queue")

@@ -7,11 +7,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from ..wording import number, shape_text
 from .formulas import formula
 from .frame import NARROW, WIDE, Control, Figure, Frame
 from .graph import BackStep, GraphRun, Preview, RunNode, Send
 from .layout import Placed, layered
-from .marks import MONO_12, Canvas, number, shape_text, shorten, wrap_text
+from .marks import MONO_12, Canvas, shorten, wrap_text
 
 CARD_H, CARD_W = 40.0, 95.0
 SIDE = 256  # width of the panel beside the graph

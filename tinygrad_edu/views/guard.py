@@ -18,8 +18,9 @@ from ..core import guard as core_guard
 from ..core.graph import resolve_line
 from ..random import generator
 from ..tensor import Tensor
+from ..wording import bytes_text, exact
 from .frame import NARROW, WIDE, Control, Figure, Frame
-from .marks import MONO_13, Canvas, bytes_text, exact, shorten, wrap_text
+from .marks import MONO_13, Canvas, shorten, wrap_text
 
 NO_ARRAY = "No NumPy array exists yet."
 _serial = itertools.count(1)

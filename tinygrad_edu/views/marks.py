@@ -6,14 +6,11 @@ import html
 import re
 from typing import Any
 
-from ..wording import bytes_text as bytes_text
-from ..wording import exact as exact
-from ..wording import number as number
-from ..wording import shape_text as shape_text
+from ..wording import MARKUP
 from .tokens import dark_style, presentation
 
 MONO_12, MONO_13 = 7.23, 7.83  # advance of one monospaced character
-_UI_12 = 6.9  # a generous average for the UI face; text set in it always has room to spare
+UI_12 = 6.9  # a generous average for the UI face; text set in it always has room to spare
 
 
 def wrap_text(text: str, characters: int) -> list[str]:
@@ -32,18 +29,10 @@ def shorten(text: str, characters: int) -> str:
     return text if len(text) <= characters else text[: max(characters - 1, 1)] + "…"
 
 
-_MARKUP = re.compile(r"`([^`]+)`|\*\*((?:`[^`]*`|[^*`])+)\*\*")  # code, in which ** is a power; bold, with code inside
-
-
-def plain(markup: str) -> str:
-    """Text without the marks of `rich`."""
-    return _MARKUP.sub(lambda match: match[1] or plain(match[2]), markup)
-
-
 def rich(markup: str) -> str:
     """``code`` in backticks and **bold** as HTML; everything else escaped."""
     parts, end = [], 0
-    for match in _MARKUP.finditer(markup):
+    for match in MARKUP.finditer(markup):
         inside = f"<code>{escape(match[1])}</code>" if match[1] else f"<b>{rich(match[2])}</b>"
         parts += [escape(markup[end : match.start()]), inside]
         end = match.end()

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import DtypeError, IndexRangeError
+from ..wording import exact, number, plain
 from .frame import NARROW, WIDE, Control, Figure, Frame
-from .marks import MONO_12, Canvas, exact, number, plain, shorten
+from .marks import MONO_12, Canvas, shorten
 
 
 @dataclass(frozen=True)

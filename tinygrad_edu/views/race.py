@@ -9,17 +9,16 @@ from typing import Any
 from ..errors import IndexRangeError
 from ..observe.results import Comparison, Sweep, Timing
 from ..observe.statistics import ratio_text, ratio_with_spread
-from ..wording import exact, number
+from ..wording import exact, number, plain, plural
 from . import predict
-from .marks import plain
 
 LETTERS = ("A", "B")
 WARMUPS = ("3 warm-ups", "no warm-up")
 WAITING = "Nothing is measured before you commit to a prediction."
 MEASURING = "The two take turns now."
 WHY = (
-    "Other work on the machine only **adds** time: a few runs lie far above the median and none far below, so one run "
-    "alone says little."
+    "Other work on the machine **adds time in spells**: as the two take turns, it hits both of a pair, "
+    "and their ratio stays."
 )
 
 
@@ -164,8 +163,8 @@ def conditions(state: RaceState) -> str:
 
 def _runs(timing: Timing) -> str:
     runs, warmups = len(timing.times), len(timing.warmups)
-    after = f"after {warmups} warm-up{'s' * (warmups != 1)} (×)" if warmups else "without warm-up"
-    return f"{runs} run{'s' * (runs != 1)} {after}"
+    after = f"after {plural(warmups, 'warm-up')} (×)" if warmups else "without warm-up"
+    return f"{plural(runs, 'run')} {after}"
 
 
 def text(state: RaceState) -> str:

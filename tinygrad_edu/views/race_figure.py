@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from ..observe.results import Comparison, Sweep, Timing
 from ..observe.statistics import ratio_text, unit_of
-from ..wording import exact
+from ..wording import exact, plural
 from . import race as model
 from .frame import NARROW, WIDE, Control, Figure, Frame
-from .marks import Canvas, shorten, wrap_text
+from .marks import UI_12, Canvas, shorten, wrap_text
 from .race import RaceState
 
 PLOT = 398.0  # the width of one of two plots side by side
 HEIGHT = 236.0  # of a plot, with its title and its ticks
 PITCH = 4.6  # from one run to the next
 ROOM = 70.0  # for a stack of runs
-UI = 6.9  # a generous average for one character of the UI face at 12 px
+BEYOND = 92.0  # for the count of runs beyond the axis
 DOT = ("run-a", "result")
 LINE = ("line-a", "line-b")
 MIDDLE = ("middle-a", "middle-b")
@@ -78,13 +78,13 @@ def axis(result: Sweep) -> Axis:
 
 def _runs(canvas: Canvas, state: RaceState, shown: Comparison, found: Axis, plot: float) -> None:
     """Each run a dot, in two lanes, as multiples of their own median."""
-    left, right, bottom = 96.0, plot - 78.0, 206.0
+    left, right, bottom = 96.0, plot - BEYOND, 206.0
 
     def place(value: float) -> float:
         return left + (value - found.low) / (found.high - found.low) * (right - left)
 
     count = len(shown.ratios)
-    canvas.text(0, 12, f"{count} run{'s' * (count != 1)} each, as a multiple of their own median", "b")
+    canvas.text(0, 12, f"{plural(count, 'run')} each, as a multiple of their own median", "b")
     for tick in found.ticks():
         canvas.line(place(tick), 26, place(tick), bottom, "hair")
         canvas.text(place(tick), 224, f"{tick:.6g}×", "t2", "middle")
@@ -117,7 +117,7 @@ def _lane(canvas: Canvas, which: int, timing: Timing, base: float, place: Place,
     beyond = [sum(value > high for value in group) for group in (runs, warmups)]
     words = [f"{count}{sign} beyond →" for count, sign in zip(beyond, ("", " ×"), strict=True) if count]
     for i, line in enumerate(words):
-        canvas.text(place(high) + 78, base - 16 - 17 * (len(words) - 1 - i), line, "t2", "end")
+        canvas.text(place(high) + BEYOND, base - 16 - 17 * (len(words) - 1 - i), line, "t2", "end")
 
 
 # Sizes -----------------------------------------------------------------------------------------------------------
@@ -144,6 +144,19 @@ def _sweep(canvas: Canvas, state: RaceState, result: Sweep, left: float, top: fl
     _size_ticks(canvas, state, across, y0, x1)
     for i, size in enumerate(result.sizes):
         _size_button(canvas, state, i, across(size), y0, y1)
+    _curves(canvas, state, result, across, up)
+    if result.crossover is not None:
+        index = next(i for i, size in enumerate(result.sizes) if size >= result.crossover)
+        height = _between(result, index, result.crossover)
+        _crossover(canvas, across(result.crossover), up(height), result.crossover, (x0, x1), y1)
+    if state.said is not None and state.said_at < len(result.sizes):
+        seconds = result.comparisons[state.said_at].slow.median / state.said
+        y, measured = up(seconds), up(result.comparisons[state.said_at].fast.median)
+        _you(canvas, across(state.sizes[state.said_at]), y, y < measured, state.said_at == len(state.sizes) - 1)
+
+
+def _curves(canvas: Canvas, state: RaceState, result: Sweep, across: Place, up: Place) -> None:
+    """Both medians over the sizes, each with its name at the end."""
     ends = []
     for which in (0, 1):
         timings = [(one.slow, one.fast)[which] for one in result.comparisons]
@@ -154,14 +167,6 @@ def _sweep(canvas: Canvas, state: RaceState, result: Sweep, left: float, top: fl
             canvas.circle(x, y, 4, ("mark-a", "result")[which])
         ends.append(points[-1])
     _end_labels(canvas, state, ends)
-    if result.crossover is not None:
-        index = next(i for i, size in enumerate(result.sizes) if size >= result.crossover)
-        height = _between(result, index, result.crossover)
-        _crossover(canvas, across(result.crossover), up(height), result.crossover, (x0, x1), y1)
-    if state.said is not None and state.said_at < len(result.sizes):
-        seconds = result.comparisons[state.said_at].slow.median / state.said
-        y, measured = up(seconds), up(result.comparisons[state.said_at].fast.median)
-        _you(canvas, across(state.sizes[state.said_at]), y, y < measured, state.said_at == len(state.sizes) - 1)
 
 
 def _decades(state: RaceState, result: Sweep) -> tuple[int, int]:
@@ -184,16 +189,16 @@ def _power(power: int) -> str:
 def _size_ticks(canvas: Canvas, state: RaceState, across: Place, y: float, right: float) -> None:
     """As many sizes as there is room for, the last one always."""
     labels = [exact(size) for size in state.sizes]
-    last = across(state.sizes[-1]) - len(labels[-1]) * UI / 2
+    last = across(state.sizes[-1]) - len(labels[-1]) * UI_12 / 2
     free = -math.inf
     for i, (size, label) in enumerate(zip(state.sizes, labels, strict=True)):
-        x, half = across(size), len(label) * UI / 2
+        x, half = across(size), len(label) * UI_12 / 2
         is_last = i == len(labels) - 1
         if is_last or (x - half >= free and x + half + 8 <= last):
             canvas.line(x, y, x, y + 5, "rule")
             canvas.text(x, y + 20, label, "t2", "middle")
             free = x + half + 8
-    canvas.text(right + len(labels[-1]) * UI / 2 + 10, y + 20, "n", "t2")
+    canvas.text(right + len(labels[-1]) * UI_12 / 2 + 10, y + 20, "n", "t2")
 
 
 def _size_button(canvas: Canvas, state: RaceState, place: int, x: float, bottom: float, top: float) -> None:
@@ -232,7 +237,7 @@ def _between(result: Sweep, index: int, size: float) -> float:
 
 def _crossover(canvas: Canvas, x: float, y: float, size: float, span: tuple[float, float], top: float) -> None:
     words = f"equal near n = {exact(round(size))}"
-    half = len(words) * UI / 2
+    half = len(words) * UI_12 / 2
     middle = min(max(x, span[0] + half), span[1] - half + 20)
     above = y - 52 > top
     end = y - 38 if above else y + 38

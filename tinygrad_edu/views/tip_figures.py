@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from ..tips import Claim, Result, Tip
-from ..tips.words import claimed, count_text
+from ..tips import Result, Tip
+from ..tips.tip import TIME
+from ..tips.words import claimed, count_text, fact_text
 from . import broadcast, broadcast_figure, buffers, graph_figure
 from .board import Drawing
 from .frame import NARROW, Figure
@@ -16,60 +17,58 @@ from .marks import Canvas
 _LABEL = 30  # where bars begin
 
 
-def bars(tip: Tip, result: Result, width: int) -> Figure:
+def bars(result: Result, width: int) -> Figure:
     """For every claim, a bar for A and one for B, from zero; of a time, the middle half too."""
     canvas, y = Canvas(width), 0.0
     for judged in result.claims:
-        claim = judged.claim
-        canvas.text(0, y + 14, f"{judged.words.split(':')[0]}: {judged.verdict}", "b")
-        canvas.text(0, y + 32, _claim(claim), "t2")
+        fact = judged.claim.fact
+        canvas.text(0, y + 14, f"{fact_text(fact)}: {judged.verdict}", "b")
+        canvas.text(0, y + 32, f"claimed: {claimed(judged.claim)}", "t2")  # two equal bars alone would say nothing
         y += 40
-        for letter, row in zip("AB", _rows(result, claim.fact), strict=True):
-            _bar(canvas, letter, *row, y, width)
+        pair = _pair(result, fact)
+        largest = max(bar.end for bar in pair) or 1.0  # two of length 0
+        for letter, bar in zip("AB", pair, strict=True):
+            _draw(canvas, letter, bar, largest, y)
             y += 30
         y += 8
     canvas.height = y
     return Figure(canvas, "What A and B need", ". ".join(j.words for j in result.claims) + ".")
 
 
-def _claim(claim: Claim) -> str:
-    """What *holds*, or does not: without it, a verdict beside two equal bars says nothing."""
-    return f"claimed: {claimed(claim).partition(': ')[2].partition('. ')[0]}"
+@dataclass(frozen=True)
+class _Bar:
+    """What one way needs, in words too. ``middle`` is the middle half of a time."""
+
+    value: float
+    words: str
+    middle: tuple[float, float] | None = None
+
+    @property
+    def end(self) -> float:
+        """The largest value that is drawn."""
+        return self.middle[1] if self.middle else self.value
 
 
-Row = tuple[float, float, tuple[float, float] | None, str]  # value, largest, middle half, words
+def _pair(result: Result, fact: str) -> list[_Bar]:
+    if fact == TIME:
+        if result.timing is None:
+            return [_Bar(0.0, "not timed")] * 2
+        return [_Bar(t.median, t.text(), t.quartiles) for t in (result.timing.slow, result.timing.fast)]
+    found = (result.slow[fact], result.fast[fact])
+    return [_Bar(float(v) if type(v) in (int, float) else 0.0, count_text(fact, v)) for v in found]  # yes: no bar
 
 
-def _rows(result: Result, fact: str) -> tuple[Row, Row]:
-    if fact == "time" and result.timing is not None:
-        times = (result.timing.slow, result.timing.fast)
-        largest = max(t.quartiles[1] for t in times)
-        slow, fast = ((t.median, largest, t.quartiles, t.text()) for t in times)
-        return slow, fast
-    if fact == "time":
-        return (0.0, 1.0, None, "not timed"), (0.0, 1.0, None, "not timed")
-    found = [result.slow[fact], result.fast[fact]]
-    sizes = [float(v) if isinstance(v, (int, float)) and not isinstance(v, bool) else 0.0 for v in found]  # yes: no bar
-    words = [count_text(fact, value) for value in found]
-    largest = max(*sizes, 1.0)
-    return (sizes[0], largest, None, words[0]), (sizes[1], largest, None, words[1])
-
-
-def _bar(
-    canvas: Canvas, letter: str, value: float, largest: float, middle: tuple[float, float] | None, words: str,
-    y: float, width: int,
-) -> None:  # fmt: skip
-    room = width - _LABEL - 190.0
+def _draw(canvas: Canvas, letter: str, bar: _Bar, largest: float, y: float) -> None:
+    room = canvas.width - _LABEL - 190
     canvas.text(4, y + 17, letter, "b f13")
     canvas.line(_LABEL - 6, y - 2, _LABEL - 6, y + 26, "axis")
-    length = room * value / largest
+    length = room * bar.value / largest
     if length > 0:
-        canvas.rect(_LABEL - 5, y + 4, max(length, 1.5), 16, "bar-a" if letter == "A" else "bar-b")
-    if middle is not None:
-        low, high = (_LABEL - 5 + room * value_ / largest for value_ in middle)
-        canvas.line(low, y + 12, max(high, low + 1), y + 12, "spread-a" if letter == "A" else "spread-b")
-    end = max(length, room * middle[1] / largest if middle else 0.0)
-    canvas.text(_LABEL + end + 8, y + 17, words, "f13")
+        canvas.rect(_LABEL - 5, y + 4, max(length, 1.5), 16, "mark-a" if letter == "A" else "result")
+    if bar.middle is not None:
+        low, high = (_LABEL - 5 + room * value / largest for value in bar.middle)
+        canvas.line(low, y + 12, max(high, low + 1), y + 12, "span")
+    canvas.text(_LABEL + room * bar.end / largest + 8, y + 17, bar.words, "f13")
 
 
 def picture(tip: Tip) -> tuple[Drawing, ...]:

@@ -9,17 +9,17 @@ from typing import Any
 from .. import cuda
 from ..errors import ArgumentError
 from ..tips import GUIDES, THEMES, Choice, Limit, Result, Size, Tip, search, source_of
-from ..tips.words import count_text
+from ..tips.words import count_text, fact_text
+from ..wording import exact, plain
 from .board import Block, Board, Code, Controls, Drawing, Editor, Fold, Item, Row, Section, Words
 from .frame import NARROW, WIDE, Control, Figure, Progress
-from .marks import Canvas, exact, plain, shorten, wrap_text
+from .marks import MONO_13, Canvas, shorten, wrap_text
 from .tip_figures import bars, picture
 
 WAYS = (("A", "slow"), ("B", "fast"))
 LETTERS = {name: letter for letter, name in WAYS}
 WAITING = "The result is not in this page: it is measured after your prediction."
-
-
+STEPS = ("Predict", "Run", "See", "Explain", "Try where it ends")
 SAID = {"holds": "The tip holds", "no difference": "No difference", "false here": "False here"}
 RESET = Control("button", "reset", "Reset", push=True, key="r")
 
@@ -85,23 +85,27 @@ def draft(tip: Tip, state: BrowserState, value: Any) -> BrowserState:
 def sections(tip: Tip, visit: Visit, progress: Progress | None) -> tuple[Section, ...]:
     """The steps, of which those that would give the result away hold nothing before the prediction."""
     code = Section("", (_code(tip, visit), *_code_controls(visit)))
-    predict = Section("Predict", _predict(tip, visit), 1, "done" if visit.committed else "now")
+    predict = _step(1, _predict(tip, visit), visit.committed)
     if not visit.committed:
-        later = [
-            Section(name, (), i, "later") for i, name in enumerate(("Run", "See", "Explain", "Try where it ends"), 2)
-        ]
-        return code, predict, *later
-    run = Section("Run", (*_run(tip, visit, progress),), 2, "done" if visit.result else "now")
+        return code, predict, *_later(2)
+    run = _step(2, _run(tip, visit, progress), visit.result is not None)
     if visit.result is None:
-        later = [Section(name, (), i, "later") for i, name in enumerate(("See", "Explain", "Try where it ends"), 3)]
-        return code, predict, run, *later
+        return code, predict, run, *_later(3)
     return (
         code, predict, run,
-        Section("See", _see(tip, visit, visit.result), 3, "done"),
-        Section("Explain", _explain(tip, visit), 4, "done" if visit.explained else "now"),
-        Section("Try where it ends", _limits(tip, visit), 5, "done" if visit.ends else "now"),
+        _step(3, _see(tip, visit, visit.result), True),
+        _step(4, _explain(tip, visit), visit.explained),
+        _step(5, _limits(tip, visit), bool(visit.ends)),
         Section("", _more(tip, visit.result)),
     )  # fmt: skip
+
+
+def _step(number: int, blocks: tuple[Block, ...], done: bool) -> Section:
+    return Section(STEPS[number - 1], blocks, number, "done" if done else "now")
+
+
+def _later(first: int) -> list[Section]:
+    return [Section(name, (), number, "later") for number, name in enumerate(STEPS, 1) if number >= first]
 
 
 def way(tip: Tip, visit: Visit, name: str) -> str:
@@ -170,10 +174,11 @@ def _see(tip: Tip, visit: Visit, result: Result) -> tuple[Block, ...]:
     said = "You said the same." if visit.draft == right else f"You said: {visit.draft}."
     blocks: list[Block] = [
         Words(SAID[result.verdict], "verdict"),
+        Words(f"**{tip.title}.**"),
         Words(f"It is: **{right}**. {said}"),
         *((Words(tip.question.refutation),) if right != tip.question.tempting else ()),
         *((Words(result.reason, "quiet"),) if result.reason else ()),
-        Drawing(bars(tip, result, NARROW)),
+        Drawing(bars(result, NARROW)),
         Words(f"Equal numbers: {'yes' if result.equal else 'no'}.", "quiet"),
         *picture(tip),
     ]
@@ -183,13 +188,14 @@ def _see(tip: Tip, visit: Visit, result: Result) -> tuple[Block, ...]:
 def _explain(tip: Tip, visit: Visit) -> tuple[Block, ...]:
     area = Control("area", "explanation", "", visit.explanation, hint="your explanation")
     compare = Control("button", "explain", "Compare", main=not visit.explained)
-    return Words(tip.explain), Controls((area, compare)), *((Words(tip.about),) if visit.explained else ())
+    ours = (Words(tip.why, "why"), Words(tip.about)) if visit.explained else ()
+    return Words(tip.explain), Controls((area, compare)), *ours
 
 
 def _limits(tip: Tip, visit: Visit) -> tuple[Block, ...]:
     blocks: list[Block] = [Words("No tip holds everywhere. Predict what becomes of this one, then try.")]
     for place, limit in enumerate(tip.limits):
-        blocks.append(Controls((Control("button", "limit", f"Run with {_plain(limit)}", place),)))
+        blocks.append(Controls((Control("button", "limit", f"Run with {_limit_text(limit)}", place),)))
         found = visit.ends.get(place)
         if found is not None:
             counted = "; ".join(j.words for j in found.claims if j.claim.counted)
@@ -197,12 +203,12 @@ def _limits(tip: Tip, visit: Visit) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _plain(limit: Limit) -> str:
+def _limit_text(limit: Limit) -> str:
     return ", ".join(f"{name} = {value}" for name, value in limit.setting.items())
 
 
 def _more(tip: Tip, result: Result) -> tuple[Block, ...]:
-    said = [Words(f"{GUIDES[s.guide]}, *{s.section}*: {s.says}.".replace("*", "")) for s in tip.sources]
+    said = [Words(f"{GUIDES[s.guide]}, {s.section}: {s.says}.") for s in tip.sources]
     folds: list[Block] = [Fold("Where it comes from", tuple(said))]
     if tip.slip is not None and result.guide is not None:
         shown = ", ".join(_fact(name, result.guide[name]) for name in tip.slip.shows)
@@ -213,9 +219,7 @@ def _more(tip: Tip, result: Result) -> tuple[Block, ...]:
 
 
 def _fact(name: str, value: Any) -> str:
-    from ..tips.tip import COUNTED
-
-    said = "the same numbers as B" if name == "equal" else COUNTED[name]
+    said = "the same numbers as B" if name == "equal" else fact_text(name)
     return f"{said}: {count_text(name, value)}"
 
 
@@ -229,23 +233,29 @@ def text(tip: Tip, state: BrowserState) -> str:
         lines += [f"{letter}{', edited' if name in visit.code else ''}:", *(f"  {row}" for row in source.split("\n"))]
     if result is None:
         lines.append("Run it to see." if visit.committed else WAITING)
-    elif result.slow["error"] or result.fast["error"]:
-        lines += [f"with {plain(_setting_text(result.setting))}: {result.verdict}", f"▲ {result.reason}"]
     else:
-        right = tip.question.answer(result)
-        lines += [
-            f"with {plain(_setting_text(result.setting))}: {result.verdict}",
-            *([result.reason] if result.reason else []),
-            f"you: {visit.draft}", f"result: {right}",
-            *([plain(tip.question.refutation)] if right != tip.question.tempting else []),
-            *(f"  {j.words}: {j.verdict}" for j in result.claims),
-            f"  equal numbers: {'yes' if result.equal else 'no'}",
-        ]  # fmt: skip
-        lines += [f"explain: {plain(tip.explain)}", *([plain(tip.why), plain(tip.about)] if visit.explained else [])]
-        lines += [f"limit {_plain(tip.limits[i])}: {found.verdict}. {found.reason}" for i, found in visit.ends.items()]
+        lines += _result_lines(tip, visit, result)
     shown = [] if state.alone else ["", "tips:", *(f"  {t.slug}: {_visit(state, t).state}" for t in state.shown())]
     message = [f"▲ {state.message}"] if state.message else []
     return "\n".join([*lines, *shown, *message])
+
+
+def _result_lines(tip: Tip, visit: Visit, result: Result) -> list[str]:
+    lines = [f"with {plain(_setting_text(result.setting))}: {result.verdict}"]
+    if result.slow["error"] or result.fast["error"]:
+        return [*lines, f"▲ {plain(result.reason)}"]
+    right = tip.question.answer(result)
+    lines += [
+        *([plain(result.reason)] if result.reason else []),
+        f"you: {visit.draft}", f"result: {right}",
+        *([plain(tip.question.refutation)] if right != tip.question.tempting else []),
+        *(f"  {j.words}: {j.verdict}" for j in result.claims),
+        f"  equal numbers: {'yes' if result.equal else 'no'}",
+        f"explain: {plain(tip.explain)}",
+        *([plain(tip.why), plain(tip.about)] if visit.explained else []),
+    ]  # fmt: skip
+    ends = ((_limit_text(tip.limits[place]), found) for place, found in visit.ends.items())
+    return [*lines, *(f"limit {setting}: {found.verdict}. {plain(found.reason)}" for setting, found in ends)]
 
 
 def _visit(state: BrowserState, tip: Tip) -> Visit:
@@ -258,28 +268,34 @@ def _name(state: BrowserState) -> str:
 
 def figure(tip: Tip, visit: Visit, width: int) -> Figure:
     """What stands for the sections in a picture: both ways as code, and the bars once there are any."""
-    canvas, y = Canvas(width), 0.0
-    room = width / 2 - 12 if width == WIDE else width
-    for place, (letter, name) in enumerate(WAYS):
-        left, top = (place * (room + 24), 0.0) if width == WIDE else (0.0, y)
-        canvas.text(left, top + 14, letter, "b f13")
-        rows = way(tip, visit, name).split("\n")
-        canvas.rect(left, top + 22, room, 20 * len(rows) + 12, "floor")
-        for i, row in enumerate(rows):
-            canvas.text(left + 12, top + 44 + 20 * i, shorten(row, int((room - 24) / 7.83)), "m f13")
-        y = max(y, top + 22 + 20 * len(rows) + 24)
-    y += 8
+    canvas = Canvas(width)
+    y = _draw_code(canvas, tip, visit) + 8
+    title = f"{tip.slug}: two ways to do the same"
     if visit.result is None:
         canvas.rect(1, y, width - 2, 64, "hole")
         for i, row in enumerate(wrap_text(WAITING, 60 if width == NARROW else 110)):
             canvas.text(width / 2, y + 36 + 18 * i, row, "f13 t2", "middle")
-    else:
-        drawn = bars(tip, visit.result, width).canvas
-        canvas.items += [f'<g transform="translate(0 {y})">', *drawn.items, "</g>"]
-        canvas.text_items += drawn.text_items
-        canvas.height = y + drawn.height
-    said = WAITING if visit.result is None else bars(tip, visit.result, width).description
-    return Figure(canvas, f"{tip.slug}: two ways to do the same", said)
+        return Figure(canvas, title, WAITING)
+    found = bars(visit.result, width)
+    canvas.items += [f'<g transform="translate(0 {y})">', *found.canvas.items, "</g>"]
+    canvas.text_items += found.canvas.text_items
+    canvas.height = y + found.canvas.height
+    return Figure(canvas, title, found.description)
+
+
+def _draw_code(canvas: Canvas, tip: Tip, visit: Visit) -> float:
+    """Both ways, side by side where there is room. Returns where they end."""
+    beside, y = canvas.width == WIDE, 0.0
+    room = canvas.width / 2 - 12 if beside else canvas.width
+    for place, (letter, name) in enumerate(WAYS):
+        left, top = (place * (room + 24), 0.0) if beside else (0.0, y)
+        canvas.text(left, top + 14, letter, "b f13")
+        rows = way(tip, visit, name).split("\n")
+        canvas.rect(left, top + 22, room, 20 * len(rows) + 12, "floor")
+        for i, row in enumerate(rows):
+            canvas.text(left + 12, top + 44 + 20 * i, shorten(row, int((room - 24) / MONO_13)), "m f13")
+        y = max(y, top + 22 + 20 * len(rows) + 24)
+    return y
 
 
 STAGES = {
@@ -297,7 +313,7 @@ def frame(tip: Tip, state: BrowserState, progress: Progress | None = None) -> Bo
         conditions += f" · {len(timing.ratios)} pairs after {len(timing.slow.warmups)} warm-ups, median and middle half"
     return Board(
         name=_name(state), stages=STAGES[tip.picture.widget], ask=tip.question.ask,
-        wide=figure(tip, visit, WIDE), narrow=figure(tip, visit, NARROW), why=tip.why if visit.explained else "",
+        wide=figure(tip, visit, WIDE), narrow=figure(tip, visit, NARROW), why="",
         text=text(tip, state), conditions=conditions, badge="measured" if timing else None,
         message=state.message, progress=progress, summary=_summary(tip, state),
         sections=sections(tip, visit, progress), finders=() if state.alone else _finders(state),

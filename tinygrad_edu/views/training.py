@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from ..wording import number
 from .frame import NARROW, WIDE, Figure, Frame
-from .marks import Canvas, number
+from .marks import Canvas
 
 POINTS = 120  # the newest ones can be hovered; the line shows all
 

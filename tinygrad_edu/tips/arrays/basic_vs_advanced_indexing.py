@@ -35,7 +35,7 @@ def view_or_copy(result: Result) -> str:
 
 def picture() -> dict[str, Any]:
     x = tg.arange(12.0).reshape(4, 3)
-    return {"x": x, "x[rows]": x[tg.arange(2)], "x[:2]": x[:2]}
+    return {"x": x, "A: batch": x[tg.arange(2)], "B: batch": x[:2]}
 
 
 TIP = Tip(
@@ -73,14 +73,14 @@ TIP = Tip(
         Limit({"use": "write"}, "false here", "A write into the slice changes x; the copy in A leaves x as it was."),
     ),
     question=Question(
-        "`rows` holds 0, 1, 2, … in order, as `x[:n]` would read them. What is `x[rows]`?",
+        "`rows` holds 0, 1, 2, … in order: the rows that `x[: len(rows)]` reads too. What is `x[rows]`?",
         ("a view of x", "a copy"),
         view_or_copy,
         tempting="a view of x",
         refutation="What the positions are does not count: a tensor as index may pick anything, so it always copies.",
     ),
-    explain="`x[rows]` and `x[:n]` read the same rows here. Why can only one of them do without a copy?",
-    symptoms=("out of memory", "my loop is slow", "my write is lost"),
+    explain="`x[rows]` and `x[: len(rows)]` read the same rows. Why can only one of them do without a copy?",
+    symptoms=("out of memory", "my write is lost"),
     picture=Picture("BufferMap", picture),
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "batch = x[: len(rows)]   # x[rows] is a copy"),

@@ -18,7 +18,8 @@ def slow(x: Tensor, bias: Tensor, only_sums: bool) -> Tensor:
     rows = []
     for row in x:
         y = row + bias
-        rows.append(y.sum() if only_sums else y)
+        y = y.sum() if only_sums else y
+        rows.append(y)
     return tg.stack(rows)
 
 
@@ -68,7 +69,7 @@ TIP = Tip(
         ),
     ),
     question=Question(
-        "B adds `bias`, which has one row, to all rows of `x`. How many bytes does the stretched `bias` take?",
+        "B adds `bias`, which is one row, to all rows of `x`. How many new bytes does it take to stretch `bias`?",
         ("none", "as many as x has"),
         stretched,
         tempting="as many as x has",

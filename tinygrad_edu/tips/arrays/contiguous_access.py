@@ -38,10 +38,11 @@ TIP = Tip(
     why="A cache line of **64 bytes** comes in at once: in order all of it is used, across it one number.",
     about=(
         "Memory is one long row of bytes, and a matrix lies in it row after row. The processor does not fetch single "
-        "numbers but lines of 64 bytes. Along a row, sixteen float32 come with each line; across the rows, each number "
-        "lies in a line of its own, most of which is thrown away. Which way is along the bytes is told by the strides, "
-        "not by the shape: `b.T` costs nothing to make, but every use of it walks across. Where it is used more than "
-        "once, one `contiguous()` pays for its copy."
+        "numbers but lines, most often of 64 bytes. Along a row, sixteen float32 come with each line; across the rows, "
+        "each number lies in a line of its own, most of which is thrown away. Which way is along the bytes is told by "
+        "the strides, not by the shape: `b.T` costs nothing to make, but added to `a`, which lies row after row, it is "
+        "read across. Where that happens again and again, one `contiguous()` pays for its copy. `b.T.sum()` needs "
+        "none: a sum may take its numbers in any order."
     ),
     sources=(
         Source("R", "Contiguous Memory Access", "make tensors contiguous, and process data in memory order"),
@@ -67,7 +68,9 @@ TIP = Tip(
     ),
     explain="Both ways add the same numbers, equally often. Where does A lose its time?",
     symptoms=("my loop is slow", "slower after a transpose"),
-    picture=Picture("BufferMap", lambda: {"b": (b := tg.arange(12).reshape(3, 4)), "b.T": b.T, "c": b.T.contiguous()}),
+    picture=Picture(
+        "BufferMap", lambda: {"b": (b := tg.arange(12.0).reshape(3, 4)), "A: b.T": b.T, "B: b": b.T.contiguous()}
+    ),
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "b = b.T.contiguous()\nfor _ in range(8):\n    a = a + b"),
         Elsewhere("tch-rs 0.22", "2026-11", "let b = b.tr().contiguous();\nfor _ in 0..8 { a = &a + &b; }"),

@@ -38,7 +38,7 @@ def buffers(result: Result) -> str:
 
 def picture() -> dict[str, Any]:
     y = tg.arange(6.0).exp()
-    return {"y": y, "y - 1": y - 1, "y.sub_(1)": y.sub_(1)}
+    return {"A: old y": y, "A: new y": y - 1, "B: y": y.clone().sub_(1)}
 
 
 TIP = Tip(
@@ -73,14 +73,14 @@ TIP = Tip(
         ),
     ),
     question=Question(
-        "A makes three tensors, one after the other, and calls each of them y. How many stand in memory at its peak?",
+        "A makes three tensors, one after the other, and calls each of them `y`. How many are in memory at once?",
         ("one", "two", "three"),
         buffers,
         tempting="one",
-        refutation="The old y is freed when its name moves on, and that is after the new one was computed from it.",
+        refutation="Two at most: the old `y` is freed when its name moves on, after the new one was computed from it.",
     ),
     explain="A gives the name y to a new tensor twice. When is the memory of the old one freed?",
-    symptoms=("out of memory", "my loop is slow"),
+    symptoms=("out of memory",),
     picture=Picture("BufferMap", picture),
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "y = x.exp()\ny.sub_(1)\nF.relu(y, inplace=True)"),

@@ -16,16 +16,19 @@ def inputs(generator: tg.Generator, n: int, views: int) -> dict[str, Any]:
 
 def slow(x: Tensor, w: Tensor, views: int) -> tuple[Tensor, Tensor]:
     y = x * 2
-    parts = [y[i : len(y) // 2] for i in range(views)]
+    half = len(y) // 2
+    parts = [y[i:half] for i in range(views)]
     parts[0].mul_(w)  # seen by all of them
-    sum(part.sum() for part in parts).backward()
+    sum(p.sum() for p in parts).backward()
     return x.grad, w.grad
 
 
 def fast(x: Tensor, w: Tensor, views: int) -> tuple[Tensor, Tensor]:
     y = x * 2
-    parts = [y[i : len(y) // 2] * w for i in range(views)]
-    sum(part.sum() for part in parts).backward()
+    half = len(y) // 2
+    parts = [y[i:half] for i in range(views)]
+    parts = [part * w for part in parts]
+    sum(p.sum() for p in parts).backward()
     return x.grad, w.grad
 
 
@@ -42,8 +45,9 @@ def copied(result: Result) -> str:
 
 
 def picture() -> dict[str, Any]:
-    y = tg.arange(8.0)
-    return {"y": y, "parts[0]": y[:4], "parts[1]": y[1:4], "out of place": y[:4] * 3}
+    a, b = tg.arange(8.0), tg.arange(8.0)
+    saved = a[:4].clone()  # which the engine does by itself
+    return {"A: y": a, "A: part": a[:4].mul_(3), "A: saved": saved, "B: y": b, "B: part": b[:4] * 3}
 
 
 TIP = Tip(
@@ -53,7 +57,7 @@ TIP = Tip(
     why="A write through a tracked view **rewrites history**, and backward walks through every step of it.",
     about=(
         "Without gradients, a write through a view is the write and nothing else. With them, the base gets a node that "
-        "says *as before, but this region is new*, and each view is read anew from there. In backward, each of these "
+        "says “as before, but this part is new”, and each view is read anew from there. In backward, each of these "
         "nodes fills a gradient as large as the base. Of the data, only old values that a gradient needs are copied."
     ),
     sources=(

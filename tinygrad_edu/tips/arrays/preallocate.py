@@ -38,8 +38,9 @@ def guide(row: Tensor, column: Tensor, keep_all: bool) -> list[Any]:
     return results if keep_all else [result[-1, -1].item() for result in results]
 
 
-def kept(result: Result) -> str:
-    return "three" if result.guide and result.guide["equal"] else "one"
+def made(result: Result) -> str:
+    one = 4 * result.setting["n"] ** 2
+    return ("none", "one", "three", "six")[sum(result.slow["allocated"] >= count * one for count in (1, 3, 6))]
 
 
 TIP = Tip(
@@ -51,9 +52,8 @@ TIP = Tip(
         "`y = column * row` does not write into the old `y`. It makes a new buffer, fills it, and only then the name "
         "moves over and the old buffer is let go. In a loop that is a new buffer for each operation of each step, and "
         "two of them at once. A buffer made before the loop is written again and again: `out=` for the first "
-        "operation, methods with an underscore for those that follow. What the clock says depends on the size: the "
-        "memory allocator hands small blocks out again at once, but for those above some 32 MB it asks the system, "
-        "which clears every page anew."
+        "operation, methods with an underscore for those that follow. The clock depends on the size: small blocks are "
+        "handed out again at once; for large ones (on Linux, above 32 MB) the system is asked, and clears every page."
     ),
     sources=(Source("R", "Pre-allocate Tensors", "allocate working tensors once, and reuse them for every batch"),),
     parameters=(
@@ -68,11 +68,11 @@ TIP = Tip(
         Limit({"n": 512, "keep": "every result"}, "no difference", "What is kept needs a buffer for each step anyway."),
     ),
     question=Question(
-        "A function fills its one buffer and returns `buffer.detach()`. How many results are left after three calls?",
-        ("one", "three"),
-        kept,
+        "A goes round three times and calls every result `y`. How many buffers does it make for them?",
+        ("one", "three", "six"),
+        made,
         tempting="three",
-        refutation="Three tensors, but one buffer: all of them show what the last call wrote.",
+        refutation="Each step makes two: one for `column * row`, one for `y + step`. Only the name is used again.",
     ),
     slip=Slip(
         "R",
@@ -86,7 +86,7 @@ TIP = Tip(
     explain="A keeps no buffer for longer than a step. What does it pay for in each step that B pays for once?",
     symptoms=("my loop is slow", "out of memory", "an old result has changed"),
     picture=Picture(
-        "BufferMap", lambda: {"y": (y := tg.arange(6.0)), "y.detach()": y.detach(), "y.clone()": y.clone()}
+        "BufferMap", lambda: {"A: old y": (y := tg.arange(6.0)), "A: new y": y + 1, "B: y": y.clone().add_(1)}
     ),
     elsewhere=(
         Elsewhere(

@@ -41,7 +41,7 @@ TIP = Tip(
         "and moves every byte into it, which takes memory and the time to read and write it all. `detach()` makes a "
         "second record over the same buffer, outside of the graph; a plain `b = a` does not even do that, it is a "
         "second name for the same tensor. For somebody who only reads, all three are the same. Who writes, writes for "
-        "all: that, and nothing else, is what a clone is for."
+        "all: there a clone is needed. So it is where a small part is to outlive a large buffer."
     ),
     sources=(
         Source("R", "Avoid Unnecessary Copies", "use shallow_clone(), or a reference, in place of clone()"),
@@ -71,7 +71,7 @@ TIP = Tip(
     symptoms=("out of memory", "my loop is slow"),
     picture=Picture(
         "BufferMap",
-        lambda: {"x": (x := tg.arange(6.0).reshape(2, 3)), "x.clone()": x.clone(), "x.detach()": x.detach()},
+        lambda: {"x": (x := tg.arange(6.0).reshape(2, 3)), "A: mine": x.clone(), "B: mine": x.detach()},
     ),
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "mine = x.detach()   # shares storage with x"),

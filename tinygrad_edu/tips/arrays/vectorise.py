@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tinygrad_edu as tg
@@ -21,21 +22,26 @@ def inputs(generator: tg.Generator, n: int, norm: str) -> dict[str, Any]:
     return {"model": model, "x": tg.randn(n, 16, generator=generator)}
 
 
-def slow(model: Any, x: Tensor) -> Tensor:
+def slow(model: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     predictions = []
     for i in range(len(x)):
-        predictions.append(model(x[i : i + 1]))
+        sample = x[i : i + 1]
+        predictions.append(model(sample))
     return tg.cat(predictions)
 
 
-def fast(model: Any, x: Tensor) -> Tensor:
-    predictions: Tensor = model(x)
-    return predictions
+def fast(model: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    return model(x)
+
+
+MORE = "more than three for each sample"
 
 
 def started(result: Result) -> str:
-    many = result.slow["calls"] >= result.setting["n"] * result.fast["calls"]
-    return "one for each sample, or more" if many else "one"
+    samples, model, loop = result.setting["n"], result.fast["calls"], result.slow["calls"]
+    if loop <= model:
+        return "three"
+    return "one for each sample" if loop <= samples else "three for each sample" if loop <= samples * model else MORE
 
 
 TIP = Tip(
@@ -71,13 +77,13 @@ TIP = Tip(
         ),
     ),
     question=Question(
-        "A and B compute the same numbers. How many operations does A start for each one of B?",
-        ("one", "one for each sample, or more"),
+        "The model is three operations: `linear`, `relu`, `linear`. B starts three. How many does A start?",
+        ("three", "one for each sample", "three for each sample", MORE),
         started,
-        tempting="one",
-        refutation="One operation of B covers all samples; A starts each of them for every sample, and cuts and joins.",
+        tempting="three for each sample",
+        refutation="The loop itself starts some: one cuts each sample out, and a last one joins the predictions.",
     ),
-    explain="The multiplications are the same in A and B. What is paid for n times in A?",
+    explain="The multiplications are the same in A and B. What does A pay for n times?",
     symptoms=("my loop is slow", "the processor or GPU is hardly busy"),
     picture=Picture("TimingRace", dict),
     elsewhere=(

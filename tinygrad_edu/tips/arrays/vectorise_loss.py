@@ -37,12 +37,13 @@ def guide(output: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor
 
 
 def row_gradient(result: Result) -> str:
-    samples, row = result.setting["n"], 10 * 4  # bytes: ten float32
-    return "as many as output" if result.slow["allocated"] >= samples * samples * row else "as many as the row"
+    return "as many as output" if result.slow["allocated"] >= 40 * result.setting["n"] ** 2 else "as many as the row"
 
 
 def looped(output: Tensor, target: Tensor) -> Tensor:
-    return (F.cross_entropy(output[0], target[0]) + F.cross_entropy(output[1], target[1])) / 2
+    first = F.cross_entropy(output[0], target[0])
+    second = F.cross_entropy(output[1], target[1])
+    return (first + second) / 2
 
 
 def batched(output: Tensor, target: Tensor) -> Tensor:
@@ -78,7 +79,7 @@ TIP = Tip(
         Limit({"weights": "by class"}, "false here", "In the mean over one sample, its class weight cancels out."),
     ),
     question=Question(
-        "A takes the loss of `output[i]`. How many bytes has the gradient that this row sends back?",
+        "In backward, each `output[i]` of A sends a gradient back to `output`. How many bytes does it have?",
         ("as many as the row", "as many as output"),
         row_gradient,
         tempting="as many as the row",
@@ -86,12 +87,10 @@ TIP = Tip(
     ),
     slip=Slip(
         "P",
-        run=guide,
-        shows={"equal": False},
-        words=(
-            "Its loop ends with the sum of the losses, its criterion takes their mean: with n samples, loss and "
-            "gradients are n times as large, and the learning rate no longer fits. Here the loop divides by n."
-        ),
+        guide,
+        {"equal": False},
+        "Its loop ends with the sum of the losses, its criterion with their mean: loss and gradients are n times "
+        "as large, and the learning rate no longer fits. Here the loop divides by n.",
     ),
     explain="With twice as many samples, what grows twofold in A, and what fourfold?",
     symptoms=("my loop is slow", "out of memory", "the loss grows with the batch size"),

@@ -15,13 +15,15 @@ def inputs(generator: tg.Generator, side: int, across: str, keep: int) -> dict[s
 
 
 def slow(image: Tensor, side: int, keep: int) -> list[Tensor]:
-    grid = image.view(8, side, -1, side).transpose(1, 2)[:keep]
+    grid = image.view(8, side, -1, side)
+    grid = grid.transpose(1, 2)[:keep]
     return list(grid.reshape(-1, side, side))
 
 
 def fast(image: Tensor, side: int, keep: int) -> list[Tensor]:
-    grid = image.view(8, side, -1, side).transpose(1, 2)[:keep]
-    return [tile for row in grid for tile in row]
+    grid = image.view(8, side, -1, side)
+    grid = grid.transpose(1, 2)[:keep]
+    return [t for row in grid for t in row]
 
 
 def guide(image: Tensor, side: int, keep: int) -> list[Tensor]:
@@ -36,7 +38,7 @@ def new_bytes(result: Result) -> str:
 def picture() -> dict[str, Any]:
     image = tg.arange(12.0).reshape(4, 3)
     grid = image.view(2, 2, 3).transpose(1, 2)  # of tiles that are one pixel wide
-    return {"image": image, "tiles": grid.reshape(-1, 2), "tile": grid[0, 1]}
+    return {"image": image, "A: tiles": grid.reshape(-1, 2), "B: tile": grid[0, 1]}
 
 
 TIP = Tip(
@@ -47,9 +49,8 @@ TIP = Tip(
     about=(
         "Slices, `transpose` and `view` only say in another way where the elements lie. `reshape` does so too where it "
         "can, and copies without a word where it cannot: two axes become one only if no gap in memory is between them. "
-        "The tiles of an image, row by row, are at two strides, one to the right and one down, and no single stride "
-        "leads through all of them. B leaves the two axes as they are, and walks over both. Where you count on there "
-        "being no copy, write `view`: it raises an error in place of copying."
+        "The tiles are at two strides, one to the right and one down, and no single stride leads through all of them. "
+        "B keeps both axes, and walks over both. Where you count on a view, write `view`: it raises an error instead."
     ),
     sources=(
         Source("R", "Use Views Instead of Copies", "use view(), not reshape().detach(), which it says is a copy"),
