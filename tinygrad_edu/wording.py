@@ -1,8 +1,13 @@
-"""How numbers are written, everywhere: three significant digits, true minus, thin spaces, decimal units."""
+"""How things are written everywhere. Numbers: three significant digits, true minus, thin spaces, decimal units."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Any
+
+PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+MARKUP = re.compile(r"`([^`]+)`|\*\*((?:`[^`]*`|[^*`])+)\*\*")  # code, in which ** is a power; bold, with code inside
 
 
 def number(value: float) -> str:
@@ -36,6 +41,22 @@ def exact(value: float) -> str:
     return number(value)
 
 
+def brief(value: Any) -> str:
+    """A value in five characters: fewer digits where it must be, but never another magnitude."""
+    text, value = exact(value), float(value)
+    for form in (".5g", ".3g", ".2g", ".1g", ".0e"):
+        if len(text) <= 5:
+            return text
+        mantissa, _, exponent = f"{value:{form}}".partition("e")
+        text = (f"{mantissa}e{int(exponent)}" if exponent else mantissa).replace("-", "−")
+    return text if len(text) <= 5 else "≈0" if abs(value) < 1 else "<−e99"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 run``, ``12 runs``."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def shape_text(shape: Iterable[int]) -> str:
     """``8×2``; nothing for a single number."""
     return "×".join(map(str, shape))
@@ -47,7 +68,7 @@ def bytes_text(count: int) -> str:
     for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= 1000 and rounded >= size:
             return f"{number(rounded / size)} {unit}"
-    return f"{count} byte{'s' * (count != 1)}"
+    return plural(count, "byte")
 
 
 def seconds_text(seconds: float) -> str:
@@ -57,3 +78,14 @@ def seconds_text(seconds: float) -> str:
         if rounded >= size:
             return f"{number(rounded / size)} {unit}"
     return f"{number(rounded / 1e-9)} ns"
+
+
+def rate_with_spread(rate: float, spread: Iterable[float], unit: str) -> str:
+    """``9.87 GB/s (9.61–9.93)``: all three with the prefix of the first."""
+    size, prefix = next((one for one in PREFIXES if rate >= one[0]), PREFIXES[-1])
+    return f"{number(rate / size)} {prefix}{unit} ({'–'.join(number(value / size) for value in spread)})"
+
+
+def plain(markup: str) -> str:
+    """Text without the marks of ``code`` in backticks and of **bold**."""
+    return MARKUP.sub(lambda match: match[1] or plain(match[2]), markup)

@@ -15,7 +15,7 @@ from tinygrad_edu.cli.advice import Advice, advise
 from tinygrad_edu.cli.doctor import doctor, report, to_dict, widgets_ready
 from tinygrad_edu.cli.facts import Blas, Facts, Gpu, Package, Python, gather
 from tinygrad_edu.cli.machine import Cpu, Memory
-from tinygrad_edu.cli.peaks import Peak, measure_peaks, rate_text
+from tinygrad_edu.cli.peaks import Peak, measure_peaks
 from tinygrad_edu.cli.terminal import Progress, Terminal
 
 PACKAGES = (
@@ -328,7 +328,7 @@ def test_peaks_are_measured(quick: None) -> None:
     for peak in peaks:
         assert peak.median is not None and peak.quartiles is not None
         assert 0 < peak.quartiles[0] <= peak.median <= peak.quartiles[1]
-        assert peak.runs >= 5
+        assert peak.runs >= 3
 
 
 def test_one_thread_is_not_measured_where_threads_cannot_be_limited(quick: None) -> None:
@@ -342,18 +342,6 @@ def test_little_memory_is_not_filled(quick: None, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(peaks_module, "COPIED", 1 << 40)
     peaks = measure_peaks(lacking(memory=Memory(None, None, 80_000)), lambda label: None)
     assert peaks[0].how == "copying 10.0 kB; bytes read and written"
-
-
-@pytest.mark.parametrize(
-    ("median", "spread", "text"),
-    [
-        (9.87e9, (9.61e9, 9.93e9), "9.87 GB/s (9.61–9.93)"),
-        (9.99e8, (9e8, 1.2e9), "999 MB/s (900–1\u2009200)"),
-        (5, (4, 6), "5.00 B/s (4.00–6.00)"),
-    ],
-)
-def test_rates(median: float, spread: tuple[float, float], text: str) -> None:
-    assert rate_text(median, spread, "B/s") == text
 
 
 @pytest.mark.parametrize(("error", "status"), [("", 0), ("ImportError: gone", 1)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import types
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import ROOT
 from tinygrad_edu.cli import facts
 from tinygrad_edu.cli.facts import Gpu, Package, packages, release, satisfies
 
@@ -123,3 +125,13 @@ def test_a_home_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert found.home == str(tmp_path / "nowhere")
     assert not found.home_writable
     assert found.engine_error == ""
+
+
+def test_commands_that_install_ask_for_what_the_project_asks_for() -> None:
+    """Each is written out where it is shown, because the project may not be installed there."""
+    asked = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    files = (ROOT / "tinygrad_edu" / "cli" / f"{name}.py" for name in ("advice", "lab"))
+    shown = "".join(file.read_text(encoding="utf-8") for file in files)
+    found = re.findall(r'"([\w-]+>=[\d.]+)"', shown)
+    assert {re.sub(">=.*", "", one) for one in found} == {"jupyterlab", "ipykernel", "cupy-cuda13x"}
+    assert [one for one in found if f'"{one}"' not in asked] == []

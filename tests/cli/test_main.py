@@ -108,7 +108,7 @@ def test_the_installed_command_is_this_one() -> None:
         (
             ["lab", "--port", "x"],
             "tinygrad-edu lab",
-            "argument --port: invalid int value: 'x'",
+            "argument --port: 'x' is no whole number from 0 to 65535",
             "see tinygrad-edu lab --help",
         ),
     ],
@@ -185,6 +185,40 @@ def test_a_closed_pipe_is_no_error() -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait(100) == 141
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a full disk is hard to come by")
+@pytest.mark.parametrize("words", ["tips list --json", "--version", "--help"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_told(words: str, unbuffered: str) -> None:
+    command = [sys.executable, "-W", "error", "-m", "tinygrad_edu", *words.split()]
+    environ = {**os.environ, "PYTHONUNBUFFERED": unbuffered, "PYTHONIOENCODING": "utf-8"}
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environ, stdout=full, stderr=subprocess.PIPE, timeout=100, check=False
+        )
+    if words == "--help" and unbuffered:  # argparse does not tell
+        return
+    assert done.returncode == 2
+    assert done.stderr.decode() == (
+        "print the answer\n  why:  [Errno 28] No space left on device\n  mend: make room, or send it somewhere else\n"
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="shells close streams in another way")
+@pytest.mark.parametrize(
+    ("words", "status"), [("tips list >&-", 0), ("tips list >&- 2>&-", 0), ("tips explain nonsense 2>&-", 2)]
+)
+def test_streams_that_the_caller_closed(words: str, status: int) -> None:
+    command = f"exec {shlex.quote(sys.executable)} -W error -m tinygrad_edu {words}"
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=ROOT, capture_output=True, timeout=100, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "8888x"])
+def test_ports_that_cannot_be(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "--port", port]) == 2
+    assert f"{port!r} is no whole number from 0 to 65535" in capsys.readouterr().err
 
 
 def test_ctrl_c_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,17 @@ from tests.cli.made_up import CONDITIONS, RESULT, TIP
 from tests.support import teaches
 from tinygrad_edu.cli import tips as cli_tips
 from tinygrad_edu.cli.terminal import Progress, Terminal
-from tinygrad_edu.cli.tips import check_tips, checked, explain, guide_of, list_tips, outcome, parse_size, run_tip
+from tinygrad_edu.cli.tips import (
+    arguments,
+    check_tips,
+    checked,
+    explain,
+    guide_of,
+    list_tips,
+    outcome,
+    parse_size,
+    run_tip,
+)
 from tinygrad_edu.tips import GUIDES, Tip, TipError, all_tips, check, run
 
 REAL = all_tips()
@@ -231,6 +241,12 @@ def test_an_outcome_that_is_false_and_without_the_clock() -> None:
 def test_a_right_guess_is_not_refuted() -> None:
     right = replace(TIP, question=replace(TIP.question, answer=lambda result: "4 kB"))
     assert "\n  Here: 4 kB.\n\n" in outcome(Terminal(80), right, RESULT)
+
+
+def test_a_setting_can_be_typed_as_it_is_shown() -> None:
+    assert arguments({}) == ""
+    setting = {"n": 8, "then": "add each row up", "device": "cpu"}
+    assert arguments(setting) == "--size n=8 --size 'then=add each row up' --device cpu"
 
 
 def test_sizes(made_up: None) -> None:

@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 import tinygrad_edu as tg
 from tests.second_device import FAR
+from tests.support import teaches
 from tinygrad_edu import Tensor
+from tinygrad_edu.errors import ArgumentError
+from tinygrad_edu.nn import functional as F
 from tinygrad_edu.observe.counters import OWNERS, Counters
 
 B = 4000  # bytes of each of the tensors below
@@ -279,6 +282,43 @@ def test_the_leaf_keeps_the_gradient_that_was_counted() -> None:
 # Peaks and owners ----------------------------------------------------------------------------------------------------
 
 
+KEPT: dict[str, tuple[Program, int]] = {  # bytes alive while backward is still to come, besides the result
+    "nothing": (lambda x, w: w * 2, 0),
+    "the result itself": (lambda x, w: w.exp(), 0),
+    "probabilities and targets": (lambda x, w: F.cross_entropy(w, tg.zeros(10, dtype="int64")), B + 80),
+    "positions": (lambda x, w: w[np.array([1, 2])], 16),
+    "a mask, which was copied": (lambda x, w: w[np.arange(10) < 3], 10),
+    "what was overwritten": (lambda x, w: (w + 1).mul_(w), B),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_backward_needs_is_alive_until_then(name: str) -> None:
+    program, size = KEPT[name]
+    x, w = leaves()
+    with Counters() as counted:
+        y = program(x, w)
+        assert counted.live == size + (y.array.nbytes if y.ndim else 0)
+        y.sum().backward()
+        del y
+    assert counted.live == B  # .grad
+
+
+def test_the_memory_of_a_recurrent_net_is_that_of_numpy() -> None:
+    net, x = tg.nn.LSTM(32, 32), tg.ones(20, 8, 32)
+    net(x)  # once before: what is kept for good is there then
+    only = tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)
+    tracemalloc.start()
+    try:
+        with Counters() as counted:
+            out = net(x)
+        found = sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([only]).traces)
+    finally:
+        tracemalloc.stop()
+    assert out[0].requires_grad
+    assert counted.live == pytest.approx(found, rel=0.02)
+
+
 def test_owners_at_the_peak() -> None:
     x, w = leaves()
     with Counters() as counted:
@@ -359,6 +399,28 @@ def test_nested_counters_count_what_is_inside_them() -> None:
         x.add_(1)
     assert told(outer, "calls allocated") == {"calls": 3, "allocated": 3 * B}
     assert told(inner, "calls allocated") == {"calls": 1, "allocated": 2 * B}
+
+
+def test_counters_inside_of_themselves_are_refused() -> None:
+    counted = Counters()
+    why, mend = "everything inside would count twice", "use a second one: with Counters() as inner:"
+    with counted:
+        with teaches(ArgumentError, "Counters inside of themselves", why, mend, "with counted"), counted:
+            raise AssertionError("not reached")
+        tg.ones(2) + 1
+    assert counted.calls == 1
+
+
+def test_what_a_function_does_is_one_call_and_not_known_to_be_a_copy() -> None:
+    class Square(tg.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward(x)
+            return x * x
+
+    assert told(count(lambda x, w: Square.apply(w)), "calls copies allocated nodes") == {
+        "calls": 1, "copies": 0, "allocated": B, "nodes": 1,
+    }  # fmt: skip
 
 
 def test_counters_go_on_when_they_are_entered_again() -> None:
@@ -526,3 +588,10 @@ def test_any_program_is_counted_alike_and_undisturbed(steps: list[str], tracked:
     assert first.copied <= first.allocated
     assert first.nodes == 0 or tracked
     assert first.live == 0
+
+
+def test_the_mask_of_dropout_is_counted() -> None:
+    x = tg.ones(1000)
+    with Counters() as counted:
+        tg.nn.functional.dropout(x, 0.5)
+    assert counted.owners["created"] == 1000  # bools

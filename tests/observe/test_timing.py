@@ -9,7 +9,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -106,10 +106,31 @@ def test_a_clock_that_stands_still_gives_its_resolution(clock: Clock) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "budget", "repeats"),
-    [(1.0, 1.0, 5), (0.125, 1.0, 8 - 2), (MILLISECOND, 1.0, 60), (MILLISECOND, 32 * MILLISECOND, 30)],
+    [
+        (4.0, 1.0, 4),  # however long they take
+        (0.25, 1.0, 6),  # for which the budget may be spent twice
+        (0.5, 1.0, 4),
+        (0.125, 1.0, 8 - 2),
+        (MILLISECOND, 1.0, 60),
+        (MILLISECOND, 32 * MILLISECOND, 30),
+    ],
 )
 def test_the_budget_decides_how_often(clock: Clock, seconds: float, budget: float, repeats: int) -> None:
     assert len(measure(clock.takes(seconds), budget=budget, warmup=2).times) == repeats
+
+
+@pytest.mark.parametrize(("seconds", "warmups"), [(1.0, 1), (0.25, 2), (0.125, 3), (0.0625, 3)])
+def test_warmups_take_no_more_than_a_part_of_the_budget(clock: Clock, seconds: float, warmups: int) -> None:
+    assert len(measure(clock.takes(seconds), budget=1.0).warmups) == warmups
+    assert len(measure(clock.takes(seconds), budget=1.0, repeats=4).warmups) == 3  # who asks for four has the time
+
+
+def test_inputs_that_take_long_to_make_count_too(clock: Clock) -> None:
+    def setup() -> None:
+        clock.now += 1.0
+
+    found = compare(clock.takes(MILLISECOND), clock.takes(MILLISECOND), setup=setup, budget=2.0)
+    assert (len(found.ratios), len(found.slow.warmups)) == (4, 1)
 
 
 def test_the_name_of_what_has_none() -> None:
@@ -153,7 +174,16 @@ def test_each_has_loops_of_its_own(clock: Clock) -> None:
         ([1.06] * 60, "faster"),
         ([1 / 1.04] * 60, "no difference"),
         ([1 / 1.06] * 60, "slower"),
-        ([0.2, 0.5, 1.5, 5.0, 6.0], "no difference"),  # the interval includes 1
+        ([0.2, 0.5, 1.5, 5.0, 6.0, 7.0], "no difference"),  # the interval includes 1
+        ([0.9] + [1.2] * 5, "no difference"),  # of six, all must say the same
+        ([0.9] + [1.2] * 8, "faster"),
+        ([1.1, 1.2, 1.3, 1.4, 1.5], "no difference"),  # and fewer must agree: 1.5 is more than 1.1 times 1.1 times 1.1
+        ([1.2, 1.3, 1.3, 1.4, 1.5], "faster"),
+        ([0.4, 0.3, 0.2, 0.1], "slower"),
+        ([0.9, 0.3, 0.2, 0.1], "no difference"),
+        ([2.0] * 3, "faster"),
+        ([2.0] * 2, "no difference"),  # two times show no spread
+        ([9.0], "no difference"),
     ],
 )
 def test_verdicts(ratios: list[float], verdict: str) -> None:
@@ -240,13 +270,32 @@ def test_a_unit_changes_nothing(ratios: list[float], unit: float) -> None:
     assert scaled == pytest.approx(statistics.middle_ratio(ratios) * unit)
 
 
-def test_the_interval_covers_the_true_ratio_about_as_often_as_it_says() -> None:
+@pytest.mark.parametrize(
+    ("count", "left_out"), [(1, 0), (5, 0), (6, 0), (8, 0), (9, 1), (11, 1), (12, 2), (20, 5), (60, 21), (1000, 468)]
+)
+def test_the_interval_of_a_median_is_that_of_the_tables(count: int, left_out: int) -> None:
+    """As in textbooks: Conover, "Practical nonparametric statistics", and others."""
+    low, high = statistics.median_interval(range(count))
+    assert (low, high) == (left_out, count - 1 - left_out)
+
+
+@pytest.mark.parametrize("count", [6, 7, 10, 31, 60])
+def test_the_interval_covers_the_true_ratio_at_least_as_often_as_it_says(count: int) -> None:
     random = np.random.default_rng(1)
-    covered = 0
-    for _ in range(200):
-        low, high = statistics.bootstrap(list(np.exp(random.standard_exponential(31) - math.log(2))), resamples=500)
-        covered += low <= 1 <= high  # the median of an exponential is log 2
-    assert 180 <= covered <= 198
+    values = np.exp(random.standard_exponential((2000, count)) - math.log(2))  # the median of an exponential is log 2
+    intervals = [statistics.median_interval(row.tolist()) for row in values]
+    assert 0.94 < np.mean([low <= 1 <= high for low, high in intervals]) < 0.99
+
+
+@pytest.mark.parametrize("pairs", [3, 4, 5, 6, 7, 20, 60])
+@pytest.mark.parametrize("spread", [0.02, 0.1, 0.5])
+def test_of_two_equal_functions_hardly_one_comparison_claims_a_difference(pairs: int, spread: float) -> None:
+    random = np.random.default_rng(2)
+    claims = 0
+    for slow, fast in 1 + random.exponential(spread, (500, 2, pairs)):  # noise only adds time
+        timings = Timing("a", tuple(slow.tolist()), (), 1), Timing("b", tuple(fast.tolist()), (), 1)
+        claims += Comparison(*timings, tuple((slow / fast).tolist()), HERE).verdict != "no difference"
+    assert claims <= (0.08 if pairs == 3 else 0.06) * 500
 
 
 def test_a_spread_is_written_in_the_unit_of_its_median() -> None:
@@ -390,8 +439,9 @@ def test_a_pair_is_finished_before_it_stops(clock: Clock) -> None:
 def test_one_pair_is_a_result(clock: Clock) -> None:
     found = compare(clock.takes(4.0), clock.takes(1.0), progress=lambda done, *_: done < 1)
     assert (found.ratios, found.stopped) == ((4.0,), True)
-    assert found.interval == pytest.approx((4, 4))
-    assert "  1 pair after 3 warm-ups, stopped;" in found.text()
+    assert (found.interval, found.verdict) == ((4.0, 4.0), "no difference")
+    assert found.sentence() == "too few runs to tell slow from fast: 4.0× (4.0–4.0)"
+    assert "  1 pair after 1 warm-up, stopped;" in found.text()
 
 
 def test_stopping_before_anything_is_an_error(clock: Clock) -> None:
@@ -416,6 +466,12 @@ def test_a_sweep_stops_between_repeats_and_keeps_its_sizes(clock: Clock) -> None
     assert (found.sizes, found.stopped) == ((1, 2), True)
     assert [len(one.ratios) for one in found.comparisons] == [5, 2]
     assert found.text().endswith("\nstopped")
+
+
+def test_with_one_size_repeats_are_counted(clock: Clock) -> None:
+    said: list[tuple[int, int]] = []
+    sweep(growing(clock), growing(clock), (1,), make=int, repeats=3, warmup=0, progress=lambda *x: said.append(x[:2]))
+    assert said == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_a_sweep_that_stops_between_two_sizes(clock: Clock) -> None:
@@ -488,6 +544,54 @@ def test_threads_that_measure_wait_for_each_other() -> None:
     assert gc.isenabled()
 
 
+class Busy:
+    """Somebody else, who measures and does not end."""
+
+    def __enter__(self) -> None:
+        self.begun, self.end = threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self.measure)
+        self.thread.start()
+        assert self.begun.wait(60)
+
+    def measure(self) -> None:
+        with machine.quiet():
+            self.begun.set()
+            assert self.end.wait(60)
+
+    def __exit__(self, *_: object) -> None:
+        self.end.set()
+        self.thread.join(60)
+
+
+def test_who_waits_for_a_turn_can_be_stopped() -> None:
+    said: list[tuple[int, int, float]] = []
+
+    def progress(*how_far: Any) -> bool:
+        said.append(how_far)
+        return len(said) < 2
+
+    with Busy(), teaches(
+        TimingError, "measuring", "it was stopped before its turn came", "let it wait, or stop the other", None
+    ):  # fmt: skip
+        measure(int, progress=progress)
+    assert [how_far[:2] for how_far in said] == [(0, 1), (0, 1)]
+    assert machine.PATIENCE > said[0][2] > said[1][2] > 0
+    assert len(measure(int, repeats=3).times) == 3
+
+
+def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "PATIENCE", 0.0)
+    why = "another measurement has not ended in 0 s"
+    with Busy(), teaches(
+        TimingError, "measuring", why, "stop the other; if it does not end, restart the kernel", None
+    ):  # fmt: skip
+        compare(int, int)
+
+
+def test_who_measures_may_measure_inside() -> None:
+    assert len(measure(lambda: measure(int, repeats=3), repeats=3).times) == 3
+
+
 def test_without_threadpoolctl_threads_are_not_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     found = compare(int, int, repeats=3).conditions
@@ -526,6 +630,8 @@ def test_conditions_name_this_machine() -> None:
         ({"names": "ab"}, "names='ab'", "there are two functions to name", 'give two, such as ("loop", "dot")'),
         ({"names": ("a", "")}, "names=('a', '')", "there are two functions to name",
          'give two, such as ("loop", "dot")'),
+        ({"names": None}, "names=None", "there are two functions to name", 'give two, such as ("loop", "dot")'),
+        ({"sizes": 1.5}, "sizes=(1.5,)", "a size is a count, at least 1", "give whole numbers from 1 up"),
         ({"sizes": ()}, "sizes=()", "there is no size to measure at", "give some, such as (10, 100, 1000)"),
         ({"sizes": (0, 1)}, "sizes=(0, 1)", "a size is a count, at least 1", "give whole numbers from 1 up"),
         ({"sizes": (1.5,)}, "sizes=(1.5,)", "a size is a count, at least 1", "give whole numbers from 1 up"),
@@ -544,6 +650,29 @@ def test_setup_must_be_callable_too() -> None:
         compare(len, len, setup=(1, 2))  # type: ignore[arg-type]
 
 
+def test_what_only_makes_a_generator_is_not_timed() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+
+    async def answer() -> None: ...
+
+    why = "a call of it only makes a generator or a coroutine, and runs nothing"
+    with teaches(ArgumentError, "timing with slow=items", why, "time what runs it: lambda: list(items())", "compare("):
+        compare(items, len)
+    with teaches(
+        ArgumentError,
+        "timing with function=answer",
+        why,
+        "time what runs it: lambda: asyncio.run(answer())",
+        "measure(",
+    ):
+        measure(answer)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert len(measure(int, budget=np.float32(0.001), repeats=np.int64(3)).times) == 3  # type: ignore[arg-type]
+
+
 def failing(after: int, error: Exception) -> Callable[..., None]:
     calls = itertools.count()
 
@@ -557,10 +686,13 @@ def failing(after: int, error: Exception) -> Callable[..., None]:
 def test_an_error_says_which_of_the_two_and_when(clock: Clock) -> None:
     mend = "call dot by itself first, with the same arguments"
     with teaches(TimingError, "timing dot, at repeat 2", "it raised ValueError: too many", mend, "raise error"):
-        compare(clock.takes(1.0), failing(3, ValueError("too many")), setup=tuple, warmup=2, names=("loop", "dot"))
+        compare(
+            clock.takes(1.0), failing(3, ValueError("too many")), setup=tuple, warmup=2, repeats=3,
+            names=("loop", "dot"),
+        )  # fmt: skip
     mend = "call loop by itself first, with the same arguments"
     with teaches(TimingError, "timing loop, in warm-up 2", "it raised ValueError", mend, "raise error"):
-        compare(failing(1, ValueError()), clock.takes(1.0), names=("loop", "dot"))
+        compare(failing(1, ValueError()), clock.takes(1.0), repeats=3, names=("loop", "dot"))
     with teaches(TimingError, "timing loop, while its loops were chosen", "it raised ValueError", mend, "raise error"):
         compare(failing(3, ValueError()), clock.takes(1.0), names=("loop", "dot"))
 
@@ -572,6 +704,12 @@ def test_the_line_is_the_one_in_the_function() -> None:
         TimingError, "timing float, in warm-up 1", why, mend, "compare(float"
     ):  # no line of Python is to blame
         compare(float, str, setup=lambda: "x", names=("float", "str"))
+
+
+def test_a_function_that_leaves_python_is_an_error() -> None:
+    with pytest.raises(TimingError, match="it raised SystemExit: 3"):
+        measure(lambda: sys.exit(3))
+    assert gc.isenabled()
 
 
 def test_the_error_itself_is_chained() -> None:

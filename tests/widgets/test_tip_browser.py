@@ -172,8 +172,10 @@ def test_edited_code_is_what_runs() -> None:
     result = widget.run()
     assert result is not None
     assert (result.slow["allocated"], result.verdict) == (0, "no difference")
+    assert "What follows is for" not in widget.html
     widget.act("restore")
     assert "edited" not in widget.text()
+    assert "What follows is for the code as it was." in widget.html
     result = widget.run()
     assert result is not None and result.verdict == "holds"
 
@@ -185,6 +187,8 @@ def test_edited_code_is_what_runs() -> None:
         ("A = 3", "it defines no function A"),
         ("def B(x, read_only): pass", "it defines no function A"),
         ("raise ValueError('no')", "ValueError: no"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("\0", "SyntaxError: "),
     ],
 )
 def test_code_that_is_no_function_is_refused_with_a_reason(source: str, words: str) -> None:

@@ -20,7 +20,7 @@ from tinygrad_edu.views.frame import Frame
 class Worker(EduWidget):
     """Counts to ten, a step each time that it is let."""
 
-    def __init__(self, fail: Exception | None = None) -> None:
+    def __init__(self, fail: BaseException | None = None) -> None:
         self.step, self.reached = threading.Semaphore(0), threading.Event()
         self.fail, self.found, self.grad = fail, None, True
         super().__init__()
@@ -156,10 +156,11 @@ def test_work_runs_under_the_settings_of_the_widget() -> None:
     "error, words",
     [
         (ZeroDivisionError("by nothing"), "It could not be done: ZeroDivisionError: by nothing"),
+        (SystemExit(3), "It could not be done: SystemExit: 3"),  # or it would be at work for ever
         (ArgumentError("the size 0", "it is none", "take 1"), "the size 0: it is none. Take 1."),
     ],
 )
-def test_work_that_fails_says_so_and_can_begin_again(error: Exception, words: str) -> None:
+def test_work_that_fails_says_so_and_can_begin_again(error: BaseException, words: str) -> None:
     widget = Worker(error)
     widget.act("go")
     widget.wait(20)

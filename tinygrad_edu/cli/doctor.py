@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ..wording import bytes_text
+from ..wording import bytes_text, plural
 from .advice import PURPOSES, Advice, advise
 from .facts import Facts, Package, gather
 from .peaks import Peak, measure_peaks
@@ -91,14 +91,14 @@ def report(terminal: Terminal, facts: Facts, peaks: tuple[Peak, ...], advice: li
 
 def _machine(facts: Facts) -> list[tuple[str, str]]:
     python, blas, cpu, memory = facts.python, facts.blas, facts.cpu, facts.memory
-    threads = "threads not known" if blas.threads is None else _count(blas.threads, "thread")
+    threads = "threads not known" if blas.threads is None else plural(blas.threads, "thread")
     allowed = [f"{cpu.usable} may be used here"] if cpu.usable < cpu.cores else []
     room = [f"{bytes_text(memory.available)} free"] if memory.available is not None else []
     room += [f"{bytes_text(memory.limit)} is the limit here"] if memory.limit is not None else []
     total = "size not known" if memory.total is None else bytes_text(memory.total)
     return [
         ("Python", f"{python.version}, {python.executable}"),
-        ("processor", ", ".join([cpu.model, _count(cpu.cores, "core"), *allowed])),
+        ("processor", ", ".join([cpu.model, plural(cpu.cores, "core"), *allowed])),
         ("memory", ", ".join([total, *room])),
         ("BLAS", f"{blas.name} {blas.version}, {threads}"),
         ("GPU", _gpu(facts)),
@@ -114,10 +114,6 @@ def _gpu(facts: Facts) -> str:
     if gpu.error:
         return "CuPy is installed, no GPU answers"
     return "NVIDIA, without CuPy" if gpu.driver else "no NVIDIA GPU"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _peaks(terminal: Terminal, peaks: tuple[Peak, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -29,6 +30,10 @@ EXAMPLES = """examples:
 
 class UsageError(EduError):
     """The command line cannot be understood."""
+
+
+class OutputError(EduError):
+    """The answer cannot be printed."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -65,12 +70,19 @@ def make_parser() -> Parser:
     _json(doctor)
     lab = commands.add_parser("lab", help="open the course in JupyterLab")
     lab.add_argument(
-        "--port", type=int, metavar="N", help="listen on this port (default: the first free one from 8888)"
+        "--port", type=_port, metavar="N", help="listen on this port (default: the first free one from 8888)"
     )
     lab.add_argument("--no-browser", action="store_true", help="print the address, open no browser")
     for command in (parser, tips, doctor, lab):
         command.set_defaults(parser=command)
     return parser
+
+
+def _port(text: str) -> int:
+    """A port's number; argparse says what is wrong."""
+    if not (text.isdecimal() and int(text) < 65536):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to 65535")
+    return int(text)
 
 
 def _tips(actions: Any) -> None:
@@ -142,21 +154,39 @@ def perform_tips(terminal: Terminal, progress: Progress, options: argparse.Names
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit status: 2 for what cannot be done, 130 after Ctrl-C."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller, as after ``>&-``
+            setattr(sys, name, io.StringIO())
     try:
         try:
             text, status = perform(parse(sys.argv[1:] if arguments is None else arguments))
-            if text:
-                print(text)
+            _put(text)
             return status
         finally:
-            sys.stdout.flush()  # here, where a closed pipe can still be told from a fault
+            _put("")  # what --help printed: here, where a closed pipe can still be told from a fault
     except EduError as error:
         Progress(sys.stderr).clear()
         print(Terminal.of(sys.stderr).spell(str(error)), file=sys.stderr)
         return WRONG
     except BrokenPipeError:  # as after ``| head``
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain on its way out
+        _drop_output()
         return PIPE_CLOSED
     except KeyboardInterrupt:
         Progress(sys.stderr).clear()
         return INTERRUPTED
+
+
+def _put(text: str) -> None:
+    """Print. Raises `OutputError` for a disk that is full, and its like."""
+    try:
+        print(text, end="\n" if text else "", flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _drop_output()
+        raise OutputError("print the answer", str(error), "make room, or send it somewhere else") from None
+
+
+def _drop_output() -> None:
+    """What is left to print goes nowhere, or Python would complain on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

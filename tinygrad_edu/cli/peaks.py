@@ -11,14 +11,13 @@ import numpy as np
 
 from .. import creation
 from ..observe.timing import Timing, measure
-from ..wording import bytes_text, number
+from ..wording import bytes_text, rate_with_spread
 from .facts import Facts
 
 BUDGET = 0.6  # seconds for each, after the warm-up
 COPIED = 128 << 20  # bytes of each of two arrays: more than most caches hold
 SHARE = 8  # but no more than this part of the free memory
 MATRIX = 1024  # rows and columns
-PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 @dataclass(frozen=True)
@@ -87,13 +86,8 @@ def _matmul(facts: Facts, threads: str) -> Peak:
 def _rate(name: str, label: str, unit: str, how: str, work: float, timing: Timing) -> Peak:
     shortest, longest = timing.quartiles
     median, low, high = work / timing.median, work / longest, work / shortest
-    return Peak(name, label, unit, how, rate_text(median, (low, high), unit), len(timing.times), median, (low, high))
-
-
-def rate_text(median: float, spread: tuple[float, float], unit: str) -> str:
-    """``9.87 GB/s (9.61–9.93)``: all three with the prefix of the first."""
-    scale, prefix = next((one for one in PREFIXES if median >= one[0]), PREFIXES[-1])
-    return f"{number(median / scale)} {prefix}{unit} ({'–'.join(number(value / scale) for value in spread)})"
+    text = rate_with_spread(median, (low, high), unit)
+    return Peak(name, label, unit, how, text, len(timing.times), median, (low, high))
 
 
 def _cost(name: str, label: str, how: str, call: Callable[[], object]) -> Peak:

@@ -124,20 +124,16 @@ class Terminal:
         beside = self.width - margin >= min(widths[-1], NARROWEST // 2)
         lines = []
         for row in top + body:
-            is_head = row in top
+            is_head = bool(top) and row is top[0]
             styles = dict.fromkeys(range(len(row)), "bold") if is_head else paint or {}
-            fixed = [
-                _aligned(self.paint(cell, *styles.get(place, "").split()), width, place in right)
-                for place, (cell, width) in enumerate(zip(row[:-1], widths, strict=False))
-            ]
+            cells = [self.paint(cell, *styles.get(place, "").split()) for place, cell in enumerate(row[:-1])]
+            fixed = [_aligned(c, width, i in right) for i, (c, width) in enumerate(zip(cells, widths, strict=False))]
             start = indent + "".join(cell + GAP for cell in fixed)
             if beside:
-                texts = wrap(row[-1], self.width - margin)
-                texts = [self.paint(text, "bold") for text in texts] if is_head else texts
+                texts = [self.paint(text, *["bold"] * is_head) for text in wrap(row[-1], self.width - margin)]
                 lines += [start + texts[0], *(" " * margin + text for text in texts[1:])]
             else:  # a head stands above its column, or nowhere
-                below = [] if is_head else self._hanging(row[-1], indent)
-                lines += [start, *below]
+                lines += [start, *([] if is_head else self._hanging(row[-1], indent))]
         return "\n".join(line.rstrip() for line in lines)
 
     def _hanging(self, text: str, indent: str) -> list[str]:

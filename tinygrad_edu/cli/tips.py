@@ -23,12 +23,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
+from shlex import quote
 from typing import Any
 
 from ..tips import GUIDES, THEMES, Judged, Result, Size, Tip, TipError, all_tips, check, find, run, search, source_of
 from ..tips.runner import Checked
 from ..tips.tip import COUNTED, HOLDS, SAME
 from ..tips.words import count_text
+from ..wording import plain, plural
 from .terminal import Progress, Terminal
 
 HEAD = ("verdict", "A", "B", "of what")
@@ -53,7 +55,7 @@ def list_tips(terminal: Terminal, theme: str, source: str, symptom: str, *, as_j
             parts.append(terminal.section(f"{title} ({name})", table))
     letters = sorted({letter for tip in found for letter in tip.guides})
     guides = "; ".join(f"{letter} {GUIDES[letter]}" for letter in letters)
-    count = f"{len(found)} tip{'s' * (len(found) != 1)}. From {guides}."
+    count = f"{plural(len(found), 'tip')}. From {guides}."
     return "\n\n".join([*parts, f"{terminal.prose(count)}\nRead one:\n  tinygrad-edu tips explain SLUG"])
 
 
@@ -93,8 +95,8 @@ def explain(terminal: Terminal, slug: str, *, as_json: bool) -> str:
         return terminal.json(in_full(tip))
     says = [(f"{GUIDES[s.guide]}, {s.section}:", s.says) for s in tip.sources]
     parts = [
-        terminal.section(tip.title, terminal.prose(_plain(tip.why))),
-        terminal.prose(_plain(tip.about)),
+        terminal.section(tip.title, terminal.prose(plain(tip.why))),
+        terminal.prose(plain(tip.about)),
         terminal.section("Predict", terminal.prose(_predict(tip), "  ")),
         _code(terminal, "A, what one has", source_of(tip.slow)),
         _code(terminal, "B, what the tip proposes", source_of(tip.fast)),
@@ -128,13 +130,8 @@ def in_full(tip: Tip) -> dict[str, Any]:
     }
 
 
-def _plain(text: str) -> str:
-    """Without the marks of bold type and of code."""
-    return text.replace("**", "").replace("`", "")
-
-
 def _predict(tip: Tip) -> str:
-    return "\n".join([_plain(tip.question.ask), *(f"- {choice}" for choice in tip.question.choices)])
+    return "\n".join([plain(tip.question.ask), *(f"- {choice}" for choice in tip.question.choices)])
 
 
 def _code(terminal: Terminal, title: str, code: str) -> str:
@@ -146,11 +143,11 @@ def _code(terminal: Terminal, title: str, code: str) -> str:
 def _slip(terminal: Terminal, tip: Tip) -> str:
     assert tip.slip is not None
     code = _code(terminal, f"A slip in the {GUIDES[tip.slip.guide]}", source_of(tip.slip.run))
-    return f"{code}\n{terminal.prose(_plain(tip.slip.words), '  ')}"
+    return f"{code}\n{terminal.prose(plain(tip.slip.words), '  ')}"
 
 
 def _limits(terminal: Terminal, tip: Tip) -> str:
-    rows = [(arguments(limit.setting), limit.verdict, _plain(limit.words)) for limit in tip.limits]
+    rows = [(arguments(limit.setting), limit.verdict, plain(limit.words)) for limit in tip.limits]
     return terminal.table(rows, indent="  ")
 
 
@@ -164,7 +161,7 @@ def _settings(terminal: Terminal, tip: Tip) -> str:
 
 def arguments(setting: Mapping[str, Any]) -> str:
     """A setting as one would type it."""
-    given = [f"--device {v}" if name == "device" else f"--size {name}={v}" for name, v in setting.items()]
+    given = [f"--device {v}" if name == "device" else f"--size {quote(f'{name}={v}')}" for name, v in setting.items()]
     return " ".join(given)
 
 
@@ -205,14 +202,14 @@ def outcome(terminal: Terminal, tip: Tip, result: Result) -> str:
     """One run in print."""
     setting = ", ".join(f"{name}={value}" for name, value in result.setting.items())
     verdict = terminal.paint(result.verdict, "bold", _colour(result.verdict))
-    reason = f"\n{terminal.prose(_plain(result.reason), '  ')}" if result.reason else ""
+    reason = f"\n{terminal.prose(plain(result.reason), '  ')}" if result.reason else ""
     conditions = [terminal.prose(f"Measured on {result.timing.conditions.text()}")] if result.timing else []
     parts = [
         terminal.section(tip.title, terminal.prose(f"{tip.slug} with {setting}")),
         terminal.table([_row(judged, result) for judged in result.claims], HEAD, indent="  ", right=(1, 2)),
         f"Verdict: {verdict}{reason}",
-        terminal.prose(_plain(tip.why)),
-        terminal.section(_plain(tip.question.ask), terminal.prose(_answer(tip, result), "  ")),
+        terminal.prose(plain(tip.why)),
+        terminal.section(plain(tip.question.ask), terminal.prose(_answer(tip, result), "  ")),
         terminal.section("Where it ends", _limits(terminal, tip)),
         "\n".join([*conditions, "A and B in full:", f"  tinygrad-edu tips explain {tip.slug}"]),
     ]
@@ -222,7 +219,7 @@ def outcome(terminal: Terminal, tip: Tip, result: Result) -> str:
 def _answer(tip: Tip, result: Result) -> str:
     """What the question came to here, and why the tempting answer is wrong where it is."""
     right, tempting = tip.question.answer(result), tip.question.tempting
-    refutation = "" if right == tempting else f"\nNot “{tempting}”: {_plain(tip.question.refutation)}"
+    refutation = "" if right == tempting else f"\nNot “{tempting}”: {plain(tip.question.refutation)}"
     return f"Here: {right}.{refutation}"
 
 
@@ -275,7 +272,7 @@ def checked(terminal: Terminal, found: Sequence[Checked]) -> str:
     lines = []
     for one in found:
         sign = terminal.paint(terminal.spell("●" if one.passed else "▲"), "blue" if one.passed else "red")
-        ended = f", and ends in {len(one.limits)} setting{'s' * (len(one.limits) != 1)}"
+        ended = f", and ends in {plural(len(one.limits), 'setting')}"
         words = f"{one.result.verdict}{ended}" if one.passed else "FAILED"
         lines.append(f"{sign} {one.slug}: {words}")
         lines += [terminal.prose(fault, "    ") for fault in one.faults]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import backends
 from ..core.base import TensorBase
+from ..core.dispatch import here
 from ..core.graph import Node
+from ..core.op import Op
 from ..core.slow import Call, Interceptor
 from ..core.storage import number
+from ..errors import ArgumentError
+from ..settings import modes
 
 OWNERS = ("created", "activations", "gradients", "temporaries")
 _OWNER_OF = {"created": "created", "saved": "activations", "passing": "temporaries", "gradient": "gradients"}
@@ -26,20 +30,21 @@ class Counters(Interceptor):
         how many of them only moved elements into a new buffer, and how many bytes. The old values that an in-place
         write had to keep for backward are such a copy too.
     ``allocated``
-        bytes of all new buffers: results, gradients and their sums, what ``zeros`` and its like make, and old values
-        that were kept. Single numbers are no buffers.
+        bytes of all new buffers: results and what else backward will need of them, gradients and their sums, what
+        ``zeros`` and its like make, and old values that were kept. Single numbers are no buffers.
     ``live``, ``peak``
         bytes of new buffers that are alive now, and the most that were alive at once.
     ``owners``
-        whose they were at the peak: ``created`` (by ``zeros`` and its like), ``activations`` (results in the graph),
-        ``gradients``, ``temporaries``.
+        whose they were at the peak: ``created`` (by ``zeros`` and its like), ``activations`` (results in the graph,
+        and what else is kept for backward), ``gradients``, ``temporaries``.
     ``nodes``
         graph nodes made.
     ``stride``
         bytes from one element to the next along the last axis of what is read, in the operation where that is most.
 
-    What one operation needs for itself while it runs is not seen, nor what NumPy does without tensors. Only the
-    thread that entered the block is counted.
+    What one operation needs for itself while it runs is not seen, nor what is done with arrays instead of tensors, as
+    by NumPy, by the steps of an optimiser (which makes its state in the first one) and by ``deepcopy``. Only the thread
+    that entered the block is counted.
 
     >>> import tinygrad_edu as tg
     >>> x = tg.ones(1000)
@@ -54,13 +59,16 @@ class Counters(Interceptor):
     def __init__(self) -> None:
         self.calls = self.copies = self.copied = self.allocated = self.nodes = self.stride = self.peak = 0
         self.owners = dict.fromkeys(OWNERS, 0)
-        self._live = 0
+        self._live = dict.fromkeys(OWNERS, 0)
         self._alive: dict[int, tuple[weakref.ref[Any], int, str]] = {}
         self._gone: deque[int] = deque()  # keys of buffers that were freed since somebody looked, in any thread
         self._seen: set[int] = set()  # numbers of the nodes that are counted
         self._start = 0
 
     def __enter__(self) -> Counters:
+        if self in modes().observers:
+            why, mend = "everything inside would count twice", "use a second one: with Counters() as inner:"
+            raise ArgumentError("Counters inside of themselves", why, mend, here())
         self._start = number()  # nodes from before have smaller ones
         super().__enter__()
         return self
@@ -69,7 +77,7 @@ class Counters(Interceptor):
     def live(self) -> int:
         """Bytes of new buffers that are alive now."""
         self._forget()
-        return self._live
+        return sum(self._live.values())
 
     def facts(self) -> dict[str, int]:
         """The counts by name, without those that change after the end."""
@@ -86,9 +94,12 @@ class Counters(Interceptor):
         if isinstance(result, TensorBase):
             if call.target is None and self._is_new(result.array, arrays):
                 self._add(result.array, "temporaries" if result.node is None else "activations")
-                if call.op.view or not call.op.computes:
+                if _only_moves(call.op):
                     self.copies += 1
                     self.copied += bytes_of(result.array)
+            for kept in () if result.node is None else _arrays(result.node.saved):
+                if self._is_new(kept, arrays):  # an index, or what an LSTM computed on the way
+                    self._add(kept, "activations")
             bases = [] if result.origin is None else [result.origin.base]  # a write to a view gives it a node as well
             self._count_nodes([tensor.node for tensor in (result, *bases)])
         return result
@@ -126,16 +137,15 @@ class Counters(Interceptor):
         key, size = id(buffer), bytes_of(buffer)
         self._alive[key] = (weakref.ref(buffer, lambda _: freed.append(key)), size, owner)
         self.allocated += size
-        self._live += size
-        if self._live > self.peak:
-            self.peak = self._live
-            self.owners = dict.fromkeys(OWNERS, 0)
-            for _, bytes_, whose in tuple(self._alive.values()):
-                self.owners[whose] += bytes_
+        self._live[owner] += size
+        now = self.live
+        if now > self.peak:
+            self.peak, self.owners = now, dict(self._live)
 
     def _forget(self) -> None:
         while self._gone:
-            self._live -= self._alive.pop(self._gone.popleft())[1]
+            _, size, owner = self._alive.pop(self._gone.popleft())
+            self._live[owner] -= size
 
     def _count_nodes(self, waiting: list[Node | None]) -> None:
         """Count these nodes and those that they come from, each of them once."""
@@ -159,6 +169,20 @@ def _buffer(array: Any) -> Any:
         return None
     owner = backends.of(array).owner(array)
     return owner if owner.ndim else None
+
+
+def _only_moves(op: Any) -> bool:
+    """Whether an operation computes nothing. What a `Function` does, which is no class of ours, is not known."""
+    return isinstance(op, type) and issubclass(op, Op) and (op.view or not op.computes)
+
+
+def _arrays(tree: Any) -> Iterator[Any]:
+    """What is in nested tuples and lists."""
+    if isinstance(tree, (tuple, list)):
+        for item in tree:
+            yield from _arrays(item)
+    else:
+        yield tree
 
 
 def _stride(array: Any) -> int:

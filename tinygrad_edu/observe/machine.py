@@ -8,14 +8,20 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import TimingError
+
 RESOLUTION = time.get_clock_info("perf_counter").resolution  # seconds; no time is shorter
+PATIENCE = 60.0  # seconds that one measurement waits for another
+_LOOK = 0.1  # seconds between two looks at whether it was stopped meanwhile
 _ONE_AT_A_TIME = threading.RLock()
+
+Progress = Callable[[int, int, float], object]  # (done, total, seconds_left); answers False to stop
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,13 @@ class Conditions:
 
 
 @contextmanager
-def quiet() -> Iterator[Conditions]:
+def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
     """Collect garbage before the block and not inside it; give BLAS and OpenMP one thread, if threadpoolctl is there.
 
-    Both hold for the whole process, and are put back afterwards. So threads that measure wait for each other.
+    Both hold for the whole process, and are put back afterwards. So threads that measure wait for each other, and
+    ``progress(0, 1, seconds)`` is called meanwhile. Raises `TimingError` where it returns False, or after a minute.
     """
-    with _ONE_AT_A_TIME:
+    with _alone(progress):
         collecting = gc.isenabled()
         gc.collect()
         gc.disable()
@@ -62,6 +69,23 @@ def quiet() -> Iterator[Conditions]:
         finally:
             if collecting:
                 gc.enable()
+
+
+@contextmanager
+def _alone(progress: Progress | None) -> Iterator[None]:
+    """Let nobody else measure in this process."""
+    tried, since = "measuring", time.monotonic()
+    while not _ONE_AT_A_TIME.acquire(timeout=_LOOK):
+        waited = time.monotonic() - since
+        if progress is not None and progress(0, 1, max(PATIENCE - waited, 0.0)) is False:
+            raise TimingError(tried, "it was stopped before its turn came", "let it wait, or stop the other")
+        if waited > PATIENCE:
+            why = f"another measurement has not ended in {PATIENCE:g} s"
+            raise TimingError(tried, why, "stop the other; if it does not end, restart the kernel")
+    try:
+        yield
+    finally:
+        _ONE_AT_A_TIME.release()
 
 
 @contextmanager

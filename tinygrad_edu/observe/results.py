@@ -12,8 +12,9 @@ from typing import Any
 
 from .machine import Conditions
 from .statistics import (
-    bootstrap,
+    ENOUGH,
     duration_with_spread,
+    median_interval,
     middle_ratio,
     quartiles,
     ratio_quartiles,
@@ -23,6 +24,7 @@ from .statistics import (
 # Where a function happens to lie in memory can change its time by a few percent, the same in every repeat, so that no
 # interval shows it (Mytkowicz et al. 2009, "Producing wrong data without doing anything obviously wrong").
 NOISE = 1.05
+FEWEST = 3  # pairs: fewer show no spread
 
 
 @dataclass(frozen=True)
@@ -74,20 +76,24 @@ class Comparison:
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """The 95 % bootstrap interval of the median ratio. The same samples give the same interval."""
-        return bootstrap(self.ratios)
+        """Where the true median ratio lies, with 95 % confidence. Of fewer than six pairs it is the range."""
+        return median_interval(self.ratios)
 
     @property
     def verdict(self) -> str:
         """What became of fast beside slow: "faster", "slower" or "no difference".
 
         There is no difference where the interval includes 1, where the ratio is within 5 % of it, or where the medians
-        differ by less than the clock can tell.
+        differ by less than the clock can tell. Three to five pairs must also agree, or chance is taken for a difference
+        too often: in logarithms, the nearest to 1 must be at least a third as far from it as the farthest. Fewer say
+        nothing.
         """
         low, high = self.interval
+        pairs, near, far = len(self.ratios), *sorted((abs(math.log(low)), abs(math.log(high))))
         calls = min(self.slow.loops, self.fast.loops)
         seen = abs(self.slow.median - self.fast.median) * calls > self.conditions.clock
-        if low <= 1 <= high or 1 / NOISE < self.ratio < NOISE or not seen:
+        certain = pairs >= ENOUGH or (pairs >= FEWEST and near > far / 3)
+        if low <= 1 <= high or not certain or 1 / NOISE < self.ratio < NOISE or not seen:
             return "no difference"
         return "faster" if self.ratio > 1 else "slower"
 
@@ -99,6 +105,8 @@ class Comparison:
             "slower": f"{fast} is slower than {slow}",
             "no difference": f"no difference between {slow} and {fast}",
         }
+        if len(self.ratios) < FEWEST:
+            words["no difference"] = f"too few runs to tell {slow} from {fast}"
         return f"{words[self.verdict]}: {ratio_with_spread(self.ratio, self.middle)}"
 
     def text(self) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from ..wording import number
 
 UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-RESAMPLES = 2000
+ENOUGH = 6  # values, from which on a median has an interval of 95 %
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float]:
@@ -31,20 +31,17 @@ def ratio_quartiles(ratios: Sequence[float]) -> tuple[float, float]:
     return math.exp(low), math.exp(high)
 
 
-def bootstrap(ratios: Sequence[float], confidence: float = 0.95, resamples: int = RESAMPLES) -> tuple[float, float]:
-    """Where the median ratio would lie, were the same number of pairs measured again.
+def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Between which of the values the true median lies, with that confidence: an exact rule, for any distribution.
 
-    The generator is seeded: the same ratios give the same interval. Fewer than about six pairs cannot say much, and
-    then the interval is from the least to the greatest.
+    Each value lies above the true median as often as a coin falls on one side, so coins tell how many of the least and
+    of the greatest can be left out. Fewer than `ENOUGH` values cannot be so sure, and then it is all of their range.
     """
-    import numpy as np
-
-    logs = np.log(np.asarray(ratios, np.float64))
-    drawn = np.random.default_rng(0).integers(len(logs), size=(resamples, len(logs)))
-    medians = np.median(logs[drawn], axis=1)
-    tail = (1 - confidence) / 2
-    low, high = np.exp(np.quantile(medians, [tail, 1 - tail]))
-    return float(low), float(high)
+    ordered, count = sorted(values), len(values)
+    out, chance = 0, 1 / 2**count  # that none lies below the true median
+    while (chance := chance + math.comb(count, out + 1) / 2**count) <= (1 - confidence) / 2:
+        out += 1
+    return ordered[out], ordered[-1 - out]
 
 
 def unit_of(seconds: float) -> tuple[str, float]:

@@ -3,35 +3,39 @@
 Why these statistics: noise on a computer only ever adds time, and it comes in spells. So the two take turns, and a
 spell falls on both of a pair and cancels in their ratio; the median does not mind the few pairs that it hits unequally.
 (`timeit` advises the least time, which nobody has in daily use; means and standard deviations, as of pyperf and
-hyperfine, follow the few slow runs.) The interval comes from a bootstrap, which assumes no shape of the distribution.
+hyperfine, follow the few slow runs.) The interval is that of the sign test: it assumes no shape of the distribution,
+and is exact for few pairs too, where a bootstrap claims differences that are not there.
 """
 
 from __future__ import annotations
 
 import gc
+import inspect
 import itertools
 import math
 import numbers
 import operator
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from ..core.dispatch import here, own
 from ..core.graph import describe_line
 from ..errors import ArgumentError, TimingError
-from .machine import RESOLUTION, Conditions, quiet
+from .machine import RESOLUTION, Conditions, Progress, quiet
 from .results import Comparison, Sweep, Timing
 
 __all__ = ["Comparison", "Conditions", "Sweep", "Timing", "compare", "measure", "sweep"]
 
 Function = Callable[..., object]
-Progress = Callable[[int, int, float], object]  # (done, total, seconds_left); answers False to stop
 
-LEAST, MOST = 5, 60  # repeats, where the budget decides
+FEWEST, LEAST, MOST = 4, 6, 60  # repeats, where the budget decides: LEAST may take twice the budget, FEWEST any time
 ENOUGH = 50e-6  # seconds for one reading of the clock: then the clock itself is less than a thousandth of it
+WARM = 0.25  # of the budget, after which no warm-up begins
 MANY = 2**16  # loops, for a function that no clock can tell from nothing
+
+DEFERRED = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
 
 _clock = time.perf_counter
 
@@ -40,7 +44,9 @@ def measure(
     function: Function, *, setup: Callable[[], Any] | None = None, repeats: int | None = None, warmup: int = 3,
     budget: float = 1.0, progress: Progress | None = None,
 ) -> Timing:  # fmt: skip
-    """Time ``function()``, ``repeats`` times after ``warmup`` calls, or as often as ``budget`` seconds allow (5 to 60).
+    """Time ``function()``, ``repeats`` times after ``warmup`` calls, or as often as ``budget`` seconds allow (6 to 60).
+
+    Calls that are too slow for that are repeated four times, after fewer warm-ups.
 
     Fast functions are called several times in a row, until that takes 50 µs; `Timing.loops` says how often. For a
     function that changes its inputs, ``setup()`` is called before every call, outside of the clock, and gives a tuple
@@ -50,9 +56,9 @@ def measure(
     then is the result. Raises `ArgumentError` for arguments that cannot be, and `TimingError`, chained, if the function
     raises.
     """
-    check_arguments({name_of(function): function}, setup, repeats, warmup, budget, progress)
+    check_arguments({"function": function}, setup, repeats, warmup, budget, progress)
     runner = _Runner(name_of(function), function, setup)
-    with quiet():
+    with quiet(progress):
         _run([runner], repeats, warmup, budget, progress)
     if not runner.times:
         raise _nothing_measured(f"measure({runner.name})")
@@ -69,7 +75,7 @@ def compare(
     """
     check_arguments({"slow": slow, "fast": fast}, setup, repeats, warmup, budget, progress)
     check_names(names)
-    with quiet() as conditions:
+    with quiet(progress) as conditions:
         found = _compare((slow, fast), names, conditions, setup, repeats, warmup, budget, progress)
     if found is None:
         raise _nothing_measured(f"compare({', '.join(names)})")
@@ -85,14 +91,14 @@ def sweep(
 
     ``make`` gives a tuple of arguments, one argument, or None. It is called once for each size, or, if ``fresh``,
     before every call. ``budget`` is for all sizes together: what small ones leave, the larger ones get. ``progress``
-    counts sizes, and is called between repeats.
+    is called between repeats and counts sizes; where there is only one, its repeats.
     """
     check_arguments({"slow": slow, "fast": fast, "make": make}, None, repeats, warmup, budget, progress)
     check_names(names)
     sizes = checked_sizes(sizes)
     end = _clock() + budget
     done: list[Comparison] = []
-    with quiet() as conditions:
+    with quiet(progress) as conditions:
         for i, size in enumerate(sizes):
             share = max((end - _clock()) / (len(sizes) - i), RESOLUTION)
             again = partial(make, size) if fresh else None
@@ -101,7 +107,7 @@ def sweep(
             except Exception as error:
                 raise _raised(f"make({size})", f"make({size})", error) from error
             pair = partial(slow, *inputs), partial(fast, *inputs)
-            counting = progress and _counting(progress, i, len(sizes), end)
+            counting = _counting(progress, i, len(sizes), end) if progress and len(sizes) > 1 else progress
             one = _compare(pair, names, conditions, again, repeats, warmup, share, counting)
             done += [] if one is None else [one]
             if one is None or one.stopped:
@@ -153,7 +159,7 @@ class _Runner:
             for _ in rounds:
                 function()
             end = _clock()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _raised(f"timing {self.name}, {when}", self.name, error) from error
         return max(end - start, RESOLUTION) / self.loops
 
@@ -190,12 +196,20 @@ def _run(
     """Fill the runners with times, in turns. Returns whether it was stopped."""
     begin, most = _clock(), repeats or MOST
 
+    def spent() -> float:
+        """How many budgets."""
+        return (_clock() - begin) / budget if repeats is None else 0.0
+
     def stop(done: int, pace: float) -> bool:
-        affordable = most if repeats or not pace else done + int((begin + budget - _clock()) / pace)
-        total = max(LEAST if repeats is None else done, done, min(most, affordable))
+        total = most
+        if repeats is None and pace:
+            once, twice = (done + int((limit - spent()) * budget / pace) for limit in (1, 2))
+            total = min(most, max(once, min(LEAST, twice), FEWEST, done))
         return progress is not None and progress(done, total, (total - done) * pace or budget) is False
 
     for i in range(warmup):
+        if i and spent() > WARM:
+            break
         if stop(0, 0.0):
             return True
         for one in _turn(runners, i):
@@ -206,7 +220,7 @@ def _run(
         one.choose_loops()
     first = done = len(runners[0].times)
     start = _clock()
-    while done < most and (repeats or done < LEAST or _clock() < begin + budget):
+    while done < most and (spent() < 1 or (done < LEAST and spent() < 2) or done < FEWEST):
         if stop(done, (_clock() - start) / max(done - first, 1)):
             return True
         for one in _turn(runners, done):
@@ -225,13 +239,13 @@ def _turn(runners: Sequence[_Runner], place: int) -> Sequence[_Runner]:
 # What cannot be --------------------------------------------------------------------------------------------------
 
 
-def _raised(tried: str, name: str, error: Exception) -> TimingError:
+def _raised(tried: str, name: str, error: BaseException) -> TimingError:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     mend = f"call {name} by itself first, with the same arguments"
     return TimingError(tried, f"it raised {what}", mend, _line_of(error))
 
 
-def _line_of(error: Exception) -> str:
+def _line_of(error: BaseException) -> str:
     """The line in the function that was called; where it is none of Python's, the line that asked for the timing."""
     step = error.__traceback__
     while step is not None and own[step.tb_frame.f_code.co_filename]:
@@ -251,24 +265,30 @@ def check_arguments(
     for name, function in {**functions, "setup": setup, "progress": progress}.items():
         if not callable(function) and (function is not None or name in functions):
             raise _refusal(f"{name}={function!r}", "it cannot be called", "give a function, such as a lambda")
+        if name in functions and any(kind(function) for kind in DEFERRED):
+            why = "a call of it only makes a generator or a coroutine, and runs nothing"
+            run = "asyncio.run" if inspect.iscoroutinefunction(function) else "list"
+            mend = f"time what runs it: lambda: {run}({name_of(function)}())"
+            raise _refusal(f"{name}={name_of(function)}", why, mend)
     if repeats is not None and not (_whole(repeats) and repeats >= 3):
         why = "fewer than three repeats show no spread"
         raise _refusal(f"repeats={repeats!r}", why, "give a whole number from 3 up, or None")
     if not (_whole(warmup) and warmup >= 0):
         raise _refusal(f"warmup={warmup!r}", "it counts calls", "give a whole number from 0 up")
-    if not (isinstance(budget, (int, float)) and 0 < budget < math.inf):
+    if not (isinstance(budget, numbers.Real) and 0 < budget < math.inf):
         raise _refusal(f"budget={budget!r}", "it is seconds to spend", "give a number above 0")
 
 
 def check_names(names: Any) -> None:
     """Raise `ArgumentError` unless there are two names."""
-    if isinstance(names, str) or len(names) != 2 or not all(isinstance(name, str) and name for name in names):
+    two = isinstance(names, (tuple, list)) and len(names) == 2
+    if not two or not all(isinstance(name, str) and name for name in names):
         raise _refusal(f"names={names!r}", "there are two functions to name", 'give two, such as ("loop", "dot")')
 
 
 def checked_sizes(given: Any) -> tuple[int, ...]:
     """The sizes as whole numbers. Raises `ArgumentError` unless they ascend from 1 or more."""
-    sizes = tuple(given)
+    sizes = tuple(given) if isinstance(given, Iterable) else (given,)
     if not sizes:
         raise _refusal(f"sizes={sizes}", "there is no size to measure at", "give some, such as (10, 100, 1000)")
     if not all(_whole(size) and size > 0 for size in sizes):

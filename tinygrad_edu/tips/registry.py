@@ -18,7 +18,7 @@ WHY_WORDS = 25  # of the one sentence
 
 @cache
 def all_tips() -> tuple[Tip, ...]:
-    """Every tip, in the order of the themes and then of their titles' files. Raises `TipError` for a faulty one."""
+    """Every tip, in the order of the themes, then of their files' names. Raises `TipError` for a faulty one."""
     found: dict[str, Tip] = {}
     package = __package__ or ""
     for theme in THEMES:

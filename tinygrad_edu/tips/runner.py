@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Generator as Generating
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,10 +14,11 @@ from .. import backends
 from ..core.base import TensorBase
 from ..errors import EduError
 from ..observe.counters import Counters, bytes_of
+from ..observe.machine import quiet
 from ..observe.timing import Comparison, compare
 from ..random import Generator, seeded
 from ..settings import scoped
-from .tip import FALSE, HOLDS, SAME, Claim, Tip
+from .tip import FALSE, HOLDS, SAME, Claim, Tip, TipError
 from .words import claim_text
 
 Way = Callable[..., Any]
@@ -81,7 +84,9 @@ def run(
     be. An error inside a way is a fact about it, and makes the verdict *false here*.
     """
     chosen = tip.setting(setting or {})
-    with seeded(0):  # what ways draw is the same each time, and the learner's own stream goes on as if nothing had been
+    alone = quiet(progress) if clock else nullcontext()  # while the one counts, the other would be timed badly
+    same_numbers = seeded(0)  # whatever ways draw; the learner's own stream goes on as if nothing had been
+    with alone, same_numbers:
         return _run(tip, chosen, slow or tip.slow, fast or tip.fast, clock, budget, progress)
 
 
@@ -119,19 +124,30 @@ def _count(tip: Tip, way: Way, setting: Mapping[str, Any]) -> tuple[dict[str, An
     arguments = _arguments(tip, setting)
     before = [plain(a) for a in arguments]
     counters, value, error = Counters(), None, ""
+    found: list[TensorBase] = []
     try:
         with scoped(device=setting["device"]), counters:
             value = way(*arguments)
-    except Exception as problem:  # a learner's edited copy may raise anything: it is told, as part of the result
+        found, value = _settled(value)
+    except (Exception, SystemExit) as problem:  # a learner's copy may raise anything: it is told, as part of the result
         error = problem.sentence() if isinstance(problem, EduError) else f"{type(problem).__name__}: {problem}"
-    given, found = list(tensors(arguments)), list(tensors(value))
+    given = tensors(arguments)
     return {
         **counters.facts(),
         "held": sum({id(b): bytes_of(b) for b in map(buffer, found) if b is not None}.values()),
         "shares": any(buffer(f) is buffer(g) is not None for f in found for g in given),
         "changes": not all(agree(b, a, 0.0) for b, a in zip(before, arguments, strict=True)),
         "error": error,
-    }, plain(value)  # fmt: skip
+    }, value  # fmt: skip
+
+
+def _settled(value: Any) -> tuple[list[TensorBase], Any]:
+    """The tensors that a way gave, and its numbers. Raises `TipError` for what has yet to run."""
+    if isinstance(value, (Generating, Coroutine)):
+        value.close()
+        why, mend = f"it gives a {type(value).__name__}, of which nothing has run", "return what it computes"
+        raise TipError("a way", why, mend)
+    return tensors(value), plain(value)
 
 
 def tensors(tree: Any) -> list[TensorBase]:

@@ -34,6 +34,7 @@ class Visit:
     code: Mapping[str, str] = field(default_factory=dict)  # edited copies, by "slow" and "fast"
     editing: bool = False
     result: Result | None = None
+    ran: Mapping[str, str] = field(default_factory=dict)  # the edited copies that the result is of
     explanation: str = ""
     explained: bool = False
     ends: Mapping[int, Result] = field(default_factory=dict)  # the limits that were tried
@@ -148,9 +149,15 @@ def _run(tip: Tip, visit: Visit, progress: Progress | None) -> tuple[Block, ...]
     devices = tuple(device for device in tip.devices if device != "cuda" or cuda.is_available())
     if len(devices) > 1:
         controls.append(_parameter(Choice("device", devices[0], devices, "where the tensors live"), visit))
-    stale = visit.result is not None and dict(visit.result.setting) != tip.setting(visit.setting)
-    old = f"What follows is for {_setting_text(visit.result.setting)}." if stale and visit.result else ""
+    old = _what_changed(tip, visit, visit.result) if visit.result is not None else ""
     return (Controls(tuple(controls)), *((progress,) if progress else ()), *((Words(old, "quiet"),) if old else ()))
+
+
+def _what_changed(tip: Tip, visit: Visit, result: Result) -> str:
+    """What the result below is for, where that is no more what is set and written above."""
+    if dict(result.setting) != tip.setting(visit.setting):
+        return f"What follows is for {_setting_text(result.setting)}."
+    return "What follows is for the code as it was." if visit.code != visit.ran else ""
 
 
 def _parameter(p: Size | Choice, visit: Visit) -> Control:

@@ -181,7 +181,7 @@ class _Work(threading.Thread):
         widget = self.widget
         try:
             result, failure = widget._settings.copy().run(self.job, self.tell), None
-        except Exception as error:  # nobody could catch it here: it is shown
+        except BaseException as error:  # nobody could catch it here, not even SystemExit: it is shown
             result, failure = None, error
         with widget._lock:
             if widget._work is not self:
@@ -192,7 +192,7 @@ class _Work(threading.Thread):
             finally:
                 widget._show()
 
-    def _end(self, result: Any, failure: Exception | None) -> None:
+    def _end(self, result: Any, failure: BaseException | None) -> None:
         widget = self.widget
         try:
             if failure is not None:
@@ -200,7 +200,7 @@ class _Work(threading.Thread):
             widget._settings.copy().run(self.then, result)
         except EduError as error:
             widget._refuse(error)
-        except Exception as error:
+        except BaseException as error:
             widget._notice = f"It could not be done: {first_line(error)}"
 
     def tell(self, done: int, total: int, left: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,7 @@ class TipBrowser(EduWidget):
     def __init__(self, slug: str = "", *, alone: bool = False) -> None:
         tip = find(slug) if slug else all_tips()[0]
         self.state = view.BrowserState(tip.slug, alone)
+        self._running: Mapping[str, str] = {}  # the edited copies that are being run
         super().__init__()
 
     @property
@@ -145,11 +146,12 @@ class TipBrowser(EduWidget):
         tip, visit = self.tip, self.state.visit
         if visit.committed:
             edited = self._compiled()
+            self._running = visit.code
             self.work(lambda tell: run(tip, visit.setting, progress=tell, **edited), self._finished)
 
     def _finished(self, result: Result) -> None:
         first = self.state.visit.result is None and not result.slow["error"] and not result.fast["error"]
-        self.state = self.state.with_visit(result=result)
+        self.state = self.state.with_visit(result=result, ran=self._running)
         if first:
             tip = self.tip
             note_prediction(tip.question.ask, self.state.visit.draft, tip.question.answer(result))
@@ -176,8 +178,8 @@ def compiled(tip: Tip, name: str, source: str) -> Callable[..., Any]:
     space = dict(getattr(tip, name).__globals__)
     try:
         exec(compile(source, file, "exec"), space)
-    except Exception as error:  # of the learner's code: said as it is
-        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+    except (Exception, SystemExit) as error:  # of the learner's code: said as it is
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise TipError(
             f"the edited {letter}", f"{type(error).__name__}{line}: {error}", "mend it, or take the original code"
         ) from None

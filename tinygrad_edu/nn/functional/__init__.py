@@ -12,6 +12,7 @@ from ... import backends
 from ...arguments import as_tensor, extremes
 from ...core.dispatch import here
 from ...core.inplace import inplace as inplace_op
+from ...core.slow import announce
 from ...creation import arange
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
@@ -29,7 +30,7 @@ from ...ops.reduce import norm
 from ...ops.softmax import log_softmax, softmax
 from ...ops.unary import tanh
 from ...random import generator
-from ...settings import no_grad
+from ...settings import modes, no_grad
 from ...tensor import Tensor, wrap
 from .activation import (
     celu,
@@ -167,7 +168,9 @@ def _share(name: str, p: float) -> None:
 
 def _keep(shape: tuple[int, ...], p: float, like: Any) -> Tensor:
     """Which elements dropout keeps, on the device of ``like``."""
-    return wrap(backends.of(like.array).from_numpy(np.asarray(generator().random(shape, np.float32) >= p)))
+    mask = backends.of(like.array).from_numpy(np.asarray(generator().random(shape, np.float32) >= p))
+    announce(modes().observers, mask, "created")
+    return wrap(mask)
 
 
 # Attention ------------------------------------------------------------------------------------------------------------
