@@ -33,8 +33,8 @@ NBVAL = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval
 PYTEST_STAGES = {
     "units": ("tests", ["-m", "not slow and not browser and not docs"]),
     "notebooks": ("notebooks", NBVAL),
-    "docs": ("tests", ["-m", "docs"]),
-    "browser": ("tests", ["-m", "browser"]),
+    "docs": ("tests/project", ["-m", "docs"]),  # of all tests, half a minute would go in collecting them
+    "browser": ("tests/browser", ["-m", "browser"]),
 }
 STAGES = ("lint", "types", *PYTEST_STAGES)
 
@@ -265,6 +265,11 @@ def course(options):
 # ---------------------------------------------------------------- tests
 
 
+def is_within(path, folder):
+    """Whether a path is the folder, or below it."""
+    return folder in (path, *path.parents)
+
+
 def stage_commands(name, arguments):
     """The commands of one stage. Paths among pytest's arguments take the place of the stage's own folder."""
     if name == "lint":
@@ -272,8 +277,9 @@ def stage_commands(name, arguments):
     if name == "types":
         return [["mypy"]]
     folder, options = PYTEST_STAGES[name]
-    paths = [a for a in arguments if (ROOT / a.split("::")[0]).exists()]
-    chosen = [p for p in paths or [folder] if Path(p).parts[0] == folder and (ROOT / folder).exists()]
+    home = ROOT / folder
+    paths = {a: ROOT / a.split("::")[0] for a in arguments if (ROOT / a.split("::")[0]).exists()} or {folder: home}
+    chosen = [a for a, path in paths.items() if home.exists() and (is_within(path, home) or is_within(home, path))]
     return [["pytest", *options, *(a for a in arguments if a not in paths), *chosen]] if chosen else []
 
 

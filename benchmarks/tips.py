@@ -45,15 +45,15 @@ def record() -> dict[str, Any]:
 
 def text(found: dict[str, Any]) -> str:
     """The record as a table of Markdown."""
-    from tinygrad_edu.wording import number, seconds_text
+    from tinygrad_edu.observe.statistics import ratio_with_spread
+    from tinygrad_edu.wording import seconds_text
 
-    lines = ["| tip | A | B | A/B, middle half | B is | whole run | longest call |", "|---" * 7 + "|"]
+    lines = ["| tip | A | B | A over B (middle half) | B is | whole run | longest call |", "|---" * 7 + "|"]
     for tip in found["tips"]:
-        low, high = tip["middle"]
         late = [" (too long)" * late for late in (tip["seconds"] > MOST_SECONDS, tip["longest_call"] > LONGEST_CALL)]
         lines.append(
             f"| {tip['slug']} | {seconds_text(tip['slow'])} | {seconds_text(tip['fast'])} "
-            f"| {number(tip['ratio'])} [{number(low)}–{number(high)}] "
+            f"| {ratio_with_spread(tip['ratio'], tip['middle'])} "
             f"| {tip['time_verdict']}{'' if tip['claims_time'] else ', which is not claimed'} "
             f"| {seconds_text(tip['seconds'])}{late[0]} | {seconds_text(tip['longest_call'])}{late[1]} |"
         )

@@ -6,12 +6,17 @@ import gc
 import threading
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from tests import second_device  # noqa: F401  (registers the device "far" for all tests)
+from tests.support import FAILED
 from tinygrad_edu import random as tg_random
 from tinygrad_edu import settings
 from tinygrad_edu.core import storage
+
+hypothesis.settings.register_profile("unhurried", deadline=None)  # another program's load is no fault of the code
+hypothesis.settings.load_profile("unhurried")
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +32,10 @@ def modes_are_restored() -> Iterator[None]:
     assert now is settings._DEFAULT
 
 
-FAILED = pytest.StashKey[bool]()
+def pytest_collection_finish() -> None:
+    """Let collections of garbage pass over the tests themselves: they are many, and stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,6 +14,7 @@ import pytest
 from tinygrad_edu.errors import EduError
 
 ROOT = Path(__file__).parents[1]
+FAILED = pytest.StashKey[bool]()  # whether a test has failed, in its stash
 
 
 @contextmanager

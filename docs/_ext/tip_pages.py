@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from shlex import quote
 from typing import Any
 
-from tinygrad_edu.tips import GUIDES, THEMES, Size, Tip, all_tips, run, source_of
-from tinygrad_edu.tips.words import claimed
+from tinygrad_edu.cli.tips import arguments
+from tinygrad_edu.tips import GUIDES, THEMES, Claim, Size, Tip, all_tips, run, source_of
+from tinygrad_edu.tips.words import claimed, fact_text
 
 HEAD = """# Tips
 
@@ -24,8 +24,9 @@ LEXERS = {
     "MyGrad": "python",
     "tch-rs": "rust",
     "torch-rs": "rust",
+    "Lux": "julia",
+    "Lux.jl": "julia",
 }
-LEXERS |= {"Lux": "julia", "Lux.jl": "julia"}
 
 
 def link(tip: Tip) -> str:
@@ -50,12 +51,7 @@ def folded(summary: str, text: str) -> str:
 
 def command(tip: Tip, setting: Mapping[str, Any]) -> str:
     """The command line that runs the tip so."""
-    return " ".join(["tinygrad-edu tips run", tip.slug, *(option(name, value) for name, value in setting.items())])
-
-
-def option(name: str, value: Any) -> str:
-    """A parameter on the command line."""
-    return f"--device {value}" if name == "device" else f"--size {quote(f'{name}={value}')}"
+    return f"tinygrad-edu tips run {tip.slug} {arguments(setting)}".rstrip()
 
 
 def question(tip: Tip) -> str:
@@ -78,6 +74,12 @@ def parameters(tip: Tip) -> str:
         values = f"{p.low} to {p.high}" if isinstance(p, Size) else ", ".join(p.options)
         rows.append(f"| `{p.name}` | {p.default} | {values} | {p.words} |")
     return "\n".join(rows) + "\n"
+
+
+def claim(one: Claim) -> str:
+    """A claim; of a time, that it is only one."""
+    doubt = "" if one.counted else ". Measured where it runs, and never taken for granted"
+    return f"{fact_text(one.fact)}: {claimed(one)}{doubt}"
 
 
 def slip(tip: Tip) -> str:
@@ -106,7 +108,7 @@ def page(tip: Tip) -> str:
         code(source_of(tip.inputs)),
         f"## Predict first\n\n{question(tip)}",
         f"## Why\n\n{tip.why}\n\n{tip.about}\n",
-        f"## What is claimed\n\n{bullets(map(claimed, tip.claims))}",
+        f"## What is claimed\n\n{bullets(map(claim, tip.claims))}",
         f"## Where it ends\n\n{bullets(limits)}",
         f"## What the guides say\n\n{bullets(sources)}\n{slip(tip)}",
         "## The same elsewhere\n",

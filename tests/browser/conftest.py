@@ -22,11 +22,15 @@ from urllib.parse import urlsplit
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Route, ViewportSize, WebSocket, sync_playwright
+
+from tests.support import FAILED
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-quic", "--disable-background-networking", "--no-first-run"]
+
+VIEWPORT: ViewportSize = {"width": 1280, "height": 720}
 
 # All cells stay in the page, so that a test can look at any of them. Nothing asks for news.
 SETTINGS = {
@@ -63,9 +67,8 @@ def complaints() -> list[str]:
     return []
 
 
-@pytest.fixture
-def page(browser: Browser, complaints: list[str]) -> Iterator[Page]:
-    """An empty page of 1280×720 without a way out. Complaints fail the test at its end."""
+def guarded_page(browser: Browser, complaints: list[str]) -> Page:
+    """An empty page of 1280×720 without a way out, whose complaints are noted."""
 
     def guard(route: Route) -> None:
         if is_local(route.request.url):
@@ -74,7 +77,7 @@ def page(browser: Browser, complaints: list[str]) -> Iterator[Page]:
             complaints.append(f"asked the network for {route.request.url}")
             route.abort()
 
-    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    context = browser.new_context(viewport=VIEWPORT)
     context.route("**/*", guard)
     page = context.new_page()
     page.set_default_timeout(20_000)
@@ -83,8 +86,15 @@ def page(browser: Browser, complaints: list[str]) -> Iterator[Page]:
         "console",
         lambda message: complaints.append(f"console: {message.text}") if message.type == "error" else None,
     )
+    return page
+
+
+@pytest.fixture
+def page(browser: Browser, complaints: list[str]) -> Iterator[Page]:
+    """An empty page. Complaints fail the test at its end."""
+    page = guarded_page(browser, complaints)
     yield page
-    context.close()
+    page.context.close()
     assert not complaints, "\n".join(complaints)
 
 
@@ -217,6 +227,8 @@ class NotebookPage:
 
     def set_theme(self, name: str) -> None:
         """Change to "JupyterLab Light" or "JupyterLab Dark"."""
+        if self.page.evaluate("document.body.dataset.jpThemeName") == name:
+            return
         self.execute("apputils:change-theme", theme=name)
         self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
         self.page.locator("#jupyterlab-splash").wait_for(state="detached")  # two at once trip over each other
@@ -226,19 +238,94 @@ class NotebookPage:
         return self.page.locator(".jp-Notebook-cell").nth(index)
 
 
+# Ends the notebooks of a test, without a question about what is not saved, and puts the furniture back.
+TIDY = """async () => {
+    const { shell } = window.jupyterapp;
+    for (const widget of [...shell.widgets("main")]) {
+        await widget.context?.sessionContext.shutdown();
+        widget.dispose();
+    }
+    shell.expandLeft();
+}"""
+
+
+class Workbench:
+    """One page with JupyterLab, for one test after the other: to load it takes longer than most of them.
+
+    After a test that failed it is thrown away, so that the next one does not fail for the same reason.
+    """
+
+    def __init__(self, browser: Browser, lab: Lab) -> None:
+        self.browser, self.lab = browser, lab
+        self.complaints: list[str] = []
+        self.page: Page | None = None
+
+    def ready(self) -> Page:
+        """The page, with nothing open."""
+        if self.page is None:
+            self.page = guarded_page(self.browser, self.complaints)
+            self.page.goto(f"{self.lab.address}/lab/workspaces/{secrets.token_hex(4)}?token={self.lab.token}&reset")
+            self.page.wait_for_function("() => window.jupyterapp")
+            self.page.evaluate("async () => { await window.jupyterapp.restored; }")
+        return self.page
+
+    def tidy(self) -> None:
+        """Make it as it was before the test."""
+        page = self.ready()
+        page.mouse.move(0, 0)
+        page.set_viewport_size(VIEWPORT)
+        NotebookPage(page).set_theme("JupyterLab Light")
+        page.evaluate(TIDY)
+        page.wait_for_timeout(100)
+        self.complaints.clear()  # what JupyterLab says of a kernel that it was asked to end
+
+    def throw_away(self) -> None:
+        """Close the page, with all that runs in it."""
+        if self.page is not None:
+            self.page.context.close()
+            self.lab.stop_kernels()
+        self.page = None
+
+
+@pytest.fixture(scope="session")
+def workbench(browser: Browser, lab: Lab) -> Iterator[Workbench]:
+    """JupyterLab in a page."""
+    bench = Workbench(browser, lab)
+    yield bench
+    bench.throw_away()
+
+
 @pytest.fixture
-def open_notebook(page: Page, lab: Lab) -> Iterator[Callable[[str], NotebookPage]]:
-    """Opens a notebook by its path below `notebooks/`, with a kernel of its own."""
+def open_notebook(request: pytest.FixtureRequest, workbench: Workbench) -> Iterator[Callable[[str], NotebookPage]]:
+    """Opens a notebook by its path below `notebooks/`, with a kernel of its own. Complaints fail the test."""
 
     def open_(path: str) -> NotebookPage:
-        # A workspace of its own: JupyterLab opens no tabs of an earlier test.
-        page.goto(f"{lab.address}/lab/workspaces/{secrets.token_hex(4)}/tree/{path}?token={lab.token}")
-        page.wait_for_function("() => window.jupyterapp")
-        page.evaluate(READY, path)
-        return NotebookPage(page)
+        notebook = NotebookPage(workbench.ready())
+        notebook.execute("docmanager:open", path=path)
+        notebook.page.evaluate(READY, path)
+        return notebook
 
     yield open_
-    lab.stop_kernels()
+    complaints, workbench.complaints[:] = list(workbench.complaints), []
+    if request.node.stash.get(FAILED, False) or complaints:
+        workbench.throw_away()
+    else:
+        workbench.tidy()
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.fixture
+def frames(workbench: Workbench) -> Iterator[list[str]]:
+    """What the page receives from kernels that are started from now on, message by message."""
+    received: list[str] = []
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda data: received.append(str(data)))
+
+    page = workbench.ready()
+    page.on("websocket", listen)
+    yield received
+    page.remove_listener("websocket", listen)
 
 
 @pytest.fixture

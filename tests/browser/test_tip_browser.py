@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
@@ -86,7 +87,7 @@ def test_one_tip_by_keyboard_alone(open_cells: Open) -> None:
     keys.type("B shares the buffer.")
     tab_to(notebook, w.get_by_role("button", name="Compare"))
     keys.press("Enter")
-    expect(w.locator(".edu-why")).to_be_visible()
+    expect(w.locator(".edu-words.why")).to_be_visible()
     expect(w.get_by_role("textbox")).to_have_value("B shares the buffer.")
     tab_to(notebook, w.get_by_role("button", name="Run with use = write"))
     keys.press("Enter")
@@ -163,10 +164,8 @@ def test_code_is_edited_and_found_by_filters(open_cells: Open) -> None:
     expect(w.locator(".verdict")).to_have_text("No difference", timeout=60_000)
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_it_looks_well_in_both_themes_and_when_narrow(open_cells: Open, theme: str) -> None:
+def test_it_looks_well_in_both_themes_and_when_narrow(open_cells: Open) -> None:
     notebook = open_cells(BROWSER)
-    notebook.set_theme(f"JupyterLab {theme}")
     notebook.run_all()
     w = widget(notebook.page, "TipBrowser")
     choose(w, "contiguous-access")
@@ -175,8 +174,9 @@ def test_it_looks_well_in_both_themes_and_when_narrow(open_cells: Open, theme: s
     w.get_by_role("button", name="Run", exact=True).click()
     expect(w.locator(".verdict")).to_be_visible(timeout=60_000)
     w.get_by_role("button", name="Compare").click()
-    expect(w.locator(".edu-why")).to_be_visible()
-    for width in (1280, 640):
+    expect(w.locator(".edu-words.why")).to_be_visible()
+    for theme, width in itertools.product(("Light", "Dark"), (1280, 640)):
+        notebook.set_theme(f"JupyterLab {theme}")
         notebook.page.set_viewport_size({"width": width, "height": 1400})
         notebook.page.wait_for_timeout(200)
         assert faults(notebook.page) == []

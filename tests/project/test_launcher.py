@@ -252,6 +252,19 @@ def test_arguments_reach_pytest_and_paths_replace_the_folder():
     here = "tests/project/test_launcher.py::test_this_python_is_accepted"
     assert start.stage_commands("units", ["-x", here])[0][-2:] == ["-x", here]
     assert start.stage_commands("notebooks", [here]) == []
+    assert start.stage_commands("browser", [here]) == []
+    assert start.stage_commands("docs", [here])[0][-1] == here
+    assert start.stage_commands("docs", [])[0][-1] == "tests/project"
+    assert start.stage_commands("browser", ["tests"])[0][-1] == "tests"
+
+
+@pytest.mark.parametrize("stage", ["docs", "browser"])
+def test_a_stage_looks_where_its_tests_are(stage):
+    folder = start.ROOT / start.PYTEST_STAGES[stage][0]
+    mark = "pytest.mark." + stage
+    marked = [path for path in (start.ROOT / "tests").rglob("*.py") if mark in path.read_text(encoding="utf-8")]
+    assert marked
+    assert [path for path in marked if folder not in path.parents] == []
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 from unittest import mock
 from xml.dom import minidom
@@ -86,13 +87,19 @@ def race(clock: Clock | None = None) -> TimingRace:
     return TimingRace(loop, clock.takes(8 * MILLISECOND, "call"), sizes=(2, 8, 32), budget=0.01)
 
 
-def raced() -> TimingRace:
-    """After a race by a clock that always shows the same."""
+@cache
+def times() -> timing.Sweep:
+    """A race by a clock that always shows the same."""
     clock = Clock()
     made = race(clock)
     with mock.patch.object(timing, "_clock", clock):
-        found = timing.sweep(*made._pair, made.state.sizes, make=int, names=made.state.names)
-    made.state = race_view.finish(dataclasses.replace(made.state, said=10.0, said_at=2), found)
+        return timing.sweep(*made._pair, made.state.sizes, make=int, names=made.state.names)
+
+
+def raced() -> TimingRace:
+    """After a race."""
+    made = race()
+    made.state = race_view.finish(dataclasses.replace(made.state, said=10.0, said_at=2), times())
     made._show()
     return made
 

@@ -2,73 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..wording import brief
 from . import broadcast as model
+from . import broadcast_grids as grids
 from . import broadcast_words as words
 from .broadcast import LabState, Place
+from .broadcast_grids import Grid
 from .frame import NARROW, WIDE, Control, Figure, Frame
 from .marks import MONO_12, MONO_13, UI_12, Canvas, wrap_text
 
-GAP = 22.0  # between grids, with room for a sign
 LINE = 17.0  # from one line of terms to the next
 CAPTION = 24.0  # a name above its grid
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The measures that all grids of a figure share."""
-
-    shown: model.Plan
-    solid: bool  # three axes: each block has a head
-    cell: float  # width of a cell with its gap
-    row: float
-    face: str  # the classes of a number
-
-    @property
-    def baseline(self) -> float:
-        """Of a number, below the top of its cell."""
-        return self.row / 2 + 4.5
-
-    @property
-    def width(self) -> float:
-        """Of one grid."""
-        return len(self.shown[2]) * self.cell
-
-    def rows(self) -> list[tuple[int | None, int | None, float]]:
-        """Block, row and top of each drawn row; None where some are left out."""
-        found: list[tuple[int | None, int | None, float]] = []
-        y = 0.0
-        for i in self.shown[0]:
-            y += 0 if not self.solid else 24 if i != 0 else 18
-            for j in self.shown[1] if i is not None else ():
-                found.append((i, j, y))
-                y += self.row if j is not None else 18
-        return found
-
-    @property
-    def height(self) -> float:
-        """Of one grid."""
-        rows = self.rows()
-        return rows[-1][2] + self.row if rows else 0.0
-
-
-def measure(state: LabState, width: int) -> Grid:
-    """Cells as wide as the longest number asks for."""
-    onto = state.readings[2].shape
-    shown = model.plan(onto)
-    values = [v for r in state.readings for v in r.values]
-    if state.backward is not None:
-        values += [v for s in state.backward.sums for v in s.values + s.terms] + list(state.backward.upstream)
-    longest = max((len(brief(v)) for v in values), default=1)
-    narrow = width < WIDE
-    cell = 30.0 if narrow and longest <= 3 else 44.0 if len(shown[2]) < 5 else 42.0
-    face = "m f13" if longest * MONO_13 + 6 <= cell else "m"
-    return Grid(shown, len(onto) == model.AXES, cell, 30.0 if narrow else 34.0, face)
 
 
 def figure(state: LabState, width: int) -> Figure:
@@ -94,7 +42,7 @@ def figure(state: LabState, width: int) -> Figure:
 
 
 def _halves(canvas: Canvas, state: LabState, width: int) -> float:
-    grid, wide = measure(state, width), width >= WIDE
+    grid, wide = grids.measure(state, width), width >= WIDE
     left = 86.0 if wide else 0.0
     again = any(model.stretched(shape, state.readings[2].shape) for shape in state.shapes)
     y = 8.0 if wide else 14.0
@@ -147,29 +95,15 @@ def _said(canvas: Canvas, state: LabState, x: float, y: float) -> None:
     canvas.text(at + 12, y, f"∂a: {state.shapes[0]}", "m b")
 
 
-def flow(sizes: Sequence[tuple[float, float]], left: float, width: float) -> list[tuple[float, float]]:
-    """The left and top of three blocks: spread over one row where they fit, else one after another."""
-    step = (width - left - sizes[2][0]) / 2
-    if all(w + GAP <= step for w, _ in sizes[:2]):
-        return [(left + i * step, 0.0) for i in range(3)]
-    found, x, y, tallest = [], left, 0.0, 0.0
-    for w, h in sizes:
-        if x > left and x + w > width:
-            x, y, tallest = left, y + tallest + 12, 0.0
-        found.append((x, y))
-        x, tallest = x + w + GAP, max(tallest, h)
-    return found
-
-
 def _forward(canvas: Canvas, state: LabState, grid: Grid, left: float, top: float, width: int) -> float:
     heads = ["a", "b", _formula(state)]
-    sizes = [(max(grid.width, _head_width(h, r.shape)), grid.height + CAPTION)
+    sizes = [(max(grid.width, grids.head_width(h, r.shape)), grid.height + CAPTION)
              for h, r in zip(heads, state.readings, strict=True)]  # fmt: skip
     sizes[2] = (_result_width(state, grid), sizes[2][1])
-    spots = flow(sizes, left, width)
+    spots = grids.flow(sizes, left, width)
     for which, ((x, y), head, reading) in enumerate(zip(spots, heads, state.readings, strict=True)):
         room = width - x if which == 2 else sizes[which][0]
-        _head(canvas, head, str(reading.shape), x, top + y + 14, room)
+        grids.head(canvas, head, reading.shape, x, top + y + 14, room)
         _numbers(canvas, state, grid, which, x, top + y + CAPTION)
     for which, sign in enumerate((state.op, "=")):
         (x0, y0), (x1, y1) = spots[which : which + 2]
@@ -185,18 +119,7 @@ def _formula(state: LabState) -> str:
 
 def _result_width(state: LabState, grid: Grid) -> float:
     """Of c with its head, whose shape may be left out. The same for its gradient, so that both stand in one column."""
-    return max(grid.width, _head_width(_formula(state), ()))
-
-
-def _head_width(name: str, shape: tuple[int, ...]) -> float:
-    return len(name) * MONO_13 + 8 + len(str(shape)) * MONO_12
-
-
-def _head(canvas: Canvas, name: str, shape: str, x: float, y: float, room: float) -> None:
-    """A name, and its shape where there is room for it: the table below has it in any case."""
-    canvas.text(x, y, name, "m b f13")
-    if len(name) * MONO_13 + 8 + len(shape) * MONO_12 <= room:
-        canvas.text(x + len(name) * MONO_13 + 8, y, shape, "m t2")
+    return max(grid.width, grids.head_width(_formula(state), ()))
 
 
 def _numbers(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, top: float) -> None:
@@ -204,42 +127,14 @@ def _numbers(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, 
     reading = state.readings[which]
     known = dict(zip(model.places(grid.shown), reading.values, strict=True))
     picked = model.picked_base(state) if state.picked and state.picked[0] == reading.name else None
-    for place, at, y in _places(canvas, grid, x, top):
+    for place, at, y in grids.drawn_places(canvas, grid, x, top):
         base = model.source(reading.shape, place)
         here = which < 2 and base == picked
         own = base == place
         _open_number(canvas, state, which, place, own)
         style = ("picked" if here else "card") if own else "ghost"
-        _cell(canvas, grid, at, y, style, known[place], "tv b" if own or here else "t2")
+        grids.cell(canvas, grid, at, y, style, known[place], "tv b" if own or here else "t2")
         canvas.close()
-
-
-def _places(canvas: Canvas, grid: Grid, x: float, top: float) -> Iterator[tuple[Place, float, float]]:
-    """Each drawn place of c, with the left and the top of its cell. What stands around the cells is drawn meanwhile."""
-    for i, j, y in grid.rows():
-        for column, k in enumerate(grid.shown[2]):
-            at = x + column * grid.cell
-            if i is None or j is None or k is None:
-                canvas.text(at + grid.cell / 2, top + y + (grid.baseline if j is not None else 10), "…", "t2", "middle")
-            else:
-                yield (i, j, k), at, top + y
-    _block_heads(canvas, grid, x, top)
-
-
-def _cell(canvas: Canvas, grid: Grid, x: float, y: float, style: str, value: float, tone: str) -> None:
-    canvas.rect(x + 1, y + 1, grid.cell - 2, grid.row - 2, style, rx=4)
-    canvas.text(x + grid.cell / 2, y + grid.baseline, brief(value), f"{grid.face} {tone}", "middle")
-
-
-def _block_heads(canvas: Canvas, grid: Grid, x: float, top: float) -> None:
-    if not grid.solid:
-        return
-    seen = 0.0
-    for i in grid.shown[0]:
-        seen += 6 if i != 0 else 0
-        canvas.text(x, top + seen + 12, words.block_text(i), "m t2")
-        rows = [y for block, _, y in grid.rows() if block == i and i is not None]
-        seen = rows[-1] + grid.row if rows else seen + 18
 
 
 def _open_number(canvas: Canvas, state: LabState, which: int, place: Place, own: bool) -> None:
@@ -265,13 +160,13 @@ def _open_number(canvas: Canvas, state: LabState, which: int, place: Place, own:
 def _backward(canvas: Canvas, state: LabState, grid: Grid, left: float, top: float, width: int) -> float:
     sizes = [_sums_size(state, grid, which) for which in (0, 1)]
     sizes.append((_result_width(state, grid), grid.height + CAPTION))
-    spots = flow(sizes, left, width)
+    spots = grids.flow(sizes, left, width)
     for which in (0, 1):
         x, y = spots[which]
-        _head(canvas, f"∂{'ab'[which]}", str(state.shapes[which]), x, top + y + 14, width)
+        grids.head(canvas, f"∂{'ab'[which]}", state.shapes[which], x, top + y + 14, width)
         _sums(canvas, state, grid, which, x, top + y + CAPTION)
     x, y = spots[2]
-    _head(canvas, "∂c", str(state.readings[2].shape), x, top + y + 14, width - x)
+    grids.head(canvas, "∂c", state.readings[2].shape, x, top + y + 14, width - x)
     _arrived(canvas, state, grid, x, top + y + CAPTION)
     return top + max(y + h for (_, y), (_, h) in zip(spots, sizes, strict=True))
 
@@ -344,7 +239,7 @@ def _sums(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, top
             wide = grid.cell - 2 if not row.beside else grid.cell + 8 + len(row.terms[0][0]) * MONO_12
             canvas.rect(at + 1, y + 1, wide, tall, "hit", rx=4)
             style = "now-backward" if here else "gradient"
-            _cell(canvas, grid, at, y, style, model.value_at(state, values, base), "tg")
+            grids.cell(canvas, grid, at, y, style, model.value_at(state, values, base), "tg")
             if row.terms:
                 _terms(canvas, row.terms[column], row.beside, at, y, grid)
             canvas.close()
@@ -366,12 +261,12 @@ def _arrived(canvas: Canvas, state: LabState, grid: Grid, x: float, top: float) 
     assert state.backward is not None
     shape = state.readings[2].shape
     known = dict(zip(model.places(grid.shown), state.backward.upstream, strict=True))
-    for place, at, y in _places(canvas, grid, x, top):
+    for place, at, y in grids.drawn_places(canvas, grid, x, top):
         position = model.flat(shape, place)
         said = f"∂{model.index_text('c', shape, place)} = {brief(known[place])}: press to change it"
         canvas.open(tabindex=0, role="button", aria_label=said, data_act="turn", data_value=position,
                     data_link=f"c{position}", data_tip=said)  # fmt: skip
-        _cell(canvas, grid, at, y, "gradient", known[place], "tg")
+        grids.cell(canvas, grid, at, y, "gradient", known[place], "tg")
         canvas.close()
 
 

@@ -185,7 +185,7 @@ function render({ model, el }) {
   root.setAttribute("aria-label", model.get("label"));
   root.tabIndex = -1;
   root.setAttribute(QUIET, "true");
-  root.addEventListener("focusin", ({ target }) => target.setAttribute(QUIET, "true")); // its `:focus` comes before ours
+  root.addEventListener("focusin", ({ target }) => target.setAttribute(QUIET, "true")); // JupyterLab looks there first
   el.append(root);
 
   let waiting = null;
