@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
 
+UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 MARKUP = re.compile(r"`([^`]+)`|\*\*((?:`[^`]*`|[^*`])+)\*\*")  # code, in which ** is a power; bold, with code inside
 
@@ -73,11 +75,8 @@ def bytes_text(count: int) -> str:
 
 def seconds_text(seconds: float) -> str:
     """A duration with its unit: ``17.7 µs``, ``1.20 s``."""
-    rounded = float(f"{seconds:.2e}")  # first, so that 999.9 ns are 1.00 µs
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if rounded >= size:
-            return f"{number(rounded / size)} {unit}"
-    return f"{number(rounded / 1e-9)} ns"
+    unit, size = unit_of(seconds)
+    return f"{number(float(f'{seconds:.2e}') / size)} {unit}"
 
 
 def rate_with_spread(rate: float, spread: Iterable[float], unit: str) -> str:
@@ -89,3 +88,32 @@ def rate_with_spread(rate: float, spread: Iterable[float], unit: str) -> str:
 def plain(markup: str) -> str:
     """Text without the marks of ``code`` in backticks and of **bold**."""
     return MARKUP.sub(lambda match: match[1] or plain(match[2]), markup)
+
+
+def unit_of(seconds: float) -> tuple[str, float]:
+    """The unit in which a time is written, and its seconds."""
+    rounded = float(f"{seconds:.2e}")  # first, so that 999.9 ns are 1.00 µs
+    return next((unit for unit in UNITS if rounded >= unit[1]), UNITS[-1])
+
+
+def duration_with_spread(seconds: float, spread: Iterable[float]) -> str:
+    """``17.7 µs (17.5–18.3)``: all three in the unit of the first."""
+    unit, size = unit_of(seconds)
+    return f"{number(seconds / size)} {unit} ({'–'.join(number(value / size) for value in spread)})"
+
+
+def ratio_text(ratio: float, like: float | None = None) -> str:
+    """A ratio with the digits that a measurement can bear, or with those of the ratio ``like``: ``36``, ``3.6``.
+
+    >>> ratio_text(36.4), ratio_text(3.62), ratio_text(1.038), ratio_text(0.26)
+    ('36', '3.6', '1.04', '0.26')
+    """
+    size = ratio if like is None else like
+    power = math.floor(math.log10(size))
+    places = 0 if 9.95 <= size < 1000 else 2 - power if size >= 1000 else 1 if size >= 1.995 else max(2, 1 - power)
+    return f"{round(ratio, places):,.{max(places, 0)}f}".replace(",", "\u2009")
+
+
+def ratio_with_spread(ratio: float, spread: Iterable[float]) -> str:
+    """``36× (35–37)``."""
+    return f"{ratio_text(ratio)}× ({'–'.join(ratio_text(value, ratio) for value in spread)})"

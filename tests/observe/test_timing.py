@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from tests.observe.clock import MILLISECOND, Clock
 from tests.support import teaches
+from tinygrad_edu import wording
 from tinygrad_edu.errors import ArgumentError, TimingError
 from tinygrad_edu.observe import machine, statistics, timing
 from tinygrad_edu.observe.timing import Comparison, Conditions, Sweep, Timing, compare, measure, sweep
@@ -299,9 +300,9 @@ def test_of_two_equal_functions_hardly_one_comparison_claims_a_difference(pairs:
 
 
 def test_a_spread_is_written_in_the_unit_of_its_median() -> None:
-    assert statistics.duration_with_spread(1.02e-3, (0.95e-3, 1.1e-3)) == "1.02 ms (0.950–1.10)"
-    assert statistics.duration_with_spread(9.996e-7, (4e-9, 0.1)) == "1.00 µs (0.00400–100\u2009000)"
-    assert statistics.duration_with_spread(3e-11, (3e-11, 3e-11)) == "0.0300 ns (0.0300–0.0300)"
+    assert wording.duration_with_spread(1.02e-3, (0.95e-3, 1.1e-3)) == "1.02 ms (0.950–1.10)"
+    assert wording.duration_with_spread(9.996e-7, (4e-9, 0.1)) == "1.00 µs (0.00400–100\u2009000)"
+    assert wording.duration_with_spread(3e-11, (3e-11, 3e-11)) == "0.0300 ns (0.0300–0.0300)"
 
 
 @pytest.mark.parametrize(
@@ -320,7 +321,7 @@ def test_a_spread_is_written_in_the_unit_of_its_median() -> None:
     ],
 )
 def test_ratios_are_written_with_the_digits_they_bear(ratio: float, text: str) -> None:
-    assert statistics.ratio_text(ratio) == text
+    assert wording.ratio_text(ratio) == text
 
 
 # Sizes -----------------------------------------------------------------------------------------------------------

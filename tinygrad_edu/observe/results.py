@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..wording import duration_with_spread, ratio_with_spread
 from .machine import Conditions
 from .statistics import (
     ENOUGH,
-    duration_with_spread,
     median_interval,
     middle_ratio,
     quartiles,
     ratio_quartiles,
-    ratio_with_spread,
 )
 
 # Where a function happens to lie in memory can change its time by a few percent, the same in every repeat, so that no

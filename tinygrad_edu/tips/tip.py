@@ -241,6 +241,7 @@ def source_of(function: Callable[..., Any], name: str = "") -> str:
     body = tree.body[1:] if ast.get_docstring(tree) else tree.body
     head = f"def {name or tree.name}({', '.join(inspect.signature(function).parameters)}):"
     for hinted in (node for node in ast.walk(tree) if isinstance(node, ast.AnnAssign) and node.value):
-        line = lines[hinted.lineno - 1]
-        lines[hinted.lineno - 1] = line[: hinted.target.end_col_offset] + line[hinted.annotation.end_col_offset :]
+        line = lines[hinted.lineno - 1].encode()  # ast counts bytes
+        kept = line[: hinted.target.end_col_offset] + line[hinted.annotation.end_col_offset :]
+        lines[hinted.lineno - 1] = kept.decode()
     return "\n".join([head, *lines[body[0].lineno - 1 :]])

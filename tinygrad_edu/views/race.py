@@ -8,8 +8,7 @@ from typing import Any
 
 from ..errors import IndexRangeError
 from ..observe.results import Comparison, Sweep, Timing
-from ..observe.statistics import ratio_text, ratio_with_spread
-from ..wording import exact, number, plain, plural
+from ..wording import exact, number, plain, plural, ratio_text, ratio_with_spread
 from . import predict
 
 LETTERS = ("A", "B")

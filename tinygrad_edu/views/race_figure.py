@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..observe.results import Comparison, Sweep, Timing
-from ..observe.statistics import ratio_text, unit_of
-from ..wording import exact, plural
+from ..wording import exact, plural, ratio_text, unit_of
 from . import race as model
 from .frame import NARROW, WIDE, Control, Figure, Frame
 from .marks import UI_12, Canvas, shorten, wrap_text
