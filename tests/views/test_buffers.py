@@ -345,3 +345,11 @@ def test_walks_are_searched_in_the_order_of_their_strides() -> None:
         reach = sum(s * (n - 1) for n, s in zip(shape, strides, strict=True))
         assert _visit(shape, strides, 0, reach) == 10**7 - 1
         assert _visit(shape, strides, 0, reach + 4) is None
+
+
+def test_the_why_of_one_name_speaks_of_no_other() -> None:
+    state = read({"x": tg.zeros(2, 3)})
+    assert why(state) == (
+        "`x` is a shape over bytes: **its strides say** how far it is to the next element of each axis."
+    )
+    assert why(read({"x": tg.zeros(2), "y": tg.zeros(2)})).startswith("Each name has **bytes of its own**")

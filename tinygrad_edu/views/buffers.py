@@ -517,6 +517,9 @@ def why(state: BufferState) -> str:
                 return f"{together} look at the bytes of buffer {buffer.name} {same}."
             differ = "**only shape, strides and offset differ**"
             return f"{together} stand over the same bytes of buffer {buffer.name}: {differ}."
+    if len(state.entries) == 1:
+        name = state.entries[0].name
+        return f"`{name}` is a shape over bytes: **its strides say** how far it is to the next element of each axis."
     return "Each name has **bytes of its own**: a write to one is not seen by another."
 
 
