@@ -27,7 +27,7 @@ DONE = {"draft": "4 kB", "committed": True, "result": RESULT}
 
 def test_the_text_before_the_prediction() -> None:
     assert tips.text(TIP, state(draft="none")) == (
-        "Tip: made-up, Alias what is only read\n"
+        "Tip: made-up\n"
         "How many bytes does detach take?\n"
         "  ◇ none\n"
         "    4 kB\n"

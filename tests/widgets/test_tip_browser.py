@@ -39,7 +39,7 @@ def finished(slug: str = "share-storage", **options: Any) -> TipBrowser:
 def test_nothing_is_given_away_before_the_prediction(slug: str) -> None:
     widget = TipBrowser(slug)
     tip = widget.tip
-    hidden = [tip.why, tip.about, tip.question.refutation, *(limit.words for limit in tip.limits)]
+    hidden = [tip.title, tip.why, tip.about, tip.question.refutation, *(limit.words for limit in tip.limits)]
     if tip.slip is not None:
         hidden.append(tip.slip.words)
     for shown in (widget.html, widget.svg(), widget.text(), repr(widget), widget.to_html(), json.dumps(widget.data())):

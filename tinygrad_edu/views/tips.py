@@ -233,7 +233,7 @@ def _fact(name: str, value: Any) -> str:
 def text(tip: Tip, state: BrowserState) -> str:
     """The text twin."""
     visit, result = state.visit, state.visit.result
-    lines = [f"{_name(state)}: {tip.slug}, {tip.title}", plain(tip.question.ask)]
+    lines = [_heading(tip, state), plain(tip.question.ask)]
     lines += [f"  {'◇' if choice == visit.draft else ' '} {choice}" for choice in tip.question.choices]
     for letter, name in WAYS:
         source = way(tip, visit, name)
@@ -267,6 +267,11 @@ def _result_lines(tip: Tip, visit: Visit, result: Result) -> list[str]:
 
 def _visit(state: BrowserState, tip: Tip) -> Visit:
     return state.visits.get(tip.slug, Visit())
+
+
+def _heading(tip: Tip, state: BrowserState) -> str:
+    """Widget and tip; the title too, once it no longer gives the result away."""
+    return f"{_name(state)}: {tip.slug}{f', {tip.title}' if state.visit.result is not None else ''}"
 
 
 def _name(state: BrowserState) -> str:
@@ -332,7 +337,7 @@ def frame(tip: Tip, state: BrowserState, progress: Progress | None = None) -> Bo
 def _summary(tip: Tip, state: BrowserState) -> str:
     """What a saved notebook shows: the same on every machine."""
     verdict = state.visit.result.verdict if state.visit.result else state.visit.state
-    return f"{_name(state)}: {tip.slug}, {tip.title}\n{plain(tip.question.ask)}\n{verdict}"
+    return f"{_heading(tip, state)}\n{plain(tip.question.ask)}\n{verdict}"
 
 
 def _finders(state: BrowserState) -> tuple[Control, ...]:
