@@ -17,6 +17,7 @@ from tinygrad_edu.wording import (
     rate_with_spread,
     seconds_text,
     shape_text,
+    suggestion,
 )
 
 
@@ -113,3 +114,10 @@ def test_seconds(seconds: float, text: str) -> None:
 )
 def test_rates(rate: float, spread: tuple[float, float], text: str) -> None:
     assert rate_with_spread(rate, spread, "B/s") == text
+
+
+def test_a_word_that_is_none_suggests_the_nearest() -> None:
+    known = ("in-place", "broadcasting", "vectorise", "vectorise-loss")
+    assert suggestion("inplace", known) == "did you mean in-place?"
+    assert suggestion("vectorize", known, most=3, likeness=0.4) == "did you mean vectorise or vectorise-loss?"
+    assert suggestion("xyz", known[:2]) == "there are: in-place, broadcasting"

@@ -117,3 +117,16 @@ def ratio_text(ratio: float, like: float | None = None) -> str:
 def ratio_with_spread(ratio: float, spread: Iterable[float]) -> str:
     """``36× (35–37)``."""
     return f"{ratio_text(ratio)}× ({'–'.join(ratio_text(value, ratio) for value in spread)})"
+
+
+def suggestion(given: str, known: Iterable[str], most: int = 1, likeness: float = 0.6) -> str:
+    """The nearest of the known words, for who wrote another; all of them where none is near.
+
+    >>> suggestion("inplace", ["in-place", "vectorise"])
+    'did you mean in-place?'
+    """
+    from difflib import get_close_matches  # for those who mistyped
+
+    words = list(known)
+    near = get_close_matches(given, words, most, likeness)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(words)}"

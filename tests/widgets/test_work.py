@@ -49,6 +49,14 @@ class Worker(EduWidget):
     def keep(self, found: int) -> None:
         self.found = found
 
+    def begin(self) -> None:
+        self.act("go")
+        self.one_step()
+
+    def finish(self) -> None:
+        self.step.release(9)
+        self.wait(20)
+
     def one_step(self) -> None:
         self.reached.clear()
         self.step.release()
@@ -67,24 +75,21 @@ def test_an_act_is_answered_while_work_goes_on() -> None:
     widget.one_step()
     widget.act("other")
     assert widget.answers == 2
-    widget.step.release(9)
-    widget.wait(20)
+    widget.finish()
     assert (widget.found, widget.working, widget.progress) == (10, False, None)
     assert "found 10" in widget.html
 
 
 def test_progress_is_shown_and_goes_away() -> None:
     widget = Worker()
-    widget.act("go")
-    widget.one_step()
+    widget.begin()
     page = check(widget.html, live=True)
     bar = next(e for e in page.elements if e.attributes.get("role") == "progressbar")
     assert (bar.attributes["aria-valuenow"], bar.attributes["aria-valuemax"]) == ("1", "10")
     assert "1 of 10, about 9.00 s left" in widget.html
     assert ("halt", None) in page.acts()
     assert "stale" in widget.html
-    widget.step.release(9)
-    widget.wait(20)
+    widget.finish()
     assert "progressbar" not in widget.html
     assert "stale" not in widget.html
 
@@ -92,17 +97,14 @@ def test_progress_is_shown_and_goes_away() -> None:
 def test_quick_work_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "_PATIENCE", 60.0)
     widget = Worker()
-    widget.act("go")
-    widget.one_step()
+    widget.begin()
     assert widget.progress is None
-    widget.step.release(9)
-    widget.wait(20)
+    widget.finish()
 
 
 def test_stop_takes_effect_at_the_next_step() -> None:
     widget = Worker()
-    widget.act("go")
-    widget.one_step()
+    widget.begin()
     widget.act("halt")
     assert widget.working
     widget.step.release()
@@ -119,19 +121,16 @@ def test_stop_without_work_is_no_harm() -> None:
 
 def test_only_one_work_at_a_time() -> None:
     widget = Worker()
-    widget.act("go")
-    widget.one_step()
+    widget.begin()
     first = widget._work
     widget.act("go")
     assert widget._work is first
-    widget.step.release(9)
-    widget.wait(20)
+    widget.finish()
 
 
 def test_abandoned_work_is_forgotten() -> None:
     widget = Worker()
-    widget.act("go")
-    widget.one_step()
+    widget.begin()
     thread = widget._work
     assert thread is not None
     widget.act("leave")

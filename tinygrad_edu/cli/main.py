@@ -7,12 +7,12 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import tinygrad_edu as tg
 
 from ..errors import EduError
+from ..wording import suggestion
 from .terminal import Progress, Terminal
 
 PROGRAM = "tinygrad-edu"
@@ -50,12 +50,6 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             mend = suggestion(str(value), [str(choice) for choice in action.choices])
             raise UsageError(f"{self.prog} {value}", f"there is no command {str(value)!r}", mend)
-
-
-def suggestion(given: str, known: Sequence[str]) -> str:
-    """The nearest of the known words; all of them where none is near."""
-    near = get_close_matches(given, known, 1)
-    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
 
 
 def make_parser() -> Parser:

@@ -6,11 +6,11 @@ import importlib.util
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from ..core.dispatch import own
+from ..wording import suggestion
 from .tip import COUNTED, FALSE, GUIDES, SAME, THEMES, TIME, VERDICTS, Tip, TipError
 
 WHY_WORDS = 25  # of the one sentence
@@ -110,9 +110,7 @@ def find(slug: str) -> Tip:
 
 def unknown(what: str, given: str, known: Iterable[str]) -> TipError:
     """The error for a name that is none, with the nearest that there is."""
-    names = list(known)
-    near = get_close_matches(str(given).lower(), names, n=3, cutoff=0.4)
-    mend = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+    mend = suggestion(str(given).lower(), known, most=3, likeness=0.4)
     return TipError(f"the {what} {given!r}", f"there is no {what} of that name", mend)
 
 

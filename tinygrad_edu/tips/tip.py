@@ -7,6 +7,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ..errors import EduError
@@ -233,6 +234,7 @@ class Tip:
         return tuple(dict.fromkeys(source.guide for source in self.sources))
 
 
+@cache  # a frame asks several times, and reading and parsing the file is most of what it takes
 def source_of(function: Callable[..., Any], name: str = "") -> str:
     """The text of a function as a learner reads it: without type hints and docstring, under another name if given."""
     lines = textwrap.dedent(inspect.getsource(function)).rstrip().split("\n")
