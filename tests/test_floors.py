@@ -15,7 +15,7 @@ PACKAGE, WIDGETS = ROOT / "tinygrad_edu", ROOT / "widgets" / "tinygrad_edu_widge
 
 # From the bottom up. A name is a module or a package directly inside tinygrad_edu.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "settings", "wording"),  # words
+    ("errors", "lines", "settings", "wording"),  # words
     ("dtypes", "backends"),  # arrays
     ("core",),
     ("arguments", "printing"),
@@ -36,7 +36,7 @@ FLOOR = {name: height for height, floor in enumerate(FLOORS) for name in floor}
 
 # Pairs on one floor that may use each other, with the reason.
 NEIGHBOURS = {
-    ("dtypes", "errors"): "",
+    ("errors", "lines"): "an error finds the user's line",
     ("optim", "nn"): "optimisers know parameters",
     ("lessons", "views"): "a check may show a figure",
     ("views", "tips"): "a tip is drawn",

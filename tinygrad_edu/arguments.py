@@ -9,7 +9,7 @@ import numpy as np
 
 from . import backends
 from .core.base import TensorBase
-from .core.dispatch import WORLD, here
+from .core.dispatch import WORLD
 from .dtypes import NAMES, as_dtype
 from .errors import AutogradError, DtypeError, EduError, IndexRangeError, ShapeError
 from .settings import modes
@@ -24,7 +24,7 @@ def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
             "None is what a function gives that returns nothing",
             "end the function, or a forward, with return …",
         )
-        raise DtypeError("a tensor from None", why, mend, here())
+        raise DtypeError("a tensor from None", why, mend)
     wanted = None if dtype is None else as_dtype(dtype)
     tried = f"a tensor from {type(data).__name__}"
     if not isinstance(data, (np.ndarray, np.generic)):
@@ -33,7 +33,7 @@ def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
             with_floats = np.array(data)
         except (ValueError, TypeError) as error:
             why = "its rows differ in length or depth" if "inhomogeneous" in str(error) else str(error)
-            raise ShapeError(tried, why, "pad the rows to one length, or keep a list of tensors", here()) from None
+            raise ShapeError(tried, why, "pad the rows to one length, or keep a list of tensors") from None
         if wanted is None and (with_floats.dtype == np.float64 or not with_floats.size):
             wanted = as_dtype(modes().dtype)
         if wanted is not None and wanted.kind in "iu" and with_floats.dtype.kind in "iu":
@@ -50,7 +50,6 @@ def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
             f"{tried} holding {example}",
             f"it has dtype {data.dtype}, and tensors hold bools, integers and floats",
             "convert it to numbers first: labels to class indices, for example",
-            here(),
         )
     return np.array(data, dtype=wanted, copy=True) if copy else np.asarray(data, dtype=wanted)
 
@@ -64,7 +63,6 @@ def _must_fit(tried: str, values: np.ndarray[Any, Any], wanted: np.dtype[Any]) -
             f"{tried} holding {wrong.flat[0]}",
             f"{wanted} holds the integers from {limits.min} to {limits.max}",
             "use a wider dtype, such as 'int64'",
-            here(),
         )
 
 
@@ -76,7 +74,6 @@ def _plain(data: Any) -> Any:
                 "a tensor from a list with tensors that require grad",
                 "it would hold their values and forget how they were computed",
                 "join them with stack([…]) or cat([…]), or detach() them first",
-                here(),
             )
         return backends.of(data.array).to_numpy(data.array)
     return [_plain(item) for item in data] if isinstance(data, (list, tuple, range)) else data
@@ -108,7 +105,7 @@ def dims(x: Any, dim: Any) -> Any:
     if len(set(found)) < len(found):
         twice = next(one for one in found if found.count(one) > 1)
         what = f"dim={tuple(dim)} of a tensor {tuple(x.shape)}"
-        raise ShapeError(what, f"axis {twice} is named more than once", "name each axis once; -1 is the last", here())
+        raise ShapeError(what, f"axis {twice} is named more than once", "name each axis once; -1 is the last")
     return found if x.array.ndim else None
 
 
@@ -122,14 +119,13 @@ def axis(x: Any, dim: Any, count: int) -> int:
     """``dim`` counted from 0, of ``count`` axes."""
     if not isinstance(dim, (int, np.integer)):
         what = f"dim={dim!r} of a tensor {tuple(x.shape)}"
-        raise DtypeError(what, "a dim is an integer", "count the axes from 0, or from -1 at the end", here())
+        raise DtypeError(what, "a dim is an integer", "count the axes from 0, or from -1 at the end")
     if not -count <= dim < count:
         ndim = x.array.ndim
         raise ShapeError(
             f"dim={dim} of a tensor {tuple(x.shape)}",
             f"it has {ndim} ax{'i' if ndim == 1 else 'e'}s, so dim lies between {-count} and {count - 1}",
             "count the axes from 0, or from -1 at the end",
-            here(),
         )
     return int(dim) % count
 
@@ -145,15 +141,15 @@ def new_shape(make: str, given: tuple[Any, ...]) -> tuple[int, ...]:
     """``f(2, 3)`` or ``f((2, 3))`` as ``(2, 3)``. Raises `ShapeError` for what are no sizes."""
     if not given:
         why, mend = "it was given no size", f"write {make}(3) for a vector, {make}(()) for a single number"
-        raise ShapeError(f"{make}()", why, mend, here())
+        raise ShapeError(f"{make}()", why, mend)
     shape = sizes(given)
     tried = f"{make}({shape!r})"
     try:
         found = tuple(map(operator.index, shape))
     except TypeError:
-        raise ShapeError(tried, "sizes are integers", "use // where / gave a fraction", here()) from None
+        raise ShapeError(tried, "sizes are integers", "use // where / gave a fraction") from None
     if any(n < 0 for n in found):
-        raise ShapeError(tried, "an axis has no fewer than 0 elements", "sizes are integers from 0 up", here())
+        raise ShapeError(tried, "an axis has no fewer than 0 elements", "sizes are integers from 0 up")
     return found
 
 
@@ -163,7 +159,7 @@ def number(what: str, value: Any) -> Any:
         value = value.item()
     if not isinstance(value, (bool, int, float)):
         why = f"it takes a number, and this is {type(value).__name__}"
-        raise DtypeError(f"{what} with {value!r:.60}", why, "take one element: x[0].item()", here())
+        raise DtypeError(f"{what} with {value!r:.60}", why, "take one element: x[0].item()")
     return value
 
 
@@ -348,7 +344,7 @@ def _plain_slice(part: slice, parts: Any, shape: tuple[int, ...]) -> slice:
 
 
 def _no_index(kind: type[EduError], parts: Any, shape: tuple[int, ...], why: str, mend: str) -> EduError:
-    return kind(reading(parts, shape), why, mend, here())
+    return kind(reading(parts, shape), why, mend)
 
 
 def reading(parts: tuple[Any, ...], shape: tuple[int, ...]) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 
 from . import arguments, backends
 from .core.base import TensorBase
-from .core.dispatch import here
 from .core.slow import announce
 from .dtypes import as_dtype, scalar_dtype
 from .errors import DtypeError, ShapeError
@@ -40,7 +39,7 @@ def full(
     """One value everywhere; its kind decides the dtype (bool, int64 or the default float)."""
     if not isinstance(size, (tuple, list)):
         why, mend = "its size is a tuple, for the value follows it", f"write full(({size!r},), …)"
-        raise ShapeError(f"full({size!r}, …)", why, mend, here())
+        raise ShapeError(f"full({size!r}, …)", why, mend)
     value = arguments.number("full", fill_value)
     dtype = dtype or scalar_dtype(value, as_dtype(modes().dtype))
     return _filled("full", (size,), dtype, device, requires_grad, value)
@@ -74,9 +73,9 @@ def arange(
     tried = f"arange({start}, {end}, {step})"
     kind = as_dtype(dtype or ("int64" if not any(isinstance(n, float) for n in (start, end, step)) else modes().dtype))
     if kind == np.bool_:
-        raise DtypeError(f"{tried} of bools", "there are only two of them", "compare an arange of integers", here())
+        raise DtypeError(f"{tried} of bools", "there are only two of them", "compare an arange of integers")
     if not all(map(math.isfinite, (start, end, step))):
-        raise ShapeError(tried, "it would never end", "use finite numbers", here())
+        raise ShapeError(tried, "it would never end", "use finite numbers")
     whole = kind.kind in "iu"
     if whole:
         start, step = int(start), int(step)
@@ -84,10 +83,10 @@ def arange(
         end = int(end)
     if not step:
         why = f"a step of 0{f' (the step, as {kind})' if whole else ''} leads nowhere"
-        raise ShapeError(tried, why, "use a step that is not 0", here())
+        raise ShapeError(tried, why, "use a step that is not 0")
     if (end - start) * step < 0:
         why, mend = "the step leads away from the end", f"use a step of {-step}, or swap start and end"
-        raise ShapeError(tried, why, mend, here())
+        raise ShapeError(tried, why, mend)
     exact = isinstance(end, int) and isinstance(start, int) and isinstance(step, int)
     count = -((start - end) // step) if exact else math.ceil((end - start) / step)
     if whole and count and not all(_holds(kind, n) for n in (start, start + step * (count - 1))):
@@ -108,12 +107,12 @@ def linspace(
     try:
         count = operator.index(steps)
     except TypeError:
-        raise DtypeError(tried, "steps is how many numbers there are", "use an integer", here()) from None
+        raise DtypeError(tried, "steps is how many numbers there are", "use an integer") from None
     if count < 0:
-        raise ShapeError(tried, "there are no fewer than 0 numbers", "use a step count from 0 up", here())
+        raise ShapeError(tried, "there are no fewer than 0 numbers", "use a step count from 0 up")
     kind = as_dtype(dtype or modes().dtype)
     if kind == np.bool_:
-        raise DtypeError(f"{tried} of bools", "there are only two of them", "compare a linspace of floats", here())
+        raise DtypeError(f"{tried} of bools", "there are only two of them", "compare a linspace of floats")
     if kind.kind in "iu":
         start, end = int(start), int(end)
     # From both ends towards the middle, so that it is symmetric and ends exactly at `end`.
@@ -183,4 +182,4 @@ def _holds(dtype: Any, value: int) -> bool:
 def _too_large(tried: str, value: Any, dtype: Any) -> DtypeError:
     limits = np.iinfo(dtype)
     why = f"{dtype} holds {limits.min} to {limits.max}, and {value} is not among them"
-    return DtypeError(tried, why, "use a larger dtype", here())
+    return DtypeError(tried, why, "use a larger dtype")

@@ -5,16 +5,23 @@ Where PyTorch says RuntimeError, ours are that too, so that ``except RuntimeErro
 
 from __future__ import annotations
 
+from .lines import Line, describe_line, user_line
+
 
 class EduError(Exception):
     """Base of every error that this package raises about tensors.
 
     The parts are kept apart as attributes, so that a widget can lay them out without parsing text:
     ``tried`` (the operation with shapes, dtypes and device), ``why``, ``line`` (source) and ``mend``.
+
+    An error finds the user's line itself. It is given one where that is another: that of the node which saved a value,
+    say. ``""`` is for errors that no line of a program caused.
     """
 
-    def __init__(self, tried: str, why: str, mend: str, line: str = "") -> None:
-        self.tried, self.why, self.mend, self.line = tried, why, mend, line
+    def __init__(self, tried: str, why: str, mend: str, line: str | Line = None) -> None:
+        self.tried, self.why, self.mend = tried, why, mend
+        self.line = line if isinstance(line, str) else describe_line(line or user_line())
+        line = self.line
         parts = [tried, f"  why:  {why}", f"  line: {line}" if line else "", f"  mend: {mend}"]
         super().__init__("\n".join(part for part in parts if part))
 

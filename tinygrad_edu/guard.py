@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from .core.graph import describe_line
 from .core.guard import holders, verify_all, watched
 from .errors import MemoryGuardError
 from .settings import modes, scoped, set_default
@@ -120,7 +119,7 @@ def explanation(array: Any) -> MemoryGuardError | None:
         f"write to an array {tuple(array.shape)} {array.dtype}",
         f"{first.op.name} saved it and needs the old values for its backward{others}",
         "write after backward(), write to a copy (a.copy()), or let the loss go (del loss)",
-        describe_line(first.line),
+        first.line,
     )
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from . import dtypes
 from .core.base import TensorBase
-from .core.dispatch import here
 from .dtypes import as_dtype, is_float, scalar_dtype
 from .errors import DtypeError
 from .settings import modes, set_default
@@ -70,7 +69,7 @@ def finfo(dtype: Any = None) -> Any:
     """
     kind = as_dtype(dtype or modes().dtype)
     if not is_float(kind):
-        raise DtypeError(f"finfo({kind})", "it describes floats", "use iinfo for integers", here())
+        raise DtypeError(f"finfo({kind})", "it describes floats", "use iinfo for integers")
     if kind.name != "bfloat16":
         return np.finfo(kind)
     import ml_dtypes
@@ -86,7 +85,7 @@ def iinfo(dtype: Any) -> Any:
     """
     kind = as_dtype(dtype)
     if kind.kind not in "iu":
-        raise DtypeError(f"iinfo({kind})", "it describes integers", "use finfo for floats", here())
+        raise DtypeError(f"iinfo({kind})", "it describes integers", "use finfo for floats")
     return np.iinfo(kind)
 
 
@@ -102,5 +101,5 @@ def set_default_dtype(d: Any) -> None:
     """
     kind = as_dtype(d)
     if not is_float(kind):
-        raise DtypeError(f"set_default_dtype({kind})", "it is the dtype of Python floats", "name a float dtype", here())
+        raise DtypeError(f"set_default_dtype({kind})", "it is the dtype of Python floats", "name a float dtype")
     set_default(dtype=kind.name)

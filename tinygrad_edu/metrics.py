@@ -17,7 +17,6 @@ import numpy as np
 
 from . import backends
 from .core.base import TensorBase
-from .core.dispatch import here
 from .errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from .tensor import Tensor, wrap
 
@@ -43,7 +42,7 @@ class Mean:
     def update(self, value: Any, weight: float = 1.0) -> Mean:
         """Add one number, or a tensor of one element. Raises `ArgumentError` for a negative weight."""
         if not weight >= 0:
-            raise ArgumentError(f"Mean.update with weight={weight}", "a weight is not negative", "use a count", here())
+            raise ArgumentError(f"Mean.update with weight={weight}", "a weight is not negative", "use a count")
         self.total += float(value) * weight
         self.weight += weight
         return self
@@ -68,11 +67,11 @@ def accuracy(input: Any, target: Any, k: int = 1) -> float:
     if scores.ndim == labels.ndim:
         if k != 1:
             why = "the input holds one label for each target, and no scores to rank"
-            raise ShapeError(f"accuracy with k={k}", why, "give it scores, of shape (N, C)", here())
+            raise ShapeError(f"accuracy with k={k}", why, "give it scores, of shape (N, C)")
         return float((scores == labels).mean())
     if not 1 <= k <= scores.shape[1]:
         why, mend = f"there are {scores.shape[1]} classes", "use a k from 1 to that"
-        raise ArgumentError(f"accuracy with k={k}", why, mend, here())
+        raise ArgumentError(f"accuracy with k={k}", why, mend)
     places = labels[:, None]
     own = np.take_along_axis(scores, places, 1)
     classes = np.arange(scores.shape[1]).reshape(-1, *[1] * (scores.ndim - 2))
@@ -122,7 +121,7 @@ def perplexity(input: Any, target: Any) -> float:
     scores, labels = _pair("perplexity", input, target)
     if scores.ndim == labels.ndim:
         why, mend = "labels leave no choice", "give it logits, of shape (N, C)"
-        raise ShapeError(f"perplexity of labels {scores.shape}", why, mend, here())
+        raise ShapeError(f"perplexity of labels {scores.shape}", why, mend)
     shifted = scores - scores.max(1, keepdims=True)
     log_probabilities = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
     with np.errstate(over="ignore"):
@@ -153,7 +152,7 @@ def r2_score(input: Any, target: Any) -> float:
     spread = np.square(wanted - wanted.mean()).sum()
     if not spread:
         why, mend = "all targets are equal, so there is no variance to explain", "use mean_absolute_error"
-        raise ShapeError(f"r2_score of {wanted.size} targets", why, mend, here())
+        raise ShapeError(f"r2_score of {wanted.size} targets", why, mend)
     return float(1 - np.square(predicted - wanted).sum() / spread)
 
 
@@ -181,25 +180,25 @@ def _pair(name: str, input: Any, target: Any) -> tuple[Array, Array]:
         if x.dtype.kind not in "biu":
             why = f"the {what} holds {x.dtype}, and labels are integers"
             mend = "use labels; for yes or no, (x > 0.5)" if what == "input" else "convert it: y.long()"
-            raise DtypeError(f"{name} of {found.dtype} and {labels.dtype}", why, mend, here())
+            raise DtypeError(f"{name} of {found.dtype} and {labels.dtype}", why, mend)
     labels = labels.astype(np.int64)
     if not scored:
         return found.astype(np.int64), labels
     if labels.min() < 0 or labels.max() >= found.shape[1]:
         wrong = labels[(labels < 0) | (labels >= found.shape[1])][0]
         why, mend = f"there are {found.shape[1]} classes", "count the classes from 0"
-        raise IndexRangeError(f"{name} with label {wrong}", why, mend, here())
+        raise IndexRangeError(f"{name} with label {wrong}", why, mend)
     return found.astype(np.float64), labels
 
 
 def _fits(name: str, found: Array, wanted: Array, fits: bool, rule: str) -> None:
     tried = f"{name} of input {found.shape} and target {wanted.shape}"
     if not fits:
-        raise ShapeError(tried, rule, "reshape one of them, such as y.squeeze(1)", here())
+        raise ShapeError(tried, rule, "reshape one of them, such as y.squeeze(1)")
     if not wanted.size or not found.size:
-        raise ShapeError(tried, "there is nothing to take a mean of", "give it at least one sample", here())
+        raise ShapeError(tried, "there is nothing to take a mean of", "give it at least one sample")
     if any(x.dtype.kind not in "biu" and np.isnan(x).any() for x in (found, wanted)):
-        raise ArgumentError(tried, "one of them holds nan", "look at where it comes from: isnan(x).any()", here())
+        raise ArgumentError(tried, "one of them holds nan", "look at where it comes from: isnan(x).any()")
 
 
 def _counts(name: str, input: Any, target: Any, num_classes: int | None) -> Array:
@@ -212,7 +211,7 @@ def _counts(name: str, input: Any, target: Any, num_classes: int | None) -> Arra
     count = highest + 1 if count is None else count
     if lowest < 0 or highest >= count:
         why, mend = f"there are {count} classes, counted from 0", "give num_classes, or look at the labels"
-        raise IndexRangeError(f"{name} with label {lowest if lowest < 0 else highest}", why, mend, here())
+        raise IndexRangeError(f"{name} with label {lowest if lowest < 0 else highest}", why, mend)
     return np.bincount((labels * count + found).reshape(-1), minlength=count * count).reshape(count, count)
 
 
@@ -225,5 +224,5 @@ def _averaged(name: str, shares: Array, counts: Array, average: str | None) -> A
         return wrap(shares)
     if average != "macro":
         why, mend = "it is 'macro', or None for one number for each class", "for 'micro', use accuracy: it is the same"
-        raise ArgumentError(f"{name} with average={average!r}", why, mend, here())
+        raise ArgumentError(f"{name} with average={average!r}", why, mend)
     return float(shares[counts.sum(0) + counts.sum(1) > 0].mean())

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from . import arguments, creation
-from .core.dispatch import here
 from .errors import DtypeError
 from .ops import arithmetic as ar
 from .ops import arrange as ag
@@ -154,7 +153,7 @@ def _refuse(
     why: str = "this function has no gradient here",
     mend: str = "use a tensor method, or leave the graph first: x.detach().numpy()",
 ) -> DtypeError:
-    return DtypeError(tried, why, mend, here())
+    return DtypeError(tried, why, mend)
 
 
 @cache

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from . import backends
-from .core.dispatch import here
 from .core.narrow import is_narrow
 from .errors import ArgumentError
 from .settings import modes
@@ -45,10 +44,10 @@ def set_printoptions(
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     for name, value in chosen.items():
         if not value >= 0:
-            raise ArgumentError(f"set_printoptions({name}={value!r})", "it is a count", "use 0 or more", here())
+            raise ArgumentError(f"set_printoptions({name}={value!r})", "it is a count", "use 0 or more")
     if profile is not None and profile not in _PROFILES:
         why, mend = f"there are the profiles {', '.join(_PROFILES)}", "name one of them"
-        raise ArgumentError(f"set_printoptions(profile={profile!r})", why, mend, here())
+        raise ArgumentError(f"set_printoptions(profile={profile!r})", why, mend)
     before = _options if profile is None else _PROFILES[profile]
     vars(_options).update({**vars(before), **chosen, "sci_mode": sci_mode})
 

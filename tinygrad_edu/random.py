@@ -14,7 +14,6 @@ import numpy as np
 from . import backends
 from .arguments import new_shape, number
 from .core.base import TensorBase
-from .core.dispatch import here
 from .core.slow import announce
 from .dtypes import as_dtype, is_float
 from .errors import ArgumentError, DtypeError, ShapeError
@@ -78,7 +77,7 @@ def _seed(seed: Any) -> int:
     try:
         return int(seed) % 2**64
     except (TypeError, ValueError, OverflowError):
-        raise DtypeError(f"manual_seed({seed!r:.40})", "a seed is an integer", "use manual_seed(0)", here()) from None
+        raise DtypeError(f"manual_seed({seed!r:.40})", "a seed is an integer", "use manual_seed(0)") from None
 
 
 class Generator:
@@ -130,7 +129,7 @@ class Generator:
             seed, fresh.bit_generator.state = json.loads(np.asarray(_values(new_state), np.uint8).tobytes())
         except (KeyError, OverflowError, TypeError, ValueError):
             why, mend = "the bytes do not say where a stream stands", "pass what get_state() of a Generator gave"
-            raise ArgumentError("set_state of a Generator", why, mend, here()) from None
+            raise ArgumentError("set_state of a Generator", why, mend) from None
         self._seed, self.stream = seed, fresh
         return self
 
@@ -152,7 +151,7 @@ def stream(given: AnyGenerator) -> np.random.Generator:
         return given
     if given is not None:
         why = f"random numbers come from a Generator, and this is a {type(given).__name__}"
-        raise ArgumentError(f"generator={given!r:.60}", why, "use Generator().manual_seed(0)", here())
+        raise ArgumentError(f"generator={given!r:.60}", why, "use Generator().manual_seed(0)")
     return generator()
 
 
@@ -167,7 +166,7 @@ def _float(name: str, dtype: Any) -> np.dtype[Any]:
     found = as_dtype(dtype or modes().dtype)
     if not is_float(found):
         why, mend = "these numbers have fractions", "use randint, or a float dtype"
-        raise DtypeError(f"{name} of dtype {found}", why, mend, here())
+        raise DtypeError(f"{name} of dtype {found}", why, mend)
     return found
 
 
@@ -222,14 +221,14 @@ def _integers(rng: np.random.Generator, name: str, low: Any, high: Any, size: An
     try:
         first, last = operator.index(low), operator.index(high) - 1
     except TypeError:
-        raise DtypeError(tried, "the limits are integers", "round them first", here()) from None
+        raise DtypeError(tried, "the limits are integers", "round them first") from None
     if not isinstance(size, (tuple, list)):
-        raise DtypeError(tried, "the size is a tuple", f"write ({size!r},)", here())
+        raise DtypeError(tried, "the size is a tuple", f"write ({size!r},)")
     if first > last:
-        raise ShapeError(tried, f"there is no integer from {first} up to but without {last + 1}", "raise high", here())
+        raise ShapeError(tried, f"there is no integer from {first} up to but without {last + 1}", "raise high")
     lowest, highest = _range(dtype)
     if first < lowest or last > highest:
-        raise DtypeError(tried, f"{dtype} holds all integers from {lowest} to {highest} only", "use int64", here())
+        raise DtypeError(tried, f"{dtype} holds all integers from {lowest} to {highest} only", "use int64")
     return rng.integers(first, last, new_shape(name, (size,)), endpoint=True)
 
 
@@ -252,7 +251,7 @@ def randperm(
     (count,), (_, highest) = new_shape("randperm", (n,)), _range(dtype)
     if count - 1 > highest:
         why, mend = f"{dtype} holds all integers up to {highest} only", "use int64"
-        raise DtypeError(f"randperm({n})", why, mend, here())
+        raise DtypeError(f"randperm({n})", why, mend)
     return _finish(stream(generator).permutation(count), dtype, device, requires_grad)
 
 
@@ -303,7 +302,7 @@ def normal(
     if not given:
         if size is None:
             why, mend = "two numbers do not say how many to draw", "give a size: normal(0.0, 1.0, (3,))"
-            raise ShapeError(f"normal({mean!r}, {std!r})", why, mend, here())
+            raise ShapeError(f"normal({mean!r}, {std!r})", why, mend)
         mean, std, shape = number("normal", mean), number("normal", std), new_shape("normal", (size,))
         kind = _float("normal", dtype)
     else:
@@ -315,14 +314,14 @@ def normal(
         except ValueError:
             tried = f"normal with means {np.shape(mean)} and deviations {np.shape(std)}"
             why, mend = "they cannot be stretched to one shape", "make them equally long"
-            raise ShapeError(tried, why, mend, here()) from None
+            raise ShapeError(tried, why, mend) from None
     return _finish(_normal(stream(generator), "normal", mean, std, shape), kind, device, requires_grad)
 
 
 def _normal(rng: np.random.Generator, name: str, mean: Any, std: Any, shape: tuple[int, ...]) -> Any:
     if not np.all(np.asarray(std) >= 0):
         why, mend = "a standard deviation is not negative", "use its absolute value"
-        raise ArgumentError(f"{name} with std={np.min(std)}", why, mend, here())
+        raise ArgumentError(f"{name} with std={np.min(std)}", why, mend)
     return rng.standard_normal(shape) * np.asarray(std, np.float64) + np.asarray(mean, np.float64)
 
 
@@ -344,7 +343,7 @@ def _flips(rng: np.random.Generator, name: str, p: Any, shape: tuple[int, ...]) 
     wrong = p[~((p >= 0) & (p <= 1))]
     if wrong.size:
         why = f"a probability lies between 0 and 1, and {wrong[0]} does not"
-        raise ArgumentError(name, why, "use sigmoid() to make probabilities of any numbers", here())
+        raise ArgumentError(name, why, "use sigmoid() to make probabilities of any numbers")
     return rng.random(shape) < p
 
 
@@ -357,19 +356,19 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     x = as_tensor(x)
     tried = f"multinomial of weights {tuple(x.shape)} {x.dtype} with num_samples={num_samples}"
     if not is_float(x.dtype):
-        raise DtypeError(tried, "weights are floats", "convert them: x.float()", here())
+        raise DtypeError(tried, "weights are floats", "convert them: x.float()")
     if x.ndim not in (1, 2):
-        raise ShapeError(tried, "weights are a vector, or a matrix with one draw for each row", "reshape them", here())
+        raise ShapeError(tried, "weights are a vector, or a matrix with one draw for each row", "reshape them")
     if num_samples < 1:
-        raise ArgumentError(tried, "at least one sample is drawn", "use num_samples=1 or more", here())
+        raise ArgumentError(tried, "at least one sample is drawn", "use num_samples=1 or more")
     weights = np.asarray(_values(x), np.float64).reshape(math.prod(x.shape[:-1]), x.shape[-1])
     if not np.all(np.isfinite(weights) & (weights >= 0)):
         why, mend = "some weights are negative, infinite or nan", "use softmax() to make weights of any numbers"
-        raise ShapeError(tried, why, mend, here())
+        raise ShapeError(tried, why, mend)
     choices = np.count_nonzero(weights, axis=1)
     if np.any(choices < (1 if replacement else num_samples)):
         why = f"a row has {choices.min()} positions with a weight that is not 0"
-        raise ShapeError(tried, why, "draw fewer, or with replacement=True", here())
+        raise ShapeError(tried, why, "draw fewer, or with replacement=True")
     if replacement:
         sums = np.cumsum(weights, axis=1)
         draws = stream(generator).random((len(weights), num_samples))
@@ -397,12 +396,12 @@ def values_for(x: Tensor, name: str, *limits: Any, generator: AnyGenerator = Non
     if name == "exponential_":
         (rate,) = limits
         if not rate > 0:
-            raise ShapeError(f"exponential_({rate})", "the rate is more than 0", "use 1 / mean", here())
+            raise ShapeError(f"exponential_({rate})", "the rate is more than 0", "use 1 / mean")
         return rng.exponential(1 / rate, shape)
     low, high = limits
     if not low <= high:
         why, mend = "they run from the lower number to the higher", "swap them"
-        raise ShapeError(f"uniform_({low}, {high})", why, mend, here())
+        raise ShapeError(f"uniform_({low}, {high})", why, mend)
     return low + (high - low) * _unit(rng, shape, dtype)
 
 

@@ -25,7 +25,6 @@ from typing import IO, Any
 import numpy as np
 
 from . import backends
-from .core.dispatch import here
 from .dtypes import as_dtype
 from .errors import DtypeError, StateFileError
 from .tensor import Tensor, wrap
@@ -72,7 +71,7 @@ def save(obj: Any, f: Path) -> None:
     header = _header(arrays, tree)
     if len(header) > _MOST_HEADER:
         why = f"numbers, text and names take {len(header):,} bytes, and {_MOST_HEADER:,} is the most"
-        raise StateFileError(f"save to {path}", why, "put long lists of numbers into tensors", here())
+        raise StateFileError(f"save to {path}", why, "put long lists of numbers into tensors")
     with _in_place_of(path) as file:
         file.write(struct.pack("<Q", len(header)) + header)
         for array in arrays.values():
@@ -294,9 +293,9 @@ def _target(path: str) -> str:
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         mend = f"make it first: os.makedirs({folder!r})"
-        raise StateFileError(f"save to {path}", "there is no such folder", mend, here())
+        raise StateFileError(f"save to {path}", "there is no such folder", mend)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise StateFileError(f"save to {path}", "what is there is no regular file", "choose another name", here())
+        raise StateFileError(f"save to {path}", "what is there is no regular file", "choose another name")
     return path
 
 
@@ -334,12 +333,12 @@ def _path(what: str, f: Any) -> str:
         return os.fsdecode(f)
     except TypeError:
         why, mend = "a file is given by its path", "give it a name, as text"
-        raise DtypeError(f"{what} with f={type(f).__name__}", why, mend, here()) from None
+        raise DtypeError(f"{what} with f={type(f).__name__}", why, mend) from None
 
 
 def _spoilt(path: str, why: str, mend: str = _ANOTHER) -> StateFileError:
-    return StateFileError(f"load of {path}", why, mend, here())
+    return StateFileError(f"load of {path}", why, mend)
 
 
 def _unwritable(path: list[Any], why: str, mend: str) -> DtypeError:
-    return DtypeError(f"save of obj{''.join(f'[{key!r}]' for key in path)}", why, mend, here())
+    return DtypeError(f"save of obj{''.join(f'[{key!r}]' for key in path)}", why, mend)

@@ -14,7 +14,6 @@ from .autograd import backward as run_backward
 from .backends.layout import contiguous
 from .core import dispatch, guard
 from .core.base import TensorBase, make_leaf
-from .core.dispatch import here
 from .core.graph import KEEP, Leaf, Node
 from .core.inplace import adopt, note_sharer, own_buffer, settle, share_storage
 from .core.narrow import is_narrow
@@ -141,13 +140,12 @@ class Tensor(TensorBase):
         if not isinstance(other, Tensor) or (self.requires_grad and not is_float(other.dtype)):
             what = f"a tensor of dtype {other.dtype}" if isinstance(other, Tensor) else f"a {type(other).__name__}"
             why, mend = f"x holds {self.dtype} elements, and is given {what}", "give it a tensor of that dtype"
-            raise DtypeError("x.data = …", why, mend, here())
+            raise DtypeError("x.data = …", why, mend)
         if self.origin is not None or tuple(other.shape) != tuple(self.shape):
             raise ShapeError(
                 f"x.data = {tuple(other.shape)}",
                 f"x has shape {tuple(self.shape)}{'' if self.origin is None else ', and is a view of another tensor'}",
                 "give it a tensor of the same shape" if self.origin is None else "write to it: x.copy_(…)",
-                here(),
             )
         own_buffer(other)
         self.array, self.storage = other.array, other.storage
@@ -165,10 +163,10 @@ class Tensor(TensorBase):
     def grad(self, value: Any) -> None:
         if value is not None and not isinstance(value, TensorBase):
             why, mend = f"it is a {type(value).__name__}, and a gradient is a tensor", "make one of it first: tensor(…)"
-            raise DtypeError("x.grad = …", why, mend, here())
+            raise DtypeError("x.grad = …", why, mend)
         if value is not None and tuple(value.array.shape) != tuple(self.array.shape):
             why = f"x has shape {tuple(self.array.shape)}, and each of its elements one derivative"
-            raise ShapeError(f"x.grad = {tuple(value.array.shape)}", why, "give it a tensor of that shape", here())
+            raise ShapeError(f"x.grad = {tuple(value.array.shape)}", why, "give it a tensor of that shape")
         self.gradient = value
 
     def size(self, dim: int | None = None) -> Any:
@@ -205,7 +203,7 @@ class Tensor(TensorBase):
     def _memory(self, name: str) -> Any:
         if backends.of(self.array) is not backends.CPU:
             why, mend = f"the elements live on {self.device!r}, which tells no addresses", "copy them first: x.cpu()"
-            raise DeviceError(f"{name}()", why, mend, here())
+            raise DeviceError(f"{name}()", why, mend)
         return own_buffer(self)
 
     def is_contiguous(self) -> bool:
@@ -229,7 +227,6 @@ class Tensor(TensorBase):
                 f"requires_grad = {requires_grad} on the result of {self.node}",
                 "only leaves can be switched: what an operation made follows its operands",
                 "use detach() for a tensor outside the graph",
-                here(),
             )
         if requires_grad and self.node is None:
             if not is_float(self.dtype):
@@ -237,7 +234,6 @@ class Tensor(TensorBase):
                     f"requires_grad on a tensor of dtype {self.dtype}",
                     "a derivative needs steps as small as one likes, and integers have none",
                     "convert it first: x.float()",
-                    here(),
                 )
             make_leaf(self)
         elif not requires_grad:
@@ -317,7 +313,7 @@ class Tensor(TensorBase):
         node = self._node_for("register_post_accumulate_grad_hook")
         if not isinstance(node, Leaf):
             why, mend = "an operation made this tensor, and .grad is kept for leaves", "use register_hook"
-            raise AutogradError("register_post_accumulate_grad_hook", why, mend, here())
+            raise AutogradError("register_post_accumulate_grad_hook", why, mend)
         extra = node.extras()
         extra.after = {} if extra.after is None else extra.after
         return RemovableHandle(extra.after, hook)
@@ -325,7 +321,7 @@ class Tensor(TensorBase):
     def _node_for(self, what: str) -> Node:
         if not self.requires_grad:
             why, mend = "this tensor wants no gradient, so none will come", "set requires_grad first"
-            raise AutogradError(what, why, mend, here())
+            raise AutogradError(what, why, mend)
         assert self.node is not None
         return self.node
 
@@ -359,11 +355,10 @@ class Tensor(TensorBase):
                 "numpy() on a tensor that requires grad",
                 "what NumPy does with the values, the graph cannot record",
                 "say so with x.detach().numpy()",
-                here(),
             )
         if backends.of(self.array) is not backends.CPU:
             why, mend = f"the elements live on {self.device!r}", "copy them first: x.cpu().numpy()"
-            raise DeviceError("numpy()", why, mend, here())
+            raise DeviceError("numpy()", why, mend)
         own_buffer(self)
         array = self.array.view()
         guard.expose_output(array, self.storage)
@@ -382,7 +377,6 @@ class Tensor(TensorBase):
                 f"item() on a tensor {tuple(self.shape)}",
                 f"it has {self.array.size} elements, and item() gives one number",
                 "reduce it first (x.sum()), or use tolist()",
-                here(),
             )
         return backends.of(self.array).to_numpy(self.array).item()
 
@@ -424,7 +418,7 @@ class Tensor(TensorBase):
     def type(self, dtype: Any = None) -> Tensor:
         """In another dtype, as by `to`. Raises `DtypeError` without one: PyTorch then names a class of its own."""
         if dtype is None:
-            raise DtypeError("type()", "it converts to the dtype that it is given", "ask x.dtype for its own", here())
+            raise DtypeError("type()", "it converts to the dtype that it is given", "ask x.dtype for its own")
         return self.to(dtype=dtype)
 
     def is_floating_point(self) -> builtins.bool:
@@ -630,15 +624,13 @@ class Tensor(TensorBase):
 
     def __len__(self) -> builtins.int:
         if not self.ndim:
-            raise ShapeError(
-                "len() of a 0-d tensor", "it has no axis to count along", "use item() for its value", here()
-            )
+            raise ShapeError("len() of a 0-d tensor", "it has no axis to count along", "use item() for its value")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.ndim:
             why, mend = "it has no axis to go along", "use item() for its value"
-            raise ShapeError("iterating over a 0-d tensor", why, mend, here())
+            raise ShapeError("iterating over a 0-d tensor", why, mend)
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, value: Any) -> builtins.bool:
@@ -726,7 +718,6 @@ class Tensor(TensorBase):
                 f"the truth of a tensor {tuple(self.shape)}",
                 f"it has {self.array.size} elements, some perhaps true and some not",
                 "reduce it first: (x > 0).all() or (x > 0).any(), or look at one element",
-                here(),
             )
         return builtins.bool(self.item())
 
@@ -739,12 +730,7 @@ class Tensor(TensorBase):
     def __index__(self) -> builtins.int:
         value = self.item()
         if not isinstance(value, builtins.int):
-            raise DtypeError(
-                f"a tensor of dtype {self.dtype} as an index",
-                "an index is an integer",
-                "use x.long()",
-                here(),
-            )
+            raise DtypeError(f"a tensor of dtype {self.dtype} as an index", "an index is an integer", "use x.long()")
         return value
 
     def __repr__(self) -> str:
@@ -765,7 +751,6 @@ class Tensor(TensorBase):
                 f"copying or pickling the result of {self.node}",
                 "it belongs to a graph, and a copy would not",
                 "detach() it first, or clone() it to stay in the graph",
-                here(),
             )
         values, grad = backends.of(self.array).to_numpy(self.array), None if self.parameter else self.grad
         marks = (self.requires_grad, self.parameter, self.name, None if grad is None else grad.detach().clone())
@@ -879,7 +864,7 @@ def _as_operand(data: Any, dtype: Any = None, device: str | None = None) -> Tens
     if isinstance(data, tuple) and any(isinstance(item, TensorBase) and item.array.ndim for item in data):
         why = "one tensor is wanted, and layers such as GRU and LSTM return several"
         mend = "take it out of the tuple first: output, state = layer(x); or join them with stack or cat"
-        raise DtypeError(f"a tuple of {len(data)} with tensors in it", why, mend, here())
+        raise DtypeError(f"a tuple of {len(data)} with tensors in it", why, mend)
     return as_tensor(data, dtype, device)
 
 
@@ -896,7 +881,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """
     if not isinstance(array, np.ndarray):
         why, mend = "it takes a NumPy array", "use tensor() or as_tensor()"
-        raise DtypeError(f"from_numpy({type(array).__name__})", why, mend, here())
+        raise DtypeError(f"from_numpy({type(array).__name__})", why, mend)
     return as_tensor(array, device=backends.CPU.name)
 
 
@@ -916,7 +901,7 @@ def _named(word: str) -> np.dtype[Any]:
         return as_dtype(word)
     except DtypeError as error:
         why = f"it names neither a device, of which there are {', '.join(backends.names())}, nor a dtype: {error.why}"
-        raise DeviceError(f"to({word!r})", why, "name one of these, such as 'cpu' or 'float32'", here()) from None
+        raise DeviceError(f"to({word!r})", why, "name one of these, such as 'cpu' or 'float32'") from None
 
 
 def _to_device(source: Tensor, device: str) -> Tensor:

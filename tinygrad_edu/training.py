@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .core.dispatch import here
 from .errors import ArgumentError, DtypeError, TrainingError
 from .metrics import Mean
 from .nn.modes import modes_kept
@@ -127,15 +126,15 @@ def _check(model: Any, optimizer: Any, each_batch: Any, walked_again: list[Any])
     if groups is not None and not any(id(p) in own for group in groups for p in group["params"]):
         why = f"none of the {type(model).__name__}'s {len(own)} parameters is among those that it moves"
         mend = f"make it of this model, once the model is complete: {type(optimizer).__name__}(model.parameters())"
-        raise ArgumentError(f"fit with {type(optimizer).__name__}", why, mend, here())
+        raise ArgumentError(f"fit with {type(optimizer).__name__}", why, mend)
     if isinstance(each_batch, ReduceLROnPlateau):
         tried, why = "fit with ReduceLROnPlateau and scheduler_per_batch", "it compares the losses of whole epochs"
-        raise ArgumentError(tried, why, "leave scheduler_per_batch away", here())
+        raise ArgumentError(tried, why, "leave scheduler_per_batch away")
     for loader in walked_again:
         if isinstance(loader, Iterator) and type(loader).__module__ in ("builtins", "itertools"):
             tried = f"fit with a {type(loader).__name__} of batches"
             why = "it gives its batches once, and each epoch walks through them"
-            raise ArgumentError(tried, why, "use a DataLoader, or a list", here())
+            raise ArgumentError(tried, why, "use a DataLoader, or a list")
 
 
 def _train(
@@ -160,7 +159,6 @@ def _train(
                 f"{label}, batch {number}: the loss is {error.item()}",
                 "a step along its gradient would spoil every parameter; none was taken",
                 "lower lr, or give clip_grad_norm; and look for nan and inf in the data",
-                here(),
             )
         error.backward()
         if clip_grad_norm is not None:
@@ -211,7 +209,7 @@ class _Means:
         if not self.samples:
             why = "there is nothing to measure, or to learn from"
             mend = "look at len(loader), and drop_last; an iterator gives its batches once"
-            raise TrainingError("the loader gave no batch", why, mend, here())
+            raise TrainingError("the loader gave no batch", why, mend)
         return {name: mean.compute() for name, mean in self.means.items()}
 
 
@@ -223,7 +221,7 @@ def _named(metrics: Metrics) -> dict[str, Metric]:
     for name, _ in pairs:
         if name in taken:
             why, mend = f"{taken[name]} is shown under it", "choose another name, in a dict of names and metrics"
-            raise ArgumentError(f"metrics with the name {name!r}", why, mend, here())
+            raise ArgumentError(f"metrics with the name {name!r}", why, mend)
         taken[name] = "another metric"
     return dict(pairs)
 
@@ -231,7 +229,7 @@ def _named(metrics: Metrics) -> dict[str, Metric]:
 def _name(metric: Any) -> str:
     if not hasattr(metric, "__name__"):
         why, mend = "it has no name to be shown under", "give a dict of names and metrics"
-        raise ArgumentError(f"metrics with a {type(metric).__name__}", why, mend, here())
+        raise ArgumentError(f"metrics with a {type(metric).__name__}", why, mend)
     return str(metric.__name__)
 
 
@@ -247,7 +245,7 @@ def _parts(batch: Any) -> tuple[Any, Any]:
     if not isinstance(batch, (tuple, list)) or len(batch) < 2:
         what = f"a {type(batch).__name__}" + (f" of {len(batch)}" if isinstance(batch, (tuple, list)) else "")
         why, mend = "a batch is its inputs, and last its target", "use TensorDataset(x, y); an autoencoder's is (x, x)"
-        raise DtypeError(f"a batch that is {what}", why, mend, here())
+        raise DtypeError(f"a batch that is {what}", why, mend)
     return tuple(batch[:-1]), batch[-1]
 
 

@@ -14,11 +14,12 @@ import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.core import dispatch
 from tinygrad_edu.core import slow as slow_path
-from tinygrad_edu.core.dispatch import own, user_line, write_caller
-from tinygrad_edu.core.graph import Node, resolve_line
+from tinygrad_edu.core.dispatch import write_caller
+from tinygrad_edu.core.graph import Node
 from tinygrad_edu.core.op import OPS
 from tinygrad_edu.core.slow import Call, Interceptor
 from tinygrad_edu.errors import DtypeError
+from tinygrad_edu.lines import own, resolve_line, user_line
 from tinygrad_edu.settings import modes, scoped
 
 # Generated callers -------------------------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.core import storage
-from tinygrad_edu.core.graph import Leaf, Node, describe_line, resolve_line, unbroadcast
+from tinygrad_edu.core.graph import Leaf, Node, unbroadcast
 from tinygrad_edu.errors import AutogradError
+from tinygrad_edu.lines import describe_line, resolve_line
 
 XP = tg.backends.CPU.xp
 

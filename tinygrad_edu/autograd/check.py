@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import backends
 from ..core.base import TensorBase
-from ..core.dispatch import WORLD, here
+from ..core.dispatch import WORLD
 from ..dtypes import float64, is_float
 from ..errors import AutogradError, DtypeError
 from ..settings import no_grad
@@ -87,14 +87,14 @@ def _checked_inputs(args: tuple[Any, ...]) -> list[int]:
     if not checked:
         raise AutogradError(
             "gradcheck", "none of the inputs requires grad, so there is nothing to check",
-            "make them with requires_grad=True", here(),
+            "make them with requires_grad=True"
         )  # fmt: skip
     for i in checked:
         if args[i].array.dtype != float64:
             raise DtypeError(
                 f"gradcheck of input {i}, a {args[i].array.dtype}",
                 "finite differences need the digits of float64 to mean anything",
-                "use x.double()", here(),
+                "use x.double()"
             )  # fmt: skip
     return checked
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import backends
 from ..core.base import TensorBase
-from ..core.dispatch import WORLD, here
+from ..core.dispatch import WORLD
 from ..core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
 from ..core.inplace import settle
 from ..core.slow import announce
@@ -128,7 +128,7 @@ def _roots(name: str, outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
     for output, gradient in zip(outputs, gradients, strict=True):
         if not isinstance(output, TensorBase):
             tried = f"{name} from a {type(output).__name__}"
-            raise DtypeError(tried, "only tensors remember how they were computed", "pass a tensor", here())
+            raise DtypeError(tried, "only tensors remember how they were computed", "pass a tensor")
         settle(output)
         if output.node is None:
             raise AutogradError(
@@ -137,7 +137,6 @@ def _roots(name: str, outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
                 "no_grad(), detach(), argmax, a comparison",
                 "make the leaves with requires_grad=True before computing, and take the loss of the scores themselves"
                 + (", and a gradient of which you want another with create_graph=True" if name == "grad()" else ""),
-                here(),
             )
         array = output.array
         if gradient is None:
@@ -146,7 +145,6 @@ def _roots(name: str, outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
                     _from(name, output),
                     f"it has {array.size} elements, and each has a gradient of its own",
                     "reduce it to one number first (y.sum().backward()), or pass y.backward(gradient)",
-                    here(),
                 )
             one = backends.of(array).xp.ones_like(array)
             announce(modes().observers, one, "gradient")
@@ -158,12 +156,11 @@ def _roots(name: str, outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
                 _from(name, output),
                 f"the gradient given has shape {tuple(gradient.array.shape)}",
                 f"pass one of shape {tuple(array.shape)}",
-                here(),
             )
         if gradient.device != output.device:
             mend = f"move it first: gradient.to({output.device!r})"
             why = f"it lives on {output.device!r}, and the gradient given on {gradient.device!r}"
-            raise DeviceError(_from(name, output), why, mend, here())
+            raise DeviceError(_from(name, output), why, mend)
         roots.append((output.node, gradient.to(output.array.dtype)))
     return roots
 
@@ -293,7 +290,6 @@ def _starts(name: str, tensors: Any, gradients: Any) -> tuple[tuple[Any, ...], t
             f"{name} of {len(outputs)} outputs",
             f"{len(given)} gradients were given for them",
             "pass one for each; None stands for 1 where an output has one element",
-            here(),
         )
     return outputs, given
 
@@ -336,7 +332,6 @@ def grad(
                 f"grad with respect to input {position}, a {type(x).__name__}",
                 "gradients are taken with respect to tensors",
                 "pass the tensor itself, or a list of tensors",
-                here(),
             )
         settle(x)
     nodes = [x.node for x in inputs]
@@ -353,7 +348,6 @@ def grad(
                 f"grad with respect to input {position}",
                 "the outputs were not computed from it, or it does not require grad",
                 "leave it out, or pass allow_unused=True for None in its place",
-                here(),
             )
         result.append(g if g is None or isinstance(g, TensorBase) else WORLD["wrap"](g))
     return tuple(result)

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import backends
 from ..core.base import TensorBase
-from ..core.dispatch import WORLD, here
+from ..core.dispatch import WORLD
 from ..core.graph import unbroadcast
 from ..core.inplace import ViewPut, replay
 from ..core.slow import Call, Interceptor, saved_by
@@ -108,7 +108,6 @@ def _refuse_recorded_write(call: Call, moving: bool) -> None:
             f"{call.op.name} in place, inside jvp(), on a tensor that requires grad",
             "forward mode over a recorded write is not supported: the tangent of what was overwritten would be lost",
             "use the out-of-place form there",
-            here(),
         )
 
 
@@ -166,7 +165,6 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
                 f"jvp of a function that returned {type(r).__name__}",
                 "its result has a tangent only if it is a tensor, or a tuple of tensors",
                 "return tensors, not numbers taken out of them",
-                here(),
             )
     found = tuple(_or_zero(level.tangents.of(r), r) for r in results)
     level.tangents.held.clear()  # tangents may be part of the graph that they are kept for: that would be a cycle
@@ -184,14 +182,14 @@ def _tuple(given: Any) -> tuple[Any, ...]:
 def _check(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
     if len(primals) != len(tangents):
         why = "each primal moves along a tangent of its own"
-        raise ShapeError(f"jvp with {len(primals)} primals and {len(tangents)} tangents", why, "pass one each", here())
+        raise ShapeError(f"jvp with {len(primals)} primals and {len(tangents)} tangents", why, "pass one each")
     for i, (x, t) in enumerate(zip(primals, tangents, strict=True)):
         if not isinstance(x, TensorBase) or not isinstance(t, TensorBase):
             tried = f"jvp with primal {i} of type {type(x).__name__} and a tangent of type {type(t).__name__}"
-            raise DtypeError(tried, "both are tensors", "make tensors of them first: tensor(…)", here())
+            raise DtypeError(tried, "both are tensors", "make tensors of them first: tensor(…)")
         if tuple(x.array.shape) != tuple(t.array.shape):
             tried = f"jvp with primal {i} of shape {tuple(x.array.shape)} and a tangent {tuple(t.array.shape)}"
-            raise ShapeError(tried, "a tangent moves each element", "give the tangent the primal's shape", here())
+            raise ShapeError(tried, "a tangent moves each element", "give the tangent the primal's shape")
         if x.array.dtype != t.array.dtype or not is_float(x.array.dtype):
             tried = f"jvp with primal {i} of dtype {x.array.dtype} and a tangent of dtype {t.array.dtype}"
-            raise DtypeError(tried, "both are floats of one dtype", "convert them first: x.float()", here())
+            raise DtypeError(tried, "both are floats of one dtype", "convert them first: x.float()")

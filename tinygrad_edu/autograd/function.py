@@ -8,12 +8,12 @@ from typing import Any
 
 from .. import backends
 from ..core.base import TensorBase
-from ..core.dispatch import WORLD, here, user_line
-from ..core.graph import describe_line
+from ..core.dispatch import WORLD
 from ..core.op import Op, Save
 from ..core.slow import Call, record, through
 from ..dtypes import is_float
 from ..errors import AutogradError, ShapeError
+from ..lines import user_line
 from ..ops import convert as ct
 from ..ops import movement as mv
 from ..settings import modes, no_grad
@@ -37,7 +37,7 @@ class Context:
         """What `save_for_backward` kept, inside `backward`."""
         if self._saved is None:
             why = "they are handed to backward, and this is not backward"
-            raise AutogradError("saved_tensors", why, "use them in backward only", here())
+            raise AutogradError("saved_tensors", why, "use them in backward only")
         return self._saved
 
     def mark_non_differentiable(self, *results: Any) -> None:
@@ -50,7 +50,7 @@ class Context:
     def mark_dirty(self, *arguments: Any) -> None:
         """Refused: a `Function` cannot say here that it has changed its arguments in place."""
         why, mend = "its arguments must be as they were", "compute a new tensor, and return that"
-        raise AutogradError("mark_dirty in a Function", why, mend, here())
+        raise AutogradError("mark_dirty in a Function", why, mend)
 
 
 class Function:
@@ -139,7 +139,7 @@ class _Custom:
             for one in given:
                 if not isinstance(one, TensorBase):
                     why, mend = f"forward returned {type(one).__name__}", "return a tensor, or a tuple of tensors"
-                    raise AutogradError(f"{self.name}.apply", why, mend, describe_line(call.line))
+                    raise AutogradError(f"{self.name}.apply", why, mend, call.line)
             # An operand handed through, or a view of one, becomes another tensor, with memory and history of its own.
             results = tuple(ct.clone(r) if _shares_memory(r, call.operands) else r for r in given)
             smooth = [r for g, r in zip(given, results, strict=True) if self._is_smooth(g)]
@@ -211,7 +211,6 @@ class _Custom:
                 f"a second derivative or forward mode of {self.name}",
                 "it saved one of several results, which the gradient's own graph cannot be tied to",
                 "save the arguments in its place, and compute the result again in backward",
-                here(),
             )
         wrap = WORLD["wrap"]
         ctx = copy.copy(self.ctx)

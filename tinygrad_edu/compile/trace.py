@@ -15,7 +15,6 @@ import numpy as np
 
 from .. import backends
 from ..backends.cpu import XP
-from ..core.dispatch import here
 from ..errors import EduError
 from ..tensor import Tensor, as_tensor, wrap
 from .ir import Equation, Program, Var
@@ -173,7 +172,6 @@ class RecArray:
                 f"a write to a traced array {self.var.type}",
                 "it shares memory with a view, which the program would not see change",
                 "use the out-of-place form inside the traced function",
-                here(),
             )
         self.value, self.var, self.family = written.value, written.var, []
         return self
@@ -189,7 +187,6 @@ def _escape(tried: str) -> TraceError:
         tried,
         "a replay would not ask again: what the value decides now would hold for every later input",
         "use where(condition, a, b), or take the decision outside the traced function",
-        here(),
     )
 
 

@@ -7,45 +7,18 @@ Read one: ``print(OPS["mul"].source)``.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 from ..backends.cpu import XP
+from ..lines import PACKAGE, own
 from ..settings import modes
 from . import guard
-from .graph import Line, Node, describe_line
+from .graph import Node
 from .op import REQUIRED, Op, Save
 from .storage import number
-
-_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
-
-
-class _Own(dict[str, bool]):
-    """Whether a source file belongs to this package: its frames are not the user's line."""
-
-    def __missing__(self, filename: str) -> bool:
-        self[filename] = own = filename.startswith(_PACKAGE)
-        return own
-
-
-own = _Own()
-
-
-def user_line() -> Line:
-    """The innermost instruction outside this package. Two pointers now, resolved when somebody asks."""
-    frame: Any = sys._getframe(1)
-    while own[frame.f_code.co_filename] and frame.f_back is not None:
-        frame = frame.f_back
-    return frame.f_code, frame.f_lasti
-
-
-def here() -> str:
-    """The user's line in words, for errors."""
-    return describe_line(user_line())
-
 
 # The fast path: one generated function per op -------------------------------------------------------------------
 
@@ -204,7 +177,7 @@ _FIRST_CALL = compile(
     "def first_call(*operands, **params):\n"
     "    compile_caller(op, caller, out)\n"
     "    return caller(*operands, **params)\n",
-    f"{_PACKAGE}generated/first_call.py",
+    f"{PACKAGE}generated/first_call.py",
     "exec",
 ).co_consts[0]
 
@@ -212,7 +185,7 @@ _FIRST_CALL = compile(
 def _compile_caller(op: type[Op], function: Any, out: bool) -> None:
     """Give ``function`` the code of the op's source. Two threads may both do it: they do the same."""
     made: dict[str, Any] = {}
-    exec(compile(write_caller(op, out), f"{_PACKAGE}generated/{op.name}.py", "exec"), {}, made)
+    exec(compile(write_caller(op, out), f"{PACKAGE}generated/{op.name}.py", "exec"), {}, made)
     real = made[op.name]
     function.__defaults__, function.__kwdefaults__ = real.__defaults__, real.__kwdefaults__
     function.__code__ = real.__code__

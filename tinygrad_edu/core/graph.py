@@ -6,21 +6,19 @@ alive and no cycle exists: with the garbage collector off, memory is still freed
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from types import CodeType
 from typing import Any
 
 from .. import backends
 from ..errors import AutogradError, InplaceError, ShapeError
+from ..lines import Line, describe_line
 from ..settings import MODES, modes
 from .storage import clock, find
 
 Array = Any
-Line = tuple[CodeType, int] | None
 
 
 class Extra:
@@ -80,17 +78,6 @@ class Leaf(Node):
 
     def __repr__(self) -> str:
         return "<leaf>"
-
-
-def resolve_line(line: Line) -> tuple[str, int] | None:
-    """File name and line number of a recorded instruction."""
-    if line is None:
-        return None
-    code, offset = line
-    for start, end, row in code.co_lines():
-        if start <= offset < end and row is not None:
-            return code.co_filename, row
-    return code.co_filename, code.co_firstlineno
 
 
 def unbroadcast(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
@@ -279,7 +266,7 @@ def freed(node: Node) -> AutogradError:
         "the arrays it saved were freed by an earlier backward()",
         "compute the loss again, and detach() what an earlier step left behind (h = h.detach()); to go through one "
         "graph twice, call the first backward(retain_graph=True)",
-        describe_line(node.line),
+        node.line,
     )
 
 
@@ -296,7 +283,7 @@ def check_saved(node: Node) -> None:
                 f"backward through {node.op.name}, which saved its {save.source} {tuple(value.shape)}",
                 f"{writer} has overwritten it since, at {describe_line(line) or 'an unknown line'}",
                 _instead_of(writer),
-                describe_line(node.line),
+                node.line,
             )
     if node.extra is not None and node.extra.checks:
         from .guard import verify
@@ -315,19 +302,6 @@ def _instead_of(writer: str) -> str:
     if writer.endswith(".step"):
         return "call backward() before it, and detach() what an earlier step left behind: h = h.detach()"
     return f"use the out-of-place form of {writer}, or write after backward()"
-
-
-def describe_line(line: Line) -> str:
-    """``file.py:12: source text`` of a recorded instruction, as far as it can be known."""
-    found = resolve_line(line)
-    if found is None:
-        return ""
-    import linecache
-
-    file, row = found
-    text = linecache.getline(file, row).strip()
-    shown = "this cell" if file.startswith("<") or "ipykernel" in file else os.path.basename(file)
-    return f"{shown}, line {row}: {text}" if text else f"{shown}, line {row}"
 
 
 def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create: bool) -> None:

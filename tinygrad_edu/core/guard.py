@@ -21,7 +21,7 @@ import numpy as np
 from .. import backends
 from ..errors import MemoryGuardError
 from ..settings import modes
-from .graph import Extra, Node, describe_line
+from .graph import Extra, Node
 from .storage import Storage, find, storage_of
 
 _mutex = threading.RLock()  # reentrant: a Lock may die while another is made
@@ -213,7 +213,7 @@ def verify(node: Node) -> None:
                 f"backward through {node.op.name}, which saved an array {value.shape} {value.dtype}",
                 "its values have changed since, through a view that was taken before the array was locked",
                 "write to a copy, or after backward()",
-                describe_line(node.line),
+                node.line,
             )
 
 

@@ -15,10 +15,11 @@ from .. import backends
 from ..backends.layout import overlaps
 from ..dtypes import is_float
 from ..errors import AutogradError, DeviceError, DtypeError, InplaceError, ShapeError
+from ..lines import Line, user_line
 from ..settings import modes
 from .base import TensorBase
-from .dispatch import WORLD, install, user_line
-from .graph import KEEP, Leaf, Line, Node, describe_line
+from .dispatch import WORLD, install
+from .graph import KEEP, Leaf, Node
 from .narrow import widened
 from .op import Op, Params
 from .slow import Call, announce, operands_of, prepare, record, run_body, through
@@ -324,14 +325,14 @@ def _refuse(name: str, target: TensorBase, tracked: bool, line: Line) -> None:
                 tried,
                 f"it is {what}: its old values would be lost to the graph that starts there",
                 "write inside no_grad(), or work on a clone: x = x.clone()",
-                describe_line(line),
+                line,
             )
         if target.origin is not None and not target.origin.tracked and (tracked or base.node is not None):
             raise InplaceError(
                 tried,
                 "the view was made inside no_grad(), so its base cannot learn of the write",
                 "make the view outside no_grad(), or write inside it",
-                describe_line(line),
+                line,
             )
     whose = "its" if overlaps(target.array.shape, target.array.strides) else ""
     if base is not target and overlaps(base.array.shape, base.array.strides):
@@ -341,14 +342,14 @@ def _refuse(name: str, target: TensorBase, tracked: bool, line: Line) -> None:
             tried,
             f"several of {whose} elements are the same place in memory: it was expanded, or shows windows that overlap",
             "clone() it first, and write to the clone",
-            describe_line(line),
+            line,
         )
     if not getattr(getattr(target.array, "flags", None), "writeable", True) and hasattr(target.array, "__setitem__"):
         raise InplaceError(
             tried,
             "its memory is read-only: it shows part of an expanded tensor, or a NumPy array that was read-only",
             "clone() it first, and write to the clone",
-            describe_line(line),
+            line,
         )
 
 
@@ -363,14 +364,14 @@ def check_fits(name: str, target: TensorBase, out: Any, line: Line) -> None:
             f"{name} on a tensor {shape}",
             f"the result has shape {tuple(out.shape)}, and a buffer cannot grow",
             "use the out-of-place form, or make the target that large first",
-            describe_line(line),
+            line,
         )
     if _KIND[out.dtype.kind] > _KIND[dtype.kind]:
         raise DtypeError(
             f"{name} on a tensor of dtype {dtype}",
             f"the result is {out.dtype}, which {dtype} cannot hold",
             f"use the out-of-place form, or convert the target first: x.to('{out.dtype}')",
-            describe_line(line),
+            line,
         )
 
 
@@ -396,7 +397,7 @@ def check_out(name: str, out: Any, operands: tuple[Any, ...], line: Line) -> Non
     """Refuse an ``out`` that is no tensor, or that gradients would have to go through."""
     if not isinstance(out, TensorBase):
         why, mend = "results are written into a tensor", "make one of the right shape first: empty_like(x)"
-        raise DtypeError(f"{name} with out={type(out).__name__}", why, mend, describe_line(line))
+        raise DtypeError(f"{name} with out={type(out).__name__}", why, mend, line)
     operands = tuple(part for o in operands for part in (o if isinstance(o, (list, tuple)) else (o,)))
     for tensor in (out, *operands):
         if isinstance(tensor, TensorBase):
@@ -406,12 +407,12 @@ def check_out(name: str, out: Any, operands: tuple[Any, ...], line: Line) -> Non
                 raise DeviceError(
                     f"{name} with an operand on {other.name} and out on {home.name}",
                     "the result is where the operands are, and nothing is moved behind your back",
-                    "make out there: empty_like(x)", describe_line(line),
+                    "make out there: empty_like(x)", line,
                 )  # fmt: skip
     if modes().grad and _tracked((*operands, out)):
         raise AutogradError(
             name, "an operand or out itself requires grad, and a buffer that is reused keeps no history",
-            "leave out= away, or compute inside no_grad()", describe_line(line),
+            "leave out= away, or compute inside no_grad()", line,
         )  # fmt: skip
 
 

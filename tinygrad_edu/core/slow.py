@@ -14,11 +14,12 @@ from .. import backends
 from ..backends.cpu import XP
 from ..dtypes import PROMOTIONS, as_dtype, is_float, real_type, result_type, scalar_dtype
 from ..errors import DeviceError, DtypeError, EduError, IndexRangeError, ShapeError
+from ..lines import Line, user_line
 from ..settings import MODES, Modes, modes
 from . import guard
 from .base import TensorBase
-from .dispatch import WORLD, install, user_line
-from .graph import Line, Node, describe_line
+from .dispatch import WORLD, install
+from .graph import Node
 from .narrow import widened
 from .op import Op, Params
 from .storage import number
@@ -99,7 +100,7 @@ def prepare(
     try:
         operands = _promote(op, operands)
     except DtypeError as error:
-        raise DtypeError(describe_call(op, operands, params), error.why, error.mend, describe_line(line)) from None
+        raise DtypeError(describe_call(op, operands, params), error.why, error.mend, line) from None
     return _same_device(op, operands, params, line, device)
 
 
@@ -176,7 +177,7 @@ def run_body(op: type[Op], xp: Any, arrays: Any, params: Params, line: Line, ope
         return op.forward(xp, *arrays, **params)
     except EduError as error:
         if not error.line:
-            raise type(error)(error.tried, error.why, error.mend, describe_line(line)) from None
+            raise type(error)(error.tried, error.why, error.mend, line) from None
         raise
     except (ValueError, IndexError, TypeError, OverflowError) as error:
         shapes = [tuple(a.shape) for a in arrays if hasattr(a, "shape")]
@@ -185,7 +186,7 @@ def run_body(op: type[Op], xp: Any, arrays: Any, params: Params, line: Line, ope
         kind: type[EduError] = IndexRangeError if isinstance(error, IndexError) else ShapeError
         if isinstance(error, (TypeError, OverflowError)):
             kind = DtypeError
-        raise kind(describe_call(op, operands, params), why, mend, describe_line(line)) from error
+        raise kind(describe_call(op, operands, params), why, mend, line) from error
     except AttributeError as error:
         if not isinstance(error.obj, backends.Namespace):
             raise
@@ -232,7 +233,7 @@ def _operand(op: type[Op], value: Any, line: Line) -> Any:
     try:
         return WORLD["as_tensor"](value)
     except EduError as error:
-        raise type(error)(f"{op.name} with {error.tried}", error.why, error.mend, describe_line(line)) from None
+        raise type(error)(f"{op.name} with {error.tried}", error.why, error.mend, line) from None
 
 
 def _promote(op: type[Op], operands: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -306,7 +307,7 @@ def _same_device(
             describe_call(op, operands, params),
             "the operands live on different devices, and nothing is moved behind your back",
             f"move one of them first: x.to({away!r})",
-            describe_line(line),
+            line,
         )
     place = fixed.pop()
     return tuple(o.to(device=place) if isinstance(o, TensorBase) else o for o in operands)

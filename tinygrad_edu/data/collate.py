@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..core.base import TensorBase
-from ..core.dispatch import here
 from ..errors import DtypeError, ShapeError
 from ..ops.movement import stack
 from ..tensor import as_tensor, tensor
@@ -31,7 +30,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
             [1., 1.]]), tensor([1, 2]), ['a', 'b']]
     """
     if not batch:
-        raise ShapeError("a batch of no samples", "its shape is that of a sample", "give it at least one", here())
+        raise ShapeError("a batch of no samples", "its shape is that of a sample", "give it at least one")
     return _join(list(batch), "")
 
 
@@ -57,7 +56,6 @@ def _join(samples: list[Any], place: str) -> Any:
         f"a batch of samples that hold {_a(first)}{_at(place)}",
         "tensors, arrays, numbers and text are joined, and tuples, lists and dicts of them",
         "make the data set give one of those, or give the loader a collate_fn of your own",
-        here(),
     )
 
 
@@ -68,12 +66,12 @@ def _alike(samples: list[Any], what: str, measure: Any, place: str) -> list[Any]
         tried = f"a batch of {len(samples)} samples{_at(place)}"
         if not isinstance(sample, TensorBase) and type(sample) is not kind:
             why = f"sample {number} holds {_a(sample)}, and sample 0 {_a(samples[0])}"
-            raise DtypeError(tried, why, "give all samples the same structure", here())
+            raise DtypeError(tried, why, "give all samples the same structure")
         found = measure(sample)
         size = found if size is None else size
         if found != size:
             why = f"sample {number} has {what} {found}, and sample 0 {size}"
-            raise ShapeError(tried, why, "pad or cut them to one size, or give the loader a collate_fn", here())
+            raise ShapeError(tried, why, "pad or cut them to one size, or give the loader a collate_fn")
     return samples
 
 

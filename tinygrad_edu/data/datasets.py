@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch import here
 from ..errors import ArgumentError, IndexRangeError, ShapeError
 from ..random import AnyGenerator, stream
 from ..tensor import Tensor, as_tensor, wrap
@@ -85,14 +84,12 @@ class ConcatDataset(Dataset):
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
-            raise ArgumentError(
-                "ConcatDataset([])", "there is nothing to join", "give it at least one data set", here()
-            )
+            raise ArgumentError("ConcatDataset([])", "there is nothing to join", "give it at least one data set")
         for dataset in self.datasets:
             if isinstance(dataset, IterableDataset):
                 why = "its samples have no numbers, so none can come behind them"
                 mend = "join the streams instead: itertools.chain(a, b)"
-                raise ArgumentError(f"ConcatDataset with a {type(dataset).__name__}", why, mend, here())
+                raise ArgumentError(f"ConcatDataset with a {type(dataset).__name__}", why, mend)
         self.cumulative_sizes = list(itertools.accumulate(len(dataset) for dataset in self.datasets))
 
     def __len__(self) -> int:
@@ -102,7 +99,7 @@ class ConcatDataset(Dataset):
         place = index + len(self) if index < 0 else index
         if not 0 <= place < len(self):
             why = f"there are {len(self)} samples, so it lies between {-len(self)} and {len(self) - 1}"
-            raise IndexRangeError(f"sample {index} of a ConcatDataset", why, "count the samples from 0", here())
+            raise IndexRangeError(f"sample {index} of a ConcatDataset", why, "count the samples from 0")
         which = bisect.bisect_right(self.cumulative_sizes, place)
         return self.datasets[which][place - (self.cumulative_sizes[which - 1] if which else 0)]
 
@@ -120,7 +117,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: AnyGenerator
     count, total = len(dataset), sum(lengths)
     tried = f"random_split of {count} samples into {list(lengths)}"
     if any(not size >= 0 for size in lengths):
-        raise ArgumentError(tried, "no part is smaller than nothing", "use sizes or shares from 0 up", here())
+        raise ArgumentError(tried, "no part is smaller than nothing", "use sizes or shares from 0 up")
     if math.isclose(total, 1):
         sizes = [math.floor(count * share) for share in lengths]
         for i in range(count - sum(sizes)):
@@ -129,7 +126,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: AnyGenerator
         sizes = [int(size) for size in lengths]
     else:
         why = f"they add up to {total:g}, and neither to {count} samples nor to 1"
-        raise ArgumentError(tried, why, "let one part be the rest: [n, len(dataset) - n]", here())
+        raise ArgumentError(tried, why, "let one part be the rest: [n, len(dataset) - n]")
     order = stream(generator).permutation(count).tolist()
     ends = list(itertools.accumulate(sizes))
     return [Subset(dataset, order[start:end]) for start, end in itertools.pairwise([0, *ends])]

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..core.dispatch import here
 from ..errors import ArgumentError
 from ..random import AnyGenerator, stream
 from .collate import default_collate, default_convert
@@ -97,17 +96,17 @@ def _check(
     named = " and ".join(f"{name}=…" for name, given in ordered.items() if given)
     if not isinstance(num_workers, int) or num_workers < 0:
         why = "it is how many processes help to read, from 0 up"
-        raise ArgumentError(f"DataLoader with num_workers={num_workers!r}", why, "leave it out", here())
+        raise ArgumentError(f"DataLoader with num_workers={num_workers!r}", why, "leave it out")
     if isinstance(dataset, IterableDataset) and named:
         why = "an IterableDataset has an order of its own, and its samples no numbers"
-        raise ArgumentError(f"DataLoader with {named}", why, "leave it out, and shuffle in the data set", here())
+        raise ArgumentError(f"DataLoader with {named}", why, "leave it out, and shuffle in the data set")
     if shuffle and sampler is not None:
         why, mend = "both say in which order to go", "leave one out; RandomSampler shuffles"
-        raise ArgumentError(f"DataLoader with {named}", why, mend, here())
+        raise ArgumentError(f"DataLoader with {named}", why, mend)
     if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
         why = "a batch_sampler says itself which samples make up a batch"
         mend = "leave out batch_size, shuffle, sampler and drop_last"
-        raise ArgumentError("DataLoader with a batch_sampler and more", why, mend, here())
+        raise ArgumentError("DataLoader with a batch_sampler and more", why, mend)
     if batch_size is None and drop_last:
         why, mend = "batch_size=None makes no batches, so none can be too small", "leave one out"
-        raise ArgumentError("DataLoader with batch_size=None and drop_last=True", why, mend, here())
+        raise ArgumentError("DataLoader with batch_size=None and drop_last=True", why, mend)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch import here
 from ..errors import ArgumentError
 from ..random import AnyGenerator, stream
 from ..tensor import as_tensor
@@ -65,9 +64,7 @@ class RandomSampler(Sampler):
     def __iter__(self) -> Iterator[int]:
         count, left, rng = len(self.data_source), self.num_samples, stream(self.generator)
         if left and not count:
-            raise ArgumentError(
-                f"RandomSampler of {left} samples", "the data set is empty", "give it samples first", here()
-            )
+            raise ArgumentError(f"RandomSampler of {left} samples", "the data set is empty", "give it samples first")
         if self.replacement:
             yield from rng.integers(0, max(count, 1), left).tolist()
             return
@@ -114,10 +111,10 @@ class WeightedRandomSampler(Sampler):
         tried = f"WeightedRandomSampler with weights {values.shape}"
         if values.ndim != 1 or not np.all(np.isfinite(values) & (values >= 0)) or not values.sum() > 0:
             why = "weights are one finite number from 0 up for each sample, and not all 0"
-            raise ArgumentError(tried, why, "use counts, or 1 / counts", here())
+            raise ArgumentError(tried, why, "use counts, or 1 / counts")
         if not replacement and num_samples > np.count_nonzero(values):
             why = f"{np.count_nonzero(values)} samples have a weight that is not 0, and {num_samples} are wanted"
-            raise ArgumentError(tried, why, "draw fewer, or with replacement=True", here())
+            raise ArgumentError(tried, why, "draw fewer, or with replacement=True")
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
@@ -135,7 +132,7 @@ class BatchSampler(Sampler):
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, (int, np.integer)) or isinstance(batch_size, bool) or batch_size < 1:
             why, mend = "a batch has at least one sample", "use 1 or more"
-            raise ArgumentError(f"batch_size={batch_size}", why, mend, here())
+            raise ArgumentError(f"batch_size={batch_size}", why, mend)
         self.sampler, self.batch_size, self.drop_last = sampler, int(batch_size), drop_last
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -153,4 +150,4 @@ class BatchSampler(Sampler):
 def _positive(what: str, name: str, value: Any) -> None:
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
         why, mend = "at least one sample is drawn", f"use {name}=1 or more"
-        raise ArgumentError(f"{what} with {name}={value!r}", why, mend, here())
+        raise ArgumentError(f"{what} with {name}={value!r}", why, mend)

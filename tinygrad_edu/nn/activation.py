@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.dispatch import here
 from ..creation import empty
 from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor
@@ -51,7 +50,7 @@ class Hardtanh(_InPlace):
         super().__init__(inplace)
         if not min_val < max_val:
             tried, why = f"Hardtanh(min_val={min_val}, max_val={max_val})", "nothing lies between them"
-            raise ArgumentError(tried, why, "give the smaller one first", here())
+            raise ArgumentError(tried, why, "give the smaller one first")
         self.min_val, self.max_val = min_val, max_val
 
     def forward(self, input: Tensor) -> Tensor:
@@ -326,7 +325,7 @@ class _AlongDim(Module):
         super().__init__()
         if dim is None:
             why = "PyTorch would guess the axis by the number of them, and warn that it does"
-            raise ArgumentError(f"{type(self).__name__}()", why, "name it: dim=-1 for the last axis", here())
+            raise ArgumentError(f"{type(self).__name__}()", why, "name it: dim=-1 for the last axis")
         self.dim = dim
 
     def extra_repr(self) -> str:
@@ -370,7 +369,7 @@ class Softmax2d(Module):
         """Shares. Raises `ShapeError` for other numbers of axes."""
         if input.ndim not in (3, 4):
             tried, why = f"Softmax2d of a tensor {tuple(input.shape)}", "it takes images (N, C, H, W) or (C, H, W)"
-            raise ShapeError(tried, why, "use Softmax(dim=1) for other inputs", here())
+            raise ShapeError(tried, why, "use Softmax(dim=1) for other inputs")
         result: Tensor = F.softmax(input, -3)
         return result
 

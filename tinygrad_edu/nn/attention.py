@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.dispatch import here
 from ..creation import empty, zeros
 from ..dtypes import is_float
 from ..errors import ArgumentError, DtypeError, ShapeError
@@ -50,7 +49,7 @@ class MultiheadAttention(Module):
         if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
             tried = f"MultiheadAttention with embed_dim={embed_dim} and num_heads={num_heads}"
             why, mend = "each head gets an equal share of the features", "use a number of heads that divides embed_dim"
-            raise ArgumentError(tried, why, mend, here())
+            raise ArgumentError(tried, why, mend)
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
@@ -100,7 +99,7 @@ class MultiheadAttention(Module):
         if is_causal and attn_mask is None:
             why = "is_causal only says of the mask that it is causal, and attn_mask is missing"
             mend = "pass attn_mask=nn.Transformer.generate_square_subsequent_mask(L)"
-            raise ArgumentError(tried, why, mend, here())
+            raise ArgumentError(tried, why, mend)
         batched = query.ndim == 3
         if not batched:
             axis = 0 if self.batch_first else 1
@@ -127,18 +126,18 @@ class MultiheadAttention(Module):
         if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
             order = "(N, L, features)" if self.batch_first else "(L, N, features)"
             why = f"all three have axes {order}, or all (L, features) without a batch"
-            raise ShapeError(tried, why, "add or join axes: unsqueeze, flatten", here())
+            raise ShapeError(tried, why, "add or join axes: unsqueeze, flatten")
         sizes = {"query": self.embed_dim, "key": self.kdim, "value": self.vdim}
         for (name, size), x in zip(sizes.items(), (query, key, value), strict=True):
             if x.shape[-1] != size:
                 why = f"{name} has {x.shape[-1]} features, and the layer was made for {size}"
-                raise ShapeError(tried, why, "check the axes, or make it with embed_dim, kdim and vdim", here())
+                raise ShapeError(tried, why, "check the axes, or make it with embed_dim, kdim and vdim")
         if key.shape[:-1] != value.shape[:-1]:
-            raise ShapeError(tried, "key and value differ in rows", "give one row of value per row of key", here())
+            raise ShapeError(tried, "key and value differ in rows", "give one row of value per row of key")
         batch = 0 if self.batch_first else 1
         if query.ndim == 3 and query.shape[batch] != key.shape[batch]:
             why = f"query is a batch of {query.shape[batch]}, key and value of {key.shape[batch]}"
-            raise ShapeError(tried, why, f"check batch_first, which is {self.batch_first}", here())
+            raise ShapeError(tried, why, f"check batch_first, which is {self.batch_first}")
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor, itself: bool) -> Any:
         """Queries, keys and values of all heads together, (…, E) each."""
@@ -171,10 +170,10 @@ class MultiheadAttention(Module):
             mask = as_tensor(mask)
             if tuple(mask.shape) not in fits:
                 why = f"{name} is {tuple(mask.shape)}, and it has to be {' or '.join(map(str, fits))}"
-                raise ShapeError(tried, why, "count queries along its rows and keys along its columns", here())
+                raise ShapeError(tried, why, "count queries along its rows and keys along its columns")
             if mask.dtype.kind != "b" and not is_float(mask.dtype):
                 why = f"{name} is {mask.dtype}: neither says what to leave out (bool) nor is added (float)"
-                raise DtypeError(tried, why, "make it bool: mask.bool()", here())
+                raise DtypeError(tried, why, "make it bool: mask.bool()")
             masks.append(mask if name == "attn_mask" and mask.ndim == 2 else mask.reshape(shape))
         if not masks:
             return None

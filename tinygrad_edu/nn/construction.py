@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch import here
 from ..errors import DtypeError
 from ..tensor import Tensor
 
@@ -34,7 +33,7 @@ def check(kind: type[Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> 
             raise _called_too_early(kind) from None
         names = list(parameters)[1:]
         tried = f"{kind.__name__}({', '.join([*('…' for _ in inputs), *(f'{name}=…' for name in options)])})"
-        raise DtypeError(tried, str(error), _mend(kind, names, options), here()) from None
+        raise DtypeError(tried, str(error), _mend(kind, names, options)) from None
     for name, value in given.items():
         annotation = str(parameters[name].annotation)
         if _is_data(value) and name not in _TENSORS:
@@ -42,7 +41,7 @@ def check(kind: type[Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> 
         if annotation == "int" and not hasattr(value, "__index__"):
             tried, why = f"{kind.__name__} with {name}={value!r:.40}", f"{name} is an integer"
             fraction = isinstance(value, float | np.floating)
-            raise DtypeError(tried, why, "use // where / gave a fraction" if fraction else "give one number", here())
+            raise DtypeError(tried, why, "use // where / gave a fraction" if fraction else "give one number")
 
 
 def _is_data(value: Any) -> bool:
@@ -55,7 +54,7 @@ def _called_too_early(kind: type[Any]) -> DtypeError:
     inputs = ", ".join(list(_signature(kind.forward).parameters)[1:])
     why = "what it is made with says how it computes; tensors come when it is called"
     mend = f"make it first, then call it: {kind.__name__}({'…' * required})({inputs})"
-    return DtypeError(f"{kind.__name__} of a tensor", why, mend, here())
+    return DtypeError(f"{kind.__name__} of a tensor", why, mend)
 
 
 def _mend(kind: type[Any], names: list[str], options: dict[str, Any]) -> str:

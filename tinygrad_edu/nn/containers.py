@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Self
 
-from ..core.dispatch import here
 from ..errors import ArgumentError, DtypeError, EduError, IndexRangeError
 from ..tensor import Tensor
 from .module import Module, described, indented
@@ -20,7 +19,7 @@ def _position(holder: Module, index: Any, count: int) -> int:
     if not -count <= position < count:
         what = type(holder).__name__
         why = f"it holds {count}" + (f", counted from 0 to {count - 1}" if count else "")
-        raise IndexRangeError(f"item {position} of a {what}", why, f"use an index below {count}, or append", here())
+        raise IndexRangeError(f"item {position} of a {what}", why, f"use an index below {count}, or append")
     return position % count
 
 
@@ -28,7 +27,7 @@ def _several(holder: Module, values: Any) -> Any:
     """``values`` if they can be walked through, and are no tensor."""
     if isinstance(values, Tensor) or not isinstance(values, Iterable):
         tried, why = f"{type(holder).__name__} of a {type(values).__name__}", "it takes several, to go through"
-        raise DtypeError(tried, why, "put it into a list, or use append", here())
+        raise DtypeError(tried, why, "put it into a list, or use append")
     return values
 
 
@@ -147,7 +146,7 @@ class Sequential(_ModuleSequence):
             before = type(modules[place - 1]).__name__
             why = f"it takes one tensor, and {before} before it returns {what}"
             mend = f"write a module whose forward takes the tuple apart: output, state = self.{before.lower()}(x)"
-        return DtypeError(f"{type(module).__name__}, number {place} of a Sequential", why, mend, here())
+        return DtypeError(f"{type(module).__name__}, number {place} of a Sequential", why, mend)
 
     def __add__(self, other: Sequential) -> Sequential:
         return Sequential(*self, *self._same(other, "+"))
@@ -166,13 +165,13 @@ class Sequential(_ModuleSequence):
     def _same(self, other: Any, sign: str) -> Sequential:
         if not isinstance(other, Sequential):
             tried, why = f"Sequential {sign} {type(other).__name__}", "only a Sequential follows a Sequential"
-            raise ArgumentError(tried, why, "append a module, or extend by a list of them", here())
+            raise ArgumentError(tried, why, "append a module, or extend by a list of them")
         return other
 
     def _times(self, times: Any) -> int:
         if not isinstance(times, int) or times < 1:
             why, mend = "it is repeated a whole number of times", "use 1 or more: the same modules come again"
-            raise ArgumentError(f"Sequential * {times!r:.40}", why, mend, here())
+            raise ArgumentError(f"Sequential * {times!r:.40}", why, mend)
         return times
 
 
@@ -286,7 +285,7 @@ def _pairs(holder: Module, given: Any) -> list[tuple[Any, Any]]:
     for pair in pairs:
         if len(pair) != 2:
             tried, why = f"{type(holder).__name__} of {len(pair)} things together", "a pair is a name and a value"
-            raise ArgumentError(tried, why, "pass a dict, or a list of pairs (name, value)", here())
+            raise ArgumentError(tried, why, "pass a dict, or a list of pairs (name, value)")
     return [(key, value) for key, value in pairs]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..core.dispatch import here
 from ..creation import empty
 from ..errors import ArgumentError, ShapeError
 from ..ops.conv import check_word, counts
@@ -47,13 +46,13 @@ class _Conv(Module):
         groups = self.groups
         if groups < 1 or self.in_channels % groups or self.out_channels % groups:
             why = f"{self.in_channels} and {self.out_channels} channels cannot both be shared out among {groups} groups"
-            raise ArgumentError(f"{tried}, groups={groups})", why, "use a number that divides both", here())
+            raise ArgumentError(f"{tried}, groups={groups})", why, "use a number that divides both")
         if isinstance(self.padding, str):
             check_word(type(self).__name__, self.padding, self.stride)
         modes = ("zeros",) if self.transposed else ("zeros", "reflect", "replicate", "circular")
         if self.padding_mode not in modes:
             why, mend = "there is no such mode here", f"use {' or '.join(map(repr, modes))}"
-            raise ArgumentError(f"{tried}, padding_mode={self.padding_mode!r})", why, mend, here())
+            raise ArgumentError(f"{tried}, padding_mode={self.padding_mode!r})", why, mend)
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
@@ -145,7 +144,7 @@ class _Transposed(_Conv):
     def _check(self) -> None:
         if isinstance(self.padding, str):
             tried, why = f"{type(self).__name__} with padding={self.padding!r}", "padding is taken off its result here"
-            raise ArgumentError(tried, why, "give the padding as a number", here())
+            raise ArgumentError(tried, why, "give the padding as a number")
         super()._check()
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
@@ -163,7 +162,7 @@ class _Transposed(_Conv):
         if len(wanted) not in (axes, input.ndim) or not all(right):
             tried = f"{type(self).__name__} of a tensor {tuple(input.shape)} with output_size={wanted}"
             why = f"for this input the sizes lie between {tuple(least)} and {tuple(most)}"
-            raise ShapeError(tried, why, "choose one of these, or another stride", here())
+            raise ShapeError(tried, why, "choose one of these, or another stride")
         return tuple(size - low for size, low in zip(sizes, least, strict=True))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ..core.dispatch import here
 from ..creation import empty
 from ..errors import ArgumentError, IndexRangeError, ShapeError
 from ..settings import no_grad
@@ -35,11 +34,11 @@ class Embedding(Module):
         tried = f"Embedding({num_embeddings}, {embedding_dim}"
         if sparse:
             why = "a sparse gradient would hold the named rows alone, and gradients here are dense"
-            raise ArgumentError(f"{tried}, sparse=True)", why, "leave sparse away", here())
+            raise ArgumentError(f"{tried}, sparse=True)", why, "leave sparse away")
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 why, mend = f"the table has {num_embeddings} rows", f"use 0 to {num_embeddings - 1}"
-                raise IndexRangeError(f"{tried}, padding_idx={padding_idx})", why, mend, here())
+                raise IndexRangeError(f"{tried}, padding_idx={padding_idx})", why, mend)
             padding_idx %= num_embeddings
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         self.max_norm, self.norm_type = max_norm, norm_type
@@ -51,7 +50,7 @@ class Embedding(Module):
         else:
             if tuple(_weight.shape) != (num_embeddings, embedding_dim):
                 why = f"the table that is given has shape {tuple(_weight.shape)}"
-                raise ShapeError(f"{tried})", why, "say its sizes, or use Embedding.from_pretrained(table)", here())
+                raise ShapeError(f"{tried})", why, "say its sizes, or use Embedding.from_pretrained(table)")
             self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     def reset_parameters(self) -> None:
@@ -80,7 +79,7 @@ class Embedding(Module):
         table = as_tensor(embeddings)
         if table.ndim != 2:
             tried = f"Embedding.from_pretrained(a tensor {tuple(table.shape)})"
-            raise ShapeError(tried, "a table has rows and columns", "give it the shape (V, E)", here())
+            raise ShapeError(tried, "a table has rows and columns", "give it the shape (V, E)")
         rows, width = table.shape
         return cls(rows, width, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, table, freeze)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..autograd import Function
-from ..core.dispatch import here
 from ..errors import ArgumentError, AutogradError
 from ..settings import modes
 from ..tensor import RemovableHandle, Tensor
@@ -89,7 +88,6 @@ def _before(
             f"a forward pre-hook of {type(module).__name__} that takes keywords",
             f"it returned {type(answer).__name__}, and what it returns replaces both the inputs and the keywords",
             "return a tuple (inputs, keywords), or None to leave both as they are",
-            here(),
         )
     return answer
 
@@ -131,7 +129,6 @@ class _WayBack:
                 f"a backward hook of {type(self.module).__name__}",
                 f"its forward returned {type(outputs[0]).__name__}, and a hook sees the gradients of tensors",
                 "return a tensor, or a tuple that begins with one",
-                here(),
             )
         places = _wanting(outputs)
         passed = _through(outputs, places, lambda gradients: self._depart(gradients, places, len(outputs)))
@@ -170,8 +167,7 @@ class _WayBack:
                 f"a backward {what} of {type(self.module).__name__}",
                 "it returned a gradient in a place where none is wanted" if lost
                 else f"it returned {len(answer)} gradient(s) in place of {len(gradients)}",
-                "return one for each that it was given, None where that was None; or just None to leave all",
-                here(),
+                "return one for each that it was given, None where that was None; or just None to leave all"
             )  # fmt: skip
         return answer
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..arguments import number
-from ..core.dispatch import here
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..random import generator
 from ..settings import no_grad
@@ -47,7 +46,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     _of("trunc_normal_", tensor)
     if not (a < b and std > 0):
         tried = f"trunc_normal_ with std={std}, a={a}, b={b}"
-        raise ArgumentError(tried, "a lies below b, and std above 0", "swap the bounds, or use constant_", here())
+        raise ArgumentError(tried, "a lies below b, and std above 0", "swap the bounds, or use constant_")
     return _fill(tensor, _truncated(mean, std, a, b, tensor.numel()).reshape(tensor.shape))
 
 
@@ -111,7 +110,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     outputs, inputs, *size = tensor.shape
     if groups < 1 or outputs % groups:
         why = f"{outputs} kernels cannot be shared out among {groups} groups"
-        raise ArgumentError(f"dirac_ with groups={groups}", why, "use the groups of the layer", here())
+        raise ArgumentError(f"dirac_ with groups={groups}", why, "use the groups of the layer")
     values = np.zeros(tensor.shape)
     each = outputs // groups
     middle = tuple(n // 2 for n in size)
@@ -160,7 +159,7 @@ def _kaiming(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) 
     """The standard deviation."""
     fans = dict(zip(("fan_in", "fan_out"), _fans(name, tensor), strict=True))
     if mode not in fans:
-        raise ArgumentError(f"{name} with mode={mode!r}", 'there are "fan_in" and "fan_out"', "use one of them", here())
+        raise ArgumentError(f"{name} with mode={mode!r}", 'there are "fan_in" and "fan_out"', "use one of them")
     return calculate_gain(nonlinearity, a) / math.sqrt(max(fans[mode], 1))
 
 
@@ -189,7 +188,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     _of("sparse_", tensor, 2, 2)
     if not 0 <= sparsity <= 1:
         tried, why = f"sparse_ with sparsity={sparsity}", "a share lies between 0 and 1"
-        raise ArgumentError(tried, why, "use sparsity=0.1, for example", here())
+        raise ArgumentError(tried, why, "use sparsity=0.1, for example")
     rows, columns = tensor.shape
     chosen = np.broadcast_to(np.arange(rows)[:, None] < math.ceil(sparsity * rows), (rows, columns))
     zero = generator().permuted(chosen, axis=0)
@@ -213,7 +212,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         return math.sqrt(2 / (1 + slope * slope))
     if nonlinearity not in _GAINS:
         why = f"gains are known for {', '.join(_GAINS)} and leaky_relu"
-        raise ArgumentError(f"calculate_gain({nonlinearity!r})", why, 'use the nearest, such as "relu"', here())
+        raise ArgumentError(f"calculate_gain({nonlinearity!r})", why, 'use the nearest, such as "relu"')
     return _GAINS[nonlinearity]
 
 
@@ -228,11 +227,11 @@ def _of(name: str, tensor: Any, fewest: int = 0, most: int = 64) -> None:
     """Refuse what is no tensor, or has too few axes or too many."""
     if not isinstance(tensor, Tensor):
         tried, why = f"{name} of a {type(tensor).__name__}", "it fills a tensor in place"
-        raise DtypeError(tried, why, "pass a parameter, such as layer.weight", here())
+        raise DtypeError(tried, why, "pass a parameter, such as layer.weight")
     if not fewest <= tensor.ndim <= most:
         axes = f"{fewest}" if fewest == most else f"{fewest} or more" if most > 5 else f"{fewest} to {most}"
         why, mend = f"it fills tensors of {axes} axes", "a bias is filled by zeros_ or uniform_"
-        raise ShapeError(f"{name} of a tensor {tuple(tensor.shape)}", why, mend, here())
+        raise ShapeError(f"{name} of a tensor {tuple(tensor.shape)}", why, mend)
 
 
 def _fill(tensor: Tensor, values: Any) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..core.dispatch import here
 from ..creation import empty
 from ..errors import ArgumentError
 from ..tensor import Tensor
@@ -74,7 +73,7 @@ class Bilinear(Module):
         super().__init__()
         if in1_features < 1:
             tried, why = f"Bilinear({in1_features}, …)", "without a first feature all outputs are 0"
-            raise ArgumentError(tried, why, "use in1_features=1 or more", here())
+            raise ArgumentError(tried, why, "use in1_features=1 or more")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = Parameter(empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
         self.register_parameter("bias", Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import backends
 from ..backends.layout import overlaps
-from ..core.dispatch import here
 from ..errors import DtypeError, ShapeError
 from ..settings import no_grad
 from ..tensor import Tensor, as_tensor
@@ -52,7 +51,7 @@ def load(module: Stateful, state: Any, strict: bool, assign: bool) -> Incompatib
     tried = f"load_state_dict into {type(module).__name__}"
     if not isinstance(state, Mapping):
         why, mend = "a state is a dict of tensors by name", "load the file first, or pass model.state_dict()"
-        raise DtypeError(f"load_state_dict of a {type(state).__name__}", why, mend, here())
+        raise DtypeError(f"load_state_dict of a {type(state).__name__}", why, mend)
     state = dict(state)  # hooks may change it
     keys, refused = IncompatibleKeys([], []), list[str]()
     places = list(_places(module))
@@ -68,7 +67,7 @@ def load(module: Stateful, state: Any, strict: bool, assign: bool) -> Incompatib
     wrong = _wrong(own, values, assign) | {"a hook says": refused}
     if any((names | wrong).values()):
         why = "; ".join(f"{word}: {_listed(found)}" for word, found in (names | wrong).items() if found)
-        raise ShapeError(tried, why, _mend(state, own, keys, bool(values) and not any(wrong.values())), here())
+        raise ShapeError(tried, why, _mend(state, own, keys, bool(values) and not any(wrong.values())))
     if assign:
         _assign({name: own[name] for name in values}, values)
     else:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
-from ..core.dispatch import here, own, user_line
-from ..core.graph import Line
 from ..dtypes import is_float
 from ..errors import ArgumentError, DtypeError, ModuleError
+from ..lines import Line, own, user_line
 from ..settings import MODES, modes
 from ..tensor import RemovableHandle, Tensor, clear_gradient
 from .construction import check
@@ -145,13 +144,12 @@ class Module(Stateful):
                 f"self.{name} = {type(value).__name__}(…) in {type(self).__name__}",
                 "Module.__init__ has not run yet, so there is nowhere to register it",
                 "call super().__init__() first",
-                here(),
             )
         self._check_name(registry, name, fresh)
         if registry == "_modules" and value is not None and any(inner is self for inner in value.modules()):
             why = f"this {type(value).__name__} already has the {type(self).__name__} inside it, or is it"
             tried, mend = f"self.{name} = a module around self", "hand what it needs of the outer one to forward"
-            raise ArgumentError(tried, why, mend, here())
+            raise ArgumentError(tried, why, mend)
         if self._home(name) != registry:  # else it keeps its place in the order
             self._forget(name)
         self.__dict__[registry][name] = value
@@ -160,16 +158,16 @@ class Module(Stateful):
         """Refuse names that could not be found again, or that would hide something."""
         tried = f"a {_REGISTRIES[registry]} {name!r} in {type(self).__name__}"
         if not isinstance(name, str):
-            raise DtypeError(tried, f"a name is text, not {type(name).__name__}", f"write {str(name)!r}", here())
+            raise DtypeError(tried, f"a name is text, not {type(name).__name__}", f"write {str(name)!r}")
         if not name or "." in name:
             why, mend = "a name is text without dots: these lead into the modules inside", "use '_' in place of '.'"
-            raise ArgumentError(tried, why, mend, here())
+            raise ArgumentError(tried, why, mend)
         if isinstance(getattr(type(self), name, None), (FunctionType, property, NotYet)):
             why, mend = f"{type(self).__name__} has a method or property of that name", "choose another name"
-            raise ArgumentError(tried, why, mend, here())
+            raise ArgumentError(tried, why, mend)
         if fresh and name in self.__dict__ and self._home(name) != registry:
             why, mend = "there is an attribute of that name already", f"take it away first: del module.{name}"
-            raise ArgumentError(tried, why, mend, here())
+            raise ArgumentError(tried, why, mend)
 
     def _cannot_become(self, registry: str, name: str, value: Any) -> DtypeError:
         """The error for a plain value in place of something registered."""
@@ -179,13 +177,11 @@ class Module(Stateful):
                 f"self.{name} = a plain tensor, in {own}",
                 f"{name!r} is a parameter: the optimiser would go on moving the old tensor, unseen",
                 f"assign nn.Parameter(tensor), or write into it: with no_grad(): self.{name}.copy_(tensor)",
-                here(),
             )
         return DtypeError(
             f"self.{name} = a {type(value).__name__}, in {own}",
             f"{name!r} is a {what}, and would silently drop out of {own}.state_dict()",
             f"assign a {what} or None, or take it away first: del self.{name}",
-            here(),
         )
 
     def register_parameter(self, name: str, param: Any) -> None:
@@ -195,7 +191,7 @@ class Module(Stateful):
         """
         if param is not None and not isinstance(param, Parameter):
             tried = f"register_parameter({name!r}, {type(param).__name__})"
-            raise DtypeError(tried, "only a parameter is learnt", "wrap it: nn.Parameter(tensor)", here())
+            raise DtypeError(tried, "only a parameter is learnt", "wrap it: nn.Parameter(tensor)")
         self._register("_parameters", name, param, fresh=True)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -206,7 +202,7 @@ class Module(Stateful):
         """
         if tensor is not None and not isinstance(tensor, Tensor):
             tried = f"register_buffer({name!r}, {type(tensor).__name__})"
-            raise DtypeError(tried, "a buffer is a tensor", "make one of it: tensor(…)", here())
+            raise DtypeError(tried, "a buffer is a tensor", "make one of it: tensor(…)")
         self._register("_buffers", name, tensor, fresh=True)
         (self._unsaved.discard if persistent else self._unsaved.add)(name)
 
@@ -218,7 +214,7 @@ class Module(Stateful):
         """
         if module is not None and not isinstance(module, Module):
             tried = f"{type(module).__name__} as module {name!r} in {type(self).__name__}"
-            raise DtypeError(tried, "it is no nn.Module", _as_module(module), here())
+            raise DtypeError(tried, "it is no nn.Module", _as_module(module))
         self._register("_modules", name, module, fresh=True)
 
     register_module = add_module
@@ -347,7 +343,7 @@ class Module(Stateful):
         """Training mode for this module and all inside it. Raises `ArgumentError` for anything but a bool."""
         if not isinstance(mode, bool):
             tried, why = f"train({mode!r:.40})", "it switches training mode on or off, and trains nothing by itself"
-            raise ArgumentError(tried, why, "write model.train() or model.train(False)", here())
+            raise ArgumentError(tried, why, "write model.train() or model.train(False)")
         self.training = mode
         for module in self.children():
             module.train(mode)
@@ -394,7 +390,7 @@ class Module(Stateful):
                 return tensor.to(device=moved.device)
             if not is_float(moved.dtype):
                 tried, why = f"{type(self).__name__}.to({moved.dtype})", "parameters are floats, and would be rounded"
-                raise DtypeError(tried, why, "use float16, bfloat16, float32 or float64", here())
+                raise DtypeError(tried, why, "use float16, bfloat16, float32 or float64")
             return moved
 
         notice(self)

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from .. import backends
 from ..arguments import new_shape
-from ..core.dispatch import here, user_line
 from ..core.inplace import own_buffer
 from ..creation import empty, ones, zeros
 from ..errors import ArgumentError, ShapeError
+from ..lines import user_line
 from ..tensor import Tensor
 from . import functional as F
 from . import init
@@ -79,11 +79,11 @@ class _Running(_Scaled):
         if form is None:
             known = " or ".join(f"({', '.join(form)})" for form in self.forms.values())
             why = f"it takes {known}, and this has {len(shape)} ax{'i' if len(shape) == 1 else 'e'}s"
-            raise ShapeError(f"{name} of a tensor {shape}", why, "reshape it, or use the layer for such inputs", here())
+            raise ShapeError(f"{name} of a tensor {shape}", why, "reshape it, or use the layer for such inputs")
         channels = shape[form.index("C")]
         if channels != self.num_features:
             why = f"its C is {channels}, and the layer is made for {self.num_features}"
-            raise ShapeError(f"{name} of a tensor {shape}", why, f"make it {name}({channels})", here())
+            raise ShapeError(f"{name} of a tensor {shape}", why, f"make it {name}({channels})")
 
     def extra_repr(self) -> str:
         """Sizes, and what is learnt and kept."""
@@ -127,7 +127,7 @@ def _check_place(count: Tensor, input: Tensor) -> None:
     if home is not place:
         tried = f"BatchNorm of a tensor {tuple(input.shape)} of {place.name}"
         mend = "pass it to the traced function as an input, or move the module to where the input is"
-        raise ShapeError(tried, f"num_batches_tracked, of {home.name}, is counted up in place", mend, here())
+        raise ShapeError(tried, f"num_batches_tracked, of {home.name}, is counted up in place", mend)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -199,7 +199,7 @@ class GroupNorm(_Scaled):
         super().__init__()
         if num_groups < 1 or num_channels % num_groups:
             tried, why = f"GroupNorm({num_groups}, {num_channels})", "the groups cannot have equally many channels"
-            raise ArgumentError(tried, why, "use a number of groups that divides that of channels", here())
+            raise ArgumentError(tried, why, "use a number of groups that divides that of channels")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self._make((num_channels,), affine, affine and bias, device, dtype)
         self.reset_parameters()
@@ -208,7 +208,7 @@ class GroupNorm(_Scaled):
         """The normalised input. Raises `ShapeError` for another number of channels."""
         if input.ndim > 1 and input.shape[1] != self.num_channels:
             tried, why = f"{self} of a tensor {tuple(input.shape)}", f"it has {input.shape[1]} channels"
-            raise ShapeError(tried, why, f"make it GroupNorm({self.num_groups}, {input.shape[1]})", here())
+            raise ShapeError(tried, why, f"make it GroupNorm({self.num_groups}, {input.shape[1]})")
         result: Tensor = F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
         return result
 

@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from ..core.dispatch import here
 from ..errors import ModuleError
 
 if TYPE_CHECKING:
@@ -86,4 +85,4 @@ class NotYet:
         if module is None:
             return self
         tried, why = f"using a {owner.__name__}", "its Module.__init__ has not run, so it has no parameters or modules"
-        raise ModuleError(tried, why, "call super().__init__() first in its own __init__", here())
+        raise ModuleError(tried, why, "call super().__init__() first in its own __init__")

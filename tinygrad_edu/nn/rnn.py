@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from typing import Any, NoReturn
 
-from ..core.dispatch import here
 from ..creation import empty, zeros
 from ..errors import ArgumentError, ShapeError
 from ..ops.movement import cat, stack
@@ -78,13 +77,13 @@ class _Recurrent(Module):
         if count == 2 and not (isinstance(hx, (tuple, list)) and len(hx) == 2):
             what = f"{len(hx)} parts" if isinstance(hx, (tuple, list)) else f"one {type(hx).__name__}"
             why, mend = f"it carries hidden states and cells, and the state given has {what}", "pass hx=(h, c)"
-            raise ArgumentError(self._tried(x), why, mend, here())
+            raise ArgumentError(self._tried(x), why, mend)
         states = tuple(as_tensor(state) for state in (hx if count == 2 else (hx,)))
         for state in states:
             if tuple(state.shape) != shape:
                 why = f"a state given is {tuple(state.shape)}, and this module and input need {shape}"
                 mend = f"give it that shape, or leave it away for zeros: zeros{shape}"
-                raise ShapeError(self._tried(x), why, mend, here())
+                raise ShapeError(self._tried(x), why, mend)
         return states
 
     def _tried(self, x: Tensor) -> str:
@@ -95,28 +94,28 @@ class _Recurrent(Module):
         if isinstance(input, tuple):
             why = "sequences of several lengths, packed into one tuple, are not supported"
             mend = "pad them to one length, and read the output at each one's own last step"
-            raise ArgumentError(f"{type(self).__name__} of a {type(input).__name__}", why, mend, here())
+            raise ArgumentError(f"{type(self).__name__} of a {type(input).__name__}", why, mend)
         x = as_tensor(input)
         if x.ndim not in (len(one), len(batch)):
             why = f"it takes axes ({', '.join(batch)}), or without a batch ({', '.join(one)})"
-            raise ShapeError(self._tried(x), why, "check the axes: unsqueeze adds one, flatten joins two", here())
+            raise ShapeError(self._tried(x), why, "check the axes: unsqueeze adds one, flatten joins two")
         if x.shape[-1] != self.input_size:
             why = f"the last axis has {x.shape[-1]} features, and the layer was made for {self.input_size}"
             mend = f"make it with input_size={x.shape[-1]}, or check the axes"
-            raise ShapeError(self._tried(x), why, mend, here())
+            raise ShapeError(self._tried(x), why, mend)
         return x
 
 
 def _check_count(own: str, name: str, value: Any) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ArgumentError(f"{own} with {name}={value!r}", "it counts, from 1", f"use {name}=1 or more", here())
+        raise ArgumentError(f"{own} with {name}={value!r}", "it counts, from 1", f"use {name}=1 or more")
 
 
 def _mode(own: str, nonlinearity: str) -> str:
     modes = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
     if nonlinearity not in modes:
         tried, why = f"{own} with nonlinearity={nonlinearity!r}", "there are 'tanh' and 'relu'"
-        raise ArgumentError(tried, why, "use one of these", here())
+        raise ArgumentError(tried, why, "use one of these")
     return modes[nonlinearity]
 
 
@@ -133,7 +132,7 @@ class RNNBase(_Recurrent):
         _check_count(own, "num_layers", num_layers)
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
             tried, why = f"{own} with dropout={dropout!r}", "it is the share of elements that is dropped, from 0 to 1"
-            raise ArgumentError(tried, why, "use dropout=0.5, for example", here())
+            raise ArgumentError(tried, why, "use dropout=0.5, for example")
         if dropout and num_layers == 1:
             text = f"{own} drops elements between its layers, and dropout={dropout} has no effect with num_layers=1"
             warnings.warn(text, stacklevel=3)
@@ -173,7 +172,7 @@ class RNNBase(_Recurrent):
         turned = batched and self.batch_first
         x = given.transpose(0, 1) if turned else given
         if not x.shape[0]:
-            raise ShapeError(self._tried(given), "there is no step to take", "pass at least one step", here())
+            raise ShapeError(self._tried(given), "there is no step to take", "pass at least one step")
         states = self._states(hx, (len(self._places()), *x.shape[1:-1], self.hidden_size), given)
         if not batched:
             x, states = x.unsqueeze(1), tuple(state.unsqueeze(1) for state in states)
@@ -246,7 +245,7 @@ class LSTM(RNNBase):
 
 def _no_projection(own: str, proj_size: int) -> NoReturn:
     why = "hidden states that are smaller than the cells are not supported"
-    raise ArgumentError(f"{own} with proj_size={proj_size}", why, "put an nn.Linear behind the layer", here())
+    raise ArgumentError(f"{own} with proj_size={proj_size}", why, "put an nn.Linear behind the layer")
 
 
 class GRU(RNNBase):

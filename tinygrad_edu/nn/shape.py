@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..core.dispatch import here
 from ..errors import ShapeError
 from ..tensor import Tensor
 from . import functional as F
@@ -59,7 +58,7 @@ class _Pad(Module):
         if len(self.padding) != edges:
             form = "(left, right)" if edges == 2 else "(left, right, top, bottom)"
             tried, why = f"{type(self).__name__}({padding})", f"there are {edges} edges"
-            raise ShapeError(tried, why, f"give it one number for all, or {form}", here())
+            raise ShapeError(tried, why, f"give it one number for all, or {form}")
 
     def forward(self, input: Tensor) -> Tensor:
         """The padded input. Raises `ShapeError` where an axis is too short for its mode."""

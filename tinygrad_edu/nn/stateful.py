@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ..core.dispatch import here
 from ..errors import ArgumentError, DtypeError
 from ..tensor import RemovableHandle, Tensor
 from .loading import IncompatibleKeys, load
@@ -114,7 +113,7 @@ class Stateful:
         for hook in list(self._state_hooks.get(when, {}).values()):
             if isinstance(hook(self, *inputs), Mapping):
                 tried, why = f"a state hook of {type(self).__name__}", "it returned a dict, which nobody would look at"
-                raise DtypeError(tried, why, "change the dict that it is given, and return nothing", here())
+                raise DtypeError(tried, why, "change the dict that it is given, and return nothing")
 
     # What subclasses define --------------------------------------------------------------------------------------
 
@@ -125,4 +124,4 @@ class Stateful:
         """Refuse a method of PyTorch's inside, which would never be called here."""
         if hasattr(type(self), name):
             tried, why = f"{type(self).__name__}.{name}", "it is a part of PyTorch's inside, and is not called here"
-            raise ArgumentError(tried, why, f"use {_INSTEAD[name]}", here())
+            raise ArgumentError(tried, why, f"use {_INSTEAD[name]}")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from ..core.dispatch import here
 from ..creation import zeros
 from ..errors import ArgumentError
 from ..random import generator
@@ -93,7 +92,7 @@ def summary(model: Module, input: Any = None, *, depth: int | None = None) -> Su
     """
     if not isinstance(model, Module):
         why, mend = "it looks at a module and those inside", "pass the model itself: summary(model)"
-        raise ArgumentError(f"summary of a {type(model).__name__}", why, mend, here())
+        raise ArgumentError(f"summary of a {type(model).__name__}", why, mend)
     notice(model)
     if input is None:
         return Summary(tuple(_rows(model, {}, depth)))

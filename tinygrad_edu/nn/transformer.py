@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from ..core.dispatch import here
 from ..creation import full
 from ..errors import ArgumentError
 from ..settings import modes
@@ -63,7 +62,7 @@ def _activation(activation: Activation) -> Any:
     known: dict[Any, Any] = {"relu": F.relu, "gelu": F.gelu}
     if isinstance(activation, str) and activation not in known:
         tried, why = f"a transformer layer with activation={activation!r}", "by name there are 'relu' and 'gelu'"
-        raise ArgumentError(tried, why, "use one of these, or pass a function or a module", here())
+        raise ArgumentError(tried, why, "use one of these, or pass a function or a module")
     return known[activation] if isinstance(activation, str) else activation
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ..core.dispatch import user_line
-from ..core.graph import resolve_line
+from ..lines import resolve_line, user_line
 from ..tensor import Tensor
 
 if TYPE_CHECKING:

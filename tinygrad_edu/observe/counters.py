@@ -9,7 +9,6 @@ from typing import Any
 
 from .. import backends
 from ..core.base import TensorBase
-from ..core.dispatch import here
 from ..core.graph import Node
 from ..core.op import Op
 from ..core.slow import Call, Interceptor
@@ -68,7 +67,7 @@ class Counters(Interceptor):
     def __enter__(self) -> Counters:
         if self in modes().observers:
             why, mend = "everything inside would count twice", "use a second one: with Counters() as inner:"
-            raise ArgumentError("Counters inside of themselves", why, mend, here())
+            raise ArgumentError("Counters inside of themselves", why, mend)
         self._start = number()  # nodes from before have smaller ones
         super().__enter__()
         return self

@@ -20,9 +20,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from ..core.dispatch import here, own
-from ..core.graph import describe_line
 from ..errors import ArgumentError, TimingError
+from ..lines import describe_line, own, user_line
 from .machine import RESOLUTION, Conditions, Progress, quiet
 from .results import Comparison, Sweep, Timing
 
@@ -250,12 +249,12 @@ def _line_of(error: BaseException) -> str:
     step = error.__traceback__
     while step is not None and own[step.tb_frame.f_code.co_filename]:
         step = step.tb_next
-    return here() if step is None else describe_line((step.tb_frame.f_code, step.tb_lasti))
+    return describe_line(user_line() if step is None else (step.tb_frame.f_code, step.tb_lasti))
 
 
 def _nothing_measured(tried: str) -> TimingError:
     why, mend = "it was stopped before the first repeat was done", "let it run until `done` is 1"
-    return TimingError(tried, why, mend, here())
+    return TimingError(tried, why, mend)
 
 
 def check_arguments(
@@ -304,4 +303,4 @@ def _whole(value: Any) -> bool:
 
 
 def _refusal(given: str, why: str, mend: str) -> ArgumentError:
-    return ArgumentError(f"timing with {given}", why, mend, here())
+    return ArgumentError(f"timing with {given}", why, mend)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.inplace import inplace as write_to
 from ..core.op import Op, Params
 from ..errors import ArgumentError
@@ -214,7 +214,7 @@ def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool 
     """
     if not min_val <= max_val:
         tried, why = f"hardtanh with min_val={min_val} and max_val={max_val}", "nothing lies between them"
-        raise ArgumentError(tried, why, "give the smaller one first", here())
+        raise ArgumentError(tried, why, "give the smaller one first")
     x = as_tensor(x)
     kind = int if x.dtype.kind in "iu" else float
     params = {"low": kind(min_val), "high": kind(max_val)}
@@ -241,5 +241,5 @@ def gelu(x: Any, *, approximate: str = "none") -> Any:
     """
     if approximate not in ("none", "tanh"):
         tried, why = f"gelu with approximate={approximate!r}", "there is no such approximation"
-        raise ArgumentError(tried, why, "use 'none' or 'tanh'", here())
+        raise ArgumentError(tried, why, "use 'none' or 'tanh'")
     return gelu_op(x) if approximate == "none" else gelu_tanh(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.op import Op, Params
 from ..dtypes import float32, is_float, scalar_dtype
 from ..errors import ArgumentError, DtypeError
@@ -288,7 +288,7 @@ def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
         return div_op(x, y)
     if rounding_mode not in ("floor", "trunc"):
         tried, mend = f"div with rounding_mode={rounding_mode!r}", "use 'floor', 'trunc' or None"
-        raise ArgumentError(tried, "there is no such way of rounding", mend, here())
+        raise ArgumentError(tried, "there is no such way of rounding", mend)
     return floor_divide(x, y) if rounding_mode == "floor" else trunc_divide(x, y)
 
 
@@ -315,11 +315,11 @@ def factor(function: str, name: str, value: Any, *operands: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
     tried = f"{function} with {name}={value!r}"
     if not isinstance(value, (int, float)):
-        raise DtypeError(tried, "a factor is one number", "multiply by it first: y * factor", here())
+        raise DtypeError(tried, "a factor is one number", "multiply by it first: y * factor")
     dtypes = {scalar_dtype(o, float32) if type(o) in (bool, int, float) else as_tensor(o).dtype for o in operands}
     if dtypes and all(dtype.kind == "b" for dtype in dtypes):
-        raise DtypeError(tried, "bools are not scaled, nor counted", "convert one of them first: x.long()", here())
+        raise DtypeError(tried, "bools are not scaled, nor counted", "convert one of them first: x.long()")
     if isinstance(value, float) and dtypes and not any(map(is_float, dtypes)):
         why = "the operands are integers, and so is the result"
-        raise DtypeError(tried, why, "convert one of them first: x.float()", here())
+        raise DtypeError(tried, why, "convert one of them first: x.float()")
     return int(value) if isinstance(value, bool) else value

@@ -9,7 +9,7 @@ import numpy as np
 from .. import backends
 from ..arguments import as_tensor, axis
 from ..core.base import TensorBase
-from ..core.dispatch import WORLD, caller, here
+from ..core.dispatch import WORLD, caller
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
 from .convert import clone
@@ -192,7 +192,6 @@ def repeat(x: Any, *given: Any, repeats: Any = None) -> Any:
             f"repeat{times} of a tensor {tuple(x.shape)}",
             f"it has {x.ndim} axes, and each needs a number of repeats",
             "use tile(), which repeats the last axes, or 1 for an axis that stays as it is",
-            here(),
         )
     return repeat_op(x, repeats=times)
 
@@ -235,18 +234,18 @@ def _times(repeats: Any, count: int) -> Any:
         times = np.asarray(repeats)
         tried += f" with repeats={repeats!r}"
     if times.dtype.kind != "i":
-        raise DtypeError(tried, "numbers of repeats are integers", "pass an int, or an integer tensor", here())
+        raise DtypeError(tried, "numbers of repeats are integers", "pass an int, or an integer tensor")
     if count < 0 or times.ndim > 1 or (times.ndim and times.shape[0] not in (1, count)):
-        raise ShapeError(tried, "each element needs one number", "pass one for all, or as many as elements", here())
+        raise ShapeError(tried, "each element needs one number", "pass one for all, or as many as elements")
     if times.size and times.min() < 0:
-        raise ArgumentError(tried, "a number of repeats is negative", "repeat 0 times or more", here())
+        raise ArgumentError(tried, "a number of repeats is negative", "repeat 0 times or more")
     return times
 
 
 def _whole(index: Any, output_size: int | None) -> None:
     if output_size is not None and output_size != len(index):
         tried, why = f"repeat_interleave(output_size={output_size})", f"the repeats add up to {len(index)}"
-        raise ShapeError(tried, why, "leave output_size away, or give that number", here())
+        raise ShapeError(tried, why, "leave output_size away, or give that number")
 
 
 def flip(x: Any, *given: Any, dims: Any = None) -> Any:
@@ -268,7 +267,7 @@ def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
             f"roll({shifts}, {dims}) of a tensor {tuple(x.shape)}",
             f"{len(steps)} shifts for {len(along)} axes",
         )
-        raise ShapeError(tried, why, "give each axis one shift, or one shift and no axes", here())
+        raise ShapeError(tried, why, "give each axis one shift, or one shift and no axes")
     return roll_op(x, shifts=steps, dims=along)
 
 
@@ -286,7 +285,7 @@ def _matrices(name: str, x: Any) -> Any:
     x = as_tensor(x)
     if x.ndim < 2:
         tried, why = f"{name} of a tensor {tuple(x.shape)}", "a triangle needs rows and columns"
-        raise ShapeError(tried, why, "give it two axes: x.unsqueeze(0)", here())
+        raise ShapeError(tried, why, "give it two axes: x.unsqueeze(0)")
     return x
 
 
@@ -301,4 +300,4 @@ def diag(x: Any, diagonal: int = 0) -> Any:
     if x.ndim == 2:
         return clone(diagonal_op(x, offset=diagonal, dim1=0, dim2=1))
     tried, why = f"diag of a tensor {tuple(x.shape)}", f"it has {x.ndim} axes, and diag() takes vectors and matrices"
-    raise ShapeError(tried, why, "use diagonal(dim1=-2, dim2=-1) for many matrices", here())
+    raise ShapeError(tried, why, "use diagonal(dim1=-2, dim2=-1) for many matrices")

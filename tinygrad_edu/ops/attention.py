@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor, extremes
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
@@ -174,17 +174,17 @@ def embedding(
     tried = f"embedding({tuple(x.shape)} {x.dtype}, {tuple(weight.shape)} {weight.dtype})"
     if sparse:
         why = "a sparse gradient would hold the named rows alone, and gradients here are dense"
-        raise ArgumentError(f"{tried} with sparse=True", why, "leave sparse away", here())
+        raise ArgumentError(f"{tried} with sparse=True", why, "leave sparse away")
     if x.dtype.kind != "i":
-        raise DtypeError(tried, "rows are named by integers", "convert the indices: x.long()", here())
+        raise DtypeError(tried, "rows are named by integers", "convert the indices: x.long()")
     if weight.ndim != 2:
         why = f"the table has {weight.ndim} axes, and each row of (V, E) stands for one index"
-        raise ShapeError(tried, why, "pass the indices first and a table (V, E) second", here())
+        raise ShapeError(tried, why, "pass the indices first and a table (V, E) second")
     rows = weight.shape[0]
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
             why = f"the table has {rows} rows, and padding_idx is {padding_idx}"
-            raise IndexRangeError(tried, why, f"use 0 to {rows - 1}", here())
+            raise IndexRangeError(tried, why, f"use 0 to {rows - 1}")
         padding_idx %= rows
     low, high = extremes(x) or (0, -1)
     if low < 0 or high >= rows:
@@ -192,7 +192,7 @@ def embedding(
         mend = "make the table larger, or find out where the indices come from"
         if low < 0:
             mend = "count from 0; what stands for nothing gets a row of its own: padding_idx"
-        raise IndexRangeError(tried, why, mend, here())
+        raise IndexRangeError(tried, why, mend)
     if max_norm is not None and x.numel():
         _shorten(weight, x, max_norm, norm_type)
     return embedding_op(weight, x, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)

@@ -11,12 +11,13 @@ from typing import Any
 from .. import backends
 from ..arguments import as_tensor
 from ..backends.layout import how_many
-from ..core.dispatch import caller, here, user_line
+from ..core.dispatch import caller
 from ..core.inplace import own_buffer
 from ..core.narrow import is_narrow
 from ..core.op import Op
 from ..dtypes import float32
 from ..errors import ArgumentError, ShapeError
+from ..lines import user_line
 from .normalise import dot, mixed, total
 
 # mypy: disable-error-code="override"
@@ -205,7 +206,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
 
 def _too_few(tried: str, part: str) -> ShapeError:
     why = f"each {part} has a single value, which is its own mean: the result would be 0 whatever the input"
-    return ShapeError(tried, why, "use a larger batch, or normalise over more elements", here())
+    return ShapeError(tried, why, "use a larger batch, or normalise over more elements")
 
 
 def batch_norm(
@@ -222,14 +223,14 @@ def batch_norm(
     tried = f"batch_norm of a tensor {tuple(x.shape)}"
     if momentum is None:
         mend = "pass a number: 1 / (batches so far) for an average over all, as nn.BatchNorm does"
-        raise ArgumentError(f"{tried} with momentum=None", "a function cannot count batches", mend, here())
+        raise ArgumentError(f"{tried} with momentum=None", "a function cannot count batches", mend)
     if mixed(x, weight, bias, running_mean, running_var):
         wide = batch_norm(x.float(), running_mean, running_var, weight, bias, training, momentum, eps)
         return wide.to(x.dtype)
     if not training:
         if running_mean is None or running_var is None:
             why = "outside of training, the running mean and variance are what it normalises with"
-            raise ArgumentError(tried, why, "pass both, or training=True", here())
+            raise ArgumentError(tried, why, "pass both, or training=True")
         return batch_norm_eval(x, running_mean, running_var, weight, bias, eps=eps)
     if x.ndim > 1 and x.array.size == x.shape[1]:
         raise _too_few(tried, "channel")
@@ -258,7 +259,7 @@ def check_running(name: str, x: Any, *statistics: Any) -> None:
             mend = "pass it to the traced function as an input"
         tried = f"{name} of a tensor {tuple(x.shape)} of {place.name}"
         why = f"a running statistic is {tuple(running.shape)} of {home.name}, and is moved in place"
-        raise ShapeError(tried, why, f"{mend}, on {x.device}", here())
+        raise ShapeError(tried, why, f"{mend}, on {x.device}")
 
 
 def _move(running: Any, new: Any, momentum: float, factor: float) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arguments import as_tensor
 from ..core.base import TensorBase
-from ..core.dispatch import WORLD, caller, here, slow_caller
+from ..core.dispatch import WORLD, caller, slow_caller
 from ..core.op import Op
 from ..dtypes import is_float
 from ..errors import DtypeError, ShapeError
@@ -196,7 +196,7 @@ def _number(bound: Any) -> Any:
         return bound
     if not hasattr(bound, "item"):
         tried, why = f"clamp with a bound of type {type(bound).__name__}", "a bound is a number or a tensor"
-        raise DtypeError(tried, why, "make a tensor of it first: tensor(…)", here())
+        raise DtypeError(tried, why, "make a tensor of it first: tensor(…)")
     return bound.item()
 
 
@@ -217,11 +217,11 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         return nonzero(as_tensor(condition), as_tuple=True)
     if x is None or y is None:
         mend = "give both: where(condition, x, y)"
-        raise DtypeError("where with one value", "there is nothing to take where the other is asked for", mend, here())
+        raise DtypeError("where with one value", "there is nothing to take where the other is asked for", mend)
     condition = as_tensor(condition)
     if condition.dtype.kind != "b":
         why, mend = "a condition holds or not, at each element", "compare first: where(condition != 0, x, y)"
-        raise DtypeError(f"where with a condition of dtype {condition.dtype}", why, mend, here())
+        raise DtypeError(f"where with a condition of dtype {condition.dtype}", why, mend)
     if not isinstance(x, TensorBase) and not isinstance(y, TensorBase):
         x = as_tensor(x)  # two numbers meet in the dtypes that tensors of them would have
     return where_op(condition, x, y)
@@ -236,15 +236,15 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Any:
     x, mask = as_tensor(x), as_tensor(mask)
     tried = f"masked_fill of {tuple(x.shape)} {x.dtype}, mask {tuple(mask.shape)} {mask.dtype}"
     if mask.dtype.kind != "b":
-        raise DtypeError(tried, "a mask holds or not, at each element", "compare first: mask != 0", here())
+        raise DtypeError(tried, "a mask holds or not, at each element", "compare first: mask != 0")
     if getattr(value, "ndim", 0):
         why = f"the value has shape {tuple(value.shape)}, and all places get one and the same number"
-        raise ShapeError(tried, why, "use where(mask, value, x)", here())
+        raise ShapeError(tried, why, "use where(mask, value, x)")
     if not isinstance(value, TensorBase):
         value = _element(tried, value, x.dtype)
     elif is_float(value.dtype) and x.dtype.kind in "iu":
         why = f"the value is {value.dtype}, and {x.dtype} has no fractions"
-        raise DtypeError(tried, why, f"convert it first: value.to('{x.dtype}')", here())
+        raise DtypeError(tried, why, f"convert it first: value.to('{x.dtype}')")
     return masked_fill_op(x, mask, value.to(x.dtype))
 
 
@@ -260,5 +260,5 @@ def _element(tried: str, value: Any, dtype: Any) -> Any:
         except (OverflowError, TypeError):  # an integer beyond all dtypes
             fits = False
     if not fits:
-        raise DtypeError(tried, f"{dtype} has no {value!r}", "fill with what it has, or convert x first", here())
+        raise DtypeError(tried, f"{dtype} has no {value!r}", "fill with what it has, or convert x first")
     return WORLD["wrap"](found)

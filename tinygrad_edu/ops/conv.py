@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import as_tensor
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
 
@@ -210,10 +210,10 @@ def counts(value: Any, name: str, axes: int) -> tuple[int, ...]:
     parts = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if any(not isinstance(part, (int, np.integer)) for part in parts):
         mend = f"use {name}=1" + ", or a pair of integers" * (axes == 2)
-        raise DtypeError(f"{name}={value!r}", "places are counted in integers", mend, here())
+        raise DtypeError(f"{name}={value!r}", "places are counted in integers", mend)
     if len(parts) not in (1, axes):
         why = f"it has {len(parts)} parts, and windows move along {axes} ax{'i' if axes == 1 else 'e'}s"
-        raise ShapeError(f"{name}={value!r}", why, f"use one number: {name}=1", here())
+        raise ShapeError(f"{name}={value!r}", why, f"use one number: {name}=1")
     return parts if len(parts) == axes else parts * axes
 
 
@@ -235,11 +235,11 @@ def check_word(name: str, padding: str, stride: tuple[int, ...]) -> None:
     """Refuse words for a padding, other than "valid", for none, and "same", which goes with a stride of 1."""
     if padding not in ("same", "valid"):
         tried, mend = f"{name} with padding={padding!r}", "use a number, 'same' or 'valid'"
-        raise ArgumentError(tried, "there is no such padding", mend, here())
+        raise ArgumentError(tried, "there is no such padding", mend)
     if padding == "same" and max(stride) > 1:
         tried = f"{name} with padding='same' and stride={stride}"
         why = "a convolution that moves by more than 1 makes the image smaller, whatever the padding"
-        raise ArgumentError(tried, why, "give the padding as a number", here())
+        raise ArgumentError(tried, why, "give the padding as a number")
 
 
 def conv2d(
@@ -272,4 +272,4 @@ def conv1d(
 def refuse_bools(name: str, x: Any) -> None:
     """NumPy's product of bools is "or", not a sum."""
     if x.dtype.kind == "b":
-        raise DtypeError(f"{name}({tuple(x.shape)} bool)", "bools are not added up", "convert it: x.float()", here())
+        raise DtypeError(f"{name}({tuple(x.shape)} bool)", "bools are not added up", "convert it: x.float()")

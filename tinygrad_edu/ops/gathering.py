@@ -9,7 +9,7 @@ import numpy as np
 from .. import backends
 from ..arguments import as_tensor, axis, beyond, plain_index, reading
 from ..core.base import TensorBase
-from ..core.dispatch import WORLD, here
+from ..core.dispatch import WORLD
 from ..errors import ArgumentError, DeviceError, DtypeError, IndexRangeError, ShapeError
 from .arithmetic import mul
 from .convert import cast, clone
@@ -74,10 +74,10 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
     """
     if reduce not in (None, "add", "multiply"):
         why = "elements are written, or combined by 'add' or 'multiply'"
-        raise ArgumentError(f"scatter with reduce={reduce!r}", why, "use one of these, or leave reduce away", here())
+        raise ArgumentError(f"scatter with reduce={reduce!r}", why, "use one of these, or leave reduce away")
     if (src is None) == (value is None):
         why, mend = "it writes either a tensor (src) or a number (value)", "give one of them"
-        raise DtypeError("scatter", why, mend, here())
+        raise DtypeError("scatter", why, mend)
     return _scatter("scatter", x, dim, index, value if src is None else src, reduce)
 
 
@@ -157,7 +157,7 @@ def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> A
         product = mul(source, alpha)
         if product.dtype.kind == "f" and x.dtype.kind in "iu":
             why, mend = f"{x.dtype} holds no fractions", "use an integer, or x.float()"
-            raise DtypeError(f"index_add with alpha={alpha!r} on a tensor of {x.dtype}", why, mend, here())
+            raise DtypeError(f"index_add with alpha={alpha!r} on a tensor of {x.dtype}", why, mend)
         source = product if product.dtype == x.dtype else cast(product, dtype=x.dtype)
     return put_add(x, source, index=_at(dim, index) if x.array.ndim else (Ellipsis,))
 
@@ -195,7 +195,7 @@ def _one_number(name: str, x: Any, value: Any) -> Any:
     value = value if isinstance(value, TensorBase) else _number(x, value)
     if value.array.ndim:
         why, mend = f"it fills with one number, and value has shape {tuple(value.shape)}", "use index_copy, or copy_"
-        raise ShapeError(f"{name} with a tensor", why, mend, here())
+        raise ShapeError(f"{name} with a tensor", why, mend)
     return value if value.dtype == x.dtype else cast(value, dtype=x.dtype)
 
 
@@ -207,13 +207,13 @@ def index_put(x: Any, indices: tuple[Any, ...], values: Any, accumulate: bool = 
     """
     if not isinstance(indices, (tuple, list)):
         why, mend = "indices is a tuple, one tensor for each axis", "put it into one: (index,)"
-        raise DtypeError(f"index_put with indices={type(indices).__name__}", why, mend, here())
+        raise DtypeError(f"index_put with indices={type(indices).__name__}", why, mend)
     x = as_tensor(x)
     values = _like("index_put", x, values) if isinstance(values, TensorBase) else _number(x, values)
     first, then = plain_index(tuple(indices), x)
     if first is not None:
         why = "a slice between ints and tensors makes their order ambiguous"
-        raise IndexRangeError("index_put", why, "write x[…] = values instead", here())
+        raise IndexRangeError("index_put", why, "write x[…] = values instead")
     try:
         return (put_add if accumulate else put)(x, values, index=then)
     except (IndexRangeError, ShapeError) as error:
@@ -229,13 +229,13 @@ def masked_select(x: Any, mask: Any) -> Any:
     x, mask = as_tensor(x), as_tensor(mask)
     if mask.dtype != np.bool_:
         why, mend = f"the mask is {mask.dtype}", "make it by comparing, or convert it: mask.bool()"
-        raise DtypeError("masked_select", why, mend, here())
+        raise DtypeError("masked_select", why, mend)
     try:
         shape = np.broadcast_shapes(x.shape, mask.shape)
     except ValueError:
         tried = f"masked_select on a tensor {tuple(x.shape)} with a mask {tuple(mask.shape)}"
         why, mend = "they cannot be stretched to one shape", "make the mask by comparing that very tensor"
-        raise ShapeError(tried, why, mend, here()) from None
+        raise ShapeError(tried, why, mend) from None
     x, mask = (one if tuple(one.shape) == shape else expand_op(one, shape=shape) for one in (x, mask))
     return read(x, mask)
 
@@ -266,13 +266,11 @@ def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Any, 
     vectors = [_vector(as_tensor(one)) for one in given]
     what = f"meshgrid of {', '.join(f'{tuple(v.shape)} {v.dtype}' for v in vectors) or 'no tensors'}"
     if indexing not in ("ij", "xy"):
-        raise ArgumentError(
-            f"meshgrid with indexing={indexing!r}", "the axes come as 'ij' or as 'xy'", "use one", here()
-        )
+        raise ArgumentError(f"meshgrid with indexing={indexing!r}", "the axes come as 'ij' or as 'xy'", "use one")
     if not vectors or any(v.array.ndim != 1 for v in vectors):
-        raise ShapeError(what, "each axis of the grid has a vector of coordinates", "pass vectors", here())
+        raise ShapeError(what, "each axis of the grid has a vector of coordinates", "pass vectors")
     if len({v.dtype for v in vectors}) > 1:
-        raise DtypeError(what, "the coordinates differ in dtype", "convert them to one: y.to(x.dtype)", here())
+        raise DtypeError(what, "the coordinates differ in dtype", "convert them to one: y.to(x.dtype)")
     count, shape = len(vectors), tuple(v.shape[0] for v in vectors)
     grids = []
     for i, v in enumerate(vectors):
@@ -318,7 +316,7 @@ def _number(x: Any, value: Any) -> Any:
 def _positions(name: str, index: Any) -> Any:
     if index.dtype.name not in ("int32", "int64") and index.array.size:
         why = f"positions are integers, and this is {index.dtype}"
-        raise DtypeError(f"{name} with an index of dtype {index.dtype}", why, "convert it: index.long()", here())
+        raise DtypeError(f"{name} with an index of dtype {index.dtype}", why, "convert it: index.long()")
     return index
 
 
@@ -359,14 +357,14 @@ def _one_each(name: str, x: Any, dim: int, index: Any, source: Any) -> None:
 def _like(name: str, x: Any, source: Any) -> Any:
     if source.dtype != x.dtype:
         tried = f"{name} of {source.dtype} into {x.dtype}"
-        raise DtypeError(tried, "both have one dtype", f"convert one of them: source.to('{x.dtype}')", here())
+        raise DtypeError(tried, "both have one dtype", f"convert one of them: source.to('{x.dtype}')")
     return source
 
 
 def _same_place(name: str, x: Any, index: Any) -> None:
     if x.device != index.device:
         tried = f"{name} on {x.device!r} with an index on {index.device!r}"
-        raise DeviceError(tried, "nothing is moved behind your back", f"move it: index.to({x.device!r})", here())
+        raise DeviceError(tried, "nothing is moved behind your back", f"move it: index.to({x.device!r})")
 
 
 def _inside(tried: str, index: Any, size: int, dim: int, negative: bool = False) -> None:
@@ -380,16 +378,14 @@ def _inside(tried: str, index: Any, size: int, dim: int, negative: bool = False)
         why, mend = beyond(high if high >= size else low, dim, size)
         if not negative and size:
             mend = f"use 0 to {size - 1}" + (": positions count from the front here" if low < 0 else "")
-        raise IndexRangeError(tried, why, mend, here())
+        raise IndexRangeError(tried, why, mend)
 
 
 def _shapes(name: str, x: Any, dim: int, index: Any, why: str, mend: str) -> ShapeError:
     tried = f"{name}(dim={dim}) of a tensor {tuple(x.shape)} with an index {tuple(index.shape)}"
-    return ShapeError(tried, why, mend, here())
+    return ShapeError(tried, why, mend)
 
 
 def _unequal_axes(name: str, x: Any, index: Any) -> ShapeError:
     tried = f"{name} of a tensor {tuple(x.shape)} with an index {tuple(index.shape)}"
-    return ShapeError(
-        tried, "they differ in their number of axes", "add axes with unsqueeze(), or use x[index]", here()
-    )
+    return ShapeError(tried, "they differ in their number of axes", "add axes with unsqueeze(), or use x[index]")

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.base import TensorBase
-from ..core.dispatch import user_line
 from ..core.inplace import check_fits, inplace
 from ..core.op import REQUIRED, Op
+from ..lines import user_line
 from ..settings import modes
 from . import activation, arithmetic, arrange, choice, gathering, linalg, logic, scan, unary
 from .convert import clone

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..arguments import as_tensor
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
@@ -174,7 +174,7 @@ def bmm(x: Any, mat2: Any) -> Any:
     x, mat2 = _with_axes("bmm", x, mat2, 3, 3)
     if x.shape[0] != mat2.shape[0]:
         why = f"there are {x.shape[0]} matrices in one batch and {mat2.shape[0]} in the other"
-        raise ShapeError(_tried("bmm", x, mat2), why, "use matmul(), which stretches a batch of 1", here())
+        raise ShapeError(_tried("bmm", x, mat2), why, "use matmul(), which stretches a batch of 1")
     return matmul(x, mat2)
 
 
@@ -207,10 +207,10 @@ def addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any
     sizes = zip(reversed(x.shape), reversed(product.shape), strict=False)
     if x.ndim > 2 or any(size not in (1, wanted) for size, wanted in sizes):
         why, mend = "what is added can only be stretched to the shape of the product", "check its axes, or use + and @"
-        raise ShapeError(tried, why, mend, here())
+        raise ShapeError(tried, why, mend)
     if x.dtype != product.dtype:
         why, mend = "what joins a matrix product has its dtype", f"convert it first: x.to('{product.dtype}')"
-        raise DtypeError(tried, why, mend, here())
+        raise DtypeError(tried, why, mend)
     if alpha != 1:
         product = mul(product, factor("addmm", "alpha", alpha, product))
     if beta == 0:
@@ -225,7 +225,7 @@ def _with_axes(name: str, x: Any, y: Any, x_axes: int, y_axes: int) -> tuple[Any
         kind = {1: "a vector", 2: "a matrix", 3: "a batch of matrices"}
         why = f"it takes {kind[x_axes]} and {kind[y_axes]}: {x_axes} and {y_axes} axes, not {x.ndim} and {y.ndim}"
         mend = "multiply by broadcasting: x.unsqueeze(-1) * y" if name == "outer" else "use matmul() for other axes"
-        raise ShapeError(_tried(name, x, y), why, mend, here())
+        raise ShapeError(_tried(name, x, y), why, mend)
     return x, y
 
 
@@ -261,7 +261,7 @@ def einsum(equation: Any, *operands: Any) -> Any:
         _check_sizes(named, tensors)
     except ValueError as error:
         why, mend = error.args
-        raise ShapeError(_tried(f"einsum({equation!r})", *tensors), why, mend, here()) from None
+        raise ShapeError(_tried(f"einsum({equation!r})", *tensors), why, mend) from None
     parts = [_without_repeats(x, letters) for x, letters in zip(tensors, named, strict=True)]
     x, letters = parts[0]
     for i, (y, others) in enumerate(parts[1:], 2):
@@ -281,7 +281,7 @@ def _from_lists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
         terms = ["".join("..." if n is Ellipsis else letters[range(52).index(n)] for n in axes) for axes in lists]
     except (TypeError, ValueError):
         why, mend = "after each operand comes a list of its axes, as numbers from 0 to 51", "or give an equation"
-        raise ShapeError("einsum without an equation", why, mend, here()) from None
+        raise ShapeError("einsum without an equation", why, mend) from None
     arrow = ["->" + terms.pop()] if len(given) % 2 else []
     return ",".join(terms) + "".join(arrow), given[: len(terms) * 2 : 2]
 
@@ -396,10 +396,10 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "") -> Any:
     x1, x2 = as_tensor(x1), as_tensor(x2)
     tried = f"cdist({tuple(x1.shape)}, {tuple(x2.shape)})"
     if min(x1.ndim, x2.ndim) < 2:
-        raise ShapeError(tried, "both hold rows: (…, P, M) and (…, R, M)", "add an axis: x.unsqueeze(0)", here())
+        raise ShapeError(tried, "both hold rows: (…, P, M) and (…, R, M)", "add an axis: x.unsqueeze(0)")
     if x1.shape[-1] != x2.shape[-1]:
         why = f"the rows of one have {x1.shape[-1]} elements, those of the other {x2.shape[-1]}"
-        raise ShapeError(tried, why, "compare rows of one length", here())
+        raise ShapeError(tried, why, "compare rows of one length")
     if p < 0:
-        raise ArgumentError(f"{tried} with p={p!r}", "it is the order of a norm", "use 0 or more: 2, inf", here())
+        raise ArgumentError(f"{tried} with p={p!r}", "it is the order of a norm", "use 0 or more: 2, inf")
     return norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..arguments import as_tensor
 from ..core.base import TensorBase
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.op import Op, Params
 from ..errors import ArgumentError
 from .reduce import all_op
@@ -243,7 +243,7 @@ def isclose(x: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if not tolerance >= 0:
             why, mend = "nothing is closer than equal", f"give {name} as a number that is not negative"
-            raise ArgumentError(f"isclose with {name}={tolerance!r}", why, mend, here())
+            raise ArgumentError(f"isclose with {name}={tolerance!r}", why, mend)
     return isclose_op(x, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from .. import backends
 from ..arguments import as_tensor, axis, sizes
 from ..core.base import TensorBase
-from ..core.dispatch import caller, here, slow_caller
+from ..core.dispatch import caller, slow_caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
 from ..errors import DtypeError, ShapeError
@@ -215,7 +215,7 @@ def listed(name: str, given: tuple[Any, ...], keyword: Any) -> tuple[int, ...]:
     values = sizes(given if keyword is None else (*given, keyword))
     if not given and keyword is None:
         mend = f"pass integers, one by one or as a tuple: {name}((2, 3))"
-        raise DtypeError(f"{name}()", "nothing says which sizes or axes are meant", mend, here())
+        raise DtypeError(f"{name}()", "nothing says which sizes or axes are meant", mend)
     if all(type(value) is int for value in values):
         return values
     try:
@@ -224,7 +224,7 @@ def listed(name: str, given: tuple[Any, ...], keyword: Any) -> tuple[int, ...]:
     except TypeError:
         pass
     tried = f"{name}({', '.join(map(repr, values))})"
-    raise DtypeError(tried, "these are no integers", "pass integers, or one tuple of them", here()) from None
+    raise DtypeError(tried, "these are no integers", "pass integers, or one tuple of them") from None
 
 
 def axes_of(x: Any, given: Any) -> tuple[int, ...]:
@@ -232,7 +232,7 @@ def axes_of(x: Any, given: Any) -> tuple[int, ...]:
     found = tuple(axis(x, dim, max(x.ndim, 1)) for dim in given)
     if len(set(found)) < len(found):
         tried, why = f"dims {tuple(given)} of a tensor {tuple(x.shape)}", "they name one axis twice"
-        raise ShapeError(tried, why, "name each axis once", here())
+        raise ShapeError(tried, why, "name each axis once")
     return found
 
 
@@ -248,7 +248,7 @@ def reshape(x: Any, *given: Any, shape: Any = None) -> Any:
     """
     wanted = listed("reshape", given, shape)
     if min(wanted, default=0) < -1:
-        raise ShapeError(f"reshape{wanted}", "a size is negative", "let one size be -1 to have it computed", here())
+        raise ShapeError(f"reshape{wanted}", "a size is negative", "let one size be -1 to have it computed")
     return reshape_op(x, shape=wanted)
 
 
@@ -258,7 +258,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     start, end = (axis(x, dim, max(x.ndim, 1)) for dim in (start_dim, end_dim))
     if start > end:
         tried = f"flatten({start_dim}, {end_dim}) of a tensor {tuple(x.shape)}"
-        raise ShapeError(tried, "its first axis comes after its last", f"flatten({end_dim}, {start_dim})", here())
+        raise ShapeError(tried, "its first axis comes after its last", f"flatten({end_dim}, {start_dim})")
     if x.ndim and start == end:
         return x
     return reshape_op(x, shape=(*x.shape[:start], math.prod(x.shape[start : end + 1]), *x.shape[end + 1 :]))
@@ -324,7 +324,6 @@ def expand(x: Any, *given: Any, size: Any = None) -> Any:
             f"expand{wanted} of a tensor {tuple(x.shape)}",
             few if lead < 0 else "-1 keeps an axis as it is, and one that is new has no length yet",
             "give every axis of the result a size; -1 keeps what is there",
-            here(),
         )
     return expand_op(x, shape=tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted)))
 
@@ -333,11 +332,9 @@ def several(name: str, tensors: Any) -> list[Any]:
     """The tensors to join. Raises `DtypeError` for one that is in no list, `ShapeError` for none."""
     if isinstance(tensors, TensorBase):
         mend = f"put them into a list: {name}([x, y])"
-        raise DtypeError(f"{name} of one tensor", "it takes a list of tensors to join", mend, here())
+        raise DtypeError(f"{name} of one tensor", "it takes a list of tensors to join", mend)
     if not len(tensors):
-        raise ShapeError(
-            f"{name} of no tensors", "there is nothing to take a shape from", "pass at least one tensor", here()
-        )
+        raise ShapeError(f"{name} of no tensors", "there is nothing to take a shape from", "pass at least one tensor")
     return [as_tensor(part) for part in tensors]
 
 

@@ -10,8 +10,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.dispatch import caller, user_line
+from ..core.dispatch import caller
 from ..core.inplace import check_fits, check_out, compute_into
+from ..lines import user_line
 from ..settings import no_grad
 from . import activation, arithmetic, choice, linalg, logic, movement, reduce, scan, unary
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import as_tensor
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import ArgumentError, ShapeError
 
@@ -116,29 +116,29 @@ def pad(x: Any, pad: Any, mode: str = "constant", value: float | None = None) ->
     tried = f"pad({tuple(x.shape)}, {parts}, mode={mode!r})"
     if len(parts) % 2 or len(parts) > 2 * x.ndim or not all(isinstance(part, (int, np.integer)) for part in parts):
         why = f"it takes two integers for each axis, from the last one on, and x has {x.ndim} axes"
-        raise ShapeError(tried, why, "give (before, after) of the last axis, then of the one before it", here())
+        raise ShapeError(tried, why, "give (before, after) of the last axis, then of the one before it")
     edges = tuple(zip(parts[::2], parts[1::2], strict=True))[::-1]
     kept = x.ndim - len(edges)
     if mode == "constant":
         return pad_op(x, edges=((0, 0),) * kept + edges, value=0.0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
         mend = "use 'constant', 'reflect', 'replicate' or 'circular'"
-        raise ArgumentError(tried, "there is no such mode", mend, here())
+        raise ArgumentError(tried, "there is no such mode", mend)
     if value is not None:
-        raise ArgumentError(tried, f"mode {mode!r} takes its values from x", "leave value away", here())
+        raise ArgumentError(tried, f"mode {mode!r} takes its values from x", "leave value away")
     if kept < 1:
         why = "only the constant mode pads all axes; the others leave those in front as they are"
-        raise ShapeError(tried, why, "add a first axis: x.unsqueeze(0)", here())
+        raise ShapeError(tried, why, "add a first axis: x.unsqueeze(0)")
     for axis, (before, after) in enumerate(edges, kept):
         size = x.shape[axis]
         most = {"reflect": max(size - 1, 0), "circular": size}.get(mode, float("inf") if size else 0)
         if max(before, after) > most:
             why = f"axis {axis} has {size} elements, which do not give {max(before, after)} more"
-            raise ShapeError(tried, why, "pad less, or in several steps", here())
+            raise ShapeError(tried, why, "pad less, or in several steps")
         short = size + before + after
         if short < 0 or (mode == "circular" and short and size + min(before, 0) + min(after, 0) < 1):
             why = f"axis {axis} has {size} elements, and {before} and {after} more leave none"
-            raise ShapeError(tried, why, "cut off less: negative numbers shorten an axis", here())
+            raise ShapeError(tried, why, "cut off less: negative numbers shorten an axis")
     runs = [_runs(_places(x.shape[axis], before, after, mode)) for axis, (before, after) in enumerate(edges, kept)]
     return pad_within(x, runs=(*(None,) * kept, *runs))
 

@@ -9,7 +9,7 @@ from .. import backends
 from ..arguments import as_tensor, axis
 from ..backends.layout import contiguous, how_many
 from ..core.base import TensorBase
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.inplace import positions
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
@@ -124,7 +124,7 @@ def _along(name: str, x: Any, dim: int) -> tuple[Any, int]:
     """The tensor, and its axis counted from 0; there must be one."""
     x = as_tensor(x)
     if not x.ndim:
-        raise ShapeError(f"{name} of a 0-d tensor", "it has no axis to go along", "give it one: x.unsqueeze(0)", here())
+        raise ShapeError(f"{name} of a 0-d tensor", "it has no axis to go along", "give it one: x.unsqueeze(0)")
     return x, axis(x, dim, x.ndim)
 
 
@@ -138,7 +138,7 @@ def _integer(name: str, value: Any) -> int:
             return whole(value)
     except TypeError:
         pass
-    raise DtypeError(f"{name} with {value!r}", "it is no integer", "pass an integer", here()) from None
+    raise DtypeError(f"{name} with {value!r}", "it is no integer", "pass an integer") from None
 
 
 def _cut(x: Any, at: int, start: int, stop: int) -> Any:
@@ -160,7 +160,6 @@ def narrow(x: Any, dim: int, start: Any, length: int) -> Any:
             f"narrow(dim={dim}, start={first}, length={size}) of a tensor {tuple(x.shape)}",
             f"the axis has {count} elements, and these do not all lie within it",
             f"start at 0 to {count}, and leave room for the length",
-            here(),
         )
     return _cut(x, at, begin, begin + size)
 
@@ -174,7 +173,6 @@ def select(x: Any, dim: int, index: Any) -> Any:
             f"select(dim={dim}, index={number}) of a tensor {tuple(x.shape)}",
             f"the axis has {count} elements",
             "count them from 0, or from -1 at the end",
-            here(),
         )
     return getitem(x, index=(*(slice(None),) * at, number, Ellipsis))
 
@@ -196,9 +194,7 @@ def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     size, count = _integer("split", split_size_or_sections), x.shape[at]
     if size < 0 or (size == 0 and count):
         tried = f"split({size}, dim={dim}) of a tensor {tuple(x.shape)}"
-        raise ArgumentError(
-            tried, "pieces of this size never fill the axis", "use pieces of at least 1 element", here()
-        )
+        raise ArgumentError(tried, "pieces of this size never fill the axis", "use pieces of at least 1 element")
     starts = range(0, count, size) if count else (0,)
     return tuple(_cut(x, at, start, min(start + size, count)) for start in starts)
 
@@ -212,7 +208,6 @@ def split_with_sizes(x: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
             f"split({list(lengths)}, dim={dim}) of a tensor {tuple(x.shape)}",
             f"the sizes add up to {sum(lengths)}, and the axis has {count} elements",
             "name a size for every piece, none of them negative, or one size for all: split(2)",
-            here(),
         )
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
     return tuple(_cut(x, at, start, start + size) for start, size in zip(starts, lengths, strict=True))
@@ -224,7 +219,7 @@ def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     number, count = _integer("chunk", chunks), x.shape[at]
     if number < 1:
         tried = f"chunk({number}, dim={dim}) of a tensor {tuple(x.shape)}"
-        raise ArgumentError(tried, "there is at least one piece", "ask for 1 or more", here())
+        raise ArgumentError(tried, "there is at least one piece", "ask for 1 or more")
     return split(x, -(-count // number), at) if count else split_with_sizes(x, (0,) * number, at)
 
 
@@ -237,7 +232,7 @@ def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     first, second = axis(x, dim1, max(x.ndim, 1)), axis(x, dim2, max(x.ndim, 1))
     if first == second:
         tried = f"diagonal(dim1={dim1}, dim2={dim2}) of a tensor {tuple(x.shape)}"
-        raise ShapeError(tried, "both are the same axis, and a diagonal needs two", "name two axes", here())
+        raise ShapeError(tried, "both are the same axis, and a diagonal needs two", "name two axes")
     return diagonal_op(x, offset=_integer("diagonal", offset), dim1=first, dim2=second)
 
 
@@ -272,7 +267,7 @@ def as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None
     tried = f"as_strided({lengths}, {steps}, {storage_offset}) of a tensor {tuple(x.shape)}"
     if len(lengths) != len(steps):
         why = f"there are {len(lengths)} sizes and {len(steps)} strides"
-        raise ShapeError(tried, why, "give each axis of the result a size and a stride", here())
+        raise ShapeError(tried, why, "give each axis of the result a size and a stride")
     view = x.origin
     base = x if view is None else view.base
     array = base.array
@@ -281,14 +276,12 @@ def as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None
             tried,
             f"its memory belongs to a tensor {tuple(array.shape)} with strides {base.stride()}, not in row-major order",
             "take contiguous() of that tensor first",
-            here(),
         )
     if backends.of(array).owner(array).size != array.size:
         raise ShapeError(
             tried,
             "its memory is part of a larger one that no tensor of the graph shows, so strides have no fixed start",
             "clone() it first",
-            here(),
         )
     offset = _begins(x, tried) if storage_offset is None else _integer("as_strided", storage_offset)
     params = {"size": lengths, "stride": steps, "offset": offset}
@@ -304,5 +297,5 @@ def _begins(x: Any, tried: str) -> int:
         return 0
     where = positions(tuple(x.origin.base.array.shape), x.origin.chain).reshape(-1)
     if not where.size:
-        raise ShapeError(tried, "x is empty, and begins nowhere", "pass storage_offset", here())
+        raise ShapeError(tried, "x is empty, and begins nowhere", "pass storage_offset")
     return int(where[0])

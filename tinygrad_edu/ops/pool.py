@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.op import Op
 from ..dtypes import is_float
 from ..errors import ArgumentError, ShapeError
@@ -356,7 +356,7 @@ def avg_pool2d(
     x = as_tensor(x)
     refuse_bools("avg_pool2d", x)
     if divisor_override == 0:
-        raise ArgumentError("divisor_override=0", "nothing is divided by 0", "leave it away, or give another", here())
+        raise ArgumentError("divisor_override=0", "nothing is divided by 0", "leave it away, or give another")
     more = {"count_include_pad": count_include_pad, "divisor_override": divisor_override}
     return avg_pool2d_op(x, **_how(2, kernel_size, stride, padding, ceil_mode=ceil_mode, **more))
 
@@ -384,10 +384,10 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
         raise ShapeError(
             f"adaptive_avg_pool2d of a tensor {tuple(x.shape)} to {output_size!r}",
             "it takes images (N, C, H, W) or (C, H, W) with at least one pixel, and a size for H and one for W",
-            "add the missing axes: x.unsqueeze(0), and give a pair: (1, 1)", here(),
+            "add the missing axes: x.unsqueeze(0), and give a pair: (1, 1)"
         )  # fmt: skip
     size = tuple(old if new is None else new for old, new in zip(x.shape[-2:], wanted, strict=True))
     if min(counts(size, "output_size", 2)) < 1:
         why = "a result without pixels would hold no mean"
-        raise ArgumentError(f"adaptive_avg_pool2d to {output_size!r}", why, "use sizes of 1 or more", here())
+        raise ArgumentError(f"adaptive_avg_pool2d to {output_size!r}", why, "use sizes of 1 or more")
     return adaptive_avg_pool2d_op(x, size=size)

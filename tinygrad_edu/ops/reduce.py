@@ -6,7 +6,7 @@ from typing import Any
 
 from ..arguments import as_tensor, dims, one_dim
 from ..backends.layout import how_many
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.op import Op
 from ..dtypes import bool_, uint8
 from ..errors import DtypeError
@@ -368,7 +368,6 @@ def _spread(op: Any, x: Any, dim: Any, unbiased: bool | None, keepdim: bool, cor
             f"{op.__name__} with unbiased={unbiased} and correction={correction}",
             "unbiased=True says correction=1, and unbiased=False says correction=0",
             "give only correction",
-            here(),
         )
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
@@ -389,7 +388,6 @@ def norm(x: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dty
             f"norm with p={p!r}",
             "it names no norm of this engine" + (": this one needs singular values" if p == "nuc" else ""),
             "p is 'fro' or a number",
-            here(),
         )
     x = given(x, dtype)
     return norm_op(x, p=float(p), dim=over(x, dim), keepdim=keepdim)
@@ -423,9 +421,7 @@ def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 def _position(op: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
     x = as_tensor(x)
     if x.dtype == bool_:
-        raise DtypeError(
-            f"{op.__name__} of a tensor of bools", "PyTorch has none either", "convert it first: x.long()", here()
-        )
+        raise DtypeError(f"{op.__name__} of a tensor of bools", "PyTorch has none either", "convert it first: x.long()")
     return op(x, dim=None if dim is None else one_dim(x, dim), keepdim=keepdim)
 
 

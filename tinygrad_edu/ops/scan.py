@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor, one_dim
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.op import Op
 from ..dtypes import as_dtype, bool_
 from ..errors import DtypeError
@@ -86,7 +86,7 @@ def _running(op: Any, total: Any, x: Any, dim: int, dtype: Any) -> Any:
     if dtype is not None:
         if as_dtype(dtype) == bool_:
             why = "running sums and products are numbers"
-            raise DtypeError(f"{op.__name__} with dtype=bool", why, "leave dtype out, and compare the result", here())
+            raise DtypeError(f"{op.__name__} with dtype=bool", why, "leave dtype out, and compare the result")
         x = x.to(dtype=dtype)
     along = one_dim(x, dim)
     result = total(x) if along is None else op(x, dim=along)

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..arguments import as_tensor, axis
 from ..backends.layout import viewable
-from ..core.dispatch import here
 from ..errors import DtypeError, EduError, ShapeError
 from .convert import clone
 from .movement import axes_of, cat, expand, expand_op, listed, permute_op, reshape, reshape_op, several, transpose
@@ -30,7 +29,7 @@ def view(x: Any, *given: Any, size: Any = None) -> Any:
     """
     if given and isinstance(given[0], (np.dtype, type)):
         why = "it shows the same memory in another shape; the bytes are not read as another dtype"
-        raise DtypeError("view(dtype)", why, "x.to(dtype) converts the values", here())
+        raise DtypeError("view(dtype)", why, "x.to(dtype) converts the values")
     try:
         result = reshape(x, *given, shape=size)
     except EduError as error:
@@ -40,7 +39,6 @@ def view(x: Any, *given: Any, size: Any = None) -> Any:
             f"view{listed('view', given, size)} of a tensor {tuple(x.shape)} with strides {x.stride()}",
             "no shape and strides over the same bytes show these elements in this order",
             "use reshape(), which copies where it must, or contiguous() first",
-            here(),
         )
     return result
 
@@ -81,7 +79,6 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
             f"unflatten({dim}, {tuple(sizes)}) of a tensor {tuple(x.shape)}",
             f"the axis has {length} elements, and these sizes do not multiply up to that",
             "check the sizes; only one may be -1" if -1 in tuple(sizes) else "let one size be -1 to have it computed",
-            here(),
         )
     return reshape_op(x, shape=(*x.shape[:at], *parts, *x.shape[at + 1 :]))
 
@@ -96,7 +93,7 @@ def t(x: Any) -> Any:
     x = as_tensor(x)
     if x.ndim > 2:
         tried, mend = f"t() of a tensor {tuple(x.shape)}", "use mT for the last two axes, or permute()"
-        raise ShapeError(tried, f"it has {x.ndim} axes, and t() swaps the two of a matrix", mend, here())
+        raise ShapeError(tried, f"it has {x.ndim} axes, and t() swaps the two of a matrix", mend)
     return permute_op(x, dims=tuple(range(x.ndim))[::-1])
 
 
@@ -106,7 +103,7 @@ def movedim(x: Any, source: Any, destination: Any) -> Any:
     old, new = (axes_of(x, dims if isinstance(dims, (tuple, list)) else (dims,)) for dims in (source, destination))
     if len(old) != len(new):
         tried = f"movedim({source}, {destination}) of a tensor {tuple(x.shape)}"
-        raise ShapeError(tried, f"{len(old)} axes go to {len(new)} places", "name a place for each axis", here())
+        raise ShapeError(tried, f"{len(old)} axes go to {len(new)} places", "name a place for each axis")
     moved, others = dict(zip(new, old, strict=True)), (i for i in range(x.ndim) if i not in old)
     return permute_op(x, dims=tuple(moved[i] if i in moved else next(others) for i in range(x.ndim)))
 
@@ -170,6 +167,5 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
             f"broadcast_tensors of {', '.join(map(str, shapes))}",
             "from the last axis on, sizes must be equal, and only a 1 can be stretched",
             "give the shorter ones axes of length 1 where they lack them: x.unsqueeze(…)",
-            here(),
         ) from None
     return tuple(part if tuple(part.shape) == shape else expand_op(part, shape=shape) for part in parts)

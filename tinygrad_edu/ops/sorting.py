@@ -9,7 +9,7 @@ import numpy as np
 from .. import arguments, backends
 from ..arguments import as_tensor, one_dim
 from ..core.base import TensorBase
-from ..core.dispatch import WORLD, caller, here
+from ..core.dispatch import WORLD, caller
 from ..core.op import Op
 from ..errors import DtypeError, IndexRangeError, ShapeError
 from .choice import maximum, minimum, where_op
@@ -95,7 +95,7 @@ def _extreme(name: str, of_all: Any, position: Any, of_two: Any, x: Any, dim: An
     if dim is None:
         if keepdim:
             why = f"without dim, {name} is one element, and keeps no axis"
-            raise DtypeError(f"{name} with keepdim and no dim", why, f"use a{name}(keepdim=True)", here())
+            raise DtypeError(f"{name} with keepdim and no dim", why, f"use a{name}(keepdim=True)")
         return of_all(x)
     axis = one_dim(x, dim)
     return _with_values(x, position(x, dim=axis, keepdim=keepdim), axis)
@@ -144,10 +144,10 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     size = 1 if axis is None else x.shape[axis]
     tried = f"topk(k={k!r}) of a tensor {tuple(x.shape)}"
     if not isinstance(k, (int, np.integer)):
-        raise DtypeError(tried, "k counts elements, so it is an integer", "pass a whole number", here())
+        raise DtypeError(tried, "k counts elements, so it is an integer", "pass a whole number")
     if not 0 <= k <= size:
         why = f"there are {size} elements along dim={dim}, so k lies between 0 and {size}"
-        raise IndexRangeError(tried, why, "ask for fewer, or along another axis", here())
+        raise IndexRangeError(tried, why, "ask for fewer, or along another axis")
     if axis is None:
         return _with_values(x, order, axis)
     return _with_values(x, clone(order[(slice(None),) * axis + (slice(0, k),)]), axis)
@@ -169,9 +169,9 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     flat = x.reshape(-1) if axis is None else x
     tried = f"median({'' if dim is None else f'dim={dim}'}) of a tensor {tuple(x.shape)} {x.dtype}"
     if x.dtype.kind == "b":
-        raise DtypeError(tried, "bools are not in order", "convert it: x.long()", here())
+        raise DtypeError(tried, "bools are not in order", "convert it: x.long()")
     if not flat.shape[axis or 0]:
-        raise ShapeError(tried, "there is no element", "check how the tensor came to be empty", here())
+        raise ShapeError(tried, "there is no element", "check how the tensor came to be empty")
     values, indices = _middle(flat, axis or 0, keepdim and axis is not None)
     return amax_op(flat[(flat > values).logical_not()]) if dim is None else ValuesAndIndices(values, indices)
 
@@ -198,7 +198,7 @@ def unique(
     axis = None if dim is None else arguments.axis(x, dim, x.ndim)
     if axis is not None and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
         tried = f"unique(dim={dim}) of a tensor {tuple(x.shape)}"
-        raise ShapeError(tried, "its slices have no elements to tell them apart", "leave dim out", here())
+        raise ShapeError(tried, "its slices have no elements to tell them apart", "leave dim out")
     backend = backends.of(x.array)
     values = np.asarray(backend.to_numpy(x.array))
     found, inverse, counts = np.unique(values, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor
-from ..core.dispatch import caller, here
+from ..core.dispatch import caller
 from ..core.op import Op, Params
 from ..dtypes import int64
 from ..errors import DtypeError
@@ -361,10 +361,10 @@ def round(x: Any, *, decimals: int = 0) -> Any:
         tried = f"round of a tensor {tuple(x.shape)} {x.dtype}, decimals={decimals!r}"
         if not isinstance(decimals, int) or not -300 <= decimals <= 300:
             why, mend = "it counts the digits behind the point that stay", "give it a small integer"
-            raise DtypeError(tried, why, mend, here())
+            raise DtypeError(tried, why, mend)
         if x.dtype.kind in "iu":
             why = "integers have no digits behind the point, and those before it are PyTorch's to round in floats only"
-            raise DtypeError(tried, why, "convert it first: x.double().round(decimals=…)", here())
+            raise DtypeError(tried, why, "convert it first: x.double().round(decimals=…)")
     return round_op(x, decimals=decimals)
 
 
@@ -372,5 +372,5 @@ def positive(x: Any) -> Any:
     """``+x``: x itself. Raises `DtypeError` for bools."""
     x = as_tensor(x)
     if x.dtype.kind == "b":
-        raise DtypeError(f"+x of a tensor {tuple(x.shape)} bool", *NO_NUMBERS, here())
+        raise DtypeError(f"+x of a tensor {tuple(x.shape)} bool", *NO_NUMBERS)
     return x

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
-from ..core.dispatch import here
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..tensor import RemovableHandle, Tensor, as_tensor, clear_gradient
 
@@ -61,7 +60,6 @@ class Optimizer:
                 f"{self._name}([])",
                 "there is nothing to learn: all parameters were left out, or the module has none",
                 "unfreeze some with requires_grad_(); assign layers to attributes, as a plain list is not searched",
-                here(),
             )
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
@@ -74,7 +72,7 @@ class Optimizer:
         tried = f"{self._name} of a {type(params).__name__}"
         if getattr(params, "gi_frame", self) is None:  # a generator that has come to its end
             why = "a generator gives its tensors once, and this one has given them"
-            raise ArgumentError(tried, why, "call model.parameters() anew, or keep list(model.parameters())", here())
+            raise ArgumentError(tried, why, "call model.parameters() anew, or keep list(model.parameters())")
         if not isinstance(params, Iterable) or isinstance(params, (Tensor, set, Mapping)):
             why = "it takes tensors, one after the other"
             if isinstance(params, Tensor):
@@ -85,7 +83,7 @@ class Optimizer:
                 why, mend = "its keys are no tensors", 'pass model.parameters(), or groups in a list: [{"params": …}]'
             elif hasattr(params, "parameters"):
                 why = "it moves the parameters, not the module"
-            raise DtypeError(tried, why, mend, here())
+            raise DtypeError(tried, why, mend)
         return list(params)
 
     def add_param_group(self, param_group: Group) -> None:
@@ -97,7 +95,7 @@ class Optimizer:
         """
         if not isinstance(param_group, dict) or "params" not in param_group:
             tried, why = f"add_param_group({type(param_group).__name__})", "a group is a dict with its tensors"
-            raise ArgumentError(tried, why, 'pass {"params": tensors, "lr": 0.1}', here())
+            raise ArgumentError(tried, why, 'pass {"params": tensors, "lr": 0.1}')
         params = param_group["params"]
         params = [params] if isinstance(params, Tensor) else self._list(params, "pass a list of tensors")
         named = [isinstance(p, tuple) for p in params]
@@ -107,7 +105,7 @@ class Optimizer:
         uniform = all(named) or not any(named)
         if not uniform or any(("param_names" in group) != ("param_names" in other) for other in self.param_groups):
             why, mend = "some parameters come with names and some without", "name all of them, or none"
-            raise ArgumentError(f"{self._name} of named parameters", why, mend, here())
+            raise ArgumentError(f"{self._name} of named parameters", why, mend)
         self._check_params(group["params"])
         group = {**group, **{name: value for name, value in self.defaults.items() if name not in group}}
         self.check(group)
@@ -118,17 +116,16 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 tried = f"{self._name} of a {type(p).__name__}"
-                raise DtypeError(tried, "an optimiser moves tensors", "pass model.parameters()", here())
+                raise DtypeError(tried, "an optimiser moves tensors", "pass model.parameters()")
             if not p.is_leaf:
                 raise ArgumentError(
                     f"{self._name} of the result of {p.node}",
                     "its gradient goes on to what it was computed from, and none stays to step by",
                     "pass the leaves that it was computed from",
-                    here(),
                 )
             if id(p) in seen:
                 tried = f"{self._name} with one tensor {tuple(p.shape)} given twice"
-                raise ArgumentError(tried, "it would move twice in each step", "pass each tensor once", here())
+                raise ArgumentError(tried, "it would move twice in each step", "pass each tensor once")
             seen.add(id(p))
 
     def check(self, group: Group) -> None:
@@ -136,7 +133,7 @@ class Optimizer:
 
     def refuse(self, setting: str, why: str, mend: str) -> NoReturn:
         """Raise `ArgumentError` for a setting, as in ``refuse("lr=-1", …)``."""
-        raise ArgumentError(f"{self._name} with {setting}", why, mend, here())
+        raise ArgumentError(f"{self._name} with {setting}", why, mend)
 
     def need(self, group: Group, **least: float) -> None:
         """Refuse settings that are no numbers, or smaller than they may be: ``need(group, lr=0)``."""
@@ -237,7 +234,7 @@ class Optimizer:
         return loaded
 
     def _refuse_state(self, kind: type[ArgumentError] | type[ShapeError], why: str, mend: str) -> NoReturn:
-        raise kind(f"load_state_dict into {self._name}", why, mend, here())
+        raise kind(f"load_state_dict into {self._name}", why, mend)
 
     def state_names(self) -> set[str] | None:
         """What is remembered of a parameter; None where a subclass does not say."""

@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import backends
-from ..core.dispatch import here, user_line
 from ..core.inplace import own_buffer
 from ..core.storage import Storage, written_all
 from ..errors import ArgumentError, AutogradError, DeviceError, DtypeError, EduError, InplaceError, ShapeError
+from ..lines import user_line
 from ..settings import enable_grad
 from ..tensor import Tensor, as_tensor
 from .bundle import Array, Bundle, Entry, known, steps_made
@@ -72,7 +72,7 @@ class InPlaceOptimizer(Optimizer):
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__.get("defaults", ()):
             mend = f'for group in optimizer.param_groups: group["{name}"] = …'
-            raise ArgumentError(f"{self._name}.{name} = {value!r}", "each group has its own settings", mend, here())
+            raise ArgumentError(f"{self._name}.{name} = {value!r}", "each group has its own settings", mend)
         super().__setattr__(name, value)
 
     def one_way(self, **switches: bool | None) -> None:
@@ -195,7 +195,7 @@ class InPlaceOptimizer(Optimizer):
 
         def refuse(kind: type[EduError], why: str, mend: str) -> NoReturn:
             name = group["param_names"][i] if "param_names" in group else f"parameter {i}"
-            raise kind(f"{self._name}.step of {name} {tuple(array.shape)} {array.dtype}", why, mend, here())
+            raise kind(f"{self._name}.step of {name} {tuple(array.shape)} {array.dtype}", why, mend)
 
         if p.gradient is not None:
             g = p.gradient.array

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from ..core.dispatch import own
+from ..lines import own
 from ..wording import suggestion
 from .tip import COUNTED, FALSE, GUIDES, SAME, THEMES, TIME, VERDICTS, Tip, TipError
 

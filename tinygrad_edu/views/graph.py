@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..core.graph import Leaf, Node, describe_line, resolve_line
+from ..core.graph import Leaf, Node
 from ..core.slow import Call, Interceptor
 from ..core.storage import number
 from ..errors import AutogradError
+from ..lines import resolve_line
 from ..nn.module import Module, Scope
 from ..settings import enable_grad, no_grad
 from ..tensor import Tensor
@@ -148,7 +149,7 @@ class _Recorder(Interceptor):
                 f"stepping through a function that writes through a view ({node.op.name})",
                 "the write changes the history of the whole tensor, which is not one step",
                 "compute a new tensor instead, with where() or cat()",
-                describe_line(node.line),
+                node.line,
             )
 
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:

@@ -15,7 +15,7 @@ import tinygrad_edu
 
 from .. import guard as public_guard
 from ..core import guard as core_guard
-from ..core.graph import resolve_line
+from ..lines import resolve_line
 from ..random import generator
 from ..tensor import Tensor
 from ..wording import bytes_text, exact

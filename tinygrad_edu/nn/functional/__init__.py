@@ -10,7 +10,6 @@ import numpy as np
 
 from ... import backends
 from ...arguments import as_tensor, extremes
-from ...core.dispatch import here
 from ...core.inplace import inplace as inplace_op
 from ...core.slow import announce
 from ...creation import arange
@@ -108,7 +107,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     if weight.ndim != 3 or sizes != (weight.shape[1:2], weight.shape[2:]) or x1.shape[:-1] != x2.shape[:-1]:
         tried = f"bilinear({tuple(x1.shape)}, {tuple(x2.shape)}, weight {tuple(weight.shape)})"
         why = "it takes (…, I) and (…, J), alike but for the last axis, and a weight (O, I, J)"
-        raise ShapeError(tried, why, "make the layer for these features: Bilinear(I, J, O)", here())
+        raise ShapeError(tried, why, "make the layer for these features: Bilinear(I, J, O)")
     result: Tensor = einsum("...i,oij,...j->...o", x1, weight, x2)
     return result if bias is None else result + bias
 
@@ -131,7 +130,7 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     x = as_tensor(input)
     if x.ndim not in (2, 3):
         why = "it drops channels of sequences (N, C, L) or (C, L)"
-        raise ShapeError(f"dropout1d({tuple(x.shape)})", why, "use dropout, which drops single elements", here())
+        raise ShapeError(f"dropout1d({tuple(x.shape)})", why, "use dropout, which drops single elements")
     return _dropped("dropout1d", x, (*x.shape[:-1], 1), p, training, inplace)
 
 
@@ -144,7 +143,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     if x.ndim != 4:
         why = "it drops channels of images (N, C, H, W)"
         mend = "use dropout1d for sequences (N, C, L), x.unsqueeze(0) for a single image"
-        raise ShapeError(f"dropout2d({tuple(x.shape)})", why, mend, here())
+        raise ShapeError(f"dropout2d({tuple(x.shape)})", why, mend)
     return _dropped("dropout2d", x, (*x.shape[:2], 1, 1), p, training, inplace)
 
 
@@ -155,7 +154,7 @@ def _dropped(name: str, x: Tensor, drawn: tuple[int, ...], p: float, training: b
         return x
     if not is_float(x.dtype):
         why = f"what is kept is divided by 1 - p, and {x.dtype} has no fractions"
-        raise DtypeError(f"{name}({tuple(x.shape)} {x.dtype})", why, "convert it first: x.float()", here())
+        raise DtypeError(f"{name}({tuple(x.shape)} {x.dtype})", why, "convert it first: x.float()")
     keep = _keep(drawn, p, x)
     result: Tensor = inplace_op(Dropout, x, (keep,), {"p": p}) if inplace else dropout_op(x, keep, p=p)
     return result
@@ -163,7 +162,7 @@ def _dropped(name: str, x: Tensor, drawn: tuple[int, ...], p: float, training: b
 
 def _share(name: str, p: float) -> None:
     if not 0 <= p <= 1:
-        raise ArgumentError(f"{name} with p={p}", "a share lies between 0 and 1", "use p=0.5, for example", here())
+        raise ArgumentError(f"{name} with p={p}", "a share lies between 0 and 1", "use p=0.5, for example")
 
 
 def _keep(shape: tuple[int, ...], p: float, like: Any) -> Tensor:
@@ -194,13 +193,13 @@ def scaled_dot_product_attention(
     if len(dtypes) > 1 or not is_float(query.dtype):
         names = " and ".join(sorted(str(dtype) for dtype in dtypes))
         why = f"they are {names}, and attention takes three tensors of one float dtype"
-        raise DtypeError(tried, why, "convert them first: key.to(query.dtype)", here())
+        raise DtypeError(tried, why, "convert them first: key.to(query.dtype)")
     _share(tried, dropout_p)
     if attn_mask is not None:
         attn_mask = as_tensor(attn_mask)
         if attn_mask.dtype.kind != "b" and not is_float(attn_mask.dtype):
             why = f"the mask is {attn_mask.dtype}: neither says which to look at (bool) nor is added (float)"
-            raise DtypeError(tried, why, "make it bool: mask.bool()", here())
+            raise DtypeError(tried, why, "make it bool: mask.bool()")
         if attn_mask.dtype.kind != "b":
             attn_mask = attn_mask.to(query.dtype)
     if enable_gqa and min(query.ndim, key.ndim, value.ndim) > 2:
@@ -222,7 +221,7 @@ def _shared(query: Tensor, x: Tensor, tried: str) -> Tensor:
     heads, own = query.shape[-3], x.shape[-3]
     if not own or heads % own:
         why = f"{heads} heads of query cannot be shared out among {own} of key or value"
-        raise ShapeError(tried, why, "use a number of heads that divides that of query", here())
+        raise ShapeError(tried, why, "use a number of heads that divides that of query")
     if own == heads:
         return x
     times = (*x.shape[:-2], heads // own, *x.shape[-2:])
@@ -243,15 +242,15 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     x = as_tensor(tensor)
     tried = f"one_hot({tuple(x.shape)} {x.dtype}, {num_classes})"
     if x.dtype != np.int64:
-        raise DtypeError(tried, "classes are named by int64", "convert them: x.long()", here())
+        raise DtypeError(tried, "classes are named by int64", "convert them: x.long()")
     if num_classes < 1 and not (x.numel() and backends.of(x.array).readable):
-        raise ShapeError(tried, "there are no values to count the classes by", "pass num_classes", here())
+        raise ShapeError(tried, "there are no values to count the classes by", "pass num_classes")
     low, high = extremes(x) or (0, -1)
     if num_classes < 0:
         num_classes = high + 1
     if low < 0 or high >= num_classes:
         why = f"the indices run from {low} to {high}, and there are {num_classes} classes, counted from 0"
-        raise IndexRangeError(tried, why, "count the classes from 0, or pass a larger num_classes", here())
+        raise IndexRangeError(tried, why, "count the classes from 0, or pass a larger num_classes")
     return (x.unsqueeze(-1) == arange(num_classes, device=x.device)).long()
 
 
@@ -264,7 +263,7 @@ def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, eps: float
     x = as_tensor(logits)
     if not tau > 0:
         why = "scores are divided by this temperature"
-        raise ArgumentError(f"gumbel_softmax with tau={tau!r}", why, "choose a number above 0; 1 is usual", here())
+        raise ArgumentError(f"gumbel_softmax with tau={tau!r}", why, "choose a number above 0; 1 is usual")
     noise = -wrap(x.array).new_empty(x.shape).exponential_().log()
     soft: Tensor = softmax((x + noise) / tau, dim)
     if not hard:
@@ -289,7 +288,7 @@ def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
     size = output_size[0] if isinstance(output_size, (tuple, list)) and len(output_size) == 1 else output_size
     if x.ndim not in (2, 3) or isinstance(size, (tuple, list)):
         tried = f"adaptive_avg_pool1d of a tensor {tuple(x.shape)} to {output_size!r}"
-        raise ShapeError(tried, "it takes (N, C, L) or (C, L), and one size", "add the missing axes", here())
+        raise ShapeError(tried, "it takes (N, C, L) or (C, L), and one size", "add the missing axes")
     result: Tensor = adaptive_avg_pool2d(x.unsqueeze(-2), (1, size)).squeeze(-2)
     return result
 
@@ -305,12 +304,12 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     kernel, dilation, padding, stride = pairs = [counts(value, name, 2) for name, value in given.items()]
     tried = f"unfold of a tensor {tuple(x.shape)} into windows {kernel}"
     if x.ndim not in (3, 4):
-        raise ShapeError(tried, *not_images(x.shape, 2), here())
+        raise ShapeError(tried, *not_images(x.shape, 2))
     for name, pair in zip(given, pairs, strict=True):
         if min(pair) < (name != "padding"):
-            raise ShapeError(tried, f"the {name} is {pair}", f"use {name}=1", here())
+            raise ShapeError(tried, f"the {name} is {pair}", f"use {name}=1")
     if any(n + 2 * p <= d * (k - 1) for n, p, d, k in zip(x.shape[-2:], padding, dilation, kernel, strict=True)):
-        raise ShapeError(tried, "the window does not fit", "add padding, or use a smaller window", here())
+        raise ShapeError(tried, "the window does not fit", "add padding, or use a smaller window")
     batch = x if x.ndim == 4 else x.unsqueeze(0)
     windows = im2col(batch, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
     result: Tensor = windows.reshape(len(batch), math.prod(windows.shape[1:4]), math.prod(windows.shape[4:]))
@@ -332,11 +331,11 @@ def instance_norm(
         return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
     tried = f"instance_norm of a tensor {tuple(x.shape)}"
     if x.ndim < 3:
-        raise ShapeError(tried, "it takes (N, C, L) or (N, C, H, W)", "add the missing axes: x.unsqueeze(0)", here())
+        raise ShapeError(tried, "it takes (N, C, L) or (N, C, H, W)", "add the missing axes: x.unsqueeze(0)")
     flat = x.detach().flatten(2)
     if flat.shape[2] == 1:
         why = "each channel has a single place, which is its own mean: the result would be 0 whatever the input"
-        raise ShapeError(tried, why, "use batch_norm, or normalise before the images are this small", here())
+        raise ShapeError(tried, why, "use batch_norm, or normalise before the images are this small")
     check_running("instance_norm", x, running_mean, running_var)
     out: Tensor = group_norm(x, x.shape[1], weight, bias, eps)
     with no_grad():

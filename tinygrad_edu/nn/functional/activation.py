@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ...arguments import as_tensor
-from ...core.dispatch import here
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, ShapeError
 from ...ops.activation import elu, hardtanh, sigmoid, softplus
@@ -31,7 +30,7 @@ def _with_fractions(name: str, input: Any) -> Tensor:
     x = as_tensor(input)
     if not is_float(x.dtype):
         tried, why = f"{name}({tuple(x.shape)} {x.dtype})", f"{x.dtype} has no fractions, and the result needs them"
-        raise DtypeError(tried, why, "convert it first: x.float()", here())
+        raise DtypeError(tried, why, "convert it first: x.float()")
     return x
 
 
@@ -57,7 +56,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if not alpha > 0:
         why = "x is divided by it, and the curve bends the other way below 0"
-        raise ArgumentError(f"celu with alpha={alpha}", why, "use a number above 0", here())
+        raise ArgumentError(f"celu with alpha={alpha}", why, "use a number above 0")
     return _run(_celu, input, inplace, alpha)
 
 
@@ -112,7 +111,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
     if weight.ndim > 1 or weight.numel() not in (1, channels):
         tried = f"prelu of a tensor {tuple(x.shape)} with weight {tuple(weight.shape)}"
         why = f"there {'is' if channels == 1 else 'are'} {channels} channel{'s' * (channels != 1)} along axis 1"
-        raise ShapeError(tried, why, "give it one weight, or one for each channel", here())
+        raise ShapeError(tried, why, "give it one weight, or one for each channel")
     if weight.numel() > 1:
         weight = weight.reshape((-1,) + (1,) * (x.ndim - 2))
     elif weight.ndim:
@@ -141,7 +140,7 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """``x`` moved towards 0 by ``lambd``, and no further than 0. Raises `ArgumentError` for a negative ``lambd``."""
     if lambd < 0:
-        raise ArgumentError(f"softshrink with lambd={lambd}", "it moves towards 0", "use 0 or more", here())
+        raise ArgumentError(f"softshrink with lambd={lambd}", "it moves towards 0", "use 0 or more")
     x = _with_fractions("softshrink", input)
     return x - x.clamp(-lambd, lambd)
 
@@ -166,6 +165,6 @@ def glu(input: Any, dim: int = -1) -> Tensor:
     if not x.ndim or x.size(dim) % 2:
         tried = f"glu of a tensor {tuple(x.shape)} along dim={dim}"
         why = f"the axis has {x.size(dim)} elements, an odd number" if x.ndim else "a 0-d tensor has no axis to halve"
-        raise ShapeError(tried, why, "make the layer before it give two numbers for each that is wanted", here())
+        raise ShapeError(tried, why, "make the layer before it give two numbers for each that is wanted")
     values, gates = x.chunk(2, dim)
     return values * sigmoid(gates)

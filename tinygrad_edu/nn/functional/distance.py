@@ -11,7 +11,6 @@ from typing import Any
 
 from ... import backends
 from ...arguments import as_tensor, extremes
-from ...core.dispatch import here
 from ...errors import ArgumentError, ShapeError
 from ...ops.activation import softplus
 from ...ops.choice import minimum, where
@@ -53,7 +52,7 @@ def cosine_embedding_loss(
     if x.ndim not in (1, 2) or tuple(target.shape) != tuple(x.shape[:-1]):
         tried = f"cosine_embedding_loss({tuple(x.shape)}, {tuple(y.shape)}, target {tuple(target.shape)})"
         why = "it takes pairs of vectors (N, D) and one target for each (N,), or a single pair (D,) and ()"
-        raise ShapeError(tried, why, "flatten to these shapes", here())
+        raise ShapeError(tried, why, "flatten to these shapes")
     _check_signs("cosine_embedding_loss", target)
     tiny = 1e-12
     cosine = (x * y).sum(-1) / (((x * x).sum(-1) + tiny) * ((y * y).sum(-1) + tiny)).sqrt()
@@ -106,7 +105,7 @@ def triplet_margin_loss(
     """
     if not margin > 0:
         why = "without a margin, all distances may be 0, and nothing is lost"
-        raise ArgumentError(f"triplet_margin_loss(margin={margin})", why, "use a number above 0", here())
+        raise ArgumentError(f"triplet_margin_loss(margin={margin})", why, "use a number above 0")
     x, near = alike("triplet_margin_loss", anchor, positive)
     far = of_one_shape("triplet_margin_loss", negative, x)
     away = pairwise_distance(x, far, p, eps)
@@ -120,4 +119,4 @@ def _check_signs(name: str, target: Tensor) -> None:
     found = extremes(wrap(backends.of(array).xp.abs(array)))
     if found is not None and found != (1, 1):
         tried, why = f"{name}(target {tuple(target.shape)})", "the target has numbers other than 1 and -1"
-        raise ArgumentError(tried, why, "of 0 and 1 make these: target * 2 - 1", here())
+        raise ArgumentError(tried, why, "of 0 and 1 make these: target * 2 - 1")

@@ -12,7 +12,6 @@ import numpy as np
 
 from ... import backends
 from ...arguments import as_tensor, extremes
-from ...core.dispatch import here
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ...ops import loss as ls
@@ -52,7 +51,7 @@ def cross_entropy(
     scores, target = as_tensor(input), as_tensor(target)
     if label_smoothing and not 0 < label_smoothing <= 1:
         why, mend = "it is a share of the target", "choose a number from 0 to 1; 0.1 is usual"
-        raise ArgumentError(f"cross_entropy(label_smoothing={label_smoothing!r})", why, mend, here())
+        raise ArgumentError(f"cross_entropy(label_smoothing={label_smoothing!r})", why, mend)
     if scores.shape == target.shape and scores.ndim and is_float(target.dtype):
         return _against_probabilities(scores, target, weight, ignore_index, reduction, label_smoothing)
     return _against_labels("cross_entropy", scores, target, weight, ignore_index, reduction, label_smoothing)
@@ -115,7 +114,7 @@ def _against_probabilities(
     if ignore_index >= 0:
         why = f"ignore_index={ignore_index} names a label, and the target holds probabilities"
         mend = "leave it away: a sample whose probabilities are all 0 adds nothing"
-        raise ShapeError(_tried("cross_entropy", scores, target), why, mend, here())
+        raise ShapeError(_tried("cross_entropy", scores, target), why, mend)
     scores = scores if is_float(scores.dtype) else scores.float()
     axis = ls.class_axis(scores.shape)
     if smoothing:
@@ -143,11 +142,11 @@ def _check_labels(name: str, scores: Tensor, target: Tensor, ignore_index: int) 
                 "the first holds integers, as labels do, and the second fractions",
                 "swap them: scores come first",
             )
-            raise DtypeError(_tried(name, scores, target), why, mend, here())
+            raise DtypeError(_tried(name, scores, target), why, mend)
         shapes = "(N, C) and (N,)" if scores.ndim < 3 else "(N, C, d1, …) and (N, d1, …)"
         raise ShapeError(
             _tried(name, scores, target), f"it takes one row of scores and one class index per sample: {shapes}",
-            "flatten to these shapes; one-hot rows become indices by target.argmax(1)", here(),
+            "flatten to these shapes; one-hot rows become indices by target.argmax(1)"
         )  # fmt: skip
     if target.dtype.kind not in "iu":
         nan = (
@@ -156,7 +155,7 @@ def _check_labels(name: str, scores: Tensor, target: Tensor, ignore_index: int) 
             else ""
         )
         why, mend = f"class labels are integers{nan}", "find out where they come from, then target.long()"
-        raise DtypeError(_tried(name, scores, target), why, mend, here())
+        raise DtypeError(_tried(name, scores, target), why, mend)
     classes = shape[ls.class_axis(shape)]
     if ignore_index < 0 and _all_below(classes, target.array):
         return False
@@ -172,7 +171,7 @@ def _check_labels(name: str, scores: Tensor, target: Tensor, ignore_index: int) 
         raise IndexRangeError(
             _tried(name, scores, target),
             f"labels run from {labels.min()} to {labels.max()}, and there are {classes} classes: 0 to {classes - 1}",
-            "count the classes from 0, or give the last layer more outputs", here(),
+            "count the classes from 0, or give the last layer more outputs"
         )  # fmt: skip
     return True
 
@@ -190,7 +189,7 @@ def _class_weight(name: str, scores: Tensor, weight: Any) -> Tensor:
         raise ShapeError(
             f"{name}(scores {tuple(scores.shape)}, weight {tuple(weight.shape)})",
             f"there are {classes} classes, and each has one weight",
-            f"give it weights of shape ({classes},)", here(),
+            f"give it weights of shape ({classes},)"
         )  # fmt: skip
     return weight.to(scores.dtype)
 
@@ -229,7 +228,7 @@ def _check_share(what: str, x: Tensor, mend: str) -> None:
     found = extremes(x)
     if found is not None and not (found[0] >= 0 and found[1] <= 1):
         why = f"the {what} run from {found[0]:.4g} to {found[1]:.4g}, and they lie between 0 and 1"
-        raise ArgumentError(f"binary_cross_entropy({tuple(x.shape)})", why, mend, here())
+        raise ArgumentError(f"binary_cross_entropy({tuple(x.shape)})", why, mend)
 
 
 def _factor(what: str, weight: Any, losses: Tensor) -> Tensor:
@@ -239,7 +238,7 @@ def _factor(what: str, weight: Any, losses: Tensor) -> Tensor:
     sizes = shape[len(shape) - len(own) :]
     if len(own) > len(shape) or any(m not in (1, n) for m, n in zip(own, sizes, strict=True)):
         why = "a weight is broadcast to the losses, and these are not stretched for it"
-        raise ShapeError(f"{what} {own} for losses {shape}", why, f"give it the shape {shape}", here())
+        raise ShapeError(f"{what} {own} for losses {shape}", why, f"give it the shape {shape}")
     return weight
 
 
@@ -274,7 +273,7 @@ def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: fl
     x, target = alike("smooth_l1_loss", input, target)
     if beta < 0:
         why = "it is the distance at which the parabola ends"
-        raise ArgumentError(f"smooth_l1_loss(beta={beta!r})", why, "choose a number from 0 up", here())
+        raise ArgumentError(f"smooth_l1_loss(beta={beta!r})", why, "choose a number from 0 up")
     distance = (x - target).abs()
     return reduced(_bend(distance, beta) / beta if beta else distance, reduction)
 
@@ -287,7 +286,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     x, target = alike("huber_loss", input, target)
     if delta <= 0:
         why = "it is the distance at which the parabola ends"
-        raise ArgumentError(f"huber_loss(delta={delta!r})", why, "choose a number above 0", here())
+        raise ArgumentError(f"huber_loss(delta={delta!r})", why, "choose a number above 0")
     losses = _bend((x - target).abs(), delta)
     return reduced(losses if weight is None else losses * of_one_shape("huber_loss", weight, losses), reduction)
 
@@ -349,7 +348,7 @@ def gaussian_nll_loss(
     found = extremes(var)
     if found is not None and found[0] < 0:
         tried, why = f"gaussian_nll_loss(var {tuple(var.shape)})", f"the smallest variance is {found[0]:.4g}"
-        raise ArgumentError(tried, f"{why}, and none is below 0", "let the model give its logarithm: s.exp()", here())
+        raise ArgumentError(tried, f"{why}, and none is below 0", "let the model give its logarithm: s.exp()")
     held = var.clone()
     with no_grad():
         held.clamp_(min=eps)
@@ -369,7 +368,7 @@ def _variance(x: Tensor, var: Any) -> Tensor:
     if len(own) != len(shape) or [m for m, n in zip(own, shape, strict=True) if m != n] not in ([], [1]):
         why = "each element has a variance, or shares one with those along one axis"
         mend = f"give it the shape {shape}, or {(*shape[:-1], 1)}"
-        raise ShapeError(f"gaussian_nll_loss(input {shape}, var {own})", why, mend, here())
+        raise ShapeError(f"gaussian_nll_loss(input {shape}, var {own})", why, mend)
     return var
 
 
@@ -390,7 +389,6 @@ def of_one_shape(name: str, other: Any, x: Tensor) -> Tensor:
             f"{name}({tuple(x.shape)}, {tuple(other.shape)})",
             "broadcasting would compare elements that do not belong together",
             "reshape one to the other's shape: target.reshape(x.shape)",
-            here(),
         )
     return other
 
@@ -401,7 +399,7 @@ def of_one_shape(name: str, other: Any, x: Tensor) -> Tensor:
 def _check_reduction(reduction: str, *more: str) -> None:
     if reduction not in ("mean", "sum", "none", *more):
         known = ", ".join(repr(name) for name in ("mean", "sum", *more))
-        raise ArgumentError(f"reduction={reduction!r}", "there is no such reduction", f"use {known} or 'none'", here())
+        raise ArgumentError(f"reduction={reduction!r}", "there is no such reduction", f"use {known} or 'none'")
 
 
 def reduced(losses: Tensor, reduction: str) -> Tensor:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch import here
 from ...errors import ArgumentError, ShapeError
 from ...tensor import Tensor, as_tensor
 
@@ -32,22 +31,22 @@ def interpolate(
     axes = x.ndim - 2
     if mode not in ("nearest", *LINEAR):
         mend = f"use 'nearest' or {'linear' if axes == 1 else 'bilinear'!r}"
-        raise ArgumentError(tried, "this mode is not there", mend, here())
+        raise ArgumentError(tried, "this mode is not there", mend)
     if mode == "nearest" and align_corners is not None:
         why = "elements that are taken as they are have no corners to align"
-        raise ArgumentError(f"{tried} with align_corners", why, "leave it away", here())
+        raise ArgumentError(f"{tried} with align_corners", why, "leave it away")
     if (size is None) == (scale_factor is None):
-        raise ArgumentError(tried, "one of size and scale_factor says how large the result is", "give one", here())
+        raise ArgumentError(tried, "one of size and scale_factor says how large the result is", "give one")
     given = size if scale_factor is None else scale_factor
     parts = tuple(given) if isinstance(given, (tuple, list)) else (given,) * max(axes, 0)
     if axes not in (1, 2) or len(parts) != axes or LINEAR.get(mode, axes) != axes:
         why = "it takes sequences (N, C, L), or images (N, C, H, W), and a size for each axis after the channels"
-        raise ShapeError(tried, why, "add the missing axes; 'linear' is for sequences, 'bilinear' for images", here())
+        raise ShapeError(tried, why, "add the missing axes; 'linear' is for sequences, 'bilinear' for images")
     for axis, part in enumerate(parts, 2):
         old = x.shape[axis]
         new = part if scale_factor is None else int(old * part)
         if new < 1 or not old:
-            raise ShapeError(tried, f"axis {axis} has {old} places, and would have {new}", "at least 1 is left", here())
+            raise ShapeError(tried, f"axis {axis} has {old} places, and would have {new}", "at least 1 is left")
         step = old / new if scale_factor is None or recompute_scale_factor else 1 / part
         x = _nearest(x, axis, new, step) if mode == "nearest" else _between(x, axis, new, step, bool(align_corners))
     return x

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch import here, user_line
 from ...core.inplace import own_buffer
 from ...core.narrow import is_narrow
 from ...core.storage import written_all
 from ...errors import AutogradError
+from ...lines import user_line
 from ...ops.out import stack
 from ...ops.reduce import norm
 from ...settings import no_grad
@@ -64,7 +64,7 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
             total = norm(stack(parts), order)
     if error_if_nonfinite and not math.isfinite(total.item()):
         why, mend = "a factor that brings it down does not exist", "look for the first loss that is not finite"
-        raise AutogradError(f"clipping gradients whose norm is {total.item()}", why, mend, here())
+        raise AutogradError(f"clipping gradients whose norm is {total.item()}", why, mend)
     return total
 
 

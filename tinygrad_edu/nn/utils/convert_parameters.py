@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...core.dispatch import here
 from ...errors import ArgumentError, ShapeError
 from ...ops.movement import concat
 from ...settings import no_grad
@@ -15,7 +14,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """All elements of all parameters in one vector; gradients go through. Raises `ArgumentError` for no parameters."""
     parts = [p.reshape(-1) for p in parameters]
     if not parts:
-        raise ArgumentError("parameters_to_vector([])", "there is nothing to join", "pass model.parameters()", here())
+        raise ArgumentError("parameters_to_vector([])", "there is nothing to join", "pass model.parameters()")
     result: Tensor = concat(parts)
     return result
 
@@ -30,7 +29,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     count = sum(p.numel() for p in parameters)
     if tuple(vec.shape) != (count,):
         why, mend = f"the parameters have {count} elements", "pass a vector of as many, as parameters_to_vector gives"
-        raise ShapeError(f"vector_to_parameters of a tensor {tuple(vec.shape)}", why, mend, here())
+        raise ShapeError(f"vector_to_parameters of a tensor {tuple(vec.shape)}", why, mend)
     with no_grad():
         start = 0
         for p in parameters:

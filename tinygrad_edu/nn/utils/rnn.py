@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ...core.dispatch import here
 from ...errors import ArgumentError, ShapeError
 from ...ops.out import stack
 from ...ops.pad import pad
@@ -28,14 +27,14 @@ def pad_sequence(
     tensors = [as_tensor(one) for one in sequences]
     tried = f"pad_sequence of {len(tensors)}"
     if not tensors:
-        raise ArgumentError(tried, "there is nothing to put together", "pass a list of one sequence or more", here())
+        raise ArgumentError(tried, "there is nothing to put together", "pass a list of one sequence or more")
     if padding_side not in ("left", "right"):
         why, mend = "there is no such side", "use 'right' or 'left'"
-        raise ArgumentError(f"pad_sequence(padding_side={padding_side!r})", why, mend, here())
+        raise ArgumentError(f"pad_sequence(padding_side={padding_side!r})", why, mend)
     for i, one in enumerate(tensors):
         if not one.ndim or one.shape[1:] != tensors[0].shape[1:]:
             why = f"number {i} is {tuple(one.shape)} and the first {tuple(tensors[0].shape)}: only lengths may differ"
-            raise ShapeError(tried, why, "make them alike in all axes but the first", here())
+            raise ShapeError(tried, why, "make them alike in all axes but the first")
     longest = max(one.shape[0] for one in tensors)
     for i, one in enumerate(tensors):
         missing = longest - one.shape[0]
@@ -56,5 +55,5 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
     if len(ends) != len(rows) or not all(0 <= end <= rows.shape[1] for end in ends):
         tried = f"unpad_sequence of a tensor {tuple(padded_sequences.shape)} to lengths {ends}"
         why = f"it holds {len(rows)} sequences of up to {rows.shape[1]}"
-        raise ShapeError(tried, why, "give the length of each; batch_first says which axis counts them", here())
+        raise ShapeError(tried, why, "give the length of each; batch_first says which axis counts them")
     return [row[:end] for row, end in zip(rows, ends, strict=True)]

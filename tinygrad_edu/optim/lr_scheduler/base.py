@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from ...core.dispatch import here
 from ...errors import ArgumentError, DtypeError
 from ..optimizer import Optimizer
 
@@ -52,11 +51,11 @@ class LRScheduler:
     def _check_optimizer(cls, optimizer: Any) -> None:
         if not isinstance(optimizer, Optimizer):
             tried, why = f"{cls.__name__} of a {type(optimizer).__name__}", "a scheduler changes an optimiser's rates"
-            raise DtypeError(tried, why, "pass the optimizer first", here())
+            raise DtypeError(tried, why, "pass the optimizer first")
 
     @classmethod
     def _refuse(cls, what: str, why: str, mend: str) -> NoReturn:
-        raise ArgumentError(f"{cls.__name__} with {what}", why, mend, here())
+        raise ArgumentError(f"{cls.__name__} with {what}", why, mend)
 
     @classmethod
     def _per_group(cls, name: str, value: Any, optimizer: Optimizer) -> list[Any]:
@@ -150,7 +149,7 @@ class LRScheduler:
 
     def _refuse_state(self, why: str) -> NoReturn:
         tried = f"load_state_dict into {type(self).__name__}"
-        raise ArgumentError(tried, why, "load it into a scheduler of the class that saved it", here())
+        raise ArgumentError(tried, why, "load it into a scheduler of the class that saved it")
 
 
 def _copied(value: Any) -> Any:
