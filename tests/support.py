@@ -18,23 +18,16 @@ FAILED = pytest.StashKey[bool]()  # whether a test has failed, in its stash
 
 
 @contextmanager
-def teaches(kind: type[EduError], tried: str, why: str, mend: str, line: str | None = "") -> Iterator[None]:
-    """The block raises ``kind`` with exactly these words, and with a line of the test that holds the text ``line``.
-
-    ``line=None`` is for errors raised where nothing is known of the user's line.
-    """
+def teaches(kind: type[EduError], tried: str, why: str, mend: str, line: str = "") -> Iterator[None]:
+    """The block raises ``kind`` with exactly these words, and with a line of the test that holds the text ``line``."""
     with pytest.raises(kind) as caught:
         yield
     error = caught.value
     assert type(error) is kind
     assert (error.tried, error.why, error.mend) == (tried, why, mend)
-    if line is None:
-        assert error.line == ""
-        assert str(error) == f"{tried}\n  why:  {why}\n  mend: {mend}"
-    else:
-        assert re.match(r"test_\w+\.py, line \d+: ", error.line), error.line
-        assert line in error.line
-        assert str(error) == f"{tried}\n  why:  {why}\n  line: {error.line}\n  mend: {mend}"
+    assert re.match(r"test_\w+\.py, line \d+: ", error.line), error.line
+    assert line in error.line
+    assert str(error) == f"{tried}\n  why:  {why}\n  line: {error.line}\n  mend: {mend}"
 
 
 def run_python(code: str, *flags: str) -> subprocess.CompletedProcess[str]:

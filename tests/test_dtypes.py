@@ -43,7 +43,6 @@ def test_other_dtypes_are_refused(asked: object) -> None:
         f"dtype {asked!r}",
         "tensors have one of the dtypes bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64",
         "name one of them, such as 'float32'",
-        line=None,
     ):
         as_dtype(asked)
 
@@ -117,7 +116,6 @@ def test_a_refused_pair_is_explained(x: str, y: str) -> None:
             f"{one} with {other}, by the rules of numpy",
             "they have no dtype in common there",
             "convert one of them first: x.to('float32')",
-            line=None,
         ):
             promote("numpy", as_dtype(one), as_dtype(other))
         assert is_float(promote("numpy", as_dtype("float32"), as_dtype(other)))  # the mend mends

@@ -46,4 +46,4 @@ def test_the_four_parts() -> None:
 
 
 def test_an_unknown_line_is_left_out() -> None:
-    assert str(EduError("a", "b", "c")) == "a\n  why:  b\n  mend: c"
+    assert str(EduError("a", "b", "c", "")) == "a\n  why:  b\n  mend: c"

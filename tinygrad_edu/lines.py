@@ -14,13 +14,15 @@ from typing import Any
 Line = tuple[CodeType, int] | None  # a code object and the offset of an instruction in it
 
 PACKAGE = os.path.dirname(__file__) + os.sep
+_WIDGETS = f"{os.sep}tinygrad_edu_widgets{os.sep}"
+_CONTEXTLIB = os.path.join(os.path.dirname(os.__file__), "contextlib.py")  # it calls context managers of ours
 
 
 class _Own(dict[str, bool]):
-    """Whether a source file belongs to this package: its frames are not the user's line."""
+    """Whether a source file belongs to this package or to its widgets: its frames are not the user's line."""
 
     def __missing__(self, filename: str) -> bool:
-        self[filename] = own = filename.startswith(PACKAGE)
+        self[filename] = own = filename.startswith(PACKAGE) or _WIDGETS in filename or filename == _CONTEXTLIB
         return own
 
 

@@ -268,7 +268,6 @@ def test_a_hook_that_returns_something_else(result: Any) -> None:
         "a hook on a gradient (2,)",
         f"it returned {result!r}, and what it returns replaces the gradient",
         "return a tensor of that shape, or None to leave the gradient as it is",
-        line=None,
     ):
         (x * 2).sum().backward()
 

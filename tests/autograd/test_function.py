@@ -293,7 +293,6 @@ def test_too_few_gradients() -> None:
         "Wrong.backward",
         "it returned 1 gradient(s), and Wrong.forward takes 2 argument(s)",
         "return one per argument, None for those that need none",
-        line=None,
     ):
         wrong(lambda ctx, g: g).apply(leaf(1.0), leaf(1.0)).backward()
 
@@ -304,7 +303,6 @@ def test_a_gradient_of_the_wrong_shape() -> None:
         "Wrong.backward",
         "the gradient of argument 1 has shape (2,), and the argument (1,)",
         "return a gradient of the argument's shape: sum over what was broadcast",
-        line=None,
     ):
         wrong(lambda ctx, g: (g, g)).apply(leaf(1.0, 2.0), leaf(1.0)).sum().backward()
 

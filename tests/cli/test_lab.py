@@ -29,7 +29,7 @@ def test_an_installed_package_finds_them_where_one_stands(tmp_path: Path) -> Non
 def test_without_notebooks_it_says_how_to_get_them(tmp_path: Path) -> None:
     why = f"the notebooks are not part of the installed package, and {tmp_path} holds none"
     mend = "clone the repository, and run the command inside of it (or python start.py course, which sets all up)"
-    with teaches(LabError, "open the course", why, mend, line=None):
+    with teaches(LabError, "open the course", why, mend):
         find_notebooks(tmp_path / "tinygrad_edu", tmp_path)
 
 
@@ -56,11 +56,7 @@ def test_without_jupyterlab(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab_module.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(lab_module, "python", lambda: python_of("pip install"))
     with teaches(
-        LabError,
-        "open the course",
-        "JupyterLab is not installed",
-        'pip install "jupyterlab>=4.4" "ipykernel>=7"',
-        line=None,
+        LabError, "open the course", "JupyterLab is not installed", 'pip install "jupyterlab>=4.4" "ipykernel>=7"'
     ):
         lab(None, browser=True)
 

@@ -103,7 +103,7 @@ def test_parts_of_titles() -> None:
 )
 def test_guides_that_are_not_clear(given: str, why: str) -> None:
     mend = "use one of: " + ", ".join(f"{letter} ({title})" for letter, title in GUIDES.items())
-    with teaches(TipError, f"tips from the guide {given!r}", why, mend, line=None):
+    with teaches(TipError, f"tips from the guide {given!r}", why, mend):
         list_tips(Terminal(), "", given, "", as_json=False)
 
 
@@ -252,9 +252,9 @@ def test_a_setting_can_be_typed_as_it_is_shown() -> None:
 def test_sizes(made_up: None) -> None:
     assert parse_size(TIP, "n=12") == ("n", "12")
     assert parse_size(TIP, "kind=a=b") == ("kind", "a=b")
-    with teaches(TipError, "--size 12", "a size has a name", "write it so: --size n=12", line=None):
+    with teaches(TipError, "--size 12", "a size has a name", "write it so: --size n=12"):
         parse_size(TIP, "12")
-    with teaches(TipError, "--size kin=odd", "made-up has no parameter 'kin'", "did you mean kind=odd?", line=None):
+    with teaches(TipError, "--size kin=odd", "made-up has no parameter 'kin'", "did you mean kind=odd?"):
         parse_size(TIP, "kin=odd")
 
 
@@ -265,7 +265,7 @@ def test_sizes_that_cannot_be(made_up: None, progress: Progress, given: str) -> 
 
 
 def test_a_device_that_is_not_there(made_up: None, progress: Progress) -> None:
-    with teaches(TipError, "device=moon", "it is where the tensors live", "use one of: cpu", line=None):
+    with teaches(TipError, "device=moon", "it is where the tensors live", "use one of: cpu"):
         run_tip(Terminal(), progress, "made-up", [], "moon", as_json=True)
 
 

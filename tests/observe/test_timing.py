@@ -572,7 +572,7 @@ def test_who_waits_for_a_turn_can_be_stopped() -> None:
         return len(said) < 2
 
     with Busy(), teaches(
-        TimingError, "measuring", "it was stopped before its turn came", "let it wait, or stop the other", None
+        TimingError, "measuring", "it was stopped before its turn came", "let it wait, or stop the other"
     ):  # fmt: skip
         measure(int, progress=progress)
     assert [how_far[:2] for how_far in said] == [(0, 1), (0, 1)]
@@ -584,7 +584,7 @@ def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "PATIENCE", 0.0)
     why = "another measurement has not ended in 0 s"
     with Busy(), teaches(
-        TimingError, "measuring", why, "stop the other; if it does not end, restart the kernel", None
+        TimingError, "measuring", why, "stop the other; if it does not end, restart the kernel"
     ):  # fmt: skip
         compare(int, int)
 

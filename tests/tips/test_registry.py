@@ -32,26 +32,26 @@ def test_a_complete_tip_is_entered() -> None:
 @pytest.mark.parametrize("value", [None, "a tip", Tip])
 def test_a_file_without_a_tip(value: Any) -> None:
     mend = "end it with TIP = Tip(…)"
-    with teaches(TipError, f"the file of {PLACE}", "it defines no TIP", mend, line=None):
+    with teaches(TipError, f"the file of {PLACE}", "it defines no TIP", mend):
         add({}, PLACE, value)
 
 
 def test_a_slug_is_taken_once() -> None:
     why, mend = "there is one of that name already", "give it another slug"
-    with teaches(TipError, "the tip made-up", why, mend, line=None):
+    with teaches(TipError, "the tip made-up", why, mend):
         add({"made-up": TIP}, PLACE, TIP)
 
 
 @pytest.mark.parametrize("place", ["arrays.make_up", "compute.made_up", "arrays.made-up"])
 def test_a_file_is_called_as_its_tip(place: str) -> None:
     why = f"it stands in {place.replace('.', '/')}.py, where arrays/made_up.py is its place"
-    with teaches(TipError, "the tip made-up", why, MEND, line=None):
+    with teaches(TipError, "the tip made-up", why, MEND):
         add({}, f"tinygrad_edu.tips.{place}", TIP)
 
 
 def test_all_faults_are_told_at_once() -> None:
     bad = replace(TIP, title="", symptoms=())
-    with teaches(TipError, "the tip made-up", "title is empty; symptoms is empty", MEND, line=None):
+    with teaches(TipError, "the tip made-up", "title is empty; symptoms is empty", MEND):
         add({}, PLACE, bad)
 
 
@@ -156,7 +156,7 @@ def test_a_tip_without_a_slip_is_complete() -> None:
 
 def test_a_limit_that_cannot_be_set_says_itself_why() -> None:
     mend = "use a whole number from 1 to 1000"
-    with teaches(TipError, "n=0", "it is how many numbers", mend, line=None):
+    with teaches(TipError, "n=0", "it is how many numbers", mend):
         list(faults_of(replace(TIP, limits=(Limit({"n": 0}, "false here", ""),))))
 
 
@@ -196,7 +196,7 @@ def test_a_misspelt_slug_is_told_the_nearest(given: str) -> None:
 
 def test_a_name_that_is_near_to_none_is_told_all() -> None:
     mend = f"there are: {', '.join(tip.slug for tip in tips.all_tips())}"
-    with teaches(TipError, "the tip 'xyz'", "there is no tip of that name", mend, line=None):
+    with teaches(TipError, "the tip 'xyz'", "there is no tip of that name", mend):
         tips.find("xyz")
 
 
@@ -243,8 +243,8 @@ def test_search_by_words_that_all_stand_somewhere() -> None:
 
 def test_a_theme_or_guide_that_there_is_none_of() -> None:
     mend = "did you mean arrays or autograd or data?"
-    with teaches(TipError, "the theme 'array'", "there is no theme of that name", mend, line=None):
+    with teaches(TipError, "the theme 'array'", "there is no theme of that name", mend):
         tips.search(theme="array")
     mend = "there are: P, R, G, L, M"
-    with teaches(TipError, "the guide 'X'", "there is no guide of that name", mend, line=None):
+    with teaches(TipError, "the guide 'X'", "there is no guide of that name", mend):
         tips.search(source="X")

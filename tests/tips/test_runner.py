@@ -264,7 +264,7 @@ def test_settings_are_read() -> None:
     ],
 )
 def test_settings_that_cannot_be(setting: dict[str, Any], tried: str, why: str, mend: str) -> None:
-    with teaches(TipError, tried, why, mend, line=None):
+    with teaches(TipError, tried, why, mend):
         run(TIP, setting, clock=False)
 
 

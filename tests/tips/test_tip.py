@@ -59,7 +59,7 @@ def test_a_slider_stops_at_powers_of_two(size: Size, stops: tuple[int, ...]) -> 
 def test_a_choice() -> None:
     choice = Choice("order", "rows", ("rows", "columns"), "which come first")
     assert choice.parse("columns") == "columns"
-    with teaches(TipError, "order=Rows", "it is which come first", "use one of: rows, columns", line=None):
+    with teaches(TipError, "order=Rows", "it is which come first", "use one of: rows, columns"):
         choice.parse("Rows")
 
 

@@ -129,7 +129,7 @@ def test_a_stopped_sweep_shows_what_was_reached() -> None:
     assert "You predicted 10× at n = 100." in text(state)
     assert "Stopped: larger sizes were not reached." in text(state)
     why, mend = "the race was stopped before it came to that", "run it again, and wait a little longer"
-    with teaches(IndexRangeError, "n = 100", why, mend, None):
+    with teaches(IndexRangeError, "n = 100", why, mend):
         pick(state, 2)
     assert_twin(frame(state), CAPTIONS)
 
@@ -159,15 +159,15 @@ def test_predictions(value: object, found: float | None) -> None:
 
 def test_predictions_that_cannot_be() -> None:
     mend = "0.5 says that B takes twice as long, 1 that both take the same"
-    with teaches(IndexRangeError, "the prediction -2 times", "no time is below 0", mend, None):
+    with teaches(IndexRangeError, "the prediction -2 times", "no time is below 0", mend):
         prediction("−2")
-    with teaches(DtypeError, "the prediction 'many'", "it is not a number", "type digits, such as 2.5", None):
+    with teaches(DtypeError, "the prediction 'many'", "it is not a number", "type digits, such as 2.5"):
         prediction("many")
 
 
 @pytest.mark.parametrize("place", [-1, 3])
 def test_sizes_that_there_are_none_of(place: int) -> None:
-    with teaches(IndexRangeError, f"size {place}", "there are 3 sizes", "count from 0", None):
+    with teaches(IndexRangeError, f"size {place}", "there are 3 sizes", "count from 0"):
         pick(STATE, place)
 
 

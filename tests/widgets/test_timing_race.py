@@ -401,7 +401,7 @@ def test_first_lines(line: str, found: tuple[tuple[int, ...], bool]) -> None:
     ],
 )  # fmt: skip
 def test_cells_that_cannot_be_raced(line: str, cell: str, tried: str, why: str, mend: str) -> None:
-    with teaches(ArgumentError, tried, why, mend, None):
+    with teaches(ArgumentError, tried, why, mend):
         race(line, cell, {})
 
 

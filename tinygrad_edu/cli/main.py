@@ -160,7 +160,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _put("")  # what --help printed: here, where a closed pipe can still be told from a fault
     except EduError as error:
         Progress(sys.stderr).clear()
-        print(Terminal.of(sys.stderr).spell(str(error)), file=sys.stderr)
+        told = f"{error.tried}\n  why:  {error.why}\n  mend: {error.mend}"  # no line: it would be one of the launcher
+        print(Terminal.of(sys.stderr).spell(told), file=sys.stderr)
         return WRONG
     except BrokenPipeError:  # as after ``| head``
         _drop_output()
