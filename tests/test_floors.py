@@ -52,7 +52,7 @@ UPWARDS = {
 
 # Lines of code that one may have to read. These may sink; let them rise only for a reason that the reader would accept.
 SITTING = ("storage", "op", "dispatch", "graph")
-SITTING_LINES, CORE_LINES = 620, 1340
+SITTING_LINES, CORE_LINES = 620, 1350
 
 
 def files() -> list[Path]:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import backends
-from .core.base import TensorBase
-from .core.dispatch import WORLD
+from .core.base import TensorBase, above
 from .dtypes import NAMES, as_dtype
 from .errors import AutogradError, DtypeError, EduError, IndexRangeError, ShapeError
 from .settings import modes
@@ -81,7 +80,7 @@ def _plain(data: Any) -> Any:
 
 def as_tensor(value: Any) -> Any:
     """``value`` itself if it is a tensor, else a tensor of it: for functions that need to know its shape."""
-    return value if isinstance(value, TensorBase) else WORLD["as_tensor"](value)
+    return value if isinstance(value, TensorBase) else above.as_tensor(value)
 
 
 def extremes(x: TensorBase) -> tuple[Any, Any] | None:

@@ -118,7 +118,20 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
 
     Python's ``float`` means float64, as in PyTorch. Raises `DtypeError` for what the engine has no arithmetic for.
     """
-    if dtype == "bfloat16":
+    try:
+        return _KNOWN[dtype]
+    except (KeyError, TypeError):  # not yet, or not hashable
+        found = _find(dtype)
+    if isinstance(dtype, (str, type, np.dtype)):
+        _KNOWN[dtype] = found
+    return found
+
+
+_KNOWN: dict[Any, np.dtype[Any]] = {}  # by all that it was called so far: the search takes microseconds
+
+
+def _find(dtype: Any) -> np.dtype[Any]:
+    if isinstance(dtype, str) and dtype == "bfloat16":
         return _load_bfloat16()
     try:
         found = np.dtype(dtype)
@@ -133,9 +146,20 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
     return found if found.isnative else np.dtype(found.type)  # files may bring the other byte order
 
 
+class _Floats(dict[np.dtype[Any], bool]):
+    """By dtype: do gradients exist for it? Looked up, because asking a dtype for its name takes a microsecond."""
+
+    def __missing__(self, dtype: np.dtype[Any]) -> bool:
+        self[dtype] = found = dtype.kind == "f" or dtype.name == "bfloat16"
+        return found
+
+
+FLOATS = _Floats()
+
+
 def is_float(dtype: np.dtype[Any]) -> bool:
     """Whether gradients exist for this dtype: float16, bfloat16, float32 or float64."""
-    return dtype.kind == "f" or dtype.name == "bfloat16"
+    return FLOATS[dtype]
 
 
 def promote(table: str, x: np.dtype[Any], y: np.dtype[Any]) -> np.dtype[Any]:
@@ -191,3 +215,22 @@ def real_type(table: str, dtype: np.dtype[Any], quotient: bool, default_float: n
     rules = PROMOTIONS[table]
     name = (rules.quotient_of if quotient else rules.exp_of)[dtype.name]
     return as_dtype(name) if name else default_float
+
+
+def meeting(
+    rule: str, table: str, default: np.dtype[Any], arrays: list[Any], zero_dim: list[Any], numbers: list[type]
+) -> np.dtype[Any]:
+    """The dtype in which the operands of an operation meet, by one of the rules of `core.op.Op.dtypes`.
+
+    ``arrays`` and ``zero_dim`` are dtypes of tensors, ``numbers`` types of Python scalars. Raises `DtypeError` for
+    operands that have no such dtype, or none with the fractions that the operation needs.
+    """
+    rules = PROMOTIONS[table]
+    widest = as_dtype(rules.python_float or default)
+    scalars = [{bool: bool_, int: int64}.get(kind, widest) for kind in numbers]
+    target = result_type(table, arrays, zero_dim, scalars)
+    if rule == "floating" and not is_float(target) and not rules.integers_average:
+        raise DtypeError("", f"{target} has no fractions, and the result needs them", "convert it first: x.float()")
+    if rule in ("float", "quotient", "floating"):
+        target = real_type(table, target, rule != "float", default)
+    return target

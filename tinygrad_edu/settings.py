@@ -65,6 +65,12 @@ class Modes:
         copy.scope, copy.line = scope, line
         return copy
 
+    def watched_by(self, observers: tuple[Any, ...]) -> Modes:
+        """``replace(observers=observers)``."""
+        copy = self._copy()
+        copy.observers, copy.plain = observers, not observers and self.guard != "verify"
+        return copy
+
     def _copy(self) -> Modes:
         copy = object.__new__(Modes)
         copy.grad, copy.inference, copy.guard, copy.plain = self.grad, self.inference, self.guard, self.plain

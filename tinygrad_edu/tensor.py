@@ -12,10 +12,10 @@ import numpy as np
 from . import arguments, backends
 from .autograd import backward as run_backward
 from .backends.layout import contiguous
-from .core import dispatch, guard
-from .core.base import TensorBase, make_leaf
+from .core import guard
+from .core.base import TensorBase, above, make_leaf
 from .core.graph import KEEP, Leaf, Node
-from .core.inplace import adopt, note_sharer, own_buffer, settle, share_storage
+from .core.inplace import note_sharer, own_buffer, settle, share_storage
 from .core.narrow import is_narrow
 from .core.slow import announce
 from .dtypes import as_dtype, is_float
@@ -149,7 +149,7 @@ class Tensor(TensorBase):
             )
         own_buffer(other)
         self.array, self.storage = other.array, other.storage
-        self.stand_on_fast_path(_class_for(other.array) is Tensor)
+        self.stand_on_fast_path(True)
 
     @property
     def grad(self) -> Any:
@@ -213,7 +213,7 @@ class Tensor(TensorBase):
     def stand_on_fast_path(self, plain: builtins.bool) -> None:
         """Say whether generated callers may take this tensor for a plain one. Subclasses never are."""
         if type(self) in (Tensor, SlowTensor):
-            self.__class__ = Tensor if plain and _class_for(self.array) is Tensor else SlowTensor
+            self.__class__ = _CLASSES[type(self.array), self.array.dtype] if plain else SlowTensor
 
     # The graph ----------------------------------------------------------------------------------------------
 
@@ -797,8 +797,16 @@ class SlowTensor(Tensor):
 SlowTensor.__name__ = "Tensor"  # which it is to users: Python's own messages name the class
 
 
-def _class_for(array: Any) -> type[Tensor]:
-    return Tensor if isinstance(array, (np.ndarray, np.generic)) and not is_narrow(array.dtype) else SlowTensor
+class _Classes(dict[Any, type[Tensor]]):
+    """The class of a tensor, by the type and the dtype of its array."""
+
+    def __missing__(self, key: tuple[type, Any]) -> type[Tensor]:
+        usual = issubclass(key[0], (np.ndarray, np.generic)) and not is_narrow(key[1])
+        self[key] = found = Tensor if usual else SlowTensor
+        return found
+
+
+_CLASSES = _Classes()
 
 
 def clear_gradient(tensor: Tensor, set_to_none: bool) -> None:
@@ -813,7 +821,7 @@ def clear_gradient(tensor: Tensor, set_to_none: bool) -> None:
 
 def wrap(array: Any) -> Tensor:
     """A tensor around a raw array of any device, outside the graph. The array is not copied."""
-    result: Tensor = object.__new__(_class_for(array))
+    result: Tensor = object.__new__(_CLASSES[type(array), array.dtype])
     result.array, result.parameter = array, False
     result.node = result.storage = result.gradient = result.origin = result.name = None
     return result
@@ -908,6 +916,4 @@ def _to_device(source: Tensor, device: str) -> Tensor:
     return mo.transfer(source, device=device)
 
 
-dispatch.install(
-    Tensor=Tensor, wrap=wrap, adopt=adopt, settle=settle, as_tensor=_as_operand, cast=ct.cast,
-)  # fmt: skip
+above.Tensor, above.classes, above.wrap, above.as_tensor, above.cast = Tensor, _CLASSES, wrap, _as_operand, ct.cast

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..core.base import TensorBase
-from ..core.dispatch import WORLD
+from ..core.base import TensorBase, above
 from ..dtypes import float64, is_float
 from ..errors import AutogradError, DtypeError
 from ..settings import no_grad
@@ -68,7 +67,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     results = tuple(r for r in _results(func, args) if r.node is not None)
     if grad_outputs is None:
         rng = np.random.default_rng(0)
-        made = (WORLD["as_tensor"](rng.normal(size=tuple(r.shape))).to(device=r.device) for r in results)
+        made = (above.as_tensor(rng.normal(size=tuple(r.shape))).to(device=r.device) for r in results)
         grad_outputs = [g.requires_grad_() for g in made]
     weights = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
     wanted = _checked_inputs(args)
@@ -119,7 +118,7 @@ def _numeric(func: Callable[..., Any], args: tuple[Any, ...], i: int, position: 
             moved = start.copy()
             moved[at] += step
             with no_grad():
-                x = WORLD["as_tensor"](moved).to(device=args[i].device).requires_grad_()
+                x = above.as_tensor(moved).to(device=args[i].device).requires_grad_()
             result = _results(func, (*args[:i], x, *args[i + 1 :]))[position]
             ends.append(_values(result.detach()).reshape(-1))
         rows.append((ends[0] - ends[1]) / (2 * eps))
@@ -132,7 +131,7 @@ def _by_backward(func: Callable[..., Any], args: tuple[Any, ...], checked: list[
     for at in range(result.array.size):
         one = np.zeros(result.array.size)
         one[at] = 1
-        weight = WORLD["as_tensor"](one.reshape(tuple(result.shape))).to(device=result.device)
+        weight = above.as_tensor(one.reshape(tuple(result.shape))).to(device=result.device)
         given = (None,) * len(checked)
         if result.node is not None:
             given = grad(result, [args[i] for i in checked], weight, retain_graph=True, allow_unused=True)
@@ -152,7 +151,7 @@ def _by_jvp(func: Callable[..., Any], args: tuple[Any, ...], checked: list[int],
         for at in np.ndindex(tuple(args[i].shape)):
             one = np.zeros(tuple(args[i].shape))
             one[at] = 1
-            _, tangents = jvp(alone, (args[i],), (WORLD["as_tensor"](one).to(device=args[i].device),))
+            _, tangents = jvp(alone, (args[i],), (above.as_tensor(one).to(device=args[i].device),))
             rows.append(_values(tangents[position].detach()).reshape(-1))
         found.append(np.array(rows).reshape(args[i].array.size, -1))
     return found

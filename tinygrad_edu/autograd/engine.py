@@ -6,8 +6,7 @@ from functools import cache
 from typing import Any
 
 from .. import backends
-from ..core.base import TensorBase
-from ..core.dispatch import WORLD
+from ..core.base import TensorBase, above
 from ..core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
 from ..core.inplace import settle
 from ..core.slow import announce
@@ -40,10 +39,10 @@ def tensor_namespace(device: str) -> backends.Namespace:
     xp = backends.get(device).xp
 
     def new(make: Any) -> Any:
-        return lambda *args, **kwargs: WORLD["wrap"](make(*args, **kwargs))
+        return lambda *args, **kwargs: above.wrap(make(*args, **kwargs))
 
     def like(name: str) -> Any:
-        return lambda x: WORLD["wrap"](getattr(backends.of(x.array).xp, name)(x.array))
+        return lambda x: above.wrap(getattr(backends.of(x.array).xp, name)(x.array))
 
     def reduction(op: Any) -> Any:
         return lambda x, axis=None, keepdims=False: op(x, dim=axis, keepdim=keepdims)
@@ -111,10 +110,10 @@ class TensorWorld(World):
     @staticmethod
     def _tie(op: Any, source: str, value: Any, makers: dict[str, Node | None]) -> Any:
         if source == "cache":
-            return None if op.caches == "recomputed" else WORLD["wrap"](value)
+            return None if op.caches == "recomputed" else above.wrap(value)
         if source not in makers or not hasattr(value, "dtype"):
             return value  # a parameter, or a Python scalar
-        result = WORLD["wrap"](value)
+        result = above.wrap(value)
         result.node = makers[source]
         return result
 
@@ -148,9 +147,9 @@ def _roots(name: str, outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
                 )
             one = backends.of(array).xp.ones_like(array)
             announce(modes().observers, one, "gradient")
-            roots.append((output.node, WORLD["wrap"](one)))
+            roots.append((output.node, above.wrap(one)))
             continue
-        gradient = WORLD["as_tensor"](gradient)
+        gradient = above.as_tensor(gradient)
         if tuple(gradient.array.shape) != tuple(array.shape):
             raise ShapeError(
                 _from(name, output),
@@ -253,7 +252,7 @@ def transpose(output: Any, x: Any, since: int, create: bool) -> Any:
     For `forward`: the graph is one op's backward body, and what it was made of stays as it is.
     """
     run = _Young(x.node, since)
-    run.send(output.node, WORLD["wrap"](backends.of(output.array).xp.ones_like(output.array)))
+    run.send(output.node, above.wrap(backends.of(output.array).xp.ones_like(output.array)))
     _walk(run, create)
     return run.waiting.get(x.node)
 
@@ -301,7 +300,7 @@ def _gradient(g: Any, shared: bool) -> Any:
     if shared:
         g = backends.of(g).xp.copy(g)
         announce(modes().observers, g, "gradient")
-    return WORLD["wrap"](g)
+    return above.wrap(g)
 
 
 def grad(
@@ -349,5 +348,5 @@ def grad(
                 "the outputs were not computed from it, or it does not require grad",
                 "leave it out, or pass allow_unused=True for None in its place",
             )
-        result.append(g if g is None or isinstance(g, TensorBase) else WORLD["wrap"](g))
+        result.append(g if g is None or isinstance(g, TensorBase) else above.wrap(g))
     return tuple(result)

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backends
-from ..core.base import TensorBase
-from ..core.dispatch import WORLD
+from ..core.base import TensorBase, above
 from ..core.graph import unbroadcast
 from ..core.inplace import ViewPut, replay
 from ..core.slow import Call, Interceptor, saved_by
@@ -93,7 +92,7 @@ class Forward(Interceptor):
         if base is target:
             whole = tangent
         else:
-            old, zero = self.tangents.of(base), WORLD["wrap"](backends.of(base.array).xp.zeros_like(base.array))
+            old, zero = self.tangents.of(base), above.wrap(backends.of(base.array).xp.zeros_like(base.array))
             part = xp.zeros_like(target) if tangent is None else tangent
             whole = ViewPut.forward(xp, zero if old is None else old, part, chain=target.origin.chain)
         self.tangents.set(base, whole)
@@ -113,7 +112,7 @@ def _refuse_recorded_write(call: Call, moving: bool) -> None:
 
 def push(call: Call, operands: tuple[Any, ...], tangents: list[Any], result: Any) -> Any:
     """The tangent of ``result``: the op's backward body, transposed. None when it is zero."""
-    op, create, wrap = call.op, modes().grad, WORLD["wrap"]
+    op, create, wrap = call.op, modes().grad, above.wrap
     xp, raw = tensor_namespace(result.device), backends.of(result.array).xp
     cache = None
     if op.caches == "constant":
@@ -172,7 +171,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
 
 
 def _or_zero(tangent: Any, result: Any) -> Any:
-    return WORLD["wrap"](backends.of(result.array).xp.zeros_like(result.array)) if tangent is None else tangent
+    return above.wrap(backends.of(result.array).xp.zeros_like(result.array)) if tangent is None else tangent
 
 
 def _tuple(given: Any) -> tuple[Any, ...]:

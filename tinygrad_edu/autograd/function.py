@@ -7,8 +7,7 @@ import math
 from typing import Any
 
 from .. import backends
-from ..core.base import TensorBase
-from ..core.dispatch import WORLD
+from ..core.base import TensorBase, above
 from ..core.op import Op, Save
 from ..core.slow import Call, record, through
 from ..dtypes import is_float
@@ -95,7 +94,7 @@ class Function:
         line = user_line()
         for a in args:
             if isinstance(a, TensorBase):
-                WORLD["settle"](a)
+                above.settle(a)
         needs = tuple(modes().grad and isinstance(a, TensorBase) and a.node is not None for a in args)
         custom: Any = _Custom(cls, Context(needs), args)
         call = Call(custom, args, {}, line, modes())
@@ -212,7 +211,7 @@ class _Custom:
                 "it saved one of several results, which the gradient's own graph cannot be tied to",
                 "save the arguments in its place, and compute the result again in backward",
             )
-        wrap = WORLD["wrap"]
+        wrap = above.wrap
         ctx = copy.copy(self.ctx)
         ctx._saved = tuple(wrap(s) if hasattr(s, "dtype") and not isinstance(s, TensorBase) else s for s in saved)
         found = self.function.backward(ctx, *self._gradients(g if recorded else wrap(g)))

@@ -72,3 +72,27 @@ def overlaps(shape: Sizes, strides: Sizes) -> bool:
     for stride, size in axes:  # rare: look at every place
         places, count = {place + i * stride for place in places for i in range(size)}, count * size
     return len(places) < count
+
+
+def broadcast_shape(shapes: list[Sizes]) -> Sizes | None:
+    """The shape to which these are stretched; None where they cannot be."""
+    length = max(map(len, shapes))
+    columns = zip(*((1,) * (length - len(shape)) + shape for shape in shapes), strict=True)
+    result = []
+    for sizes in columns:
+        stretched = {size for size in sizes if size != 1}
+        if len(stretched) > 1:
+            return None
+        result.append(stretched.pop() if stretched else 1)
+    return tuple(result)
+
+
+def why_not_broadcast(x: Sizes, y: Sizes) -> tuple[str, str] | None:
+    """Which axis keeps two shapes from being stretched to one, and how to mend it; None when nothing does."""
+    for back, (m, n) in enumerate(zip(reversed(x), reversed(y), strict=False), 1):
+        if m != n and 1 not in (m, n):
+            why = f"axis {-back} has {m} elements in one and {n} in the other, and only a 1 can be stretched"
+            if len(x) != len(y) and (m in y or n in x):
+                return why, "give the shorter one an axis of length 1 where it lacks one: y.unsqueeze(-1)"
+            return why, "check which axis of each operand counts the same thing"
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .graph import Leaf, Node
@@ -42,3 +43,20 @@ class TensorBase:
 def make_leaf(tensor: TensorBase) -> None:
     """Let gradients arrive at this tensor."""
     tensor.node = Leaf(tensor)
+
+
+class Above:
+    """What the core calls although floors above it, or files that need it, define it: each fills in its part."""
+
+    Tensor: type[TensorBase]
+    classes: Any  # of a tensor, by the type and the dtype of its array
+    wrap: Callable[[Any], Any]  # a raw array as a tensor
+    as_tensor: Callable[..., Any]  # what an operation was given as a tensor
+    cast: Callable[..., Any]
+    adopt: Callable[..., None]
+    settle: Callable[[Any], None]
+    slow: Callable[..., Any]
+    into: Callable[..., Any]
+
+
+above = Above()

@@ -1,26 +1,31 @@
 """From a call to a result. Every op has a caller of its own, generated once from its signature and its `saves`.
 
 The caller does the usual case, plain NumPy tensors of one dtype with nobody watching, without a detour. A single
-condition sends everything else to `core.slow`, where conversion, promotion, devices, interceptors and errors live.
-Read one: ``print(OPS["mul"].source)``.
+condition sends everything else to `core.slow`, which looks up how these operands meet and then runs the op's *runner*:
+the same lines without the questions, for any one device and any one dtype. Both record in the same way.
+Read them: ``print(OPS["mul"].source)``, ``print(write_runner(OPS["mul"]))``.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from types import FunctionType
 from typing import Any
 
 from ..backends.cpu import XP
+from ..dtypes import FLOATS, float32
 from ..lines import PACKAGE, own
 from ..settings import modes
 from . import guard
+from .base import above
+from .explain import fail
 from .graph import Node
 from .op import REQUIRED, Op, Save
 from .storage import number
 
-# The fast path: one generated function per op -------------------------------------------------------------------
+# The text of callers and runners ---------------------------------------------------------------------------------
 
 
 def _saved_expression(op: type[Op], save: Save) -> str:
@@ -29,20 +34,29 @@ def _saved_expression(op: type[Op], save: Save) -> str:
     else:
         value = f"{save.source}_a" if save.source in op.operands else save.source
     if save.part:
-        value += f".{save.part}"
+        value = f"tuple([a.{save.part} for a in {value}])" if op.variadic else f"{value}.{save.part}"
     return f"({value} if {save.needed_by}_n is not None else None)" if save.needed_by else value
+
+
+def _keywords(op: type[Op]) -> str:
+    return "".join(f", {p}={p}" for p in op.params)
+
+
+def _given(op: type[Op]) -> str:
+    """The operands and parameters of a call, as whoever takes it over wants them."""
+    operands = op.operands[0] if op.variadic else f"({', '.join(op.operands)},)"
+    return f"op, {operands}, dict({_keywords(op)[2:]})"
 
 
 def write_caller(op: type[Op], out: bool = False) -> str:
     """The source of the op's caller; with ``out``, of the one that takes ``out=`` too."""
     names = op.operands
-    keywords = "".join(f", {p}={p}" for p in op.params)
     signature = [f"{n}=None" if n in op.optional else n for n in names]
     signature += ["*", *_defaults(op), *["out=None"] * out] if op.params or out else []
-    give_up = f"return slow(op, ({', '.join(names)},), dict({keywords[2:]}))"
+    give_up = f"return slow({_given(op)})"
     lines = [f"def {op.name}({', '.join(signature)}):"]
     if out:
-        lines.append(f"    if out is not None: return into(op, out, ({', '.join(names)},), dict({keywords[2:]}))")
+        lines.append(f"    if out is not None: return into(op, out, ({', '.join(names)},), dict({_keywords(op)[2:]}))")
     lines += ["    m = modes()", f"    if not m.plain: {give_up}"]
     meeting = _meeting(op)
     for n in names:
@@ -50,23 +64,55 @@ def write_caller(op: type[Op], out: bool = False) -> str:
     if len(meeting) == 2 and not op.differentiable:  # a bool does not tell in which dtype it was found
         x, y = meeting
         lines.append(f"    if not exact and d.kind != 'f' and float in (type({x}), type({y})): {give_up}")
-    lines += [
-        "    try:",
-        f"        {'out, cache' if op.caches else 'out'} = forward(XP{''.join(f', {n}_a' for n in names)}{keywords})",
-        f"    except Exception: {give_up}  # meets it again, and explains",
-    ]
     floats = op.dtypes in ("float", "quotient", "floating")
-    if floats and len(meeting) > 2:  # whose bodies may well answer integers with an integer
-        lines.insert(-3, f"    if d.kind != 'f': {give_up}")
-    if meeting and op.differentiable and (len(meeting) > 1 or floats):
-        exact = "" if floats else "not exact and "
-        lines.append(f"    if {exact}out.dtype is not d: {give_up}")
-    lines.append("    t = new(Tensor); t.array = out; t.parameter = False")
-    lines.append("    t.storage = t.gradient = t.origin = t.name = None")
-    lines += _recording_lines(op) if op.differentiable else ["    t.node = None"]
+    if floats:  # integers have to become floats first
+        lines.append(f"    if d.kind != 'f': {give_up}")
+    lines += _forward_lines(op)
+    if len(meeting) > 1 and op.differentiable and not floats:
+        lines.append(f"    if not exact and out.dtype is not d: {give_up}")
+    return "\n".join([*lines, *_result_lines(op, checked=True)]) + "\n"
+
+
+def write_runner(op: type[Op]) -> str:
+    """The source of the op's runner: for operands that were brought together, and any world's arrays."""
+    names = op.operands
+    operands = [f"*{names[0]}"] if op.variadic else [*names, *["*"] * bool(op.params)]
+    lines = [f"def {op.name}({', '.join(['m', 'line', *operands, *op.params])}):"]
+    for n in names:
+        if op.variadic:
+            lines.append(f"    {n}_a = [x.array for x in {n}]; {n}_n = tuple([x.node for x in {n}])")
+        else:
+            lines.append(f"    if type({n}) in NUMBERS: {n}_a = {n}; {n}_n = None")
+            lines.append(f"    else: {n}_a = {n}.array; {n}_n = {n}.node")
+    if op.narrow:  # computed with in 32 bits, kept in 16: see `core.narrow`
+        for n in names:
+            wide = f"XP.astype({n}_a, WIDE)"
+            lines.append(f"    {n}_w = {n}_a if type({n}) in NUMBERS or {n}_a.dtype != NARROW else {wide}")
+    return "\n".join([*lines, *_forward_lines(op), *_result_lines(op, checked=False)]) + "\n"
+
+
+def _forward_lines(op: type[Op]) -> list[str]:
+    kind = "w" if op.narrow else "a"
+    arrays = f", *{op.operands[0]}_a" if op.variadic else "".join(f", {n}_{kind}" for n in op.operands)
+    rounded = ["    if FLOATS[out.dtype]: out = XP.astype(out, NARROW)"] * (op.narrow is not None)
+    return [
+        f"    try: {'out, cache' if op.caches else 'out'} = forward(XP{arrays}{_keywords(op)})",
+        f"    except Exception as error: fail({_given(op)}, error)",
+        *rounded,
+    ]
+
+
+def _result_lines(op: type[Op], checked: bool) -> list[str]:
+    """The tensor, and its place in the graph. What was not checked before may have become of any class or dtype."""
+    known = checked and not op.converts
+    lines = [
+        f"    t = new({'Tensor' if known else 'classes[type(out), out.dtype]'}); t.array = out; t.parameter = False",
+        "    t.storage = t.gradient = t.origin = t.name = None",
+    ]
+    lines += _recording_lines(op, checked, known) if op.differentiable else ["    t.node = None"]
     if op.view:
-        lines.append(f"    adopt(t, {names[0]}, op, dict({keywords[2:]}))")
-    return "\n".join([*lines, "    return t"]) + "\n"
+        lines.append(f"    adopt(t, {op.operands[0]}, op, dict({_keywords(op)[2:]}))")
+    return [*lines, "    return t"]
 
 
 def _meeting(op: type[Op]) -> tuple[str, ...]:
@@ -100,46 +146,59 @@ def _defaults(op: type[Op]) -> list[str]:
     return [p if d is REQUIRED else f"{p}={d!r}" for p, d in op.params.items()]
 
 
-def _recording_lines(op: type[Op]) -> list[str]:
+def _recording_lines(op: type[Op], checked: bool, known: bool) -> list[str]:
     """Make the node, if gradients are on and some operand wants one."""
     names = op.operands
-    tracked = " or ".join(f"{n}_n is not None" for n in names)
+    if op.variadic:
+        tracked, parents = f"{names[0]}_n.count(None) < len({names[0]}_n)", f"{names[0]}_n"
+    else:
+        tracked = " or ".join(f"{n}_n is not None" for n in names)
+        parents = f"({', '.join(f'{n}_n' for n in names)},)"
     saved = "".join(_saved_expression(op, save) + ", " for save in op.save_plan)
     lines = [
-        f"    if m.grad and ({tracked}):",
-        f"        n = t.node = new(Node); n.op = op; n.parents = ({', '.join(f'{n}_n' for n in names)},)",
+        f"    if m.grad and ({tracked}){'' if known else ' and FLOATS[out.dtype]'}:",
+        f"        n = t.node = new(Node); n.op = op; n.parents = {parents}",
         f"        n.saved = ({saved}); n.extra = None; n.scope = m.scope; n.number = number()",
-    ]
-    if op.broadcasts and len(names) == 2:
-        x, y = names
-        lines += [
-            f"        if not exact or {x}_a.shape == {y}_a.shape: n.shapes = None",
-            f"        else: n.shapes = ({x}_a.shape, {y}_a.shape)",
-        ]
-    elif op.broadcasts:
-        shapes = ", ".join(f"getattr({n}_a, 'shape', ())" for n in names)
-        lines.append(f"        n.shapes = ({shapes})")
-    else:
-        lines.append("        n.shapes = None")
-    lines += [
-        "        n.line = m.line",
+        *_shapes_lines(op, checked),
+        f"        n.line = {'m.line' if checked else 'line or m.line'}",
         "        if n.line is None:",
         "            f = frame(1); code = f.f_code",
         "            while own[code.co_filename] and f.f_back is not None: f = f.f_back; code = f.f_code",
         "            n.line = (code, f.f_lasti)",
     ]
     for save in op.save_plan:
-        if save.source in names and not save.part:
+        if save.source in names and not save.part and not op.variadic:
             x, needed = save.source, f" and {save.needed_by}_n is not None" if save.needed_by else ""
             lines.append(
-                f"        if {_is_tensor(op, x)}{x}.storage is not None and {x}.storage.reachable{needed} "
+                f"        if {_is_tensor(op, x, checked)}{x}.storage is not None and {x}.storage.reachable{needed} "
                 f"and m.guard != 'off': hold(n, {x}.storage)"
             )
     return [*lines, "    else:", "        t.node = None"]
 
 
-def _is_tensor(op: type[Op], x: str) -> str:
+def _shapes_lines(op: type[Op], checked: bool) -> list[str]:
+    """Remember the operands' shapes where they were broadcast."""
+    names = op.operands
+    if not op.broadcasts:
+        return ["        n.shapes = None"]
+    if len(names) == 2 and checked:
+        x, y = names
+        return [
+            f"        if not exact or {x}_a.shape == {y}_a.shape: n.shapes = None",
+            f"        else: n.shapes = ({x}_a.shape, {y}_a.shape)",
+        ]
+    shapes = f"({', '.join(f'getattr({n}_a, {chr(39)}shape{chr(39)}, ())' for n in names)},)"
+    if len(names) == 2:  # next to a number nothing is stretched, for it is the result that has the operand's shape
+        x, y = names
+        alone = f"type({x}) in NUMBERS or type({y}) in NUMBERS"
+        return [f"        s = {shapes}; n.shapes = None if s[0] == s[1] or {alone} else s"]
+    return [f"        n.shapes = {shapes}"]
+
+
+def _is_tensor(op: type[Op], x: str, checked: bool) -> str:
     """The test whether ``x`` is a tensor, where it may be a number or None."""
+    if not checked:
+        return f"type({x}) not in NUMBERS and "
     numbers = x in _meeting(op) and (op.broadcasts or len(_meeting(op)) == 2)
     return f"type({x}) is Tensor and " if numbers or x in op.optional else ""
 
@@ -153,19 +212,40 @@ class _Source:
 
 Op.source = _Source()
 
-# What generated callers see. `slow`, `into` and `Tensor` are filled in by those who define them, which stand above.
-WORLD: dict[str, Any] = {
-    "modes": modes, "XP": XP,  "Node": Node, "new": object.__new__, "number": number, "frame": sys._getframe,
-    "own": own, "hold": guard.hold, "SCALARS": frozenset((int, float)),
-}  # fmt: skip
+# From text to functions --------------------------------------------------------------------------------------------
+
+
+def _scope(op: type[Op], xp: Any) -> dict[str, Any]:
+    """What callers and runners see."""
+    body: Any = op if op.narrow is None else op.__base__  # runners widen and round by themselves
+    return {
+        "op": op, "XP": xp, "forward": body.forward, "NARROW": op.narrow, "WIDE": float32, "FLOATS": FLOATS,
+        "SCALARS": frozenset((int, float)), "NUMBERS": frozenset((int, float, bool, type(None))),
+        "Tensor": above.Tensor, "classes": above.classes, "new": object.__new__, "Node": Node, "number": number,
+        "modes": modes, "frame": sys._getframe, "own": own, "hold": guard.hold, "adopt": above.adopt,
+        "slow": above.slow, "into": above.into, "fail": fail,
+    }  # fmt: skip
+
+
+def _compiled(op: type[Op], source: str) -> Any:
+    made: dict[str, Any] = {}
+    exec(compile(source, f"{PACKAGE}generated/{op.name}.py", "exec"), {}, made)
+    return made[op.name]
+
+
+def _make_runner(op: type[Op], xp: Any) -> Callable[..., Any]:
+    """The function that does this op in one world, for operands that `slow` has brought together."""
+    return FunctionType(_compiled(op, write_runner(op)).__code__, _scope(op, xp), op.name)
+
+
+runner: Any = cache(_make_runner)
 
 
 def caller(op: type[Op], out: bool = False) -> Callable[..., Any]:
     """The function that learners and `Tensor` call for this op; with ``out``, it takes ``out=`` as in PyTorch."""
     if op.variadic:
         return slow_caller(op)
-    scope = {**WORLD, "op": op, "out": out, "forward": op.forward, "compile_caller": _compile_caller}
-    _SCOPES.append(scope)
+    scope = {"op": op, "out": out, "compile_caller": _compile_caller}
     function: Any = FunctionType(_FIRST_CALL, scope, op.name)
     scope["caller"] = function
     function.__doc__, function.__module__, function.__qualname__ = op.__doc__, op.__module__, op.name
@@ -184,21 +264,10 @@ _FIRST_CALL = compile(
 
 def _compile_caller(op: type[Op], function: Any, out: bool) -> None:
     """Give ``function`` the code of the op's source. Two threads may both do it: they do the same."""
-    made: dict[str, Any] = {}
-    exec(compile(write_caller(op, out), f"{PACKAGE}generated/{op.name}.py", "exec"), {}, made)
-    real = made[op.name]
+    real = _compiled(op, write_caller(op, out))
+    function.__globals__.update(_scope(op, XP))
     function.__defaults__, function.__kwdefaults__ = real.__defaults__, real.__kwdefaults__
     function.__code__ = real.__code__
-
-
-_SCOPES: list[dict[str, Any]] = []  # the globals of each generated caller
-
-
-def install(**late: Any) -> None:
-    """Give the generated callers what is defined above this floor."""
-    WORLD.update(late)
-    for scope in _SCOPES:
-        scope.update(late)
 
 
 def slow_caller(op: type[Op]) -> Callable[..., Any]:
@@ -207,7 +276,7 @@ def slow_caller(op: type[Op]) -> Callable[..., Any]:
     defaults = {name: value for name, value in op.params.items() if value is not REQUIRED}
 
     def call(*operands: Any, **params: Any) -> Any:
-        return WORLD["slow"](op, operands, {**defaults, **params})
+        return above.slow(op, operands, {**defaults, **params})
 
     call.__name__ = call.__qualname__ = op.name
     call.__doc__, call.__module__ = op.__doc__, op.__module__

@@ -17,12 +17,10 @@ from ..dtypes import is_float
 from ..errors import AutogradError, DeviceError, DtypeError, InplaceError, ShapeError
 from ..lines import Line, user_line
 from ..settings import modes
-from .base import TensorBase
-from .dispatch import WORLD, install
+from .base import TensorBase, above
 from .graph import KEEP, Leaf, Node
-from .narrow import widened
 from .op import Op, Params
-from .slow import Call, announce, operands_of, prepare, record, run_body, through
+from .slow import Call, announce, arrange, operands_of, record, run_body, through
 from .storage import number, replace_scalar, storage_of
 
 # mypy: disable-error-code="override"
@@ -182,10 +180,10 @@ def inplace(
     name = name or f"{op.name}_"
     if m.plain and _plainly(op, target, (target, *others), params, name, line, m.grad):
         return target
-    operands = operands_of(op, (target, *others), line)
-    _refuse(name, target, m.grad and _tracked(operands), line)
-    operands = prepare(op, operands, params, line, target.device)
-    call = Call(widened(op, operands), operands, params, line, m, target)
+    operands = operands_of(op, (target, *others))
+    _refuse(name, target, m.grad and _tracked(operands))
+    plan, operands = arrange(op, operands, params, target.device)
+    call = Call(plan.op, operands, params, line, m, target)
     return through(call, len(m.observers) - 1, lambda call: _write(call, name))
 
 
@@ -196,7 +194,7 @@ def _plainly(
 
     Plain tensors of one float dtype and Python numbers, none in the graph; memory that no two elements share.
     """
-    if not op.into or type(target) is not WORLD["Tensor"] or (grad and target.node is not None):
+    if not op.into or type(target) is not above.Tensor or (grad and target.node is not None):
         return False
     array, view = target.array, target.origin
     dtype, flags = array.dtype, array.flags
@@ -209,7 +207,7 @@ def _plainly(
     arrays = []
     for o in operands:
         kind = type(o)
-        if kind is WORLD["Tensor"]:
+        if kind is above.Tensor:
             if (grad and o.node is not None) or o.array.dtype is not dtype or o.array.ndim > array.ndim:
                 return False
             arrays.append(o.array)
@@ -255,14 +253,14 @@ def _write(call: Call, name: str) -> Any:
                 announce(call.modes.observers, a, "saved")
     cache, out = None, array
     if not _into(call, backend, array, arrays):
-        result = run_body(op, xp, arrays, call.params, call.line, operands)
+        result = run_body(op, xp, arrays, call.params, operands)
         out, cache = result if op.caches else (result, None)
-        check_fits(name, target, out, call.line)
+        check_fits(name, target, out)
         announce(call.modes.observers, out, "passing")
         array[...] = out
     target.storage.written(name, call.line)
     if tracked:
-        value = WORLD["wrap"](array if out.dtype == array.dtype else out)
+        value = above.wrap(array if out.dtype == array.dtype else out)
         value.node = record(call, operands, arrays, value.array, cache)
         _rewrite(target, value.to(array.dtype).node)
     return target
@@ -314,7 +312,7 @@ def _move_keep(old: Node | None, new: Node) -> None:
         new.hooks()[KEEP] = old.extra.hooks.pop(KEEP)
 
 
-def _refuse(name: str, target: TensorBase, tracked: bool, line: Line) -> None:
+def _refuse(name: str, target: TensorBase, tracked: bool) -> None:
     tried = f"{name} on a tensor {tuple(target.array.shape)} {target.array.dtype}"
     base = target if target.origin is None else target.origin.base
     if modes().grad:
@@ -325,14 +323,12 @@ def _refuse(name: str, target: TensorBase, tracked: bool, line: Line) -> None:
                 tried,
                 f"it is {what}: its old values would be lost to the graph that starts there",
                 "write inside no_grad(), or work on a clone: x = x.clone()",
-                line,
             )
         if target.origin is not None and not target.origin.tracked and (tracked or base.node is not None):
             raise InplaceError(
                 tried,
                 "the view was made inside no_grad(), so its base cannot learn of the write",
                 "make the view outside no_grad(), or write inside it",
-                line,
             )
     whose = "its" if overlaps(target.array.shape, target.array.strides) else ""
     if base is not target and overlaps(base.array.shape, base.array.strides):
@@ -342,21 +338,19 @@ def _refuse(name: str, target: TensorBase, tracked: bool, line: Line) -> None:
             tried,
             f"several of {whose} elements are the same place in memory: it was expanded, or shows windows that overlap",
             "clone() it first, and write to the clone",
-            line,
         )
     if not getattr(getattr(target.array, "flags", None), "writeable", True) and hasattr(target.array, "__setitem__"):
         raise InplaceError(
             tried,
             "its memory is read-only: it shows part of an expanded tensor, or a NumPy array that was read-only",
             "clone() it first, and write to the clone",
-            line,
         )
 
 
 _KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2}
 
 
-def check_fits(name: str, target: TensorBase, out: Any, line: Line) -> None:
+def check_fits(name: str, target: TensorBase, out: Any) -> None:
     """Refuse an array that a target's buffer cannot hold: of another shape, or of a higher kind of dtype."""
     shape, dtype = tuple(target.array.shape), target.array.dtype
     if tuple(out.shape) != shape:
@@ -364,14 +358,12 @@ def check_fits(name: str, target: TensorBase, out: Any, line: Line) -> None:
             f"{name} on a tensor {shape}",
             f"the result has shape {tuple(out.shape)}, and a buffer cannot grow",
             "use the out-of-place form, or make the target that large first",
-            line,
         )
     if _KIND[out.dtype.kind] > _KIND[dtype.kind]:
         raise DtypeError(
             f"{name} on a tensor of dtype {dtype}",
             f"the result is {out.dtype}, which {dtype} cannot hold",
             f"use the out-of-place form, or convert the target first: x.to('{out.dtype}')",
-            line,
         )
 
 
@@ -385,19 +377,19 @@ def compute_into(op: type[Op], out: TensorBase, operands: tuple[Any, ...], param
     name = f"{op.name}(…, out=…)"
     if m.plain and _plainly(op, out, operands, params, name, line, m.grad):
         return out
-    operands = operands_of(op, operands, line)
-    check_out(name, out, operands, line)
-    _refuse(name, out, False, line)
-    operands = prepare(op, operands, params, line, out.device)
-    call = Call(widened(op, operands), operands, params, line, m, out)
+    operands = operands_of(op, operands)
+    check_out(name, out, operands)
+    _refuse(name, out, False)
+    plan, operands = arrange(op, operands, params, out.device)
+    call = Call(plan.op, operands, params, line, m, out)
     return through(call, len(m.observers) - 1, lambda call: _write(call, name))
 
 
-def check_out(name: str, out: Any, operands: tuple[Any, ...], line: Line) -> None:
+def check_out(name: str, out: Any, operands: tuple[Any, ...]) -> None:
     """Refuse an ``out`` that is no tensor, or that gradients would have to go through."""
     if not isinstance(out, TensorBase):
         why, mend = "results are written into a tensor", "make one of the right shape first: empty_like(x)"
-        raise DtypeError(f"{name} with out={type(out).__name__}", why, mend, line)
+        raise DtypeError(f"{name} with out={type(out).__name__}", why, mend)
     operands = tuple(part for o in operands for part in (o if isinstance(o, (list, tuple)) else (o,)))
     for tensor in (out, *operands):
         if isinstance(tensor, TensorBase):
@@ -407,13 +399,13 @@ def check_out(name: str, out: Any, operands: tuple[Any, ...], line: Line) -> Non
                 raise DeviceError(
                     f"{name} with an operand on {other.name} and out on {home.name}",
                     "the result is where the operands are, and nothing is moved behind your back",
-                    "make out there: empty_like(x)", line,
+                    "make out there: empty_like(x)"
                 )  # fmt: skip
     if modes().grad and _tracked((*operands, out)):
         raise AutogradError(
             name, "an operand or out itself requires grad, and a buffer that is reused keeps no history",
-            "leave out= away, or compute inside no_grad()", line,
+            "leave out= away, or compute inside no_grad()"
         )  # fmt: skip
 
 
-install(into=compute_into)
+above.adopt, above.settle, above.into = adopt, settle, compute_into

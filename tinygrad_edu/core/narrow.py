@@ -10,8 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from ..dtypes import float32, is_float
-from .base import TensorBase
+from ..dtypes import FLOATS, float32, is_float
 from .op import Op
 
 
@@ -20,35 +19,38 @@ def is_narrow(dtype: Any) -> bool:
     return dtype.itemsize == 2 and is_float(dtype)
 
 
-def widened(op: type[Op], operands: tuple[Any, ...]) -> type[Op]:
-    """The op itself, or its variant for operands that are all of one 16-bit float dtype."""
-    if not op.computes:
-        return op
-    dtypes = {o.array.dtype for o in operands if isinstance(o, TensorBase) and is_float(o.array.dtype)}
-    return _variant(op, dtypes.pop()) if len(dtypes) == 1 and is_narrow(next(iter(dtypes))) else op
+def widened(op: type[Op], dtypes: list[Any]) -> type[Op]:
+    """The op itself, or its variant for operands whose floats are all of one 16-bit dtype."""
+    floats = {dtype for dtype in dtypes if is_float(dtype)}
+    return variant(op, floats.pop()) if op.computes and len(floats) == 1 and is_narrow(next(iter(floats))) else op
 
 
 def _make_variant(op: type[Op], narrow: Any) -> type[Op]:
     """``op`` with both bodies in float32, between casts."""
 
-    def widen(xp: Any, value: Any) -> Any:
-        if type(value) is tuple:
-            return tuple(widen(xp, part) for part in value)
-        return xp.astype(value, float32) if hasattr(value, "ndim") and value.dtype == narrow else value
+    inner, outer = op.forward, op.backward
+
+    def widen(xp: Any, values: Any) -> list[Any]:
+        return [
+            xp.astype(value, float32) if dtype is narrow or dtype == narrow
+            else tuple(widen(xp, value)) if type(value) is tuple
+            else value
+            for value in values for dtype in (getattr(value, "dtype", None),)
+        ]  # fmt: skip
 
     def round_to(xp: Any, value: Any) -> Any:
-        return xp.astype(value, narrow) if value is not None and is_float(value.dtype) else value
+        return xp.astype(value, narrow) if value is not None and FLOATS[value.dtype] else value
 
     def forward(xp: Any, *arrays: Any, **params: Any) -> Any:
-        result = op.forward(xp, *widen(xp, arrays), **params)
+        result = inner(xp, *widen(xp, arrays), **params)
         return (round_to(xp, result[0]), result[1]) if op.caches else round_to(xp, result)
 
     def backward(xp: Any, g: Any, needs: Any, *saved: Any) -> Any:
-        grads = op.backward(xp, widen(xp, g), needs, *widen(xp, saved))
-        return tuple(round_to(xp, part) for part in (grads if type(grads) is tuple else (grads,)))
+        grads = outer(xp, *widen(xp, (g,)), needs, *widen(xp, saved))
+        return tuple([round_to(xp, part) for part in (grads if type(grads) is tuple else (grads,))])
 
     bodies: dict[str, Callable[..., Any]] = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    return type(op.__name__, (op,), {**bodies, "into": (), "__doc__": op.__doc__}, register=False)
+    return type(op.__name__, (op,), {**bodies, "into": (), "narrow": narrow, "__doc__": op.__doc__}, register=False)
 
 
-_variant: Any = cache(_make_variant)
+variant: Any = cache(_make_variant)

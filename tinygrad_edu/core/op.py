@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
+from ..backends.layout import broadcast_shape, why_not_broadcast
+
 Params = dict[str, Any]
 
 
@@ -40,6 +42,7 @@ class Op:
     #   "each"      every operand keeps its own
     dtypes: ClassVar[str] = "same"
     computes: ClassVar[bool] = True  # False: elements are only moved or converted, so 16-bit floats need no care
+    converts: ClassVar[bool] = False  # the result's dtype is a parameter
     broadcasts: ClassVar[bool] = False  # the engine sums gradients back to the operands' shapes
     view: ClassVar[bool] = False  # the result may share the first operand's memory
     differentiable: ClassVar[bool] = True
@@ -56,6 +59,7 @@ class Op:
     variadic: ClassVar[bool]
     params: ClassVar[Params]
     save_plan: ClassVar[tuple[Save, ...]]
+    narrow: ClassVar[Any] = None  # a variant's 16-bit float: see `core.narrow`
     source: ClassVar[Any] = ""  # the generated caller, for those who want to read it
 
     def __init_subclass__(cls, name: str = "", register: bool = True, **kwargs: Any) -> None:
@@ -81,24 +85,13 @@ class Op:
     @staticmethod
     def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
         """Why these shapes cannot be, and how to mend it; None where NumPy's own words must do."""
-        for i, x in enumerate(shapes):
-            for y in shapes[i + 1 :]:
-                if found := _broadcast_hint(x, y):
-                    return found
-        return None
+        pairs = ((x, y) for i, x in enumerate(shapes) for y in shapes[i + 1 :])
+        return next((found for x, y in pairs if (found := why_not_broadcast(x, y))), None)
 
     @staticmethod
     def result_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
         """The shape of the result, of ops with ``into``; None where it is not told in advance."""
-        length = max(map(len, shapes))
-        columns = zip(*((1,) * (length - len(shape)) + shape for shape in shapes), strict=True)
-        result = []
-        for sizes in columns:
-            stretched = {size for size in sizes if size != 1}
-            if len(stretched) > 1:
-                return None
-            result.append(stretched.pop() if stretched else 1)
-        return tuple(result)
+        return broadcast_shape(shapes)
 
 
 OPS: dict[str, type[Op]] = {}
@@ -114,17 +107,6 @@ class _Required:
 
 REQUIRED = _Required()
 DTYPES = ("same", "float", "quotient", "floating", "equal", "where", "each")
-
-
-def _broadcast_hint(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, str] | None:
-    """Which axis keeps two shapes from being stretched to one; None when nothing does."""
-    for back, (m, n) in enumerate(zip(reversed(x), reversed(y), strict=False), 1):
-        if m != n and 1 not in (m, n):
-            why = f"axis {-back} has {m} elements in one and {n} in the other, and only a 1 can be stretched"
-            if len(x) != len(y) and (m in y or n in x):
-                return why, "give the shorter one an axis of length 1 where it lacks one: y.unsqueeze(-1)"
-            return why, "check which axis of each operand counts the same thing"
-    return None
 
 
 def _read_signature(cls: type[Op]) -> None:

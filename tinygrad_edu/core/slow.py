@@ -1,42 +1,50 @@
-"""The slow path: everything unusual about a call. Conversion, promotion, devices, interceptors, errors.
+"""The slow path: everything unusual about a call. Conversion, promotion, devices, interceptors.
 
-`slow` is where generated callers send what they do not do themselves. In-place writes use its parts too.
+`slow` is where generated callers send what they do not do themselves. How operands meet depends on little: the dtypes
+and types of their arrays, and the table in force. So it is worked out once, as a `Plan`, and looked up from then on.
+In-place writes use the parts of this too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import backends
 from ..backends.cpu import XP
-from ..dtypes import PROMOTIONS, as_dtype, is_float, real_type, result_type, scalar_dtype
-from ..errors import DeviceError, DtypeError, EduError, IndexRangeError, ShapeError
+from ..dtypes import PROMOTIONS, as_dtype, is_float, meeting
+from ..errors import DeviceError, DtypeError, EduError
 from ..lines import Line, user_line
 from ..settings import MODES, Modes, modes
 from . import guard
-from .base import TensorBase
-from .dispatch import WORLD, install
+from .base import TensorBase, above
+from .dispatch import runner
+from .explain import describe_call, fail, mixed
 from .graph import Node
 from .narrow import widened
 from .op import Op, Params
 from .storage import number
 
 HOME = backends.CPU.name
+NUMBERS = (bool, int, float)
 
 
 class Call:
-    """One operation under way, as interceptors see it. In place, ``target`` is the tensor that it writes to."""
+    """One operation under way, as interceptors see it. In place, ``target`` is the tensor that it writes to.
 
-    __slots__ = ("line", "modes", "op", "operands", "params", "result", "target")
+    To compute with other operands, an interceptor calls the operation itself, and returns that result.
+    """
+
+    __slots__ = ("line", "modes", "op", "operands", "params", "result", "run", "target")
 
     def __init__(
         self, op: type[Op], operands: tuple[Any, ...], params: Params, line: Line, m: Modes, target: Any = None
     ) -> None:
         self.op, self.operands, self.params, self.line, self.modes = op, operands, params, line, m
         self.target, self.result = target, None
+        self.run: Any = None  # the runner, of what has one
 
 
 class Interceptor:
@@ -72,11 +80,16 @@ class Interceptor:
 
     def __enter__(self) -> Any:
         m = modes()
-        self.__dict__.setdefault("_tokens", []).append(MODES.set(m.replace(observers=(*m.observers, self))))
+        self.__dict__.setdefault("_before", []).append(m)
+        try:
+            MODES.set(m.watched_by((*m.observers, self)))
+        except BaseException:  # Ctrl-C, between the two: nobody would call __exit__
+            MODES.set(self.__dict__["_before"].pop())
+            raise
         return self
 
     def __exit__(self, *exc: object) -> None:
-        MODES.reset(self.__dict__["_tokens"].pop())
+        MODES.set(self.__dict__["_before"].pop())
 
 
 def announce(observers: tuple[Any, ...], array: Any, why: str) -> None:
@@ -85,52 +98,203 @@ def announce(observers: tuple[Any, ...], array: Any, why: str) -> None:
         observer.made(array, why)
 
 
+# From operands to a plan -----------------------------------------------------------------------------------------
+
+
+class Plan(NamedTuple):
+    """What is to be done with operands of certain dtypes and devices."""
+
+    op: type[Op]  # the operation, or its variant for 16-bit floats
+    run: Callable[..., Any]  # its runner
+    changes: tuple[Callable[[Any], Any] | None, ...]  # of each operand, in the order in which they are made
+
+
+_PLANS: dict[tuple[Any, ...], Plan] = {}
+
+
 def slow(op: type[Op], operands: tuple[Any, ...], params: Params) -> Any:
-    """Do an operation in the unusual case: convert, promote, check devices, pass the interceptors, explain errors."""
-    line = user_line()
-    operands = prepare(op, operands_of(op, operands, line), params, line)
-    call = Call(widened(op, operands), operands, params, line, modes())
-    return through(call, len(call.modes.observers) - 1, perform)
+    """Do an operation in the unusual case: convert, promote, check devices, pass the interceptors."""
+    plan, operands = arrange(op, operands, params)
+    m = modes()
+    if m.plain:
+        return plan.run(m, None, *operands, **params)
+    if not m.observers:
+        return guarded(plan.run(m, None, *operands, **params), m)
+    call = Call(plan.op, operands, params, m.line or user_line(), m)
+    call.run = plan.run
+    return through(call, len(m.observers) - 1, perform)
 
 
-def prepare(
-    op: type[Op], operands: tuple[Any, ...], params: Params, line: Line, device: str | None = None
-) -> tuple[Any, ...]:
-    """The operands in the dtypes in which they meet, on one device."""
-    try:
-        operands = _promote(op, operands)
-    except DtypeError as error:
-        raise DtypeError(describe_call(op, operands, params), error.why, error.mend, line) from None
-    return _same_device(op, operands, params, line, device)
+def perform(call: Call) -> Any:
+    """The operation itself, once the interceptors have been passed."""
+    m = modes()
+    return guarded(call.run(m, call.line, *call.operands, **call.params), m)
+
+
+def guarded(result: Any, m: Modes) -> Any:
+    """The result of an operation, with checksums of what its node saved if the guard is to verify them."""
+    if m.guard == "verify" and result.node is not None:
+        guard.note_checksums(result.node)
+    return result
 
 
 def through(call: Call, level: int, do: Callable[[Call], Any]) -> Any:
     """``do(call)``, by way of the interceptors from ``level`` downwards."""
     if level < 0:
         return do(call)
-    token = MODES.set(call.modes.replace(observers=call.modes.observers[:level]))
+    before = modes()
     try:
+        MODES.set(before.watched_by(call.modes.observers[:level]))
         call.result = call.modes.observers[level].forward(call, lambda: through(call, level - 1, do))
         return call.result
     finally:
-        MODES.reset(token)
+        MODES.set(before)
 
 
-def perform(call: Call) -> Any:
-    """The operation itself: arrays in, body, tensor out, node."""
-    op, operands, m = call.op, call.operands, modes()
-    arrays = tuple(o.array if isinstance(o, TensorBase) else o for o in operands)
-    xp = next((backends.of(a).xp for a in _dominant(operands)), XP)
-    result = run_body(op, xp, arrays, call.params, call.line, operands)
-    out, cache = result if op.caches else (result, None)
-    tensor = WORLD["wrap"](out)
-    tracked = any(isinstance(o, TensorBase) and o.node is not None for o in operands)
-    if tracked and m.grad and op.differentiable and is_float(out.dtype):
-        tensor.node = record(call, operands, arrays, out, cache)
-    if op.view:
-        WORLD["adopt"](tensor, operands[0], op, call.params)
-    call.result = tensor
-    return tensor
+def arrange(
+    op: type[Op], operands: tuple[Any, ...], params: Params, device: str | None = None
+) -> tuple[Plan, tuple[Any, ...]]:
+    """The plan for these operands, and the operands as it wants them: in the dtypes in which they meet, on one device.
+
+    Raises `DtypeError` and `DeviceError` where they cannot be brought together.
+    """
+    m = modes()
+    key = _signature(op, operands, m, device)
+    plan = None if key is None else _PLANS.get(key)
+    if plan is None:
+        operands = operands_of(op, operands)
+        key = _signature(op, operands, m, device)
+        plan = None if key is None else _PLANS.get(key)
+        if plan is None:
+            plan = _make_plan(op, operands, params, m, device)
+            if key is not None:
+                _PLANS[key] = plan
+    if plan.changes:
+        operands = tuple([o if do is None else do(o) for o, do in zip(operands, plan.changes, strict=True)])
+    return plan, operands
+
+
+def _signature(op: type[Op], operands: tuple[Any, ...], m: Modes, device: str | None) -> tuple[Any, ...] | None:
+    """All that a plan depends on. None where an operand has to become a tensor, or a number, first."""
+    key: list[Any] = [op, device, m.promotion, m.dtype]
+    tensors = 0
+    for o in operands:
+        kind = type(o)
+        if isinstance(o, TensorBase):
+            if o.node is not None and o.node.op is None:  # a leaf, or a view whose base was written since
+                above.settle(o)
+            array = o.array
+            key += (array.__class__, array.dtype, array.ndim > 0)
+            tensors += 1
+        elif o is None or kind in NUMBERS:
+            key.append(kind)
+        else:
+            return None
+    return tuple(key) if tensors else None
+
+
+def operands_of(op: type[Op], values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Each operand as a tensor, brought up to date, or as a Python scalar; None only where it may be left out."""
+    names = op.operands * len(values) if op.variadic else op.operands
+    if not op.variadic:
+        values += (None,) * len(op.optional.intersection(names[len(values) :]))  # those left out, at the end
+    operands = tuple(
+        None if value is None and name in op.optional else _operand(op, value)
+        for name, value in zip(names, values, strict=False)
+    )
+    if any(isinstance(o, TensorBase) for o in operands):
+        return operands
+    return tuple(None if o is None else above.as_tensor(o) for o in operands)  # numbers only: still a tensor
+
+
+def _operand(op: type[Op], value: Any) -> Any:
+    """A tensor, brought up to date, or a Python scalar; anything else becomes a tensor or is refused."""
+    if isinstance(value, TensorBase):
+        above.settle(value)
+        return value
+    if isinstance(value, np.generic) and modes().promotion == "torch":
+        value = value.item()  # PyTorch takes a NumPy scalar for a number; to NumPy and JAX it is an array
+    if type(value) in NUMBERS:
+        return value
+    try:
+        return above.as_tensor(value)
+    except EduError as error:
+        raise type(error)(f"{op.name} with {error.tried}", error.why, error.mend) from None
+
+
+def _make_plan(op: type[Op], operands: tuple[Any, ...], params: Params, m: Modes, device: str | None) -> Plan:
+    try:
+        targets = _targets(op, operands, m)
+    except DtypeError as error:
+        raise DtypeError(describe_call(op, operands, params), error.why, error.mend) from None
+    place = _place(op, operands, params, device)
+    changes = tuple(_change(o, target, place) for o, target in zip(operands, targets, strict=True))
+    dtypes = [target or o.array.dtype for o, target in zip(operands, targets, strict=True) if isinstance(o, TensorBase)]
+    real = widened(op, dtypes)
+    return Plan(real, runner(real, _world(operands)), changes if any(changes) else ())
+
+
+def _change(operand: Any, target: Any, place: str) -> Callable[[Any], Any] | None:
+    """What makes an operand fit: a recorded cast, so that gradients come back in its own dtype, and a move."""
+    if not isinstance(operand, TensorBase):
+        return None if target is None else lambda o: above.as_tensor(o, dtype=target or None, device=place)
+    here = operand.device == place
+    if target is None:
+        return None if here else lambda o: o.to(device=place)
+    return (lambda o: above.cast(o, dtype=target)) if here else lambda o: above.cast(o, dtype=target).to(device=place)
+
+
+def _targets(op: type[Op], operands: tuple[Any, ...], m: Modes) -> tuple[Any, ...]:
+    """The dtype that each operand has to be brought to; None where it stays as it is, "" for a number made a tensor."""
+    if op.dtypes == "each":
+        return tuple("" if type(o) in NUMBERS else None for o in operands)
+    if op.dtypes == "where":
+        return "" if type(operands[0]) in NUMBERS else None, *_meet(op, operands[1:], m)
+    return _meet(op, operands, m)
+
+
+def _meet(op: type[Op], operands: tuple[Any, ...], m: Modes) -> tuple[Any, ...]:
+    arrays = [o.array for o in operands if isinstance(o, TensorBase)]
+    if op.dtypes == "equal" and not PROMOTIONS[m.promotion].products_mix and len({a.dtype for a in arrays}) > 1:
+        raise mixed(op, operands)
+    numbers = [type(o) for o in operands if type(o) in NUMBERS]
+    with_axes, without = ([a.dtype for a in arrays if (a.ndim > 0) is axes] for axes in (True, False))
+    target = meeting(op.dtypes, m.promotion, as_dtype(m.dtype), with_axes, without, numbers)
+    return tuple(None if _fits(o, target) else target for o in operands)
+
+
+def _fits(operand: Any, target: Any) -> bool:
+    """Whether an operand may stay as it is. Python numbers mostly need no help."""
+    if isinstance(operand, TensorBase):
+        return bool(operand.array.dtype == target)
+    kind = type(operand)
+    return operand is None or (kind is float and is_float(target)) or (kind is int and target.kind in "iuf")
+
+
+def _world(operands: tuple[Any, ...]) -> Any:
+    """The namespace for these operands: of those off the CPU first, then of those with dimensions."""
+    arrays = [o.array for o in operands if isinstance(o, TensorBase)]
+    arrays.sort(key=lambda a: (backends.of(a) is backends.CPU, not a.ndim))
+    return backends.of(arrays[0]).xp if arrays else XP
+
+
+def _place(op: type[Op], operands: tuple[Any, ...], params: Params, device: str | None) -> str:
+    """The device on which the operands meet: 0-d CPU tensors join any, as in PyTorch. Other mixtures are refused."""
+    tensors = [o for o in operands if isinstance(o, TensorBase)]
+    if len({o.device for o in tensors}) < 2:
+        return str(tensors[0].device)
+    fixed = {o.device for o in tensors if o.array.ndim or o.device != HOME} | ({device} if device else set())
+    if len(fixed) > 1:
+        away = next(place for place in sorted({o.device for o in tensors}) if place != HOME)
+        raise DeviceError(
+            describe_call(op, operands, params),
+            "the operands live on different devices, and nothing is moved behind your back",
+            f"move one of them first: x.to({away!r})",
+        )
+    return fixed.pop()
+
+
+# What those need who make nodes themselves: in-place writes, and Functions ----------------------------------------
 
 
 def record(call: Call, operands: tuple[Any, ...], arrays: tuple[Any, ...], out: Any, cache: Any) -> Node:
@@ -171,146 +335,12 @@ def saved_by(op: type[Op], operands: tuple[Any, ...], needs: tuple[Any, ...], va
     return tuple(saved)
 
 
-def run_body(op: type[Op], xp: Any, arrays: Any, params: Params, line: Line, operands: Any) -> Any:
+def run_body(op: type[Op], xp: Any, arrays: Any, params: Params, operands: Any) -> Any:
     """`op.forward`, with NumPy's complaints turned into ours."""
     try:
         return op.forward(xp, *arrays, **params)
-    except EduError as error:
-        if not error.line:
-            raise type(error)(error.tried, error.why, error.mend, line) from None
-        raise
-    except (ValueError, IndexError, TypeError, OverflowError) as error:
-        shapes = [tuple(a.shape) for a in arrays if hasattr(a, "shape")]
-        hint = op.hint(shapes, params)
-        why, mend = hint or (str(error), "check the shapes and the arguments named above")
-        kind: type[EduError] = IndexRangeError if isinstance(error, IndexError) else ShapeError
-        if isinstance(error, (TypeError, OverflowError)):
-            kind = DtypeError
-        raise kind(describe_call(op, operands, params), why, mend, line) from error
-    except AttributeError as error:
-        if not isinstance(error.obj, backends.Namespace):
-            raise
-        known = " ".join(backends.ALL_NAMES)
-        message = f"xp.{error.name} is not among the names that every world has; an operation's body may use: {known}"
-        raise AttributeError(message, name=error.name, obj=error.obj) from None
+    except Exception as error:
+        fail(op, operands, params, error)
 
 
-def describe_call(op: type[Op], operands: Any, params: Params) -> str:
-    """``matmul((32, 10) float32, (32, 4) float32) on cpu``: what was tried, for errors."""
-    parts = [
-        f"{tuple(o.array.shape)} {o.array.dtype}" if isinstance(o, TensorBase) else repr(o)
-        for o in operands
-        if o is not None
-    ]
-    parts += [f"{key}={value!r}" for key, value in params.items() if value is not None and not hasattr(value, "dtype")]
-    devices = {o.device for o in operands if isinstance(o, TensorBase)}
-    return f"{op.name}({', '.join(parts)}) on {' and '.join(sorted(devices)) or 'cpu'}"
-
-
-def operands_of(op: type[Op], values: tuple[Any, ...], line: Line) -> tuple[Any, ...]:
-    """Each operand as a tensor, brought up to date, or as a Python scalar; None only where it may be left out."""
-    names = op.operands * len(values) if op.variadic else op.operands
-    if not op.variadic:
-        values += (None,) * len(op.optional.intersection(names[len(values) :]))  # those left out, at the end
-    operands = tuple(
-        None if value is None and name in op.optional else _operand(op, value, line)
-        for name, value in zip(names, values, strict=False)
-    )
-    if any(isinstance(o, TensorBase) for o in operands):
-        return operands
-    return tuple(None if o is None else WORLD["as_tensor"](o) for o in operands)  # numbers only: still a tensor
-
-
-def _operand(op: type[Op], value: Any, line: Line) -> Any:
-    """A tensor, brought up to date, or a Python scalar; anything else becomes a tensor or is refused."""
-    if isinstance(value, TensorBase):
-        WORLD["settle"](value)
-        return value
-    if isinstance(value, np.generic) and modes().promotion == "torch":
-        value = value.item()  # PyTorch takes a NumPy scalar for a number; to NumPy and JAX it is an array
-    if type(value) in (bool, int, float):
-        return value if op.dtypes != "each" else WORLD["as_tensor"](value)
-    try:
-        return WORLD["as_tensor"](value)
-    except EduError as error:
-        raise type(error)(f"{op.name} with {error.tried}", error.why, error.mend, line) from None
-
-
-def _promote(op: type[Op], operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Bring the operands to the dtype in which they meet, by recorded casts: gradients come back in their own."""
-    if op.dtypes == "each":
-        return operands
-    if op.dtypes == "where":
-        return operands[0], *_meet(op, operands[1:])
-    return _meet(op, operands)
-
-
-def _meet(op: type[Op], operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    m = modes()
-    rules = PROMOTIONS[m.promotion]
-    tensors = [o for o in operands if isinstance(o, TensorBase)]
-    default = as_dtype(m.dtype)
-    widest = as_dtype(rules.python_float or default)
-    if op.dtypes == "equal" and not rules.products_mix and len({t.array.dtype for t in tensors}) > 1:
-        raise _mixed(op, operands)
-    target = result_type(
-        m.promotion,
-        [t.array.dtype for t in tensors if t.array.ndim],
-        [t.array.dtype for t in tensors if not t.array.ndim],
-        [scalar_dtype(o, widest) for o in operands if type(o) in (bool, int, float)],
-    )
-    if op.dtypes == "floating" and not is_float(target) and not rules.integers_average:
-        raise DtypeError("", f"{target} has no fractions, and the result needs them", "convert it first: x.float()")
-    if op.dtypes in ("float", "quotient", "floating"):
-        target = real_type(m.promotion, target, op.dtypes != "float", default)
-    return tuple(_as(o, target) for o in operands)
-
-
-def _mixed(op: type[Op], operands: tuple[Any, ...]) -> DtypeError:
-    """The error for a product of several dtypes: convert the integers among them, or else the first, the data."""
-    dtypes = {n: o.array.dtype for n, o in zip(op.operands, operands, strict=False) if isinstance(o, TensorBase)}
-    names = " and ".join(dict.fromkeys(dtype.name for dtype in dtypes.values()))
-    odd = next((n for n, dtype in dtypes.items() if not is_float(dtype)), next(iter(dtypes)))
-    target = next(dtype for dtype in dtypes.values() if dtype != dtypes[odd])
-    why = f"the operands are {names}, and a matrix product mixes no dtypes"
-    return DtypeError("", why, f"convert one of them first: {odd}.to('{target}')")
-
-
-def _as(operand: Any, target: Any) -> Any:
-    """An operand in the dtype ``target``. Python numbers that need no help stay as they are."""
-    if isinstance(operand, TensorBase):
-        return operand if operand.array.dtype == target else WORLD["cast"](operand, dtype=target)
-    kind = type(operand)
-    if operand is None or (kind is float and is_float(target)) or (kind is int and target.kind in "iuf"):
-        return operand
-    return WORLD["as_tensor"](operand, dtype=target, device=HOME)
-
-
-def _dominant(operands: tuple[Any, ...]) -> list[Any]:
-    """The arrays that decide where an operation runs: those off the CPU first, then those with dimensions."""
-    arrays = [o.array for o in operands if isinstance(o, TensorBase)]
-    return sorted(arrays, key=lambda a: (backends.of(a) is backends.CPU, not a.ndim))
-
-
-def _same_device(
-    op: type[Op], operands: tuple[Any, ...], params: Params, line: Line, device: str | None = None
-) -> tuple[Any, ...]:
-    """Refuse tensors of two devices, or off ``device``. As in PyTorch, 0-d CPU tensors join any: they are moved."""
-    tensors = [o for o in operands if isinstance(o, TensorBase)]
-    places = {o.device for o in tensors}
-    if len(places) < 2:
-        return operands
-    fixed = {o.device for o in tensors if o.array.ndim or o.device != HOME} | ({device} if device else set())
-    if len(fixed) > 1:
-        away = next(place for place in sorted(places) if place != HOME)
-        raise DeviceError(
-            describe_call(op, operands, params),
-            "the operands live on different devices, and nothing is moved behind your back",
-            f"move one of them first: x.to({away!r})",
-            line,
-        )
-    place = fixed.pop()
-    return tuple(o.to(device=place) if isinstance(o, TensorBase) else o for o in operands)
-
-
-install(slow=slow)
+above.slow = slow

@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import backends
 from ..arguments import as_tensor, axis
-from ..core.base import TensorBase
-from ..core.dispatch import WORLD, caller
+from ..core.base import TensorBase, above
+from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
 from .convert import clone
@@ -213,7 +213,7 @@ def repeat_interleave(x: Any, repeats: Any = None, dim: int | None = None, *, ou
         times = _times(x, x.shape[0] if x.ndim == 1 else -1)
         positions = np.repeat(np.arange(x.shape[0], dtype=x.dtype), times)
         _whole(positions, output_size)
-        return WORLD["as_tensor"](positions, device=x.device)
+        return above.as_tensor(positions, device=x.device)
     if dim is None:
         x, dim = reshape_op(x, shape=(-1,)), 0
     elif not x.ndim:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..arguments import as_tensor
-from ..core.base import TensorBase
-from ..core.dispatch import WORLD, caller, slow_caller
+from ..core.base import TensorBase, above
+from ..core.dispatch import caller, slow_caller
 from ..core.op import Op
 from ..dtypes import is_float
 from ..errors import DtypeError, ShapeError
@@ -261,4 +261,4 @@ def _element(tried: str, value: Any, dtype: Any) -> Any:
             fits = False
     if not fits:
         raise DtypeError(tried, f"{dtype} has no {value!r}", "fill with what it has, or convert x first")
-    return WORLD["wrap"](found)
+    return above.wrap(found)

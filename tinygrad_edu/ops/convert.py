@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.dispatch import caller, slow_caller
+from ..core.dispatch import caller
 from ..core.op import Op
 
 # mypy: disable-error-code="override"
@@ -14,6 +14,7 @@ class Cast(Op):
     """The same values in another dtype. The gradient comes back in the operand's own."""
 
     computes = False
+    converts = True
     dtypes = "each"
     saves = ("x.dtype",)
 
@@ -41,5 +42,4 @@ class Clone(Op):
         return g
 
 
-# A 16-bit result is no tensor for generated callers, so the cast to it is none of theirs either.
-cast, clone = slow_caller(Cast), caller(Clone)
+cast, clone = caller(Cast), caller(Clone)

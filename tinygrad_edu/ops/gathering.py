@@ -8,8 +8,7 @@ import numpy as np
 
 from .. import backends
 from ..arguments import as_tensor, axis, beyond, plain_index, reading
-from ..core.base import TensorBase
-from ..core.dispatch import WORLD
+from ..core.base import TensorBase, above
 from ..errors import ArgumentError, DeviceError, DtypeError, IndexRangeError, ShapeError
 from .arithmetic import mul
 from .convert import cast, clone
@@ -248,7 +247,7 @@ def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
     x = as_tensor(x)
     world = backends.of(x.array)
     values = np.asarray(world.to_numpy(x.array))
-    found = WORLD["wrap"](world.from_numpy(np.argwhere(np.atleast_1d(values) if as_tuple else values)))
+    found = above.wrap(world.from_numpy(np.argwhere(np.atleast_1d(values) if as_tuple else values)))
     return tuple(getitem(found, index=(slice(None), i)) for i in range(found.shape[1])) if as_tuple else found
 
 
@@ -310,7 +309,7 @@ def _at(dim: int, index: Any) -> tuple[Any, ...]:
 
 def _number(x: Any, value: Any) -> Any:
     """A number as a tensor of the dtype of ``x``, beside it."""
-    return WORLD["as_tensor"](value, x.dtype, x.device)
+    return above.as_tensor(value, x.dtype, x.device)
 
 
 def _positions(name: str, index: Any) -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 from .. import backends
 from ..arguments import axes_taken, beyond, check_index, plain_index, reading
 from ..backends.layout import how_many
-from ..core.base import TensorBase
-from ..core.dispatch import WORLD, caller
+from ..core.base import TensorBase, above
+from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.inplace import inplace
 from ..core.op import Op
@@ -195,7 +195,7 @@ def write(x: Any, index: Any, value: Any, name: str = "") -> Any:
     """``x[index] = value``, broadcast and in the dtype of ``x``. Returns ``x``. ``name`` is what the user called."""
     first, then = plain_index(index, x)
     target = x if first is None else getitem(x, index=first)
-    value = WORLD["as_tensor"](value, x.dtype, None if isinstance(value, TensorBase) else x.device)
+    value = above.as_tensor(value, x.dtype, None if isinstance(value, TensorBase) else x.device)
     try:
         inplace(Put, target, (value,), {"index": then}, name or "x[…] = …")
     except (IndexRangeError, ShapeError) as error:

@@ -12,7 +12,6 @@ from typing import Any
 from ..core.base import TensorBase
 from ..core.inplace import check_fits, inplace
 from ..core.op import REQUIRED, Op
-from ..lines import user_line
 from ..settings import modes
 from . import activation, arithmetic, arrange, choice, gathering, linalg, logic, scan, unary
 from .convert import clone
@@ -42,7 +41,7 @@ def _overwrite(name: str, function: Callable[..., Any], x: Any, args: Any, kwarg
     tracked = modes().grad and any(isinstance(v, TensorBase) and v.requires_grad for v in given)
     # What the graph saves of x must not be the buffer that is about to be overwritten.
     value = function(clone(x) if tracked else x, *args, **kwargs)
-    check_fits(name, x, value.array, user_line())
+    check_fits(name, x, value.array)
     return inplace(Put, x, (value.to(x.dtype),), {"index": (...,)}, name)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from ..core.dispatch import caller
 from ..core.inplace import check_fits, check_out, compute_into
-from ..lines import user_line
 from ..settings import no_grad
 from . import activation, arithmetic, choice, linalg, logic, movement, reduce, scan, unary
 
@@ -28,10 +27,10 @@ def with_out(function: Function, op: Any = None) -> Function:
             return function(*args, **kwargs)
         if op is not None and not kwargs and len(args) == len(op.operands):
             return compute_into(op, out, args)
-        check_out(f"{function.__name__}(…, out=…)", out, (*args, *kwargs.values()), user_line())
+        check_out(f"{function.__name__}(…, out=…)", out, (*args, *kwargs.values()))
         with no_grad():
             value = function(*args, **kwargs)
-            check_fits(f"{function.__name__}(…, out=…)", out, value.array, user_line())
+            check_fits(f"{function.__name__}(…, out=…)", out, value.array)
             return out.copy_(value)
 
     return call

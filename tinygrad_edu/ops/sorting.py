@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import arguments, backends
 from ..arguments import as_tensor, one_dim
-from ..core.base import TensorBase
-from ..core.dispatch import WORLD, caller
+from ..core.base import TensorBase, above
+from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import DtypeError, IndexRangeError, ShapeError
 from .choice import maximum, minimum, where_op
@@ -204,5 +204,5 @@ def unique(
     found, inverse, counts = np.unique(values, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     inverse = inverse.reshape(values.shape if axis is None else -1)
     parts = [found] + [inverse] * return_inverse + [counts] * return_counts
-    tensors = tuple(WORLD["wrap"](backend.from_numpy(part)) for part in parts)
+    tensors = tuple(above.wrap(backend.from_numpy(part)) for part in parts)
     return tensors if len(tensors) > 1 else tensors[0]
