@@ -6,7 +6,6 @@ values in NumPy but joins in none of NumPy's protocols, so an operation's body t
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,106 +13,63 @@ import numpy as np
 
 from tinygrad_edu import backends
 from tinygrad_edu.backends.cpu import XP as HOST
+from tinygrad_edu.backends.proxy import OPERATORS, UPDATES, ProxyArray, host_values, unwrap
+from tinygrad_edu.backends.queue import Memory
 
 
-class FarArray:
+class FarArray(ProxyArray):
     """An array on the far device. ``base`` is the array that owns the memory, or None."""
 
-    __slots__ = ("__weakref__", "base", "values")
-    __array_ufunc__ = None  # ndarray + far asks far, which refuses
-    __hash__ = object.__hash__
+    __slots__ = ("base",)
 
     def __init__(self, values: Any, parent: FarArray | None = None) -> None:
         self.values = np.asarray(values)
         self.base: FarArray | None = None
         if parent is not None and np.may_share_memory(self.values, parent.values):
             self.base = parent if parent.base is None else parent.base
+        else:
+            COUNTER.add(self.values.nbytes)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.values.shape
+    def __del__(self) -> None:
+        if self.base is None:
+            COUNTER.add(-self.values.nbytes)
 
-    @property
-    def ndim(self) -> int:
-        return self.values.ndim
+    def operate(self, name: str, *operands: Any) -> FarArray:
+        if name == "getitem":
+            return FarArray(self.values[_index(operands[1])], self)
+        return FarArray(OPERATORS[name](*[near(operand) for operand in operands]))
 
-    @property
-    def size(self) -> int:
-        return self.values.size
+    def update(self, name: str, *operands: Any) -> FarArray:
+        if name == "setitem":
+            self.values[_index(operands[0])] = near(operands[1])
+        else:
+            UPDATES[name](self.values, *map(near, operands))
+        return self
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.values.dtype
 
-    @property
-    def strides(self) -> tuple[int, ...]:
-        return self.values.strides
+class Counter:
+    """The allocator of the far device: it counts the bytes of arrays that own memory."""
 
-    @property
-    def flags(self) -> Any:
-        return self.values.flags
+    def __init__(self) -> None:
+        self.allocated = self.peak = 0
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError("a far array does not come to the host by itself: use to_numpy")
+    def add(self, nbytes: int) -> None:
+        self.allocated += nbytes
+        if self.allocated > self.peak:
+            self.peak = self.allocated
 
-    def __bool__(self) -> bool:
-        raise TypeError("the truth of a far array would wait for the device")
 
-    def __getitem__(self, index: Any) -> FarArray:
-        return FarArray(self.values[_index(index)], self)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self.values[_index(index)] = near(value)
-
-    def __neg__(self) -> FarArray:
-        return FarArray(-self.values)
-
-    def __invert__(self) -> FarArray:
-        return FarArray(~self.values)
-
-    def __repr__(self) -> str:
-        return f"FarArray({self.values!r})"
+COUNTER = Counter()
 
 
 def near(value: Any) -> Any:
     """The NumPy values of a far array, inside lists too; Python scalars pass, host arrays are refused."""
-    if isinstance(value, FarArray):
-        return value.values
-    if isinstance(value, (np.ndarray, np.generic)):
-        raise TypeError(f"a host array {value.shape} {value.dtype} on the far device")
-    return type(value)(near(item) for item in value) if isinstance(value, (tuple, list)) else value
+    return value.values if isinstance(value, FarArray) else unwrap(value, lambda far: far.values, host_values)
 
 
 def _index(index: Any) -> Any:
     """Indices may come from the host: they are sent along with the command."""
-    parts = index if isinstance(index, tuple) else (index,)
-    plain = tuple(part.values if isinstance(part, FarArray) else part for part in parts)
-    return plain if isinstance(index, tuple) else plain[0]
-
-
-def _binary(function: Callable[..., Any]) -> Any:
-    return lambda self, other: FarArray(function(self.values, near(other)))
-
-
-def _reflected(function: Callable[..., Any]) -> Any:
-    return lambda self, other: FarArray(function(near(other), self.values))
-
-
-def _inplace(function: Callable[..., Any]) -> Any:
-    def call(self: FarArray, other: Any) -> FarArray:
-        function(self.values, near(other))
-        return self
-
-    return call
-
-
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
-    _key = _name.rstrip("_")
-    setattr(FarArray, f"__{_key}__", _binary(getattr(operator, _name)))
-    setattr(FarArray, f"__r{_key}__", _reflected(getattr(operator, _name)))
-    setattr(FarArray, f"__i{_key}__", _inplace(getattr(operator, f"i{_key}")))
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(FarArray, f"__{_name}__", _binary(getattr(operator, _name)))
+    return unwrap(index, lambda far: far.values)
 
 
 def _far(name: str) -> Callable[..., Any]:
@@ -158,6 +114,9 @@ class FarBackend(backends.Backend):
     def to_numpy(self, array: FarArray) -> Any:
         self.crossings[1] += 1
         return array.values.copy()
+
+    def memory(self) -> Memory:
+        return Memory(COUNTER.allocated, COUNTER.allocated, COUNTER.peak)
 
     def owner(self, array: FarArray) -> FarArray:
         return array if array.base is None else array.base

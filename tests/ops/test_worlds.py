@@ -130,7 +130,7 @@ def test_recording(case: Case) -> None:
     proxies, g_proxy = moved(operands, recorder.new), recorder.new(g)
     inputs = tuple(proxy.var for proxy in (*proxies, g_proxy) if isinstance(proxy, RecArray))
     results = run_body(case, TraceBackend.xp, proxies, g_proxy)
-    the_same(results, expected, lambda proxy: proxy.value)
+    the_same(results, expected, lambda proxy: proxy.values)
     live = [r for r in results if isinstance(r, RecArray)]
     assert len(live) == len(results), "a result escaped the record: it would be a constant of the program"
     program = Program(inputs, tuple(recorder.equations), tuple(proxy.var for proxy in live))

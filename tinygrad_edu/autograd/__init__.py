@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .engine import backward, grad, tensor_namespace
+from .engine import backward, grad
+from .tensors import tensor_namespace
 
 if TYPE_CHECKING:
     from .check import gradcheck, gradgradcheck

@@ -21,7 +21,8 @@ from ..dtypes import is_float
 from ..errors import AutogradError, DtypeError, ShapeError
 from ..ops import convert as ct
 from ..settings import inference_mode, modes
-from .engine import tensor_namespace, transpose
+from .engine import transpose
+from .tensors import tensor_namespace
 
 
 class Tangents:

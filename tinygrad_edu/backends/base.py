@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .queue import Memory, Stream
+
 Array = Any  # ndarray, a scalar of NumPy, or another world's array: bodies do not care
 
 NAMES = {
@@ -97,9 +99,11 @@ class Device(str):
 
 
 class Backend:
-    """A place where arrays live: its namespace, and the way in and out.
+    """A place where arrays live, and all that the engine wants of it.
 
-    ``owner(array)`` is the array whose memory ``array`` looks at (itself, when it owns its memory).
+    *Arrays*: the namespace ``xp`` for bodies, the types of its arrays, the way in and out, and whose memory an array
+    looks at. *Queues*: streams and events, and the wait for all of them. *Memory*: what its allocator counts. What a
+    backend does not say is as on the CPU: work is done at once, and nobody counts.
     """
 
     name: str
@@ -107,6 +111,7 @@ class Backend:
     xp: Namespace
     array_types: tuple[type, ...]
     readable = True  # may values be looked at now? Not while they are only being recorded
+    stream_type: type[Stream] = Stream
 
     def from_numpy(self, array: Any) -> Array:
         """The array on this device; on the CPU the same object."""
@@ -129,6 +134,21 @@ class Backend:
     def owner(self, array: Array) -> Array:
         """The array that owns the memory of ``array``."""
         raise NotImplementedError
+
+    def stream(self) -> Stream:
+        """A new stream."""
+        return self.stream_type()
+
+    def current_stream(self) -> Stream:
+        """The stream that takes the work which is asked for now."""
+        return self.stream()
+
+    def synchronize(self) -> None:
+        """Wait until the device has done all that it was asked for."""
+
+    def memory(self) -> Memory | None:
+        """What the allocator counts; None where nobody counts."""
+        return None
 
     def __repr__(self) -> str:
         return f"<backend {self.name}>"

@@ -1,0 +1,75 @@
+"""The queue of a device, in its simplest form: work is done when it is asked for, so there is nothing to wait for.
+
+Names and meanings are those of PyTorch's ``Stream`` and ``Event``. A device that works on while the host goes ahead has
+classes of its own with the same methods.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from ..errors import ArgumentError
+
+
+class Memory(NamedTuple):
+    """What a device's allocator counts, in bytes."""
+
+    allocated: int  # in arrays that are alive
+    reserved: int  # kept from the system: allocated, or free to be handed out again
+    peak: int  # the largest `allocated` so far
+
+
+class Event:
+    """A point in a stream: what came before it is done, or is not yet."""
+
+    def __init__(self) -> None:
+        self._time: int | None = None
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Mark this point in the stream, by default the current one."""
+        self._time = time.perf_counter_ns()
+
+    def query(self) -> bool:
+        """Whether all before this point is done."""
+        return True
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Let what the stream does from now on begin after this point."""
+
+    def synchronize(self) -> None:
+        """Let the host wait for this point."""
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds from this point to ``end``. Raises `ArgumentError` unless both were recorded."""
+        if self._time is None or end._time is None:
+            which = "this event" if self._time is None else "the other event"
+            raise ArgumentError("elapsed_time", f"{which} was never recorded", "call record() on both first")
+        return (end._time - self._time) / 1e6
+
+
+class Stream:
+    """Work that a device does in the order in which it was asked for."""
+
+    event_type: type[Event] = Event
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Mark this point of the stream by ``event``, or by a new one, which is returned."""
+        event = self.event_type() if event is None else event
+        event.record(self)
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        """Begin what comes next after ``event``."""
+        event.wait(self)
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Begin what comes next after all that the other stream was asked for so far."""
+        self.wait_event(stream.record_event())
+
+    def query(self) -> bool:
+        """Whether all that the stream was asked for is done."""
+        return True
+
+    def synchronize(self) -> None:
+        """Let the host wait until it is."""
