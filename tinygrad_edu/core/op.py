@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
+from ..backends.cost import Costed
 from ..backends.layout import broadcast_shape, why_not_broadcast
 
 Params = dict[str, Any]
@@ -24,7 +25,7 @@ class Save(NamedTuple):
         return cls(source.strip(), part.strip(), needed_by.strip())
 
 
-class Op:
+class Op(Costed):
     """Base of all operations. A subclass states `forward`, `backward` and `saves`; the rest has defaults.
 
     ``forward(xp, x, y, *, param)`` takes arrays of one world and that world's namespace ``xp``.

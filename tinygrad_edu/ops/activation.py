@@ -40,6 +40,7 @@ class LeakyRelu(Op, name="leaky_relu"):
 
     dtypes = "floating"
     saves = ("x", "negative_slope")
+    per_element = 4
 
     @staticmethod
     def forward(xp: Any, x: Any, *, negative_slope: float = 0.01) -> Any:
@@ -55,6 +56,7 @@ class Elu(Op):
 
     dtypes = "floating"
     saves = ("x", "alpha")
+    per_element = 5
 
     @staticmethod
     def forward(xp: Any, x: Any, *, alpha: float = 1.0) -> Any:
@@ -70,6 +72,7 @@ class Hardtanh(Op):
 
     dtypes = "each"
     saves = ("out", "low", "high")
+    per_element = 2
 
     @staticmethod
     def forward(xp: Any, x: Any, *, low: float = -1.0, high: float = 1.0) -> Any:
@@ -90,6 +93,7 @@ class Sigmoid(Op):
 
     dtypes = "float"
     saves = ("out",)
+    per_element = 7
 
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:
@@ -110,6 +114,7 @@ class Silu(Op):
 
     dtypes = "floating"
     saves = ("x",)
+    per_element = 8
 
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:
@@ -126,6 +131,7 @@ class Softplus(Op):
 
     dtypes = "floating"
     saves = ("x", "beta", "threshold")
+    per_element = 10
 
     @staticmethod
     def forward(xp: Any, x: Any, *, beta: float = 1.0, threshold: float = 20.0) -> Any:
@@ -144,6 +150,7 @@ class Gelu(Op):
 
     dtypes = "floating"
     saves = ("x",)
+    per_element = 5
 
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:
@@ -166,6 +173,7 @@ class GeluTanh(Op, name="gelu_tanh"):
 
     dtypes = "floating"
     saves = ("x",)
+    per_element = 8
 
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:

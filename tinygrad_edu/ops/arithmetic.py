@@ -92,6 +92,7 @@ class AddScaled(Op, name="add_scaled"):
 
     broadcasts = True
     saves = ("alpha",)
+    per_element = 2
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any, *, alpha: Any) -> Any:
@@ -124,6 +125,7 @@ class TruncDivide(Op, name="trunc_divide"):
     """The quotient, rounded towards 0. A step has slope 0."""
 
     broadcasts = True
+    per_element = 6
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
@@ -201,6 +203,7 @@ class Lerp(Op):
     dtypes = "floating"
     broadcasts = True
     saves = ("x if weight", "end if weight", "weight")
+    per_element = 10
 
     @staticmethod
     def forward(xp: Any, x: Any, end: Any, weight: Any) -> Any:
@@ -220,6 +223,7 @@ class Addcmul(Op):
 
     broadcasts = True
     saves = ("y if z", "z if y", "value")
+    per_element = 3
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any, z: Any, *, value: Any = 1) -> Any:
@@ -237,6 +241,7 @@ class Addcdiv(Op):
     dtypes = "floating"
     broadcasts = True
     saves = ("y if z", "z", "value")
+    per_element = 3
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any, z: Any, *, value: Any = 1) -> Any:

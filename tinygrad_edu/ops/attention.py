@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor, extremes
+from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
@@ -75,6 +76,12 @@ class Attention(Op, name="scaled_dot_product_attention"):
             why = f"a mask {rest[0]} cannot be stretched to the weights (…, {query[-2]}, {key[-2]}), or: {why}"
         return why, "check which axis counts the heads; with enable_gqa=True heads of query share those of key"
 
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        query, key, value = shapes[:3]
+        scores = how_many(out[:-1]) * key[-2]
+        return scores * (2 * query[-1] + 2 * value[-1] + 8)  # both products, and scale, mask and softmax
+
 
 def _turned(xp: Any, x: Any) -> Any:
     """The last two axes swapped."""
@@ -109,6 +116,8 @@ class Embedding(Op):
 
     dtypes = "each"
     saves = ("weight.shape", "indices", "padding_idx", "scale_grad_by_freq")
+    gathers = True
+    per_element = 0
 
     @staticmethod
     def forward(
@@ -141,6 +150,7 @@ class Dropout(Op):
 
     dtypes = "each"
     saves = ("keep", "p")
+    per_element = 2
 
     @staticmethod
     def forward(xp: Any, x: Any, keep: Any, *, p: float) -> Any:

@@ -100,6 +100,7 @@ class BatchNorm(Op, name="batch_norm"):
     dtypes = "floating"
     saves = ("x", "weight if x", "cache", "eps")
     caches = "recomputed"
+    per_element = 9
 
     @staticmethod
     def forward(
@@ -127,6 +128,7 @@ class BatchNormEval(Op, name="batch_norm_eval"):
 
     dtypes = "floating"
     saves = ("x", "mean", "var", "weight", "eps")
+    per_element = 3
 
     @staticmethod
     def forward(
@@ -168,6 +170,7 @@ class GroupNorm(Op, name="group_norm"):
     dtypes = "floating"
     saves = ("x", "weight if x", "cache", "groups", "eps")
     caches = "recomputed"
+    per_element = 9
 
     @staticmethod
     def forward(xp: Any, x: Any, weight: Any = None, bias: Any = None, *, groups: int, eps: float = 1e-5) -> Any:

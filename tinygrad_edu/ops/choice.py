@@ -81,6 +81,7 @@ class Clamp(Op):
 
     saves = ("x", "min", "max")
     into = ("clip",)
+    per_element = 2
 
     @staticmethod
     def forward(xp: Any, x: Any, *, min: Any = None, max: Any = None) -> Any:
@@ -101,6 +102,7 @@ class ClampBetween(Op, name="clamp_between"):
 
     broadcasts = True
     saves = ("x", "min", "max")
+    per_element = 2
 
     @staticmethod
     def forward(xp: Any, x: Any, min: Any = None, max: Any = None) -> Any:

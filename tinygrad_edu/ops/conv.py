@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import as_tensor
+from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
@@ -23,6 +24,7 @@ class Im2col(Op):
 
     dtypes = "each"
     saves = ("x.shape", "stride", "padding", "dilation")
+    per_element = 0
 
     @staticmethod
     def forward(
@@ -41,6 +43,8 @@ class Col2im(Op):
 
     dtypes = "each"
     saves = ("cols.shape", "stride", "padding", "dilation")
+    per_element = 0
+    per_input = 1
 
     @staticmethod
     def forward(xp: Any, cols: Any, *, shape: Any, stride: Any, padding: Any, dilation: Any = (1, 1)) -> Any:
@@ -73,6 +77,10 @@ class ConvInput(Op, name="conv_input"):
             gw = xp.conv_kernel(h, g, ws[2:], stride, padding, dilation, groups)
         return gg, gw
 
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        return 2 * how_many(shapes[0]) * how_many(shapes[1][1:])
+
 
 class ConvKernel(Op, name="conv_kernel"):
     """The gradient of the kernels of a convolution, from that of its result: each weighs all that it multiplied."""
@@ -90,6 +98,10 @@ class ConvKernel(Op, name="conv_kernel"):
         gx = xp.conv_input(g, h, xs[2:], stride, padding, dilation, groups) if needs[0] else None
         gg = xp.conv(x, h, stride, padding, dilation, groups, gs[2:]) if needs[1] else None
         return gx, gg
+
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        return 2 * how_many(shapes[1]) * how_many(out[1:])
 
 
 class Conv2d(Op):
@@ -161,6 +173,10 @@ class Conv2d(Op):
             return f"a kernel of {weight[2]} does not fit into {x[-1]} places", "add padding, or use a smaller kernel"
         why = f"a {weight[2]}x{weight[3]} kernel does not fit into {x[-2]}x{x[-1]} pixels"
         return why, "add padding, or use a smaller kernel"
+
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        return how_many(out) * (2 * how_many(shapes[1][1:]) + (len(shapes) > 2 and shapes[2] != ()))
 
 
 class Conv1d(Conv2d, name="conv1d"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor
+from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.op import Op
 from .conv import channels_first, counts, image_shape, not_images, refuse_bools
@@ -84,6 +85,10 @@ class ConvTranspose2d(Op, name="conv_transpose2d"):
             why = f"output_padding {params['output_padding']} is not below stride or dilation: no window would reach it"
             return why, "use less output_padding, or pad the result"
         return f"padding {params['padding']} takes all of the result away", "use less padding"
+
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        return 2 * how_many(shapes[0]) * how_many(shapes[1][1:])
 
 
 class ConvTranspose1d(ConvTranspose2d, name="conv_transpose1d"):

@@ -26,6 +26,7 @@ class GetItem(Op, name="getitem"):
     dtypes = "each"
     view = True
     saves = ("x.shape", "index")
+    gathers = True
 
     @staticmethod
     def forward(xp: Any, x: Any, *, index: Any) -> Any:
@@ -45,6 +46,7 @@ class ScatterAdd(Op, name="scatter_add_at"):
 
     dtypes = "each"
     saves = ("index",)
+    per_element = 0
 
     @staticmethod
     def forward(xp: Any, values: Any, *, shape: Any, index: Any) -> Any:
@@ -65,6 +67,7 @@ class Put(Op):
     into = ("put",)
     dtypes = "each"
     saves = ("index", "values.shape")
+    per_element = 0
 
     @staticmethod
     def forward(xp: Any, x: Any, values: Any, *, index: Any) -> Any:
@@ -135,6 +138,7 @@ class Gather(Op):
     computes = False
     dtypes = "each"
     saves = ("x.shape", "index", "dim")
+    gathers = True
 
     @staticmethod
     def forward(xp: Any, x: Any, index: Any, *, dim: int) -> Any:

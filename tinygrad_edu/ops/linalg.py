@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..arguments import as_tensor
+from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
@@ -69,6 +70,11 @@ class Matmul(Op):
             return why, "transpose the second: x @ y.mT"
         return why, "check which axis of each operand counts the same thing"
 
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        inner = shapes[0][-1]  # each element of the result is a sum of so many products
+        return 2 * how_many(out) * inner
+
 
 def _batch(xs: tuple[int, ...], ys: tuple[int, ...]) -> tuple[int, ...]:
     """The broadcast shape of the leading axes."""
@@ -124,6 +130,10 @@ class Linear(Op):
             return f"there are {weight[0]} outputs, and the bias has shape {shapes[2]}", f"make the bias ({weight[0]},)"
         return None
 
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        return how_many(out) * (2 * shapes[0][-1] + (len(shapes) > 2 and shapes[2] != ()))
+
 
 class Einsum(Op):
     """``x`` times ``y``, summed over the letters that the equation leaves out: ``"bij,bjk->bik"``.
@@ -144,6 +154,12 @@ class Einsum(Op):
         gx = xp.einsum(f"{letters_out},{letters_y}->{letters_x}", g, y) if needs[0] else None
         gy = xp.einsum(f"{letters_out},{letters_x}->{letters_y}", g, x) if needs[1] else None
         return gx, gy
+
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        lengths = {letter: n for term, shape in zip(params["equation"].split("->")[0].split(","), shapes, strict=True)
+                   for letter, n in zip(term, shape, strict=True)}  # fmt: skip
+        return 2 * how_many(tuple(lengths.values()))
 
 
 def _letters(equation: str) -> list[str]:

@@ -82,6 +82,7 @@ class Isinf(Compare, Op):
     """Whether x is infinite, of either sign."""
 
     dtypes = "each"
+    per_element = 3
 
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:
@@ -92,6 +93,7 @@ class Isfinite(Compare, Op):
     """Whether x is neither infinite nor nan."""
 
     dtypes = "each"
+    per_element = 3
 
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:
@@ -100,6 +102,8 @@ class Isfinite(Compare, Op):
 
 class Isclose(Compare, Op):
     """Whether x and y are equal, or finite and not further apart than ``atol + rtol * |y|``."""
+
+    per_element = 18
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
@@ -126,6 +130,8 @@ class Logical(Compare):
 class LogicalAnd(Logical, Op, name="logical_and"):
     """Whether neither is 0."""
 
+    per_element = 2
+
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
         return (x != 0) & (y != 0)
@@ -134,6 +140,8 @@ class LogicalAnd(Logical, Op, name="logical_and"):
 class LogicalOr(Logical, Op, name="logical_or"):
     """Whether one of them at least is not 0."""
 
+    per_element = 2
+
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
         return (x != 0) | (y != 0)
@@ -141,6 +149,8 @@ class LogicalOr(Logical, Op, name="logical_or"):
 
 class LogicalXor(Logical, Op, name="logical_xor"):
     """Whether exactly one of them is 0."""
+
+    per_element = 2
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:

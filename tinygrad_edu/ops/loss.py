@@ -22,6 +22,7 @@ class CrossEntropy(Op, name="softmax_cross_entropy"):
     dtypes = "each"
     saves = ("cache", "scores", "target", "reduction")
     caches = "recomputed"
+    per_input = 5
 
     @staticmethod
     def forward(xp: Any, scores: Any, target: Any, *, reduction: str = "none") -> Any:
@@ -60,6 +61,7 @@ class NllLoss(Op, name="nll_loss"):
     computes = False
     dtypes = "each"
     saves = ("x.shape", "target")
+    gathers = True
 
     @staticmethod
     def forward(xp: Any, x: Any, target: Any) -> Any:
@@ -96,6 +98,7 @@ class BinaryCrossEntropy(Op, name="binary_cross_entropy"):
 
     dtypes = "floating"
     saves = ("x", "target")
+    per_element = 14
 
     @staticmethod
     def forward(xp: Any, x: Any, target: Any) -> Any:
@@ -127,6 +130,7 @@ class BinaryCrossEntropyWithLogits(Op, name="binary_cross_entropy_with_logits"):
 
     dtypes = "floating"
     saves = ("x", "target", "pos_weight")
+    per_element = 13
 
     @staticmethod
     def forward(xp: Any, x: Any, target: Any, pos_weight: Any = None) -> Any:
@@ -158,6 +162,7 @@ class WeightedMean(Op, name="weighted_mean"):
 
     dtypes = "floating"
     saves = ("x.shape", "weights", "out")
+    per_input = 2
 
     @staticmethod
     def forward(xp: Any, x: Any, weights: Any) -> Any:

@@ -58,6 +58,7 @@ class LayerNorm(Op, name="layer_norm"):
     dtypes = "floating"
     saves = ("x", "weight if x", "cache", "shape", "eps")
     caches = "recomputed"
+    per_element = 9
 
     @staticmethod
     def forward(xp: Any, x: Any, weight: Any = None, bias: Any = None, *, shape: Any, eps: float = 1e-5) -> Any:
@@ -104,6 +105,7 @@ class RMSNorm(Op, name="rms_norm"):
     dtypes = "floating"
     saves = ("x", "weight if x", "cache", "shape", "eps")
     caches = "recomputed"
+    per_element = 5
 
     @staticmethod
     def forward(xp: Any, x: Any, weight: Any = None, *, shape: Any, eps: float) -> Any:

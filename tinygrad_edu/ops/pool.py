@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor
+from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..dtypes import is_float
@@ -144,6 +145,10 @@ class MaxPool2d(Op, name="max_pool2d"):
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         return _hint(shapes, params)
 
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        return how_many(out) * (how_many(params["kernel"]) - 1)
+
 
 def _first(xp: Any, places: list[Any], out: Any) -> Any:
     """For each place in a window, whether it is the first that holds ``out``, the largest element; along axis 2."""
@@ -191,6 +196,10 @@ class ArgmaxPool(Op, name="argmax_pool"):
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         return _hint(shapes, params)
 
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        return 3 * how_many(out) * how_many(params["kernel"])
+
 
 class AvgPool2d(Op, name="avg_pool2d"):
     """The mean of each window of (N, C, H, W) or (C, H, W). Padding is zeros, which ``count_include_pad`` counts."""
@@ -236,6 +245,10 @@ class AvgPool2d(Op, name="avg_pool2d"):
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         return _hint(shapes, params)
 
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        return how_many(out) * how_many(params["kernel"])
+
 
 class AvgPool1d(AvgPool2d, name="avg_pool1d"):
     """The mean of each window of (N, C, L) or (C, L). Padding is zeros, which ``count_include_pad`` counts."""
@@ -259,6 +272,7 @@ class AdaptiveAvgPool2d(Op, name="adaptive_avg_pool2d"):
 
     dtypes = "floating"
     saves = ("x.shape",)
+    per_input = 1
 
     @staticmethod
     def forward(xp: Any, x: Any, *, size: Any) -> Any:

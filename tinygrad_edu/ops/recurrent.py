@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.op import Op
 
@@ -49,6 +50,10 @@ class Rnn(Op):
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         return _hint(1, shapes)
+
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        return how_many(shapes[0]) * (2 * shapes[2][1] + 2)
 
 
 class Lstm(Op):
@@ -112,6 +117,10 @@ class Lstm(Op):
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         return _hint(4, shapes)
 
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        return how_many(shapes[0]) * (2 * shapes[3][1] + 6)
+
 
 class Gru(Op):
     """The states of a GRU after each of ``steps`` (L, N, 3H): (L, N, H).
@@ -166,6 +175,10 @@ class Gru(Op):
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         return _hint(3, shapes)
+
+    @classmethod
+    def flops(cls, shapes: Any, out: Any, params: Any) -> int:
+        return how_many(shapes[0]) * (2 * shapes[2][1] + 7)
 
 
 def _gru_parts(xp: Any, step: Any, state: Any, turned: Any, bias: Any) -> tuple[Any, ...]:

@@ -37,6 +37,8 @@ class Sum(Op):
 
     dtypes = "each"
     saves = ("x.shape", "dim")
+    per_element = 0
+    per_input = 1
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
@@ -52,6 +54,7 @@ class Mean(Op):
 
     dtypes = "floating"
     saves = ("x.shape", "dim")
+    per_input = 1
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
@@ -68,6 +71,8 @@ class Prod(Op):
 
     dtypes = "each"
     saves = ("x", "dim")
+    per_element = 0
+    per_input = 1
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
@@ -101,6 +106,8 @@ class Var(Op):
 
     dtypes = "floating"
     saves = ("x", "dim", "correction")
+    per_element = 2
+    per_input = 4
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Any:
@@ -116,6 +123,8 @@ class Std(Op):
 
     dtypes = "floating"
     saves = ("x", "out", "dim", "correction")
+    per_element = 3
+    per_input = 4
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Any:
@@ -161,6 +170,8 @@ class Amax(Extreme, Op):
 
     dtypes = "each"
     saves = ("x", "out", "dim")
+    per_element = 0
+    per_input = 1
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
@@ -176,6 +187,8 @@ class Amin(Extreme, Op):
 
     dtypes = "each"
     saves = ("x", "out", "dim")
+    per_element = 0
+    per_input = 1
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
@@ -201,6 +214,7 @@ class Norm(Extreme, Op):
 
     dtypes = "floating"
     saves = ("x", "out", "p", "dim")
+    per_input = 2
 
     @staticmethod
     def forward(xp: Any, x: Any, *, p: float, dim: Any = None, keepdim: bool = False) -> Any:
@@ -234,6 +248,8 @@ class Any_(Op, name="any"):
 
     dtypes = "each"
     differentiable = False
+    per_element = 0
+    per_input = 1
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
@@ -245,6 +261,8 @@ class All(Op):
 
     dtypes = "each"
     differentiable = False
+    per_element = 0
+    per_input = 1
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
@@ -256,6 +274,8 @@ class Argmin(Extreme, Op):
 
     dtypes = "each"
     differentiable = False
+    per_element = 0
+    per_input = 1
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
@@ -267,6 +287,8 @@ class Argmax(Extreme, Op):
 
     dtypes = "each"
     differentiable = False
+    per_element = 0
+    per_input = 1
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:

@@ -17,6 +17,8 @@ class Logsumexp(Op):
 
     dtypes = "float"
     saves = ("x", "out", "dim")
+    per_element = 6
+    per_input = 4
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any, keepdim: bool = False) -> Any:
@@ -51,6 +53,7 @@ class Softmax(Op):
 
     dtypes = "floating"
     saves = ("out", "dim")
+    per_element = 5
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any) -> Any:
@@ -68,6 +71,7 @@ class LogSoftmax(Op, name="log_softmax"):
 
     dtypes = "floating"
     saves = ("out", "dim")
+    per_element = 5
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any) -> Any:

@@ -44,6 +44,7 @@ class Pick(Op):
     computes = False
     dtypes = "each"
     saves = ("x.shape", "index", "dim")
+    gathers = True
 
     @staticmethod
     def forward(xp: Any, x: Any, index: Any, *, dim: int) -> Any:

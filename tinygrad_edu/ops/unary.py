@@ -66,6 +66,7 @@ class Rsqrt(Op):
 
     dtypes = "float"
     saves = ("out",)
+    per_element = 2
 
     @staticmethod
     def forward(xp: Any, x: Any) -> Any:
