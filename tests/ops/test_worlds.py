@@ -10,7 +10,6 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.ops.cases import CASES, Case, is_float
-from tests.second_device import FAR, FarArray
 from tinygrad_edu import backends
 from tinygrad_edu.autograd import tensor_namespace
 from tinygrad_edu.compile.interpret import interpret
@@ -100,26 +99,37 @@ def test_tensors(case: Case) -> None:
     the_same(found, expected, lambda t: t.array)
 
 
+# Every device that is registered, however it came there.
+DEVICES = [backend for backend in backends.registered() if backend.readable and backend is not backends.CPU]
+
+
+def refuse(*args: Any) -> Any:
+    raise AssertionError("a body moved an array between devices")
+
+
 @pytest.mark.parametrize("case", ONE_BODY, ids=str)
-def test_far_device(case: Case) -> None:
+@pytest.mark.parametrize("device", DEVICES, ids=lambda backend: backend.name)
+def test_devices(case: Case, device: backends.Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device whose arrays are no NumPy arrays: everything stays there."""
     operands, g, expected = on_host(case, 0)
-    far, far_g = moved(operands, FAR.from_numpy), FAR.from_numpy(g)
-    before = list(FAR.crossings)
-    found = run_body(case, FAR.xp, far, far_g)
-    assert list(FAR.crossings) == before
-    assert all(isinstance(x, FarArray) for x in found)
-    the_same(found, expected, FAR.to_numpy)
+    there, there_g = moved(operands, device.from_numpy), device.from_numpy(g)
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "from_numpy", refuse)
+        patch.setattr(device, "to_numpy", refuse)
+        found = run_body(case, device.xp, there, there_g)
+    assert all(backends.of(x) is device for x in found)
+    the_same(found, expected, device.to_numpy)
 
 
 @pytest.mark.parametrize("case", ONE_BODY, ids=str)
-def test_tensors_on_the_far_device(case: Case) -> None:
+@pytest.mark.parametrize("device", DEVICES, ids=lambda backend: backend.name)
+def test_tensors_on_devices(case: Case, device: backends.Backend) -> None:
     """Second derivatives there too."""
     operands, g, expected = on_host(case, 0)
-    far, far_g = moved(operands, lambda o: as_leaf(FAR.from_numpy(o))), as_leaf(FAR.from_numpy(g))
-    found = run_body(case, tensor_namespace("far"), far, far_g)
-    assert all(x.device == "far" for x in found)
-    the_same(found, expected, lambda t: FAR.to_numpy(t.array))
+    there, there_g = moved(operands, lambda o: as_leaf(device.from_numpy(o))), as_leaf(device.from_numpy(g))
+    found = run_body(case, tensor_namespace(device.name), there, there_g)
+    assert all(x.device == device.name for x in found)
+    the_same(found, expected, lambda t: device.to_numpy(t.array))
 
 
 @pytest.mark.parametrize("case", ONE_BODY, ids=str)

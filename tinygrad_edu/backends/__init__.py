@@ -5,8 +5,12 @@ from __future__ import annotations
 from ..errors import DeviceError
 from .base import ALL_NAMES, Array, Backend, Device, Namespace
 from .cpu import CpuBackend
+from .queue import Event, Memory, Stream
 
-__all__ = ["ALL_NAMES", "BY_TYPE", "CPU", "Array", "Backend", "Device", "Namespace", "get", "names", "of", "register"]
+__all__ = [
+    "ALL_NAMES", "BY_TYPE", "CPU", "Array", "Backend", "Device", "Event", "Memory", "Namespace", "Stream", "get",
+    "names", "of", "register", "registered",
+]  # fmt: skip
 
 
 class _ByType(dict[type, Backend]):
@@ -60,3 +64,8 @@ def of(array: Array) -> Backend:
 def names() -> list[str]:
     """The devices that can be named, in order of registration."""
     return [name for name, backend in _BY_NAME.items() if backend.device == name]
+
+
+def registered() -> list[Backend]:
+    """Every backend, the recorder too, which is no device that can be named."""
+    return list(_BY_NAME.values())
