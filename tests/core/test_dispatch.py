@@ -12,7 +12,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.core import dispatch
+from tinygrad_edu.core import dispatch, inplace
 from tinygrad_edu.core import slow as slow_path
 from tinygrad_edu.core.dispatch import write_caller
 from tinygrad_edu.core.graph import Node
@@ -82,6 +82,36 @@ FAST: dict[str, Callable[[Any, Any], Any]] = {
 def test_the_usual_case_takes_the_fast_path(call: Callable[..., Any], slow_calls: list[str]) -> None:
     call(tg.ones(2, 3), tg.ones(2, 3, requires_grad=True))
     assert slow_calls == []
+
+
+OUT: dict[str, Callable[[Any, Any], Any]] = {
+    "two tensors": lambda x, out: tg.mul(x, x, out=out),
+    "number on the right": lambda x, out: tg.mul(x, 2.0, out=out),
+    "number on the left": lambda x, out: tg.mul(2.0, x, out=out),
+    "one operand": lambda x, out: tg.exp(x, out=out),
+    "into an operand": lambda x, out: tg.mul(x, out, out=out),
+}
+
+
+@pytest.mark.parametrize("call", OUT.values(), ids=OUT)
+def test_out_takes_a_short_way_that_leads_to_the_same(
+    call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = []
+    for short in (True, False):
+        x, out = tg.rand(2, 3, generator=tg.Generator().manual_seed(1)), tg.ones(2, 3)
+        view = out[0]  # so that there is a storage, as from the second call on
+        before = out.storage.stamp
+        with monkeypatch.context() as patch, scoped(guard="on" if short else "verify"):
+            if short:
+                patch.setattr(inplace, "_write", lambda *a: pytest.fail("the long way"))
+                patch.setattr(inplace, "_plainly", lambda *a: pytest.fail("the longer way"))
+                for op in OPS.values():
+                    patch.setattr(op, "forward", staticmethod(lambda *a, **k: pytest.fail("a temporary was made")))
+            assert call(x, out) is out
+        assert out.storage.stamp > before
+        results.append((out.tolist(), view.tolist(), out.storage.writer[0], resolve_line(out.storage.writer[1])[1]))
+    assert results[0] == results[1]
 
 
 UNUSUAL: dict[str, Callable[[Any, Any], Any]] = {

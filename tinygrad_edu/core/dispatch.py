@@ -14,6 +14,8 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from ..backends.cpu import XP
 from ..dtypes import FLOATS, float32
 from ..lines import PACKAGE, own
@@ -23,7 +25,7 @@ from .base import above
 from .explain import fail
 from .graph import Node
 from .op import REQUIRED, Op, Save
-from .storage import number
+from .storage import clock, number, writing
 
 # The text of callers and runners ---------------------------------------------------------------------------------
 
@@ -53,11 +55,8 @@ def write_caller(op: type[Op], out: bool = False) -> str:
     names = op.operands
     signature = [f"{n}=None" if n in op.optional else n for n in names]
     signature += ["*", *_defaults(op), *["out=None"] * out] if op.params or out else []
-    give_up = f"return slow({_given(op)})"
-    lines = [f"def {op.name}({', '.join(signature)}):"]
-    if out:
-        lines.append(f"    if out is not None: return into(op, out, ({', '.join(names)},), dict({_keywords(op)[2:]}))")
-    lines += ["    m = modes()", f"    if not m.plain: {give_up}"]
+    give_up = f"return slow({_given(op)})" + f" if out is None else into({_given(op)}, out)" * out
+    lines = [f"def {op.name}({', '.join(signature)}):", "    m = modes()", f"    if not m.plain: {give_up}"]
     meeting = _meeting(op)
     for n in names:
         lines += _operand_lines(op, n, meeting, give_up)
@@ -67,9 +66,10 @@ def write_caller(op: type[Op], out: bool = False) -> str:
     floats = op.dtypes in ("float", "quotient", "floating")
     if floats:  # integers have to become floats first
         lines.append(f"    if d.kind != 'f': {give_up}")
+    lines += _out_lines(op) if out else []
     lines += _forward_lines(op)
     if len(meeting) > 1 and op.differentiable and not floats:
-        lines.append(f"    if not exact and out.dtype is not d: {give_up}")
+        lines.append(f"    if not exact and out.dtype is not d: return slow({_given(op)})")
     return "\n".join([*lines, *_result_lines(op, checked=True)]) + "\n"
 
 
@@ -89,6 +89,44 @@ def write_runner(op: type[Op]) -> str:
             wide = f"XP.astype({n}_a, WIDE)"
             lines.append(f"    {n}_w = {n}_a if type({n}) in NUMBERS or {n}_a.dtype != NARROW else {wide}")
     return "\n".join([*lines, *_forward_lines(op), *_result_lines(op, checked=False)]) + "\n"
+
+
+def _out_lines(op: type[Op]) -> list[str]:
+    """Write the result straight into ``out``, where nothing about that is special."""
+    names, into = op.operands, f"into({_given(op)}, out)"
+    if not op.into or op.params or op.dtypes == "each":
+        return [f"    if out is not None: return {into}"]
+    shapes = " == ".join(["s", *(f"{n}_a.shape" for n in names)])
+    if len(_meeting(op)) == 2:  # one of them may be a number
+        x, y = names
+        shapes = f"({shapes} if exact else s == ({y} if type({x}) in SCALARS else {x}).array.shape)"
+    tracked = " or ".join(f"{n}_n is not None" for n in names)
+    return [
+        "    if out is not None:",
+        "        if type(out) is Tensor and (g := out.storage) is not None and out.origin is None:",
+        "            o = out.array; s = o.shape",
+        f"            if s and o.dtype is d and o.flags.carray and {shapes} and not (",
+        f"                m.grad and (out.node is not None or {tracked})",
+        "            ):",
+        f"                try: UFUNC({', '.join(f'{n}_a' for n in names)}{', *EXTRA' * (len(op.into) > 1)}, o)",
+        f"                except Exception: return {into}",
+        *(f"            {line}" for line in _line_lines("w")),
+        "                with writing: g.stamp = clock.last_write = number()",
+        f"                g.writer = ('{op.name}(…, out=…)', w)",
+        "                return out",
+        f"        return {into}",
+    ]
+
+
+def _line_lines(name: str, known: str = "m.line") -> list[str]:
+    """Find the user's line: `lines.user_line`, without the call."""
+    return [
+        f"    {name} = {known}",
+        f"    if {name} is None:",
+        "        f = frame(1); code = f.f_code",
+        "        while own[code.co_filename] and f.f_back is not None: f = f.f_back; code = f.f_code",
+        f"        {name} = (code, f.f_lasti)",
+    ]
 
 
 def _forward_lines(op: type[Op]) -> list[str]:
@@ -160,11 +198,7 @@ def _recording_lines(op: type[Op], checked: bool, known: bool) -> list[str]:
         f"        n = t.node = new(Node); n.op = op; n.parents = {parents}",
         f"        n.saved = ({saved}); n.extra = None; n.scope = m.scope; n.number = number()",
         *_shapes_lines(op, checked),
-        f"        n.line = {'m.line' if checked else 'line or m.line'}",
-        "        if n.line is None:",
-        "            f = frame(1); code = f.f_code",
-        "            while own[code.co_filename] and f.f_back is not None: f = f.f_back; code = f.f_code",
-        "            n.line = (code, f.f_lasti)",
+        *(f"    {line}" for line in _line_lines("n.line", "m.line" if checked else "line or m.line")),
     ]
     for save in op.save_plan:
         if save.source in names and not save.part and not op.variadic:
@@ -223,7 +257,8 @@ def _scope(op: type[Op], xp: Any) -> dict[str, Any]:
         "SCALARS": frozenset((int, float)), "NUMBERS": frozenset((int, float, bool, type(None))),
         "Tensor": above.Tensor, "classes": above.classes, "new": object.__new__, "Node": Node, "number": number,
         "modes": modes, "frame": sys._getframe, "own": own, "hold": guard.hold, "adopt": above.adopt,
-        "slow": above.slow, "into": above.into, "fail": fail,
+        "slow": above.slow, "into": above.into, "fail": fail, "clock": clock, "writing": writing,
+        "UFUNC": getattr(np, op.into[0], None) if op.into else None, "EXTRA": op.into[1:],
     }  # fmt: skip
 
 
@@ -245,7 +280,7 @@ def caller(op: type[Op], out: bool = False) -> Callable[..., Any]:
     """The function that learners and `Tensor` call for this op; with ``out``, it takes ``out=`` as in PyTorch."""
     if op.variadic:
         return slow_caller(op)
-    scope = {"op": op, "out": out, "compile_caller": _compile_caller}
+    scope = {"op": op, "out": out, "forward": op.forward, "compile_caller": _compile_caller}
     function: Any = FunctionType(_FIRST_CALL, scope, op.name)
     scope["caller"] = function
     function.__doc__, function.__module__, function.__qualname__ = op.__doc__, op.__module__, op.name
@@ -265,7 +300,7 @@ _FIRST_CALL = compile(
 def _compile_caller(op: type[Op], function: Any, out: bool) -> None:
     """Give ``function`` the code of the op's source. Two threads may both do it: they do the same."""
     real = _compiled(op, write_caller(op, out))
-    function.__globals__.update(_scope(op, XP))
+    function.__globals__.update({**_scope(op, XP), **function.__globals__})
     function.__defaults__, function.__kwdefaults__ = real.__defaults__, real.__kwdefaults__
     function.__code__ = real.__code__
 

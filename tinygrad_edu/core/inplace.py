@@ -367,13 +367,13 @@ def check_fits(name: str, target: TensorBase, out: Any) -> None:
         )
 
 
-def compute_into(op: type[Op], out: TensorBase, operands: tuple[Any, ...], params: Params | None = None) -> Any:
+def compute_into(op: type[Op], operands: tuple[Any, ...], params: Params, out: TensorBase) -> Any:
     """``op(*operands)``, written to ``out``, for PyTorch's ``out=``. Returns ``out``.
 
     Raises `AutogradError` when gradients are on and an operand or ``out`` wants one: what is overwritten has no
     history. Otherwise raises as `inplace` does.
     """
-    params, line, m = params or {}, user_line(), modes()
+    line, m = user_line(), modes()
     name = f"{op.name}(…, out=…)"
     if m.plain and _plainly(op, out, operands, params, name, line, m.grad):
         return out

@@ -30,7 +30,7 @@ class _Clock:
 clock = _Clock()
 
 
-_writing = threading.Lock()
+writing = threading.Lock()
 
 
 class Storage:
@@ -52,14 +52,14 @@ class Storage:
 
     def written(self, writer: str, line: Any) -> None:
         """Note a write that has just happened."""
-        with _writing:  # or a late thread could set the clock back, and backward would not look closer
+        with writing:  # or a late thread could set the clock back, and backward would not look closer
             self.stamp = clock.last_write = number()
         self.writer = (writer, line)
 
 
 def written_all(storages: list[Storage], writer: str, line: Any) -> None:
     """Note writes to many buffers, by one writer, that have just happened. They share a number."""
-    with _writing:
+    with writing:
         stamp = clock.last_write = number()
         for storage in storages:
             storage.stamp = stamp

@@ -26,7 +26,7 @@ def with_out(function: Function, op: Any = None) -> Function:
         if out is None:
             return function(*args, **kwargs)
         if op is not None and not kwargs and len(args) == len(op.operands):
-            return compute_into(op, out, args)
+            return compute_into(op, args, {}, out)
         check_out(f"{function.__name__}(…, out=…)", out, (*args, *kwargs.values()))
         with no_grad():
             value = function(*args, **kwargs)
