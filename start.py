@@ -28,10 +28,11 @@ STAMP = VENV / "tinygrad_edu.json"
 NEEDED = (3, 11)
 
 # An environment made for the tests serves the course too.
-SERVED_BY = {"course": ("course", "test"), "test": ("test",)}
+SERVED_BY = {"course": ("course", "test", "peers"), "test": ("test", "peers"), "peers": ("peers",)}
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg"]
 PYTEST_STAGES = {
-    "units": ("tests", ["-m", "not slow and not browser and not docs"]),
+    "units": ("tests", ["-m", "not slow and not browser and not docs", "--ignore=tests/peers"]),
+    "peers": ("tests/peers", ["-m", "not slow"]),
     "notebooks": ("notebooks", NBVAL),
     "docs": ("tests/project", ["-m", "docs"]),  # of all tests, half a minute would go in collecting them
     "browser": ("tests/browser", ["-m", "browser"]),
@@ -184,9 +185,12 @@ def make_venv(progress):
 
 def install(progress, extra):
     """Install into .venv, with uv where it is there. Where uv fails, pip may still know a mirror."""
+    if extra == "peers":
+        install(progress, "test")
+        extra = "test,peers"
     package = ["--editable", f".[{extra}]", "--constraint", "constraints.txt"]
     said = ""
-    uv = shutil.which("uv")
+    uv = shutil.which("uv") if "peers" not in extra else None  # pip takes a PyTorch that a machine may have at hand
     if uv:
         progress.step(f"installing tinygrad_edu[{extra}] with uv")
         status, said = progress.run(uv, "pip", "install", "--python", str(PYTHON), *package)
@@ -283,8 +287,15 @@ def stage_commands(name, arguments):
     return [["pytest", *options, *(a for a in arguments if a not in paths), *chosen]] if chosen else []
 
 
+def has_peers():
+    """Whether the libraries that ours is compared with are installed."""
+    return subprocess.call([str(PYTHON), "-c", "import torch"], stderr=subprocess.DEVNULL) == 0
+
+
 def run_stage(name, arguments):
     """Run one stage; returns its verdict."""
+    if name == "peers" and not has_peers():
+        return "left out: it needs PyTorch, which --peers installs"
     start = time.monotonic()
     print(f"\n=== {name} " + "=" * (70 - len(name)), flush=True)
     commands = stage_commands(name, arguments)
@@ -302,7 +313,9 @@ def run_stage(name, arguments):
 
 def tests(options, arguments):
     """Run the stages in order, all of them even when one fails, and sum up."""
-    set_up("test")
+    set_up("peers" if options.peers else "test")
+    if options.peers:  # then none of them may be skipped
+        os.environ["TINYGRAD_EDU_REQUIRE_PEERS"] = "1"
     verdicts = {name: run_stage(name, arguments) for name in ([options.only] if options.only else STAGES)}
     print("\n=== summary " + "=" * 63)
     for name, verdict in verdicts.items():
@@ -324,6 +337,7 @@ def make_parser():
         "tests", allow_abbrev=False, help="run all checks; further arguments go to pytest, best after --"
     )
     two.add_argument("--only", choices=STAGES, help="run this stage only")
+    two.add_argument("--peers", action="store_true", help="compare with PyTorch and others too, and install them")
     return parser
 
 

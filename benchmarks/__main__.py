@@ -14,6 +14,7 @@ COMMANDS = {
     "workloads": "ten workloads against peers",
     "eager": "those of them that are many tiny operations",
     "memory": "peak memory of the elementwise chain",
+    "paths": "one multiplication on every way through the engine",
     "imports": "import time against NumPy's",
     "layout": "the graph stepper on a thousand nodes",
     "tips": "what the clock says of every tip",

@@ -1,6 +1,6 @@
 """Write docs/benchmarks.md and the README's table of speed from docs/benchmarks.json, the record of a run:
 
-python -m benchmarks workloads memory imports --turns 15 --json docs/benchmarks.json
+python -m benchmarks workloads paths memory imports --turns 15 --json docs/benchmarks.json
 python -m benchmarks.tips --json docs/tip_times.json
 python tools/benchmark_tables.py
 """

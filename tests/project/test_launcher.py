@@ -243,8 +243,37 @@ def test_progress_returns_what_a_tool_said():
 # ---------------------------------------------------------------- the test command
 
 
-def test_the_stages_cover_lint_types_units_notebooks_docs_and_browser():
-    assert start.STAGES == ("lint", "types", "units", "notebooks", "docs", "browser")
+def test_the_stages():
+    assert start.STAGES == ("lint", "types", "units", "peers", "notebooks", "docs", "browser")
+
+
+@pytest.mark.parametrize(("arguments", "extra", "required"), [([], "test", None), (["--peers"], "peers", "1")])
+def test_comparing_with_others_is_asked_for(monkeypatch, capsys, arguments, extra, required):
+    asked, seen = [], []
+    monkeypatch.delenv("TINYGRAD_EDU_REQUIRE_PEERS", raising=False)
+    monkeypatch.setattr(start, "set_up", asked.append)
+    monkeypatch.setattr(start, "has_peers", lambda: bool(required))
+    monkeypatch.setattr(
+        start.subprocess, "call", lambda *_, **__: seen.append(start.os.environ.get("TINYGRAD_EDU_REQUIRE_PEERS")) or 0
+    )
+    assert start.main(["tests", "--only", "peers", *arguments]) == 0
+    assert asked == [extra]
+    assert seen == [required] * bool(required)
+    assert ("left out: it needs PyTorch, which --peers installs" in capsys.readouterr().out) is (not required)
+    monkeypatch.delenv("TINYGRAD_EDU_REQUIRE_PEERS", raising=False)
+
+
+def test_the_gate_skips_no_comparison():
+    """CI asks for them, and then a comparison that would be skipped is an error."""
+    assert "start.py tests --peers" in (ROOT / ".ci/run").read_text(encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/peers/test_data.py"]
+    blind = "import importlib.util as u; f = u.find_spec; u.find_spec = lambda n, *a: None if n == 'jax' else f(n, *a)"
+    code = f"{blind}; import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
+    command[1:3] = ["-c", code]
+    told = {**start.os.environ, "TINYGRAD_EDU_REQUIRE_PEERS": "1"}
+    result = subprocess.run(command, cwd=ROOT, env=told, capture_output=True, text=True, check=False)
+    assert result.returncode != 0
+    assert "jax; python start.py tests --peers installs them" in result.stderr + result.stdout
 
 
 def test_arguments_reach_pytest_and_paths_replace_the_folder():

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterable
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
+from sys import getrefcount
 from typing import Any
 
 from .. import backends
@@ -112,6 +113,16 @@ class World:
 
 ARRAYS = World()
 KEEP = "retain_grad"  # the key among a node's hooks of the one that fills .grad of a tensor that is no leaf
+
+
+def _alone() -> int:
+    """What Python counts for an object that only a slot refers to, while it is asked for there: Pythons differ."""
+    probe = Node()
+    probe.saved = (object(),) * 1
+    return getrefcount(probe.saved)
+
+
+_ALONE = _alone()
 _accumulating = threading.Lock()  # two threads may add to one parameter's .grad
 
 
@@ -167,18 +178,27 @@ class Backward:
     def _plainly(self) -> dict[Node, Any]:
         """`run` where nobody watches and arrays are raw: `next`, `visit` and `pull` in one, for speed.
 
-        A node about which there is something special is left to those.
+        A node about which there is something special is left to those. In a chain the next node is known at once: only
+        where ways part does the heap have to tell which comes first.
         """
         heap, waiting, retain, homes = self.heap, self.waiting, self.retain, backends.BY_TYPE
-        while heap:
-            node = heap[0][1]
+        kind = xp = following = None
+        while heap or following is not None:
+            if following is None:
+                node = heappop(heap)[1]
+            else:
+                node = heappushpop(heap, (-following.number, following))[1] if heap else following
+                following = None
             saved, extra = node.saved, node.extra
             if saved is None or clock.last_write > node.number or (extra and (extra.hooks or extra.checks)):
+                heappush(heap, (-node.number, node))
                 self.visit(*self.next())
                 continue
-            heappop(heap)
             g, parents = waiting.pop(node), node.parents
-            grads = node.op.backward(homes[type(g)].xp, g, parents, *saved)
+            if type(g) is not kind:
+                kind = type(g)
+                xp = homes[kind].xp
+            grads = node.op.backward(xp, g, parents, *saved)
             if not retain:
                 if saved:
                     node.saved = None
@@ -187,7 +207,7 @@ class Backward:
             if type(grads) is not tuple:
                 grads = (grads,)
             if node.shapes is not None:
-                grads = folded(homes[type(g)].xp, grads, node.shapes)
+                grads = folded(xp, grads, node.shapes)
             for parent, part in zip(parents, grads):  # noqa: B905  # a body may leave out the last ones
                 if parent is None or part is None:
                     continue
@@ -195,7 +215,11 @@ class Backward:
                     waiting[parent] = waiting.pop(parent) + part  # popped, so that NumPy may reuse the memory
                 else:
                     waiting[parent] = part
-                    if parent.number:
+                    if not parent.number:
+                        continue
+                    if following is None:
+                        following = parent
+                    else:
                         heappush(heap, (-parent.number, parent))
             saved = g = grads = part = None  # what is not needed any more is free before the next one computes
         return waiting
@@ -331,6 +355,8 @@ def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create
             )
         elif create:
             tensor.gradient = held + g
+        elif getrefcount(held.array) == _ALONE and held.array.dtype is array.dtype and not modes().observers:
+            held.array += array  # nobody else has that array, so no node can have saved it: there is no write to note
         else:
             token = MODES.set(modes().recording(False))
             try:

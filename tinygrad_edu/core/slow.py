@@ -114,8 +114,12 @@ _PLANS: dict[tuple[Any, ...], Plan] = {}
 
 def slow(op: type[Op], operands: tuple[Any, ...], params: Params) -> Any:
     """Do an operation in the unusual case: convert, promote, check devices, pass the interceptors."""
-    plan, operands = arrange(op, operands, params)
     m = modes()
+    plan = _PLANS.get(_signature(op, operands, m, None))
+    if plan is None:
+        plan, operands = arrange(op, operands, params)
+    elif plan.changes:
+        operands = changed(plan, operands)
     if m.plain:
         return plan.run(m, None, *operands, **params)
     if not m.observers:
@@ -160,22 +164,22 @@ def arrange(
     """
     m = modes()
     key = _signature(op, operands, m, device)
-    plan = None if key is None else _PLANS.get(key)
-    if plan is None:
+    if key not in _PLANS:
         operands = operands_of(op, operands)
         key = _signature(op, operands, m, device)
-        plan = None if key is None else _PLANS.get(key)
-        if plan is None:
-            plan = _make_plan(op, operands, params, m, device)
-            if key is not None:
-                _PLANS[key] = plan
-    if plan.changes:
-        operands = tuple([o if do is None else do(o) for o, do in zip(operands, plan.changes, strict=True)])
-    return plan, operands
+    plan = _PLANS.get(key)
+    if plan is None:
+        plan = _PLANS[key] = _make_plan(op, operands, params, m, device)
+    return plan, changed(plan, operands) if plan.changes else operands
 
 
-def _signature(op: type[Op], operands: tuple[Any, ...], m: Modes, device: str | None) -> tuple[Any, ...] | None:
-    """All that a plan depends on. None where an operand has to become a tensor, or a number, first."""
+def changed(plan: Plan, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands as the plan wants them."""
+    return tuple([o if do is None else do(o) for o, do in zip(operands, plan.changes, strict=True)])
+
+
+def _signature(op: type[Op], operands: tuple[Any, ...], m: Modes, device: str | None) -> tuple[Any, ...]:
+    """All that a plan depends on. Empty where an operand has to become a tensor, or a number, first."""
     key: list[Any] = [op, device, m.promotion, m.dtype]
     tensors = 0
     for o in operands:
@@ -189,8 +193,8 @@ def _signature(op: type[Op], operands: tuple[Any, ...], m: Modes, device: str | 
         elif o is None or kind in NUMBERS:
             key.append(kind)
         else:
-            return None
-    return tuple(key) if tensors else None
+            return ()
+    return tuple(key) if tensors else ()
 
 
 def operands_of(op: type[Op], values: tuple[Any, ...]) -> tuple[Any, ...]:
