@@ -38,6 +38,8 @@ def done_by(equation: Equation) -> int:
         terms = args[0].split("->")[0].split(",")
         return 2 * prod({letter: n for t, x in zip(terms, args[1:], strict=True)
                          for letter, n in zip(t, x.shape, strict=True)}.values())  # fmt: skip
+    if name == "sigmoid":
+        return 4 * out
     if name == "conv":
         return 2 * out * prod(args[1].shape[1:])
     if name == "conv_input":

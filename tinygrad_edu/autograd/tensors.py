@@ -47,7 +47,7 @@ def tensor_namespace(device: str) -> backends.Namespace:
         f"tensors on {device}",
         exp=un.exp, expm1=un.expm1, log=un.log, log1p=un.log1p, log2=un.log2, tanh=un.tanh, sqrt=un.sqrt, sin=un.sin,
         cos=un.cos, tan=un.tan, erf=un.erf, abs=un.abs, sign=un.sign, floor=un.floor, ceil=un.ceil, round=un.round_op,
-        maximum=ch.maximum, minimum=ch.minimum, where=ch.where_op, relu=ac.relu,
+        sigmoid=ac.sigmoid, maximum=ch.maximum, minimum=ch.minimum, where=ch.where_op, relu=ac.relu,
         power=ar.pow, floor_divide=ar.floor_divide, remainder=ar.remainder,
         sum=reduction(rd.sum_op), prod=reduction(rd.prod_op), amax=reduction(rd.amax_op), amin=reduction(rd.amin_op),
         argmax=reduction(rd.argmax_op), argmin=reduction(rd.argmin_op),

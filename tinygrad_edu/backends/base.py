@@ -16,8 +16,8 @@ Array = Any  # ndarray, a scalar of NumPy, or another world's array: bodies do n
 
 NAMES = {
     "elementwise": (
-        "exp expm1 log log1p log2 tanh sqrt sin cos tan erf abs sign floor ceil round maximum minimum where relu "
-        "power floor_divide remainder"
+        "exp expm1 log log1p log2 tanh sigmoid sqrt sin cos tan erf abs sign floor ceil round maximum minimum where "
+        "relu power floor_divide remainder"
     ),
     "reduce": "sum prod amax amin argmax argmin any all",
     "scan": "cumsum cumprod argsort",

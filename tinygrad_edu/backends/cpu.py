@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import DtypeError
 from ._erf import erf
+from ._sigmoid import sigmoid
 from .base import Array, Backend, Namespace
 from .convolution import col2im, conv, conv_input, conv_kernel, im2col
 
@@ -230,7 +231,7 @@ def _einsum(equation: str, x: Array, y: Array) -> Array:
 XP = Namespace(
     "numpy",
     exp=np.exp, expm1=np.expm1, log=np.log, log1p=np.log1p, log2=np.log2, tanh=np.tanh, sqrt=np.sqrt, sin=np.sin,
-    cos=np.cos, tan=np.tan, erf=erf, abs=np.absolute, sign=np.sign, floor=np.floor, ceil=np.ceil, round=np.rint,
+    sigmoid=sigmoid, cos=np.cos, tan=np.tan, erf=erf, abs=np.absolute, sign=np.sign, floor=np.floor, ceil=np.ceil, round=np.rint,
     maximum=np.maximum, minimum=np.minimum, where=_where, relu=_relu,
     power=_power, floor_divide=_floor_divide, remainder=_remainder,
     sum=_sum, prod=_prod, amax=_amax, amin=_amin, argmax=_argmax, argmin=_argmin, any=_any, all=_all,

@@ -112,7 +112,7 @@ DTYPES = ("same", "float", "quotient", "floating", "equal", "where", "each")
 
 def _read_signature(cls: type[Op]) -> None:
     """Operands and parameters of `forward`. From its code object: `inspect.signature` would be most of the import."""
-    function = cls.forward
+    function = getattr(cls.forward, "__wrapped__", cls.forward)
     code, defaults = function.__code__, function.__defaults__ or ()
     count, keywords = code.co_argcount, code.co_kwonlyargcount
     operands = code.co_varnames[1:count]  # without xp

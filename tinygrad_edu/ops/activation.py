@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor
+from ..backends.blocks import in_blocks
 from ..core.dispatch import caller
 from ..core.inplace import inplace as write_to
 from ..core.op import Op, Params
@@ -43,10 +44,12 @@ class LeakyRelu(Op, name="leaky_relu"):
     per_element = 4
 
     @staticmethod
+    @in_blocks
     def forward(xp: Any, x: Any, *, negative_slope: float = 0.01) -> Any:
         return xp.maximum(x, 0) + xp.minimum(x, 0) * negative_slope  # much faster than a where over mixed signs
 
     @staticmethod
+    @in_blocks
     def backward(xp: Any, g: Any, needs: Any, x: Any, negative_slope: float) -> Any:
         return xp.where(x > 0, g, g * negative_slope)
 
@@ -59,10 +62,12 @@ class Elu(Op):
     per_element = 5
 
     @staticmethod
+    @in_blocks
     def forward(xp: Any, x: Any, *, alpha: float = 1.0) -> Any:
         return xp.maximum(x, 0) + xp.expm1(xp.minimum(x, 0)) * alpha
 
     @staticmethod
+    @in_blocks
     def backward(xp: Any, g: Any, needs: Any, x: Any, alpha: float) -> Any:
         return xp.where(x > 0, g, g * (xp.exp(xp.minimum(x, 0)) * alpha))
 
@@ -89,24 +94,21 @@ class Hardtanh(Op):
 
 
 class Sigmoid(Op):
-    """``1 / (1 + exp(-x))``, in a form that cannot overflow."""
+    """``1 / (1 + exp(-x))``."""
 
     dtypes = "float"
     saves = ("out",)
-    per_element = 7
+    per_element = 4
 
     @staticmethod
+    @in_blocks
     def forward(xp: Any, x: Any) -> Any:
-        return _sigmoid(xp, x)
+        return xp.sigmoid(x)
 
     @staticmethod
+    @in_blocks
     def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
         return g * (out * (1 - out))
-
-
-def _sigmoid(xp: Any, x: Any) -> Any:
-    """By exponentials of at most 1, so that nothing overflows and small values far to the left are precise too."""
-    return xp.exp(xp.minimum(x, 0)) / (xp.exp(-xp.abs(x)) + 1)
 
 
 class Silu(Op):
@@ -114,15 +116,17 @@ class Silu(Op):
 
     dtypes = "floating"
     saves = ("x",)
-    per_element = 8
+    per_element = 5
 
     @staticmethod
+    @in_blocks
     def forward(xp: Any, x: Any) -> Any:
-        return x * _sigmoid(xp, x)
+        return x * xp.sigmoid(x)
 
     @staticmethod
+    @in_blocks
     def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
-        share = _sigmoid(xp, x)
+        share = xp.sigmoid(x)
         return g * (share + x * (share * (1 - share)))
 
 
@@ -134,15 +138,17 @@ class Softplus(Op):
     per_element = 10
 
     @staticmethod
+    @in_blocks
     def forward(xp: Any, x: Any, *, beta: float = 1.0, threshold: float = 20.0) -> Any:
         scaled = x * beta
         soft = xp.maximum(scaled, 0) + xp.log1p(xp.exp(-xp.abs(scaled)))  # in this form nothing overflows
         return xp.where(scaled > threshold, x, soft / beta)
 
     @staticmethod
+    @in_blocks
     def backward(xp: Any, g: Any, needs: Any, x: Any, beta: float, threshold: float) -> Any:
         scaled = x * beta
-        return xp.where(scaled > threshold, g, g * _sigmoid(xp, scaled))
+        return xp.where(scaled > threshold, g, g * xp.sigmoid(scaled))
 
 
 class Gelu(Op):
@@ -153,10 +159,12 @@ class Gelu(Op):
     per_element = 5
 
     @staticmethod
+    @in_blocks
     def forward(xp: Any, x: Any) -> Any:
         return x * _share_below(xp, x)
 
     @staticmethod
+    @in_blocks
     def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
         return g * (_share_below(xp, x) + x * (xp.exp(x * x * -0.5) * PEAK))
 
@@ -176,10 +184,12 @@ class GeluTanh(Op, name="gelu_tanh"):
     per_element = 8
 
     @staticmethod
+    @in_blocks
     def forward(xp: Any, x: Any) -> Any:
         return x * (_bend(xp, x) * 0.5 + 0.5)
 
     @staticmethod
+    @in_blocks
     def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
         bend = _bend(xp, x)
         slope = x * x * (3 * CUBE * STEEPNESS) + STEEPNESS

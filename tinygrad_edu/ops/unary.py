@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arguments import as_tensor
+from ..backends.blocks import in_blocks
 from ..core.dispatch import caller
 from ..core.op import Op, Params
 from ..dtypes import int64
@@ -153,6 +154,7 @@ class Tanh(Op):
         return xp.tanh(x)
 
     @staticmethod
+    @in_blocks
     def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
         return g * (1 - out * out)
 

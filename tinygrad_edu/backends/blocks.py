@@ -1,0 +1,52 @@
+"""Bodies of several steps, done a block at a time where arrays are large and lie in main memory.
+
+NumPy does one step on the whole array before it begins the next. When the arrays are larger than the processor's cache,
+every step waits for memory, and its result needs fresh memory of the same size. A block stays in the cache until all
+steps are done with it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .cpu import XP
+
+_BLOCK = 16384  # elements: a handful of arrays of this size fit into the cache
+_LARGE = 4 * _BLOCK  # below that there is little to gain
+
+
+def in_blocks(body: Callable[..., Any]) -> Callable[..., Any]:
+    """``body``, a forward or a backward that works on each element by itself, in blocks on the CPU.
+
+    Only where all arrays have one shape and lie in row-major order: elsewhere it runs as it stands.
+    """
+
+    @functools.wraps(body)
+    def run(xp: Any, *args: Any, **params: Any) -> Any:
+        first = args[0]
+        if xp is not XP or getattr(first, "size", 0) < _LARGE:
+            return body(xp, *args, **params)
+        arrays = [a for a in args if isinstance(a, np.ndarray)]
+        if any(a.shape != first.shape or not a.flags.c_contiguous for a in arrays):
+            return body(xp, *args, **params)
+        flat = [a.reshape(-1) if isinstance(a, np.ndarray) else a for a in args]
+        results: list[Any] = []
+        several = False
+        for start in range(0, first.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            found = body(xp, *[a[block] if isinstance(a, np.ndarray) else a for a in flat], **params)
+            several = type(found) is tuple
+            parts = found if several else (found,)
+            if not start:
+                results = [None if part is None else np.empty(first.size, part.dtype) for part in parts]
+            for whole, part in zip(results, parts, strict=True):
+                if part is not None:
+                    whole[block] = part
+        shaped = [None if whole is None else whole.reshape(first.shape) for whole in results]
+        return tuple(shaped) if several else shaped[0]
+
+    return run
