@@ -231,8 +231,8 @@ def _einsum(equation: str, x: Array, y: Array) -> Array:
 XP = Namespace(
     "numpy",
     exp=np.exp, expm1=np.expm1, log=np.log, log1p=np.log1p, log2=np.log2, tanh=np.tanh, sqrt=np.sqrt, sin=np.sin,
-    sigmoid=sigmoid, cos=np.cos, tan=np.tan, erf=erf, abs=np.absolute, sign=np.sign, floor=np.floor, ceil=np.ceil, round=np.rint,
-    maximum=np.maximum, minimum=np.minimum, where=_where, relu=_relu,
+    sigmoid=sigmoid, cos=np.cos, tan=np.tan, erf=erf, abs=np.absolute, sign=np.sign, floor=np.floor, ceil=np.ceil,
+    round=np.rint, maximum=np.maximum, minimum=np.minimum, where=_where, relu=_relu,
     power=_power, floor_divide=_floor_divide, remainder=_remainder,
     sum=_sum, prod=_prod, amax=_amax, amin=_amin, argmax=_argmax, argmin=_argmin, any=_any, all=_all,
     cumsum=_cumsum, cumprod=_cumprod, argsort=_argsort,
