@@ -17,7 +17,8 @@ import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.core import storage
 from tinygrad_edu.core.graph import Leaf, Node, unbroadcast
-from tinygrad_edu.errors import AutogradError
+from tinygrad_edu.core.slow import Interceptor
+from tinygrad_edu.errors import AutogradError, InplaceError
 from tinygrad_edu.lines import describe_line, resolve_line
 
 XP = tg.backends.CPU.xp
@@ -460,3 +461,63 @@ def test_leaves_and_nodes() -> None:
     assert x.node.tensor() is x
     assert (x.node.op, x.node.parents, x.node.saved) == (None, (), ())
     assert type((x * 2).node) is Node
+
+
+# The short walk and the long one ------------------------------------------------------------------------------------
+
+
+def random_graph(rng: np.random.Generator) -> tuple[list[tg.Tensor], tg.Tensor]:
+    """A few leaves, and a loss over operations that broadcast, share operands, and part and meet again."""
+    leaves = [leaf(*rng.normal(size=3)), leaf(*rng.normal(size=3)), leaf(rng.normal())]
+    pool: list[tg.Tensor] = list(leaves)
+    for _ in range(rng.integers(3, 15)):
+        x, y = (pool[i] for i in rng.integers(0, len(pool), 2))
+        pool.append([x * y, x + y, x - y, x.tanh(), y.tanh().exp(), x * 2.0, (x * y).sum()][rng.integers(0, 7)])
+    loss = pool[-1].sum()
+    for x in pool[:-1:2]:
+        loss = loss + x.sum() * 0.5
+    return leaves, loss
+
+
+class Passive(Interceptor):
+    """Watches, and does nothing: backward then takes the long walk."""
+
+    keeps = False
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_both_walks_give_the_same(seed: int) -> None:
+    """Gradients to the last bit, and what is freed."""
+    found = []
+    for long in (False, True):
+        leaves, loss = random_graph(np.random.default_rng(seed))
+        nodes, todo = [], [loss.node]
+        while todo:
+            node = todo.pop()
+            nodes.append(node)
+            todo += [parent for parent in node.parents if parent is not None and parent.number]
+        with Passive() if long else contextlib.nullcontext():
+            loss.backward()
+        freed = [node.saved is None or node.saved == () for node in nodes]
+        found.append(([None if x.grad is None else x.grad.tolist() for x in leaves], freed))
+    assert found[0] == found[1]
+    assert all(found[0][1])
+
+
+def test_a_gradient_is_added_in_place_only_if_nobody_can_tell() -> None:
+    """A write to .grad is noted as soon as anybody else holds its memory: a node, a view, an array."""
+    w = leaf(1.0, 2.0)
+    for _ in range(2):
+        (w * 2).sum().backward()
+    assert w.grad is not None
+    assert (w.grad.tolist(), w.grad.storage) == ([4.0, 4.0], None)
+    first = w.grad
+    y = w.grad * leaf(1.0, 1.0)  # saves the gradient
+    (w * 2).sum().backward()
+    assert w.grad is first
+    assert w.grad.tolist() == [6.0, 6.0]
+    with pytest.raises(InplaceError):
+        y.sum().backward()
+    view = w.grad[:1]
+    (w * 2).sum().backward()
+    assert view.tolist() == [8.0]
