@@ -16,8 +16,9 @@ PACKAGE, WIDGETS = ROOT / "tinygrad_edu", ROOT / "widgets" / "tinygrad_edu_widge
 # From the bottom up. A name is a module or a package directly inside tinygrad_edu.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "lines", "settings", "wording"),  # words
-    ("dtypes", "backends"),  # arrays
+    ("dtypes", "backends", "room"),  # arrays
     ("core",),
+    ("nested",),
     ("arguments", "printing"),
     ("ops",),  # operations
     ("autograd",),

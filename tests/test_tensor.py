@@ -13,7 +13,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import run_python, teaches
 from tinygrad_edu.core.base import TensorBase
-from tinygrad_edu.errors import AutogradError, DeviceError, DtypeError, ShapeError
+from tinygrad_edu.errors import AutogradError, DeviceError, DtypeError, NoAxisError, ShapeError
 from tinygrad_edu.settings import scoped
 from tinygrad_edu.tensor import SlowTensor, Tensor, wrap
 
@@ -55,7 +55,7 @@ def test_from_tensors() -> None:
     y.add_(1)
     assert (x.tolist(), y.requires_grad) == ([1.0, 2.0], False)
     rows = [tg.tensor([1.0]), tg.tensor([2.0])]
-    assert tg.tensor(rows).tolist() == [[1.0], [2.0]]
+    assert tg.tensor(rows).tolist() == [1.0, 2.0]  # each stands for its one number, as in PyTorch
 
 
 def test_dtype_and_default_dtype() -> None:
@@ -263,7 +263,7 @@ def test_what_has_no_single_value() -> None:
     ):
         if x:
             pass
-    with teaches(ShapeError, "len() of a 0-d tensor", "it has no axis to count along", "use item() for its value"):
+    with teaches(NoAxisError, "len() of a 0-d tensor", "it has no axis to count along", "use item() for its value"):
         len(tg.tensor(1.0))
     with teaches(DtypeError, "a tensor of dtype float32 as an index", "an index is an integer", "use x.long()"):
         [1, 2][tg.tensor(1.0)]

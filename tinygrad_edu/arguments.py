@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from . import backends
+from . import backends, nested, room
 from .core.base import TensorBase, above
 from .dtypes import NAMES, as_dtype
-from .errors import AutogradError, DtypeError, EduError, IndexRangeError, ShapeError
+from .errors import DtypeError, EduError, IndexRangeError, ShapeError
 from .settings import modes
+from .wording import shown
 
 
 def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
@@ -26,56 +27,39 @@ def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
         raise DtypeError("a tensor from None", why, mend)
     wanted = None if dtype is None else as_dtype(dtype)
     tried = f"a tensor from {type(data).__name__}"
-    if not isinstance(data, (np.ndarray, np.generic)):
-        data = _plain(data)
+    given = isinstance(data, (np.ndarray, np.generic))
+    if isinstance(data, (list, tuple, range)):
+        data, found = nested.array_of(data, tried)
+        wanted, copy = wanted or found, False
+    elif not given:
         try:
-            with_floats = np.array(data)
+            data = np.array(data)
         except (ValueError, TypeError) as error:
-            why = "its rows differ in length or depth" if "inhomogeneous" in str(error) else str(error)
-            raise ShapeError(tried, why, "pad the rows to one length, or keep a list of tensors") from None
-        if wanted is None and (with_floats.dtype == np.float64 or not with_floats.size):
+            raise DtypeError(tried, str(error), "pass numbers, or a list of them") from None
+        if wanted is None and data.dtype == np.float64:
             wanted = as_dtype(modes().dtype)
-        if wanted is not None and wanted.kind in "iu" and with_floats.dtype.kind in "iu":
-            _must_fit(tried, with_floats, wanted)
-        data, copy = with_floats, False
-    if wanted is None and not data.dtype.isnative:
-        wanted = as_dtype(data.dtype)
+        copy = False
     if data.dtype.name not in NAMES:
         strange = (item for item in data.flat if not isinstance(item, (int, float)))
-        first = next(strange, None) if data.dtype == object else data.item(0) if data.size else None
-        known = first is None or isinstance(first, (str, bytes, complex, int))
-        example = repr(first) if known else type(first).__name__  # no repr with an address in it
-        raise DtypeError(
-            f"{tried} holding {example}",
-            f"it has dtype {data.dtype}, and tensors hold bools, integers and floats",
-            "convert it to numbers first: labels to class indices, for example",
-        )
+        raise nested.refuse(tried, next(strange, data), data.dtype)
+    if wanted is None:
+        wanted = as_dtype(data.dtype)
+    elif wanted.kind in "iu" and not given and data.dtype != wanted:
+        _must_fit(tried, data, wanted)
     return np.array(data, dtype=wanted, copy=True) if copy else np.asarray(data, dtype=wanted)
 
 
 def _must_fit(tried: str, values: np.ndarray[Any, Any], wanted: np.dtype[Any]) -> None:
-    """Refuse Python integers that a narrower dtype would wrap around."""
+    """Refuse numbers that an integer dtype does not hold: they would become others."""
     limits = np.iinfo(wanted)
-    wrong = values[(values < limits.min) | (values > limits.max)]
+    below = values < float(limits.max + 1) if values.dtype.kind == "f" else values <= limits.max
+    wrong = values[~((values >= limits.min) & below)]
     if wrong.size:
         raise DtypeError(
             f"{tried} holding {wrong.flat[0]}",
             f"{wanted} holds the integers from {limits.min} to {limits.max}",
             "use a wider dtype, such as 'int64'",
         )
-
-
-def _plain(data: Any) -> Any:
-    """Nested sequences with any tensors in them as numbers. One with a history is refused: it would be lost unseen."""
-    if isinstance(data, TensorBase):
-        if data.requires_grad and modes().grad:
-            raise AutogradError(
-                "a tensor from a list with tensors that require grad",
-                "it would hold their values and forget how they were computed",
-                "join them with stack([…]) or cat([…]), or detach() them first",
-            )
-        return backends.of(data.array).to_numpy(data.array)
-    return [_plain(item) for item in data] if isinstance(data, (list, tuple, range)) else data
 
 
 def as_tensor(value: Any) -> Any:
@@ -136,30 +120,36 @@ def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(given)
 
 
-def new_shape(make: str, given: tuple[Any, ...]) -> tuple[int, ...]:
-    """``f(2, 3)`` or ``f((2, 3))`` as ``(2, 3)``. Raises `ShapeError` for what are no sizes."""
+def new_shape(make: str, given: tuple[Any, ...], itemsize: int = 4) -> tuple[int, ...]:
+    """``f(2, 3)`` or ``f((2, 3))`` as ``(2, 3)``.
+
+    Raises `ShapeError` for what are no sizes, and `OutOfMemoryError` for more elements than there is room for.
+    """
     if not given:
         why, mend = "it was given no size", f"write {make}(3) for a vector, {make}(()) for a single number"
         raise ShapeError(f"{make}()", why, mend)
     shape = sizes(given)
-    tried = f"{make}({shape!r})"
+    tried = f"{make}({shown(shape)})"
     try:
         found = tuple(map(operator.index, shape))
     except TypeError:
         raise ShapeError(tried, "sizes are integers", "use // where / gave a fraction") from None
     if any(n < 0 for n in found):
         raise ShapeError(tried, "an axis has no fewer than 0 elements", "sizes are integers from 0 up")
+    room.check(tried, found, itemsize)
     return found
 
 
-def number(what: str, value: Any) -> Any:
+def number(what: str, value: Any, name: str = "") -> Any:
     """A Python number from one, or from something that holds one: a NumPy scalar, a 0-d tensor."""
-    if not isinstance(value, (bool, int, float)) and hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
-        value = value.item()
-    if not isinstance(value, (bool, int, float)):
-        why = f"it takes a number, and this is {type(value).__name__}"
-        raise DtypeError(f"{what} with {value!r:.60}", why, "take one element: x[0].item()")
-    return value
+    found = value
+    if not isinstance(found, (bool, int, float)) and hasattr(found, "item") and getattr(found, "ndim", 0) == 0:
+        found = found.item()
+    if not isinstance(found, (bool, int, float)):
+        why = f"{name or 'it'} takes a number, and this is {type(value).__name__}"
+        given = f"{name}=" if name else ""
+        raise DtypeError(f"{what} with {given}{shown(value)}", why, "take one element: x[0].item()")
+    return found
 
 
 # What stands in an index ------------------------------------------------------------------------------------------
@@ -325,9 +315,11 @@ def _index_part(part: Any, parts: Any, shape: tuple[int, ...]) -> Any:
 def _positions_of(part: Any, parts: Any, shape: tuple[int, ...]) -> Any:
     """A list or an array as an array of its own."""
     try:
-        array = np.array(_plain(part))
-    except ValueError:
+        array = np.array(part) if isinstance(part, (np.ndarray, np.generic)) else nested.array_of(part, "an index")[0]
+    except ShapeError:
         raise _no_index(DtypeError, parts, shape, "its rows differ in length", "pad them to one length") from None
+    except DtypeError as error:
+        raise _no_index(DtypeError, parts, shape, error.why, error.mend) from None
     unsigned = array.dtype.kind == "u" and array.dtype.itemsize > 1
     return array.astype(np.int64) if unsigned or (not array.size and not isinstance(part, np.ndarray)) else array
 
@@ -358,7 +350,7 @@ def _shown(part: Any) -> str:
     if isinstance(part, TensorBase):
         part = part.array
     if not hasattr(part, "dtype"):
-        return "..." if part is Ellipsis else f"{part!r:.40}"
+        return "..." if part is Ellipsis else shown(part, 40)
     kind = "mask" if part.dtype == np.bool_ else f"{part.dtype} tensor"
     known = backends.of(part)
     return str(known.to_numpy(part).tolist()) if known.readable and part.size <= 8 else f"{kind} {tuple(part.shape)}"

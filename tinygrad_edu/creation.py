@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arguments, backends
+from . import arguments, backends, room
 from .core.base import TensorBase
 from .core.slow import announce
 from .dtypes import as_dtype, scalar_dtype
@@ -48,7 +48,8 @@ def full(
 def _filled(
     make: str, size: tuple[Any, ...], dtype: Any, device: str | None, requires_grad: bool, *value: Any
 ) -> Tensor:
-    shape, dtype = arguments.new_shape(make, size), as_dtype(dtype or modes().dtype)
+    dtype = as_dtype(dtype or modes().dtype)
+    shape = arguments.new_shape(make, size, dtype.itemsize)
     if value and dtype.kind in "iu" and not (math.isfinite(value[0]) and _holds(dtype, int(value[0]))):
         raise _too_large(make, value[0], dtype)
     return _finish(getattr(backends.get(device or modes().device).xp, make)(shape, *value, dtype), requires_grad)
@@ -88,7 +89,11 @@ def arange(
         why, mend = "the step leads away from the end", f"use a step of {-step}, or swap start and end"
         raise ShapeError(tried, why, mend)
     exact = isinstance(end, int) and isinstance(start, int) and isinstance(step, int)
-    count = -((start - end) // step) if exact else math.ceil((end - start) / step)
+    steps = 0 if exact else (end - start) / step
+    if math.isinf(steps):
+        raise ShapeError(tried, "it would never end: the step is too small for so far a way", "use a larger step")
+    count = -((start - end) // step) if exact else math.ceil(steps)
+    room.check(tried, (count,), 8)
     if whole and count and not all(_holds(kind, n) for n in (start, start + step * (count - 1))):
         raise _too_large(tried, start + step * (count - 1), kind)
     places = np.arange(count)
@@ -110,6 +115,7 @@ def linspace(
         raise DtypeError(tried, "steps is how many numbers there are", "use an integer") from None
     if count < 0:
         raise ShapeError(tried, "there are no fewer than 0 numbers", "use a step count from 0 up")
+    room.check(tried, (count,), 8)
     kind = as_dtype(dtype or modes().dtype)
     if kind == np.bool_:
         raise DtypeError(f"{tried} of bools", "there are only two of them", "compare a linspace of floats")
@@ -126,7 +132,7 @@ def eye(
     n: int, m: int | None = None, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Ones on the diagonal of an ``n`` by ``m`` matrix, square by default, and zeros elsewhere."""
-    rows, columns = arguments.new_shape("eye", (n, n if m is None else m))
+    rows, columns = arguments.new_shape("eye", (n, n if m is None else m), 8)
     return _on(np.eye(rows, columns), as_dtype(dtype or modes().dtype), device, requires_grad)
 
 

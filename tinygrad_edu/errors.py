@@ -38,6 +38,10 @@ class DtypeError(EduError, TypeError, RuntimeError):
     """A value's type or dtype cannot take part in the operation."""
 
 
+class NoAxisError(ShapeError, TypeError):
+    """A 0-d tensor was taken for a sequence. A TypeError, as of numbers: libraries ask by it what may be iterated."""
+
+
 class ArgumentError(EduError, ValueError):
     """An argument is none of the values that it may have: a name that does not exist, a share above 1."""
 
@@ -68,6 +72,10 @@ class IndexRangeError(EduError, IndexError):
 
 class StateFileError(EduError, ValueError, RuntimeError):
     """A file of tensors cannot be read, or not be written: it is cut short, spoilt, or of another format."""
+
+
+class OutOfMemoryError(EduError, RuntimeError, MemoryError):
+    """More memory was asked for than there is."""
 
 
 class TrainingError(EduError, RuntimeError):

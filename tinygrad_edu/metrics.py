@@ -212,6 +212,7 @@ def _counts(name: str, input: Any, target: Any, num_classes: int | None) -> Arra
     if lowest < 0 or highest >= count:
         why, mend = f"there are {count} classes, counted from 0", "give num_classes, or look at the labels"
         raise IndexRangeError(f"{name} with label {lowest if lowest < 0 else highest}", why, mend)
+    room.check(f"{name} of {count} classes", (count, count), 8)
     return np.bincount((labels * count + found).reshape(-1), minlength=count * count).reshape(count, count)
 
 

@@ -1,15 +1,20 @@
-"""NumPy's functions on tensors: ``np.sin(t)``, ``np.sum(t, axis=0)``, ``array * t`` give tensors, with gradients."""
+"""NumPy's functions on tensors: ``np.sin(t)``, ``np.sum(t, axis=0)``, ``array * t`` give tensors, with gradients.
+
+Those that are not listed here compute with the values and give arrays, for tensors that require no grad.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from . import arguments, creation
+from . import arguments, backends, creation
+from .core.base import TensorBase
+from .core.inplace import own_buffer
 from .errors import DtypeError
 from .ops import arithmetic as ar
 from .ops import arrange as ag
@@ -162,26 +167,72 @@ def _signature(called: Any) -> inspect.Signature:
 
 
 def ufunc(called: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """NumPy met a tensor in a ufunc call. An ``ndarray += tensor`` would lose the graph and is refused."""
+    """NumPy met a tensor in a ufunc call. An ``ndarray += tensor`` that would lose a history is refused."""
+    tried = f"numpy.{called.__name__}"
+    if called in UFUNCS and method == "__call__" and not kwargs:
+        return UFUNCS[called](*inputs)
+    if _plain([inputs, kwargs]):
+        return _by_numpy(f"{tried} on a tensor", getattr(called, method), inputs, kwargs)
     if "out" in kwargs:
         raise _refuse(
-            f"numpy.{called.__name__}(out=…) of a tensor into an array",
+            f"{tried}(out=…) of a tensor into an array",
             "an array cannot hold the history of a tensor",
             "make a new tensor: total = total + x, not total += x",
         )
-    if called not in UFUNCS or method != "__call__" or kwargs:
-        given = f".{method}" if method != "__call__" else "".join(f"({key}=…)" for key in kwargs)
-        raise _refuse(f"numpy.{called.__name__}{given} on a tensor")
-    return UFUNCS[called](*inputs)
+    given = f".{method}" if method != "__call__" else "".join(f"({key}=…)" for key in kwargs)
+    raise _refuse(f"{tried}{given} on a tensor")
 
 
 def function(called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """NumPy met a tensor in another of its functions."""
     tried = f"numpy.{called.__name__} on a tensor"
-    if called not in FUNCTIONS:
-        raise _refuse(tried)
+    why = ""
+    if called in FUNCTIONS:
+        try:
+            _signature(called).bind(*args, **kwargs)
+        except TypeError as error:
+            why = f"not with these arguments: {error}"
+        else:
+            return FUNCTIONS[called](*args, **kwargs)
+    if _plain([args, kwargs]):
+        return _by_numpy(tried, called, args, kwargs)
+    raise _refuse(tried, why) if why else _refuse(tried)
+
+
+# What is not among ours, NumPy computes itself, as with PyTorch's tensors. It gives arrays: nothing here wants a
+# gradient, and most who call such functions, matplotlib among them, want numbers.
+
+
+def _tensors(value: Any) -> Iterator[TensorBase]:
+    if isinstance(value, TensorBase):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(item)
+
+
+def _plain(value: Any) -> bool:
+    """Whether all tensors in it have values on the host, and no history."""
+    return all(not x.requires_grad and backends.of(x.array) is backends.CPU for x in _tensors(value))
+
+
+def _by_numpy(tried: str, called: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     try:
-        _signature(called).bind(*args, **kwargs)
-    except TypeError as error:
-        raise _refuse(tried, f"not with these arguments: {error}") from None
-    return FUNCTIONS[called](*args, **kwargs)
+        return called(*_arrays(args), **_arrays(kwargs))
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        why = "it would write into the tensor, and neither graph nor guard would know"
+        raise _refuse(tried, why, "use a method of the tensor that writes: x.copy_(…), x[i] = …") from None
+
+
+def _arrays(value: Any) -> Any:
+    """With arrays that cannot be written to in place of tensors."""
+    if isinstance(value, TensorBase):
+        own_buffer(value)
+        array = value.array.view()
+        array.flags.writeable = False
+        return array
+    if isinstance(value, dict):
+        return {key: _arrays(item) for key, item in value.items()}
+    return type(value)(map(_arrays, value)) if type(value) in (list, tuple) else value

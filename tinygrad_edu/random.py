@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import backends
+from . import backends, room
 from .arguments import new_shape, number
 from .core.base import TensorBase
 from .core.slow import announce
@@ -179,7 +179,7 @@ def randn(
 ) -> Tensor:  # fmt: skip
     """Normally distributed numbers, mean 0 and standard deviation 1. Raises `DtypeError` for a dtype of integers."""
     dtype = _float("randn", dtype)
-    return _finish(stream(generator).standard_normal(new_shape("randn", size)), dtype, device, requires_grad)
+    return _finish(stream(generator).standard_normal(new_shape("randn", size, 8)), dtype, device, requires_grad)
 
 
 def rand(
@@ -188,7 +188,7 @@ def rand(
 ) -> Tensor:  # fmt: skip
     """Numbers spread evenly over [0, 1). Raises `DtypeError` for a dtype of integers."""
     dtype = _float("rand", dtype)
-    return _finish(_unit(stream(generator), new_shape("rand", size), dtype), dtype, device, requires_grad)
+    return _finish(_unit(stream(generator), new_shape("rand", size, 8), dtype), dtype, device, requires_grad)
 
 
 _BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}  # of the significand
@@ -229,7 +229,7 @@ def _integers(rng: np.random.Generator, name: str, low: Any, high: Any, size: An
     lowest, highest = _range(dtype)
     if first < lowest or last > highest:
         raise DtypeError(tried, f"{dtype} holds all integers from {lowest} to {highest} only", "use int64")
-    return rng.integers(first, last, new_shape(name, (size,)), endpoint=True)
+    return rng.integers(first, last, new_shape(name, (size,), 8), endpoint=True)
 
 
 def _range(dtype: Any) -> tuple[int, int]:
@@ -248,7 +248,7 @@ def randperm(
 ) -> Tensor:  # fmt: skip
     """The integers 0 to n - 1 in random order. Raises `DtypeError` where the dtype does not hold them all."""
     dtype = as_dtype(dtype)
-    (count,), (_, highest) = new_shape("randperm", (n,)), _range(dtype)
+    (count,), (_, highest) = new_shape("randperm", (n,), 8), _range(dtype)
     if count - 1 > highest:
         why, mend = f"{dtype} holds all integers up to {highest} only", "use int64"
         raise DtypeError(f"randperm({n})", why, mend)
@@ -303,7 +303,7 @@ def normal(
         if size is None:
             why, mend = "two numbers do not say how many to draw", "give a size: normal(0.0, 1.0, (3,))"
             raise ShapeError(f"normal({mean!r}, {std!r})", why, mend)
-        mean, std, shape = number("normal", mean), number("normal", std), new_shape("normal", (size,))
+        mean, std, shape = number("normal", mean), number("normal", std), new_shape("normal", (size,), 8)
         kind = _float("normal", dtype)
     else:
         first = as_tensor(given[0])
@@ -369,6 +369,7 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     if np.any(choices < (1 if replacement else num_samples)):
         why = f"a row has {choices.min()} positions with a weight that is not 0"
         raise ShapeError(tried, why, "draw fewer, or with replacement=True")
+    room.check(tried, (*x.shape[:-1], num_samples), 8)
     if replacement:
         sums = np.cumsum(weights, axis=1)
         draws = stream(generator).random((len(weights), num_samples))

@@ -35,7 +35,10 @@ _DTYPES = {
 }  # fmt: skip
 _CODES = {name: code for code, name in _DTYPES.items()}
 _TREE, _SUM = "tinygrad_edu.tree", "tinygrad_edu.crc32"  # two entries: one spoilt name does not hide both
-_MOST_HEADER = 100_000_000  # bytes: readers take no more, so that a file cannot ask for any amount of memory
+# Of a header, so that no file can ask for any amount of memory or time. The format allows 100 MB, all of it tensors.
+_MOST_HEADER = 32_000_000  # bytes
+_MOST_TENSORS = 100_000
+_MOST_VALUES = 2_000_000  # numbers, texts, lists and dicts, be they in the structure that `_pack` writes
 _MOST_LEVELS = 100
 _MOST_BITS = 4096  # of an integer: Python reads no more than 4,300 digits
 _ANOTHER = "use another copy of the file, or make it anew with save()"
@@ -69,9 +72,8 @@ def save(obj: Any, f: Path) -> None:
     # Wide elements first, so that each tensor starts at a multiple of its element's size.
     arrays = dict(sorted(tensors.items(), key=lambda item: -item[1].dtype.itemsize))
     header = _header(arrays, tree)
-    if len(header) > _MOST_HEADER:
-        why = f"numbers, text and names take {len(header):,} bytes, and {_MOST_HEADER:,} is the most"
-        raise StateFileError(f"save to {path}", why, "put long lists of numbers into tensors")
+    if absurd := _absurd(header):
+        raise StateFileError(f"save to {path}", f"its {absurd}", "put long lists of numbers into tensors")
     with _in_place_of(path) as file:
         file.write(struct.pack("<Q", len(header)) + header)
         for array in arrays.values():
@@ -232,9 +234,13 @@ def _content(path: str) -> tuple[dict[str, Any], bytes]:
         start = file.read(8)
         length = int.from_bytes(start, "little")
         rest = os.fstat(file.fileno()).st_size - 8 - length
-        if rest < 0 or length > _MOST_HEADER:
+        if rest < 0:
             raise _spoilt(path, "it ends before its header does, or has none", _mend(start))
+        if length > _MOST_HEADER:
+            raise _spoilt(path, f"its {_too_long(length)}", _mend(start))
         text = file.read(length)
+        if absurd := _absurd(text):
+            raise _spoilt(path, f"its {absurd}")
         header, end = _places(path, text)
         if end != rest:
             raise _spoilt(path, f"its header speaks of {end!r:.20} bytes of tensors, and {rest} follow")
@@ -245,13 +251,30 @@ def _content(path: str) -> tuple[dict[str, Any], bytes]:
         return header, content
 
 
+def _too_long(length: int) -> str:
+    return f"header takes {length:,} bytes, and {_MOST_HEADER:,} is the most"
+
+
+def _absurd(header: bytes) -> str:
+    """What there is too much of. Only bytes are counted: what they ask for is not made for that."""
+    if len(header) > _MOST_HEADER:
+        return _too_long(len(header))
+    tensors = header.count(b'"data_offsets"')
+    if tensors > _MOST_TENSORS:
+        return f"header lists {tensors:,} tensors, and {_MOST_TENSORS:,} is the most"
+    values = sum(map(header.count, (b",", b"[", b"{")))
+    return f"header holds {values:,} values, and {_MOST_VALUES:,} is the most" if values > _MOST_VALUES else ""
+
+
 def _places(path: str, text: bytes) -> tuple[dict[str, Any], Any]:
     """The header, of which the library will check the rest, and where it lets the last tensor end."""
     twice: list[str] = []
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        twice.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        return dict(pairs)
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        return found
 
     try:
         header = json.loads(text, object_pairs_hook=once)

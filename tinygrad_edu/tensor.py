@@ -19,7 +19,7 @@ from .core.inplace import note_sharer, own_buffer, settle, share_storage
 from .core.narrow import is_narrow
 from .core.slow import announce
 from .dtypes import as_dtype, is_float
-from .errors import AutogradError, DeviceError, DtypeError, ShapeError
+from .errors import AutogradError, DeviceError, DtypeError, NoAxisError, ShapeError
 from .guard import listen
 from .ops import activation as ac
 from .ops import arithmetic as ar
@@ -624,13 +624,13 @@ class Tensor(TensorBase):
 
     def __len__(self) -> builtins.int:
         if not self.ndim:
-            raise ShapeError("len() of a 0-d tensor", "it has no axis to count along", "use item() for its value")
+            raise NoAxisError("len() of a 0-d tensor", "it has no axis to count along", "use item() for its value")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.ndim:
             why, mend = "it has no axis to go along", "use item() for its value"
-            raise ShapeError("iterating over a 0-d tensor", why, mend)
+            raise NoAxisError("iterating over a 0-d tensor", why, mend)
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, value: Any) -> builtins.bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from reprlib import Repr
 from typing import Any
 
 UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
@@ -32,6 +33,22 @@ def number(value: float) -> str:
     else:
         text = f"{size:#.3g}".rstrip(".")
     return ("−" if value < 0 else "") + text.replace("e-", "e−")
+
+
+_repr = Repr()
+_repr.maxlevel, _repr.maxlong, _repr.maxstring, _repr.maxother = 4, 80, 80, 300
+_repr.maxlist = _repr.maxtuple = _repr.maxdict = _repr.maxset = 12
+
+
+def shown(value: object, most: int = 60) -> str:
+    """``repr`` for an error: short, without an address, and of anything, be it a list that is thousands deep."""
+    try:
+        text = " ".join(_repr.repr(value).split())
+    except Exception as error:  # it may be anybody's __repr__
+        text = f"a {type(value).__name__} that cannot be printed ({type(error).__name__})"
+    if " object at 0x" in text or " at 0x" in text:
+        text = getattr(value, "__name__", "") or f"a {type(value).__name__}"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def exact(value: float) -> str:

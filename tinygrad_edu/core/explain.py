@@ -6,7 +6,8 @@ from typing import Any, NoReturn
 
 from .. import backends
 from ..dtypes import is_float
-from ..errors import DtypeError, EduError, IndexRangeError, ShapeError
+from ..errors import DtypeError, EduError, IndexRangeError, OutOfMemoryError, ShapeError
+from ..room import refused
 from .base import TensorBase
 from .op import Op, Params
 
@@ -27,6 +28,8 @@ def fail(op: type[Op], operands: tuple[Any, ...], params: Params, error: Excepti
     """Raise what a body has raised, in our words where it is a complaint of NumPy's."""
     if isinstance(error, EduError):
         raise error
+    if absurd := refused(error):
+        raise OutOfMemoryError(describe_call(op, operands, params), *absurd) from error
     if isinstance(error, (ValueError, IndexError, TypeError, OverflowError)):
         arrays = [o.array if isinstance(o, TensorBase) else o for o in operands]
         hint = op.hint([tuple(a.shape) for a in arrays if hasattr(a, "shape")], params)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends
+from .. import backends, room
 from ..arguments import as_tensor, axis
 from ..core.base import TensorBase, above
 from ..core.dispatch import caller
@@ -239,6 +239,7 @@ def _times(repeats: Any, count: int) -> Any:
         raise ShapeError(tried, "each element needs one number", "pass one for all, or as many as elements")
     if times.size and times.min() < 0:
         raise ArgumentError(tried, "a number of repeats is negative", "repeat 0 times or more")
+    room.check(tried, (sum(times.tolist()),) if times.ndim else (int(times), count), 8)
     return times
 
 

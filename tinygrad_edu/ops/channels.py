@@ -237,11 +237,14 @@ def batch_norm(
         return batch_norm_eval(x, running_mean, running_var, weight, bias, eps=eps)
     if x.ndim > 1 and x.array.size == x.shape[1]:
         raise _too_few(tried, "channel")
-    if (running_mean is None and running_var is None) or x.ndim < 2:
+    if x.ndim < 2 or (running_mean is None and running_var is None and x.array.size):
         return batch_norm_op(x, weight, bias, eps=eps)
     check_running("batch_norm", x, running_mean, running_var)
-    # The batch's own moments, computed once for both uses, on raw arrays.
     xp = backends.of(x.array).xp
+    if not x.array.size:  # nothing has no mean: the running ones stay where they are, and no gradient is nan
+        ends = (1, x.shape[1], 1, 1)
+        return batch_norm_op(x, weight, bias, eps=eps, mean=xp.zeros(ends, x.dtype), var=xp.ones(ends, x.dtype))
+    # The batch's own moments, computed once for both uses, on raw arrays.
     array = xp.astype(x.array, float32) if is_narrow(x.dtype) else x.array
     mean, var = moments(xp, _split(xp, array, x.shape[1]), 0)
     out = batch_norm_op(x, weight, bias, eps=eps, mean=mean, var=var)

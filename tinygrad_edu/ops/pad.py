@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import room
 from ..arguments import as_tensor
 from ..core.dispatch import caller
 from ..core.op import Op
@@ -119,6 +120,8 @@ def pad(x: Any, pad: Any, mode: str = "constant", value: float | None = None) ->
         raise ShapeError(tried, why, "give (before, after) of the last axis, then of the one before it")
     edges = tuple(zip(parts[::2], parts[1::2], strict=True))[::-1]
     kept = x.ndim - len(edges)
+    longer = [size + sum(edge) for size, edge in zip(x.shape[kept:], edges, strict=True)]
+    room.check(tried, (*x.shape[:kept], *(max(size, 0) for size in longer)), 4 if mode == "constant" else 40)
     if mode == "constant":
         return pad_op(x, edges=((0, 0),) * kept + edges, value=0.0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import room
 from ..arguments import as_tensor
 from ..backends.layout import how_many
 from ..core.dispatch import caller
@@ -404,4 +405,5 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
     if min(counts(size, "output_size", 2)) < 1:
         why = "a result without pixels would hold no mean"
         raise ArgumentError(f"adaptive_avg_pool2d to {output_size!r}", why, "use sizes of 1 or more")
+    room.check(f"adaptive_avg_pool2d to {output_size!r}", (*x.shape[:-2], *size), 8)
     return adaptive_avg_pool2d_op(x, size=size)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import backends
+from ... import backends, room
 from ...arguments import as_tensor, extremes
 from ...core.inplace import inplace as inplace_op
 from ...core.slow import announce
@@ -118,7 +118,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """``x`` with a share ``p`` of its elements, drawn anew each time, set to 0, and the others divided by ``1 - p``.
 
-    Outside of training it is x itself. The numbers come from the generator that `manual_seed` seeds. Raises
+    Outside of training, and for p = 0, it is x itself. The numbers come from the generator that `manual_seed` seeds. Raises
     `ArgumentError` for a p outside of 0 to 1, `DtypeError` for integers.
     """
     x = as_tensor(input)
@@ -150,7 +150,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 def _dropped(name: str, x: Tensor, drawn: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
     """Dropout with one draw for each element of a tensor ``drawn``, which is stretched to x."""
     _share(name, p)
-    if not training:
+    if not training or p == 0 or not x.array.size:
         return x
     if not is_float(x.dtype):
         why = f"what is kept is divided by 1 - p, and {x.dtype} has no fractions"
@@ -251,6 +251,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     if low < 0 or high >= num_classes:
         why = f"the indices run from {low} to {high}, and there are {num_classes} classes, counted from 0"
         raise IndexRangeError(tried, why, "count the classes from 0, or pass a larger num_classes")
+    room.check(tried, (*x.shape, num_classes), 8)
     return (x.unsqueeze(-1) == arange(num_classes, device=x.device)).long()
 
 
@@ -338,6 +339,8 @@ def instance_norm(
         raise ShapeError(tried, why, "use batch_norm, or normalise before the images are this small")
     check_running("instance_norm", x, running_mean, running_var)
     out: Tensor = group_norm(x, x.shape[1], weight, bias, eps)
+    if not x.numel():  # nothing has no mean: the running ones stay where they are
+        return out
     with no_grad():
         if running_mean is not None:
             running_mean.lerp_(flat.mean((0, 2)).to(running_mean.dtype), momentum)

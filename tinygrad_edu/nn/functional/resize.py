@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, ShapeError
+from ... import room
+from ...arguments import number
+from ...errors import ArgumentError, DtypeError, ShapeError
 from ...tensor import Tensor, as_tensor
 
 LINEAR = {"linear": 1, "bilinear": 2}  # and the number of axes that each works on
@@ -37,19 +40,31 @@ def interpolate(
         raise ArgumentError(f"{tried} with align_corners", why, "leave it away")
     if (size is None) == (scale_factor is None):
         raise ArgumentError(tried, "one of size and scale_factor says how large the result is", "give one")
-    given = size if scale_factor is None else scale_factor
+    name, given = ("size", size) if scale_factor is None else ("scale_factor", scale_factor)
     parts = tuple(given) if isinstance(given, (tuple, list)) else (given,) * max(axes, 0)
     if axes not in (1, 2) or len(parts) != axes or LINEAR.get(mode, axes) != axes:
         why = "it takes sequences (N, C, L), or images (N, C, H, W), and a size for each axis after the channels"
         raise ShapeError(tried, why, "add the missing axes; 'linear' is for sequences, 'bilinear' for images")
-    for axis, part in enumerate(parts, 2):
-        old = x.shape[axis]
-        new = part if scale_factor is None else int(old * part)
+    wanted = [_places(tried, name, part, old) for part, old in zip(parts, x.shape[2:], strict=True)]
+    for axis, (old, new) in enumerate(zip(x.shape[2:], wanted, strict=True), 2):
         if new < 1 or not old:
             raise ShapeError(tried, f"axis {axis} has {old} places, and would have {new}", "at least 1 is left")
+    room.check(tried, (*x.shape[:2], *wanted), 40)
+    for axis, (part, new) in enumerate(zip(parts, wanted, strict=True), 2):
+        old = x.shape[axis]
         step = old / new if scale_factor is None or recompute_scale_factor else 1 / part
         x = _nearest(x, axis, new, step) if mode == "nearest" else _between(x, axis, new, step, bool(align_corners))
     return x
+
+
+def _places(tried: str, name: str, given: Any, old: int) -> int:
+    """How many places an axis of ``old`` will have."""
+    value = number(tried, given, name)
+    if name == "size" and not isinstance(value, int):
+        raise DtypeError(tried, f"size is a number of places, and this is {value!r}", "use // where / gave a fraction")
+    if not math.isfinite(value):
+        raise ArgumentError(tried, f"{name} is a finite number, and this is {value!r}", "use 2, for example")
+    return int(old * value) if name == "scale_factor" else int(value)
 
 
 def _nearest(x: Tensor, axis: int, new: int, step: float) -> Tensor:
