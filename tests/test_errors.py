@@ -10,6 +10,8 @@ from tinygrad_edu.errors import EduError
 KINDS = {
     "ArgumentError": ValueError,
     "ShapeError": ValueError,
+    "NoAxisError": TypeError,
+    "OutOfMemoryError": MemoryError,
     "DtypeError": TypeError,
     "DeviceError": RuntimeError,
     "AutogradError": RuntimeError,

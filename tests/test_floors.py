@@ -18,7 +18,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "lines", "settings", "wording"),  # words
     ("dtypes", "backends", "room"),  # arrays
     ("core",),
-    ("nested",),
+    ("nested", "kinds"),
     ("arguments", "printing"),
     ("ops",),  # operations
     ("autograd",),

@@ -1,4 +1,4 @@
-"""Nested lists as tensors: dtypes, shapes, and lists that nobody can make a tensor of. PyTorch's answers: tests/peers."""
+"""Nested lists as tensors: dtypes, shapes, and lists that no tensor can be made of. PyTorch's answers: tests/peers."""
 
 from __future__ import annotations
 

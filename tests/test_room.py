@@ -1,4 +1,4 @@
-"""Sizes that no machine has room for are refused at once, by an error of ours that says how many bytes were asked for."""
+"""Sizes that no machine has room for are refused at once, by an error that says how many bytes were asked for."""
 
 from __future__ import annotations
 
@@ -114,7 +114,9 @@ def test_beyond_all_arrays(name: str) -> None:
 def test_what_it_says() -> None:
     has = f"and this machine has {room.memory():,}"
     mend = "make it smaller, or work on one part at a time"
-    with teaches(OutOfMemoryError, "ones((1000000000000000,))", f"it asks for 4,000,000,000,000,000 bytes, {has}", mend):
+    with teaches(
+        OutOfMemoryError, "ones((1000000000000000,))", f"it asks for 4,000,000,000,000,000 bytes, {has}", mend
+    ):
         tg.ones(10**15)
     with teaches(OutOfMemoryError, f"empty(({2**80},))", f"it asks for 10**24 bytes, {has}", mend):
         tg.empty(2**80)

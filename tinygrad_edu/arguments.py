@@ -11,6 +11,7 @@ from . import backends, nested, room
 from .core.base import TensorBase, above
 from .dtypes import NAMES, as_dtype
 from .errors import DtypeError, EduError, IndexRangeError, ShapeError
+from .kinds import kind_of
 from .settings import modes
 from .wording import shown
 
@@ -138,6 +139,18 @@ def new_shape(make: str, given: tuple[Any, ...], itemsize: int = 4) -> tuple[int
         raise ShapeError(tried, "an axis has no fewer than 0 elements", "sizes are integers from 0 up")
     room.check(tried, found, itemsize)
     return found
+
+
+def whole(what: str, name: str, value: Any) -> int:
+    """An integer from one, or from what stands for one: a NumPy integer, a tensor with a single one."""
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except (TypeError, EduError):
+        pass
+    why = f"{name} is an integer, and this is {kind_of(value)}"
+    mend = "use // where / gave a fraction" if isinstance(value, (float, np.floating)) else "give one integer"
+    raise DtypeError(f"{what} with {name}={shown(value)}", why, mend)
 
 
 def number(what: str, value: Any, name: str = "") -> Any:

@@ -94,6 +94,8 @@ def arange(
         raise ShapeError(tried, "it would never end: the step is too small for so far a way", "use a larger step")
     count = -((start - end) // step) if exact else math.ceil(steps)
     room.check(tried, (count,), 8)
+    if whole and not _holds(np.dtype(np.int64), step):
+        raise _too_large(tried, step, np.dtype(np.int64))
     if whole and count and not all(_holds(kind, n) for n in (start, start + step * (count - 1))):
         raise _too_large(tried, start + step * (count - 1), kind)
     places = np.arange(count)

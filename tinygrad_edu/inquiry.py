@@ -10,6 +10,7 @@ from . import dtypes
 from .core.base import TensorBase
 from .dtypes import as_dtype, is_float, scalar_dtype
 from .errors import DtypeError
+from .kinds import explain_all
 from .settings import modes, set_default
 from .tensor import as_tensor
 
@@ -103,3 +104,6 @@ def set_default_dtype(d: Any) -> None:
     if not is_float(kind):
         raise DtypeError(f"set_default_dtype({kind})", "it is the dtype of Python floats", "name a float dtype")
     set_default(dtype=kind.name)
+
+
+explain_all(globals())

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from . import backends
+from . import backends, room
 from .core.base import TensorBase
 from .errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
+from .kinds import explain_all
 from .tensor import Tensor, wrap
 
 Array = Any
@@ -227,3 +228,6 @@ def _averaged(name: str, shares: Array, counts: Array, average: str | None) -> A
         why, mend = "it is 'macro', or None for one number for each class", "for 'micro', use accuracy: it is the same"
         raise ArgumentError(f"{name} with average={average!r}", why, mend)
     return float(shares[counts.sum(0) + counts.sum(1) > 0].mean())
+
+
+explain_all(globals())

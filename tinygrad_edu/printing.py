@@ -11,6 +11,7 @@ import numpy as np
 from . import backends
 from .core.narrow import is_narrow
 from .errors import ArgumentError
+from .kinds import explain_all
 from .settings import modes
 
 Array = np.ndarray[Any, Any]
@@ -129,3 +130,6 @@ def _nested(array: Array, write: Callable[[Any], str], width: int, indent: int, 
         count = max(1, (_options.linewidth - indent) // (width + 2))
         parts = [", ".join(parts[i : i + count]) for i in range(0, len(parts), count)]
     return f"[{(',' + chr(10) * max(1, array.ndim - 1) + ' ' * (indent + 1)).join(parts)}]"
+
+
+explain_all(globals(), "describe")

@@ -17,6 +17,7 @@ from .core.base import TensorBase
 from .core.slow import announce
 from .dtypes import as_dtype, is_float
 from .errors import ArgumentError, DtypeError, ShapeError
+from .kinds import explain_all
 from .settings import modes
 from .tensor import Tensor, as_tensor, wrap
 
@@ -339,7 +340,10 @@ def bernoulli(x: Any, p: float | None = None, *, generator: AnyGenerator = None)
 
 def _flips(rng: np.random.Generator, name: str, p: Any, shape: tuple[int, ...]) -> Any:
     """True with probability ``p``, a number or a tensor."""
-    p = np.asarray(_values(p), np.float64)
+    p = np.asarray(_values(p) if hasattr(p, "ndim") else number(name, p, "p"), np.float64)
+    fits = zip(reversed(p.shape), reversed(shape), strict=False)
+    if p.ndim > len(shape) or any(n not in (1, size) for n, size in fits):
+        raise ShapeError(f"{name} with p {p.shape}", f"there is one for each of {shape}", "give one number")
     wrong = p[~((p >= 0) & (p <= 1))]
     if wrong.size:
         why = f"a probability lies between 0 and 1, and {wrong[0]} does not"
@@ -382,13 +386,18 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     return _finish(found.reshape(*x.shape[:-1], num_samples), np.int64, x.device, False)
 
 
+_LIMITS = {"normal_": ("mean", "std"), "exponential_": ("lambd",), "uniform_": ("low", "high")}
+
+
 def values_for(x: Tensor, name: str, *limits: Any, generator: AnyGenerator = None) -> Any:
     """What an in-place method of ``x`` fills it with: ``normal_``, ``uniform_``, ``exponential_``, ``random_`` …"""
     shape, dtype, rng = tuple(x.shape), x.dtype, stream(generator)
     if name == "random_":  # over all integers from 0 that the dtype holds, unless there are limits
         low, high = (0, _range(dtype)[1] + 1) if not limits else (0, *limits) if len(limits) == 1 else limits
         return _integers(rng, name, low, high, shape, dtype)
-    if name == "bernoulli_":
+    if name != "bernoulli_":
+        limits = tuple(number(name, limit, what) for what, limit in zip(_LIMITS[name], limits, strict=True))
+    else:
         return _flips(rng, name, limits[0], shape)
     dtype = _float(name, dtype)
     if name == "normal_":
@@ -409,3 +418,6 @@ def values_for(x: Tensor, name: str, *limits: Any, generator: AnyGenerator = Non
 def _values(x: Any) -> Any:
     """The values of a tensor, on the host; numbers and arrays as they are."""
     return np.asarray(backends.of(x.array).to_numpy(x.array)) if isinstance(x, TensorBase) else x
+
+
+explain_all(globals(), "generator", "stream", "values_for", "seeded")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .errors import ArgumentError, DtypeError, TrainingError
+from .kinds import explain_all
 from .metrics import Mean
 from .nn.modes import modes_kept
 from .nn.utils import clip_grad_norm_
@@ -284,3 +285,6 @@ def _six(value: float) -> str:
 def _line(record: dict[str, float], seconds: float | None) -> str:
     words = [f"{name} {_six(value)}" for name, value in record.items() if name != "epoch"]
     return "  ".join(words if seconds is None else [*words, f"{seconds:5.1f} s"])
+
+
+explain_all(globals())

@@ -11,6 +11,7 @@ from .. import backends
 from ..core.base import TensorBase, above
 from ..dtypes import float64, is_float
 from ..errors import AutogradError, DtypeError
+from ..kinds import explain_all
 from ..settings import no_grad
 from .engine import grad
 from .forward import jvp
@@ -168,3 +169,6 @@ def _compare(mode: str, slopes: list[Any], found: list[Any], checked: list[int],
                 f"and the finite difference {slope[row, column]:.6g}; {int(wrong.sum())} of {wrong.size} differ",
                 "look for the op whose backward is wrong, or for a kink at this point",
             )
+
+
+explain_all(globals())

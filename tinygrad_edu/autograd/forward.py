@@ -19,6 +19,7 @@ from ..core.slow import Call, Interceptor, saved_by
 from ..core.storage import number
 from ..dtypes import is_float
 from ..errors import AutogradError, DtypeError, ShapeError
+from ..kinds import explain_all
 from ..ops import convert as ct
 from ..settings import inference_mode, modes
 from .engine import transpose
@@ -193,3 +194,6 @@ def _check(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
         if x.array.dtype != t.array.dtype or not is_float(x.array.dtype):
             tried = f"jvp with primal {i} of dtype {x.array.dtype} and a tangent of dtype {t.array.dtype}"
             raise DtypeError(tried, "both are floats of one dtype", "convert them first: x.float()")
+
+
+explain_all(globals())

@@ -38,6 +38,10 @@ def fail(op: type[Op], operands: tuple[Any, ...], params: Params, error: Excepti
         if isinstance(error, (TypeError, OverflowError)):
             kind = DtypeError
         raise kind(describe_call(op, operands, params), why, mend) from error
+    bare = [n for n, o in zip(op.operands, operands, strict=False) if isinstance(o, (bool, int, float))]
+    if isinstance(error, AttributeError) and bare and isinstance(error.obj, (bool, int, float)):
+        why, mend = f"{bare[0]} is a number, and it takes a tensor", "make one of it: tensor([…])"
+        raise DtypeError(describe_call(op, operands, params), why, mend) from error
     if isinstance(error, AttributeError) and isinstance(error.obj, backends.Namespace):
         known = " ".join(backends.ALL_NAMES)
         message = f"xp.{error.name} is not among the names that every world has; an operation's body may use: {known}"

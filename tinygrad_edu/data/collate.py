@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.base import TensorBase
 from ..errors import DtypeError, ShapeError
+from ..kinds import explain_all
 from ..ops.movement import stack
 from ..tensor import as_tensor, tensor
 
@@ -95,3 +96,6 @@ def default_convert(data: Any) -> Any:
         return data
     parts = [default_convert(part) for part in data]
     return type(data)(*parts) if hasattr(data, "_fields") else parts
+
+
+explain_all(globals())

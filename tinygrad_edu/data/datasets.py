@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, IndexRangeError, ShapeError
+from ..kinds import explain_all
 from ..random import AnyGenerator, stream
 from ..tensor import Tensor, as_tensor, wrap
 
@@ -143,3 +144,6 @@ def read_batch(dataset: Any, indices: list[int]) -> Any:
     if isinstance(dataset, TensorDataset) and own is TensorDataset.__getitem__:
         return [*dataset[wrap(np.array(indices, np.int64))]]
     return None
+
+
+explain_all(globals())

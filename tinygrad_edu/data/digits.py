@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..kinds import explain_all
 from ..tensor import Tensor, tensor
 
 SOURCE = (
@@ -55,3 +56,6 @@ def digits() -> Digits:
     with files(__package__).joinpath("digits.npz").open("rb") as file, np.load(file) as archive:
         pixels: Any = archive["images"]
         return Digits(tensor(pixels.astype(np.float32) / 16), tensor(archive["labels"].astype(np.int64)))
+
+
+explain_all(globals())

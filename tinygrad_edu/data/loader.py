@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..errors import ArgumentError
+from ..kinds import explain_all, warn_user
 from ..random import AnyGenerator, stream
 from .collate import default_collate, default_convert
 from .datasets import IterableDataset, read_batch
@@ -53,7 +53,7 @@ class DataLoader:
         stream(generator)
         if num_workers:
             text = "there are no worker processes: samples are read in this one"
-            warnings.warn(f"DataLoader with num_workers={num_workers}: {text}", UserWarning, stacklevel=2)
+            warn_user(f"DataLoader with num_workers={num_workers}: {text}")
         self.dataset, self.generator, self.num_workers = dataset, generator, num_workers
         self.streams = isinstance(dataset, IterableDataset)
         if self.streams:
@@ -110,3 +110,6 @@ def _check(
     if batch_size is None and drop_last:
         why, mend = "batch_size=None makes no batches, so none can be too small", "leave one out"
         raise ArgumentError("DataLoader with batch_size=None and drop_last=True", why, mend)
+
+
+explain_all(globals())

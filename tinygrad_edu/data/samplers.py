@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
+from ..kinds import explain_all
 from ..random import AnyGenerator, stream
 from ..tensor import as_tensor
 
@@ -151,3 +152,6 @@ def _positive(what: str, name: str, value: Any) -> None:
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
         why, mend = "at least one sample is drawn", f"use {name}=1 or more"
         raise ArgumentError(f"{what} with {name}={value!r}", why, mend)
+
+
+explain_all(globals())

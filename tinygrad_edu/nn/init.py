@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arguments import number
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..kinds import explain_all
 from ..random import generator
 from ..settings import no_grad
 from ..tensor import Tensor
@@ -237,3 +238,6 @@ def _of(name: str, tensor: Any, fewest: int = 0, most: int = 64) -> None:
 def _fill(tensor: Tensor, values: Any) -> Tensor:
     with no_grad():
         return tensor.copy_(values)
+
+
+explain_all(globals())

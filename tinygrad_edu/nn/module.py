@@ -7,7 +7,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..dtypes import is_float
-from ..errors import ArgumentError, DtypeError, ModuleError
+from ..errors import ArgumentError, DtypeError, EduError, ModuleError
+from ..kinds import JUNK, checked, explanation
 from ..lines import Line, own, user_line
 from ..settings import MODES, modes
 from ..tensor import RemovableHandle, Tensor, clear_gradient
@@ -86,6 +87,9 @@ class Module(Stateful):
         super().__init_subclass__(**kwargs)
         code = getattr(cls.forward, "__code__", None)
         cls._ours = code is not None and own[code.co_filename]
+        init = cls.__dict__.get("__init__")
+        if isinstance(init, FunctionType) and own[init.__code__.co_filename]:
+            cls.__init__ = checked(init)  # type: ignore[method-assign]
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """The module's value. A subclass says what that is."""
@@ -94,7 +98,10 @@ class Module(Stateful):
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         m = modes()
         if m.plain and not m.grad and self._hooks is None:
-            return self.forward(*inputs, **options)  # no node is made and nobody watches: who calls whom is not asked
+            try:
+                return self.forward(*inputs, **options)  # no node is made and nobody watches: who calls whom is open
+            except JUNK as error:
+                raise self._explained(inputs, options, error)  # noqa: B904
         outer, line = m.scope, m.line or user_line()
         scope = Scope(outer, self, line if outer is None else outer.line)
         token = MODES.set(m.within(scope, line if self._ours and self._hooks is None else None))
@@ -102,8 +109,16 @@ class Module(Stateful):
             if self._hooks is None:
                 return self.forward(*inputs, **options)
             return self._hooks.call(self, inputs, options)
+        except JUNK as error:
+            raise self._explained(inputs, options, error)  # noqa: B904
         finally:
             MODES.reset(token)
+
+    def _explained(self, inputs: tuple[Any, ...], options: dict[str, Any], error: Exception) -> Exception:
+        """What a call raises in place of an error from deep inside a forward of ours."""
+        if isinstance(error, EduError) or not self._ours:
+            return error
+        return explanation(type(self).__name__, type(self).forward, (self, *inputs), options, error)
 
     # Names ------------------------------------------------------------------------------------------------------
 

@@ -7,11 +7,12 @@ output in an LSTM; reset, update, new in a GRU. The formulas stand in `ops.recur
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NoReturn
 
+from .. import room
 from ..creation import empty, zeros
 from ..errors import ArgumentError, ShapeError
+from ..kinds import warn_user
 from ..ops.movement import cat, stack
 from ..ops.recurrent import gru_op, lstm_op, rnn_op
 from ..tensor import Tensor, as_tensor
@@ -130,12 +131,13 @@ class RNNBase(_Recurrent):
         super().__init__(mode, input_size, hidden_size, bias)
         own = type(self).__name__
         _check_count(own, "num_layers", num_layers)
+        room.check(f"{own} of {num_layers} layers", (num_layers,), 10_000)  # bytes: at least as many
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
             tried, why = f"{own} with dropout={dropout!r}", "it is the share of elements that is dropped, from 0 to 1"
             raise ArgumentError(tried, why, "use dropout=0.5, for example")
         if dropout and num_layers == 1:
             text = f"{own} drops elements between its layers, and dropout={dropout} has no effect with num_layers=1"
-            warnings.warn(text, stacklevel=3)
+            warn_user(text)
         self.num_layers, self.batch_first, self.dropout = num_layers, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, 0
         directions = 1 + bool(bidirectional)

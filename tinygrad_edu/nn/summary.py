@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..creation import zeros
 from ..errors import ArgumentError
+from ..kinds import explain_all
 from ..random import generator
 from ..settings import no_grad
 from ..tensor import Tensor
@@ -232,3 +233,6 @@ def _note(row: Row, ran: bool) -> str:
     said += [f"called {row.calls} times"] if ran and row.calls > 1 else []
     said += ["fixed"] if row.parameters and not row.trainable else []
     return f"  ({'; '.join(said)})" if said else ""
+
+
+explain_all(globals())

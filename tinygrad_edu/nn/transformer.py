@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from .. import room
 from ..creation import full
 from ..errors import ArgumentError
 from ..settings import modes
@@ -137,6 +138,7 @@ class _Stack(Module):
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         super().__init__()
+        room.check(f"{type(self).__name__} of {num_layers} layers", (num_layers,), 10_000)  # bytes: at least as many
         self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers = num_layers
         self.norm = norm

@@ -10,6 +10,7 @@ from ..core.dispatch import caller
 from ..core.inplace import inplace as write_to
 from ..core.op import Op, Params
 from ..errors import ArgumentError
+from ..kinds import explain_all
 from .unary import NO_NUMBERS, refuse_bools
 
 # mypy: disable-error-code="override"
@@ -261,3 +262,6 @@ def gelu(x: Any, *, approximate: str = "none") -> Any:
         tried, why = f"gelu with approximate={approximate!r}", "there is no such approximation"
         raise ArgumentError(tried, why, "use 'none' or 'tanh'")
     return gelu_op(x) if approximate == "none" else gelu_tanh(x)
+
+
+explain_all(globals(), "relu", "sigmoid", "silu")

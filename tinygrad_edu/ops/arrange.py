@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from .. import backends, room
-from ..arguments import as_tensor, axis
+from ..arguments import as_tensor, axis, whole
 from ..core.base import TensorBase, above
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..kinds import explain_all
 from .convert import clone
 from .movement import axes_of, listed, reshape_op
 from .parts import diagonal_op
@@ -297,8 +298,13 @@ def diag(x: Any, diagonal: int = 0) -> Any:
     """
     x = as_tensor(x)
     if x.ndim == 1:
+        size = x.shape[0] + abs(whole(f"diag of a tensor {tuple(x.shape)}", "diagonal", diagonal))
+        room.check(f"diag of a tensor {tuple(x.shape)}", (size, size), x.dtype.itemsize)
         return diag_op(x, diagonal=diagonal)
     if x.ndim == 2:
         return clone(diagonal_op(x, offset=diagonal, dim1=0, dim2=1))
     tried, why = f"diag of a tensor {tuple(x.shape)}", f"it has {x.ndim} axes, and diag() takes vectors and matrices"
     raise ShapeError(tried, why, "use diagonal(dim1=-2, dim2=-1) for many matrices")
+
+
+explain_all(globals())

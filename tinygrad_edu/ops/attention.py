@@ -10,6 +10,7 @@ from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
+from ..kinds import explain_all
 from ..settings import no_grad
 from .choice import where
 from .reduce import norm
@@ -215,3 +216,6 @@ def _shorten(weight: Any, x: Any, max_norm: float, norm_type: float) -> None:
         rows = table[x.reshape(-1)]
         length = norm(rows, norm_type, 1, True)
         table[x.reshape(-1)] = where(length > max_norm, rows * (max_norm / (length + 1e-7)), rows)
+
+
+explain_all(globals())

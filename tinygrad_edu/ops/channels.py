@@ -17,6 +17,7 @@ from ..core.narrow import is_narrow
 from ..core.op import Op
 from ..dtypes import float32
 from ..errors import ArgumentError, ShapeError
+from ..kinds import explain_all
 from ..lines import user_line
 from .normalise import dot, mixed, total
 
@@ -276,3 +277,6 @@ def _move(running: Any, new: Any, momentum: float, factor: float) -> None:
     array = own_buffer(running)
     array[...] = array * (1 - momentum) + new * factor
     running.storage.written("batch_norm", user_line())
+
+
+explain_all(globals(), "moments", "check_running")

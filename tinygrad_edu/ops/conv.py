@@ -15,6 +15,7 @@ from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..kinds import explain_all
 
 # mypy: disable-error-code="override"
 
@@ -289,3 +290,6 @@ def refuse_bools(name: str, x: Any) -> None:
     """NumPy's product of bools is "or", not a sum."""
     if x.dtype.kind == "b":
         raise DtypeError(f"{name}({tuple(x.shape)} bool)", "bools are not added up", "convert it: x.float()")
+
+
+explain_all(globals(), "counts", "not_images")

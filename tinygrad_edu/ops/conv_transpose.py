@@ -8,6 +8,7 @@ from ..arguments import as_tensor
 from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.op import Op
+from ..kinds import explain_all
 from .conv import channels_first, counts, image_shape, not_images, refuse_bools
 
 # mypy: disable-error-code="override"
@@ -174,3 +175,6 @@ def _transpose(op: Any, axes: int, x: Any, weight: Any, bias: Any, *how: Any) ->
         dilation=counts(dilation, "dilation", axes),
         groups=groups,
     )  # fmt: skip
+
+
+explain_all(globals())

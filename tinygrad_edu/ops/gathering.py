@@ -10,6 +10,7 @@ from .. import backends
 from ..arguments import as_tensor, axis, beyond, plain_index, reading
 from ..core.base import TensorBase, above
 from ..errors import ArgumentError, DeviceError, DtypeError, IndexRangeError, ShapeError
+from ..kinds import explain_all
 from .arithmetic import mul
 from .convert import cast, clone
 from .index import along, gather_op, getitem, put, put_add, read
@@ -388,3 +389,6 @@ def _shapes(name: str, x: Any, dim: int, index: Any, why: str, mend: str) -> Sha
 def _unequal_axes(name: str, x: Any, index: Any) -> ShapeError:
     tried = f"{name} of a tensor {tuple(x.shape)} with an index {tuple(index.shape)}"
     return ShapeError(tried, "they differ in their number of axes", "add axes with unsqueeze(), or use x[index]")
+
+
+explain_all(globals())

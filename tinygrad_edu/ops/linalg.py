@@ -11,6 +11,7 @@ from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..kinds import explain_all
 from .arithmetic import add_op, factor, mul
 from .movement import permute_op, reshape_op
 from .parts import diagonal_op
@@ -119,6 +120,8 @@ class Linear(Op):
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
+        if len(shapes) < 2:
+            return "x and weight are tensors, and one of them is a number", "make one of it: tensor([…])"
         x, weight = shapes[:2]
         if x and len(weight) == 2 and x[-1] != weight[1]:
             why = f"the layer takes {weight[1]} features, and the last axis of its input has {x[-1]}"
@@ -419,3 +422,6 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "") -> Any:
     if p < 0:
         raise ArgumentError(f"{tried} with p={p!r}", "it is the order of a norm", "use 0 or more: 2, inf")
     return norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
+explain_all(globals(), "mm", "bmm", "mv", "dot", "addmm", "outer")

@@ -9,6 +9,7 @@ from ..core.base import TensorBase
 from ..core.dispatch import caller
 from ..core.op import Op, Params
 from ..errors import ArgumentError
+from ..kinds import explain_all
 from .reduce import all_op
 
 # mypy: disable-error-code="override"
@@ -266,3 +267,6 @@ def equal(x: Any, other: Any) -> bool:
     """Whether the shapes are equal, and all elements too; a bool. A nan equals nothing."""
     x, other = as_tensor(x), as_tensor(other)
     return tuple(x.shape) == tuple(other.shape) and bool(all_op(eq(x, other)).item())
+
+
+explain_all(globals(), "equals", "differs")

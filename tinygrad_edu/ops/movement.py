@@ -7,12 +7,14 @@ from operator import index
 from typing import Any
 
 from .. import backends
-from ..arguments import as_tensor, axis, sizes
+from ..arguments import as_tensor, axis, sizes, whole
 from ..core.base import TensorBase
 from ..core.dispatch import caller, slow_caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
-from ..errors import DtypeError, ShapeError
+from ..errors import DtypeError, EduError, ShapeError
+from ..kinds import kind_of
+from ..wording import shown
 
 # mypy: disable-error-code="override"
 
@@ -333,9 +335,18 @@ def several(name: str, tensors: Any) -> list[Any]:
     if isinstance(tensors, TensorBase):
         mend = f"put them into a list: {name}([x, y])"
         raise DtypeError(f"{name} of one tensor", "it takes a list of tensors to join", mend)
+    if not isinstance(tensors, (list, tuple)):
+        try:
+            tensors = list(tensors)
+        except TypeError:
+            why = f"tensors takes a list of tensors, and this is {kind_of(tensors)}"
+            raise DtypeError(f"{name} of {shown(tensors)}", why, f"put them into a list: {name}([x, y])") from None
     if not len(tensors):
         raise ShapeError(f"{name} of no tensors", "there is nothing to take a shape from", "pass at least one tensor")
-    return [as_tensor(part) for part in tensors]
+    try:
+        return [as_tensor(part) for part in tensors]
+    except EduError as error:
+        raise type(error)(f"{name} with {error.tried} among its tensors", error.why, error.mend) from None
 
 
 def cat(tensors: Any, dim: int = 0) -> Any:
@@ -348,7 +359,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     tensor([[0., 1., 1.],
             [0., 1., 1.]])
     """
-    return cat_op(*several("cat", tensors), dim=dim)
+    return cat_op(*several("cat", tensors), dim=dim if type(dim) is int else whole("cat", "dim", dim))
 
 
 concat = cat

@@ -10,6 +10,7 @@ from ..core.dispatch import caller
 from ..core.narrow import is_narrow
 from ..core.op import Op
 from ..dtypes import float32, float64
+from ..kinds import explain_all
 
 # mypy: disable-error-code="override"
 
@@ -179,3 +180,6 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: float | Non
     if mixed(x, weight):
         return rms_norm_op(x.float(), weight, shape=shape, eps=eps).to(x.dtype)
     return rms_norm_op(x, weight, shape=shape, eps=eps)
+
+
+explain_all(globals(), "total", "dot", "mixed")

@@ -11,6 +11,7 @@ from ..arguments import as_tensor
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import ArgumentError, ShapeError
+from ..kinds import explain_all
 
 # mypy: disable-error-code="override"
 
@@ -172,3 +173,6 @@ def _runs(places: list[int]) -> tuple[tuple[int, int, int], ...]:
                 continue
         runs.append((place, 1, 1))
     return tuple(runs) or ((0, 1, 0),)
+
+
+explain_all(globals())

@@ -13,6 +13,7 @@ from ..core.dispatch import caller
 from ..core.inplace import positions
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
+from ..kinds import explain_all
 from ..settings import no_grad
 from .index import getitem
 from .movement import listed, reshape_op
@@ -299,3 +300,6 @@ def _begins(x: Any, tried: str) -> int:
     if not where.size:
         raise ShapeError(tried, "x is empty, and begins nowhere", "pass storage_offset")
     return int(where[0])
+
+
+explain_all(globals(), "select", "narrow", "split", "chunk")

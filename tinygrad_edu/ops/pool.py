@@ -11,6 +11,7 @@ from ..core.dispatch import caller
 from ..core.op import Op
 from ..dtypes import is_float
 from ..errors import ArgumentError, ShapeError
+from ..kinds import explain_all
 from .conv import counts, image_shape, not_images, refuse_bools
 
 # mypy: disable-error-code="override"
@@ -407,3 +408,6 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
         raise ArgumentError(f"adaptive_avg_pool2d to {output_size!r}", why, "use sizes of 1 or more")
     room.check(f"adaptive_avg_pool2d to {output_size!r}", (*x.shape[:-2], *size), 8)
     return adaptive_avg_pool2d_op(x, size=size)
+
+
+explain_all(globals())

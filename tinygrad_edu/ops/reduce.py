@@ -10,6 +10,7 @@ from ..core.dispatch import caller
 from ..core.op import Op
 from ..dtypes import bool_, uint8
 from ..errors import DtypeError
+from ..kinds import explained
 
 # mypy: disable-error-code="override"
 
@@ -461,3 +462,6 @@ def _truth(op: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
     x = as_tensor(x)
     result = op(x, dim=dims(x, dim), keepdim=keepdim)
     return result.to(dtype=uint8) if x.dtype == uint8 else result
+
+
+std, var, norm = explained(std), explained(var), explained(norm)

@@ -10,6 +10,7 @@ import numpy as np
 from ..arguments import as_tensor, axis
 from ..backends.layout import viewable
 from ..errors import DtypeError, EduError, ShapeError
+from ..kinds import explain_all
 from .convert import clone
 from .movement import axes_of, cat, expand, expand_op, listed, permute_op, reshape, reshape_op, several, transpose
 
@@ -169,3 +170,6 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
             "give the shorter ones axes of length 1 where they lack them: x.unsqueeze(…)",
         ) from None
     return tuple(part if tuple(part.shape) == shape else expand_op(part, shape=shape) for part in parts)
+
+
+explain_all(globals(), "view", "t", "contiguous", "swapaxes")

@@ -12,6 +12,7 @@ from ..core.base import TensorBase, above
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import DtypeError, IndexRangeError, ShapeError
+from ..kinds import explain_all
 from .choice import maximum, minimum, where_op
 from .convert import clone
 from .index import along, gather_op
@@ -207,3 +208,6 @@ def unique(
     parts = [found] + [inverse] * return_inverse + [counts] * return_counts
     tensors = tuple(above.wrap(backend.from_numpy(part)) for part in parts)
     return tensors if len(tensors) > 1 else tensors[0]
+
+
+explain_all(globals(), "max", "min")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..kinds import explain_all
 from .bundle import Array, Bundle
 from .optimizer import Group, Params
 from .stepping import InPlaceOptimizer
@@ -62,3 +63,6 @@ class Adagrad(InPlaceOptimizer):
         write.divide(d, a, a)
         a *= rate
         p -= a
+
+
+explain_all(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..kinds import explain_all
 from .bundle import Array, Bundle
 from .optimizer import Group, Params
 from .stepping import InPlaceOptimizer
@@ -115,3 +116,6 @@ class AdamW(Adam):
         super().__init__(
             params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True
         )  # fmt: skip
+
+
+explain_all(globals())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from ..errors import ArgumentError, DtypeError, ShapeError
+from ..kinds import explain_all
 from ..tensor import RemovableHandle, Tensor, as_tensor, clear_gradient
 
 Group = dict[str, Any]
@@ -285,3 +286,6 @@ def _watched(step: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return call
+
+
+explain_all(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..kinds import explain_all
 from .bundle import Array, Bundle
 from .optimizer import Group, Params
 from .stepping import InPlaceOptimizer
@@ -82,3 +83,6 @@ class RMSprop(InPlaceOptimizer):
         else:
             a *= lr
         p -= a
+
+
+explain_all(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..kinds import explain_all
 from .bundle import Array, Bundle
 from .optimizer import Group, Params
 from .stepping import InPlaceOptimizer
@@ -77,3 +78,6 @@ class SGD(InPlaceOptimizer):
         else:
             write.multiply(v, lr, a)
         p -= a
+
+
+explain_all(globals())

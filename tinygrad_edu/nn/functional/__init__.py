@@ -15,6 +15,7 @@ from ...core.slow import announce
 from ...creation import arange
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
+from ...kinds import explain_all, kind_of
 from ...ops.activation import elu, gelu, hardtanh, leaky_relu, sigmoid, silu, softplus
 from ...ops.activation import relu as _relu
 from ...ops.attention import Dropout, dropout_op, embedding, scaled_dot_product_attention_op
@@ -31,6 +32,7 @@ from ...ops.unary import tanh
 from ...random import generator
 from ...settings import modes, no_grad
 from ...tensor import Tensor, wrap
+from ...wording import shown
 from .activation import (
     celu,
     glu,
@@ -94,6 +96,9 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
 
 def relu_(input: Any) -> Tensor:
     """`relu` in place: the result overwrites the input, which is returned."""
+    if not isinstance(input, Tensor):
+        why = f"input takes a tensor, and this is {kind_of(input)}"
+        raise DtypeError(f"relu_ with input={shown(input)}", why, "it writes to a tensor: make one of it first")
     return relu(input, inplace=True)
 
 
@@ -118,8 +123,8 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """``x`` with a share ``p`` of its elements, drawn anew each time, set to 0, and the others divided by ``1 - p``.
 
-    Outside of training, and for p = 0, it is x itself. The numbers come from the generator that `manual_seed` seeds. Raises
-    `ArgumentError` for a p outside of 0 to 1, `DtypeError` for integers.
+    Outside of training, and for p = 0, it is x itself. The numbers come from the generator that `manual_seed` seeds.
+    Raises `ArgumentError` for a p outside of 0 to 1, `DtypeError` for integers.
     """
     x = as_tensor(input)
     return _dropped("dropout", x, tuple(x.shape), p, training, inplace)
@@ -161,7 +166,12 @@ def _dropped(name: str, x: Tensor, drawn: tuple[int, ...], p: float, training: b
 
 
 def _share(name: str, p: float) -> None:
-    if not 0 <= p <= 1:
+    try:
+        share = 0 <= p <= 1
+    except (TypeError, ValueError):
+        why = f"p takes a number, and this is {kind_of(p)}"
+        raise DtypeError(f"{name} with p={shown(p)}", why, "use p=0.5, for example") from None
+    if not share:
         raise ArgumentError(f"{name} with p={p}", "a share lies between 0 and 1", "use p=0.5, for example")
 
 
@@ -347,3 +357,6 @@ def instance_norm(
         if running_var is not None:
             running_var.lerp_(flat.var(2).mean(0).to(running_var.dtype), momentum)
     return out
+
+
+explain_all(globals(), "relu", "relu_", "dropout")

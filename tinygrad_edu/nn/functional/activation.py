@@ -12,6 +12,7 @@ from typing import Any
 from ...arguments import as_tensor
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, ShapeError
+from ...kinds import explain_all
 from ...ops.activation import elu, hardtanh, sigmoid, softplus
 from ...ops.choice import where
 from ...ops.inplace import twin
@@ -168,3 +169,6 @@ def glu(input: Any, dim: int = -1) -> Tensor:
         raise ShapeError(tried, why, "make the layer before it give two numbers for each that is wanted")
     values, gates = x.chunk(2, dim)
     return values * sigmoid(gates)
+
+
+explain_all(globals(), "relu6")

@@ -12,6 +12,7 @@ from typing import Any
 from ... import backends
 from ...arguments import as_tensor, extremes
 from ...errors import ArgumentError, ShapeError
+from ...kinds import explain_all
 from ...ops.activation import softplus
 from ...ops.choice import minimum, where
 from ...ops.reduce import norm
@@ -120,3 +121,6 @@ def _check_signs(name: str, target: Tensor) -> None:
     if found is not None and found != (1, 1):
         tried, why = f"{name}(target {tuple(target.shape)})", "the target has numbers other than 1 and -1"
         raise ArgumentError(tried, why, "of 0 and 1 make these: target * 2 - 1")
+
+
+explain_all(globals())

@@ -14,6 +14,7 @@ from ... import backends
 from ...arguments import as_tensor, extremes
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
+from ...kinds import explain_all
 from ...ops import loss as ls
 from ...ops.choice import where
 from ...settings import no_grad
@@ -417,3 +418,6 @@ def _reduce_weighted(name: str, losses: Tensor, weight: Any, reduction: str) -> 
     weight = of_one_shape(name, weight, losses)
     losses = losses * weight
     return ls.weighted_mean(losses, weight) if reduction == "mean" else reduced(losses, reduction)
+
+
+explain_all(globals(), "mse_loss")

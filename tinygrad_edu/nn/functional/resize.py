@@ -10,6 +10,7 @@ import numpy as np
 from ... import room
 from ...arguments import number
 from ...errors import ArgumentError, DtypeError, ShapeError
+from ...kinds import explain_all
 from ...tensor import Tensor, as_tensor
 
 LINEAR = {"linear": 1, "bilinear": 2}  # and the number of axes that each works on
@@ -86,3 +87,6 @@ def _between(x: Tensor, axis: int, new: int, step: float, align_corners: bool) -
     np.add.at(matrix, (i, np.minimum(low + 1, old - 1)), at - low)
     weights = as_tensor(matrix, dtype=x.dtype, device=x.device)
     return weights @ x if axis == x.ndim - 2 else x @ weights.mT
+
+
+explain_all(globals())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from ...core.inplace import own_buffer
 from ...core.narrow import is_narrow
 from ...core.storage import written_all
 from ...errors import AutogradError
+from ...kinds import explain_all, warn_user
 from ...lines import user_line
 from ...ops.out import stack
 from ...ops.reduce import norm
@@ -113,10 +113,13 @@ def _listed(tensors: Tensors) -> list[Tensor]:
         text = (
             "clipping no gradients: the generator of parameters was used up, or had none. Call model.parameters() anew"
         )
-        warnings.warn(text, UserWarning, stacklevel=3)
+        warn_user(text)
     return found
 
 
 def _is_plain(array: Any) -> bool:
     """An array of NumPy's that can be written to, of a dtype that it computes in."""
     return type(array) is np.ndarray and array.dtype.char in "fd" and array.flags.writeable
+
+
+explain_all(globals())

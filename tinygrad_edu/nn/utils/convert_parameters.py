@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...errors import ArgumentError, ShapeError
+from ...kinds import explain_all
 from ...ops.movement import concat
 from ...settings import no_grad
 from ...tensor import Tensor
@@ -35,3 +36,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         for p in parameters:
             p.copy_(vec[start : start + p.numel()].reshape(p.shape))
             start += p.numel()
+
+
+explain_all(globals())

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...errors import ArgumentError, ShapeError
+from ...kinds import explain_all
 from ...ops.out import stack
 from ...ops.pad import pad
 from ...tensor import Tensor, as_tensor
@@ -57,3 +58,6 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
         why = f"it holds {len(rows)} sequences of up to {rows.shape[1]}"
         raise ShapeError(tried, why, "give the length of each; batch_first says which axis counts them")
     return [row[:end] for row, end in zip(rows, ends, strict=True)]
+
+
+explain_all(globals())

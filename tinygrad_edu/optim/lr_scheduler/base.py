@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ...errors import ArgumentError, DtypeError
+from ...kinds import explain_all, warn_user
 from ..optimizer import Optimizer
 
 
@@ -93,7 +93,7 @@ class LRScheduler:
                 "scheduler.step() before the first optimizer.step(): the first rate of the schedule is never used. "
                 "Call optimizer.step() first"
             )
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warn_user(text)
         self._step_count += 1
         self._advance()
 
@@ -177,3 +177,6 @@ def cycled(group: dict[str, Any], momentum: float) -> None:
         group["betas"] = (momentum, *group["betas"][1:])
     else:
         group["momentum"] = momentum
+
+
+explain_all(globals())

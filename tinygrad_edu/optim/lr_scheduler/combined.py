@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...kinds import explain_all
 from ..optimizer import Optimizer
 from .base import LRScheduler
 from .plateau import ReduceLROnPlateau
@@ -20,6 +21,8 @@ class _Combined(LRScheduler):
     def _take(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None) -> None:
         if not schedulers:
             self._refuse("no schedulers", "there is nothing to step", "give at least one")
+        if optimizer is not None:
+            self._check_optimizer(optimizer)
         self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
         for i, scheduler in enumerate(schedulers):
             if isinstance(scheduler, ReduceLROnPlateau):
@@ -111,3 +114,6 @@ class ChainedScheduler(_Combined):
         for scheduler in self._schedulers:
             scheduler._initial_step()
         self._last_lr = self._current()
+
+
+explain_all(globals())

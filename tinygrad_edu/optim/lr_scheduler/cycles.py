@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...kinds import explain_all
 from ..optimizer import Optimizer
 from .base import LRScheduler, cycled
 
@@ -275,3 +276,6 @@ def _phases(total: int, share: float, three: bool) -> list[dict[str, Any]]:
         ]
     names = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
     return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+explain_all(globals())

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ...kinds import explain_all
 from ..optimizer import Optimizer
 from .base import LRScheduler
 
@@ -190,3 +191,6 @@ class MultiplicativeLR(_Given):
     def _restart(self) -> None:
         self.last_epoch = -1
         self._advance()  # from the present rate: it knows no other
+
+
+explain_all(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import SupportsFloat
 
+from ...kinds import explain_all
 from ..optimizer import Optimizer
 from .base import LRScheduler
 
@@ -85,3 +86,6 @@ class ReduceLROnPlateau(LRScheduler):
             lower = max(group["lr"] * self.factor, low)
             if group["lr"] - lower > self.eps:
                 group["lr"] = lower
+
+
+explain_all(globals())
