@@ -179,3 +179,37 @@ def test_what_is_refused(name: str) -> None:
 def test_errors_keep_their_words() -> None:
     with pytest.raises(ShapeError, match="dim=2 of a tensor"):
         np.sum(tg.tensor(A), axis=2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.broadcast_arrays(x, 3)[1], lambda x: np.atleast_1d(x), lambda x: np.column_stack([x, x]),
+        lambda x: np.histogram(x)[0], lambda x: np.median(x), lambda x: np.hypot(x, 1), lambda x: np.add.reduce(x),
+        lambda x: np.sum(x, dtype="f4"), lambda x: np.array_split(x, 2)[0], lambda x: np.nanmax(x, axis=0),
+    ],
+)  # fmt: skip
+def test_what_is_not_ours_gives_arrays_where_no_gradient_is_wanted(call: Callable[[Any], Any]) -> None:
+    found, expected = call(tg.tensor(A)), call(A)
+    assert type(found) is type(expected)
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(DtypeError):
+        call(tg.tensor(A, requires_grad=True))
+
+
+def test_an_array_takes_up_a_tensor_without_a_history() -> None:
+    total = np.zeros((2, 3))
+    total += tg.tensor(A)
+    np.testing.assert_array_equal(total, A)
+
+
+@pytest.mark.parametrize(
+    "write", [lambda x: np.copyto(x, 0), lambda x: np.fill_diagonal(x, 0), lambda x: np.put(x, 0, 0)]
+)
+def test_numpy_does_not_write_into_a_tensor(write: Callable[[Any], Any]) -> None:
+    x = tg.tensor(A)
+    with pytest.raises(DtypeError, match="neither graph nor guard would know"):
+        write(x)
+    assert x.tolist() == A.tolist()
+    with pytest.raises(DtypeError):
+        np.hypot(1, 1, out=x)

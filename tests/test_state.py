@@ -12,6 +12,8 @@ import struct
 import subprocess
 import sys
 import threading
+import time
+import tracemalloc
 from collections import OrderedDict, namedtuple
 from pathlib import Path
 from typing import Any
@@ -753,3 +755,35 @@ def test_ten_steps_are_five_and_five(optimiser: str, scheduler: str, path: Path)
     for ours, theirs, before in zip(fresh, whole, half, strict=True):
         assert same(dict(ours.state_dict()), dict(theirs.state_dict()))
         assert not same(dict(before.state_dict()), dict(theirs.state_dict()))
+
+
+# What is hostile --------------------------------------------------------------------------------------------------
+
+
+HOSTILE: dict[str, tuple[Any, str]] = {
+    "tensors": (lambda: whole({f"t{i}": entry(shape=(0,), offsets=(0, 0)) for i in range(100_001)}), "100,001 tensors"),
+    "a long header": (lambda: struct.pack("<Q", 50_000_000) + b" " * 50_000_000, "50,000,000 bytes"),
+    "deep lists": (lambda: whole(b'{"a":' + b"[" * 30_000_000), "30,000,001 values"),
+    "deeper than Python reads": (lambda: whole(b'{"a":' + b"[" * 100_000), "RecursionError"),
+    "many numbers": (lambda: whole(b'{"a":[' + b"1," * 2_000_001 + b"1]}"), "2,000,003 values"),
+    "a product that overflows": (lambda: whole({"a": entry(shape=(2**62, 2**62), offsets=(0, 0))}), "overflow"),
+    "overlapping": (lambda: whole({"a": entry(), "b": entry()}, b"1234"), "invalid offset"),
+    "a name twice": (lambda: whole(b'{"a":{"data_offsets":[0,0]},"a":{"data_offsets":[0,0]}}'), "says 'a' twice"),
+    "an integer without end": (lambda: whole(b'{"a":{"data_offsets":[0,' + b"9" * 400_000 + b"]}}"), "4300 digits"),
+    "axes": (lambda: whole({"a": entry(shape=[1] * 100)}, b"1234"), "NumPy has no such array"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_refused_at_once(name: str, path: Path) -> None:
+    make, why = HOSTILE[name]
+    path.write_bytes(make())
+    began = time.perf_counter()
+    tracemalloc.start()
+    try:
+        with pytest.raises(StateFileError, match=why):
+            tg.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
+    assert time.perf_counter() - began < 5

@@ -520,3 +520,34 @@ def test_upsampling_by_hand() -> None:
     np.testing.assert_allclose(raw(between)[0, 0], [[1, 1.5, 2], [3, 3.5, 4]])
     middles = nn.Upsample((2, 4), mode="bilinear")(x)
     np.testing.assert_allclose(raw(middles)[0, 0], [[1, 1.25, 1.75, 2], [3, 3.25, 3.75, 4]])
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (lambda: nn.BatchNorm1d(3), (0, 3)), (lambda: nn.BatchNorm1d(3, momentum=None), (2, 3, 0)),
+        (lambda: nn.BatchNorm1d(3, track_running_stats=False), (0, 3)),
+        (lambda: nn.BatchNorm2d(3), (0, 3, 2, 2)), (lambda: nn.InstanceNorm1d(3, track_running_stats=True), (0, 3, 4)),
+        (lambda: nn.InstanceNorm2d(3, affine=True, track_running_stats=True), (2, 3, 0, 2)),
+    ],
+)  # fmt: skip
+def test_a_batch_of_nothing_leaves_everything_finite(layer: Any, shape: tuple[int, ...]) -> None:
+    made, x = layer(), tg.ones(*shape, requires_grad=True)
+    before = {name: value.tolist() for name, value in made.state_dict().items() if name.startswith("running")}
+    out = made(x)
+    out.sum().backward()
+    assert (out.shape, x.grad.shape) == (shape, shape)
+    assert {name: value.tolist() for name, value in made.state_dict().items() if name.startswith("running")} == before
+    assert all(p.grad.tolist() == [0.0] * 3 for p in made.parameters())
+
+
+def test_dropout_of_nothing_is_the_input() -> None:
+    x = tg.ones(3)
+    for p, of in ((0.0, x), (0, x), (0.5, tg.ones(0, 3))):
+        assert nn.functional.dropout(of, p, True) is of
+        assert nn.functional.dropout(of, p, True, inplace=True) is of
+    tg.manual_seed(0)
+    first = tg.rand(1).item()
+    tg.manual_seed(0)
+    nn.functional.dropout(x, 0.0)
+    assert tg.rand(1).item() == first, "nothing is drawn"
