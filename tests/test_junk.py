@@ -59,7 +59,7 @@ ANYTHING = {
 }
 
 # Refusals that say in other words which argument it was.
-SAID = {("nn.ParameterDict", "parameters"), ("autograd.backward", "grad_tensors"), ("rnn.pad_sequence", "sequences")}
+SAID = {("training.evaluate", "loader"), ("training.fit", "loader"), ("init.xavier_normal_", "gain")}
 
 
 def listed(text: str, before: str = "") -> list[str]:
@@ -134,7 +134,9 @@ def complaint(source: str, number: int, kind: str) -> str | None:
         parts = [junk, *inside]
         words = {name, "tensor" if hasattr(junk, "ndim") else ""} - {""}
         words |= {word for part in parts for word in (type(part).__name__, shown(part, 40))}
-        said = (source.partition("(")[0], name) in SAID or any(word in text for word in words)
+        called = source.partition("(")[0]
+        own = called.split(".")[-1].rstrip("_") in error.tried and error.__cause__ is None  # its own words, not NumPy's
+        said = own or (called, name) in SAID or any(word in text for word in words)
         if not said and not re.search(r"\(.*\)", error.tried):
             return f"{told}: it does not say which argument:\n{text}"
     except TypeError as error:

@@ -9,8 +9,9 @@ import tinygrad_edu as tg
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed here")
 CALLS = [
     "plot(x, y)", "plot(y)", "hist(y)", "hist(y, bins=x)", "imshow(m)", "scatter(x, y, c=y, s=y)", "bar(x, y)",
-    "errorbar(x, y, yerr=y)", "fill_between(x, y, y + 1)", "contourf(m)", "pcolormesh(m)", "boxplot(y)", "axhline(y[0])",
-    "xlim(x[0], x[-1])", "text(x[0], y[0], 'here')", "plot([y[0], y[1]])", "stackplot(x, y, y)", "hexbin(x, y)",
+    "errorbar(x, y, yerr=y)", "fill_between(x, y, y + 1)", "contourf(m)", "pcolormesh(m)", "boxplot(y)",
+    "axhline(y[0])", "xlim(x[0], x[-1])", "text(x[0], y[0], 'here')", "plot([y[0], y[1]])", "stackplot(x, y, y)",
+    "hexbin(x, y)",
 ]  # fmt: skip
 
 

@@ -184,8 +184,8 @@ def test_errors_keep_their_words() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: np.broadcast_arrays(x, 3)[1], lambda x: np.atleast_1d(x), lambda x: np.column_stack([x, x]),
-        lambda x: np.histogram(x)[0], lambda x: np.median(x), lambda x: np.hypot(x, 1), lambda x: np.add.reduce(x),
+        lambda x: np.broadcast_arrays(x, 3)[1], np.atleast_1d, lambda x: np.column_stack([x, x]),
+        lambda x: np.histogram(x)[0], np.median, lambda x: np.hypot(x, 1), np.add.reduce,
         lambda x: np.sum(x, dtype="f4"), lambda x: np.array_split(x, 2)[0], lambda x: np.nanmax(x, axis=0),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -121,6 +122,9 @@ def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(given)
 
 
+_SMALL, _FEW = 1 << 20, 32  # elements and axes that there is always room for
+
+
 def new_shape(make: str, given: tuple[Any, ...], itemsize: int = 4) -> tuple[int, ...]:
     """``f(2, 3)`` or ``f((2, 3))`` as ``(2, 3)``.
 
@@ -130,14 +134,17 @@ def new_shape(make: str, given: tuple[Any, ...], itemsize: int = 4) -> tuple[int
         why, mend = "it was given no size", f"write {make}(3) for a vector, {make}(()) for a single number"
         raise ShapeError(f"{make}()", why, mend)
     shape = sizes(given)
-    tried = f"{make}({shown(shape)})"
     try:
         found = tuple(map(operator.index, shape))
     except TypeError:
-        raise ShapeError(tried, "sizes are integers", "use // where / gave a fraction") from None
+        why, mend = "sizes are integers", "use // where / gave a fraction"
+        raise ShapeError(f"{make}({shown(shape)})", why, mend) from None
+    if 0 < math.prod(found) < _SMALL and len(found) < _FEW and min(found, default=1) > 0:
+        return found  # the usual case
     if any(n < 0 for n in found):
-        raise ShapeError(tried, "an axis has no fewer than 0 elements", "sizes are integers from 0 up")
-    room.check(tried, found, itemsize)
+        why, mend = "an axis has no fewer than 0 elements", "sizes are integers from 0 up"
+        raise ShapeError(f"{make}({shown(shape)})", why, mend)
+    room.check(f"{make}({shown(shape)})", found, itemsize)
     return found
 
 

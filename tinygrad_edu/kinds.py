@@ -209,7 +209,9 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
 
     That comes last: what it says itself says more.
     """
-    signature = _signature(init)
+    own = [p for p in _signature(init).parameters.values() if p.kind is not p.VAR_KEYWORD][1:]
+    places: list[Any] = [p if taken(p, names=False) and p.kind is p.POSITIONAL_OR_KEYWORD else None for p in own]
+    named = {p.name: p for p in own if taken(p, names=False)}
 
     @wraps(init)
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -220,10 +222,8 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
             raise
         except JUNK as error:
             raise explanation(name, init, (self, *args), kwargs, error) from error
-        for key, value in signature.bind(self, *args, **kwargs).arguments.items():
-            parameter = signature.parameters[key]
-            many = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-            if not many and (wrong := misfit(name, parameter, value, names=False)):
+        for parameter, value in [*zip(places, args, strict=False), *((named.get(k), v) for k, v in kwargs.items())]:
+            if parameter is not None and (wrong := misfit(name, parameter, value, names=False)):
                 raise wrong
 
     return call

@@ -340,7 +340,8 @@ def bernoulli(x: Any, p: float | None = None, *, generator: AnyGenerator = None)
 
 def _flips(rng: np.random.Generator, name: str, p: Any, shape: tuple[int, ...]) -> Any:
     """True with probability ``p``, a number or a tensor."""
-    p = np.asarray(_values(p) if hasattr(p, "ndim") else number(name, p, "p"), np.float64)
+    p = _values(as_tensor(p)) if hasattr(p, "ndim") else number(name, p, "p")
+    p = np.asarray(p, np.float64)
     fits = zip(reversed(p.shape), reversed(shape), strict=False)
     if p.ndim > len(shape) or any(n not in (1, size) for n, size in fits):
         raise ShapeError(f"{name} with p {p.shape}", f"there is one for each of {shape}", "give one number")

@@ -528,6 +528,7 @@ def test_upsampling_by_hand() -> None:
         (lambda: nn.BatchNorm1d(3), (0, 3)), (lambda: nn.BatchNorm1d(3, momentum=None), (2, 3, 0)),
         (lambda: nn.BatchNorm1d(3, track_running_stats=False), (0, 3)),
         (lambda: nn.BatchNorm2d(3), (0, 3, 2, 2)), (lambda: nn.InstanceNorm1d(3, track_running_stats=True), (0, 3, 4)),
+        (lambda: nn.GroupNorm(3, 3), (2, 3, 0)), (lambda: nn.LayerNorm(3), (0, 3)),
         (lambda: nn.InstanceNorm2d(3, affine=True, track_running_stats=True), (2, 3, 0, 2)),
     ],
 )  # fmt: skip

@@ -187,6 +187,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     `ArgumentError` for a share outside of 0 to 1.
     """
     _of("sparse_", tensor, 2, 2)
+    std = number("sparse_", std, "std")
     if not 0 <= sparsity <= 1:
         tried, why = f"sparse_ with sparsity={sparsity}", "a share lies between 0 and 1"
         raise ArgumentError(tried, why, "use sparsity=0.1, for example")

@@ -205,6 +205,8 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
         raise _too_few(f"group_norm of a tensor {tuple(x.shape)} in {num_groups} groups", "group")
     if mixed(x, weight, bias):
         return group_norm_op(x.float(), weight, bias, groups=num_groups, eps=eps).to(x.dtype)
+    if not x.array.size and x.ndim > 1 and x.shape[1] and num_groups > 0 and not x.shape[1] % num_groups:
+        return batch_norm(x, None, None, weight, bias, True, eps=eps)  # of nothing, which does not divide by it
     return group_norm_op(x, weight, bias, groups=num_groups, eps=eps)
 
 
