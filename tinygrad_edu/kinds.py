@@ -231,7 +231,7 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
 
 def warn_user(text: str) -> None:
     """A `UserWarning` at the user's line, however deep in this package it is found to be due."""
-    level, frame = 1, sys._getframe(1)
+    level, frame = 1, sys._getframe()
     while frame.f_back is not None and own[frame.f_code.co_filename]:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, UserWarning, stacklevel=level)

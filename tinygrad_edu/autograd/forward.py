@@ -196,4 +196,4 @@ def _check(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> None:
             raise DtypeError(tried, "both are floats of one dtype", "convert them first: x.float()")
 
 
-explain_all(globals())
+explain_all(globals(), "push")

@@ -146,4 +146,4 @@ def read_batch(dataset: Any, indices: list[int]) -> Any:
     return None
 
 
-explain_all(globals())
+explain_all(globals(), "read_batch")

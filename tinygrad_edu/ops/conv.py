@@ -292,4 +292,4 @@ def refuse_bools(name: str, x: Any) -> None:
         raise DtypeError(f"{name}({tuple(x.shape)} bool)", "bools are not added up", "convert it: x.float()")
 
 
-explain_all(globals(), "counts", "not_images")
+explain_all(globals(), "counts", "not_images", "image_shape", "channels_first", "check_word", "refuse_bools")

@@ -410,4 +410,4 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
     return adaptive_avg_pool2d_op(x, size=size)
 
 
-explain_all(globals())
+explain_all(globals(), "lowest")
