@@ -229,7 +229,7 @@ class Backward:
             raise freed(node)
         saved, world = node.saved, self.world
         if clock.last_write > node.number or (node.extra is not None and node.extra.checks):
-            saved = check_saved(node)
+            saved = check_saved(node, world is ARRAYS)
         xp = world.namespace(g)
         saved = saved if world is ARRAYS else world.saved(node, saved)
         grads = node.op.backward(xp, g, node.parents, *saved)
@@ -293,12 +293,15 @@ def freed(node: Node) -> AutogradError:
     )
 
 
-def check_saved(node: Node) -> tuple[Any, ...]:
-    """What the node saved, ready to compute with. Refuses an array that was written after the node saved it."""
+def check_saved(node: Node, cached: bool) -> tuple[Any, ...]:
+    """What the node saved, ready to compute with. Refuses an array that was written after the node saved it.
+
+    With a cache at hand, what only stands in for it may have been written.
+    """
     assert node.saved is not None
     found = list(node.saved)
     for i, (save, value) in enumerate(zip(node.op.save_plan, node.saved, strict=False)):
-        if not save.part and hasattr(value, "dtype") and hasattr(value, "ndim"):
+        if not (save.part or (save.again and cached)) and hasattr(value, "dtype") and hasattr(value, "ndim"):
             found[i] = _current(node, save.source, value)
     if node.extra is not None and node.extra.checks:
         from .guard import verify

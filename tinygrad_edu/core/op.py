@@ -16,13 +16,18 @@ class Save(NamedTuple):
     source: str
     part: str  # "", "shape" or "dtype"
     needed_by: str  # the operand whose gradient uses it, or "" when all do
+    again: bool = False  # used only where backward must compute again what forward cached
 
     @classmethod
     def parse(cls, text: str) -> Save:
-        """``"x"``, ``"x.shape"``, or ``"x if y"``: x is saved only when y wants a gradient."""
+        """``"x"``, ``"x.shape"``, or ``"x if y"``: x is saved only when y wants a gradient.
+
+        ``"x if not cache"``: it is used only in place of a recomputed cache, and may be overwritten where there is one.
+        """
         what, _, needed_by = text.partition(" if ")
         source, _, part = what.partition(".")
-        return cls(source.strip(), part.strip(), needed_by.strip())
+        again = needed_by.strip() == "not cache"
+        return cls(source.strip(), part.strip(), "" if again else needed_by.strip(), again)
 
 
 class Op(Costed):
