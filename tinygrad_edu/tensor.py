@@ -666,7 +666,10 @@ class Tensor(TensorBase):
         return self._put(..., 0, "zero_")
 
     def fill_(self, value: Any) -> Tensor:
-        """Fill with one value."""
+        """Fill with one number, or the one in a 0-d tensor."""
+        if getattr(value, "ndim", 0):
+            why, mend = f"it fills with one number, and value has shape {tuple(value.shape)}", "use copy_"
+            raise ShapeError(f"fill_ on a tensor {tuple(self.shape)}", why, mend)
         return self._put(..., value, "fill_")
 
     def copy_(self, source: Any) -> Tensor:

@@ -180,15 +180,28 @@ def test_a_freed_graph_says_so() -> None:
     z.backward()
     with teaches(
         AutogradError,
-        "backward through sum",
+        "backward through mul",
         "the arrays it saved were freed by an earlier backward()",
         "compute the loss again, and detach() what an earlier step left behind (h = h.detach()); to go through one "
         "graph twice, call the first backward(retain_graph=True)",
-        line="z = y.sum()",
+        line="y = x * x",
     ):
         z.backward()
     with pytest.raises(AutogradError, match="backward through mul"):
         y.sum().backward()
+
+
+def test_a_graph_that_saved_no_arrays_can_be_walked_again() -> None:
+    """Shapes, sizes and slices are not freed, as in PyTorch; positions are."""
+    x = leaf(1.0, 2.0)
+    y = (x + x)[:1].reshape(()).expand(3).sum()
+    y.backward()
+    y.backward()
+    assert x.grad.tolist() == [12.0, 0.0]
+    z = x[tg.tensor([0])].sum()
+    z.backward()
+    with pytest.raises(AutogradError, match="backward through getitem"):
+        z.backward()
 
 
 def test_a_graph_that_saved_nothing_can_be_walked_again() -> None:

@@ -199,7 +199,8 @@ class Backward:
                 xp = homes[kind].xp
             grads = node.op.backward(xp, g, parents, *saved)
             if not retain:
-                if saved:
+                frees = node.op.frees
+                if frees or (frees is None and has_arrays(saved)):
                     node.saved = None
                 if extra:
                     extra.locks = ()
@@ -234,7 +235,7 @@ class Backward:
         saved = saved if world is ARRAYS else world.saved(node, saved)
         grads = node.op.backward(xp, g, node.parents, *saved)
         if not self.retain:
-            if node.saved:
+            if node.op.frees or (node.op.frees is None and has_arrays(node.saved)):
                 node.saved = None
             if node.extra is not None:
                 node.extra.locks = node.extra.checks = ()
@@ -280,6 +281,11 @@ def run_hooks(node: Node, g: Any) -> Any:
         for hook in list(node.extra.hooks.values()):
             g = hook(g)
     return g
+
+
+def has_arrays(saved: tuple[Any, ...]) -> bool:
+    """Whether there are arrays in a saved index. A node without any can be visited again, as in PyTorch."""
+    return any(hasattr(part, "dtype") for value in saved if type(value) is tuple for part in value)
 
 
 def freed(node: Node) -> AutogradError:

@@ -55,7 +55,7 @@ def adopt(tensor: TensorBase, source: TensorBase, op: type[Op], params: Params) 
     share_storage(source, tensor)
     step = ((op, params),)
     outer = source.origin
-    if outer is None:
+    if outer is None or isinstance(source.node, Leaf):
         tensor.origin = View(source, step, modes().grad)
     else:
         tensor.origin = View(outer.base, outer.chain + step, outer.tracked and modes().grad)
@@ -287,16 +287,15 @@ def _rewrite(target: TensorBase, node: Node) -> None:
     """Enter ``node`` as the new history of ``target``, of its base and of all that views them."""
     view = target.origin
     _move_keep(target.node, node)
-    if view is None:
-        target.node = node
-    else:
+    if view is not None:
         base = view.base
         settle(base)
         put = Node()
         put.op, put.parents, put.saved, put.shapes = ViewPut, (base.node, node), (view.chain,), None
         put.number, put.line, put.scope, put.extra = number(), node.line, node.scope, None
-        _move_keep(base.node, put)
-        base.node = put
+        _rewrite(base, put)
+        return
+    target.node = node
     storage = target.storage
     stale, storage.views = storage.views, []
     for reference in stale:

@@ -65,6 +65,7 @@ class Op(Costed):
     variadic: ClassVar[bool]
     params: ClassVar[Params]
     save_plan: ClassVar[tuple[Save, ...]]
+    frees: ClassVar[bool | None]  # does backward free arrays? None: if there are some in its index
     narrow: ClassVar[Any] = None  # a variant's 16-bit float: see `core.narrow`
     source: ClassVar[Any] = ""  # the generated caller, for those who want to read it
 
@@ -75,6 +76,8 @@ class Op(Costed):
         cls.name = name or cls.__name__.lower()
         _read_signature(cls)
         cls.save_plan = tuple(Save.parse(text) for text in cls.saves)
+        sources = {save.source for save in cls.save_plan if not save.part}
+        cls.frees = True if sources - set(cls.params) else None if "index" in sources else False
         _check(cls)
         OPS[cls.name] = cls
 

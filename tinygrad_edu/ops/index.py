@@ -17,6 +17,7 @@ from ..core.inplace import inplace, positions, shows_twice
 from ..core.op import Op
 from ..errors import IndexRangeError, ShapeError
 from ..settings import modes
+from .movement import reshape_op
 
 # mypy: disable-error-code="override"
 
@@ -239,13 +240,12 @@ def _write_places(target: Any, index: Any, value: Any, name: str, fills: bool) -
         inplace(Put, target, (value,), {"index": index}, name, allowed)
         return
     shape = tuple(view.base.array.shape)
-    at: Any = (Ellipsis,)
+    at: Any = (np.ones((), np.bool_),) if where.size else (np.zeros((), np.bool_),)
     if shape:
         at = np.unravel_index(positions(shape, view.chain)[index], shape)
-    elif where.ndim:
-        value = getitem(value, index=(0,) * value.array.ndim + at) if value.array.ndim else value
-    if where.size:
-        inplace(Put, view.base, (value,), {"index": at}, name)
+    elif value.array.ndim:  # all elements are the one place
+        value = getitem(reshape_op(value, shape=(-1,)), index=(slice(0, where.size),))
+    inplace(Put, view.base, (value,), {"index": at}, name)
 
 
 def _tried(x: Any, index: Any) -> str:
