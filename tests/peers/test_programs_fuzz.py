@@ -353,6 +353,8 @@ class Both:
         for name, tensor in theirs.items():
             if tensor.numel() > 1 and ours[name].shape == tensor.shape and ours[name].stride() != tensor.stride():
                 return False  # what is laid out otherwise becomes a copy elsewhere
+            if "create_graph" in line and tensor.requires_grad and not ours[name].requires_grad:
+                return False  # a slope of zero, as that of relu has, leads nowhere here
         one, other = self.ours.state(ours), self.theirs.state(theirs)
         for name, facts in one["facts"].items():
             if facts != other["facts"][name]:
@@ -468,7 +470,7 @@ def try_one(seed: Any) -> tuple[str, str] | None:
 
 @pytest.mark.parametrize("part", range(10))
 def test_programs(part: int) -> None:
-    for number in range(40):
+    for number in range(25):
         differs = try_one([1, part, number])
         assert differs is None, differs[1]
 
