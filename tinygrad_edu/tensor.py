@@ -152,7 +152,8 @@ class Tensor(TensorBase):
         own_buffer(other)
         move(self)
         self.array, self.storage = other.array, other.storage
-        note_sharer(self)
+        if all(reference() is not self for reference in self.storage.views):
+            note_sharer(self)
         self.stand_on_fast_path(True)
 
     @property
