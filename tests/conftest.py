@@ -23,13 +23,13 @@ hypothesis.settings.load_profile("unhurried")
 def modes_are_restored() -> Iterator[None]:
     """Every switch is back at its default after the test."""
     before = {name: getattr(settings.modes(), name) for name in settings.Modes.__slots__}
-    assert settings.modes() is settings._DEFAULT
+    assert settings.modes() is settings._HERE
     yield
     after, now = {name: getattr(settings.modes(), name) for name in settings.Modes.__slots__}, settings.modes()
-    settings.MODES.set(settings._DEFAULT)  # so that the next test does not pay for this one
+    settings.MODES.set(settings._HERE)  # so that the next test does not pay for this one
     settings.set_default(**{name: value for name, value in before.items() if name != "plain"})
     assert after == before
-    assert now is settings._DEFAULT
+    assert now is settings._HERE
 
 
 def pytest_collection_finish() -> None:

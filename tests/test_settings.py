@@ -161,6 +161,54 @@ def test_tasks_do_not_see_each_others_scopes() -> None:
     assert asyncio.run(main()) == (True, False)
 
 
+def test_set_grad_enabled_outlives_the_task_that_calls_it() -> None:
+    """A notebook runs each cell with an await in a task of its own, and the next cell must know of it."""
+
+    async def cell(mode: bool) -> None:
+        tg.set_grad_enabled(mode)
+        await asyncio.sleep(0)
+
+    try:
+        asyncio.run(cell(False))
+        assert not tg.is_grad_enabled()
+        assert in_thread(tg.is_grad_enabled)
+        set_default(dtype="float64")
+        assert not tg.is_grad_enabled()
+        asyncio.run(cell(True))
+        assert tg.is_grad_enabled()
+    finally:
+        set_default(dtype="float32", grad=True)
+
+
+def test_set_grad_enabled_as_a_block_is_its_tasks_own() -> None:
+    async def main(off: Callable[[], Any]) -> tuple[bool, bool, bool]:
+        entered, leave = asyncio.Event(), asyncio.Event()
+
+        async def task() -> bool:
+            with off():
+                entered.set()
+                await leave.wait()
+                return tg.is_grad_enabled()
+
+        running = asyncio.create_task(task())
+        await entered.wait()
+        here = tg.is_grad_enabled()
+        leave.set()
+        return here, await running, tg.is_grad_enabled()
+
+    assert asyncio.run(main(lambda: tg.set_grad_enabled(False))) == (True, False, True)
+    with tg.no_grad():
+        assert asyncio.run(main(lambda: tg.set_grad_enabled(True))) == (False, True, False)
+
+
+def test_one_object_of_set_grad_enabled_is_several_blocks() -> None:
+    off = tg.set_grad_enabled(False)
+    for _ in range(2):
+        with off:
+            assert not tg.is_grad_enabled()
+        assert tg.is_grad_enabled()
+
+
 def test_set_default_reaches_every_thread_but_no_open_scope() -> None:
     try:
         with scoped(dtype="float16"):

@@ -82,14 +82,20 @@ class Modes:
 _DEFAULT = Modes()
 MODES: ContextVar[Modes] = ContextVar("tinygrad_edu.modes", default=_DEFAULT)
 modes: Callable[[], Modes] = MODES.get
+# What holds outside all scopes where this was imported: mostly the main thread. Tasks share it, for a context is copied
+# by reference; so `set_grad_enabled` outlives the task that calls it. Notebooks run each cell with an await in one.
+_HERE = Modes()
+MODES.set(_HERE)
 
 
 def set_default(**changes: Any) -> None:
     """Change the default for every thread, and the value here. Scopes that are already open keep theirs."""
     changed = _DEFAULT.replace(**changes)
+    here = _HERE.replace(**changes)
     for name in Modes.__slots__:
         setattr(_DEFAULT, name, getattr(changed, name))
-    if modes() is not _DEFAULT:
+        setattr(_HERE, name, getattr(here, name))
+    if modes() not in (_DEFAULT, _HERE):
         MODES.set(modes().replace(**changes))
 
 
@@ -208,18 +214,35 @@ class promotion(scoped):
 
 
 class set_grad_enabled(scoped):
-    """Switch recording on or off: at once, or for a ``with`` block, as in PyTorch."""
+    """Switch recording on or off: at once, or for a ``with`` block, as in PyTorch.
+
+    At once and outside all scopes, it is switched for the tasks of this thread too; a block is its task's own.
+    """
 
     def __init__(self, mode: bool) -> None:
         super().__init__(grad=bool(mode))
-        self._tokens.append(MODES.set(modes().replace(grad=bool(mode))))
+        m = modes()
+        self._before: Token[Modes] | bool | None = m.grad
+        if m is _HERE:
+            m.grad = bool(mode) and not m.inference
+        else:
+            self._before = MODES.set(self._changed(m))
 
     def __enter__(self) -> Any:
-        return self
+        self._take_back()
+        return super().__enter__()
 
     def __call__(self, function: F) -> F:
-        MODES.reset(self._tokens.pop())
+        self._take_back()
         return super().__call__(function)
+
+    def _take_back(self) -> None:
+        """It was not meant for at once: it is a block or a decorator."""
+        if isinstance(self._before, Token):
+            MODES.reset(self._before)
+        elif self._before is not None:
+            _HERE.grad = self._before
+        self._before = None
 
 
 def is_grad_enabled() -> bool:

@@ -11,9 +11,10 @@ import numpy as np
 
 from . import arguments, backends
 from .autograd import backward as run_backward
+from .autograd.leaves import move, put_to_sleep, wake
 from .backends.layout import contiguous
 from .core import guard
-from .core.base import TensorBase, above, make_leaf
+from .core.base import TensorBase, above
 from .core.graph import KEEP, Leaf, Node
 from .core.inplace import note_sharer, own_buffer, settle, share_storage
 from .core.narrow import is_narrow
@@ -147,8 +148,12 @@ class Tensor(TensorBase):
                 f"x has shape {tuple(self.shape)}{'' if self.origin is None else ', and is a view of another tensor'}",
                 "give it a tensor of the same shape" if self.origin is None else "write to it: x.copy_(…)",
             )
+        own_buffer(self)
         own_buffer(other)
+        move(self)
         self.array, self.storage = other.array, other.storage
+        if all(reference() is not self for reference in self.storage.views):
+            note_sharer(self)
         self.stand_on_fast_path(True)
 
     @property
@@ -235,9 +240,9 @@ class Tensor(TensorBase):
                     "a derivative needs steps as small as one likes, and integers have none",
                     "convert it first: x.float()",
                 )
-            make_leaf(self)
-        elif not requires_grad:
-            self.node = None
+            wake(self)
+        elif not requires_grad and self.node is not None:
+            put_to_sleep(self)
         return self
 
     def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:
@@ -662,7 +667,10 @@ class Tensor(TensorBase):
         return self._put(..., 0, "zero_")
 
     def fill_(self, value: Any) -> Tensor:
-        """Fill with one value."""
+        """Fill with one number, or the one in a 0-d tensor."""
+        if getattr(value, "ndim", 0):
+            why, mend = f"it fills with one number, and value has shape {tuple(value.shape)}", "use copy_"
+            raise ShapeError(f"fill_ on a tensor {tuple(self.shape)}", why, mend)
         return self._put(..., value, "fill_")
 
     def copy_(self, source: Any) -> Tensor:

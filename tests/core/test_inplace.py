@@ -92,11 +92,42 @@ def test_overlapping_memory(make: Callable[[Any], Any]) -> None:
 
 
 def test_a_part_of_a_base_that_overlaps() -> None:
-    """Its other elements would change unseen by the graph."""
-    base = tg.zeros(4).unfold(0, 3, 1).detach()
+    """Its other elements would change unseen by the graph. Without one, there is nothing to be unseen by."""
+    memory = tg.zeros(4)
+    base = memory.unfold(0, 3, 1).detach()
     words = OVERLAPS.replace("its", "its base's", 1)
     with teaches(InplaceError, "add_ on a tensor (3,) float32", words, "clone() it first, and write to the clone"):
-        base[0].add_(1)
+        base[0].add_(leaf(1.0))
+    with tg.no_grad():
+        base[0].add_(leaf(1.0))
+    base[1].add_(1)
+    assert memory.tolist() == [1.0, 2.0, 2.0, 1.0]
+
+
+def test_a_place_that_is_shown_twice_is_written_once() -> None:
+    w = leaf(1.0, 2.0, 3.0)
+    x = w * 1
+    rows = x.expand(2, 3)
+    rows[tg.tensor([1])] = w.detach() * 10
+    rows.masked_fill_(rows > 25, 4.0)
+    assert x.tolist() == [10.0, 20.0, 4.0]
+    assert grads(rows, w) == [[0.0, 0.0, 0.0]]
+    value, y = leaf(5.0, 6.0, 7.0), w * 1
+    y.expand(2, 3)[0] = value
+    y.expand(2, 3)[tg.tensor([0]), 1] = value[:1]
+    assert grads(y, w, value) == [[0.0, 0.0, 0.0], [2.0, 0.0, 1.0]]
+
+
+def test_a_write_to_what_was_expanded_while_the_guard_holds_it() -> None:
+    array = np.ones((3, 2))[:, :1]
+    x = tg.from_numpy(array)
+    product = x * leaf(1.0)
+    assert not array.flags.writeable
+    rows = x.expand(3, 2)
+    rows[0, 0] = 5.0
+    assert array[0, 0] == 5.0
+    with pytest.raises(InplaceError, match="has overwritten it since"):
+        product.sum().backward()
 
 
 @pytest.mark.parametrize(
@@ -118,11 +149,11 @@ def test_windows_that_do_not_overlap(make: Callable[[Any], Any], expected: list[
 def test_memory_that_numpy_keeps_read_only() -> None:
     sealed = np.zeros(3)
     sealed.flags.writeable = False
-    for x in (tg.from_numpy(sealed), tg.zeros(2).expand(3, 2)[0]):
+    for x in (tg.from_numpy(sealed), tg.from_numpy(sealed).expand(2, 3)[0]):
         with teaches(
             InplaceError,
             f"add_ on a tensor {x.shape} {x.dtype}",
-            "its memory is read-only: it shows part of an expanded tensor, or a NumPy array that was read-only",
+            "it shares the memory of a NumPy array that is read-only",
             "clone() it first, and write to the clone",
         ):
             x.add_(1)
@@ -422,6 +453,28 @@ def test_a_view_made_inside_no_grad_stays_outside_the_graph() -> None:
     assert view.item() == 2.0  # the memory is shared
     assert not view.requires_grad
     assert not part.requires_grad
+
+
+def test_a_view_made_inside_no_grad_of_a_view_made_outside() -> None:
+    """It is as much outside the graph as a view of the base: no write to it could be recorded."""
+    base = leaf(1.0, 2.0, 3.0) * 1
+    view = base[:2]
+    with tg.no_grad():
+        part = view[:1]
+    words = (
+        "the view was made inside no_grad(), so its base cannot learn of the write",
+        "make the view outside no_grad(), or write inside it",
+    )
+    for value in (2, leaf(2.0)):
+        with teaches(InplaceError, "mul_ on a tensor (1,) float32", *words):
+            part.mul_(value)
+    view.mul_(3)
+    assert part.tolist() == [3.0]
+    assert view.requires_grad
+    assert not part.requires_grad
+    with tg.no_grad():
+        part.mul_(5)
+    assert base.tolist() == [15.0, 6.0, 3.0]
 
 
 # NumPy scalars ------------------------------------------------------------------------------------------------------

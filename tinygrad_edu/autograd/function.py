@@ -111,7 +111,7 @@ class _Custom:
     """One call of a `Function`, in the shape of an op: what `Node` and interceptors look at."""
 
     variadic = broadcasts = view = computes = False
-    differentiable = True
+    differentiable = frees = True
     caches, dtypes, into = "", "each", ()
     params: dict[str, Any] = {}  # noqa: RUF012  (as every op has, and never written)
     optional: frozenset[str] = frozenset()

@@ -94,13 +94,13 @@ class TensorWorld(World):
         """Tensors on the device of ``g``."""
         return tensor_namespace(g.device)
 
-    def saved(self, node: Node) -> tuple[Any, ...]:
+    def saved(self, node: Node, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
         """What the node saved, as tensors that know where they came from."""
         op = node.op
         makers = {"out": node} | dict(zip(op.operands, node.parents, strict=False))
         return tuple(
             value if save.part or value is None else self._tie(op, save.source, value, makers)
-            for save, value in zip(op.save_plan, node.saved or (), strict=True)
+            for save, value in zip(op.save_plan, arrays, strict=True)
         )
 
     @staticmethod

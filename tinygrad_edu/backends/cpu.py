@@ -162,10 +162,18 @@ def _astype(x: Array, dtype: Any) -> Array:
 def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     if x.shape == shape:
         return x[...]  # an ordinary view, for NumPy makes what it broadcasts read-only
-    if x.ndim or x.dtype not in _ZERO:
-        return np.broadcast_to(x, shape)
-    out: Array = np.ndarray(shape, x.dtype, np.asarray(x), 0, (0,) * len(shape))  # the same, four times as fast
-    out.flags.writeable = False
+    if x.dtype in _ZERO and x.flags.c_contiguous and x.size:
+        lead = len(shape) - x.ndim
+        axes = zip(x.shape, shape[lead:], x.strides)  # noqa: B905
+        strides = [0 if n == 1 else step for n, size, step in axes if n in (1, size)]
+        if lead >= 0 and len(strides) == x.ndim:  # as NumPy would do it, four times as fast, and not read-only
+            return np.ndarray(shape, x.dtype, x if x.ndim else np.asarray(x), 0, (0,) * lead + tuple(strides))
+    out = np.broadcast_to(x, shape)
+    if x.flags.writeable:  # NumPy hands it out read-only, and a part of it may well be written to
+        try:
+            out.flags.writeable = True
+        except ValueError:  # the guard has locked the owner of the memory, but not x
+            out = np.lib.stride_tricks.as_strided(x, shape, out.strides)
     return out
 
 

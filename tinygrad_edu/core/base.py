@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .graph import Leaf, Node
+from .graph import Node
 
 
 class TensorBase:
@@ -38,11 +38,6 @@ class TensorBase:
     def stand_on_fast_path(self, plain: bool) -> None:
         """Say whether generated callers may take this tensor for a plain one."""
         raise NotImplementedError
-
-
-def make_leaf(tensor: TensorBase) -> None:
-    """Let gradients arrive at this tensor."""
-    tensor.node = Leaf(tensor)
 
 
 class Above:

@@ -105,10 +105,9 @@ class World:
         """The ``xp`` for bodies that work on ``g``."""
         return backends.of(g).xp
 
-    def saved(self, node: Node) -> tuple[Any, ...]:
-        """What the node saved, as values of this world."""
-        assert node.saved is not None
-        return node.saved
+    def saved(self, node: Node, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What the node saved, ``arrays``, as values of this world."""
+        return arrays
 
 
 ARRAYS = World()
@@ -200,7 +199,8 @@ class Backward:
                 xp = homes[kind].xp
             grads = node.op.backward(xp, g, parents, *saved)
             if not retain:
-                if saved:
+                frees = node.op.frees
+                if frees or (frees is None and has_arrays(saved)):
                     node.saved = None
                 if extra:
                     extra.locks = ()
@@ -228,14 +228,14 @@ class Backward:
         """One node's backward: check what it saved, compute, undo broadcasting, free. One gradient per parent."""
         if node.saved is None:
             raise freed(node)
+        saved, world = node.saved, self.world
         if clock.last_write > node.number or (node.extra is not None and node.extra.checks):
-            check_saved(node)
-        world = self.world
+            saved = check_saved(node, world is ARRAYS)
         xp = world.namespace(g)
-        saved = node.saved if world is ARRAYS else world.saved(node)
+        saved = saved if world is ARRAYS else world.saved(node, saved)
         grads = node.op.backward(xp, g, node.parents, *saved)
         if not self.retain:
-            if node.saved:
+            if node.op.frees or (node.op.frees is None and has_arrays(node.saved)):
                 node.saved = None
             if node.extra is not None:
                 node.extra.locks = node.extra.checks = ()
@@ -283,6 +283,11 @@ def run_hooks(node: Node, g: Any) -> Any:
     return g
 
 
+def has_arrays(saved: tuple[Any, ...]) -> bool:
+    """Whether there are arrays in a saved index. A node without any can be visited again, as in PyTorch."""
+    return any(hasattr(part, "dtype") for value in saved if type(value) is tuple for part in value)
+
+
 def freed(node: Node) -> AutogradError:
     """The error for a second walk over a graph that the first one freed."""
     return AutogradError(
@@ -294,25 +299,47 @@ def freed(node: Node) -> AutogradError:
     )
 
 
-def check_saved(node: Node) -> None:
-    """Refuse to compute with a saved array that was written after the node saved it."""
+def check_saved(node: Node, cached: bool) -> tuple[Any, ...]:
+    """What the node saved, ready to compute with. Refuses an array that was written after the node saved it.
+
+    With a cache at hand, what only stands in for it may have been written.
+    """
     assert node.saved is not None
-    for save, value in zip(node.op.save_plan, node.saved, strict=False):
-        if save.part or not hasattr(value, "dtype") or not hasattr(value, "ndim"):
-            continue
-        storage = find(value)
-        if storage is not None and storage.stamp > node.number:
-            writer, line = storage.writer
-            raise InplaceError(
-                f"backward through {node.op.name}, which saved its {save.source} {tuple(value.shape)}",
-                f"{writer} has overwritten it since, at {describe_line(line) or 'an unknown line'}",
-                _instead_of(writer),
-                node.line,
-            )
+    found = list(node.saved)
+    for i, (save, value) in enumerate(zip(node.op.save_plan, node.saved, strict=False)):
+        if not (save.part or (save.again and cached)) and hasattr(value, "dtype") and hasattr(value, "ndim"):
+            found[i] = _current(node, save.source, value)
     if node.extra is not None and node.extra.checks:
         from .guard import verify
 
         verify(node)
+    return tuple(found)
+
+
+def _current(node: Node, source: str, value: Array) -> Array:
+    """A saved array; or what an operand shows now, if ``x.data = …`` has given it other memory since."""
+    storage = find(value)
+    if storage is None:
+        return value
+    if storage.stamp > node.number:
+        raise _overwritten(node, source, value, storage.writer)
+    if storage.left and source in node.op.operands:
+        parent = node.parents[node.op.operands.index(source)]
+        for reference in storage.left.values():
+            moves = reference()
+            value, writer = (value, None) if moves is None else moves.follow(value, parent, node.number)
+            if writer is not None:
+                raise _overwritten(node, source, value, writer)
+    return value
+
+
+def _overwritten(node: Node, source: str, value: Array, writer: tuple[str, Line]) -> InplaceError:
+    return InplaceError(
+        f"backward through {node.op.name}, which saved its {source} {tuple(value.shape)}",
+        f"{writer[0]} has overwritten it since, at {describe_line(writer[1]) or 'an unknown line'}",
+        _instead_of(writer[0]),
+        node.line,
+    )
 
 
 # Writes of values that do not depend on the old ones, under the names that users call them by.
@@ -336,6 +363,12 @@ def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create
     tensor = leaf.tensor()
     if tensor is None:
         return  # nobody can read it any more
+    if tensor.node is not None and tensor.node is not leaf:
+        raise AutogradError(
+            f"a gradient for a leaf {tuple(tensor.array.shape)}",
+            f"{tensor.node!r} was written to it since, so it is no leaf any more",
+            "write to a clone, or call backward() before",
+        )
     world, home = backends.of(array), backends.of(tensor.array)
     if world is not home:
         raise AutogradError(
@@ -345,7 +378,9 @@ def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create
         )
     with _accumulating:
         held = tensor.gradient
-        if held is None:
+        if tensor.node is None:
+            pass  # requires_grad was switched off since
+        elif held is None:
             tensor.gradient = wrap(g, shared)
         elif tuple(held.array.shape) != tuple(g.shape):
             raise ShapeError(

@@ -55,7 +55,7 @@ def adopt(tensor: TensorBase, source: TensorBase, op: type[Op], params: Params) 
     share_storage(source, tensor)
     step = ((op, params),)
     outer = source.origin
-    if outer is None:
+    if outer is None or isinstance(source.node, Leaf):
         tensor.origin = View(source, step, modes().grad)
     else:
         tensor.origin = View(outer.base, outer.chain + step, outer.tracked and modes().grad)
@@ -167,11 +167,13 @@ class ViewPut(Op, name="write_view"):
 
 
 def inplace(
-    op: type[Op], target: TensorBase, others: tuple[Any, ...] = (), params: Params | None = None, name: str = ""
-) -> Any:
+    op: type[Op], target: TensorBase, others: tuple[Any, ...] = (), params: Params | None = None, name: str = "",
+    once: bool = False,
+) -> Any:  # fmt: skip
     """``target`` becomes ``op(target, *others)``, in its own buffer. Returns ``target``.
 
-    ``name`` is what errors call it; the op's own with an underscore unless given.
+    ``name`` is what errors call it; the op's own with an underscore unless given. ``once`` says that where elements
+    share a place, the caller has seen to it that no place is given two values.
 
     Raises `InplaceError` for a leaf that requires grad, a view of one, and overlapping memory; `DtypeError` when the
     result does not fit the target's dtype; `ShapeError` when it does not fit its shape.
@@ -181,7 +183,7 @@ def inplace(
     if m.plain and _plainly(op, target, (target, *others), params, name, line, m.grad):
         return target
     operands = operands_of(op, (target, *others))
-    _refuse(name, target, m.grad and _tracked(operands))
+    _refuse(name, target, m.grad and _tracked(operands), once)
     plan, operands = arrange(op, operands, params, target.device)
     call = Call(plan.op, operands, params, line, m, target)
     return through(call, len(m.observers) - 1, lambda call: _write(call, name))
@@ -285,16 +287,15 @@ def _rewrite(target: TensorBase, node: Node) -> None:
     """Enter ``node`` as the new history of ``target``, of its base and of all that views them."""
     view = target.origin
     _move_keep(target.node, node)
-    if view is None:
-        target.node = node
-    else:
+    if view is not None:
         base = view.base
         settle(base)
         put = Node()
         put.op, put.parents, put.saved, put.shapes = ViewPut, (base.node, node), (view.chain,), None
         put.number, put.line, put.scope, put.extra = number(), node.line, node.scope, None
-        _move_keep(base.node, put)
-        base.node = put
+        _rewrite(base, put)
+        return
+    target.node = node
     storage = target.storage
     stale, storage.views = storage.views, []
     for reference in stale:
@@ -312,7 +313,13 @@ def _move_keep(old: Node | None, new: Node) -> None:
         new.hooks()[KEEP] = old.extra.hooks.pop(KEEP)
 
 
-def _refuse(name: str, target: TensorBase, tracked: bool) -> None:
+def shows_twice(array: Any) -> bool:
+    """Are two elements of this array the same place in memory?"""
+    flags = getattr(array, "flags", None)
+    return not (flags is not None and flags.c_contiguous) and overlaps(array.shape, array.strides)
+
+
+def _refuse(name: str, target: TensorBase, tracked: bool, once: bool = False) -> None:
     tried = f"{name} on a tensor {tuple(target.array.shape)} {target.array.dtype}"
     base = target if target.origin is None else target.origin.base
     if modes().grad:
@@ -330,9 +337,10 @@ def _refuse(name: str, target: TensorBase, tracked: bool) -> None:
                 "the view was made inside no_grad(), so its base cannot learn of the write",
                 "make the view outside no_grad(), or write inside it",
             )
-    whose = "its" if overlaps(target.array.shape, target.array.strides) else ""
-    if base is not target and overlaps(base.array.shape, base.array.strides):
-        whose = whose or "its base's"  # what is written to one of them shows in the others, and history cannot say so
+    whose = "its" if not once and shows_twice(target.array) else ""
+    if (tracked or (modes().grad and base.node is not None)) and shows_twice(base.array):
+        # What is written to one of them shows in the others, and history cannot say so.
+        whose = whose or ("its" if base is target else "its base's")
     if whose:
         raise InplaceError(
             tried,
@@ -342,7 +350,7 @@ def _refuse(name: str, target: TensorBase, tracked: bool) -> None:
     if not getattr(getattr(target.array, "flags", None), "writeable", True) and hasattr(target.array, "__setitem__"):
         raise InplaceError(
             tried,
-            "its memory is read-only: it shows part of an expanded tensor, or a NumPy array that was read-only",
+            "it shares the memory of a NumPy array that is read-only",
             "clone() it first, and write to the clone",
         )
 

@@ -16,13 +16,18 @@ class Save(NamedTuple):
     source: str
     part: str  # "", "shape" or "dtype"
     needed_by: str  # the operand whose gradient uses it, or "" when all do
+    again: bool = False  # used only where backward must compute again what forward cached
 
     @classmethod
     def parse(cls, text: str) -> Save:
-        """``"x"``, ``"x.shape"``, or ``"x if y"``: x is saved only when y wants a gradient."""
+        """``"x"``, ``"x.shape"``, or ``"x if y"``: x is saved only when y wants a gradient.
+
+        ``"x if not cache"``: it is used only in place of a recomputed cache, and may be overwritten where there is one.
+        """
         what, _, needed_by = text.partition(" if ")
         source, _, part = what.partition(".")
-        return cls(source.strip(), part.strip(), needed_by.strip())
+        again = needed_by.strip() == "not cache"
+        return cls(source.strip(), part.strip(), "" if again else needed_by.strip(), again)
 
 
 class Op(Costed):
@@ -60,6 +65,7 @@ class Op(Costed):
     variadic: ClassVar[bool]
     params: ClassVar[Params]
     save_plan: ClassVar[tuple[Save, ...]]
+    frees: ClassVar[bool | None]  # does backward free arrays? None: if there are some in its index
     narrow: ClassVar[Any] = None  # a variant's 16-bit float: see `core.narrow`
     source: ClassVar[Any] = ""  # the generated caller, for those who want to read it
 
@@ -70,6 +76,8 @@ class Op(Costed):
         cls.name = name or cls.__name__.lower()
         _read_signature(cls)
         cls.save_plan = tuple(Save.parse(text) for text in cls.saves)
+        sources = {save.source for save in cls.save_plan if not save.part}
+        cls.frees = True if sources - set(cls.params) else None if "index" in sources else False
         _check(cls)
         OPS[cls.name] = cls
 

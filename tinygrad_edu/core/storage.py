@@ -11,6 +11,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from .. import backends
@@ -36,7 +37,9 @@ writing = threading.Lock()
 class Storage:
     """What is known of one buffer. It lives as long as the array that owns the memory."""
 
-    __slots__ = ("alias", "lock", "locks", "owner", "reachable", "restore", "searched", "stamp", "views", "writer")
+    __slots__ = (
+        "alias", "left", "lock", "locks", "owner", "reachable", "restore", "searched", "stamp", "views", "writer"
+    )  # fmt: skip
 
     def __init__(self, owner: weakref.ref[Any]) -> None:
         self.owner = owner
@@ -44,6 +47,7 @@ class Storage:
         self.writer: tuple[str, Any] = ("", None)  # the op that wrote, and its source line
         self.alias: Any = None  # the NumPy scalar that this 0-d buffer replaced: nodes may have saved it
         self.views: list[weakref.ref[Any]] = []  # tensors that share it, as far as known; after a write, look at these
+        self.left: dict[int, weakref.ref[Any]] = {}  # `Moves` of tensors that were here
         self.reachable: list[weakref.ref[Any]] = []  # arrays in the user's hands: what the guard locks
         self.lock: weakref.ref[Any] | None = None  # see `guard`
         self.locks = 0  # live locks: one, save for a moment between two threads
@@ -81,14 +85,14 @@ def storage_of(array: Any) -> Storage:
     key = id(owner)
     storage = _STORAGES.get(key)
     if storage is None:
-        storage = _STORAGES.setdefault(key, Storage(weakref.ref(owner, lambda _: _forget(key))))
+        storage = _STORAGES.setdefault(key, Storage(weakref.ref(owner, partial(_forget, key))))
     return storage
 
 
-def _forget(key: int) -> None:
-    storage = _STORAGES.pop(key, None)
+def _forget(key: int, _: Any, storages: dict[int, Storage] = _STORAGES) -> None:  # arrays may outlive the module
+    storage = storages.pop(key, None)
     if storage is not None and storage.alias is not None:
-        _STORAGES.pop(id(storage.alias), None)
+        storages.pop(id(storage.alias), None)
 
 
 def replace_scalar(scalar: Any, array: Any) -> Storage:

@@ -77,7 +77,7 @@ class Hardtanh(Op):
     """``x`` between ``low`` and ``high``, and these beyond. The slope at both is 0, unlike that of `clamp`."""
 
     dtypes = "each"
-    saves = ("out", "low", "high")
+    saves = ("x", "low", "high")
     per_element = 2
 
     @staticmethod
@@ -86,8 +86,8 @@ class Hardtanh(Op):
         return xp.minimum(xp.maximum(x, low), high)
 
     @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, out: Any, low: float, high: float) -> Any:
-        return xp.where((out <= low) | (out >= high), xp.zeros_like(g), g)
+    def backward(xp: Any, g: Any, needs: Any, x: Any, low: float, high: float) -> Any:
+        return xp.where((x <= low) | (x >= high), xp.zeros_like(g), g)
 
     @staticmethod
     def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:

@@ -27,7 +27,7 @@ class Attention(Op, name="scaled_dot_product_attention"):
     """
 
     dtypes = "each"
-    saves = ("query", "key", "value", "mask", "keep", "out", "cache", "scale", "causal", "dropout_p")
+    saves = ("query", "key", "value", "mask if not cache", "keep", "out", "cache", "scale", "causal", "dropout_p")
     caches = "recomputed"
 
     @staticmethod

@@ -8,13 +8,16 @@ import numpy as np
 
 from .. import backends
 from ..arguments import axes_taken, beyond, check_index, plain_index, reading
+from ..backends.cpu import is_basic
 from ..backends.layout import how_many
 from ..core.base import TensorBase, above
 from ..core.dispatch import caller
 from ..core.graph import unbroadcast
-from ..core.inplace import inplace
+from ..core.inplace import inplace, positions, shows_twice
 from ..core.op import Op
 from ..errors import IndexRangeError, ShapeError
+from ..settings import modes
+from .movement import reshape_op
 
 # mypy: disable-error-code="override"
 
@@ -199,15 +202,50 @@ def write(x: Any, index: Any, value: Any, name: str = "") -> Any:
     """``x[index] = value``, broadcast and in the dtype of ``x``. Returns ``x``. ``name`` is what the user called."""
     first, then = plain_index(index, x)
     target = x if first is None else getitem(x, index=first)
-    value = above.as_tensor(value, x.dtype, None if isinstance(value, TensorBase) else x.device)
+    number = not isinstance(value, TensorBase)
+    value = above.as_tensor(value, x.dtype, x.device if number else None)
     try:
-        inplace(Put, target, (value,), {"index": then}, name or "x[…] = …")
+        if not shows_twice(target.array):
+            inplace(Put, target, (value,), {"index": then}, name or "x[…] = …")
+        else:
+            _write_places(target, then, value, name or "x[…] = …", number and name in ("fill_", "zero_"))
     except (IndexRangeError, ShapeError) as error:
         check_index(index, x)
         tried = _tried(target, index if first is None else then).replace(" of ", f" = {tuple(value.shape)} of ", 1)
         tried = f"{name} with a tensor {tuple(value.shape)} on a tensor {tuple(x.shape)}" if name else tried
         raise type(error)(tried, error.why, error.mend, error.line) from error.__cause__
     return x
+
+
+def _write_places(target: Any, index: Any, value: Any, name: str, fills: bool) -> None:
+    """Write to a tensor that shows some places in memory several times, if no place is given two values.
+
+    History takes it for a write to those places of the base. As in PyTorch, ``fill_`` and ``zero_`` may write to a
+    whole axis of stride 0, and ``v[:] = 1`` may not.
+    """
+    array, view, grad = target.array, target.origin, modes().grad
+    if backends.of(array) is not backends.CPU:
+        inplace(Put, target, (value,), {"index": index}, name)  # which refuses
+        return
+    offsets = np.zeros(array.shape, np.int64)
+    for axis, (size, step) in enumerate(zip(array.shape, array.strides, strict=True)):
+        offsets += (np.arange(size) * step).reshape(-1, *(1,) * (array.ndim - axis - 1))
+    where = getitem(above.wrap(offsets), index=index).array  # refuses what is not there
+    tracked = grad and value.node is not None
+    allowed = np.unique(where).size == where.size
+    if not allowed and value.array.size == 1 and not tracked:
+        region = array[index] if is_basic(index) and not fills else where
+        allowed = not any(size > 1 and not step for size, step in zip(region.shape, region.strides, strict=True))
+    if not (allowed and view is not None and view.tracked and grad and (tracked or view.base.node is not None)):
+        inplace(Put, target, (value,), {"index": index}, name, allowed)
+        return
+    shape = tuple(view.base.array.shape)
+    at: Any = (np.ones((), np.bool_),) if where.size else (np.zeros((), np.bool_),)
+    if shape:
+        at = np.unravel_index(positions(shape, view.chain)[index], shape)
+    elif value.array.ndim:  # all elements are the one place
+        value = getitem(reshape_op(value, shape=(-1,)), index=(slice(0, where.size),))
+    inplace(Put, view.base, (value,), {"index": at}, name)
 
 
 def _tried(x: Any, index: Any) -> str:

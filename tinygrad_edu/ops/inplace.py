@@ -6,16 +6,20 @@ History is rewritten by `core.inplace` either way: gradients are those of the ou
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..arguments import as_tensor, axis
 from ..core.base import TensorBase
-from ..core.inplace import check_fits, inplace
+from ..core.inplace import check_fits, inplace, shows_twice
 from ..core.op import REQUIRED, Op
+from ..errors import InplaceError
 from ..settings import modes
 from . import activation, arithmetic, arrange, choice, gathering, linalg, logic, scan, unary
 from .convert import clone
-from .index import Put
+from .index import Put, write
+from .shapes import broadcast_to
 
 Method = Callable[..., Any]
 
@@ -67,7 +71,7 @@ floor_divide_ = twin(arithmetic.floor_divide, arithmetic.FloorDivide)
 remainder_ = twin(arithmetic.remainder, arithmetic.Remainder)
 lerp_, addcmul_, addcdiv_ = twin(arithmetic.lerp), twin(arithmetic.addcmul), twin(arithmetic.addcdiv)
 addmm_ = twin(linalg.addmm)
-clamp_min_, clamp_max_, masked_fill_ = twin(choice.clamp_min), twin(choice.clamp_max), twin(choice.masked_fill)
+clamp_min_, clamp_max_ = twin(choice.clamp_min), twin(choice.clamp_max)
 
 logical_and_, logical_or_ = twin(logic.logical_and), twin(logic.logical_or)
 logical_xor_, logical_not_ = twin(logic.logical_xor), twin(logic.logical_not)
@@ -80,7 +84,44 @@ cumsum_, cumprod_ = twin(scan.cumsum), twin(scan.cumprod)
 tril_, triu_ = twin(arrange.tril), twin(arrange.triu)
 scatter_, scatter_add_ = twin(gathering.scatter), twin(gathering.scatter_add)
 index_add_, index_copy_ = twin(gathering.index_add), twin(gathering.index_copy)
-index_fill_, index_put_ = twin(gathering.index_fill), twin(gathering.index_put)
+
+
+def by_places(method: Method, assignment: Callable[..., Any]) -> Method:
+    """``method``, but for a tensor that shows some places in memory several times: it becomes an assignment by index.
+
+    ``assignment`` takes the arguments and returns index and value. What would be computed beside the tensor has
+    several results for such a place.
+    """
+
+    @functools.wraps(method)
+    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(x, *args, **kwargs)
+        except InplaceError:
+            found = assignment(x, *args, **kwargs) if shows_twice(x.array) else None
+            if found is None:
+                raise
+        index, value = found
+        return write(x, index, value, method.__name__)
+
+    return call
+
+
+def _mask_places(x: Any, mask: Any, value: Any) -> Any:
+    return broadcast_to(as_tensor(mask), x.array.shape), value
+
+
+def _fill_places(x: Any, dim: int, index: Any, value: Any) -> Any:
+    return (*(slice(None),) * axis(x, dim, x.array.ndim), index), value
+
+
+def _put_places(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    return None if accumulate else (tuple(indices), values)
+
+
+masked_fill_ = by_places(twin(choice.masked_fill), _mask_places)
+index_fill_ = by_places(twin(gathering.index_fill), _fill_places)
+index_put_ = by_places(twin(gathering.index_put), _put_places)
 
 _clamp = twin(choice.clamp)
 

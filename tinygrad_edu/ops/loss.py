@@ -20,7 +20,7 @@ class CrossEntropy(Op, name="softmax_cross_entropy"):
     """
 
     dtypes = "each"
-    saves = ("cache", "scores", "target", "reduction")
+    saves = ("cache", "scores if not cache", "target", "reduction")
     caches = "recomputed"
     per_input = 5
 
@@ -161,7 +161,7 @@ class WeightedMean(Op, name="weighted_mean"):
     """``sum(x) / sum(weights)``: the mean of losses ``x`` that carry their weights already; nan where all are 0."""
 
     dtypes = "floating"
-    saves = ("x.shape", "weights", "out")
+    saves = ("x.shape", "weights", "out if weights")
     per_input = 2
 
     @staticmethod

@@ -110,7 +110,7 @@ class MaxPool2d(Op, name="max_pool2d"):
     """The largest element of each window of (N, C, H, W) or (C, H, W). The first of equal ones gets the gradient."""
 
     dtypes = "each"
-    saves = ("x", "out", "kernel", "stride", "padding", "dilation", "ceil_mode")
+    saves = ("x", "kernel", "stride", "padding", "dilation", "ceil_mode")  # not `out`: it may be overwritten
 
     @staticmethod
     def forward(
@@ -124,15 +124,15 @@ class MaxPool2d(Op, name="max_pool2d"):
 
     @staticmethod
     def backward(
-        xp: Any, g: Any, needs: Any, x: Any, out: Any, kernel: Any, stride: Any, padding: Any, dilation: Any,
-        ceil_mode: bool,
-    ) -> Any:  # fmt: skip
+        xp: Any, g: Any, needs: Any, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    ) -> Any:
         how = _geometry(x.shape, kernel, stride, padding, dilation, ceil_mode)
         (n, c), (oh, ow) = how[0][:2], how[-1]
         x, shape = xp.reshape(x, how[0]), x.shape
-        g, out = xp.reshape(g, (n, c, oh, ow)), xp.reshape(out, (n, c, oh, ow))
+        g = xp.reshape(g, (n, c, oh, ow))
         across, down = _stages(how)
         rows = _largest(xp, x, *across)
+        out = _largest(xp, rows, *down)
         for (axis, stage), before, after in ((down, rows, out), (across, x, rows)):
             image, window, step, margin, apart, size = stage
             if (window, step) == ((1, 1), (1, 1)):

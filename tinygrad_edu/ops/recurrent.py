@@ -24,7 +24,8 @@ class Rnn(Op):
     """
 
     dtypes = "equal"
-    saves = ("state", "weight", "out", "relu", "reverse")
+    saves = ("state", "weight", "cache", "out if not cache", "relu", "reverse")
+    caches = "recomputed"
 
     @staticmethod
     def forward(xp: Any, steps: Any, state: Any, weight: Any, *, relu: bool = False, reverse: bool = False) -> Any:
@@ -34,10 +35,13 @@ class Rnn(Op):
             total = state @ turned + steps[t]
             state = xp.relu(total) if relu else xp.tanh(total)
             states.append(state)
-        return _stacked(xp, states, reverse)
+        return _stacked(xp, states, reverse), tuple(_in_time(states, reverse))
 
     @staticmethod
-    def backward(xp: Any, g: Any, needs: Any, state: Any, weight: Any, out: Any, relu: bool, reverse: bool) -> Any:
+    def backward(
+        xp: Any, g: Any, needs: Any, state: Any, weight: Any, states: Any, out: Any, relu: bool, reverse: bool
+    ) -> Any:
+        earlier, out = _chain(xp, state, states, out, reverse)
         slopes = xp.astype(out > 0, out.dtype) if relu else 1 - out * out
         back, pulls = 0.0, []  # what comes back from the step after; what is handed to each step
         for t in _times(out, not reverse):
@@ -45,7 +49,7 @@ class Rnn(Op):
             back = pull @ weight
             pulls.append(pull)
         pull = _stacked(xp, pulls, not reverse)
-        return pull, back, _of_weight(xp, pull, _before(xp, state, out, reverse)) if needs[2] else None
+        return pull, back, _of_weight(xp, pull, earlier) if needs[2] else None
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
@@ -65,7 +69,7 @@ class Lstm(Op):
     """
 
     dtypes = "equal"
-    saves = ("steps", "state", "cell", "weight", "out", "cache", "reverse")
+    saves = ("steps if not cache", "state", "cell", "weight", "out if not cache", "cache", "reverse")
     caches = "recomputed"
 
     @staticmethod
@@ -81,17 +85,18 @@ class Lstm(Op):
             states.append(state)
             cells.append(cell)
             gates.append(gate)
-        both = _in_time(states, reverse) + _in_time(cells, reverse)
-        out = xp.reshape(xp.concatenate(both, 0), (2, len(states), *state.shape))
-        return out, _stacked(xp, gates, reverse)
+        states, cells = _in_time(states, reverse), _in_time(cells, reverse)
+        out = xp.reshape(xp.concatenate(states + cells, 0), (2, len(states), *state.shape))
+        return out, (tuple(states), tuple(cells), _stacked(xp, gates, reverse))
 
     @staticmethod
     def backward(
-        xp: Any, g: Any, needs: Any, steps: Any, state: Any, cell: Any, weight: Any, out: Any, gates: Any, reverse: bool
+        xp: Any, g: Any, needs: Any, steps: Any, state: Any, cell: Any, weight: Any, out: Any, cache: Any, reverse: bool
     ) -> Any:
-        earlier, before, squashed = (
-            _before(xp, state, out[0], reverse), _before(xp, cell, out[1], reverse), xp.tanh(out[1])
-        )  # fmt: skip
+        states, cells, gates = cache or (None, None, None)
+        earlier = _before(xp, state, states, out[0], reverse)
+        before, after = _chain(xp, cell, cells, out[1], reverse)
+        squashed = xp.tanh(after)
         if gates is None:
             scale = _scale(xp, state)
             gates = xp.tanh((earlier @ xp.permute(weight, (1, 0)) + steps) * scale) * scale + (1 - scale)
@@ -131,7 +136,7 @@ class Gru(Op):
     """
 
     dtypes = "equal"
-    saves = ("steps", "state", "weight", "bias", "out", "cache", "reverse")
+    saves = ("steps if not cache", "state", "weight", "bias if not cache", "out if not cache", "cache", "reverse")
     caches = "recomputed"
 
     @staticmethod
@@ -144,13 +149,15 @@ class Gru(Op):
             state = new + both[:, size:] * (state - new)
             states.append(state)
             kept.append(parts)
-        return _stacked(xp, states, reverse), tuple([_stacked(xp, part, reverse) for part in zip(*kept, strict=True)])
+        parts = tuple([_stacked(xp, part, reverse) for part in zip(*kept, strict=True)])
+        return _stacked(xp, states, reverse), (tuple(_in_time(states, reverse)), parts)
 
     @staticmethod
     def backward(
-        xp: Any, g: Any, needs: Any, steps: Any, state: Any, weight: Any, bias: Any, out: Any, parts: Any, reverse: bool
+        xp: Any, g: Any, needs: Any, steps: Any, state: Any, weight: Any, bias: Any, out: Any, cache: Any, reverse: bool
     ) -> Any:
-        earlier = _before(xp, state, out, reverse)
+        states, parts = cache or (None, None)
+        earlier = _before(xp, state, states, out, reverse)
         if parts is None:
             parts = _gru_parts(xp, steps, earlier, xp.permute(weight, (1, 0)), bias)
         both, new, gate = parts
@@ -221,10 +228,22 @@ def _stacked(xp: Any, rows: Any, reverse: bool) -> Any:
     return xp.reshape(xp.concatenate(_in_time(rows, reverse), 0), (len(rows), *rows[0].shape))
 
 
-def _before(xp: Any, first: Any, out: Any, reverse: bool) -> Any:
-    """What each step was given: the result of the one before."""
-    first = xp.reshape(first, (1, *first.shape))
-    return xp.concatenate((out[1:], first) if reverse else (first, out[:-1]), 0)
+# What the steps have found is cached too, for their results side by side, `out`, may be overwritten.
+
+
+def _chain(xp: Any, first: Any, found: Any, out: Any, reverse: bool) -> tuple[Any, Any]:
+    """What each step was given, the result of the one before, and its own result."""
+    rows = xp.reshape(first, (1, *first.shape))
+    if found is None:
+        return xp.concatenate((out[1:], rows) if reverse else (rows, out[:-1]), 0), out
+    joined = xp.concatenate((*found, first) if reverse else (first, *found), 0)
+    joined = xp.reshape(joined, (len(found) + 1, *first.shape))
+    return (joined[1:], joined[:-1]) if reverse else (joined[:-1], joined[1:])
+
+
+def _before(xp: Any, first: Any, found: Any, out: Any, reverse: bool) -> Any:
+    """What each step was given."""
+    return _chain(xp, first, found, out, reverse)[0]
 
 
 def _of_weight(xp: Any, pull: Any, earlier: Any) -> Any:
