@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from ._erf import erf
 from ._sigmoid import sigmoid
 from .base import Array, Backend, Namespace
 from .convolution import col2im, conv, conv_input, conv_kernel, im2col
+from .layout import how_many
+from .sums import FEW, add
 
 # glibc returns a large block to the system as soon as it is freed, and the next one costs a page fault for every 4 KiB
 # that is touched: for elementwise operations, most of the time. It keeps blocks of up to the largest size that it has
@@ -26,12 +29,14 @@ _ZERO = {np.dtype(kind): np.zeros((), kind) for kind in ("f2", "f4", "f8", "i1",
 
 def _sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     dtype = x.dtype
-    if dtype.itemsize > 2 or dtype.kind in "bi":
-        return _add(x, axis, None, None, keepdims)
-    if dtype.kind == "u":  # NumPy would answer in uint64, which is no dtype of ours
+    if dtype.itemsize > 2:
+        if (x.shape[axis] <= FEW) if type(axis) is int else (axis is None and x.flags.forc):
+            return _add(x, axis, None, None, keepdims)
+        return add(x, axis, None, keepdims)
+    if dtype.kind in "bui":  # of uint8 NumPy would make uint64, which is no dtype of ours
         return _add(x, axis, np.int64, None, keepdims)
     # Added up in half precision, a thousand bfloat16 ones make 256.
-    return _add(x, axis, np.float32, None, keepdims).astype(dtype)
+    return add(x, axis, np.float32, keepdims).astype(dtype)
 
 
 def _amax(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
@@ -63,11 +68,20 @@ def _argmin(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def _cumsum(x: Array, axis: int) -> Array:
-    return np.add.accumulate(x, axis, np.int64 if x.dtype.kind in "bui" else None)
+    return _running(np.add, x, axis)
 
 
 def _cumprod(x: Array, axis: int) -> Array:
-    return np.multiply.accumulate(x, axis, np.int64 if x.dtype.kind in "bui" else None)
+    return _running(np.multiply, x, axis)
+
+
+def _running(ufunc: Any, x: Array, axis: int) -> Array:
+    dtype = x.dtype
+    if dtype.kind in "bui":
+        return ufunc.accumulate(x, axis, np.int64)
+    if x.shape[axis] <= FEW // 4 or dtype.itemsize == 8:
+        return ufunc.accumulate(x, axis)
+    return ufunc.accumulate(x, axis, np.float64).astype(dtype)  # one by one, there are no others: so PyTorch does it
 
 
 def _argsort(x: Array, axis: int, descending: bool = False) -> Array:
@@ -233,7 +247,41 @@ def _put(x: Array, index: Any, values: Array) -> Array:
 
 
 def _einsum(equation: str, x: Array, y: Array) -> Array:
-    return np.asarray(np.einsum(equation, x, y, optimize=True), order="C")  # as a matrix product where it is one
+    """A batch of matrix products, as in PyTorch; the result is one seen with its axes in the order asked for."""
+    of_x, of_y, counts, back, grown = _plan(equation)
+    x, y = x.transpose(of_x), y.transpose(of_y)
+    if not counts[3]:  # nothing is added up
+        return x[grown[0]] * y[grown[1]]
+    batch, left, right, _ = counts
+    lead, rows, columns = x.shape[:batch], x.shape[batch : batch + left], y.shape[y.ndim - right :]
+    many, added = how_many(lead), how_many(x.shape[batch + left :])
+    product = np.matmul(
+        _to_blas(x.reshape(many, how_many(rows), added)), _to_blas(y.reshape(many, added, how_many(columns)))
+    )
+    return product.reshape((*lead, *rows, *columns)).transpose(back)
+
+
+@lru_cache(maxsize=512)
+def _plan(equation: str) -> tuple[Any, ...]:
+    """How `_einsum` orders the axes of both operands; how many are in both and the result, in x and the result, in y
+    and the result, and summed; how it orders those of the result, and where an operand has none for one of them."""
+    (a, b), out = equation.partition("->")[0].split(","), equation.partition("->")[2]
+    both, left = [c for c in out if c in a and c in b], [c for c in out if c not in b]
+    right, added = [c for c in out if c not in a], [c for c in a if c not in out]
+    if not added:
+        of_x, of_y = [c for c in out if c in a], [c for c in out if c in b]
+    else:
+        of_x, of_y = both + left + added, both + added + right
+    back = tuple([(both + left + right).index(c) for c in out])
+    grown = tuple([tuple([slice(None) if c in given else None for c in out]) for given in (a, b)])
+    order_x, order_y = tuple([a.index(c) for c in of_x]), tuple([b.index(c) for c in of_y])
+    return order_x, order_y, (len(both), len(left), len(right), len(added)), back, grown
+
+
+def _to_blas(x: Array) -> Array:
+    """Matrices of which rows or columns have no gaps: NumPy multiplies others without BLAS."""
+    item = x.itemsize
+    return x if item in x.strides[1:] else np.ascontiguousarray(x)
 
 
 XP = Namespace(

@@ -137,8 +137,10 @@ class Std(Op):
 
 
 def _variance(xp: Any, x: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    distance = _from_mean(xp, x, dim)
-    return xp.sum(distance * distance, dim, keepdim) / max(_count(x.shape, dim) - correction, 0)
+    distance, count = _from_mean(xp, x, dim), _count(x.shape, dim)
+    off = xp.sum(distance, dim, keepdim)  # 0, if the mean were not rounded
+    total = xp.maximum(xp.sum(distance * distance, dim, keepdim) - off * off / (count or 1), 0)
+    return total / max(count - correction, 0)
 
 
 def _to_distances(xp: Any, g: Any, x: Any, dim: Any, correction: float) -> Any:
