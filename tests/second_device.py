@@ -89,10 +89,10 @@ def _far(name: str) -> Callable[..., Any]:
 def _view(name: str) -> Callable[..., Any]:
     """The functions whose result may look at their operand's memory."""
     function = getattr(HOST, name)
-    return lambda x, *args: FarArray(function(near(x), *args), x)
+    return lambda x, *args: FarArray(function(near(x), *map(near, args)), x)
 
 
-_VIEWS = ("reshape", "permute", "broadcast_to", "diagonal", "windows", "as_strided")
+_VIEWS = ("reshape", "permute", "broadcast_to", "contiguous", "diagonal", "windows", "as_strided")
 
 
 class FarBackend(backends.Backend):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import arguments, backends, room
+from .backends.layout import lay
 from .core.base import TensorBase
 from .core.slow import announce
 from .dtypes import as_dtype, scalar_dtype
@@ -151,7 +152,8 @@ def ones_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_
 def empty_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """A tensor as `empty` makes it, with the shape, dtype and device of ``x`` unless others are named."""
     x = as_tensor(x)
-    return empty(tuple(x.shape), dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+    made = laid(x, empty(tuple(x.shape), dtype=dtype or x.dtype, device=device or x.device))
+    return made.requires_grad_() if requires_grad else made
 
 
 def full_like(
@@ -159,15 +161,21 @@ def full_like(
 ) -> Tensor:
     """One value everywhere, with the shape, dtype and device of ``x`` unless others are named."""
     x = as_tensor(x)
-    return full(
-        tuple(x.shape), fill_value, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad
-    )
+    made = laid(x, full(tuple(x.shape), fill_value, dtype=dtype or x.dtype, device=device or x.device))
+    return made.requires_grad_() if requires_grad else made
 
 
 def _like(make: str, x: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
-    array = x.array if isinstance(x, TensorBase) else as_tensor(x).array
-    made = _finish(getattr(backends.of(array).xp, make)(array), False).to(dtype=dtype, device=device)
+    x = as_tensor(x)
+    made = laid(x, _finish(getattr(backends.of(x.array).xp, make)(x.array), False).to(dtype=dtype, device=device))
     return made.requires_grad_() if requires_grad else made
+
+
+def laid(x: Tensor, made: Tensor) -> Tensor:
+    """A new tensor with its axes in memory in the order of those of ``x``."""
+    if x.is_contiguous():
+        return made
+    return wrap(lay(backends.of(made.array).xp, made.array, x.array.strides))
 
 
 def _on(values: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:

@@ -15,6 +15,7 @@ from . import backends, room
 from .arguments import new_shape, number
 from .core.base import TensorBase
 from .core.slow import announce
+from .creation import laid
 from .dtypes import as_dtype, is_float
 from .errors import ArgumentError, DtypeError, ShapeError
 from .kinds import explain_all
@@ -263,7 +264,8 @@ def rand_like(
     """`rand` with the shape, dtype and device of ``x`` unless others are named."""
     x = as_tensor(x)
     dtype, device = dtype or x.dtype, device or x.device
-    return rand(tuple(x.shape), generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
+    made = laid(x, rand(tuple(x.shape), generator=generator, dtype=dtype, device=device))
+    return made.requires_grad_() if requires_grad else made
 
 
 def randn_like(
@@ -273,7 +275,8 @@ def randn_like(
     """`randn` with the shape, dtype and device of ``x`` unless others are named."""
     x = as_tensor(x)
     dtype, device = dtype or x.dtype, device or x.device
-    return randn(tuple(x.shape), generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
+    made = laid(x, randn(tuple(x.shape), generator=generator, dtype=dtype, device=device))
+    return made.requires_grad_() if requires_grad else made
 
 
 def randint_like(
@@ -285,7 +288,8 @@ def randint_like(
     low, high = (0, low) if high is None else (low, high)
     kind = as_dtype(dtype or x.dtype)
     values = _integers(stream(generator), "randint_like", low, high, tuple(x.shape), kind)
-    return _finish(values, kind, device or x.device, requires_grad)
+    made = laid(x, _finish(values, kind, device or x.device, False))
+    return made.requires_grad_() if requires_grad else made
 
 
 # By given probabilities. What is drawn stands outside the graph: a draw has no slope --------------------------------

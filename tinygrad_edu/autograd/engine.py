@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import backends
+from ..backends.layout import lay_as_leaf
 from ..core.base import TensorBase, above
 from ..core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
 from ..core.inplace import settle
@@ -168,6 +169,8 @@ def backward(
         if hooked:
             g = run_hooks(leaf, g)
         array = g.array if isinstance(g, TensorBase) else g
+        if array is g and array.ndim > 1 and (tensor := leaf.tensor()) is not None:
+            g = array = lay_as_leaf(backends.of(array).xp, array, tensor.array.strides)
         # .grad adopts an array only if nobody else can have it: later gradients are added to it in place.
         shared = run.exposed or hooked or id(array) in seen or getattr(array, "base", None) is not None
         seen.add(id(array))

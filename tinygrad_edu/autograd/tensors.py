@@ -61,7 +61,7 @@ def tensor_namespace(device: str) -> backends.Namespace:
         broadcast_to=lambda x, shape: mv.expand_op(x, shape=shape),
         concatenate=lambda xs, axis: mv.cat_op(*xs, dim=axis),
         astype=lambda x, dtype: ct.cast(x, dtype=dtype),
-        copy=ct.clone,
+        copy=ct.clone, contiguous=lambda x, like=None: ct.contiguous(x),
         diagonal=lambda x, offset, axis1, axis2: pt.diagonal_op(x, offset=offset, dim1=axis1, dim2=axis2),
         windows=lambda x, axis, size, step: pt.unfold_op(x, dim=axis, size=size, step=step),
         as_strided=lambda x, shape, strides, offset: pt.as_strided_op(x, size=shape, stride=strides, offset=offset),

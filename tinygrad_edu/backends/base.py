@@ -22,7 +22,7 @@ NAMES = {
     "reduce": "sum prod amax amin argmax argmin any all",
     "scan": "cumsum cumprod argsort",
     "create": "zeros ones empty full arange zeros_like ones_like",
-    "shape": "reshape permute broadcast_to concatenate astype copy diagonal windows as_strided",
+    "shape": "reshape permute broadcast_to concatenate astype copy contiguous diagonal windows as_strided",
     "index": "take_along_axis scatter_add put",
     "product": "einsum",
     "window": "im2col col2im conv conv_input conv_kernel",
@@ -41,6 +41,8 @@ class Namespace:
     shape:   ``reshape(x, shape)``, ``permute(x, axes)``, ``concatenate(xs, axis)``, ``astype(x, dtype)``;
              views: ``diagonal(x, offset, axis1, axis2)``, ``windows(x, axis, size, step)`` with the windows as a new
              last axis, ``as_strided(x, shape, strides, offset)``, in elements, as if ``x`` lay in row-major order
+             ``copy(x)`` lies in memory as ``x`` does, without gaps; ``contiguous(x, like=None)`` is ``x`` in row-major
+             order, and no copy if it is: channels last for images where ``like``, from which they come, lies so
     index:   ``scatter_add(shape, index, values)`` adds values at ``zeros(shape)[index]``, repeated indices too;
              ``put(x, index, values)`` is a copy of ``x`` with ``x[index] = values``
     product: ``einsum(equation, x, y)``: letters, ``->`` given, none twice in one operand

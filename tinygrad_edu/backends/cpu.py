@@ -12,7 +12,7 @@ from ._erf import erf
 from ._sigmoid import sigmoid
 from .base import Array, Backend, Namespace
 from .convolution import col2im, conv, conv_input, conv_kernel, im2col
-from .layout import how_many
+from .layout import channels_last, how_many, order
 from .sums import FEW, add
 
 # glibc returns a large block to the system as soon as it is freed, and the next one costs a page fault for every 4 KiB
@@ -27,44 +27,65 @@ _add, _max, _min, _multiply, _or, _and = _reductions
 _ZERO = {np.dtype(kind): np.zeros((), kind) for kind in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1")}
 
 
+def _row_major(x: Array) -> Array:
+    return x if x.flags.c_contiguous else np.ascontiguousarray(x)
+
+
+def _contiguous(x: Array, like: Array = None) -> Array:
+    if like is not None and like.ndim == 4 and channels_last(like.shape, like.strides):
+        return _row_major(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    return _row_major(x)
+
+
+def _room(x: Array, dtype: Any = None) -> Array:
+    """An empty array whose axes follow each other in memory as those of ``x``."""
+    if 0 not in x.strides:
+        return np.empty_like(x, dtype)
+    axes = order(x.shape, x.strides)  # NumPy would take a stride of 0 for the shortest
+    back = [axes.index(i) for i in range(x.ndim)]
+    return np.empty_like(np.empty([x.shape[i] for i in axes], dtype or x.dtype).transpose(back))
+
+
 def _sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     dtype = x.dtype
     if dtype.itemsize > 2:
         if (x.shape[axis] <= FEW) if type(axis) is int else (axis is None and x.flags.forc):
-            return _add(x, axis, None, None, keepdims)
-        return add(x, axis, None, keepdims)
-    if dtype.kind in "bui":  # of uint8 NumPy would make uint64, which is no dtype of ours
-        return _add(x, axis, np.int64, None, keepdims)
-    # Added up in half precision, a thousand bfloat16 ones make 256.
-    return add(x, axis, np.float32, keepdims).astype(dtype)
+            out = _add(x, axis, None, None, keepdims)
+        else:
+            out = add(x, axis, None, keepdims)
+    elif dtype.kind in "bui":  # of uint8 NumPy would make uint64, which is no dtype of ours
+        out = _add(x, axis, np.int64, None, keepdims)
+    else:  # added up in half precision, a thousand bfloat16 ones make 256
+        out = add(x, axis, np.float32, keepdims).astype(dtype)
+    return out if x.ndim < 3 or out.flags.c_contiguous else np.ascontiguousarray(out)
 
 
 def _amax(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return _max(x, axis, None, None, keepdims)
+    return _row_major(_max(x, axis, None, None, keepdims))
 
 
 def _amin(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return _min(x, axis, None, None, keepdims)
+    return _row_major(_min(x, axis, None, None, keepdims))
 
 
 def _argmax(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return np.argmax(x, axis=axis, keepdims=keepdims)
+    return _row_major(np.argmax(x, axis=axis, keepdims=keepdims))
 
 
 def _prod(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return _multiply(x, axis, np.int64 if x.dtype.kind == "u" else None, None, keepdims)
+    return _row_major(_multiply(x, axis, np.int64 if x.dtype.kind == "u" else None, None, keepdims))
 
 
 def _any(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return _or(x, axis, np.bool_, None, keepdims)
+    return _row_major(_or(x, axis, np.bool_, None, keepdims))
 
 
 def _all(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return _and(x, axis, np.bool_, None, keepdims)
+    return _row_major(_and(x, axis, np.bool_, None, keepdims))
 
 
 def _argmin(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return np.argmin(x, axis=axis, keepdims=keepdims)
+    return _row_major(np.argmin(x, axis=axis, keepdims=keepdims))
 
 
 def _cumsum(x: Array, axis: int) -> Array:
@@ -78,18 +99,34 @@ def _cumprod(x: Array, axis: int) -> Array:
 def _running(ufunc: Any, x: Array, axis: int) -> Array:
     dtype = x.dtype
     if dtype.kind in "bui":
-        return ufunc.accumulate(x, axis, np.int64)
+        return _row_major(ufunc.accumulate(x, axis, np.int64))
     if x.shape[axis] <= FEW // 4 or dtype.itemsize == 8:
-        return ufunc.accumulate(x, axis)
-    return ufunc.accumulate(x, axis, np.float64).astype(dtype)  # one by one, there are no others: so PyTorch does it
+        return _row_major(ufunc.accumulate(x, axis))
+    # There is no other way than one by one.
+    return ufunc.accumulate(x, axis, np.float64).astype(dtype, "C")
 
 
 def _argsort(x: Array, axis: int, descending: bool = False) -> Array:
-    if not descending:
-        return np.argsort(x, axis, kind="stable")
-    # Backwards twice: equal elements keep their order.
-    order = np.argsort(np.flip(x, axis), axis, kind="stable")
-    return np.ascontiguousarray(np.flip(x.shape[axis] - 1 - order, axis))
+    if descending:  # backwards twice: equal elements keep their order
+        found = np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+    else:
+        found = np.argsort(x, axis, kind="stable")
+        if x.flags.c_contiguous:
+            return found
+    out = _room(x, found.dtype)
+    out[...] = found
+    return out
+
+
+def _concatenate(xs: Any, axis: int) -> Array:
+    out = np.concatenate(xs, axis)
+    if out.flags.c_contiguous or (out.ndim == 4 and all(channels_last(x.shape, x.strides) for x in xs)):
+        return out
+    return np.ascontiguousarray(out)
+
+
+def _zeros_like(x: Array) -> Array:
+    return np.zeros_like(x if 0 not in x.strides else _room(x))
 
 
 def _relu(x: Array) -> Array:
@@ -170,7 +207,11 @@ def _permute(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _astype(x: Array, dtype: Any) -> Array:
-    return x.astype(dtype)
+    if x.flags.c_contiguous or 0 not in x.strides:
+        return x.astype(dtype)
+    out = _room(x, dtype)
+    out[...] = x
+    return out
 
 
 def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
@@ -219,7 +260,11 @@ _Restrided = type(_restrided.base)  # NumPy keeps the array that was restrided b
 
 
 def _copy(x: Array) -> Array:
-    return x.copy()
+    if x.flags.c_contiguous:
+        return x.copy()
+    out = _room(x)
+    out[...] = x
+    return out
 
 
 def _scatter_add(shape: tuple[int, ...], index: Any, values: Array) -> Array:
@@ -241,14 +286,16 @@ def is_basic(index: Any) -> bool:
 
 
 def _put(x: Array, index: Any, values: Array) -> Array:
-    out = np.array(x)
+    out = np.asarray(_copy(x))
     out[index] = values
     return out
 
 
 def _einsum(equation: str, x: Array, y: Array) -> Array:
     """A batch of matrix products, as in PyTorch; the result is one seen with its axes in the order asked for."""
-    of_x, of_y, counts, back, grown = _plan(equation)
+    of_x, of_y, counts, back, grown, turned = _plan(equation)
+    if turned:
+        x, y = y, x
     x, y = x.transpose(of_x), y.transpose(of_y)
     if not counts[3]:  # nothing is added up
         return x[grown[0]] * y[grown[1]]
@@ -264,8 +311,12 @@ def _einsum(equation: str, x: Array, y: Array) -> Array:
 @lru_cache(maxsize=512)
 def _plan(equation: str) -> tuple[Any, ...]:
     """How `_einsum` orders the axes of both operands; how many are in both and the result, in x and the result, in y
-    and the result, and summed; how it orders those of the result, and where an operand has none for one of them."""
+    and the result, and summed; how it orders those of the result; where an operand has none for one of them; whether y comes first."""
     (a, b), out = equation.partition("->")[0].split(","), equation.partition("->")[2]
+    first = next((c for c in out if (c in a) != (c in b)), "")
+    turned = first in b and first not in a  # the result then lies in the order asked for
+    if turned:
+        a, b = b, a
     both, left = [c for c in out if c in a and c in b], [c for c in out if c not in b]
     right, added = [c for c in out if c not in a], [c for c in a if c not in out]
     if not added:
@@ -275,7 +326,7 @@ def _plan(equation: str) -> tuple[Any, ...]:
     back = tuple([(both + left + right).index(c) for c in out])
     grown = tuple([tuple([slice(None) if c in given else None for c in out]) for given in (a, b)])
     order_x, order_y = tuple([a.index(c) for c in of_x]), tuple([b.index(c) for c in of_y])
-    return order_x, order_y, (len(both), len(left), len(right), len(added)), back, grown
+    return order_x, order_y, (len(both), len(left), len(right), len(added)), back, grown, turned
 
 
 def _to_blas(x: Array) -> Array:
@@ -292,10 +343,10 @@ XP = Namespace(
     power=_power, floor_divide=_floor_divide, remainder=_remainder,
     sum=_sum, prod=_prod, amax=_amax, amin=_amin, argmax=_argmax, argmin=_argmin, any=_any, all=_all,
     cumsum=_cumsum, cumprod=_cumprod, argsort=_argsort,
-    zeros=np.zeros, ones=np.ones, empty=np.empty, full=np.full, arange=np.arange, zeros_like=np.zeros_like,
+    zeros=np.zeros, ones=np.ones, empty=np.empty, full=np.full, arange=np.arange, zeros_like=_zeros_like,
     ones_like=_ones_like,
-    reshape=_reshape, permute=_permute, broadcast_to=_broadcast_to, concatenate=np.concatenate,
-    astype=_astype, copy=_copy, diagonal=_diagonal, windows=_windows, as_strided=_as_strided,
+    reshape=_reshape, permute=_permute, broadcast_to=_broadcast_to, concatenate=_concatenate,
+    astype=_astype, copy=_copy, contiguous=_contiguous, diagonal=_diagonal, windows=_windows, as_strided=_as_strided,
     take_along_axis=np.take_along_axis, scatter_add=_scatter_add, put=_put, einsum=_einsum,
     im2col=im2col, col2im=col2im, conv=conv, conv_input=conv_input, conv_kernel=conv_kernel,
 )  # fmt: skip

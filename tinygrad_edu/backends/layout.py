@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import gcd, prod
+from typing import Any
 
 Sizes = tuple[int, ...]
 
@@ -25,6 +26,55 @@ def contiguous(shape: Sizes, strides: Sizes, itemsize: int) -> bool:
             return False
         expected *= size
     return True
+
+
+def channels_last(shape: Sizes, strides: Sizes) -> bool:
+    """Do images (N, C, H, W) lie pixel by pixel, with the channels of each side by side? There may be gaps."""
+    if len(shape) != 4 or 0 in shape or not strides[1]:
+        return False
+    reach = 0
+    for axis in (1, 3, 2, 0):
+        if strides[axis] < reach or (axis == 0 and strides[0] == strides[1]):
+            return False
+        reach = strides[axis] * shape[axis]
+    return True
+
+
+def order(shape: Sizes, strides: Sizes) -> Sizes:
+    """The axes, outermost in memory first. What has no order of its own, as an axis along which nothing moves, keeps
+    its place, as in PyTorch: a longer stride changes places with the next shorter one behind it."""
+    axes = list(reversed(range(len(shape))))  # innermost first
+    for first in range(1, len(axes)):
+        i = first
+        for j in reversed(range(first)):
+            inner, outer = abs(strides[axes[j]]), abs(strides[axes[i]])
+            if not inner or not outer:
+                continue
+            if inner > outer or (inner == outer and shape[axes[j]] > shape[axes[i]]):
+                axes[i], axes[j] = axes[j], axes[i]
+                i = j
+            elif inner < outer:
+                break
+    return tuple(reversed(axes))
+
+
+def lay(xp: Any, array: Any, strides: Sizes) -> Any:
+    """The array without gaps, its axes in memory in the order that ``strides`` say; a copy unless it lies so."""
+    axes = order(tuple(array.shape), strides)
+    if axes == tuple(range(len(axes))):
+        return xp.contiguous(array)
+    back = tuple([axes.index(i) for i in range(len(axes))])
+    return xp.permute(xp.contiguous(xp.permute(array, axes)), back)
+
+
+def lay_as_leaf(xp: Any, g: Any, strides: Sizes) -> Any:
+    """A gradient as its leaf lies, which has ``strides``; in row-major order if the leaf has gaps, as in PyTorch."""
+    shape = tuple(g.shape)
+    if g.strides == strides:
+        return g
+    axes = order(shape, strides)
+    dense = contiguous(tuple(shape[i] for i in axes), tuple(strides[i] for i in axes), g.dtype.itemsize)
+    return lay(xp, g, strides) if dense else xp.contiguous(g)
 
 
 def viewable(shape: Sizes, strides: Sizes, wanted: Sizes) -> bool:

@@ -41,6 +41,9 @@ class Recorder:
     def call(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """Compute ``function(*args)`` and note it."""
         value = function(*unwrap(args, lambda proxy: proxy.values))
+        for proxy in proxies(args):
+            if value is proxy.values:  # nothing was done, as where `contiguous` finds rows in order
+                return proxy
         result = self.new(value)
         if getattr(value, "base", None) is not None:
             for proxy in proxies(args):

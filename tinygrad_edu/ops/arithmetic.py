@@ -167,7 +167,8 @@ class Pow(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
-        return xp.power(x, y)
+        out = xp.power(x, y)
+        return xp.contiguous(out) if isinstance(x, (int, float)) else out  # PyTorch keeps the order of x, not of y
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any, out: Any) -> Any:

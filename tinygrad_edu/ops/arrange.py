@@ -31,7 +31,7 @@ class Repeat(Op):
     def forward(xp: Any, x: Any, *, repeats: Any) -> Any:
         shape = _padded(x.shape, repeats)
         apart = [n for size in shape for n in (1, size)]
-        copies = xp.copy(xp.broadcast_to(xp.reshape(x, tuple(apart)), _interleaved(shape, repeats)))
+        copies = xp.contiguous(xp.copy(xp.broadcast_to(xp.reshape(x, tuple(apart)), _interleaved(shape, repeats))))
         return xp.reshape(copies, tuple([n * size for n, size in zip(repeats, shape, strict=True)]))
 
     @staticmethod
@@ -65,7 +65,7 @@ class RepeatInterleave(Op, name="repeat_interleave"):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: int, index: Any) -> Any:
-        return xp.copy(x[(*(slice(None),) * dim, index)])
+        return xp.contiguous(x[(*(slice(None),) * dim, index)])
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, dim: int, index: Any) -> Any:
@@ -104,7 +104,7 @@ class Roll(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, shifts: Any, dims: Any = ()) -> Any:
-        return _rolled(xp, x, shifts, dims)
+        return xp.contiguous(_rolled(xp, x, shifts, dims), x)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shifts: Any, dims: Any) -> Any:
@@ -131,7 +131,7 @@ class Tril(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, diagonal: int = 0) -> Any:
-        return xp.where(_column_minus_row(xp, x) <= diagonal, x, xp.zeros((), x.dtype))
+        return xp.contiguous(xp.where(_column_minus_row(xp, x) <= diagonal, x, xp.zeros((), x.dtype)))
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, diagonal: int) -> Any:
@@ -147,7 +147,7 @@ class Triu(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, diagonal: int = 0) -> Any:
-        return xp.where(_column_minus_row(xp, x) >= diagonal, x, xp.zeros((), x.dtype))
+        return xp.contiguous(xp.where(_column_minus_row(xp, x) >= diagonal, x, xp.zeros((), x.dtype)))
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, diagonal: int) -> Any:

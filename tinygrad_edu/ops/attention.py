@@ -36,7 +36,8 @@ class Attention(Op, name="scaled_dot_product_attention"):
         causal: bool = False, dropout_p: float = 0.0,
     ) -> Any:  # fmt: skip
         weights = _weights(xp, query, key, mask, scale, causal)
-        return (weights if keep is None else weights * keep * _growth(dropout_p)) @ value, weights
+        out = (weights if keep is None else weights * keep * _growth(dropout_p)) @ value
+        return out if out.ndim < 4 else xp.contiguous(out), weights
 
     @staticmethod
     def backward(
@@ -124,7 +125,7 @@ class Embedding(Op):
     def forward(
         xp: Any, weight: Any, indices: Any, *, padding_idx: int | None = None, scale_grad_by_freq: bool = False
     ) -> Any:
-        return weight[indices]
+        return xp.contiguous(weight[indices])
 
     @staticmethod
     def backward(
@@ -155,7 +156,9 @@ class Dropout(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, keep: Any, *, p: float) -> Any:
-        return x * keep * _growth(p)
+        out = x * _growth(p)
+        out *= keep  # in place: in memory the result lies as x, not as what was drawn
+        return out
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, keep: Any, p: float) -> Any:

@@ -111,7 +111,8 @@ class BatchNorm(Op, name="batch_norm"):
         if mean is None:
             mean, var = moments(xp, split, 0)
         scale = 1 / xp.sqrt(var + eps)
-        return xp.reshape(_normalise(xp, split, weight, bias, mean, scale), x.shape), (mean, scale)
+        out = xp.reshape(_normalise(xp, split, weight, bias, mean, scale), x.shape)
+        return xp.contiguous(out, x), (mean, scale)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, weight: Any, cache: Any, eps: float) -> Any:
@@ -142,7 +143,7 @@ class BatchNormEval(Op, name="batch_norm_eval"):
         shift = -mean * factor if bias is None else bias - mean * factor
         out = split * xp.reshape(factor, (-1, 1))
         out += xp.reshape(shift, (-1, 1))
-        return xp.reshape(out, x.shape)
+        return xp.contiguous(xp.reshape(out, x.shape), x)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, mean: Any, var: Any, weight: Any, eps: float) -> Any:
@@ -178,7 +179,8 @@ class GroupNorm(Op, name="group_norm"):
         split = _split(xp, x, groups, weight, bias)
         mean, var = moments(xp, split, 2)
         scale = 1 / xp.sqrt(var + eps)
-        return xp.reshape(_normalise(xp, split, weight, bias, mean, scale), x.shape), (mean, scale)
+        out = xp.reshape(_normalise(xp, split, weight, bias, mean, scale), x.shape)
+        return xp.contiguous(out, x), (mean, scale)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, weight: Any, cache: Any, groups: int, eps: float) -> Any:

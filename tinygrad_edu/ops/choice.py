@@ -145,7 +145,7 @@ class MaskedFill(Op, name="masked_fill"):
 
     @staticmethod
     def forward(xp: Any, x: Any, mask: Any, value: Any) -> Any:
-        return xp.where(mask, value, x)
+        return xp.contiguous(xp.where(mask, value, x))
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, mask: Any) -> Any:

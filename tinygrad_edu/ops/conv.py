@@ -127,7 +127,7 @@ class Conv2d(Op):
         out = xp.conv(xp.reshape(x, image), xp.reshape(weight, kernels), *how, groups, size)
         if bias is not None:
             out += xp.reshape(bias, (f, 1, 1))
-        return xp.reshape(out, (*x.shape[: -axes - 1], f, *out.shape[4 - axes :]))
+        return xp.contiguous(xp.reshape(out, (*x.shape[: -axes - 1], f, *out.shape[4 - axes :])), x)
 
     @staticmethod
     def backward(

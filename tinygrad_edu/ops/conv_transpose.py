@@ -39,7 +39,7 @@ class ConvTranspose2d(Op, name="conv_transpose2d"):
         out = xp.conv_input(pixels, kernels, (*((1,) * (2 - axes)), *size), *how, groups)
         if bias is not None:
             out += xp.reshape(bias, (f, 1, 1))
-        return xp.reshape(out, (*x.shape[: -axes - 1], f, *size))
+        return xp.contiguous(xp.reshape(out, (*x.shape[: -axes - 1], f, *size)), x)
 
     @staticmethod
     def backward(

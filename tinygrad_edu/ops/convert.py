@@ -28,7 +28,7 @@ class Cast(Op):
 
 
 class Clone(Op):
-    """A copy in memory of its own."""
+    """A copy in memory of its own, with the axes in the same order there."""
 
     computes = False
     dtypes = "each"
@@ -42,4 +42,24 @@ class Clone(Op):
         return g
 
 
-cast, clone = caller(Cast), caller(Clone)
+class Contiguous(Op):
+    """The same elements in row-major order."""
+
+    computes = False
+    dtypes = "each"
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.contiguous(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any) -> Any:
+        return g
+
+
+cast, clone, contiguous_op = caller(Cast), caller(Clone), caller(Contiguous)
+
+
+def contiguous(x: Any) -> Any:
+    """Itself when its elements lie in row-major order already, else a copy in which they do."""
+    return x if x.is_contiguous() else contiguous_op(x)

@@ -12,7 +12,7 @@ from ..core.base import TensorBase, above
 from ..errors import ArgumentError, DeviceError, DtypeError, IndexRangeError, ShapeError
 from ..kinds import explain_all
 from .arithmetic import mul
-from .convert import cast, clone
+from .convert import cast, clone, contiguous
 from .index import along, gather_op, getitem, put, put_add, read
 from .movement import expand_op, permute_op, reshape_op
 
@@ -31,7 +31,7 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     """
     x, dim, index = _along_one("gather", x, dim, index)
     if not index.array.size:  # PyTorch then asks for no shape, and no dtype
-        return getitem(reshape_op(x, shape=(-1,)), index=(np.zeros(index.shape, np.int64),))
+        return getitem(reshape_op(x, shape=(-1,)), index=(np.zeros(index.shape, np.int64),), copies=True)
     _inside(f"gather(dim={dim})", index, _row(x)[dim], dim)
     return gather_op(x, index, dim=dim)
 
@@ -91,6 +91,7 @@ def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
 
 def _scatter(name: str, x: Any, dim: int, index: Any, src: Any, reduce: str | None) -> Any:
     x, dim, index = _along_one(name, x, dim, index)
+    x = contiguous(x)
     if not index.array.size:
         return clone(x)
     if not x.array.ndim:
@@ -141,7 +142,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
             why = f"a 0-d tensor has one element, and index names {index.array.size}"
             raise _shapes("index_select", x, dim, index, why, "reshape it to (1,) first")
         return getitem(reshape_op(x, shape=(1,)), index=(np.zeros((), np.int64),))
-    return getitem(x, index=_at(dim, index))
+    return getitem(x, index=_at(dim, index), copies=True)
 
 
 def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
@@ -159,7 +160,7 @@ def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> A
             why, mend = f"{x.dtype} holds no fractions", "use an integer, or x.float()"
             raise DtypeError(f"index_add with alpha={alpha!r} on a tensor of {x.dtype}", why, mend)
         source = product if product.dtype == x.dtype else cast(product, dtype=x.dtype)
-    return put_add(x, source, index=_at(dim, index) if x.array.ndim else (Ellipsis,))
+    return put_add(contiguous(x), source, index=_at(dim, index) if x.array.ndim else (Ellipsis,))
 
 
 def index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
@@ -172,7 +173,7 @@ def index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
     if not x.array.ndim and source.array.size == index.array.size:
         return put(x, getitem(reshape_op(source, shape=(-1,)), index=(-1, Ellipsis)), index=(Ellipsis,))
     _one_each("index_copy", x, dim, index, source)
-    return put(x, source, index=_at(dim, index))
+    return put(contiguous(x), source, index=_at(dim, index))
 
 
 def index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:

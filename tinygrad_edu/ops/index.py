@@ -23,7 +23,10 @@ from .movement import reshape_op
 
 
 class GetItem(Op, name="getitem"):
-    """``x[index]``. The gradient goes back to where each element was read, and adds where one was read twice."""
+    """``x[index]``. The gradient goes back to where each element was read, and adds where one was read twice.
+
+    With ``copies``, which says that tensors are among the index, the result lies in row-major order.
+    """
 
     computes = False
     dtypes = "each"
@@ -32,8 +35,8 @@ class GetItem(Op, name="getitem"):
     gathers = True
 
     @staticmethod
-    def forward(xp: Any, x: Any, *, index: Any) -> Any:
-        return x[index]
+    def forward(xp: Any, x: Any, *, index: Any, copies: bool = False) -> Any:
+        return xp.contiguous(x[index]) if copies else x[index]
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, index: Any) -> Any:
@@ -103,7 +106,9 @@ class PutAdd(Op, name="put_add"):
 
     @staticmethod
     def forward(xp: Any, x: Any, values: Any, *, index: Any) -> Any:
-        return x + xp.scatter_add(x.shape, index, values)
+        out = xp.copy(x)
+        out += xp.scatter_add(x.shape, index, values)
+        return out
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, index: Any, shape: Any) -> Any:
@@ -122,6 +127,7 @@ def _to_shape(xp: Any, read: Any, shape: tuple[int, ...]) -> Any:
 
 
 _BASIC = (slice, int, type(None), type(Ellipsis))
+_PLAIN = frozenset(_BASIC)
 
 
 def _may_repeat(index: Any) -> bool:
@@ -136,7 +142,10 @@ def _stays(xp: Any, shape: tuple[int, ...], index: Any, region: tuple[int, ...])
 
 
 class Gather(Op):
-    """``x`` read at ``index`` along ``dim``. Along the other axes every element of ``index`` reads in its own place."""
+    """``x`` read at ``index`` along ``dim``. Along the other axes every element of ``index`` reads in its own place.
+
+    The result lies in row-major order, or as ``index`` does.
+    """
 
     computes = False
     dtypes = "each"
@@ -144,10 +153,11 @@ class Gather(Op):
     gathers = True
 
     @staticmethod
-    def forward(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
+    def forward(xp: Any, x: Any, index: Any, *, dim: int, like_index: bool = False) -> Any:
         if not x.ndim or not index.ndim:  # a 0-d operand counts as a row of one
             return xp.reshape(xp.take_along_axis(xp.reshape(x, (-1,)), xp.reshape(index, (-1,)), 0), index.shape)
-        return xp.take_along_axis(_corner(x, index.shape, dim), index, dim)
+        out = xp.take_along_axis(_corner(x, index.shape, dim), index, dim)
+        return out if like_index else xp.contiguous(out)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, index: Any, dim: int) -> Any:
@@ -191,8 +201,12 @@ def read(x: Any, index: Any) -> Any:
     first, then = plain_index(index, x)
     if first is not None:
         x, index = getitem(x, index=first), then
+    copies = False
+    for part in then:
+        if type(part) not in _PLAIN:
+            copies = True
     try:
-        return getitem(x, index=then)
+        return getitem(x, index=then, copies=copies)
     except (IndexRangeError, ShapeError) as error:
         check_index(index, x)
         raise type(error)(_tried(x, index), error.why, error.mend, error.line) from error.__cause__

@@ -39,7 +39,8 @@ class Matmul(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
-        return x @ y
+        out = x @ y
+        return out if out.ndim < 4 else xp.contiguous(out)  # NumPy keeps the order of several leading axes
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any, xs: Any, ys: Any) -> Any:
@@ -104,10 +105,9 @@ class Linear(Op):
     @staticmethod
     def forward(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         out = x @ xp.permute(weight, (1, 0))
-        if bias is None:
-            return out
-        out += bias
-        return out
+        if bias is not None:
+            out += bias
+        return out if out.ndim < 4 else xp.contiguous(out)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, weight: Any, shape: Any) -> Any:
@@ -286,7 +286,10 @@ def einsum(equation: Any, *operands: Any) -> Any:
     for i, (y, others) in enumerate(parts[1:], 2):
         later = out + "".join(letters for _, letters in parts[i:])
         x, letters = _pair(x, letters, y, others, later, out if i == len(parts) else "")
-    x, letters = _summed(x, letters, out)
+    gone = tuple(i for i, letter in enumerate(letters) if letter not in out)
+    if gone:
+        x = permute_op(x, dims=(*(letters.index(letter) for letter in out), *gone))
+        return sum_op(x, dim=tuple(range(len(out), x.ndim)))
     if letters == out and x is not tensors[0]:
         return x
     return permute_op(x, dims=tuple(letters.index(letter) for letter in out))

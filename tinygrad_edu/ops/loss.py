@@ -65,7 +65,7 @@ class NllLoss(Op, name="nll_loss"):
 
     @staticmethod
     def forward(xp: Any, x: Any, target: Any) -> Any:
-        return -x[_entries(xp, x.shape, target)]
+        return -xp.contiguous(x[_entries(xp, x.shape, target)])
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, target: Any) -> Any:

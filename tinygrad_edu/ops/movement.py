@@ -162,7 +162,7 @@ class Stack(Op):
     @staticmethod
     def forward(xp: Any, *xs: Any, dim: int = 0) -> Any:
         slices = [xp.reshape(x, (*x.shape[:dim], 1, *x.shape[dim:])) for x in xs]
-        return xp.concatenate(tuple(slices), dim)
+        return xp.contiguous(xp.concatenate(tuple(slices), dim))
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, dim: int) -> Any:

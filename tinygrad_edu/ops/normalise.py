@@ -39,7 +39,7 @@ def _rows(xp: Any, x: Any, shape: Any, *parameters: Any) -> Any:
     split = x.ndim - len(shape)
     if split < 0 or not shape or x.shape[split:] != shape:
         raise ValueError("shape")
-    return xp.reshape(x, (how_many(x.shape[:split]), how_many(shape)))
+    return xp.reshape(xp.contiguous(x), (how_many(x.shape[:split]), how_many(shape)))
 
 
 def _hint_of_last(shapes: Any, params: Any) -> tuple[str, str] | None:

@@ -26,9 +26,11 @@ class Pad(Op):
     @staticmethod
     def forward(xp: Any, x: Any, *, edges: Any, value: float = 0.0) -> Any:
         read, written, shape = _regions(x.shape, edges)
+        if max([n for pair in edges for n in pair], default=0) <= 0:  # only cut
+            return xp.copy(x[read])
         if value:
-            return xp.put(xp.full(shape, value, x.dtype), written, x[read])
-        return xp.scatter_add(shape, written, x[read])
+            return xp.contiguous(xp.put(xp.full(shape, value, x.dtype), written, x[read]), x)
+        return xp.contiguous(xp.scatter_add(shape, written, x[read]), x)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, edges: Any) -> Any:
@@ -63,10 +65,11 @@ class PadWithin(Op, name="pad_within"):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, runs: Any) -> Any:
+        out = x
         for axis, parts in enumerate(runs):
             if parts is not None:
-                x = xp.concatenate([_read(xp, x, axis, *run) for run in parts], axis)
-        return x
+                out = xp.concatenate([_read(xp, out, axis, *run) for run in parts], axis)
+        return xp.contiguous(out, x)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, runs: Any) -> Any:

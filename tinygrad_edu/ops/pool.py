@@ -120,7 +120,8 @@ class MaxPool2d(Op, name="max_pool2d"):
         out, axes = xp.reshape(x, how[0]), len(kernel)
         for axis, stage in _stages(how):
             out = _largest(xp, out, axis, stage)
-        return xp.reshape(out if max(kernel) > 1 else xp.copy(out), (*x.shape[:-axes], *out.shape[4 - axes :]))
+        out = xp.reshape(out if max(kernel) > 1 else xp.copy(out), (*x.shape[:-axes], *out.shape[4 - axes :]))
+        return xp.contiguous(out, x)
 
     @staticmethod
     def backward(
@@ -192,7 +193,7 @@ class ArgmaxPool(Op, name="argmax_pool"):
         first = xp.argmax(xp.reshape(windows, (n, c, kh * kw, oh, ow)), 2, False)
         rows = xp.reshape(xp.arange(oh), (oh, 1)) * stride[0] - padding[0] + first // kw * dilation[0]
         where = rows * w + xp.arange(ow) * stride[1] - padding[1] + first % kw * dilation[1]
-        return xp.reshape(where, (*x.shape[:-axes], *(oh, ow)[-axes:]))
+        return xp.contiguous(xp.reshape(where, (*x.shape[:-axes], *(oh, ow)[-axes:])), x)
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
@@ -228,7 +229,7 @@ class AvgPool2d(Op, name="avg_pool2d"):
         else:  # towards zero, as PyTorch divides integers
             down = out // divisor
             out = down + ((down < 0) & (down * divisor != out))
-        return xp.reshape(out, (*x.shape[:-axes], *size[-axes:]))
+        return xp.contiguous(xp.reshape(out, (*x.shape[:-axes], *size[-axes:])), x)
 
     @staticmethod
     def backward(
@@ -282,9 +283,9 @@ class AdaptiveAvgPool2d(Op, name="adaptive_avg_pool2d"):
         shape = (*x.shape[:-2], oh, ow)
         if h % oh == 0 and w % ow == 0:
             whole = xp.reshape(x, (n, c, oh, h // oh, ow, w // ow))
-            return xp.reshape(xp.sum(whole, (3, 5), False) / (h // oh * (w // ow)), shape)
+            return xp.contiguous(xp.reshape(xp.sum(whole, (3, 5), False) / (h // oh * (w // ow)), shape), x)
         rows = _sums(xp, xp.reshape(x, (n, c, h, w)), 2, oh) / xp.reshape(_lengths(xp, h, oh, x.dtype), (oh, 1))
-        return xp.reshape(_sums(xp, rows, 3, ow) / _lengths(xp, w, ow, x.dtype), shape)
+        return xp.contiguous(xp.reshape(_sums(xp, rows, 3, ow) / _lengths(xp, w, ow, x.dtype), shape), x)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any) -> Any:

@@ -11,7 +11,7 @@ from ..arguments import as_tensor, axis
 from ..backends.layout import viewable
 from ..errors import DtypeError, EduError, ShapeError
 from ..kinds import explain_all
-from .convert import clone
+from .convert import contiguous
 from .movement import axes_of, cat, expand, expand_op, listed, permute_op, reshape, reshape_op, several, transpose
 
 
@@ -52,11 +52,6 @@ def view_as(x: Any, other: Any) -> Any:
 def reshape_as(x: Any, other: Any) -> Any:
     """`reshape` to the shape of ``other``."""
     return reshape_op(x, shape=tuple(other.shape))
-
-
-def contiguous(x: Any) -> Any:
-    """Itself when its elements lie in row-major order already, else a copy in which they do."""
-    return x if x.is_contiguous() else clone(x)
 
 
 def ravel(x: Any) -> Any:

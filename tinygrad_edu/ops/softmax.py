@@ -57,6 +57,7 @@ class Softmax(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any) -> Any:
+        x = xp.contiguous(x)
         powers = xp.exp(x - _top(xp, x, dim))
         return powers / xp.sum(powers, dim, True)
 
@@ -75,6 +76,7 @@ class LogSoftmax(Op, name="log_softmax"):
 
     @staticmethod
     def forward(xp: Any, x: Any, *, dim: Any) -> Any:
+        x = xp.contiguous(x)
         shifted = x - _top(xp, x, dim)
         return shifted - _log_sum(xp, shifted, dim)
 

@@ -14,7 +14,7 @@ from ..core.op import Op
 from ..errors import DtypeError, IndexRangeError, ShapeError
 from ..kinds import explain_all
 from .choice import maximum, minimum, where_op
-from .convert import clone
+from .convert import clone, contiguous
 from .index import along, gather_op
 from .reduce import amax_op, amin_op, argmax_op, argmin_op, kept
 
@@ -50,7 +50,7 @@ class Pick(Op):
     @staticmethod
     def forward(xp: Any, x: Any, index: Any, *, dim: int) -> Any:
         where = xp.reshape(index, kept(x.shape, dim))
-        return xp.reshape(xp.take_along_axis(x, where, dim), index.shape)
+        return xp.reshape(xp.contiguous(xp.take_along_axis(x, where, dim)), index.shape)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any, index: Any, dim: int) -> Any:
@@ -62,8 +62,9 @@ argsort_op, pick = caller(Argsort), caller(Pick)
 
 
 def _with_values(x: Any, indices: Any, dim: int | None) -> ValuesAndIndices:
-    read = gather_op if indices.ndim == x.ndim else pick
-    return ValuesAndIndices(read(x, indices, dim=dim), indices)
+    if indices.ndim == x.ndim:
+        return ValuesAndIndices(gather_op(x, indices, dim=dim, like_index=True), indices)
+    return ValuesAndIndices(pick(x, indices, dim=dim), indices)
 
 
 def max(x: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
@@ -142,7 +143,7 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     ([9.0, 7.0], [1, 3])
     """
     x = as_tensor(x)
-    order, axis = _order(x, dim, largest)
+    order, axis = _order(contiguous(x), dim, largest)
     size = 1 if axis is None else x.shape[axis]
     tried = f"topk(k={k!r}) of a tensor {tuple(x.shape)}"
     if not isinstance(k, (int, np.integer)):

@@ -262,7 +262,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         why = f"the indices run from {low} to {high}, and there are {num_classes} classes, counted from 0"
         raise IndexRangeError(tried, why, "count the classes from 0, or pass a larger num_classes")
     room.check(tried, (*x.shape, num_classes), 8)
-    return (x.unsqueeze(-1) == arange(num_classes, device=x.device)).long()
+    return (x.contiguous().unsqueeze(-1) == arange(num_classes, device=x.device)).long()
 
 
 def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
@@ -348,7 +348,7 @@ def instance_norm(
         why = "each channel has a single place, which is its own mean: the result would be 0 whatever the input"
         raise ShapeError(tried, why, "use batch_norm, or normalise before the images are this small")
     check_running("instance_norm", x, running_mean, running_var)
-    out: Tensor = group_norm(x, x.shape[1], weight, bias, eps)
+    out: Tensor = group_norm(x.contiguous(), x.shape[1], weight, bias, eps)
     if not x.numel():  # nothing has no mean: the running ones stay where they are
         return out
     with no_grad():

@@ -148,7 +148,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
 
 def logsigmoid(input: Any) -> Tensor:
     """``log(sigmoid(x))``, in a form that neither overflows nor loses digits."""
-    return -softplus(-as_tensor(input), threshold=math.inf)
+    return -softplus(-as_tensor(input).contiguous(), threshold=math.inf)
 
 
 def softmin(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
