@@ -11,7 +11,6 @@ import numpy as np
 
 from . import arguments, backends, room
 from .backends.layout import lay
-from .core.base import TensorBase
 from .core.slow import announce
 from .dtypes import as_dtype, scalar_dtype
 from .errors import DtypeError, ShapeError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from ._erf import erf
 from ._sigmoid import sigmoid
 from .base import Array, Backend, Namespace
 from .convolution import col2im, conv, conv_input, conv_kernel, im2col
-from .layout import channels_last, how_many, order
+from .einsum import einsum
+from .layout import channels_last, order
 from .sums import FEW, add
 
 # glibc returns a large block to the system as soon as it is freed, and the next one costs a page fault for every 4 KiB
@@ -291,50 +291,6 @@ def _put(x: Array, index: Any, values: Array) -> Array:
     return out
 
 
-def _einsum(equation: str, x: Array, y: Array) -> Array:
-    """A batch of matrix products, as in PyTorch; the result is one seen with its axes in the order asked for."""
-    of_x, of_y, counts, back, grown, turned = _plan(equation)
-    if turned:
-        x, y = y, x
-    x, y = x.transpose(of_x), y.transpose(of_y)
-    if not counts[3]:  # nothing is added up
-        return x[grown[0]] * y[grown[1]]
-    batch, left, right, _ = counts
-    lead, rows, columns = x.shape[:batch], x.shape[batch : batch + left], y.shape[y.ndim - right :]
-    many, added = how_many(lead), how_many(x.shape[batch + left :])
-    product = np.matmul(
-        _to_blas(x.reshape(many, how_many(rows), added)), _to_blas(y.reshape(many, added, how_many(columns)))
-    )
-    return product.reshape((*lead, *rows, *columns)).transpose(back)
-
-
-@lru_cache(maxsize=512)
-def _plan(equation: str) -> tuple[Any, ...]:
-    """How `_einsum` orders the axes of both operands; how many are in both and the result, in x and the result, in y
-    and the result, and summed; how it orders those of the result; where an operand has none for one of them; whether y comes first."""
-    (a, b), out = equation.partition("->")[0].split(","), equation.partition("->")[2]
-    first = next((c for c in out if (c in a) != (c in b)), "")
-    turned = first in b and first not in a  # the result then lies in the order asked for
-    if turned:
-        a, b = b, a
-    both, left = [c for c in out if c in a and c in b], [c for c in out if c not in b]
-    right, added = [c for c in out if c not in a], [c for c in a if c not in out]
-    if not added:
-        of_x, of_y = [c for c in out if c in a], [c for c in out if c in b]
-    else:
-        of_x, of_y = both + left + added, both + added + right
-    back = tuple([(both + left + right).index(c) for c in out])
-    grown = tuple([tuple([slice(None) if c in given else None for c in out]) for given in (a, b)])
-    order_x, order_y = tuple([a.index(c) for c in of_x]), tuple([b.index(c) for c in of_y])
-    return order_x, order_y, (len(both), len(left), len(right), len(added)), back, grown, turned
-
-
-def _to_blas(x: Array) -> Array:
-    """Matrices of which rows or columns have no gaps: NumPy multiplies others without BLAS."""
-    item = x.itemsize
-    return x if item in x.strides[1:] else np.ascontiguousarray(x)
-
-
 XP = Namespace(
     "numpy",
     exp=np.exp, expm1=np.expm1, log=np.log, log1p=np.log1p, log2=np.log2, tanh=np.tanh, sqrt=np.sqrt, sin=np.sin,
@@ -347,7 +303,7 @@ XP = Namespace(
     ones_like=_ones_like,
     reshape=_reshape, permute=_permute, broadcast_to=_broadcast_to, concatenate=_concatenate,
     astype=_astype, copy=_copy, contiguous=_contiguous, diagonal=_diagonal, windows=_windows, as_strided=_as_strided,
-    take_along_axis=np.take_along_axis, scatter_add=_scatter_add, put=_put, einsum=_einsum,
+    take_along_axis=np.take_along_axis, scatter_add=_scatter_add, put=_put, einsum=einsum,
     im2col=im2col, col2im=col2im, conv=conv, conv_input=conv_input, conv_kernel=conv_kernel,
 )  # fmt: skip
 

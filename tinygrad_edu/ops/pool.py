@@ -229,7 +229,7 @@ class AvgPool2d(Op, name="avg_pool2d"):
         else:  # towards zero, as PyTorch divides integers
             down = out // divisor
             out = down + ((down < 0) & (down * divisor != out))
-        return xp.contiguous(xp.reshape(out, (*x.shape[:-axes], *size[-axes:])), x)
+        return xp.reshape(xp.contiguous(out, xp.reshape(x, how[0])), (*x.shape[:-axes], *size[-axes:]))
 
     @staticmethod
     def backward(

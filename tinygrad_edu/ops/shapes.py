@@ -11,7 +11,7 @@ from ..arguments import as_tensor, axis
 from ..backends.layout import viewable
 from ..errors import DtypeError, EduError, ShapeError
 from ..kinds import explain_all
-from .convert import contiguous
+from .convert import contiguous as contiguous
 from .movement import axes_of, cat, expand, expand_op, listed, permute_op, reshape, reshape_op, several, transpose
 
 
