@@ -11,6 +11,7 @@ import numpy as np
 
 from . import arguments, backends, room
 from .backends.layout import lay
+from .core.base import TensorBase
 from .core.slow import announce
 from .dtypes import as_dtype, scalar_dtype
 from .errors import DtypeError, ShapeError
@@ -145,7 +146,9 @@ def zeros_like(x: Any, *, dtype: Any = None, device: str | None = None, requires
 
 def ones_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """Ones with the shape, dtype and device of ``x``, a tensor or an array, unless others are named."""
-    return _like("ones_like", x, dtype, device, requires_grad)
+    x = as_tensor(x)
+    made = laid(x, _like("ones_like", x, dtype, device, False))
+    return made.requires_grad_() if requires_grad else made
 
 
 def empty_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
@@ -165,14 +168,14 @@ def full_like(
 
 
 def _like(make: str, x: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
-    x = as_tensor(x)
-    made = laid(x, _finish(getattr(backends.of(x.array).xp, make)(x.array), False).to(dtype=dtype, device=device))
+    array = x.array if isinstance(x, TensorBase) else as_tensor(x).array
+    made = _finish(getattr(backends.of(array).xp, make)(array), False).to(dtype=dtype, device=device)
     return made.requires_grad_() if requires_grad else made
 
 
 def laid(x: Tensor, made: Tensor) -> Tensor:
     """A new tensor with its axes in memory in the order of those of ``x``."""
-    if x.is_contiguous():
+    if x.array.ndim < 2 or x.is_contiguous():
         return made
     return wrap(lay(backends.of(made.array).xp, made.array, x.array.strides))
 

@@ -169,8 +169,10 @@ def backward(
         if hooked:
             g = run_hooks(leaf, g)
         array = g.array if isinstance(g, TensorBase) else g
-        if array is g and array.ndim > 1 and (tensor := leaf.tensor()) is not None:
-            g = array = lay_as_leaf(backends.of(array).xp, array, tensor.array.strides)
+        if array is g and array.ndim > 1:
+            tensor = leaf.tensor()
+            if tensor is not None and array.strides != tensor.array.strides:
+                g = array = lay_as_leaf(backends.of(array).xp, array, tensor.array.strides)
         # .grad adopts an array only if nobody else can have it: later gradients are added to it in place.
         shared = run.exposed or hooked or id(array) in seen or getattr(array, "base", None) is not None
         seen.add(id(array))

@@ -49,7 +49,9 @@ def erf(x: Array) -> Array:
     """The error function, in the dtype of x; in float32 for integers. Narrower floats are computed with in float32."""
     kind = "float64" if x.dtype == np.float64 else "float32"
     p, q, far = _FITS[kind]
-    out = np.asarray(np.clip(x, -far, far, dtype=kind))  # without gaps, whatever the strides of x
+    # Without gaps, whatever the strides of x.
+    out = np.empty_like(x, dtype=kind, order="C" if 0 in x.strides else "K")
+    np.clip(x, -far, far, out=out)
     flat = out.ravel("K")
     room = np.empty((3, min(_BLOCK, flat.size)), kind)
     for start in range(0, flat.size, _BLOCK):

@@ -61,11 +61,13 @@ def _sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def _amax(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return _row_major(_max(x, axis, None, None, keepdims))
+    out = _max(x, axis, None, None, keepdims)
+    return out if x.ndim < 3 else _row_major(out)
 
 
 def _amin(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return _row_major(_min(x, axis, None, None, keepdims))
+    out = _min(x, axis, None, None, keepdims)
+    return out if x.ndim < 3 else _row_major(out)
 
 
 def _argmax(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
@@ -73,15 +75,18 @@ def _argmax(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def _prod(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return _row_major(_multiply(x, axis, np.int64 if x.dtype.kind == "u" else None, None, keepdims))
+    out = _multiply(x, axis, np.int64 if x.dtype.kind == "u" else None, None, keepdims)
+    return out if x.ndim < 3 else _row_major(out)
 
 
 def _any(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return _row_major(_or(x, axis, np.bool_, None, keepdims))
+    out = _or(x, axis, np.bool_, None, keepdims)
+    return out if x.ndim < 3 else _row_major(out)
 
 
 def _all(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    return _row_major(_and(x, axis, np.bool_, None, keepdims))
+    out = _and(x, axis, np.bool_, None, keepdims)
+    return out if x.ndim < 3 else _row_major(out)
 
 
 def _argmin(x: Array, axis: Any = None, keepdims: bool = False) -> Array:

@@ -70,8 +70,6 @@ def lay(xp: Any, array: Any, strides: Sizes) -> Any:
 def lay_as_leaf(xp: Any, g: Any, strides: Sizes) -> Any:
     """A gradient as its leaf lies, which has ``strides``; in row-major order if the leaf has gaps, as in PyTorch."""
     shape = tuple(g.shape)
-    if g.strides == strides:
-        return g
     axes = order(shape, strides)
     dense = contiguous(tuple(shape[i] for i in axes), tuple(strides[i] for i in axes), g.dtype.itemsize)
     return lay(xp, g, strides) if dense else xp.contiguous(g)

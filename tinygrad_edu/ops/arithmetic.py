@@ -167,8 +167,7 @@ class Pow(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
-        out = xp.power(x, y)
-        return xp.contiguous(out) if isinstance(x, (int, float)) else out  # PyTorch keeps the order of x, not of y
+        return xp.power(x, y)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any, out: Any) -> Any:

@@ -202,11 +202,12 @@ def read(x: Any, index: Any) -> Any:
     if first is not None:
         x, index = getitem(x, index=first), then
     copies = False
-    for part in then:
-        if type(part) not in _PLAIN:
-            copies = True
+    if then is not index and type(index) not in _PLAIN:  # else it has been found plain
+        for part in then:
+            if type(part) not in _PLAIN:
+                copies = True
     try:
-        return getitem(x, index=then, copies=copies)
+        return getitem(x, index=then, copies=True) if copies else getitem(x, index=then)
     except (IndexRangeError, ShapeError) as error:
         check_index(index, x)
         raise type(error)(_tried(x, index), error.why, error.mend, error.line) from error.__cause__
