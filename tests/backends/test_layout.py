@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tinygrad_edu.backends.layout import contiguous, overlaps, viewable
+import tinygrad_edu as tg
+from tinygrad_edu.backends import CPU
+from tinygrad_edu.backends.layout import channels_last, contiguous, lay, lay_as_leaf, order, overlaps, viewable
 
 SHAPES = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 
@@ -93,3 +96,76 @@ def test_overlaps(axes: list[tuple[int, int]]) -> None:
 )
 def test_overlaps_by_example(shape: tuple[int, ...], strides: tuple[int, ...], expected: bool) -> None:
     assert overlaps(shape, strides) == expected
+
+
+# How results lie ------------------------------------------------------------------------------------------------------
+
+
+def laid(axes: tuple[int, ...], *shape: int) -> Any:
+    """Numbers of that shape, whose axes follow each other in memory as ``axes`` say."""
+    count = int(np.prod(shape))
+    array = np.arange(count, dtype="f4").reshape([shape[i] for i in axes])
+    return array.transpose(np.argsort(axes))
+
+
+@pytest.mark.parametrize("axes", list(permutations(range(4))))
+def test_the_order_of_axes(axes: tuple[int, ...]) -> None:
+    x = laid(axes, 2, 3, 4, 5)
+    assert order(x.shape, x.strides) == axes
+    assert order(x.shape, tuple(-stride for stride in x.strides)) == axes
+    assert channels_last(x.shape, x.strides) == (axes == (0, 2, 3, 1))
+    y = lay(CPU.xp, np.ascontiguousarray(x), x.strides)
+    assert y.strides == x.strides
+    np.testing.assert_array_equal(y, x)
+
+
+def test_axes_along_which_nothing_moves_keep_their_place() -> None:
+    assert order((2, 3, 4), (0, 4, 1)) == (0, 1, 2)
+    assert order((2, 3, 4), (3, 1, 0)) == (0, 1, 2)
+    assert order((2, 3, 4), (1, 0, 2)) == (2, 1, 0), "those around it may change places"
+    assert order((3, 1, 3), (1, 1, 1)) == (0, 2, 1), "of equal strides, the longer axis is outside"
+
+
+def test_channels_last_may_have_gaps_but_no_overlap() -> None:
+    assert channels_last((2, 3, 4, 4), (96, 1, 24, 6))
+    assert not channels_last((2, 3, 4, 4), (0, 1, 12, 3))
+    assert not channels_last((2, 3, 4, 4), (48, 0, 12, 3))
+    assert not channels_last((2, 0, 4, 4), (48, 1, 12, 3))
+    assert not channels_last((3, 4, 4), (1, 12, 3))
+
+
+def test_a_gradient_lies_as_its_leaf() -> None:
+    g = np.arange(6.0).reshape(2, 3)
+    assert lay_as_leaf(CPU.xp, g, (24, 8)) is g
+    assert lay_as_leaf(CPU.xp, g, (8, 16)).strides == (8, 16)
+    assert lay_as_leaf(CPU.xp, g.T, (48, 16)).strides == (16, 8), "in rows, for a leaf with gaps"
+
+
+def test_what_keeps_the_order_and_what_does_not() -> None:
+    x = tg.from_numpy(laid((2, 0, 1), 2, 3, 4))
+    for same in (x.clone(), x.double(), x.exp(), x.flip(0), x.sort().values, tg.zeros_like(x), tg.rand_like(x)):
+        assert order(tuple(same.shape), same.stride()) == (2, 0, 1)
+    for rows in (x.softmax(0), x.sum(1), x.cumsum(0), tg.cat([x, x]), x.roll(1, 0), x.gather(0, (x < 0).long())):
+        assert rows.is_contiguous()
+
+
+def test_results_can_be_viewed_and_written_through() -> None:
+    """Reading by tensors, stretched parts, and layouts of operands that nobody thinks of."""
+    x = tg.arange(6.0).reshape(2, 3)
+    picked = x[:, tg.tensor([0, 1])]
+    picked.reshape(-1).zero_()
+    assert picked.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert x.index_select(1, tg.tensor([2])).view(-1).tolist() == [2.0, 5.0]
+    stretched = tg.ones(1, 2, 1).expand(3, 2, 2)
+    assert tg.cat([stretched, stretched], 2).view(-1).shape == (24,)
+    assert stretched.clone().view(-1).shape == (12,)
+
+
+def test_a_leaf_and_its_gradient() -> None:
+    """Also where the gradient comes out turned, or shared."""
+    for leaf in (tg.ones(3, 2), tg.from_numpy(laid((1, 0), 3, 2)), tg.ones(3, 4)[:, ::2].detach()):
+        leaf.requires_grad_()
+        (leaf.T @ tg.ones(3, 1)).sum().backward()
+        assert leaf.grad is not None
+        dense = leaf.stride() in ((2, 1), (1, 3))
+        assert leaf.grad.stride() == (leaf.stride() if dense else (2, 1))

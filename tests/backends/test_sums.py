@@ -138,3 +138,19 @@ def test_gradients_are_sums_too() -> None:
     ((x.cumsum(0) + bias + row) * tg.tensor(TALL)).sum().backward()
     for g in (bias.grad, row.grad, x.grad[0]):
         np.testing.assert_allclose(g.array.reshape(-1), [1e5, 1e5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("count", [17_000, 1_000_000])
+def test_norms_of_long_rows(count: int) -> None:
+    """BLAS adds them up, which drifts as well where rows are long."""
+    x = np.full((2, count), 0.1, "f4") + np.arange(count, dtype="f4") % 3
+    wide, functional = x.astype("f8"), tg.nn.functional
+    root = wide / np.sqrt((wide**2).mean(1, keepdims=True) + 1e-5)
+    layer = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    found = functional.rms_norm(tg.tensor(x), (count,), eps=1e-5).array
+    np.testing.assert_allclose(found, root, rtol=1e-6)
+    for result in (
+        functional.layer_norm(tg.tensor(x), (count,)).array,
+        functional.group_norm(tg.tensor(x.reshape(2, 1, -1)), 1).array.reshape(x.shape),
+    ):
+        np.testing.assert_allclose(result, layer, atol=2e-6)

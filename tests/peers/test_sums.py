@@ -98,3 +98,17 @@ def test_the_gradient_of_a_bias(weight: bool) -> None:
         exact = g.astype("f8").sum(0)
         errors.append((abs(bias.grad.numpy() - exact) / exact / EPS).max())
     assert errors[0] <= max(2 * errors[1], FLOOR), errors
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "group_norm", "batch_norm"])
+def test_norms_of_long_rows(name: str) -> None:
+    x = np.random.default_rng(6).random((2, 1, 500_000)).astype("f4")
+    calls: dict[str, Function] = {
+        "layer_norm": lambda m, x, d: m.nn.functional.layer_norm(x, (500_000,)),
+        "rms_norm": lambda m, x, d: m.nn.functional.rms_norm(x, (500_000,), eps=1e-5),
+        "group_norm": lambda m, x, d: m.nn.functional.group_norm(x, 1),
+        "batch_norm": lambda m, x, d: m.nn.functional.batch_norm(x, None, None, training=True),
+    }
+    exact = calls[name](torch, torch.from_numpy(x).double(), 0).numpy()
+    ours, theirs = (abs(calls[name](m, m.from_numpy(x), 0).numpy() - exact).max() / EPS for m in (tg, torch))
+    assert ours <= max(2 * theirs, FLOOR), (ours, theirs)

@@ -15,11 +15,34 @@ from ..kinds import explain_all
 # mypy: disable-error-code="override"
 
 
+PIECE = (
+    1024  # elements at a time of rows longer than 16 times this, of which the sum would drift: BLAS adds in a few lanes
+)
+
+
+def _in_pieces(xp: Any, x: Any, y: Any) -> Any:
+    """`dot` of long rows."""
+    count = x.shape[-1]
+    whole = count - count % PIECE
+    parts = []
+    for one in (x, y):
+        part = one[(..., slice(0, whole))]
+        parts.append(xp.reshape(part, (*part.shape[:-1], whole // PIECE, PIECE)))
+    out = xp.reshape(xp.sum(dot(xp, *parts), -2, False), (*x.shape[:-1], 1))
+    if whole < count:
+        rest = slice(whole, count)
+        out = out + xp.sum(x[(..., rest)] * y[(..., rest)], -1, True)
+    return out
+
+
 def total(xp: Any, x: Any, weight: Any = None) -> Any:
     """The sums along the last axis, which stays with length 1, each element times its ``weight``. As a product of
     matrices: BLAS adds several times as fast as a sum does."""
-    if x.shape[-1] == 1 and weight is None:
+    count = x.shape[-1]
+    if count == 1 and weight is None:
         return x
+    if count > 16 * PIECE:
+        return _in_pieces(xp, x, xp.ones((count,), x.dtype) if weight is None else xp.reshape(weight, (-1,)))
     return x @ (xp.ones((x.shape[-1], 1), x.dtype) if weight is None else xp.reshape(weight, (-1, 1)))
 
 
@@ -28,7 +51,9 @@ def dot(xp: Any, x: Any, y: Any) -> Any:
     *lead, count = x.shape
     if count == 1:
         return x * y
-    return xp.reshape(xp.reshape(x, (*lead, 1, count)) @ xp.reshape(y, (*lead, count, 1)), (*lead, 1))
+    if count > 16 * PIECE:
+        return _in_pieces(xp, x, y)
+    return xp.reshape(xp.reshape(x, (*lead, 1, count)) @ xp.reshape(y, (*y.shape[:-1], count, 1)), (*lead, 1))
 
 
 def _rows(xp: Any, x: Any, shape: Any, *parameters: Any) -> Any:
