@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from . import arguments, backends, room
-from .backends.layout import lay
 from .core.base import TensorBase
 from .core.slow import announce
 from .dtypes import as_dtype, scalar_dtype
 from .errors import DtypeError, ShapeError
+from .ops.shapes import laid
 from .settings import modes
 from .tensor import Tensor, as_tensor, wrap
 
@@ -171,13 +171,6 @@ def _like(make: str, x: Any, dtype: Any, device: str | None, requires_grad: bool
     array = x.array if isinstance(x, TensorBase) else as_tensor(x).array
     made = _finish(getattr(backends.of(array).xp, make)(array), False).to(dtype=dtype, device=device)
     return made.requires_grad_() if requires_grad else made
-
-
-def laid(x: Tensor, made: Tensor) -> Tensor:
-    """A new tensor with its axes in memory in the order of those of ``x``."""
-    if x.array.ndim < 2 or x.is_contiguous():
-        return made
-    return wrap(lay(backends.of(made.array).xp, made.array, x.array.strides))
 
 
 def _on(values: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:

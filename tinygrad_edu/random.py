@@ -15,10 +15,10 @@ from . import backends, room
 from .arguments import new_shape, number
 from .core.base import TensorBase
 from .core.slow import announce
-from .creation import laid
 from .dtypes import as_dtype, is_float
 from .errors import ArgumentError, DtypeError, ShapeError
 from .kinds import explain_all
+from .ops.shapes import laid
 from .settings import modes
 from .tensor import Tensor, as_tensor, wrap
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import backends
 from ..arguments import as_tensor, axis
-from ..backends.layout import viewable
+from ..backends.layout import lay, viewable
+from ..core.base import above
 from ..errors import DtypeError, EduError, ShapeError
 from ..kinds import explain_all
 from .convert import contiguous as contiguous
@@ -42,6 +44,13 @@ def view(x: Any, *given: Any, size: Any = None) -> Any:
             "use reshape(), which copies where it must, or contiguous() first",
         )
     return result
+
+
+def laid(x: Any, made: Any) -> Any:
+    """A new tensor with its axes in memory in the order of those of ``x``."""
+    if x.array.ndim < 2 or x.is_contiguous():
+        return made
+    return above.wrap(lay(backends.of(made.array).xp, made.array, x.array.strides))
 
 
 def view_as(x: Any, other: Any) -> Any:
