@@ -176,7 +176,9 @@ def nothing_slips_to_the_host(backend: Backend) -> None:
 X, Y, IMAGE, KERNELS = numbers(3, 4), numbers(3, 4, low=0.5), numbers(2, 4, 5, 6), numbers(6, 2, 3, 2)
 ROWS, WINDOW = np.array([2, 0]), ((2, 1), (1, 0), (1, 2))  # stride, padding, dilation
 OUT = HOST.conv(IMAGE, KERNELS, *WINDOW, 2)
-ONE_OPERAND = "exp expm1 tanh sigmoid sin cos tan erf abs sign floor ceil round relu zeros_like ones_like copy".split()
+ONE_OPERAND = (
+    "exp expm1 tanh sigmoid sin cos tan erf abs sign floor ceil round relu zeros_like ones_like copy contiguous".split()
+)
 CALLS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(ONE_OPERAND, (X,)),
     **dict.fromkeys(("log", "log1p", "log2", "sqrt"), (Y,)),
