@@ -2,9 +2,12 @@
 
 with guard.on(): ...          # scope or decorator; a write to a held array raises MemoryGuardError on the way out
 with guard.off(): ...         # no locks: faster for many small tensors, once the code is known to be right
-with guard.verify(): ...      # also find writes through views that were taken before the lock
+with guard.verify(): ...      # also find, by checksum, what was written past the lock
 guard.turn_off()              # for every thread, until guard.turn_on()
 print(guard.explain(array))   # who holds this array, since which line, and the ways out
+
+NumPy offers ways past a lock: a view that was taken before it, a second array over the same buffer, setting
+``flags.writeable`` by hand, and ``np.add.at`` with the ``at`` of all other ufuncs, which write to read-only arrays.
 """
 
 from __future__ import annotations
