@@ -41,8 +41,8 @@ class _Guarded(scoped):
     def _again(self) -> scoped:
         return type(self)()
 
-    def __exit__(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
-        super().__exit__(kind, error, traceback)
+    def _leave(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
+        super()._leave(kind, error, traceback)
         if isinstance(error, ValueError):
             found = explain_exception(error, traceback)
             if found is not None:
@@ -74,8 +74,8 @@ class verify(_Guarded):
         self._earlier.append(watched())
         return super().__enter__()
 
-    def __exit__(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
-        super().__exit__(kind, error, traceback)
+    def _leave(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
+        super()._leave(kind, error, traceback)
         earlier = self._earlier.pop()
         if error is None:
             verify_all(earlier)

@@ -150,6 +150,10 @@ class Bundle:
         found = [*self.arrays, *(member[1] for member in self._members), *self.state.values(), self.parameter]
         return [*found, self._steps, *(array for array, _ in self._pairs)]
 
+    def spare(self, room: Room) -> Array:
+        """One more scratch array, for a formula that seldom needs it."""
+        return room(self.dtype, -1, self._shape) if self.home is backends.CPU else self._apart()
+
     def _apart(self, *_: Any) -> Array:
         """Zeros, in memory of its own."""
         if self.home is backends.CPU:
