@@ -677,3 +677,45 @@ def test_ipython_shows_other_errors_as_ever() -> None:
     done = run_python(SHELL.format(cell=WRITE + "raise ValueError('mine')\n"), "-W", "ignore")
     assert "ValueError: mine" in done.stdout
     assert "memory guard" not in done.stdout
+
+
+def in_cells(*cells: str) -> str:
+    """What a notebook of these cells prints."""
+    source = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="nocolor")
+shell.history_manager.enabled = False
+"""
+    start = "import numpy as np, tinygrad_edu as tg\na, w = np.ones(3), tg.ones(3, dtype='float64', requires_grad=True)"
+    runs = "".join(f"shell.run_cell({cell!r}, store_history=True)\n" for cell in (start, *cells))
+    done = run_python(source + runs, "-W", "ignore")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_notebook_is_told_what_was_shown() -> None:
+    pytest.importorskip("IPython")
+    out = in_cells("a * w", "print(tg.guard.explain(a))", "tg.guard.let_go()", "print('free', a.flags.writeable)")
+    assert "or let go of what was shown (Out[2]): guard.let_go(), and end such a line with ;" in out
+    assert "free True" in out
+
+
+def test_a_notebook_is_told_the_names() -> None:
+    pytest.importorskip("IPython")
+    out = in_cells("z = (a * w).sum(); more = [z]", "print(tg.guard.explain(a))")
+    assert "or let go of z, more (del z, more)" in out
+
+
+def test_what_failed_inside_the_package_keeps_nothing_locked() -> None:
+    pytest.importorskip("IPython")
+    out = in_cells("(a * w).exp() + tg.ones(4, dtype='float64')", "print('free', a.flags.writeable)")
+    assert "ShapeError" in out
+    assert "free True" in out
+
+
+def test_a_notebook_is_told_of_the_last_error() -> None:
+    pytest.importorskip("IPython")
+    fails = "def step():\n    loss = (a * w).sum()\n    raise KeyError\nstep()"
+    out = in_cells(fails, "print(tg.guard.explain(a))", "tg.guard.let_go()", "print('free', a.flags.writeable)")
+    assert "let go of the last error, whose traceback holds what step() had: guard.let_go()" in out
+    assert "free True" in out

