@@ -396,7 +396,7 @@ def _capsule() -> tuple[Any, Any]:
     [
         (_strided, False), (_numpy_of_strided, True), (_windows, True), (_every_second_of_a_buffer, False),
         (_buffer, True), (_shared_by_ctypes, True), (_mapped, True), (_field, True), (_subclass, True),
-        (_masked, True), (_numpy_of_foreign, True), (_numpy_of_expanded, False), (_numpy_of_windows, True),
+        (_masked, True), (_numpy_of_foreign, True), (_numpy_of_expanded, True), (_numpy_of_windows, True),
         (_numpy_of_strided_tensor, True), (_capsule, False),
     ],
 )  # fmt: skip
