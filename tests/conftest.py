@@ -52,11 +52,11 @@ def no_lock_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if request.node.stash.get(FAILED, False):
         return
-    held = [one for one in list(storage._STORAGES.values()) if one.locks or one.restore]
+    held = [one for one in list(storage._STORAGES.values()) if one.lock() or one.restore]
     if held:  # graphs in a traceback or a cycle of the test itself
         del held
         gc.collect()
-    assert [one for one in list(storage._STORAGES.values()) if one.locks or one.restore] == []
+    assert [one for one in list(storage._STORAGES.values()) if one.lock() or one.restore] == []
 
 
 @pytest.fixture(autouse=True)

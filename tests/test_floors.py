@@ -15,6 +15,7 @@ PACKAGE, WIDGETS = ROOT / "tinygrad_edu", ROOT / "widgets" / "tinygrad_edu_widge
 
 # From the bottom up. A name is a module or a package directly inside tinygrad_edu.
 FLOORS: tuple[tuple[str, ...], ...] = (
+    ("blocks",),
     ("errors", "lines", "settings", "wording"),  # words
     ("dtypes", "backends", "room"),  # arrays
     ("core",),

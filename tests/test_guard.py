@@ -267,7 +267,7 @@ def test_the_tensor_itself_is_written_by_its_own_rules() -> None:
         loss.backward()
 
 
-# The two holes that are known
+# The holes that are known
 
 
 def test_hole_a_view_taken_before_the_lock_still_writes() -> None:
@@ -277,6 +277,29 @@ def test_hole_a_view_taken_before_the_lock_still_writes() -> None:
     view[:] = 0
     loss.backward()
     assert w.grad.tolist() == [0.0, 0.0, 1.0]  # wrong, and level verify says so
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.negative])
+def test_hole_the_at_of_a_ufunc_writes_to_read_only_arrays(ufunc: np.ufunc) -> None:
+    a, w = np.ones(3), leaf(3)
+    numbers = ([7.0],) if ufunc.nin == 2 else ()
+    loss = (a * w).sum()
+    ufunc.at(a, [0], *numbers)
+    loss.backward()
+    assert w.grad.tolist() == a.tolist() != [1.0, 1.0, 1.0]  # wrong, and level verify says so
+    with guard.verify():
+        loss = (a * w).sum()
+    ufunc.at(a, [1], *numbers)
+    with teaches(MemoryGuardError, *CHANGED, line="loss = (a * w).sum()"):
+        loss.backward()
+
+
+def test_hole_two_arrays_over_one_buffer() -> None:
+    memory = bytearray(24)
+    a, same, w = np.frombuffer(memory), np.frombuffer(memory), leaf(3)
+    loss = (a * w).sum()
+    assert (a.flags.writeable, same.flags.writeable) == (False, True)
+    del loss
 
 
 def test_hole_a_view_taken_while_locked_stays_read_only() -> None:
@@ -486,7 +509,8 @@ def test_outside_a_scope_numpy_speaks() -> None:
 
 CHANGED = (
     "backward through mul, which saved an array (3,) float64",
-    "its values have changed since, through a view that was taken before the array was locked",
+    "its values have changed since, past the lock: through a view that was taken before it, after flags.writeable was "
+    "set by hand, or by np.add.at (any ufunc's at), which writes to read-only arrays",
     "write to a copy, or after backward()",
 )
 
@@ -653,3 +677,45 @@ def test_ipython_shows_other_errors_as_ever() -> None:
     done = run_python(SHELL.format(cell=WRITE + "raise ValueError('mine')\n"), "-W", "ignore")
     assert "ValueError: mine" in done.stdout
     assert "memory guard" not in done.stdout
+
+
+def in_cells(*cells: str) -> str:
+    """What a notebook of these cells prints."""
+    source = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="nocolor")
+shell.history_manager.enabled = False
+"""
+    start = "import numpy as np, tinygrad_edu as tg\na, w = np.ones(3), tg.ones(3, dtype='float64', requires_grad=True)"
+    runs = "".join(f"shell.run_cell({cell!r}, store_history=True)\n" for cell in (start, *cells))
+    done = run_python(source + runs, "-W", "ignore")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_notebook_is_told_what_was_shown() -> None:
+    pytest.importorskip("IPython")
+    out = in_cells("a * w", "print(tg.guard.explain(a))", "tg.guard.let_go()", "print('free', a.flags.writeable)")
+    assert "or let go of what was shown (Out[2]): guard.let_go(), and end such a line with ;" in out
+    assert "free True" in out
+
+
+def test_a_notebook_is_told_the_names() -> None:
+    pytest.importorskip("IPython")
+    out = in_cells("z = (a * w).sum(); more = [z]", "print(tg.guard.explain(a))")
+    assert "or let go of z, more (del z, more)" in out
+
+
+def test_what_failed_inside_the_package_keeps_nothing_locked() -> None:
+    pytest.importorskip("IPython")
+    out = in_cells("(a * w).exp() + tg.ones(4, dtype='float64')", "print('free', a.flags.writeable)")
+    assert "ShapeError" in out
+    assert "free True" in out
+
+
+def test_a_notebook_is_told_of_the_last_error() -> None:
+    pytest.importorskip("IPython")
+    fails = "def step():\n    loss = (a * w).sum()\n    raise KeyError\nstep()"
+    out = in_cells(fails, "print(tg.guard.explain(a))", "tg.guard.let_go()", "print('free', a.flags.writeable)")
+    assert "let go of the last error, whose traceback holds what step() had: guard.let_go()" in out
+    assert "free True" in out

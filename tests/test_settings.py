@@ -296,3 +296,19 @@ def test_decorators_without_brackets() -> None:
     with tg.no_grad():
         assert (off(), on()) == (False, True)
     assert off.__name__ == "off"
+
+
+def test_modes_that_are_kept_follow_a_switch_at_once() -> None:
+    before = tg.is_grad_enabled()
+    with tg.no_grad():
+        pass
+    try:
+        tg.set_grad_enabled(False)
+        with tg.enable_grad():
+            assert tg.is_grad_enabled()
+        set_default(dtype="float64")
+        with tg.enable_grad():
+            assert modes().dtype == "float64"
+    finally:
+        set_default(dtype="float32")
+        tg.set_grad_enabled(before)

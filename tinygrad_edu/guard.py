@@ -2,9 +2,12 @@
 
 with guard.on(): ...          # scope or decorator; a write to a held array raises MemoryGuardError on the way out
 with guard.off(): ...         # no locks: faster for many small tensors, once the code is known to be right
-with guard.verify(): ...      # also find writes through views that were taken before the lock
+with guard.verify(): ...      # also find, by checksum, what was written past the lock
 guard.turn_off()              # for every thread, until guard.turn_on()
 print(guard.explain(array))   # who holds this array, since which line, and the ways out
+
+NumPy offers ways past a lock: a view that was taken before it, a second array over the same buffer, setting
+``flags.writeable`` by hand, and ``np.add.at`` with the ``at`` of all other ufuncs, which write to read-only arrays.
 """
 
 from __future__ import annotations
@@ -13,16 +16,20 @@ import ast
 import linecache
 import sys
 import weakref
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 
+from .core.base import TensorBase
+from .core.graph import Node
 from .core.guard import holders, verify_all, watched
 from .errors import MemoryGuardError
+from .lines import own
 from .settings import modes, scoped, set_default
 
-__all__ = ["MemoryGuardError", "explain", "is_on", "off", "on", "turn_off", "turn_on", "verify"]
+__all__ = ["MemoryGuardError", "explain", "is_on", "let_go", "off", "on", "turn_off", "turn_on", "verify"]
 
 _READ_ONLY = ("read-only", "readonly")  # what NumPy says
 
@@ -38,8 +45,8 @@ class _Guarded(scoped):
     def _again(self) -> scoped:
         return type(self)()
 
-    def __exit__(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
-        super().__exit__(kind, error, traceback)
+    def _leave(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
+        super()._leave(kind, error, traceback)
         if isinstance(error, ValueError):
             found = explain_exception(error, traceback)
             if found is not None:
@@ -71,8 +78,8 @@ class verify(_Guarded):
         self._earlier.append(watched())
         return super().__enter__()
 
-    def __exit__(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
-        super().__exit__(kind, error, traceback)
+    def _leave(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
+        super()._leave(kind, error, traceback)
         earlier = self._earlier.pop()
         if error is None:
             verify_all(earlier)
@@ -118,9 +125,86 @@ def explanation(array: Any) -> MemoryGuardError | None:
     return MemoryGuardError(
         f"write to an array {tuple(array.shape)} {array.dtype}",
         f"{first.op.name} saved it and needs the old values for its backward{others}",
-        "write after backward(), write to a copy (a.copy()), or let the loss go (del loss)",
+        f"write after backward(), write to a copy (a.copy()), or {_let_go(set(nodes))}",
         first.line,
     )
+
+
+# Who holds it in a notebook, which keeps more than names ---------------------------------------------------------
+
+
+def _let_go(nodes: set[Node]) -> str:
+    """How to let go of what needs these nodes: in a notebook by the names that hold it there."""
+    shell = _shell()
+    if shell is None:
+        return "let the loss go (del loss)"
+    shown = [f"Out[{place}]" for place, value in shell.user_ns.get("Out", {}).items() if _leads_to(value, nodes)]
+    kept = {name: value for name, value in shell.user_ns.items() if not name.startswith("_") and name != "Out"}
+    names = [name for name, value in kept.items() if _leads_to(value, nodes)]
+    ways = [f"let go of {', '.join(names)} (del {', '.join(names)})"] if names else []
+    if shown:
+        ways.append(f"let go of what was shown ({', '.join(shown)}): guard.let_go(), and end such a line with ;")
+    error = getattr(sys, "last_value", None)
+    step = None if error is None else error.__traceback__
+    while step is not None:
+        frame, step = step.tb_frame, step.tb_next
+        if frame.f_locals is not shell.user_ns and any(_leads_to(value, nodes) for value in frame.f_locals.values()):
+            name = frame.f_code.co_name
+            ways.append(f"let go of the last error, whose traceback holds what {name}() had: guard.let_go()")
+            break
+    return ", and ".join(ways) or "let the loss go (del loss)"
+
+
+def _leads_to(value: Any, nodes: set[Node]) -> bool:
+    """Whether a tensor, or one in a list, tuple or dict, was computed by way of one of the nodes."""
+    todo = [one.node for one in _tensors(value) if one.node is not None]
+    seen = set(todo)
+    while todo:
+        node = todo.pop()
+        if node in nodes:
+            return True
+        new = {parent for parent in node.parents if parent is not None} - seen
+        seen |= new
+        todo += new
+    return False
+
+
+def let_go() -> None:
+    """Let go of what a notebook keeps alive: results that were shown, if they have a graph, and the last traceback.
+
+    ``Out[3]``, ``_3`` and ``_`` are gone then, and ``%debug`` has nothing to show.
+    """
+    _clear_frames(getattr(sys, "last_value", None), ours=False)
+    shell = _shell()
+    if shell is None:
+        return
+    for kept in (shell.user_ns.get("Out", {}), shell.user_ns, shell.user_ns_hidden, vars(shell.displayhook)):
+        for name in [name for name, value in kept.items() if not str(name).strip("_0123456789") and _has_graph(value)]:
+            kept[name] = None
+
+
+def _has_graph(value: Any) -> bool:
+    return any(one.node is not None for one in _tensors(value))
+
+
+def _tensors(value: Any) -> list[TensorBase]:
+    inside = value.values() if type(value) is dict else value if type(value) in (list, tuple) else (value,)
+    return [one for one in inside if isinstance(one, TensorBase)]
+
+
+def _clear_frames(error: BaseException | None, ours: bool) -> None:
+    """Empty the frames of an error and of those that it came from: those of this package, or all."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        step = error.__traceback__
+        while step is not None:
+            frame, step = step.tb_frame, step.tb_next
+            if own[frame.f_code.co_filename] or not ours:
+                with suppress(RuntimeError):  # it is still running
+                    frame.clear()
+                    _ = frame.f_locals  # where somebody has looked at them, a copy was kept: this renews it
+        error = error.__cause__ or error.__context__
 
 
 # How the explanation reaches whoever wrote ``x[:] = 0`` --------------------------------------------------------
@@ -192,6 +276,12 @@ class _Hooks:
     installed = False
 
 
+def _shell() -> Any:
+    """IPython, where it is running."""
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()
+
+
 def listen() -> None:
     """Let uncaught errors, in scripts and in notebooks, carry the guard's explanation as a note."""
     if _Hooks.installed:
@@ -204,8 +294,10 @@ def listen() -> None:
         previous(kind, error, traceback)
 
     sys.excepthook = excepthook
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
+    shell = _shell()
+    if shell is not None:
+        # What failed inside of the package keeps no arrays locked; the frames of the user's own stay for %debug.
+        shell.events.register("post_run_cell", lambda result: _clear_frames(result.error_in_exec, ours=True))
     if shell is not None and not shell.custom_exceptions:
 
         def in_notebook(shell: Any, kind: Any, error: Any, traceback: Any, tb_offset: Any = None) -> None:

@@ -6,13 +6,13 @@ import math
 import operator
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import backends, room
 from .arguments import new_shape, number
+from .blocks import block
 from .core.base import TensorBase
 from .core.slow import announce
 from .dtypes import as_dtype, is_float
@@ -63,7 +63,7 @@ def generator() -> np.random.Generator:
     return found
 
 
-@contextmanager
+@block
 def seeded(seed: int) -> Iterator[None]:
     """In the block, this thread draws from a stream that begins at ``seed``; afterwards it goes on with its own."""
     own = generator()

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextvars import ContextVar, Token
-from typing import Any, TypeVar
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .blocks import Block
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,7 +21,14 @@ GUARD_LEVELS = ("off", "on", "verify")
 PROMOTION_TABLES = ("torch", "numpy", "jax")
 
 
-class Modes:
+class _Kept:
+    """What a `Modes` has made already, apart from its switches."""
+
+    __slots__ = ("twin",)
+    twin: Modes | None  # with `grad` the other way round
+
+
+class Modes(_Kept):
     """The engine's switches. Never changed in place but by `set_default`; `replace` makes a changed copy."""
 
     __slots__ = ("device", "dtype", "grad", "guard", "inference", "line", "observers", "plain", "promotion", "scope")
@@ -36,6 +45,7 @@ class Modes:
         self.line: Any = values.get("line")  # the user's line, where the code between there and here is all ours
         # One flag for the fast path: nobody watches and nothing has to be checksummed.
         self.plain: bool = not self.observers and self.guard != "verify"
+        self.twin = None
 
     def replace(self, **changes: Any) -> Modes:
         """A copy with some fields changed."""
@@ -54,9 +64,14 @@ class Modes:
     # What happens at every step of a program is written out, for speed:
 
     def recording(self, grad: bool) -> Modes:
-        """``replace(grad=grad)``."""
+        """``replace(grad=grad)``. A change of it is made once: programs go to and fro between the two."""
+        changes = self.grad is not grad
+        if changes and self.twin is not None:
+            return self.twin
         copy = self._copy()
         copy.grad = grad and not self.inference
+        if changes:
+            self.twin = copy
         return copy
 
     def within(self, scope: Any, line: Any) -> Modes:
@@ -75,7 +90,7 @@ class Modes:
         copy = object.__new__(Modes)
         copy.grad, copy.inference, copy.guard, copy.plain = self.grad, self.inference, self.guard, self.plain
         copy.promotion, copy.device, copy.dtype, copy.scope = self.promotion, self.device, self.dtype, self.scope
-        copy.observers, copy.line = self.observers, self.line
+        copy.observers, copy.line, copy.twin = self.observers, self.line, None
         return copy
 
 
@@ -95,27 +110,44 @@ def set_default(**changes: Any) -> None:
     for name in Modes.__slots__:
         setattr(_DEFAULT, name, getattr(changed, name))
         setattr(_HERE, name, getattr(here, name))
+    _DEFAULT.twin = _HERE.twin = None
     if modes() not in (_DEFAULT, _HERE):
         MODES.set(modes().replace(**changes))
 
 
-class scoped:
+class Scope(Block):
+    """Modes that hold inside a with block."""
+
+    _open: list[Modes]
+
+    def _changed(self, m: Modes) -> Modes:
+        """The modes inside."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        m = modes()
+        self._open.append(m)
+        MODES.set(self._changed(m))
+        return self
+
+    def _restore(self, found: Modes) -> None:
+        MODES.set(found)
+
+    def _leave(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
+        MODES.set(self._open[-1])  # as `Block` does it, with a call less
+        del self._open[-1]
+
+
+class scoped(Scope):
     """Hold some switches at a value: ``with scoped(grad=False): ...`` or ``@scoped(grad=False)``."""
 
     def __init__(self, **changes: Any) -> None:
         modes().replace(**changes)  # an unknown name is refused here, not on entry
         self._changes = changes
-        self._tokens: list[Token[Modes]] = []  # a stack, so that one object can be entered twice
-
-    def __enter__(self) -> Any:
-        self._tokens.append(MODES.set(self._changed(modes())))
-        return self
+        self._open = []
 
     def _changed(self, m: Modes) -> Modes:
         return m.replace(**self._changes)
-
-    def __exit__(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
-        MODES.reset(self._tokens.pop())
 
     def __call__(self, function: F) -> F:
         code = getattr(function, "__code__", None)
@@ -156,13 +188,24 @@ class _Recording(scoped):
     _grad: bool
 
     def __new__(cls, function: Any = None) -> Any:
-        return super().__new__(cls) if function is None else cls()(function)
+        self = object.__new__(cls)
+        self._open = []
+        return self if function is None else self(function)
 
-    def __init__(self) -> None:
-        self._changes, self._tokens = {"grad": self._grad}, []
+    if TYPE_CHECKING:
 
-    def _changed(self, m: Modes) -> Modes:
-        return m.recording(self._grad)
+        def __init__(self, function: Any = None) -> None: ...
+    else:
+        __init__ = object.__init__  # all is done in `__new__`: one call is quicker than two
+
+    def __enter__(self) -> Any:
+        m = modes()
+        self._open.append(m)
+        MODES.set(m.recording(self._grad))
+        return self
+
+    def _again(self) -> scoped:
+        return type(self)()
 
 
 class no_grad(_Recording):
@@ -222,11 +265,13 @@ class set_grad_enabled(scoped):
     def __init__(self, mode: bool) -> None:
         super().__init__(grad=bool(mode))
         m = modes()
-        self._before: Token[Modes] | bool | None = m.grad
+        self._was: Modes | bool | None = m.grad
         if m is _HERE:
             m.grad = bool(mode) and not m.inference
+            m.twin = None
         else:
-            self._before = MODES.set(self._changed(m))
+            self._was = m
+            MODES.set(self._changed(m))
 
     def __enter__(self) -> Any:
         self._take_back()
@@ -238,11 +283,11 @@ class set_grad_enabled(scoped):
 
     def _take_back(self) -> None:
         """It was not meant for at once: it is a block or a decorator."""
-        if isinstance(self._before, Token):
-            MODES.reset(self._before)
-        elif self._before is not None:
-            _HERE.grad = self._before
-        self._before = None
+        if isinstance(self._was, Modes):
+            MODES.set(self._was)
+        elif self._was is not None:
+            _HERE.grad, _HERE.twin = self._was, None
+        self._was = None
 
 
 def is_grad_enabled() -> bool:

@@ -82,11 +82,11 @@ def _walk(run: Backward, create: bool) -> None:
     if m.grad == create:
         run.run()
         return
-    token = MODES.set(m.recording(create))
     try:
+        MODES.set(m.recording(create))
         run.run()
     finally:
-        MODES.reset(token)
+        MODES.set(m)
 
 
 class _Selective(Backward):

@@ -2,10 +2,12 @@
 
 Only arrays that user code can reach are locked: those handed in, with the arrays that they are views of, and those
 that ``numpy()`` handed out. A `Lock` lives exactly as long as some node refers to it; when the last one goes (after
-backward, with the loss, or with a failed op) the arrays become writable again. Holes are known. A view that was
-taken *before* the lock still writes: level ``verify`` finds that out at backward, by checksum. A view taken *while*
-locked stays read-only. Memory that belongs to another library (``torch_tensor.numpy()``) is not locked: NumPy could
-not unlock it.
+backward, with the loss, or with a failed op) the arrays become writable again.
+
+Holes are known. A view that was taken *before* the lock still writes, and so does a second array over the same buffer.
+``np.add.at`` and the ``at`` of every other ufunc write to any array: they never ask whether they may. Level ``verify``
+finds both out at backward, by checksum. A view taken *while* locked stays read-only. What NumPy could not make writable
+again is not locked: memory that another library lends (``torch_tensor.numpy()``), and what ``as_strided`` returns.
 """
 
 from __future__ import annotations
@@ -14,6 +16,10 @@ import gc
 import sys
 import threading
 import weakref
+from collections.abc import Callable
+from functools import partial
+from io import BytesIO
+from itertools import chain, starmap
 from typing import Any
 
 import numpy as np
@@ -22,24 +28,20 @@ from .. import backends
 from ..errors import MemoryGuardError
 from ..settings import modes
 from .graph import Extra, Node
-from .storage import Storage, find, storage_of
+from .storage import Restore, Storage, find, storage_of
 
-_mutex = threading.RLock()  # reentrant: a Lock may die while another is made
+_mutex = threading.RLock()  # reentrant: a collection of garbage meanwhile may run code that locks
 
 
 class Lock:
-    """Keeps one buffer's reachable arrays read-only while any node refers to it."""
+    """What the nodes share that need one buffer as it is. Its arrays are released when the last node lets it go."""
 
-    __slots__ = ("__weakref__", "holders", "limit", "storage")
+    __slots__ = ("__weakref__", "complete", "holders", "limit")
 
-    def __init__(self, storage: Storage) -> None:
-        self.storage = storage
+    def __init__(self) -> None:
+        self.complete = False  # are all arrays locked that can be reached?
         self.holders: list[weakref.ref[Node]] = []
         self.limit = 64
-        with _mutex:
-            storage.locks += 1
-            for reference in storage.reachable:
-                _make_readonly(storage, reference)
 
     def add(self, node: Node) -> None:
         """Let ``node`` hold the lock."""
@@ -53,119 +55,151 @@ class Lock:
             holders[:] = [reference for reference in holders if reference() is not None]
             self.limit = 2 * len(holders) + 64
 
-    def __del__(self) -> None:
-        with _mutex:
-            self.storage.locks -= 1
-            if not self.storage.locks:
-                for reference in self.storage.restore:  # owner before view: NumPy refuses the other order
-                    array = reference()
-                    if array is not None:
-                        _make_writable(array)
-                self.storage.restore.clear()
-
-
-def _make_writable(array: Any) -> None:
-    """Undo `_make_readonly`. NumPy refuses while the owner is read-only, as the user may have made it meanwhile."""
-    owner = backends.CPU.owner(array)
-    sealed = owner is not array and not owner.flags.writeable
-    if sealed:
-        owner.flags.writeable = True
-    array.flags.writeable = True
-    if sealed:
-        owner.flags.writeable = False
-
-
-def _make_readonly(storage: Storage, reference: weakref.ref[Any]) -> None:
-    array = reference()
-    if array is not None and array.flags.writeable:
-        array.flags.writeable = False
-        storage.restore.append(reference)
-
 
 def hold(node: Node, storage: Storage) -> None:
     """Lock the reachable arrays of ``storage`` for as long as ``node`` needs them."""
-    if not storage.reachable:
-        return
-    lock = None if storage.lock is None else storage.lock()
+    if storage.reachable:
+        lock = storage.lock()
+        if lock is None or not lock.complete:
+            with _mutex:
+                lock = _lock(storage)
+        lock.add(node)
+
+
+def _lock(storage: Storage) -> Lock:
+    """The storage's lock, made now if need be. Goes on with one that an interrupt has left half made."""
+    lock: Lock = storage.lock()
     if lock is None:
-        with _mutex:
-            lock = Lock(storage)
-            storage.lock = weakref.ref(lock)
-    lock.add(node)
+        lock = Lock()
+        storage.lock = weakref.ref(lock, _releaser(storage.restore))
+    for reference in storage.reachable:
+        array = reference()
+        if array is not None:
+            _make_readonly(storage, array)
+    lock.complete = True
+    return lock
+
+
+def _releaser(restore: Restore) -> Callable[[Any], Any]:
+    """What is called with a weak reference once its lock is gone. It does what ``restore`` lists, and empties it.
+
+    All in C, without a line of Python: there an interrupt (Ctrl-C) could come and be lost with the rest of the work,
+    or another thread, which would find the arrays locked and not see that they are about to be released.
+    """
+    work = chain(starmap(np.ndarray.setflags, restore), map(list.clear, (restore,)))
+    return partial(next, filter(None, work))  # each step gives None, so that `next` goes through to the end
+
+
+def _make_readonly(storage: Storage, array: Any) -> None:
+    if not array.flags.writeable:
+        return
+    restore, owner = storage.restore, backends.CPU.owner(array)
+    if array is owner:
+        restore.insert(0, (owner, True))  # NumPy makes no view writable whose owner is not
+    elif owner.flags.writeable or any(owner is other for other, _ in restore):
+        restore.append((array, True))
+    else:  # the user has made the owner read-only, and it will be so again
+        restore += [(owner, True), (array, True), (owner, False)]
+    np.ndarray.setflags(array, write=False)
 
 
 def expose_input(array: np.ndarray[Any, Any]) -> Storage:
     """The user handed in this array: it and all it is a view of can be reached from outside."""
+    fresh = find(array) is None
     storage = storage_of(array)
-    chain = backends.CPU.chain(array)
-    if not _can_be_unlocked(chain[-1]):
-        return storage
     with _mutex:
+        if fresh:
+            storage.searched = True  # no node can have saved it before
         known = {id(reference()) for reference in storage.reachable}
-        for link in reversed(chain):  # owner first
+        for link in reversed(backends.CPU.chain(array)):  # owner first
             if id(link) not in known:
                 _reach(storage, link)
     return storage
-
-
-def _can_be_unlocked(owner: Any) -> bool:
-    """NumPy makes no array writable again whose memory belongs to another library: that one must never be locked."""
-    if owner.base is None:
-        return True
-    try:
-        return not memoryview(owner.base).readonly  # what NumPy asks before it makes an array writable
-    except TypeError:
-        return False
 
 
 def expose_output(array: np.ndarray[Any, Any], storage: Storage) -> None:
     """``numpy()`` hands out this view of a tensor's memory. Nodes that saved the memory before lock it now."""
     with _mutex:
         _reach(storage, array)
-        if not storage.searched and modes().guard != "off":
-            storage.searched = True  # from now on, every node that saves this memory locks it by itself
+        if not storage.searched and storage.reachable and modes().guard != "off":
             for node in _savers(array, storage):
                 hold(node, storage)
+            storage.searched = True  # from now on, every node that saves this memory locks it by itself
 
 
 def _reach(storage: Storage, array: Any) -> None:
+    if not _can_be_unlocked(array):
+        return
     storage.reachable[:] = [reference for reference in storage.reachable if reference() is not None]
-    reference = weakref.ref(array)
-    storage.reachable.append(reference)
-    if storage.locks:
-        _make_readonly(storage, reference)
+    lock = storage.lock()  # which cannot go meanwhile, as it has a name
+    if lock is not None:
+        _make_readonly(storage, array)
+    storage.reachable.append(weakref.ref(array))
 
 
-def _references(arrays: dict[int, Any]) -> int:
-    return sum(map(sys.getrefcount, arrays.values()))
+def _can_be_unlocked(array: Any) -> bool:
+    """Whether NumPy will make this array writable again, after those that it is a view of: others are never locked."""
+    base = array.base
+    if isinstance(base, np.ndarray):
+        return base.flags.writeable or _can_be_unlocked(base)
+    if array.flags.owndata or base is None:
+        return bool(array.flags.owndata)
+    try:
+        BytesIO().readinto(base)  # reads nothing, and asks what NumPy asks: for plain memory that may be written
+    except TypeError:
+        return False
+    return True
 
 
-_OWN = _references({0: np.empty(1)})  # what counting adds to each array: it differs between Pythons
+# Who saved it before ---------------------------------------------------------------------------------------------
 
 
-def _savers(array: Any, storage: Storage) -> list[Node]:
+def _savers(array: Any, storage: Storage) -> set[Node]:
     """Live nodes that saved this memory. They are looked for only here, so that saving costs nothing.
 
-    Mostly it is enough to count: where every reference belongs to a tensor that is known to share the memory, to the
-    node of one, or to an array handed out, there can be no other node, and nobody has to look through all objects.
+    Looking through all objects takes long, so it is done in steps, youngest objects first, and only until every
+    reference to the memory is accounted for. Mostly that needs no look at all.
     """
     owner = backends.CPU.owner(array)
     tensors = {tensor for reference in storage.views if (tensor := reference()) is not None}
-    nodes = {tensor.node for tensor in tensors if type(tensor.node) is Node and tensor.node.saved}
-    held = [tensor.array for tensor in tensors] + [value for node in nodes for value in node.saved or ()]
-    held = [a for a in held if a is owner or getattr(a, "base", None) is owner]
+    users = [user for reference in storage.users if (user := reference()) is not None]
+    handed_out = {id(one) for reference in storage.reachable if (one := reference()) is not None and one.base is owner}
+    nodes = {tensor.node for tensor in tensors if type(tensor.node) is Node and _saved(tensor.node, owner)}
+    one = None
+    for generation in (0, 1, None):
+        held = [tensor.array for tensor in tensors]
+        held += [part for user in users for part in user.memory()]
+        held += [value for node in nodes for value in node.saved or ()]
+        if _all_known(owner, held, handed_out):
+            break
+        # Not isinstance: that asks every object for its __class__, and some answer with effects.
+        nodes.update(node for node in gc.get_objects(generation) if type(node) is Node and _saved(node, owner))
+    return nodes
+
+
+def _saved(node: Node, owner: Any) -> bool:
+    """Whether the node saved this memory. One that another thread is about to make has nothing yet."""
+    values = getattr(node, "saved", None) or ()
+    return any(isinstance(value, np.ndarray) and backends.CPU.owner(value) is owner for value in values)
+
+
+def _all_known(owner: Any, held: list[Any], handed_out: set[int]) -> bool:
+    """Whether nobody refers to the owner's memory but those of whom ``held`` lists the arrays, once for each place."""
+    held[:] = [a for a in held if a is owner or getattr(a, "base", None) is owner]
     arrays = {id(a): a for a in (owner, *held)}
-    handed_out = {id(a) for reference in storage.reachable if getattr(a := reference(), "base", None) is owner}
-    # Each of `held` counts twice, in its place and in that list; so does the owner, as a name here and for each view.
-    known = _OWN * len(arrays) + 2 * len(held) + len(arrays) + len(handed_out - set(arrays))
-    candidates: Any = nodes if _references(arrays) <= known else gc.get_objects()
-    return [
-        node
-        for node in candidates
-        if type(node) is Node  # not isinstance: that asks every object for its __class__, and some answer with effects
-        and node.saved
-        and any(isinstance(value, np.ndarray) and backends.CPU.owner(value) is owner for value in node.saved)
-    ]
+    # Each of `held` counts twice, in its place and in that list; so does the owner, for each view. Here and where this
+    # is called from it has a name.
+    found = sum(map(sys.getrefcount, arrays.values()))
+    return found <= _OWN * len(arrays) + 2 * len(held) + len(arrays) + 1 + len(handed_out - set(arrays))
+
+
+def _counted() -> int:
+    """What counting adds to each array's references: it differs between Pythons."""
+    arrays = {0: np.empty(1)}
+    return sum(map(sys.getrefcount, arrays.values()))
+
+
+_OWN = _counted()
 
 
 # Level "verify" ------------------------------------------------------------------------------------------------
@@ -211,7 +245,8 @@ def verify(node: Node) -> None:
         if checksum(value) != before:
             raise MemoryGuardError(
                 f"backward through {node.op.name}, which saved an array {value.shape} {value.dtype}",
-                "its values have changed since, through a view that was taken before the array was locked",
+                "its values have changed since, past the lock: through a view that was taken before it, after "
+                "flags.writeable was set by hand, or by np.add.at (any ufunc's at), which writes to read-only arrays",
                 "write to a copy, or after backward()",
                 node.line,
             )
@@ -220,7 +255,7 @@ def verify(node: Node) -> None:
 def holders(array: Any) -> list[Node]:
     """The graph nodes that keep this array locked, oldest first."""
     storage = find(array) if isinstance(array, np.ndarray) else None
-    lock = storage.lock() if storage is not None and storage.lock is not None else None
+    lock = None if storage is None else storage.lock()
     if lock is None:
         return []
     nodes = [node for reference in lock.holders if (node := reference()) is not None and node.saved is not None]

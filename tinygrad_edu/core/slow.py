@@ -8,7 +8,7 @@ In-place writes use the parts of this too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..backends.cpu import XP
 from ..dtypes import PROMOTIONS, as_dtype, is_float, meeting
 from ..errors import DeviceError, DtypeError, EduError
 from ..lines import Line, user_line
-from ..settings import MODES, Modes, modes
+from ..settings import MODES, Modes, Scope, modes
 from . import guard
 from .base import TensorBase, above
 from .dispatch import runner
@@ -47,7 +47,7 @@ class Call:
         self.run: Any = None  # the runner, of what has one
 
 
-class Interceptor:
+class Interceptor(Scope):
     """Watches or changes operations from outside: ``with MyInterceptor(): ...``.
 
     Interceptors stack. While one runs, only those below it are in force, so it can compute with tensors itself.
@@ -55,6 +55,14 @@ class Interceptor:
 
     differentiates = False  # must it see the operations of backward too? Then backward computes with tensors
     keeps = True  # may it keep gradients that it is shown? Then .grad becomes a copy of what it saw
+
+    def __new__(cls, *inputs: Any, **options: Any) -> Self:
+        self = super().__new__(cls)
+        self.__dict__["_open"] = []
+        return self
+
+    def _changed(self, m: Modes) -> Modes:
+        return m.watched_by((*m.observers, self))
 
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
         """Called for each operation. Return ``proceed()``, or something else in its place."""
@@ -77,19 +85,6 @@ class Interceptor:
         and backward needs), "passing" (a result on its way into the tensor that it is written to) or "gradient" (what
         backward starts from, a sum of gradients that meet, or the copy that becomes a leaf's ``.grad``).
         """
-
-    def __enter__(self) -> Any:
-        m = modes()
-        self.__dict__.setdefault("_before", []).append(m)
-        try:
-            MODES.set(m.watched_by((*m.observers, self)))
-        except BaseException:  # Ctrl-C, between the two: nobody would call __exit__
-            MODES.set(self.__dict__["_before"].pop())
-            raise
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        MODES.set(self.__dict__["_before"].pop())
 
 
 def announce(observers: tuple[Any, ...], array: Any, why: str) -> None:

@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import partial
+from types import NoneType
 from typing import Any
 
 from .. import backends
@@ -33,12 +34,14 @@ clock = _Clock()
 
 writing = threading.Lock()
 
+Restore = list[tuple[Any, bool]]  # arrays, and whether each is to be writable
+
 
 class Storage:
     """What is known of one buffer. It lives as long as the array that owns the memory."""
 
     __slots__ = (
-        "alias", "left", "lock", "locks", "owner", "reachable", "restore", "searched", "stamp", "views", "writer"
+        "alias", "left", "lock", "owner", "reachable", "restore", "searched", "stamp", "users", "views", "writer"
     )  # fmt: skip
 
     def __init__(self, owner: weakref.ref[Any]) -> None:
@@ -48,11 +51,11 @@ class Storage:
         self.alias: Any = None  # the NumPy scalar that this 0-d buffer replaced: nodes may have saved it
         self.views: list[weakref.ref[Any]] = []  # tensors that share it, as far as known; after a write, look at these
         self.left: dict[int, weakref.ref[Any]] = {}  # `Moves` of tensors that were here
+        self.users: list[weakref.ref[Any]] = []  # who else has arrays of it: each has a method `memory`
         self.reachable: list[weakref.ref[Any]] = []  # arrays in the user's hands: what the guard locks
-        self.lock: weakref.ref[Any] | None = None  # see `guard`
-        self.locks = 0  # live locks: one, save for a moment between two threads
+        self.lock: Callable[[], Any] = NoneType  # a weak reference to the guard's lock, or what gives None as well
         self.searched = False  # has the guard looked for nodes that saved it before it could be reached?
-        self.restore: list[weakref.ref[Any]] = []  # what the guard made read-only, owner first
+        self.restore: Restore = []  # what undoes the lock, owner first
 
     def written(self, writer: str, line: Any) -> None:
         """Note a write that has just happened."""
@@ -85,20 +88,22 @@ def storage_of(array: Any) -> Storage:
     key = id(owner)
     storage = _STORAGES.get(key)
     if storage is None:
-        storage = _STORAGES.setdefault(key, Storage(weakref.ref(owner, partial(_forget, key))))
+        storage = _STORAGES.setdefault(key, Storage(_forgetting(owner, key)))
     return storage
 
 
-def _forget(key: int, _: Any, storages: dict[int, Storage] = _STORAGES) -> None:  # arrays may outlive the module
-    storage = storages.pop(key, None)
-    if storage is not None and storage.alias is not None:
-        storages.pop(id(storage.alias), None)
+def _forgetting(owner: Any, key: int) -> weakref.ref[Any]:
+    """A reference that takes the entry ``key`` away with the array.
+
+    No line of Python runs then, where an interrupt could be lost and leave the entry to the next array of that id.
+    """
+    return weakref.ref(owner, partial(_STORAGES.pop, key))  # called with itself, which `pop` takes for its default
 
 
 def replace_scalar(scalar: Any, array: Any) -> Storage:
     """A tensor held a NumPy scalar and now holds this 0-d array: writes to it count as writes to the scalar."""
     storage = storage_of(array)
     if type(scalar).__name__ not in ("bool", "bool_"):  # there are two of those, and everybody shares them
-        storage.alias = scalar
+        storage.alias = (scalar, _forgetting(array, id(scalar)))
         _STORAGES[id(scalar)] = storage
     return storage

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
+from ..blocks import block
 from .module import Module
 
 
-@contextmanager
+@block
 def modes_kept(model: Module) -> Iterator[None]:
     """After the block every module in ``model`` trains or evaluates as before it."""
     before = [(module, module.training) for module in model.modules()]

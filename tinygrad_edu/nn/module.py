@@ -104,15 +104,15 @@ class Module(Stateful):
                 raise self._explained(inputs, options, error)  # noqa: B904
         outer, line = m.scope, m.line or user_line()
         scope = Scope(outer, self, line if outer is None else outer.line)
-        token = MODES.set(m.within(scope, line if self._ours and self._hooks is None else None))
         try:
+            MODES.set(m.within(scope, line if self._ours and self._hooks is None else None))
             if self._hooks is None:
                 return self.forward(*inputs, **options)
             return self._hooks.call(self, inputs, options)
         except JUNK as error:
             raise self._explained(inputs, options, error)  # noqa: B904
         finally:
-            MODES.reset(token)
+            MODES.set(m)
 
     def _explained(self, inputs: tuple[Any, ...], options: dict[str, Any], error: Exception) -> Exception:
         """What a call raises in place of an error from deep inside a forward of ours."""

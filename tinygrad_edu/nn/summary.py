@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
+from ..blocks import block
 from ..creation import zeros
 from ..errors import ArgumentError
 from ..kinds import explain_all
@@ -135,7 +136,7 @@ def _run(model: Module, given: tuple[Any, ...]) -> dict[Module, list[Any]]:
     return seen
 
 
-@contextmanager
+@block
 def _undisturbed(model: Module) -> Iterator[None]:
     """Evaluation mode, outside the graph; all modes and the random generator are put back afterwards."""
     bits = generator().bit_generator

@@ -9,11 +9,11 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..blocks import block
 from ..errors import TimingError
 
 RESOLUTION = time.get_clock_info("perf_counter").resolution  # seconds; no time is shorter
@@ -52,7 +52,7 @@ class Conditions:
         return " · ".join(parts)
 
 
-@contextmanager
+@block
 def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
     """Collect garbage before the block and not inside it; give BLAS and OpenMP one thread, if threadpoolctl is there.
 
@@ -62,8 +62,8 @@ def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
     with _alone(progress):
         collecting = gc.isenabled()
         gc.collect()
-        gc.disable()
         try:
+            gc.disable()
             with _one_thread() as threads:
                 yield conditions(threads)
         finally:
@@ -71,7 +71,7 @@ def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
                 gc.enable()
 
 
-@contextmanager
+@block
 def _alone(progress: Progress | None) -> Iterator[None]:
     """Let nobody else measure in this process."""
     tried, since = "measuring", time.monotonic()
@@ -88,7 +88,7 @@ def _alone(progress: Progress | None) -> Iterator[None]:
         _ONE_AT_A_TIME.release()
 
 
-@contextmanager
+@block
 def _one_thread() -> Iterator[int | None]:
     """Yields 1, or None where nobody can say how many threads there are."""
     if importlib.util.find_spec("threadpoolctl") is None:

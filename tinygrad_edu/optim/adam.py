@@ -70,8 +70,6 @@ class Adam(InPlaceOptimizer):
             1 - lr * decay, 1 - beta1, beta2, 1 - beta2, group["eps"] * root, lr * root / (1 - beta1**t)
         )
         m, v = at.state["exp_avg"], at.state["exp_avg_sq"]
-        if decoupled and decay:
-            p *= keep
         d = self.descent(at, p, g, b, 0 if decoupled else decay, group["maximize"])
         write.subtract(d, m, a)  # m += (1 - beta1) * (d - m)
         a *= take1
@@ -88,7 +86,11 @@ class Adam(InPlaceOptimizer):
         a += eps
         write.divide(m, a, a)
         a *= rate
-        p -= a
+        if decoupled and decay:  # in one write to p: an interrupt finds it old or new
+            write.multiply(p, keep, b)
+            write.subtract(b, a, p)
+        else:
+            p -= a
 
 
 class AdamW(Adam):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -101,9 +102,9 @@ class Bundle:
     """
 
     __slots__ = (
-        "_cells", "_entries", "_mark", "_members", "_own", "_pairs", "_pieces", "_shape", "_steps", "_values",
-        "arrays", "count", "dtype", "first", "gradient", "home", "parameter", "params", "scratch", "state", "storages",
-        "write",
+        "__weakref__", "_cells", "_entries", "_mark", "_members", "_own", "_pairs", "_pieces", "_shape", "_steps",
+        "_values", "arrays", "count", "dtype", "first", "gradient", "home", "parameter", "params", "scratch", "state",
+        "storages", "write",
     )  # fmt: skip
 
     def __init__(self, params: list[Tensor], entries: list[Entry], scratch: int, room: Room) -> None:
@@ -137,6 +138,21 @@ class Bundle:
         self._steps: Any = None
         self._own: list[Storage] = []  # of the state
         self.storages = [p.storage for p in params]  # all that a step writes to
+        self._use(self.storages)
+
+    def _use(self, storages: list[Storage]) -> None:
+        """Let it be known who has arrays of this memory."""
+        for storage in storages:
+            storage.users = [one for one in storage.users if one() is not None] + [weakref.ref(self)]
+
+    def memory(self) -> list[Array]:
+        """The arrays that this refers to, once for each place: with them the memory guard accounts for references."""
+        found = [*self.arrays, *(member[1] for member in self._members), *self.state.values(), self.parameter]
+        return [*found, self._steps, *(array for array, _ in self._pairs)]
+
+    def spare(self, room: Room) -> Array:
+        """One more scratch array, for a formula that seldom needs it."""
+        return room(self.dtype, -1, self._shape) if self.home is backends.CPU else self._apart()
 
     def _apart(self, *_: Any) -> Array:
         """Zeros, in memory of its own."""
@@ -171,6 +187,7 @@ class Bundle:
             memory.append(self._steps)
         self._own = [storage_of(array) for array in memory]
         self.storages += self._own
+        self._use(self._own)
         if not self.first:
             self._show()
 
@@ -198,7 +215,7 @@ class Bundle:
             return None
         found, home, kind, entry_of = [], self.home, type(self.arrays[0]), state.get
         for p, array, dtype, shape, storage, entry in self._members:
-            if p.array is not array or (storage.locks and not array.flags.writeable):
+            if p.array is not array or (storage.restore and not array.flags.writeable):
                 return None
             if entry_of(p) is not entry:
                 return None
@@ -211,7 +228,7 @@ class Bundle:
                     return None
                 found.append(g)
         for storage in self._own:
-            if storage.locks:  # the memory guard keeps it for a graph: the step goes on in other memory
+            if storage.restore:  # the memory guard keeps it for a graph: the step goes on in other memory
                 return None
         if self._steps is not None:
             counts = self._steps.tolist()

@@ -71,12 +71,14 @@ class SGD(InPlaceOptimizer):
                 write.multiply(d, share, a)
                 d = a
             v += d
-        if group["nesterov"]:  # lr * (d + momentum * v), in two parts
+        if group["nesterov"]:  # lr * (d + momentum * v), in one write to p: an interrupt finds it old or new
+            b = at.spare(self._room)
             write.multiply(d, lr, a)
-            p -= a
-            write.multiply(v, ahead, a)
-        else:
-            write.multiply(v, lr, a)
+            write.subtract(p, a, a)
+            write.multiply(v, ahead, b)
+            write.subtract(a, b, p)
+            return
+        write.multiply(v, lr, a)
         p -= a
 
 

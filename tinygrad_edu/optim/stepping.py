@@ -111,6 +111,10 @@ class InPlaceOptimizer(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move every parameter that has a gradient. ``closure`` computes the loss anew, which is returned.
 
+        An interrupt (Ctrl-C) finds each parameter old or new and never in between: it is written at once, as the last
+        thing. But some may have moved and others not, and what is remembered of one (momentum, number of steps) may be
+        ahead of it. To go on exactly, load the state of before.
+
         Raises `DtypeError`, `DeviceError` or `ShapeError` for a gradient unlike its parameter, `InplaceError` for a
         parameter in read-only memory, and `ShapeError` for a state of another shape; then nothing has moved.
         """

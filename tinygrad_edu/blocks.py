@@ -1,0 +1,88 @@
+"""Blocks that end for certain: what a with statement switches is switched back, however Ctrl-C comes in between.
+
+Python looks for an interrupt after each call, and as a function begins. So one may come before the first line of
+``__exit__``: its body never runs then, and nobody calls it again. But the statement has asked for ``__exit__`` before
+it entered, and it lets go of what it was given, whatever happens. That is where `Held` ends the block.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, _GeneratorContextManager
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Held(partial[Any]):
+    """The ``__exit__`` of a block, in the hands of a with statement.
+
+    A partial, so that the frame of ``__exit__``, which a traceback may keep alive, knows the block and not this.
+    """
+
+    depth = sys.maxsize  # how many blocks of that object were open before
+
+    def __del__(self) -> None:
+        block = self.args[0]
+        if len(block._open) > self.depth:
+            block._restore(block._open[self.depth])
+            del block._open[self.depth :]
+
+
+class _Exit:
+    """``__exit__``: with statements ask an object for it, and ``ExitStack`` asks its class."""
+
+    def __get__(self, block: Block | None, kind: type[Block]) -> Callable[..., Any]:
+        if block is None:
+            return kind._leave
+        held = Held(kind._leave, block)
+        held.depth = len(block._open)
+        return held
+
+
+class Block:
+    """What a with statement enters, and leaves for certain. ``__enter__`` adds to ``_open`` before it switches."""
+
+    _open: list[Any]  # what to go back to, the outermost first
+
+    def _restore(self, found: Any) -> None:
+        """Go back. It may be done twice."""
+        raise NotImplementedError
+
+    def _leave(self, kind: Any = None, error: Any = None, traceback: Any = None) -> Any:
+        """What ``__exit__`` does."""
+        self._restore(self._open[-1])
+        del self._open[-1]  # not before: an interrupt may come after any call
+
+    __exit__ = _Exit()
+
+
+class _Steps(Block, _GeneratorContextManager[T]):
+    """The block of a generator. Closing that runs what stands in its ``finally``."""
+
+    def __enter__(self) -> T:
+        self._open = [self.gen]
+        return next(self.gen)
+
+    def _leave(self, kind: Any = None, error: Any = None, traceback: Any = None) -> Any:
+        answer = _GeneratorContextManager.__exit__(self, kind, error, traceback)
+        self._open.clear()
+        return answer
+
+    def _restore(self, found: Any) -> None:
+        found.close()
+
+
+def block(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManager[T]]:
+    """``contextlib.contextmanager``, for what has to be put back for certain."""
+
+    @wraps(function)
+    def make(*args: P.args, **kwargs: P.kwargs) -> AbstractContextManager[T]:
+        made: Any = _Steps(cast(Any, function), args, kwargs)
+        made._open = []
+        return made
+
+    return make
