@@ -19,7 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "lines", "settings", "wording"),  # words
     ("dtypes", "backends", "room"),  # arrays
     ("core",),
-    ("nested", "kinds"),
+    ("nested", "kinds", "explain", "checksums"),
     ("arguments", "printing"),
     ("ops",),  # operations
     ("autograd",),
@@ -54,7 +54,7 @@ UPWARDS = {
 
 # Lines of code that one may have to read. These may sink; let them rise only for a reason that the reader would accept.
 SITTING = ("storage", "op", "dispatch", "graph")
-SITTING_LINES, CORE_LINES = 620, 1350
+SITTING_LINES, CORE_LINES = 660, 1350  # the callers write two ways: with checks, and for what was checked
 
 
 def files() -> list[Path]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from . import backends, nested, room
-from .core.base import TensorBase, above
+from .core.above import above
+from .core.base import TensorBase
 from .dtypes import NAMES, as_dtype
 from .errors import DtypeError, EduError, IndexRangeError, ShapeError
 from .kinds import kind_of

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from .checksums import verify_all, watched
 from .core.base import TensorBase
 from .core.graph import Node
-from .core.guard import holders, verify_all, watched
+from .core.storage import find
 from .errors import MemoryGuardError
 from .lines import own
 from .settings import modes, scoped, set_default
@@ -113,6 +114,16 @@ def explain(array: Any) -> str:
         f"array {array.shape} {array.dtype}: no operation holds it, yet it is read-only: "
         "it was made so elsewhere, or is a view taken while its base was locked (take the view again)"
     )
+
+
+def holders(array: Any) -> list[Node]:
+    """The graph nodes that keep this array locked, oldest first."""
+    storage = find(array) if isinstance(array, np.ndarray) else None
+    lock = None if storage is None else storage.lock()
+    if lock is None:
+        return []
+    nodes = [node for reference in lock.holders if (node := reference()) is not None and node.saved is not None]
+    return sorted(set(nodes), key=lambda node: node.number)
 
 
 def explanation(array: Any) -> MemoryGuardError | None:

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from . import arguments, backends
+from . import checksums as _checksums  # noqa: F401  (the core calls it, and the next)
+from . import explain as _explain  # noqa: F401
 from .autograd import backward as run_backward
 from .autograd.leaves import move, put_to_sleep, wake
 from .backends.layout import contiguous
 from .core import guard
-from .core.base import TensorBase, above
+from .core.above import above
+from .core.base import TensorBase
 from .core.graph import KEEP, Leaf, Node
 from .core.inplace import note_sharer, own_buffer, settle, share_storage
 from .core.narrow import is_narrow

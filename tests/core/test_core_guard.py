@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 import tinygrad_edu as tg
+from tinygrad_edu.checksums import checksum
 from tinygrad_edu.core import guard
 from tinygrad_edu.core.storage import find
 from tinygrad_edu.errors import MemoryGuardError
+from tinygrad_edu.guard import holders
 
 
 def leaf(*shape: int) -> tg.Tensor:
@@ -36,8 +38,8 @@ def test_one_lock_for_all_nodes_of_a_buffer() -> None:
     storage = find(a)
     assert storage is not None
     assert storage.lock() is not None
-    assert guard.holders(a) == nodes
-    assert [guard.holders(a[1:]), guard.holders(np.ones(3)), guard.holders(3)] == [nodes, [], []]
+    assert holders(a) == nodes
+    assert [holders(a[1:]), holders(np.ones(3)), holders(3)] == [nodes, [], []]
 
 
 def test_the_owner_is_exposed_before_its_views() -> None:
@@ -206,7 +208,7 @@ def test_counting_references_finds_what_looking_finds(
     monkeypatch.setattr(gc, "get_objects", lambda *young: looked.append(1) or everything(*young))
     array = y.detach().numpy()
     assert bool(looked) == looks
-    assert set(guard.holders(array)) == savers
+    assert set(holders(array)) == savers
     assert array.flags.writeable == (not savers)
     assert kept is not None
 
@@ -221,7 +223,7 @@ def test_a_saver_of_this_step_is_found_among_young_objects(monkeypatch: pytest.M
     monkeypatch.setattr(gc, "get_objects", lambda young=None: looked.append(young) or everything(young))
     array = y.detach().numpy()
     assert None not in looked
-    assert len(guard.holders(array)) == 1  # the product; exp has saved its own result
+    assert len(holders(array)) == 1  # the product; exp has saved its own result
     del old, loss
 
 
@@ -262,11 +264,11 @@ def test_threads_that_share_one_array() -> None:
 
 def test_checksums_depend_on_values_and_order() -> None:
     a = np.arange(6.0)
-    assert guard.checksum(a) == guard.checksum(a.copy())
-    assert guard.checksum(a) != guard.checksum(a[::-1])
-    assert guard.checksum(a.reshape(2, 3).T) == guard.checksum(np.ascontiguousarray(a.reshape(2, 3).T))
-    assert guard.checksum(np.float32(1.5)) == guard.checksum(np.array(1.5, np.float32))
-    assert guard.checksum(tg.ones(3, dtype="bfloat16").array) != guard.checksum(tg.zeros(3, dtype="bfloat16").array)
+    assert checksum(a) == checksum(a.copy())
+    assert checksum(a) != checksum(a[::-1])
+    assert checksum(a.reshape(2, 3).T) == checksum(np.ascontiguousarray(a.reshape(2, 3).T))
+    assert checksum(np.float32(1.5)) == checksum(np.array(1.5, np.float32))
+    assert checksum(tg.ones(3, dtype="bfloat16").array) != checksum(tg.zeros(3, dtype="bfloat16").array)
 
 
 def test_verify_takes_checksums_of_what_was_saved_and_drops_them() -> None:

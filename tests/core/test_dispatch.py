@@ -12,7 +12,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.core import dispatch, inplace
+from tinygrad_edu.core import dispatch
 from tinygrad_edu.core import slow as slow_path
 from tinygrad_edu.core.dispatch import write_caller
 from tinygrad_edu.core.graph import Node
@@ -20,6 +20,7 @@ from tinygrad_edu.core.op import OPS
 from tinygrad_edu.core.slow import Call, Interceptor
 from tinygrad_edu.errors import DtypeError
 from tinygrad_edu.lines import own, resolve_line, user_line
+from tinygrad_edu.ops import into
 from tinygrad_edu.settings import modes, scoped
 
 # Generated callers -------------------------------------------------------------------------------------------------
@@ -104,8 +105,8 @@ def test_out_takes_a_short_way_that_leads_to_the_same(
         before = out.storage.stamp
         with monkeypatch.context() as patch, scoped(guard="on" if short else "verify"):
             if short:
-                patch.setattr(inplace, "_write", lambda *a: pytest.fail("the long way"))
-                patch.setattr(inplace, "_plainly", lambda *a: pytest.fail("the longer way"))
+                patch.setattr(into, "write", lambda *a: pytest.fail("the long way"))
+                patch.setattr(into, "write_plainly", lambda *a: pytest.fail("the longer way"))
                 for op in OPS.values():
                     patch.setattr(op, "forward", staticmethod(lambda *a, **k: pytest.fail("a temporary was made")))
             assert call(x, out) is out

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..core.base import TensorBase, above
+from ..core.above import above
+from ..core.base import TensorBase
 from ..dtypes import float64, is_float
 from ..errors import AutogradError, DtypeError
 from ..kinds import explain_all

@@ -6,7 +6,8 @@ from typing import Any
 
 from .. import backends
 from ..backends.layout import lay_as_leaf
-from ..core.base import TensorBase, above
+from ..core.above import above
+from ..core.base import TensorBase
 from ..core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
 from ..core.inplace import settle
 from ..core.slow import announce

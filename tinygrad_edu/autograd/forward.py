@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backends
-from ..core.base import TensorBase, above
+from ..core.above import above
+from ..core.base import TensorBase
 from ..core.graph import unbroadcast
 from ..core.inplace import ViewPut, replay
 from ..core.slow import Call, Interceptor, saved_by

@@ -7,7 +7,8 @@ import math
 from typing import Any
 
 from .. import backends
-from ..core.base import TensorBase, above
+from ..core.above import above
+from ..core.base import TensorBase
 from ..core.op import Op, Save
 from ..core.slow import Call, record, through
 from ..dtypes import is_float

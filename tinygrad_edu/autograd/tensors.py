@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any
 
 from .. import backends
-from ..core.base import TensorBase, above
+from ..core.above import above
+from ..core.base import TensorBase
 from ..core.graph import Node, World
 from ..ops import activation as ac
 from ..ops import arithmetic as ar

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .graph import Node
@@ -38,20 +37,3 @@ class TensorBase:
     def stand_on_fast_path(self, plain: bool) -> None:
         """Say whether generated callers may take this tensor for a plain one."""
         raise NotImplementedError
-
-
-class Above:
-    """What the core calls although floors above it, or files that need it, define it: each fills in its part."""
-
-    Tensor: type[TensorBase]
-    classes: Any  # of a tensor, by the type and the dtype of its array
-    wrap: Callable[[Any], Any]  # a raw array as a tensor
-    as_tensor: Callable[..., Any]  # what an operation was given as a tensor
-    cast: Callable[..., Any]
-    adopt: Callable[..., None]
-    settle: Callable[[Any], None]
-    slow: Callable[..., Any]
-    into: Callable[..., Any]
-
-
-above = Above()

@@ -21,8 +21,7 @@ from ..dtypes import FLOATS, float32
 from ..lines import PACKAGE, own
 from ..settings import modes
 from . import guard
-from .base import above
-from .explain import fail
+from .above import above
 from .graph import Node
 from .op import REQUIRED, Op, Save
 from .storage import clock, number, writing
@@ -257,7 +256,7 @@ def _scope(op: type[Op], xp: Any) -> dict[str, Any]:
         "SCALARS": frozenset((int, float)), "NUMBERS": frozenset((int, float, bool, type(None))),
         "Tensor": above.Tensor, "classes": above.classes, "new": object.__new__, "Node": Node, "number": number,
         "modes": modes, "frame": sys._getframe, "own": own, "hold": guard.hold, "adopt": above.adopt,
-        "slow": above.slow, "into": above.into, "fail": fail, "clock": clock, "writing": writing,
+        "slow": above.slow, "into": above.into, "fail": above.fail, "clock": clock, "writing": writing,
         "UFUNC": getattr(np, op.into[0], None) if op.into else None, "EXTRA": op.into[1:],
     }  # fmt: skip
 

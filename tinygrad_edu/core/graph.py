@@ -14,9 +14,10 @@ from sys import getrefcount
 from typing import Any
 
 from .. import backends
-from ..errors import AutogradError, InplaceError, ShapeError
-from ..lines import Line, describe_line
+from ..errors import AutogradError, ShapeError
+from ..lines import Line
 from ..settings import MODES, modes
+from .above import above
 from .storage import clock, find
 
 Array = Any
@@ -227,7 +228,7 @@ class Backward:
     def pull(self, node: Node, g: Any) -> tuple[Any, ...]:
         """One node's backward: check what it saved, compute, undo broadcasting, free. One gradient per parent."""
         if node.saved is None:
-            raise freed(node)
+            raise above.freed(node)
         saved, world = node.saved, self.world
         if clock.last_write > node.number or (node.extra is not None and node.extra.checks):
             saved = check_saved(node, world is ARRAYS)
@@ -263,8 +264,9 @@ class Backward:
 
     def watched(self, node: Node, g: Any, watching: tuple[Any, ...], inside: tuple[Any, ...]) -> tuple[Any, ...]:
         """`visit`, with the last of those ``watching`` asked first."""
-        token = MODES.set(modes().replace(observers=watching[:-1] if watching else inside))
+        before = modes()
         try:
+            MODES.set(before.watched_by(watching[:-1] if watching else inside))
             if not watching:
                 return self.visit(node, g)
             # A method, for a closure that calls itself would keep g until the garbage collector comes.
@@ -272,7 +274,7 @@ class Backward:
             found: tuple[Any, ...] = watching[-1].backward(node, g, lambda: self.watched(node, g, rest, inside))
             return found
         finally:
-            MODES.reset(token)
+            MODES.set(before)
 
 
 def run_hooks(node: Node, g: Any) -> Any:
@@ -288,17 +290,6 @@ def has_arrays(saved: tuple[Any, ...]) -> bool:
     return any(hasattr(part, "dtype") for value in saved if type(value) is tuple for part in value)
 
 
-def freed(node: Node) -> AutogradError:
-    """The error for a second walk over a graph that the first one freed."""
-    return AutogradError(
-        f"backward through {node.op.name}",
-        "the arrays it saved were freed by an earlier backward()",
-        "compute the loss again, and detach() what an earlier step left behind (h = h.detach()); to go through one "
-        "graph twice, call the first backward(retain_graph=True)",
-        node.line,
-    )
-
-
 def check_saved(node: Node, cached: bool) -> tuple[Any, ...]:
     """What the node saved, ready to compute with. Refuses an array that was written after the node saved it.
 
@@ -310,9 +301,7 @@ def check_saved(node: Node, cached: bool) -> tuple[Any, ...]:
         if not (save.part or (save.again and cached)) and hasattr(value, "dtype") and hasattr(value, "ndim"):
             found[i] = _current(node, save.source, value)
     if node.extra is not None and node.extra.checks:
-        from .guard import verify
-
-        verify(node)
+        above.verify(node)
     return tuple(found)
 
 
@@ -322,37 +311,15 @@ def _current(node: Node, source: str, value: Array) -> Array:
     if storage is None:
         return value
     if storage.stamp > node.number:
-        raise _overwritten(node, source, value, storage.writer)
+        raise above.overwritten(node, source, value, storage.writer)
     if storage.left and source in node.op.operands:
         parent = node.parents[node.op.operands.index(source)]
         for reference in storage.left.values():
             moves = reference()
             value, writer = (value, None) if moves is None else moves.follow(value, parent, node.number)
             if writer is not None:
-                raise _overwritten(node, source, value, writer)
+                raise above.overwritten(node, source, value, writer)
     return value
-
-
-def _overwritten(node: Node, source: str, value: Array, writer: tuple[str, Line]) -> InplaceError:
-    return InplaceError(
-        f"backward through {node.op.name}, which saved its {source} {tuple(value.shape)}",
-        f"{writer[0]} has overwritten it since, at {describe_line(writer[1]) or 'an unknown line'}",
-        _instead_of(writer[0]),
-        node.line,
-    )
-
-
-# Writes of values that do not depend on the old ones, under the names that users call them by.
-_NEW_VALUES = ("x[…] = …", *"copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_".split())
-
-
-def _instead_of(writer: str) -> str:
-    """What to do in place of an in-place write: some have an out-of-place form, assignments have none."""
-    if writer in _NEW_VALUES:
-        return "write into a clone (x = x.clone()), or write after backward()"
-    if writer.endswith(".step"):
-        return "call backward() before it, and detach() what an earlier step left behind: h = h.detach()"
-    return f"use the out-of-place form of {writer}, or write after backward()"
 
 
 def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create: bool) -> None:
@@ -393,11 +360,12 @@ def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create
         elif getrefcount(held.array) == _ALONE and held.array.dtype is array.dtype and not modes().observers:
             held.array += array  # nobody else has that array, so no node can have saved it: there is no write to note
         else:
-            token = MODES.set(modes().recording(False))
+            before = modes()
             try:
+                MODES.set(before.recording(False))
                 held += wrap(g, False)
             finally:
-                MODES.reset(token)
+                MODES.set(before)
     if leaf.extra is not None and leaf.extra.after is not None:
         for hook in list(leaf.extra.after.values()):
             hook(tensor)

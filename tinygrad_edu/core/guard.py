@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..errors import MemoryGuardError
 from ..settings import modes
 from .graph import Extra, Node
 from .storage import Restore, Storage, find, storage_of
@@ -200,63 +199,3 @@ def _counted() -> int:
 
 
 _OWN = _counted()
-
-
-# Level "verify" ------------------------------------------------------------------------------------------------
-
-
-def checksum(array: Any) -> int:
-    """CRC of the values, as they lie in memory."""
-    import zlib  # only level `verify` looks this closely
-
-    return zlib.crc32(np.ascontiguousarray(backends.of(array).to_numpy(array)).view(np.uint8).data)
-
-
-_checked: weakref.WeakSet[Node] = weakref.WeakSet()  # nodes with checksums
-
-
-def watched() -> weakref.WeakSet[Node]:
-    """The nodes with checksums that exist now, so that a scope can tell its own from those before it."""
-    return weakref.WeakSet(_checked)
-
-
-def verify_all(earlier: weakref.WeakSet[Node]) -> None:
-    """`verify` every live node whose checksums were taken since ``earlier``."""
-    for node in sorted(_checked, key=lambda node: node.number):
-        if node not in earlier and node.saved is not None:
-            verify(node)
-
-
-def note_checksums(node: Node) -> None:
-    """Remember what the saved arrays look like now."""
-    for save, value in zip(node.op.save_plan, node.saved or (), strict=False):
-        if not save.part and isinstance(value, np.ndarray):
-            node.extras().checks += ((value, checksum(value)),)
-            _checked.add(node)
-
-
-def verify(node: Node) -> None:
-    """Compare the saved arrays with their checksums. Raises `MemoryGuardError` when one has changed."""
-    assert node.extra is not None
-    for value, before in node.extra.checks:
-        storage = find(value)
-        if storage is not None and storage.stamp > node.number:
-            continue  # written through a tensor: backward says so, and names the op
-        if checksum(value) != before:
-            raise MemoryGuardError(
-                f"backward through {node.op.name}, which saved an array {value.shape} {value.dtype}",
-                "its values have changed since, past the lock: through a view that was taken before it, after "
-                "flags.writeable was set by hand, or by np.add.at (any ufunc's at), which writes to read-only arrays",
-                "write to a copy, or after backward()",
-                node.line,
-            )
-
-
-def holders(array: Any) -> list[Node]:
-    """The graph nodes that keep this array locked, oldest first."""
-    storage = find(array) if isinstance(array, np.ndarray) else None
-    lock = None if storage is None else storage.lock()
-    if lock is None:
-        return []
-    nodes = [node for reference in lock.holders if (node := reference()) is not None and node.saved is not None]
-    return sorted(set(nodes), key=lambda node: node.number)

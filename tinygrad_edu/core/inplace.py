@@ -14,10 +14,11 @@ from typing import Any
 from .. import backends
 from ..backends.layout import overlaps
 from ..dtypes import is_float
-from ..errors import AutogradError, DeviceError, DtypeError, InplaceError, ShapeError
+from ..errors import InplaceError
 from ..lines import Line, user_line
 from ..settings import modes
-from .base import TensorBase, above
+from .above import above
+from .base import TensorBase
 from .graph import KEEP, Leaf, Node
 from .op import Op, Params
 from .slow import Call, announce, arrange, operands_of, record, run_body, through
@@ -180,16 +181,16 @@ def inplace(
     """
     params, line, m = params or {}, user_line(), modes()
     name = name or f"{op.name}_"
-    if m.plain and _plainly(op, target, (target, *others), params, name, line, m.grad):
+    if m.plain and write_plainly(op, target, (target, *others), params, name, line, m.grad):
         return target
     operands = operands_of(op, (target, *others))
-    _refuse(name, target, m.grad and _tracked(operands), once)
+    refuse(name, target, m.grad and tracked_among(operands), once)
     plan, operands = arrange(op, operands, params, target.device)
     call = Call(plan.op, operands, params, line, m, target)
-    return through(call, len(m.observers) - 1, lambda call: _write(call, name))
+    return through(call, len(m.observers) - 1, lambda call: write(call, name))
 
 
-def _plainly(
+def write_plainly(
     op: type[Op], target: TensorBase, operands: tuple[Any, ...], params: Params, name: str, line: Line, grad: bool
 ) -> bool:
     """The write where nothing about it is special, for speed: says whether it was done, and leaves the rest alone.
@@ -229,14 +230,14 @@ def _plainly(
     return done
 
 
-def _tracked(operands: tuple[Any, ...]) -> bool:
+def tracked_among(operands: tuple[Any, ...]) -> bool:
     return any(isinstance(o, TensorBase) and o.node is not None for o in operands)
 
 
-def _write(call: Call, name: str) -> Any:
+def write(call: Call, name: str) -> Any:
     """The write itself, and its entry into history."""
     op, operands, target = call.op, call.operands, call.target
-    tracked = modes().grad and _tracked(operands)
+    tracked = modes().grad and tracked_among(operands)
     array = own_buffer(target)
     backend = backends.of(array)
     xp, owner = backend.xp, backend.owner(array)
@@ -257,7 +258,7 @@ def _write(call: Call, name: str) -> Any:
     if not _into(call, backend, array, arrays):
         result = run_body(op, xp, arrays, call.params, operands)
         out, cache = result if op.caches else (result, None)
-        check_fits(name, target, out)
+        above.check_fits(name, target, out)
         announce(call.modes.observers, out, "passing")
         array[...] = out
     target.storage.written(name, call.line)
@@ -319,7 +320,7 @@ def shows_twice(array: Any) -> bool:
     return not (flags is not None and flags.c_contiguous) and overlaps(array.shape, array.strides)
 
 
-def _refuse(name: str, target: TensorBase, tracked: bool, once: bool = False) -> None:
+def refuse(name: str, target: TensorBase, tracked: bool, once: bool = False) -> None:
     tried = f"{name} on a tensor {tuple(target.array.shape)} {target.array.dtype}"
     base = target if target.origin is None else target.origin.base
     if modes().grad:
@@ -355,65 +356,4 @@ def _refuse(name: str, target: TensorBase, tracked: bool, once: bool = False) ->
         )
 
 
-_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2}
-
-
-def check_fits(name: str, target: TensorBase, out: Any) -> None:
-    """Refuse an array that a target's buffer cannot hold: of another shape, or of a higher kind of dtype."""
-    shape, dtype = tuple(target.array.shape), target.array.dtype
-    if tuple(out.shape) != shape:
-        raise ShapeError(
-            f"{name} on a tensor {shape}",
-            f"the result has shape {tuple(out.shape)}, and a buffer cannot grow",
-            "use the out-of-place form, or make the target that large first",
-        )
-    if _KIND[out.dtype.kind] > _KIND[dtype.kind]:
-        raise DtypeError(
-            f"{name} on a tensor of dtype {dtype}",
-            f"the result is {out.dtype}, which {dtype} cannot hold",
-            f"use the out-of-place form, or convert the target first: x.to('{out.dtype}')",
-        )
-
-
-def compute_into(op: type[Op], operands: tuple[Any, ...], params: Params, out: TensorBase) -> Any:
-    """``op(*operands)``, written to ``out``, for PyTorch's ``out=``. Returns ``out``.
-
-    Raises `AutogradError` when gradients are on and an operand or ``out`` wants one: what is overwritten has no
-    history. Otherwise raises as `inplace` does.
-    """
-    line, m = user_line(), modes()
-    name = f"{op.name}(…, out=…)"
-    if m.plain and _plainly(op, out, operands, params, name, line, m.grad):
-        return out
-    operands = operands_of(op, operands)
-    check_out(name, out, operands)
-    _refuse(name, out, False)
-    plan, operands = arrange(op, operands, params, out.device)
-    call = Call(plan.op, operands, params, line, m, out)
-    return through(call, len(m.observers) - 1, lambda call: _write(call, name))
-
-
-def check_out(name: str, out: Any, operands: tuple[Any, ...]) -> None:
-    """Refuse an ``out`` that is no tensor, or that gradients would have to go through."""
-    if not isinstance(out, TensorBase):
-        why, mend = "results are written into a tensor", "make one of the right shape first: empty_like(x)"
-        raise DtypeError(f"{name} with out={type(out).__name__}", why, mend)
-    operands = tuple(part for o in operands for part in (o if isinstance(o, (list, tuple)) else (o,)))
-    for tensor in (out, *operands):
-        if isinstance(tensor, TensorBase):
-            settle(tensor)
-            home, other = backends.of(out.array), backends.of(tensor.array)
-            if home is not other and not (other is backends.CPU and not tensor.array.ndim):
-                raise DeviceError(
-                    f"{name} with an operand on {other.name} and out on {home.name}",
-                    "the result is where the operands are, and nothing is moved behind your back",
-                    "make out there: empty_like(x)"
-                )  # fmt: skip
-    if modes().grad and _tracked((*operands, out)):
-        raise AutogradError(
-            name, "an operand or out itself requires grad, and a buffer that is reused keeps no history",
-            "leave out= away, or compute inside no_grad()"
-        )  # fmt: skip
-
-
-above.adopt, above.settle, above.into = adopt, settle, compute_into
+above.adopt, above.settle = adopt, settle

@@ -19,9 +19,9 @@ from ..errors import DeviceError, DtypeError, EduError
 from ..lines import Line, user_line
 from ..settings import MODES, Modes, Scope, modes
 from . import guard
-from .base import TensorBase, above
+from .above import above
+from .base import TensorBase
 from .dispatch import runner
-from .explain import describe_call, fail, mixed
 from .graph import Node
 from .narrow import widened
 from .op import Op, Params
@@ -133,7 +133,7 @@ def perform(call: Call) -> Any:
 def guarded(result: Any, m: Modes) -> Any:
     """The result of an operation, with checksums of what its node saved if the guard is to verify them."""
     if m.guard == "verify" and result.node is not None:
-        guard.note_checksums(result.node)
+        above.note_checksums(result.node)
     return result
 
 
@@ -225,7 +225,7 @@ def _make_plan(op: type[Op], operands: tuple[Any, ...], params: Params, m: Modes
     try:
         targets = _targets(op, operands, m)
     except DtypeError as error:
-        raise DtypeError(describe_call(op, operands, params), error.why, error.mend) from None
+        raise DtypeError(above.describe_call(op, operands, params), error.why, error.mend) from None
     place = _place(op, operands, params, device)
     changes = tuple(_change(o, target, place) for o, target in zip(operands, targets, strict=True))
     dtypes = [target or o.array.dtype for o, target in zip(operands, targets, strict=True) if isinstance(o, TensorBase)]
@@ -255,7 +255,7 @@ def _targets(op: type[Op], operands: tuple[Any, ...], m: Modes) -> tuple[Any, ..
 def _meet(op: type[Op], operands: tuple[Any, ...], m: Modes) -> tuple[Any, ...]:
     arrays = [o.array for o in operands if isinstance(o, TensorBase)]
     if op.dtypes == "equal" and not PROMOTIONS[m.promotion].products_mix and len({a.dtype for a in arrays}) > 1:
-        raise mixed(op, operands)
+        raise above.mixed(op, operands)
     numbers = [type(o) for o in operands if type(o) in NUMBERS]
     with_axes, without = ([a.dtype for a in arrays if (a.ndim > 0) is axes] for axes in (True, False))
     target = meeting(op.dtypes, m.promotion, as_dtype(m.dtype), with_axes, without, numbers)
@@ -286,7 +286,7 @@ def _place(op: type[Op], operands: tuple[Any, ...], params: Params, device: str 
     if len(fixed) > 1:
         away = next(place for place in sorted({o.device for o in tensors}) if place != HOME)
         raise DeviceError(
-            describe_call(op, operands, params),
+            above.describe_call(op, operands, params),
             "the operands live on different devices, and nothing is moved behind your back",
             f"move one of them first: x.to({away!r})",
         )
@@ -312,7 +312,7 @@ def record(call: Call, operands: tuple[Any, ...], arrays: tuple[Any, ...], out: 
             if storage is not None and any(value is array for value in node.saved):
                 guard.hold(node, storage)
         if call.modes.guard == "verify":
-            guard.note_checksums(node)
+            above.note_checksums(node)
     return node
 
 
@@ -339,7 +339,7 @@ def run_body(op: type[Op], xp: Any, arrays: Any, params: Params, operands: Any) 
     try:
         return op.forward(xp, *arrays, **params)
     except Exception as error:
-        fail(op, operands, params, error)
+        above.fail(op, operands, params, error)
 
 
 above.slow = slow

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..arguments import as_tensor
-from ..core.base import TensorBase, above
+from ..core.above import above
+from ..core.base import TensorBase
 from ..core.dispatch import caller, slow_caller
 from ..core.op import Op
 from ..dtypes import is_float

@@ -8,7 +8,8 @@ import numpy as np
 
 from .. import backends
 from ..arguments import as_tensor, axis, beyond, plain_index, reading
-from ..core.base import TensorBase, above
+from ..core.above import above
+from ..core.base import TensorBase
 from ..errors import ArgumentError, DeviceError, DtypeError, IndexRangeError, ShapeError
 from ..kinds import explain_all
 from .arithmetic import mul

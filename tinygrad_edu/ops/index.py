@@ -10,7 +10,8 @@ from .. import backends
 from ..arguments import axes_taken, beyond, check_index, plain_index, reading
 from ..backends.cpu import is_basic
 from ..backends.layout import how_many
-from ..core.base import TensorBase, above
+from ..core.above import above
+from ..core.base import TensorBase
 from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.inplace import inplace, positions, shows_twice

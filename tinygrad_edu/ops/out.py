@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.dispatch import caller
-from ..core.inplace import check_fits, check_out, compute_into
+from ..explain import check_fits
 from ..settings import no_grad
-from . import activation, arithmetic, choice, linalg, logic, movement, reduce, scan, unary
+from . import activation, arithmetic, choice, into, linalg, logic, movement, reduce, scan, unary
 
 Function = Callable[..., Any]
 
@@ -26,8 +26,8 @@ def with_out(function: Function, op: Any = None) -> Function:
         if out is None:
             return function(*args, **kwargs)
         if op is not None and not kwargs and len(args) == len(op.operands):
-            return compute_into(op, args, {}, out)
-        check_out(f"{function.__name__}(…, out=…)", out, (*args, *kwargs.values()))
+            return into.compute_into(op, args, {}, out)
+        into.check_out(f"{function.__name__}(…, out=…)", out, (*args, *kwargs.values()))
         with no_grad():
             value = function(*args, **kwargs)
             check_fits(f"{function.__name__}(…, out=…)", out, value.array)

@@ -10,7 +10,7 @@ import numpy as np
 from .. import backends
 from ..arguments import as_tensor, axis
 from ..backends.layout import lay, viewable
-from ..core.base import above
+from ..core.above import above
 from ..errors import DtypeError, EduError, ShapeError
 from ..kinds import explain_all
 from .convert import contiguous as contiguous

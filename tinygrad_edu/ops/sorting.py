@@ -8,7 +8,8 @@ import numpy as np
 
 from .. import arguments, backends
 from ..arguments import as_tensor, one_dim
-from ..core.base import TensorBase, above
+from ..core.above import above
+from ..core.base import TensorBase
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import DtypeError, IndexRangeError, ShapeError

@@ -14,7 +14,7 @@ import numpy as np
 import tinygrad_edu
 
 from .. import guard as public_guard
-from ..core import guard as core_guard
+from ..guard import holders
 from ..lines import resolve_line
 from ..random import generator
 from ..tensor import Tensor
@@ -125,7 +125,7 @@ def _word(value: Any) -> str:
 def _holdings(names: dict[str, Any], filename: str) -> tuple[Holding, ...]:
     found = []
     for name, value in names.items():
-        if isinstance(value, np.ndarray) and (nodes := core_guard.holders(value)):
+        if isinstance(value, np.ndarray) and (nodes := holders(value)):
             place = resolve_line(nodes[0].line)
             row = place[1] - 1 if place is not None and place[0] == filename else None
             found.append(Holding(name, nodes[0].op.name, row, len(nodes)))
