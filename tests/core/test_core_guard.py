@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import mmap
+import os
+import subprocess
 import sys
 import threading
 import weakref
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 
 import tinygrad_edu as tg
+from tests.support import ROOT
 from tinygrad_edu.checksums import checksum
 from tinygrad_edu.core import guard
 from tinygrad_edu.core.storage import find
@@ -425,3 +428,20 @@ def test_an_array_handed_out_and_in_again_is_released_after_its_owner() -> None:
     assert [array.flags.writeable, x.array.flags.writeable] == [False, False]
     del loss
     assert [array.flags.writeable, x.array.flags.writeable] == [True, True]
+
+
+def test_releasing_the_last_array_frees_nothing_that_python_still_uses() -> None:
+    """The lock, its arrays and the storage go at once, inside the weak reference's own callback. Memory that is used
+    after it was freed ends the interpreter, with Python's debugging allocator for certain."""
+    code = (
+        "import numpy as np, tinygrad_edu as tg\n"
+        "for _ in range(200):\n"
+        "    y = tg.from_numpy(np.ones(3)).requires_grad_() * tg.from_numpy(np.ones(3))\n"
+        "    y = (y * y).sum()\n"
+        "print('alive')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "PYTHONMALLOC": "debug"}, capture_output=True,
+        text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr

@@ -27,7 +27,7 @@ import numpy as np
 from .. import backends
 from ..settings import modes
 from .graph import Extra, Node
-from .storage import Restore, Storage, find, storage_of
+from .storage import Storage, find, storage_of
 
 _mutex = threading.RLock()  # reentrant: a collection of garbage meanwhile may run code that locks
 
@@ -70,7 +70,7 @@ def _lock(storage: Storage) -> Lock:
     lock: Lock = storage.lock()
     if lock is None:
         lock = Lock()
-        storage.lock = weakref.ref(lock, _releaser(storage.restore))
+        storage.lock = weakref.ref(lock, _releaser(storage))
     for reference in storage.reachable:
         array = reference()
         if array is not None:
@@ -79,14 +79,19 @@ def _lock(storage: Storage) -> Lock:
     return lock
 
 
-def _releaser(restore: Restore) -> Callable[[Any], Any]:
-    """What is called with a weak reference once its lock is gone. It does what ``restore`` lists, and empties it.
+def _releaser(storage: Storage) -> Callable[[Any], Any]:
+    """What is called with a weak reference once its lock is gone. It does what `Storage.restore` lists, and empties it.
 
     All in C, without a line of Python: there an interrupt (Ctrl-C) could come and be lost with the rest of the work,
     or another thread, which would find the arrays locked and not see that they are about to be released.
     """
+    restore = storage.restore
     work = chain(starmap(np.ndarray.setflags, restore), map(list.clear, (restore,)))
-    return partial(next, filter(None, work))  # each step gives None, so that `next` goes through to the end
+    release: Any = partial(next, filter(None, work))  # each step gives None, so that `next` goes through to the end
+    # With the last array the storage may go, and with it the weak reference, which `next` is about to return: Python
+    # only lends it. So the storage stays until that is done.
+    release.storage = storage
+    return release
 
 
 def _make_readonly(storage: Storage, array: Any) -> None:
