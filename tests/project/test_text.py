@@ -69,7 +69,7 @@ def test_every_start_command_in_the_documents_exists(document):
 
 def test_every_option_in_the_readme_exists():
     parser = start.make_parser()
-    known = {"--no-browser": "course", "--port": "course", "--only": "tests"}
+    known = {"--no-browser": "course", "--port": "course", "--only": "tests", "--peers": "tests"}
     named = set(re.findall(r"`(--[a-z-]+)", (ROOT / "README.md").read_text(encoding="utf-8")))
     assert named == set(known)
     for option, command in known.items():
