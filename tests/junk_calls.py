@@ -222,7 +222,8 @@ autograd.gradcheck(tg.exp, double, eps=1e-6, atol=1e-5, rtol=1e-3)  autograd.gra
 autograd.jvp(tg.exp, x, y)  training.evaluate(model, loader, F.mse_loss, ())
 training.fit(model, loader, F.mse_loss, optim.SGD(model.parameters(), 0.1), 1)  observe.Counters()
 observe.measure(print, repeats=3, warmup=1, budget=0.01)  settings.scoped(dtype="float32")
-settings.set_default(dtype="float32")  tg.save(x, path)  guard.explain(array)  guard.is_on()  guard.on()
-guard.off()  guard.verify()
+settings.promotion("numpy")  settings.set_default(dtype="float32")
+tg.save(x, path)  guard.explain(array)  guard.is_on()  guard.on()
+guard.off()  guard.verify()  guard.let_go()
 rnn.pad_sequence([x, y], True, 0.0, "right")  rnn.unpad_sequence(x, places + 1, True)
 """

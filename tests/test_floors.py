@@ -39,6 +39,7 @@ FLOOR = {name: height for height, floor in enumerate(FLOORS) for name in floor}
 # Pairs on one floor that may use each other, with the reason.
 NEIGHBOURS = {
     ("errors", "lines"): "an error finds the user's line",
+    ("settings", "errors"): "a setting that cannot be is refused as anything else is",
     ("optim", "nn"): "optimisers know parameters",
     ("lessons", "views"): "a check may show a figure",
     ("views", "tips"): "a tip is drawn",

@@ -46,8 +46,7 @@ EXEMPT = {
     "tg.load": "tests/test_state.py gives it every kind of file",
     "guard.MemoryGuardError": "an error", "guard.turn_off": "a switch of the whole process",
     "guard.turn_on": "a switch of the whole process", "training.History": "what fit returns",
-    "settings.promotion": "a setting answers with Python's ValueError; see tests/test_settings.py",
-    "settings.Modes": "for the engine",
+    "settings.Modes": "for the engine", "settings.Scope": "a base",
     "Tensor.stand_on_fast_path": "for the engine", "Tensor.cuda": "needs a GPU",
 }  # fmt: skip
 # Calls that are right to go on for ever, and a tolerance that nothing lies within.
@@ -150,15 +149,16 @@ def complaint(source: str, number: int, kind: str) -> str | None:
 @contextmanager
 def switches_kept() -> Iterator[None]:
     """Some of the calls are switches."""
-    default = settings._DEFAULT
-    before = {name: getattr(default, name) for name in settings.Modes.__slots__}
-    token = settings.MODES.set(default)
+    switches = (settings._DEFAULT, settings._HERE)
+    before = [{name: getattr(one, name) for name in settings.Modes.__slots__} for one in switches]
+    inside = settings.modes()
     try:
         yield
     finally:
-        settings.MODES.reset(token)
-        for name, value in before.items():
-            setattr(default, name, value)
+        settings.MODES.set(inside)
+        for one, values in zip(switches, before, strict=True):
+            for name, value in values.items():
+                setattr(one, name, value)
         tg.set_printoptions(profile="default")
 
 

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .blocks import Block
+from .errors import ArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,6 +20,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 _GENERATOR = 0x20  # the flag of a code object, as in `inspect`, which takes long to import
 GUARD_LEVELS = ("off", "on", "verify")
 PROMOTION_TABLES = ("torch", "numpy", "jax")
+_WORDS = {
+    "guard": ("the guard's levels", GUARD_LEVELS),
+    "promotion": ("the tables", PROMOTION_TABLES),
+    "dtype": ("the dtypes that new floats may have", ("float16", "bfloat16", "float32", "float64")),
+}
 
 
 class _Kept:
@@ -53,10 +59,13 @@ class Modes(_Kept):
         unknown = set(changes) - set(values)
         if unknown:
             raise TypeError(f"no such setting: {', '.join(sorted(unknown))}; there are {', '.join(sorted(values))}")
-        if changes.get("guard", "on") not in GUARD_LEVELS:
-            raise ValueError(f"guard={changes['guard']!r}: the levels are {', '.join(GUARD_LEVELS)}")
-        if changes.get("promotion", "torch") not in PROMOTION_TABLES:
-            raise ValueError(f"promotion={changes['promotion']!r}: the tables are {', '.join(PROMOTION_TABLES)}")
+        for name, (what, words) in _WORDS.items():
+            value = changes.get(name, words[0])
+            if not isinstance(value, str) or value not in words:
+                raise ArgumentError(f"{name}={value!r}", f"{what} are {', '.join(words)}", "name one of these")
+        if not isinstance(changes.get("device", "cpu"), str):
+            tried, why = f"device={changes['device']!r}", "devices are known by their names"
+            raise ArgumentError(tried, why, "give a name, such as 'cpu'")
         values.update(changes)
         values["grad"] = values["grad"] and not values["inference"]
         return Modes(**values)
@@ -241,7 +250,7 @@ class inference_mode(scoped):
 class promotion(scoped):
     """Let dtypes meet by another framework's rules: ``with promotion("numpy"): ...``; "torch", "numpy" or "jax".
 
-    Raises ValueError for another name. The rules are data: `tinygrad_edu.dtypes.PROMOTIONS`.
+    Raises `ArgumentError` for another name. The rules are data: `tinygrad_edu.dtypes.PROMOTIONS`.
 
     >>> import tinygrad_edu as tg
     >>> x = tg.tensor([1, 2])

@@ -173,7 +173,10 @@ def backward(
         if array is g and array.ndim > 1:
             tensor = leaf.tensor()
             if tensor is not None and array.strides != tensor.array.strides:
-                g = array = lay_as_leaf(backends.of(array).xp, array, tensor.array.strides)
+                g = lay_as_leaf(backends.of(array).xp, array, tensor.array.strides)
+                if g is not array:
+                    announce(modes().observers, g, "gradient")
+                array = g
         # .grad adopts an array only if nobody else can have it: later gradients are added to it in place.
         shared = run.exposed or hooked or id(array) in seen or getattr(array, "base", None) is not None
         seen.add(id(array))
