@@ -66,8 +66,9 @@ class Moves:
         written_all([], "", None)  # backward is to look closer at what is older
         self.last = clock.last_write
         self.steps = [step for step in self.steps if step[0]() is not None]
-        self.steps.append((weakref.ref(tensor.array), storage.alias, tensor.node, self.last))
-        if storage.alias is not None:
+        scalar = None if storage.alias is None else storage.alias[0]
+        self.steps.append((weakref.ref(tensor.array), scalar, tensor.node, self.last))
+        if scalar is not None:
             self.scalars += (tensor.array,)  # with it, the storage would go that knows the NumPy scalar
         storage.left = {**storage.left, id(tensor): weakref.ref(self)}
 
