@@ -48,7 +48,7 @@ class Storage:
         self.owner = owner
         self.stamp = 0  # number of the last write
         self.writer: tuple[str, Any] = ("", None)  # the op that wrote, and its source line
-        self.alias: Any = None  # the NumPy scalar that this 0-d buffer replaced, which nodes may have saved, and its entry
+        self.alias: Any = None  # the NumPy scalar that this 0-d buffer replaced, which nodes may have saved
         self.views: list[weakref.ref[Any]] = []  # tensors that share it, as far as known; after a write, look at these
         self.left: dict[int, weakref.ref[Any]] = {}  # `Moves` of tensors that were here
         self.users: list[weakref.ref[Any]] = []  # who else has arrays of it: each has a method `memory`
