@@ -249,7 +249,7 @@ def _check_places(plain: Any, parts: Any, shape: tuple[int, ...], rest: int) -> 
     """Each part fits the axis that it stands for; ``...`` stands for ``rest`` axes."""
     if rest < 0:
         why = f"the tensor has {len(shape)} ax{'i' if len(shape) == 1 else 'e'}s, and {len(shape) - rest} are indexed"
-        mend = "use item() for the number in a 0-d tensor" if not shape else "leave an index away"
+        mend = "use item() for the number in a 0-d tensor" if not shape else "leave an index out"
         raise _no_index(IndexRangeError, parts, shape, why, mend)
     at, dots = 0, 0
     for part in plain:

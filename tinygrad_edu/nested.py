@@ -128,7 +128,7 @@ def _known(values: Any, tried: str) -> np.dtype[Any]:
 
 
 def refuse(tried: str, item: Any, dtype: np.dtype[Any]) -> DtypeError:
-    """The error for what is no number: an ``item`` that NumPy keeps as ``dtype``."""
+    """The error for an ``item`` that is not a number: NumPy keeps it as ``dtype``."""
     item = item.item() if isinstance(item, np.generic) else item
     known = item is None or isinstance(item, (str, bytes, complex))
     holding = repr(item)[:60] if known else type(item).__name__  # no repr with an address in it

@@ -288,7 +288,7 @@ UNMADE: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: nn.Dropout2d(1.5), "Dropout2d with p=1.5", "a share lies between 0 and 1", "use p=0.5, for example"),
     (
         lambda: nn.Embedding(4, 2, sparse=True), "Embedding(4, 2, sparse=True)",
-        "a sparse gradient would hold the named rows alone, and gradients here are dense", "leave sparse away",
+        "a sparse gradient would hold the named rows alone, and gradients here are dense", "leave sparse out",
     ),
 ]  # fmt: skip
 

@@ -316,7 +316,7 @@ def test_class_probabilities(shape: tuple[int, ...]) -> None:
 def test_probabilities_know_no_ignored_label() -> None:
     tried = "cross_entropy(scores (1, 2), target (1, 2) float32)"
     why = "ignore_index=1 names a label, and the target holds probabilities"
-    mend = "leave it away: a sample whose probabilities are all 0 adds nothing"
+    mend = "leave it out: a sample whose probabilities are all 0 adds nothing"
     with teaches(ShapeError, tried, why, mend, line="cross_entropy"):
         F.cross_entropy(tg.zeros(1, 2), tg.ones(1, 2), ignore_index=1)
 

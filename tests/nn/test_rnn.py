@@ -365,7 +365,7 @@ def test_states_that_do_not_fit() -> None:
     with pytest.raises(ArgumentError, match="has 3 parts"):
         nn.LSTM(2, 3)(x, (tg.zeros(1, 5, 3),) * 3)
     why = "a state given is (1, 4, 3), and this module and input need (1, 5, 3)"
-    mend = "give it that shape, or leave it away for zeros: zeros(1, 5, 3)"
+    mend = "give it that shape, or leave it out for zeros: zeros(1, 5, 3)"
     with teaches(ShapeError, tried, why, mend, "nn.LSTM("):
         nn.LSTM(2, 3)(x, (tg.zeros(1, 5, 3), tg.zeros(1, 4, 3)))
     with pytest.raises(ShapeError, match=r"need \(1, 3\)"):

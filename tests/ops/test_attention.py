@@ -119,7 +119,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         ArgumentError,
         "embedding((1,) int64, (3, 2) float32) with sparse=True",
         "a sparse gradient would hold the named rows alone, and gradients here are dense",
-        "leave sparse away",
+        "leave sparse out",
     ),
 ]
 

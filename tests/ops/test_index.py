@@ -106,7 +106,7 @@ NO_INDEX: dict[str, tuple[Any, type[Exception], str, str, str]] = {
         "axis 1 has 3 elements, and index -4 is not among them", "use -3 to 2",
     ),
     "too many": ((0, 0, 0, 0), Beyond, "x[0, 0, 0, 0]", "the tensor has 3 axes, and 4 are indexed",
-                 "leave an index away"),
+                 "leave an index out"),
     "two ellipses": ((..., ...), Beyond, "x[..., ...]",
                      "... stands for all axes that are left, so there can be only one",
                      "write : for each axis instead"),

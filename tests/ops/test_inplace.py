@@ -293,7 +293,7 @@ def test_out_and_gradients() -> None:
             AutogradError,
             f"{function.__name__}(…, out=…)",
             "an operand or out itself requires grad, and a buffer that is reused keeps no history",
-            "leave out= away, or compute inside no_grad()",
+            "leave out= out, or compute inside no_grad()",
             "function(*args, out=buffer)",
         ):
             function(*args, out=buffer)

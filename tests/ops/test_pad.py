@@ -96,7 +96,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         ArgumentError,
         "pad((1, 3), (1, 1), mode='reflect')",
         "mode 'reflect' takes its values from x",
-        "leave value away",
+        "leave value out",
     ),
     (
         lambda: F.pad(tg.ones(3), (1, 1), "reflect"),

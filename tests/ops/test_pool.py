@@ -185,7 +185,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         ArgumentError,
         "divisor_override=0",
         "nothing is divided by 0",
-        "leave it away, or give another",
+        "leave it out, or give another",
     ),
     (
         lambda: F.adaptive_avg_pool2d(tg.ones(4, 4), 2),

@@ -50,7 +50,7 @@ def get(name: str) -> Backend:
     """The backend called ``name``. Raises `DeviceError` for an unknown one."""
     try:
         return _BY_NAME[name]
-    except (KeyError, TypeError):  # or what is no name at all
+    except (KeyError, TypeError):  # or something that cannot be a name
         raise DeviceError(
             f"device {name!r}", f"there is no such device here; there are {', '.join(names())}", "name one of these"
         ) from None

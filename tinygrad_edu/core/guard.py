@@ -188,7 +188,7 @@ def _saved(node: Node, owner: Any) -> bool:
 
 
 def _all_known(owner: Any, held: list[Any], handed_out: set[int]) -> bool:
-    """Whether nobody refers to the owner's memory but those of whom ``held`` lists the arrays, once for each place."""
+    """Whether all references to the memory are known: ``held`` lists their arrays, once for each place."""
     held[:] = [a for a in held if a is owner or getattr(a, "base", None) is owner]
     arrays = {id(a): a for a in (owner, *held)}
     # Each of `held` counts twice, in its place and in that list; so does the owner, for each view. Here and where this

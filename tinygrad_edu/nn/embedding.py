@@ -34,7 +34,7 @@ class Embedding(Module):
         tried = f"Embedding({num_embeddings}, {embedding_dim}"
         if sparse:
             why = "a sparse gradient would hold the named rows alone, and gradients here are dense"
-            raise ArgumentError(f"{tried}, sparse=True)", why, "leave sparse away")
+            raise ArgumentError(f"{tried}, sparse=True)", why, "leave sparse out")
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 why, mend = f"the table has {num_embeddings} rows", f"use 0 to {num_embeddings - 1}"

@@ -83,7 +83,7 @@ class _Recurrent(Module):
         for state in states:
             if tuple(state.shape) != shape:
                 why = f"a state given is {tuple(state.shape)}, and this module and input need {shape}"
-                mend = f"give it that shape, or leave it away for zeros: zeros{shape}"
+                mend = f"give it that shape, or leave it out for zeros: zeros{shape}"
                 raise ShapeError(self._tried(x), why, mend)
         return states
 

@@ -188,7 +188,7 @@ def embedding(
     tried = f"embedding({tuple(x.shape)} {x.dtype}, {tuple(weight.shape)} {weight.dtype})"
     if sparse:
         why = "a sparse gradient would hold the named rows alone, and gradients here are dense"
-        raise ArgumentError(f"{tried} with sparse=True", why, "leave sparse away")
+        raise ArgumentError(f"{tried} with sparse=True", why, "leave sparse out")
     if x.dtype.kind != "i":
         raise DtypeError(tried, "rows are named by integers", "convert the indices: x.long()")
     if weight.ndim != 2:

@@ -75,7 +75,7 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
     """
     if reduce not in (None, "add", "multiply"):
         why = "elements are written, or combined by 'add' or 'multiply'"
-        raise ArgumentError(f"scatter with reduce={reduce!r}", why, "use one of these, or leave reduce away")
+        raise ArgumentError(f"scatter with reduce={reduce!r}", why, "use one of these, or leave reduce out")
     if (src is None) == (value is None):
         why, mend = "it writes either a tensor (src) or a number (value)", "give one of them"
         raise DtypeError("scatter", why, mend)

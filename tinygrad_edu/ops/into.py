@@ -52,7 +52,7 @@ def check_out(name: str, out: Any, operands: tuple[Any, ...]) -> None:
     if modes().grad and tracked_among((*operands, out)):
         raise AutogradError(
             name, "an operand or out itself requires grad, and a buffer that is reused keeps no history",
-            "leave out= away, or compute inside no_grad()"
+            "leave out= out, or compute inside no_grad()"
         )  # fmt: skip
 
 

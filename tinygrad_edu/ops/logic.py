@@ -226,12 +226,12 @@ bitwise_xor, bitwise_not = caller(BitwiseXor), caller(BitwiseNot)
 
 
 def equals(x: Any, other: Any) -> Any:
-    """``x == other``, elementwise; but False for what is no number or array, such as None or a string."""
+    """``x == other``, elementwise; but False for anything that is not a number or array, such as None or a string."""
     return eq(x, other) if _comparable(other) else NotImplemented
 
 
 def differs(x: Any, other: Any) -> Any:
-    """``x != other``, elementwise; but True for what is no number or array, such as None or a string."""
+    """``x != other``, elementwise; but True for anything that is not a number or array, such as None or a string."""
     return ne(x, other) if _comparable(other) else NotImplemented
 
 

@@ -132,7 +132,7 @@ def pad(x: Any, pad: Any, mode: str = "constant", value: float | None = None) ->
         mend = "use 'constant', 'reflect', 'replicate' or 'circular'"
         raise ArgumentError(tried, "there is no such mode", mend)
     if value is not None:
-        raise ArgumentError(tried, f"mode {mode!r} takes its values from x", "leave value away")
+        raise ArgumentError(tried, f"mode {mode!r} takes its values from x", "leave value out")
     if kept < 1:
         why = "only the constant mode pads all axes; the others leave those in front as they are"
         raise ShapeError(tried, why, "add a first axis: x.unsqueeze(0)")

@@ -373,7 +373,7 @@ def avg_pool2d(
     x = as_tensor(x)
     refuse_bools("avg_pool2d", x)
     if divisor_override == 0:
-        raise ArgumentError("divisor_override=0", "nothing is divided by 0", "leave it away, or give another")
+        raise ArgumentError("divisor_override=0", "nothing is divided by 0", "leave it out, or give another")
     more = {"count_include_pad": count_include_pad, "divisor_override": divisor_override}
     return avg_pool2d_op(x, **_how(2, kernel_size, stride, padding, ceil_mode=ceil_mode, **more))
 

@@ -114,7 +114,7 @@ def _against_probabilities(
     """The loss of scores against class probabilities. Its mean is over the samples, whatever the weights."""
     if ignore_index >= 0:
         why = f"ignore_index={ignore_index} names a label, and the target holds probabilities"
-        mend = "leave it away: a sample whose probabilities are all 0 adds nothing"
+        mend = "leave it out: a sample whose probabilities are all 0 adds nothing"
         raise ShapeError(_tried("cross_entropy", scores, target), why, mend)
     scores = scores if is_float(scores.dtype) else scores.float()
     axis = ls.class_axis(scores.shape)

@@ -38,7 +38,7 @@ def interpolate(
         raise ArgumentError(tried, "this mode is not there", mend)
     if mode == "nearest" and align_corners is not None:
         why = "elements that are taken as they are have no corners to align"
-        raise ArgumentError(f"{tried} with align_corners", why, "leave it away")
+        raise ArgumentError(f"{tried} with align_corners", why, "leave it out")
     if (size is None) == (scale_factor is None):
         raise ArgumentError(tried, "one of size and scale_factor says how large the result is", "give one")
     name, given = ("size", size) if scale_factor is None else ("scale_factor", scale_factor)

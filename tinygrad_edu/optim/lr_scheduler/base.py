@@ -42,7 +42,7 @@ class LRScheduler:
                 group.setdefault("initial_lr", group["lr"])
             elif "initial_lr" not in group:
                 why = f"group {i} has no initial_lr to go on from"
-                self._refuse(f"last_epoch={last_epoch}", why, "load the optimiser's state first, or leave it away")
+                self._refuse(f"last_epoch={last_epoch}", why, "load the optimiser's state first, or leave it out")
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._initial_step()
