@@ -35,7 +35,7 @@ FAULTS = {
         "core/dispatch.py", "if not exact or {x}_a.shape == {y}_a.shape: n.shapes", "if True: n.shapes", "core"
     ),
     "table": Fault("core/slow.py", "[op, device, m.promotion, m.dtype]", "[op, device, m.dtype]", "test_promotion.py"),
-    "zero-dim": Fault("core/slow.py", "array.dtype, array.ndim > 0)", "array.dtype, True)", "test_promotion.py"),
+    "zero-dim": Fault("core/slow.py", "array.dtype, array.ndim > 0)", "array.dtype, True)", "core/test_dispatch.py"),
     "rounding": Fault(
         "core/narrow.py", "tuple([round_to(xp, part) for part in", "tuple([part for part in", "ops/test_gradients.py"
     ),
@@ -77,13 +77,13 @@ FAULTS = {
     "constants": Fault("compile/trace.py", "(value, value.copy())", "(value, value)", "compile"),
     # The library
     "ceil_mode": Fault(
-        "ops/pool.py", "if ceil_mode and (count - 1) * s >= length + p:", "if False:", "ops/test_pool.py"
+        "ops/pool.py", "if ceil_mode and (count - 1) * s >= length + p:", "if False:", "peers/test_layers.py"
     ),
     "three phases": Fault(
         "optim/lr_scheduler/cycles.py",
         "_phases(total_steps, pct_start, three_phase)",
         "_phases(total_steps, pct_start, False)",
-        "optim",
+        "peers/test_optim.py",
     ),
     "bias correction": Fault("optim/adam.py", "lr * root / (1 - beta1**t)", "lr * root", "optim"),
     "nesterov": Fault("optim/sgd.py", '        if group["nesterov"]:  # lr', "        if False:  # lr", "optim"),

@@ -207,6 +207,14 @@ def test_returning_what_was_not_traced_is_refused(value: Any, shown: str) -> Non
         trace(lambda x: value, tg.ones(3))
 
 
+def test_a_constant_is_kept_as_it_was() -> None:
+    """What the function takes from outside belongs to the program from then on: a later write does not change it."""
+    c = tg.tensor([2.0, 3.0])
+    program = trace(lambda x: x * c, tg.ones(2))
+    c.zero_()
+    assert interpret(program, np.ones(2, np.float32))[0].tolist() == [2.0, 3.0]
+
+
 def test_a_write_that_a_view_would_have_to_see_is_refused() -> None:
     """Eagerly, base and view change together. The record has no shared memory, so it says no."""
 

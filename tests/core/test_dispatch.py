@@ -150,6 +150,24 @@ def test_both_paths_give_the_same(call: Callable[..., Any]) -> None:
         assert resolve_line(a.line) == resolve_line(b.line)
 
 
+def test_what_decides_how_operands_meet_is_told_apart() -> None:
+    """It is worked out once and looked up from then on: by dtype, axes, kind of number, table and default."""
+    x, ints = tg.ones(2), tg.ones(2, dtype="int64")
+    for _ in range(2):  # worked out, and looked up
+        found = [
+            x * tg.ones(2, dtype="float64"), x * tg.ones((), dtype="float64"), ints * tg.ones((), dtype="int8"),
+            ints * 2, ints * 2.5, ints * True, x * np.float64(2),
+        ]  # fmt: skip
+        assert [y.dtype.name for y in found] == [
+            "float64", "float32", "int64", "int64", "float32", "int64", "float32"
+        ]  # fmt: skip
+        with scoped(promotion="numpy"):
+            assert (x * tg.ones((), dtype="float64")).dtype.name == "float64"
+            assert (ints * 2.5).dtype.name == "float64"
+        with scoped(dtype="float64"):
+            assert (ints * 2.5).dtype.name == "float64"
+
+
 def test_saved_values_are_only_those_needed() -> None:
     x, w = tg.ones(2), tg.ones(2, requires_grad=True)
     assert [value is None for value in (x * w).node.saved] == [False, True]  # x for w's gradient, not w for x's
