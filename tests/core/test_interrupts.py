@@ -70,7 +70,7 @@ def again_and_again(work: Callable[[], object], check: Callable[[], object], sec
     for _ in range(5):
         work()
     usual = (time.perf_counter() - start) / 5
-    while time.monotonic() < end:
+    while time.monotonic() < end or (count < least * seconds and time.monotonic() < end + PATIENCE):
         error = interrupted(work, rng.uniform(1e-6, 1.1 * usual))
         count += error is not None
         assert modes() is MODES
@@ -83,6 +83,7 @@ def again_and_again(work: Callable[[], object], check: Callable[[], object], sec
 
 
 MODES = modes()
+PATIENCE = 60.0  # seconds more, where a busy machine lets few interrupts fall into the work
 
 
 class Watching(Interceptor):
@@ -204,7 +205,7 @@ def test_a_mode_ends_before_anybody_sees_the_interrupt() -> None:
                 pass
 
     end = time.monotonic() + 1.0
-    while time.monotonic() < end:
+    while time.monotonic() < end or (len(errors) <= 50 and time.monotonic() < end + PATIENCE):
         error = interrupted(work, random.uniform(1e-6, 2e-4))
         assert tg.is_grad_enabled()
         if error is not None:
