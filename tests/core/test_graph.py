@@ -534,3 +534,14 @@ def test_a_gradient_is_added_in_place_only_if_nobody_can_tell() -> None:
     view = w.grad[:1]
     (w * 2).sum().backward()
     assert view.tolist() == [8.0]
+
+
+def test_a_gradient_in_borrowed_memory_is_written_with_a_note() -> None:
+    """``.grad`` may be a view: nobody else has that array, and yet others see, and save, the memory."""
+    w, v, flat = leaf(1.0, 2.0), leaf(1.0, 1.0, 1.0), tg.zeros(3)
+    w.grad = flat[:2].detach()
+    y = flat * v  # saves all of it
+    (w * 2).sum().backward()
+    assert flat.tolist() == [2.0, 2.0, 0.0]
+    with pytest.raises(InplaceError):
+        y.sum().backward()

@@ -118,11 +118,18 @@ KEEP = "retain_grad"  # the key among a node's hooks of the one that fills .grad
 def _alone() -> int:
     """What Python counts for an object that only a slot refers to, while it is asked for there: Pythons differ."""
     probe = Node()
-    probe.saved = (object(),) * 1
+    probe.saved = (object(),)
     return getrefcount(probe.saved)
 
 
 _ALONE = _alone()
+
+
+def _owns(held: Array, array: Array) -> bool:
+    """May ``array`` be added into ``held``, as far as they can tell? A view may be alone; its memory is not."""
+    return held.base is None and held.dtype is array.dtype
+
+
 _accumulating = threading.Lock()  # two threads may add to one parameter's .grad
 
 
@@ -357,8 +364,8 @@ def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create
             )
         elif create:
             tensor.gradient = held + g
-        elif getrefcount(held.array) == _ALONE and held.array.dtype is array.dtype and not modes().observers:
-            held.array += array  # nobody else has that array, so no node can have saved it: there is no write to note
+        elif getrefcount(held.array) == _ALONE and _owns(held.array, array) and not modes().observers:
+            held.array += array  # nobody else has that memory, so no node can have saved it: there is no write to note
         else:
             before = modes()
             try:
