@@ -185,6 +185,12 @@ def run(share: float, seed: int) -> None:
     assert not wrong, f"seed {seed}, {len(wrong)} of them:\n" + "\n".join(wrong[:40])
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that junk names are written to a folder that goes."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_junk() -> None:
     run(share=0.1, seed=18)
