@@ -191,7 +191,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "concatenate": ((X, Y), 0), "astype": (X, np.dtype("f4")), "diagonal": (X, 1, 0, 1), "windows": (X, 1, 2, 1),
     "as_strided": (X, (2, 2), (4, 1), 1), "take_along_axis": (X, np.array([[0], [3], [1]]), 1),
     "scatter_add": ((4, 4), (np.array([0, 0, 3]),), X), "put": (X, (slice(1, None),), Y[1:]),
-    "einsum": ("ij,kj->ik", X, Y), "im2col": (IMAGE, (3, 2), *WINDOW),
+    "matmul": (X, Y.T), "einsum": ("ij,kj->ik", X, Y), "im2col": (IMAGE, (3, 2), *WINDOW),
     "col2im": (HOST.im2col(IMAGE, (3, 2), *WINDOW), IMAGE.shape, *WINDOW), "conv": (IMAGE, KERNELS, *WINDOW, 2),
     "conv_input": (OUT, KERNELS, IMAGE.shape[2:], *WINDOW, 2), "conv_kernel": (IMAGE, OUT, (3, 2), *WINDOW, 2),
     "empty": ((2, 3), np.dtype("f4")),

@@ -94,6 +94,8 @@ def test_tensors(case: Case) -> None:
     """The world of second derivatives. A recomputed cache is not handed to backward there."""
     operands, g, expected = on_host(case, 0)
     forget = OPS[case.op].caches == "recomputed"
+    if forget:  # all steps are computed again at once, which rounds otherwise than one by one
+        expected = run_body(case, NUMPY, operands, g, forget)
     found = run_body(case, tensor_namespace("cpu"), moved(operands, as_leaf), as_leaf(g), forget)
     assert all(isinstance(x, tg.Tensor) for x in found)
     the_same(found, expected, lambda t: t.array)

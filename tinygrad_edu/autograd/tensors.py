@@ -69,7 +69,7 @@ def tensor_namespace(device: str) -> backends.Namespace:
         take_along_axis=lambda x, indices, axis: ix.gather_op(x, indices, dim=axis),
         scatter_add=lambda shape, index, values: ix.scatter_add_at(values, shape=shape, index=_raw(index)),
         put=lambda x, index, values: ix.put(x, values, index=_raw(index)),
-        einsum=lambda equation, x, y: la.einsum_op(x, y, equation=equation),
+        matmul=la.matmul, einsum=lambda equation, x, y: la.einsum_op(x, y, equation=equation),
         im2col=lambda x, kernel, stride, padding, dilation=(1, 1), fill=0.0, size=None: cv.im2col(
             x, kernel=kernel, stride=stride, padding=padding, dilation=dilation, fill=fill, size=size
         ),

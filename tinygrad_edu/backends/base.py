@@ -24,7 +24,7 @@ NAMES = {
     "create": "zeros ones empty full arange zeros_like ones_like",
     "shape": "reshape permute broadcast_to concatenate astype copy contiguous diagonal windows as_strided",
     "index": "take_along_axis scatter_add put",
-    "product": "einsum",
+    "product": "matmul einsum",
     "window": "im2col col2im conv conv_input conv_kernel",
 }
 ALL_NAMES = tuple(name for group in NAMES.values() for name in group.split())
@@ -45,7 +45,8 @@ class Namespace:
              order, and no copy if it is: channels last for images where ``like``, from which they come, lies so
     index:   ``scatter_add(shape, index, values)`` adds values at ``zeros(shape)[index]``, repeated indices too;
              ``put(x, index, values)`` is a copy of ``x`` with ``x[index] = values``
-    product: ``einsum(equation, x, y)``: letters, ``->`` given, none twice in one operand
+    product: ``matmul(x, y)`` is ``x @ y``, which a world may know a quicker way to;
+             ``einsum(equation, x, y)``: letters, ``->`` given, none twice in one operand
     window:  ``im2col(x, kernel, stride, padding, dilation, fill=0, size=None)`` is (N, C, kh, kw, oh, ow) of a
              (N, C, H, W) array; there are as many windows as fit, or ``size``, and outside of x they see ``fill``;
              ``col2im(cols, shape, stride, padding, dilation)`` adds the windows back into ``shape``;

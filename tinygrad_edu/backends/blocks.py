@@ -26,10 +26,10 @@ def in_blocks(body: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(body)
-    def run(xp: Any, *args: Any, **params: Any) -> Any:
-        first = args[0]
-        if xp is not XP or getattr(first, "size", 0) < _LARGE:
-            return body(xp, *args, **params)
+    def run(xp: Any, first: Any, *rest: Any, **params: Any) -> Any:
+        if xp is not XP or first.size < _LARGE:
+            return body(xp, first, *rest, **params)
+        args = (first, *rest)
         arrays = [a for a in args if isinstance(a, np.ndarray)]
         if any(a.shape != first.shape or not a.flags.c_contiguous for a in arrays):
             return body(xp, *args, **params)

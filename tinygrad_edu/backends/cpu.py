@@ -11,9 +11,9 @@ from ._erf import erf
 from ._sigmoid import sigmoid
 from .base import Array, Backend, Namespace
 from .convolution import col2im, conv, conv_input, conv_kernel, im2col
-from .einsum import einsum
 from .layout import channels_last, order
-from .sums import FEW, add
+from .products import einsum, matmul
+from .sums import FEW, add, add_few
 
 # glibc returns a large block to the system as soon as it is freed, and the next one costs a page fault for every 4 KiB
 # that is touched: for elementwise operations, most of the time. It keeps blocks of up to the largest size that it has
@@ -49,7 +49,9 @@ def _room(x: Array, dtype: Any = None) -> Array:
 def _sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     dtype = x.dtype
     if dtype.itemsize > 2:
-        if (x.shape[axis] <= FEW) if type(axis) is int else (axis is None and x.flags.forc):
+        if type(axis) is int and 0 < (n := x.shape[axis]) <= FEW and x.ndim < 3 and dtype.kind == "f":
+            out = add_few(x, n, axis, keepdims)
+        elif axis is None and x.flags.forc:
             out = _add(x, axis, None, None, keepdims)
         else:
             out = add(x, axis, None, keepdims)
@@ -212,7 +214,7 @@ def _permute(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _astype(x: Array, dtype: Any) -> Array:
-    if x.flags.c_contiguous or 0 not in x.strides:
+    if 0 not in x.strides or x.flags.c_contiguous:
         return x.astype(dtype)
     out = _room(x, dtype)
     out[...] = x
@@ -308,7 +310,7 @@ XP = Namespace(
     ones_like=_ones_like,
     reshape=_reshape, permute=_permute, broadcast_to=_broadcast_to, concatenate=_concatenate,
     astype=_astype, copy=_copy, contiguous=_contiguous, diagonal=_diagonal, windows=_windows, as_strided=_as_strided,
-    take_along_axis=np.take_along_axis, scatter_add=_scatter_add, put=_put, einsum=einsum,
+    take_along_axis=np.take_along_axis, scatter_add=_scatter_add, put=_put, matmul=matmul, einsum=einsum,
     im2col=im2col, col2im=col2im, conv=conv, conv_input=conv_input, conv_kernel=conv_kernel,
 )  # fmt: skip
 

@@ -13,10 +13,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .products import matmul
+
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
     "floordiv": operator.floordiv, "mod": operator.mod, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
-    "neg": operator.neg, "invert": operator.invert, "matmul": operator.matmul, "eq": operator.eq, "ne": operator.ne,
+    "neg": operator.neg, "invert": operator.invert, "matmul": matmul, "eq": operator.eq, "ne": operator.ne,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "getitem": operator.getitem,
 }  # fmt: skip
 UPDATES: dict[str, Callable[..., Any]] = {

@@ -54,6 +54,21 @@ def add(x: Array, axis: Any, dtype: Any, keepdims: bool) -> Array:
     return out.reshape([size for a, size in enumerate(out.shape) if a not in axes])[()]
 
 
+_ONES: dict[tuple[int, Any], Array] = {}
+
+
+def add_few(x: Array, n: int, axis: int, keepdims: bool) -> Array:
+    """Sums of rows or columns of ``n`` numbers, as a product with ones: BLAS is three to ten times as fast."""
+    ones = _ONES.get((n, x.dtype))
+    if ones is None:
+        ones = _ONES[n, x.dtype] = np.ones(n, x.dtype)
+    if axis in (0, -2):
+        out = ones.dot(x)
+        return out[None] if keepdims else out
+    out = x.dot(ones)
+    return out[..., None] if keepdims else out
+
+
 def _easy(x: Array, axis: Any) -> bool:
     """Are all elements of one block of memory wanted, or only few of each?"""
     if axis is None:

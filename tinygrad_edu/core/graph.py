@@ -86,7 +86,7 @@ def unbroadcast(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
     """Undo broadcasting, in the one place where it is undone: sum over each axis along which it stretched ``shape``."""
     extra = g.ndim - len(shape)
     if extra > 0:
-        g = xp.sum(g, tuple(range(extra)), False)
+        g = xp.sum(g, 0 if extra == 1 else tuple(range(extra)), False)
     stretched = tuple(i for i, size in enumerate(shape) if size == 1 and g.shape[i] != 1)
     return xp.sum(g, stretched, True) if stretched else g
 

@@ -39,13 +39,14 @@ class Matmul(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, y: Any) -> Any:
-        out = x @ y
+        out = xp.matmul(x, y)
         return out if out.ndim < 4 else xp.contiguous(out)  # NumPy keeps the order of several leading axes
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any, xs: Any, ys: Any) -> Any:
         if len(xs) == 2 and len(ys) == 2:  # the usual case, kept short
-            return g @ xp.permute(y, (1, 0)) if needs[0] else None, xp.permute(x, (1, 0)) @ g if needs[1] else None
+            gx = xp.matmul(g, xp.permute(y, (1, 0))) if needs[0] else None
+            return gx, xp.matmul(xp.permute(x, (1, 0)), g) if needs[1] else None
         xm, ym = (1, *xs) if len(xs) == 1 else xs, (*ys, 1) if len(ys) == 1 else ys  # as matrices
         gm = xp.reshape(g, (*_batch(xs, ys), xm[-2], ym[-1]))
         gx = _fold(xp, gm @ _swap(xp, xp.reshape(y, ym)), xm, xs) if needs[0] else None
@@ -104,18 +105,18 @@ class Linear(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        out = x @ xp.permute(weight, (1, 0))
+        out = xp.matmul(x, xp.permute(weight, (1, 0)))
         if bias is not None:
             out += bias
         return out if out.ndim < 4 else xp.contiguous(out)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, weight: Any, shape: Any) -> Any:
-        gx = g @ weight if needs[0] else None
+        gx = xp.matmul(g, weight) if needs[0] else None
         if len(shape) != 2:
             g = xp.reshape(g, (-1, g.shape[-1]))
             x = xp.reshape(x, (-1, shape[-1])) if x is not None else None
-        gw = xp.permute(g, (1, 0)) @ x if needs[1] else None
+        gw = xp.matmul(xp.permute(g, (1, 0)), x) if needs[1] else None
         return gx, gw, xp.sum(g, 0, False) if needs[2] else None
 
     @staticmethod

@@ -43,7 +43,7 @@ def total(xp: Any, x: Any, weight: Any = None) -> Any:
         return x
     if count > 16 * PIECE:
         return _in_pieces(xp, x, xp.ones((count,), x.dtype) if weight is None else xp.reshape(weight, (-1,)))
-    return x @ (xp.ones((x.shape[-1], 1), x.dtype) if weight is None else xp.reshape(weight, (-1, 1)))
+    return xp.matmul(x, xp.ones((x.shape[-1], 1), x.dtype) if weight is None else xp.reshape(weight, (-1, 1)))
 
 
 def dot(xp: Any, x: Any, y: Any) -> Any:

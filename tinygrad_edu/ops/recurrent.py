@@ -32,7 +32,7 @@ class Rnn(Op):
         _check_shapes(1, steps, weight, state)
         turned, states = xp.permute(weight, (1, 0)), []
         for t in _times(steps, reverse):
-            total = state @ turned + steps[t]
+            total = xp.matmul(state, turned) + steps[t]
             state = xp.relu(total) if relu else xp.tanh(total)
             states.append(state)
         return _stacked(xp, states, reverse), tuple(_in_time(states, reverse))
@@ -46,7 +46,7 @@ class Rnn(Op):
         back, pulls = 0.0, []  # what comes back from the step after; what is handed to each step
         for t in _times(out, not reverse):
             pull = (g[t] + back) * slopes[t]
-            back = pull @ weight
+            back = xp.matmul(pull, weight)
             pulls.append(pull)
         pull = _stacked(xp, pulls, not reverse)
         return pull, back, _of_weight(xp, pull, earlier) if needs[2] else None
@@ -78,7 +78,7 @@ class Lstm(Op):
         turned, scale = xp.permute(weight, (1, 0)), _scale(xp, state)
         shift, states, cells, gates = 1 - scale, [], [], []
         for t in _times(steps, reverse):
-            gate = xp.tanh((state @ turned + steps[t]) * scale) * scale + shift
+            gate = xp.tanh((xp.matmul(state, turned) + steps[t]) * scale) * scale + shift
             into, forget, new, output = _parts(gate, 4)
             cell = forget * cell + into * new
             state = output * xp.tanh(cell)
@@ -99,7 +99,7 @@ class Lstm(Op):
         squashed = xp.tanh(after)
         if gates is None:
             scale = _scale(xp, state)
-            gates = xp.tanh((earlier @ xp.permute(weight, (1, 0)) + steps) * scale) * scale + (1 - scale)
+            gates = xp.tanh((xp.matmul(earlier, xp.permute(weight, (1, 0))) + steps) * scale) * scale + (1 - scale)
         into, forget, new, output = _parts(gates, 4)
         to_cell = output * (1 - squashed * squashed)
         slopes = xp.concatenate(
@@ -113,7 +113,7 @@ class Lstm(Op):
             of_state = g[0, t] + back
             of_cell = g[1, t] + back_to_cell + of_state * to_cell[t]
             pull = xp.concatenate((of_cell, of_cell, of_cell, of_state), 1) * slopes[t]
-            back, back_to_cell = pull @ weight, of_cell * forget[t]
+            back, back_to_cell = xp.matmul(pull, weight), of_cell * forget[t]
             pulls.append(pull)
         pull = _stacked(xp, pulls, not reverse)
         return pull, back, back_to_cell, _of_weight(xp, pull, earlier) if needs[3] else None
@@ -170,7 +170,7 @@ class Gru(Op):
         for t in _times(steps, not reverse):
             of_state = g[t] + back
             pull = xp.concatenate((of_state, of_state, of_state), 1) * slopes[t]
-            back = of_state * update[t] + pull @ weight
+            back = of_state * update[t] + xp.matmul(pull, weight)
             pulls.append(pull)
             of_states.append(of_state)
         pull, of_state = _stacked(xp, pulls, not reverse), _stacked(xp, of_states, not reverse)
@@ -190,7 +190,8 @@ class Gru(Op):
 
 def _gru_parts(xp: Any, step: Any, state: Any, turned: Any, bias: Any) -> tuple[Any, ...]:
     """Reset and update together, new, and what the reset gate lets into new or not: of one step, or of all at once."""
-    gates = state @ turned if bias is None else state @ turned + bias
+    gates = xp.matmul(state, turned)
+    gates = gates if bias is None else gates + bias
     size = state.shape[-1]
     both = xp.tanh((gates[..., : 2 * size] + step[..., : 2 * size]) * 0.5) * 0.5 + 0.5  # two sigmoids at once
     gate = gates[..., 2 * size :]
@@ -249,7 +250,7 @@ def _before(xp: Any, first: Any, found: Any, out: Any, reverse: bool) -> Any:
 def _of_weight(xp: Any, pull: Any, earlier: Any) -> Any:
     """The weight's gradient, of all steps and samples in one product."""
     rows = xp.reshape(pull, (pull.shape[0] * pull.shape[1], pull.shape[2]))
-    return xp.permute(rows, (1, 0)) @ xp.reshape(earlier, (rows.shape[0], earlier.shape[2]))
+    return xp.matmul(xp.permute(rows, (1, 0)), xp.reshape(earlier, (rows.shape[0], earlier.shape[2])))
 
 
 def _check_shapes(gates: int, steps: Any, weight: Any, *states: Any) -> None:

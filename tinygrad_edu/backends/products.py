@@ -1,4 +1,4 @@
-"""Einsum of two operands in NumPy, as PyTorch does it: a batch of matrix products."""
+"""Products of matrices in NumPy, and einsum of two operands, which PyTorch too does as a batch of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ import numpy as np
 from .layout import Sizes, how_many
 
 Array = Any
+
+
+def matmul(x: Array, y: Array) -> Array:
+    """``x @ y``."""
+    if type(x) is type(y) is np.ndarray and y.ndim == 2:  # `dot` takes half the time where they are small
+        if x.ndim == 2:
+            return x.dot(y)
+        if x.ndim > 2 and x.size:  # one product in place of many
+            return x.reshape(-1, x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
+    return x @ y
 
 
 class _Plan(NamedTuple):
