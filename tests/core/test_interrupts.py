@@ -18,6 +18,7 @@ import tinygrad_edu as tg
 from tinygrad_edu import nn, optim
 from tinygrad_edu.core import storage
 from tinygrad_edu.core.slow import Interceptor
+from tinygrad_edu.errors import InplaceError
 from tinygrad_edu.observe import Counters
 from tinygrad_edu.observe.machine import quiet
 from tinygrad_edu.settings import modes
@@ -237,3 +238,38 @@ def test_a_scope_that_is_entered_and_left_by_hand() -> None:
         stack.enter_context(Watching())
         assert not tg.is_grad_enabled()
     assert modes() is MODES
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.add_(1.0),
+        lambda x: tg.add(x, 1.0, out=x),
+        lambda x: x.__setitem__(slice(None), 7.0),
+        lambda x: x.sigmoid_(),
+        lambda x: _watched(x.add_, 1.0),
+    ],
+    ids=["short", "out", "item", "body", "watched"],
+)
+def test_a_write_that_is_interrupted_is_noted(write: Callable[[Any], object]) -> None:
+    """NumPy goes on to its end, and Python hears of the interrupt before anything could have been noted."""
+    w = tg.tensor(2.0, dtype="float64", requires_grad=True)
+    found, rng = 0, random.Random(0)
+    for _ in range(2000):
+        x = tg.zeros(2_000_000, dtype="float64")
+        y = x * w
+        with tg.no_grad():
+            if interrupted(lambda: write(x), rng.uniform(1e-4, 2e-2)) is None:  # noqa: B023  (called at once)
+                continue
+        if not (x.numpy() == 0).all():
+            found += 1
+            with pytest.raises(InplaceError, match="overwritten"):
+                y.sum().backward()
+        if found == 3:
+            return
+    pytest.fail("no interrupt fell into a write")
+
+
+def _watched(work: Callable[..., object], *args: Any) -> None:
+    with Watching():
+        work(*args)

@@ -107,11 +107,13 @@ def _out_lines(op: type[Op]) -> list[str]:
         f"            if s and o.dtype is d and o.flags.carray and {shapes} and not (",
         f"                m.grad and (out.node is not None or {tracked})",
         "            ):",
-        f"                try: UFUNC({', '.join(f'{n}_a' for n in names)}{', *EXTRA' * (len(op.into) > 1)}, o)",
+        "                try:",
+        f"                    UFUNC({', '.join(f'{n}_a' for n in names)}{', *EXTRA' * (len(op.into) > 1)}, o)",
+        *(f"                {line}" for line in _line_lines("w")),
+        "                    with writing: g.stamp = clock.last_write = number()",
+        f"                    g.writer = ('{op.name}(…, out=…)', w)",
         f"                except Exception: return {into}",
-        *(f"            {line}" for line in _line_lines("w")),
-        "                with writing: g.stamp = clock.last_write = number()",
-        f"                g.writer = ('{op.name}(…, out=…)', w)",
+        f"                except BaseException: g.written('{op.name}', None); raise",  # Ctrl-C, and it may be written
         "                return out",
         f"        return {into}",
     ]

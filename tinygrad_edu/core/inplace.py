@@ -223,10 +223,13 @@ def write_plainly(
     own_buffer(target)
     try:
         done = backends.CPU.into(op.into[0], array, *arrays, *op.into[1:], **params)
+        if done:
+            target.storage.written(name, line)
     except (ValueError, IndexError, TypeError, OverflowError):
         return False  # the long way explains
-    if done:
+    except BaseException:  # Ctrl-C waits until NumPy is done: now it is written
         target.storage.written(name, line)
+        raise
     return done
 
 
@@ -255,13 +258,18 @@ def write(call: Call, name: str) -> Any:
             if isinstance(o, TensorBase) and a is not o.array:
                 announce(call.modes.observers, a, "saved")
     cache, out = None, array
-    if not _into(call, backend, array, arrays):
-        result = run_body(op, xp, arrays, call.params, operands)
-        out, cache = result if op.caches else (result, None)
-        above.check_fits(name, target, out)
-        announce(call.modes.observers, out, "passing")
-        array[...] = out
-    target.storage.written(name, call.line)
+    try:
+        if not _into(call, backend, array, arrays):
+            result = run_body(op, xp, arrays, call.params, operands)
+            out, cache = result if op.caches else (result, None)
+            above.check_fits(name, target, out)
+            announce(call.modes.observers, out, "passing")
+            array[...] = out
+        target.storage.written(name, call.line)
+    except BaseException as error:
+        if not isinstance(error, Exception):  # Ctrl-C: it may be written
+            target.storage.written(name, call.line)
+        raise
     if tracked:
         value = above.wrap(array if out.dtype == array.dtype else out)
         value.node = record(call, operands, arrays, value.array, cache)
@@ -327,33 +335,23 @@ def refuse(name: str, target: TensorBase, tracked: bool, once: bool = False) -> 
         own = isinstance(target.node, Leaf)
         if own or isinstance(base.node, Leaf):
             what = "a leaf that requires grad" if own else "a view of a leaf that requires grad"
-            raise InplaceError(
-                tried,
-                f"it is {what}: its old values would be lost to the graph that starts there",
-                "write inside no_grad(), or work on a clone: x = x.clone()",
-            )
+            why = f"it is {what}: its old values would be lost to the graph that starts there"
+            raise InplaceError(tried, why, "write inside no_grad(), or work on a clone: x = x.clone()")
         if target.origin is not None and not target.origin.tracked and (tracked or base.node is not None):
-            raise InplaceError(
-                tried,
-                "the view was made inside no_grad(), so its base cannot learn of the write",
-                "make the view outside no_grad(), or write inside it",
-            )
+            why = "the view was made inside no_grad(), so its base cannot learn of the write"
+            raise InplaceError(tried, why, "make the view outside no_grad(), or write inside it")
     whose = "its" if not once and shows_twice(target.array) else ""
     if (tracked or (modes().grad and base.node is not None)) and shows_twice(base.array):
         # What is written to one of them shows in the others, and history cannot say so.
         whose = whose or ("its" if base is target else "its base's")
     if whose:
-        raise InplaceError(
-            tried,
-            f"several of {whose} elements are the same place in memory: it was expanded, or shows windows that overlap",
-            "clone() it first, and write to the clone",
+        why = (
+            f"several of {whose} elements are the same place in memory: it was expanded, or shows windows that overlap"
         )
+        raise InplaceError(tried, why, "clone() it first, and write to the clone")
     if not getattr(getattr(target.array, "flags", None), "writeable", True) and hasattr(target.array, "__setitem__"):
-        raise InplaceError(
-            tried,
-            "it shares the memory of a NumPy array that is read-only",
-            "clone() it first, and write to the clone",
-        )
+        why = "it shares the memory of a NumPy array that is read-only"
+        raise InplaceError(tried, why, "clone() it first, and write to the clone")
 
 
 above.adopt, above.settle = adopt, settle

@@ -116,8 +116,10 @@ class _BatchNorm(_Running):
         out: Tensor = F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, momentum, self.eps)
         if tracking and count is not None:
             array = own_buffer(count)  # a plain write, as to the running statistics: add_ takes as long as all the rest
-            array[...] = array + 1
-            count.storage.written("batch_norm", user_line())
+            try:
+                array[...] = array + 1
+            finally:
+                count.storage.written("batch_norm", user_line())
         return out
 
 

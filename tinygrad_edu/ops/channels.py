@@ -279,8 +279,10 @@ def _move(running: Any, new: Any, momentum: float, factor: float) -> None:
     if running is None:
         return
     array = own_buffer(running)
-    array[...] = array * (1 - momentum) + new * factor
-    running.storage.written("batch_norm", user_line())
+    try:
+        array[...] = array * (1 - momentum) + new * factor
+    finally:
+        running.storage.written("batch_norm", user_line())
 
 
 explain_all(globals(), "moments", "check_running")
