@@ -79,6 +79,24 @@ BEYOND: dict[str, Callable[[], Any]] = {
 }
 
 
+def seen_of_one() -> Any:
+    x = tg.ones(1, requires_grad=True)
+    return x.expand(2**50)[7]
+
+
+def squared_slope() -> Any:
+    x = tg.ones(1, requires_grad=True)
+    (slope,) = tg.autograd.grad(x.expand(2**50)[7], x, create_graph=True)
+    return slope
+
+
+TOO_MUCH |= {
+    "backward": lambda: seen_of_one().backward(),
+    "backward, recorded": lambda: seen_of_one().backward(create_graph=True),
+    "grad": lambda: squared_slope(),
+}
+
+
 def resident() -> int:
     """The bytes of main memory that this process has taken."""
     with open("/proc/self/statm") as file:

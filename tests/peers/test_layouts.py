@@ -194,8 +194,12 @@ def test_results(kind: str, name: str) -> None:
     assert set(differ) == LET_BE.get((kind, name), (set(), ""))[0], differ
 
 
+@pytest.mark.filterwarnings(
+    "ignore:Using backward.. with create_graph:UserWarning"
+)  # PyTorch's, of cycles that it makes
+@pytest.mark.parametrize("create", [False, True], ids=["", "recorded"])
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, name in SAME if name not in NO_GRADIENT])
-def test_gradients(kind: str, name: str) -> None:
+def test_gradients(kind: str, name: str, create: bool) -> None:
     """A leaf's .grad lies as the leaf does, and in row-major order where the leaf has gaps."""
     call = call_of(kind, name)
     for layout, lay in LAYOUTS.items():
@@ -207,7 +211,7 @@ def test_gradients(kind: str, name: str) -> None:
             results = [y for y in flat(call(m, x)) if y.requires_grad]
             if results:
                 total = (results[0] * results[0].detach()).sum()
-                total.backward()
+                total.backward(create_graph=create)
             grads.append(x.grad)
         ours, theirs = grads
         assert (ours is None) is (theirs is None)

@@ -11,8 +11,9 @@ from ..core.base import TensorBase
 from ..core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
 from ..core.inplace import settle
 from ..core.slow import announce
-from ..errors import AutogradError, DeviceError, DtypeError, ShapeError
+from ..errors import AutogradError, DeviceError, DtypeError, EduError, OutOfMemoryError, ShapeError
 from ..ops import convert as ct
+from ..room import refused
 from ..settings import MODES, modes
 from .tensors import TENSORS
 
@@ -80,12 +81,15 @@ def _run(roots: list[tuple[Node, Any]], retain: bool, create: bool, only: Any = 
 def _walk(run: Backward, create: bool) -> None:
     """Do the walk, with operations recorded only if ``create``."""
     m = modes()
-    if m.grad == create:
-        run.run()
-        return
     try:
-        MODES.set(m.recording(create))
+        if m.grad != create:
+            MODES.set(m.recording(create))
         run.run()
+    except MemoryError as error:
+        if isinstance(error, EduError):  # a tensor operation has said it already
+            raise
+        why, mend = refused(error) or (str(error), "")
+        raise OutOfMemoryError("a walk back through the graph", why, mend) from error
     finally:
         MODES.set(m)
 
@@ -170,13 +174,15 @@ def backward(
         if hooked:
             g = run_hooks(leaf, g)
         array = g.array if isinstance(g, TensorBase) else g
-        if array is g and array.ndim > 1:
-            tensor = leaf.tensor()
-            if tensor is not None and array.strides != tensor.array.strides:
+        tensor = leaf.tensor() if array.ndim > 1 else None
+        if tensor is not None and array.strides != tensor.array.strides:
+            if array is g:
                 g = lay_as_leaf(backends.of(array).xp, array, tensor.array.strides)
                 if g is not array:
                     announce(modes().observers, g, "gradient")
-                array = g
+            else:
+                g = lay_as_leaf(TENSORS.namespace(g), g, tensor.array.strides)
+            array = g.array if isinstance(g, TensorBase) else g
         # .grad adopts an array only if nobody else can have it: later gradients are added to it in place.
         shared = run.exposed or hooked or id(array) in seen or getattr(array, "base", None) is not None
         seen.add(id(array))
