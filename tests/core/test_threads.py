@@ -138,3 +138,23 @@ def test_storages_come_and_go_with_their_arrays(seconds: float) -> None:
     together(work, seconds)
     gc.collect()
     assert len(storage._STORAGES) == before
+
+
+@pytest.mark.parametrize("seconds", _seconds(1.0))
+def test_every_view_is_known_whoever_made_it(seconds: float) -> None:
+    """Those that are gone are taken off the list now and then, and no other is lost with them."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        x = leaf(3) * 1.0
+        kept: list[list[tg.Tensor]] = [[] for _ in range(THREADS)]
+
+        def work(number: int) -> None:
+            x[:1]  # noqa: B023  (gone at once)
+            if len(kept[number]) < 200:  # noqa: B023
+                kept[number].append(x[:1])  # noqa: B023
+
+        together(work, 0.05)
+        known = {id(reference()) for reference in x.storage.views}
+        assert all(id(view) in known for views in kept for view in views)
+        x.mul_(2.0)
+        assert all(view.item() == 2.0 and view.requires_grad for views in kept for view in views)

@@ -338,18 +338,13 @@ def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create
     if tensor is None:
         return  # nobody can read it any more
     if tensor.node is not None and tensor.node is not leaf:
-        raise AutogradError(
-            f"a gradient for a leaf {tuple(tensor.array.shape)}",
-            f"{tensor.node!r} was written to it since, so it is no leaf any more",
-            "write to a clone, or call backward() before",
-        )
+        tried, why = f"a gradient for a leaf {tuple(tensor.array.shape)}", f"{tensor.node!r} was written to it since"
+        raise AutogradError(tried, f"{why}, so it is no leaf any more", "write to a clone, or call backward() before")
     world, home = backends.of(array), backends.of(tensor.array)
     if world is not home:
-        raise AutogradError(
-            f"a gradient of {world.name} for a leaf {tuple(tensor.array.shape)} of {home.name}",
-            "after a trace, .grad would hold a recording in place of numbers",
-            "pass the leaf to the traced function, as an input",
-        )
+        tried = f"a gradient of {world.name} for a leaf {tuple(tensor.array.shape)} of {home.name}"
+        why = "after a trace, .grad would hold a recording in place of numbers"
+        raise AutogradError(tried, why, "pass the leaf to the traced function, as an input")
     with _accumulating:
         held = tensor.gradient
         if tensor.node is None:
@@ -357,11 +352,9 @@ def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create
         elif held is None:
             tensor.gradient = wrap(g, shared)
         elif tuple(held.array.shape) != tuple(g.shape):
-            raise ShapeError(
-                f"adding a gradient {tuple(g.shape)} to .grad",
-                f".grad was set to a tensor {tuple(held.array.shape)}",
-                "set .grad to None, or to a tensor of its tensor's shape",
-            )
+            tried = f"adding a gradient {tuple(g.shape)} to .grad"
+            why = f".grad was set to a tensor {tuple(held.array.shape)}"
+            raise ShapeError(tried, why, "set .grad to None, or to a tensor of its tensor's shape")
         elif create:
             tensor.gradient = held + g
         elif getrefcount(held.array) == _ALONE and _owns(held.array, array) and not modes().observers:

@@ -8,6 +8,7 @@ to date when it is next used. No buffer is copied, save an operand that the op b
 from __future__ import annotations
 
 import math
+import threading
 import weakref
 from typing import Any
 
@@ -27,6 +28,7 @@ from .storage import number, replace_scalar, storage_of
 # mypy: disable-error-code="override"
 # A body names its operands; the base class cannot know how many there are.
 
+_pruning = threading.Lock()
 STALE: Any = Leaf.__new__(Leaf)  # the node of a view whose base was written since
 STALE.op, STALE.parents, STALE.saved, STALE.number = None, (), (), 0
 
@@ -75,8 +77,10 @@ def note_sharer(tensor: TensorBase) -> None:
     """Let the tensor's storage know of it."""
     views = tensor.storage.views
     views.append(weakref.ref(tensor))
-    if len(views) > 32 and len(views) & (len(views) - 1) == 0:  # at powers of two
-        views[:] = [reference for reference in views if reference() is not None]
+    count = len(views)
+    if count > 32 and count & (count - 1) == 0 and not _pruning.locked():  # at powers of two, one thread at a time
+        with _pruning:
+            views[:count] = [reference for reference in views[:count] if reference() is not None]  # others may append
 
 
 def own_buffer(tensor: TensorBase) -> Any:
