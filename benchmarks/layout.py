@@ -5,9 +5,9 @@ from __future__ import annotations
 import tinygrad_edu as tg
 from benchmarks import harness
 from benchmarks.harness import Here, Step
-from tinygrad_edu.views import graph_figure
-from tinygrad_edu.views.graph import record
-from tinygrad_edu.views.graph_figure import GraphState
+from tinygrad_edu.views.graph import figure as graph_figure
+from tinygrad_edu.views.graph.figure import GraphState
+from tinygrad_edu.views.graph.model import record
 
 STEPS, BUDGET = 166, 0.3  # seconds that the layout may take
 BASELINE = "forward and backward"

@@ -45,7 +45,7 @@ def record() -> dict[str, Any]:
 
 def text(found: dict[str, Any]) -> str:
     """The record as a table of Markdown."""
-    from tinygrad_edu.wording import ratio_with_spread, seconds_text
+    from tinygrad_edu.common.wording import ratio_with_spread, seconds_text
 
     lines = ["| tip | A | B | A over B (middle half) | B is | whole run | longest call |", "|---" * 7 + "|"]
     for tip in found["tips"]:

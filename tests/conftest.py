@@ -11,9 +11,9 @@ import pytest
 
 from tests import second_device  # noqa: F401  (registers the device "far" for all tests)
 from tests.support import FAILED
-from tinygrad_edu import random as tg_random
 from tinygrad_edu import settings
 from tinygrad_edu.core import storage
+from tinygrad_edu.tensor import random as tg_random
 
 hypothesis.settings.register_profile("unhurried", deadline=None)  # another program's load is no fault of the code
 hypothesis.settings.load_profile("unhurried")

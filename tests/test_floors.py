@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,22 +16,20 @@ PACKAGE, WIDGETS = ROOT / "tinygrad_edu", ROOT / "widgets" / "tinygrad_edu_widge
 
 # From the bottom up. A name is a module or a package directly inside tinygrad_edu.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("blocks",),
-    ("errors", "lines", "settings", "wording"),  # words
-    ("dtypes", "backends", "room"),  # arrays
+    # The engine
+    ("common", "errors", "settings"),
+    ("dtypes", "backends"),
     ("core",),
-    ("nested", "kinds", "explain", "checksums"),
-    ("arguments", "printing"),
-    ("ops",),  # operations
-    ("autograd",),
-    ("guard",),
-    ("tensor",),
-    ("creation", "random", "inquiry", "cuda"),
-    ("numpy_protocol",),
+    ("inputs",),
+    ("ops",),
+    ("autograd", "guard"),
+    ("tensor", "cuda"),
+    # The library
     ("state", "metrics"),
     ("nn", "optim", "data", "amp", "checkpoint", "quantise", "accelerator", "distributed", "observe", "compile"),
     ("training",),  # the loop over all of these
-    ("tips", "lessons", "views", "cli"),  # teaching
+    # Teaching
+    ("tips", "lessons", "views", "cli"),
     ("__main__",),
     ("tinygrad_edu_widgets",),  # Jupyter
 )
@@ -38,19 +37,13 @@ FLOOR = {name: height for height, floor in enumerate(FLOORS) for name in floor}
 
 # Pairs on one floor that may use each other, with the reason.
 NEIGHBOURS = {
-    ("errors", "lines"): "an error finds the user's line",
+    ("errors", "common"): "an error finds the user's line",
+    ("settings", "common"): "its scopes are blocks",
     ("settings", "errors"): "a setting that cannot be is refused as anything else is",
     ("optim", "nn"): "optimisers know parameters",
     ("lessons", "views"): "a check may show a figure",
     ("views", "tips"): "a tip is drawn",
     ("cli", "tips"): "tips are listed and run",
-}
-
-# Imports upwards, inside a function: they close a loop that only exists when the function runs.
-UPWARDS = {
-    ("tensor", "random"): "normal_() and its like draw from the generator",
-    ("tensor", "creation"): "new_zeros() and its like make tensors",
-    ("tensor", "numpy_protocol"): "NumPy calls tensors, which then look up its tables",
 }
 
 # Lines of code that one may have to read. These may sink; let them rise only for a reason that the reader would accept.
@@ -120,7 +113,7 @@ def test_imports_go_down(path: Path) -> None:
         if name == "__init__":
             assert FLOOR[own] >= FLOOR["tips"], f"{own} imports the whole package, which includes floors above it"
             continue
-        allowed = FLOOR[name] < FLOOR[own] or (own, name) in NEIGHBOURS or (own, name) in UPWARDS
+        allowed = FLOOR[name] < FLOOR[own] or (own, name) in NEIGHBOURS
         assert allowed, f"{own} stands on floor {FLOOR[own]} and imports {name} on floor {FLOOR[name]}"
 
 
@@ -143,13 +136,37 @@ def test_every_way_of_importing_is_seen(source: str, found: set[str]) -> None:
     assert imported(PACKAGE / "core" / "example.py", ast.parse(source)) == found
 
 
-def test_imports_upwards_stay_inside_functions() -> None:
-    for own, name in UPWARDS:
-        path = PACKAGE / f"{own}.py"
-        tree = ast.parse(path.read_text())
-        top = ast.Module([node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))], [])
-        assert name not in imported(path, top)
-        assert name in imported(path, tree), f"no longer needed: take ({own}, {name}) out of UPWARDS"
+def modules() -> dict[str, Path]:
+    """Every module of the package, by its dotted name."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def used(name: str, known: dict[str, Path]) -> set[str]:
+    """The modules of the package that the module imports, anywhere in it."""
+    path = known[name]
+    package = path.relative_to(ROOT).parent.parts
+    found = set()
+    for node in ast.walk(typing_only(ast.parse(path.read_text()))):
+        if isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            stem = ".".join((*above, *(node.module or "").split("."))).rstrip(".")
+            names = {f"{stem}.{alias.name}" for alias in node.names}
+            found |= {one if one in known else stem for one in names} & set(known)
+    return found - {name, PACKAGE.name}
+
+
+def test_no_circle_of_imports() -> None:
+    """Nor one that closes only when a function runs."""
+    known = modules()
+    graph = {name: used(name, known) for name in known if name != PACKAGE.name}
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
 def test_the_engine_knows_no_jupyter() -> None:

@@ -23,8 +23,8 @@ import tinygrad_edu as tg
 from tests import junk_calls
 from tests.junk_calls import MODULES_BY_NAME, VALUES
 from tinygrad_edu import nn, settings
+from tinygrad_edu.common.wording import shown
 from tinygrad_edu.errors import EduError
-from tinygrad_edu.wording import shown
 
 JUNK: dict[str, Callable[[], Any]] = {
     "None": lambda: None, "text": lambda: "junk", "fraction": lambda: 2.5, "negative": lambda: -7,

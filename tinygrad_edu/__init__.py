@@ -1,4 +1,8 @@
-"""tinygrad_edu: a small autograd engine to learn from. See ``python -m pydoc tinygrad_edu`` for the parts.
+"""tinygrad_edu: a small autograd engine to learn from, a library on it, and what teaches with it.
+
+The engine, from the bottom up: ``common``, ``errors``, ``settings``, ``dtypes``, ``backends``, ``core``, ``inputs``,
+``ops``, ``autograd``, ``guard``, ``tensor``. The library: ``nn``, ``optim``, ``data``, ``state``, ``metrics``,
+``training``, ``compile``, ``observe``. Teaching: ``tips``, ``views``, ``lessons``, ``cli``.
 
 Submodules load when they are first used, so ``import tinygrad_edu`` costs little more than ``import numpy``.
 """
@@ -15,7 +19,6 @@ import numpy as _numpy  # noqa: F401  # at once: from ten imports deep it takes 
 
 from . import autograd, dtypes
 from .backends import Device as device
-from .creation import arange, empty, empty_like, eye, full, full_like, linspace, ones, ones_like, zeros, zeros_like
 from .dtypes import bool_ as bool
 from .dtypes import float16, float32, float64, int8, int16, int32, int64, uint8
 from .dtypes import float16 as half
@@ -24,18 +27,6 @@ from .dtypes import float64 as double
 from .dtypes import int16 as short
 from .dtypes import int32 as int
 from .dtypes import int64 as long
-from .inquiry import (
-    can_cast,
-    finfo,
-    get_default_dtype,
-    iinfo,
-    is_floating_point,
-    is_tensor,
-    numel,
-    promote_types,
-    result_type,
-    set_default_dtype,
-)
 from .ops.activation import relu
 from .ops.arrange import diag, flip, repeat_interleave, roll, tile, tril, triu
 from .ops.choice import masked_fill
@@ -150,8 +141,42 @@ from .ops.shapes import (
 from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.sorting import argsort, max, median, min, sort, topk, unique
 from .ops.unary import positive
-from .printing import set_printoptions
-from .random import (
+from .settings import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .tensor import Tensor, as_tensor, from_numpy, random, tensor
+from .tensor.creation import (
+    arange,
+    empty,
+    empty_like,
+    eye,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from .tensor.inquiry import (
+    can_cast,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    is_floating_point,
+    is_tensor,
+    numel,
+    promote_types,
+    result_type,
+    set_default_dtype,
+)
+from .tensor.printing import set_printoptions
+from .tensor.random import (
     Generator,
     bernoulli,
     manual_seed,
@@ -165,15 +190,6 @@ from .random import (
     randn_like,
     randperm,
 )
-from .settings import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from .tensor import Tensor, as_tensor, from_numpy, tensor
 
 if TYPE_CHECKING:
     from . import data, guard, metrics, nn, optim, state, training
@@ -354,6 +370,7 @@ __all__ = [
     "randint_like",
     "randn",
     "randn_like",
+    "random",
     "randperm",
     "ravel",
     "reciprocal",

@@ -5,7 +5,7 @@ Where PyTorch says RuntimeError, ours are that too, so that ``except RuntimeErro
 
 from __future__ import annotations
 
-from .lines import Line, describe_line, user_line
+from .common.lines import Line, describe_line, user_line
 
 
 class EduError(Exception):

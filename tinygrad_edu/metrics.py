@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from . import backends, room
+from . import backends
+from .backends import room
 from .core.base import TensorBase
 from .errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
-from .kinds import explain_all
+from .inputs.kinds import explain_all
 from .tensor import Tensor, wrap
 
 Array = Any

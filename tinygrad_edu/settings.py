@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .blocks import Block
+from .common.blocks import Block
 from .errors import ArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])

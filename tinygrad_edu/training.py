@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .errors import ArgumentError, DtypeError, TrainingError
-from .kinds import explain_all
+from .inputs.kinds import explain_all
 from .metrics import Mean
 from .nn.modes import modes_kept
 from .nn.utils import clip_grad_norm_

@@ -34,8 +34,8 @@ from tinygrad_edu.observe.machine import Conditions  # noqa: E402
 from tinygrad_edu.observe.results import Comparison, Sweep, Timing  # noqa: E402
 from tinygrad_edu.observe.timing import sweep  # noqa: E402
 from tinygrad_edu.views.frame import Figure, Frame  # noqa: E402
-from tinygrad_edu.views.race import RaceState  # noqa: E402
-from tinygrad_edu.views.race_figure import frame as race_frame  # noqa: E402
+from tinygrad_edu.views.race.figure import frame as race_frame  # noqa: E402
+from tinygrad_edu.views.race.model import RaceState  # noqa: E402
 from tools.widget_key import key  # noqa: E402
 
 

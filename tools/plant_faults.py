@@ -69,7 +69,7 @@ FAULTS = {
     ),
     "logistic": Fault("backends/_sigmoid.py", "            z += 1\n", "            z += 1.001\n", "ops/test_unary.py"),
     "interrupt": Fault(
-        "blocks.py", "            block._restore(block._open[self.depth])\n", "", "core/test_interrupts.py"
+        "common/blocks.py", "            block._restore(block._open[self.depth])\n", "", "core/test_interrupts.py"
     ),
     "inference": Fault(
         "settings.py", "copy.grad = grad and not self.inference", "copy.grad = grad", "test_settings.py autograd"

@@ -13,9 +13,9 @@ from playwright.sync_api import sync_playwright
 from tinygrad_edu_widgets import TipBrowser
 
 import tinygrad_edu as tg
-from tinygrad_edu.views import graph_figure
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.graph import record
+from tinygrad_edu.views.graph import figure as graph_figure
+from tinygrad_edu.views.graph.model import record
 
 
 def loss_of(X, W1, b1, W2, b2):  # type: ignore[no-untyped-def]  # what the picture shows is what runs

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import tinygrad_edu as tg
-from tinygrad_edu.checksums import checksum
 from tinygrad_edu.core import guard
 from tinygrad_edu.core.storage import find
 from tinygrad_edu.errors import MemoryGuardError
 from tinygrad_edu.guard import holders
+from tinygrad_edu.guard.checksums import checksum
 
 
 def leaf(*shape: int) -> tg.Tensor:

@@ -12,6 +12,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
+from tinygrad_edu.common.lines import own, resolve_line, user_line
 from tinygrad_edu.core import dispatch
 from tinygrad_edu.core import slow as slow_path
 from tinygrad_edu.core.dispatch import write_caller
@@ -19,7 +20,6 @@ from tinygrad_edu.core.graph import Node
 from tinygrad_edu.core.op import OPS
 from tinygrad_edu.core.slow import Call, Interceptor
 from tinygrad_edu.errors import DtypeError
-from tinygrad_edu.lines import own, resolve_line, user_line
 from tinygrad_edu.ops import into
 from tinygrad_edu.settings import modes, scoped
 
@@ -27,6 +27,7 @@ from tinygrad_edu.settings import modes, scoped
 
 MUL = """\
 def mul(x, y):
+    # generated for tinygrad_edu.ops.arithmetic.Mul
     m = modes()
     if not m.plain: return slow(op, (x, y,), dict())
     if type(x) is Tensor:

@@ -15,11 +15,11 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
+from tinygrad_edu.common.lines import describe_line, resolve_line
 from tinygrad_edu.core import storage
 from tinygrad_edu.core.graph import Leaf, Node, unbroadcast
 from tinygrad_edu.core.slow import Interceptor
 from tinygrad_edu.errors import AutogradError, InplaceError
-from tinygrad_edu.lines import describe_line, resolve_line
 
 XP = tg.backends.CPU.xp
 

@@ -11,9 +11,9 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
+from tinygrad_edu.common.lines import own
 from tinygrad_edu.core.slow import Interceptor
 from tinygrad_edu.errors import DtypeError, EduError, InplaceError, ShapeError
-from tinygrad_edu.lines import own
 
 OLD_VALUES = ": its old values would be lost to the graph that starts there"
 OVERLAPS = "several of its elements are the same place in memory: it was expanded, or shows windows that overlap"

@@ -15,8 +15,8 @@ import tinygrad_edu as tg
 from tests.nn.models import Block, convnet
 from tests.support import run_python, teaches
 from tinygrad_edu import nn
+from tinygrad_edu.common.lines import describe_line
 from tinygrad_edu.errors import ArgumentError, DtypeError, ModuleError, ShapeError
-from tinygrad_edu.lines import describe_line
 from tinygrad_edu.nn.module import Scope
 from tinygrad_edu.settings import modes
 

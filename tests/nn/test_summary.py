@@ -12,7 +12,7 @@ from tests.nn.models import Block, convnet
 from tinygrad_edu import nn
 from tinygrad_edu.errors import ArgumentError, ShapeError
 from tinygrad_edu.nn.summary import Row
-from tinygrad_edu.random import generator
+from tinygrad_edu.tensor.random import generator
 
 
 def test_a_row_for_each_module() -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests.observe.clock import MILLISECOND, Clock
 from tests.support import teaches
-from tinygrad_edu import wording
+from tinygrad_edu.common import wording
 from tinygrad_edu.errors import ArgumentError, TimingError
 from tinygrad_edu.observe import machine, statistics, timing
 from tinygrad_edu.observe.timing import Comparison, Conditions, Sweep, Timing, compare, measure, sweep

@@ -27,7 +27,7 @@ def test_operators_are_the_generated_callers() -> None:
         function = getattr(tg.Tensor, name)
         operator_of = (tg.ones(2, 2), tg.ones(2, 2))[: len(OPS[op].operands)]
         function(*operator_of)  # the first call compiles it
-        assert function.__code__.co_filename.endswith(f"/generated/{op}.py")
+        assert function.__code__.co_filename.endswith(f"/callers/{op}.py")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.support import teaches
 from tinygrad_edu import nn
 from tinygrad_edu.errors import AutogradError
 from tinygrad_edu.settings import modes
-from tinygrad_edu.views.graph import GraphRun, Preview, record
+from tinygrad_edu.views.graph.model import GraphRun, Preview, record
 
 
 def leaf(data: Any, **options: Any) -> tg.Tensor:

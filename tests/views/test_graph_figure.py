@@ -14,8 +14,8 @@ import tinygrad_edu as tg
 from tests.views.twin import assert_twin
 from tinygrad_edu import nn
 from tinygrad_edu.views.frame import WIDE
-from tinygrad_edu.views.graph import GraphRun, record
-from tinygrad_edu.views.graph_figure import GraphState, describe, figure, frame, moment, position, scene, text, why
+from tinygrad_edu.views.graph.figure import GraphState, describe, figure, frame, moment, position, scene, text, why
+from tinygrad_edu.views.graph.model import GraphRun, record
 
 
 def leaf(data: Any) -> tg.Tensor:

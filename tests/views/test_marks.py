@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tinygrad_edu.common.wording import plain
 from tinygrad_edu.views.frame import NARROW, Figure
 from tinygrad_edu.views.marks import (
     Canvas,
@@ -19,7 +20,6 @@ from tinygrad_edu.views.marks import (
     shorten,
     wrap_text,
 )  # fmt: skip
-from tinygrad_edu.wording import plain
 
 
 def test_wrap_keeps_every_word() -> None:

@@ -15,9 +15,10 @@ from tests.views.twin import assert_twin
 from tinygrad_edu.errors import DtypeError, IndexRangeError
 from tinygrad_edu.observe.machine import Conditions
 from tinygrad_edu.observe.results import Comparison, Sweep, Timing
-from tinygrad_edu.views import race, race_figure
-from tinygrad_edu.views.race import RaceState, describe, finish, pick, prediction, question, summary, text
-from tinygrad_edu.views.race_figure import axis, figure, frame
+from tinygrad_edu.views.race import figure as race_figure
+from tinygrad_edu.views.race import model as race
+from tinygrad_edu.views.race.figure import axis, figure, frame
+from tinygrad_edu.views.race.model import RaceState, describe, finish, pick, prediction, question, summary, text
 
 HERE = Conditions("Example CPU", 2, "Linux", "3.11.7", "2.4.6", "OpenBLAS 0.3", 1, "off", 1e-9)
 CAPTIONS = [

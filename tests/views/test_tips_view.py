@@ -13,9 +13,10 @@ from tests.views.twin import collisions
 from tests.widgets.pages import check
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.tips import Judged
-from tinygrad_edu.views import tip_figures, tips
 from tinygrad_edu.views.frame import NARROW, WIDE, Progress
-from tinygrad_edu.views.tips import BrowserState, Visit
+from tinygrad_edu.views.tips import figures as tip_figures
+from tinygrad_edu.views.tips import model as tips
+from tinygrad_edu.views.tips.model import BrowserState, Visit
 
 
 def state(**visit: Any) -> BrowserState:

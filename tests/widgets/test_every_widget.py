@@ -34,7 +34,7 @@ from tests.widgets.pages import Element, check
 from tinygrad_edu import nn
 from tinygrad_edu.observe import timing
 from tinygrad_edu.settings import modes
-from tinygrad_edu.views import race as race_view
+from tinygrad_edu.views.race import model as race_view
 
 
 def stepper() -> GraphStepper:

@@ -12,7 +12,7 @@ from ..core.above import above
 from ..core.base import TensorBase
 from ..dtypes import float64, is_float
 from ..errors import AutogradError, DtypeError
-from ..kinds import explain_all
+from ..inputs.kinds import explain_all
 from ..settings import no_grad
 from .engine import grad
 from .forward import jvp

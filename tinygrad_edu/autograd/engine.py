@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import backends
 from ..backends.layout import lay_as_leaf
+from ..backends.room import refused
 from ..core.above import above
 from ..core.base import TensorBase
 from ..core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
@@ -13,7 +14,6 @@ from ..core.inplace import settle
 from ..core.slow import announce
 from ..errors import AutogradError, DeviceError, DtypeError, EduError, OutOfMemoryError, ShapeError
 from ..ops import convert as ct
-from ..room import refused
 from ..settings import MODES, modes
 from .tensors import TENSORS
 

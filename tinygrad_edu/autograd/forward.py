@@ -20,7 +20,7 @@ from ..core.slow import Call, Interceptor, saved_by
 from ..core.storage import number
 from ..dtypes import is_float
 from ..errors import AutogradError, DtypeError, ShapeError
-from ..kinds import explain_all
+from ..inputs.kinds import explain_all
 from ..ops import convert as ct
 from ..settings import inference_mode, modes
 from .engine import transpose

@@ -7,13 +7,13 @@ import math
 from typing import Any
 
 from .. import backends
+from ..common.lines import user_line
 from ..core.above import above
 from ..core.base import TensorBase
 from ..core.op import Op, Save
 from ..core.slow import Call, record, through
 from ..dtypes import is_float
 from ..errors import AutogradError, ShapeError
-from ..lines import user_line
 from ..ops import convert as ct
 from ..ops import movement as mv
 from ..settings import modes, no_grad

@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ..wording import bytes_text, plural
+from ..common.wording import bytes_text, plural
 from .advice import PURPOSES, Advice, advise
 from .facts import Facts, Package, gather
 from .peaks import Peak, measure_peaks

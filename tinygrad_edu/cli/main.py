@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 import tinygrad_edu as tg
 
+from ..common.wording import suggestion
 from ..errors import EduError
-from ..wording import suggestion
 from .terminal import Progress, Terminal
 
 PROGRAM = "tinygrad-edu"

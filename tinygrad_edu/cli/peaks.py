@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import creation
+from ..common.wording import bytes_text, rate_with_spread
 from ..observe.timing import Timing, measure
-from ..wording import bytes_text, rate_with_spread
+from ..tensor import creation
 from .facts import Facts
 
 BUDGET = 0.6  # seconds for each, after the warm-up

@@ -26,11 +26,11 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import Any
 
+from ..common.wording import plain, plural
 from ..tips import GUIDES, THEMES, Judged, Result, Size, Tip, TipError, all_tips, check, find, run, search, source_of
 from ..tips.runner import Checked
 from ..tips.tip import COUNTED, HOLDS, SAME
 from ..tips.words import count_text
-from ..wording import plain, plural
 from .terminal import Progress, Terminal
 
 HEAD = ("verdict", "A", "B", "of what")

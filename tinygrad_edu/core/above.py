@@ -20,6 +20,7 @@ class Above:
     settle: Callable[[Any], None]
     slow: Callable[..., Any]
     into: Callable[..., Any]
+    signature: Callable[..., Any]  # `inputs.source`: of a caller, before there is one
     # `explain`: errors in words
     fail: Callable[..., NoReturn]
     describe_call: Callable[..., str]

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..backends.cpu import XP
+from ..common.lines import own, pose_as_file
 from ..dtypes import FLOATS, float32
-from ..lines import PACKAGE, own
 from ..settings import modes
 from . import guard
 from .above import above
@@ -55,7 +55,8 @@ def write_caller(op: type[Op], out: bool = False) -> str:
     signature = [f"{n}=None" if n in op.optional else n for n in names]
     signature += ["*", *_defaults(op), *["out=None"] * out] if op.params or out else []
     give_up = f"return slow({_given(op)})" + f" if out is None else into({_given(op)}, out)" * out
-    lines = [f"def {op.name}({', '.join(signature)}):", "    m = modes()", f"    if not m.plain: {give_up}"]
+    lines = [f"def {op.name}({', '.join(signature)}):", f"    # generated for {op.__module__}.{op.__qualname__}"]
+    lines += ["    m = modes()", f"    if not m.plain: {give_up}"]
     meeting = _meeting(op)
     for n in names:
         lines += _operand_lines(op, n, meeting, give_up)
@@ -238,15 +239,6 @@ def _is_tensor(op: type[Op], x: str, checked: bool) -> str:
     return f"type({x}) is Tensor and " if numbers or x in op.optional else ""
 
 
-class _Source:
-    """The text of an op's caller, written when somebody asks."""
-
-    def __get__(self, instance: object, op: type[Op]) -> str:
-        return write_caller(op)
-
-
-Op.source = _Source()
-
 # From text to functions --------------------------------------------------------------------------------------------
 
 
@@ -263,15 +255,16 @@ def _scope(op: type[Op], xp: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _compiled(op: type[Op], source: str) -> Any:
+def _compiled(op: type[Op], source: str, what: str) -> Any:
     made: dict[str, Any] = {}
-    exec(compile(source, f"{PACKAGE}generated/{op.name}.py", "exec"), {}, made)
+    exec(compile(source, pose_as_file(f"{what}/{op.name}", lambda: source), "exec"), {}, made)
     return made[op.name]
 
 
 def _make_runner(op: type[Op], xp: Any) -> Callable[..., Any]:
     """The function that does this op in one world, for operands that `slow` has brought together."""
-    return FunctionType(_compiled(op, write_runner(op)).__code__, _scope(op, xp), op.name)
+    what = "runners" if op.narrow is None else f"runners/{op.narrow}"
+    return FunctionType(_compiled(op, write_runner(op), what).__code__, _scope(op, xp), op.name)
 
 
 runner: Any = cache(_make_runner)
@@ -282,25 +275,26 @@ def caller(op: type[Op], out: bool = False) -> Callable[..., Any]:
     if op.variadic:
         return slow_caller(op)
     scope = {"op": op, "out": out, "forward": op.forward, "compile_caller": _compile_caller}
-    function: Any = FunctionType(_FIRST_CALL, scope, op.name)
+    what = "callers_with_out" if out else "callers"
+    file = pose_as_file(f"{what}/{op.name}", lambda: write_caller(op, out))
+    function: Any = FunctionType(_FIRST_CALL.replace(co_filename=file), scope, op.name)
     scope["caller"] = function
     function.__doc__, function.__module__, function.__qualname__ = op.__doc__, op.__module__, op.name
+    function.__signature__ = above.signature(op, out)
     return function
 
 
 # Compiling is most of what importing the ops would cost, and few programs use all of them: the first call does it.
 _FIRST_CALL = compile(
-    "def first_call(*operands, **params):\n"
-    "    compile_caller(op, caller, out)\n"
-    "    return caller(*operands, **params)\n",
-    f"{PACKAGE}generated/first_call.py",
+    "def first_call(*operands, **params): compile_caller(op, caller, out); return caller(*operands, **params)",
+    "",
     "exec",
 ).co_consts[0]
 
 
 def _compile_caller(op: type[Op], function: Any, out: bool) -> None:
     """Give ``function`` the code of the op's source. Two threads may both do it: they do the same."""
-    real = _compiled(op, write_caller(op, out))
+    real = _compiled(op, write_caller(op, out), "callers_with_out" if out else "callers")
     function.__globals__.update({**_scope(op, XP), **function.__globals__})
     function.__defaults__, function.__kwdefaults__ = real.__defaults__, real.__kwdefaults__
     function.__code__ = real.__code__

@@ -14,8 +14,8 @@ from sys import getrefcount
 from typing import Any
 
 from .. import backends
+from ..common.lines import Line
 from ..errors import AutogradError, ShapeError
-from ..lines import Line
 from ..settings import MODES, modes
 from .above import above
 from .storage import clock, find

@@ -14,9 +14,9 @@ from typing import Any
 
 from .. import backends
 from ..backends.layout import overlaps
+from ..common.lines import Line, user_line
 from ..dtypes import is_float
 from ..errors import InplaceError
-from ..lines import Line, user_line
 from ..settings import modes
 from .above import above
 from .base import TensorBase

@@ -14,9 +14,9 @@ import numpy as np
 
 from .. import backends
 from ..backends.cpu import XP
+from ..common.lines import Line, user_line
 from ..dtypes import PROMOTIONS, as_dtype, is_float, meeting
 from ..errors import DeviceError, DtypeError, EduError
-from ..lines import Line, user_line
 from ..settings import MODES, Modes, Scope, modes
 from . import guard
 from .above import above

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.base import TensorBase
 from ..errors import DtypeError, ShapeError
-from ..kinds import explain_all
+from ..inputs.kinds import explain_all
 from ..ops.movement import stack
 from ..tensor import as_tensor, tensor
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, IndexRangeError, ShapeError
-from ..kinds import explain_all
-from ..random import AnyGenerator, stream
+from ..inputs.kinds import explain_all
 from ..tensor import Tensor, as_tensor, wrap
+from ..tensor.random import AnyGenerator, stream
 
 
 class Dataset:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kinds import explain_all
+from ..inputs.kinds import explain_all
 from ..tensor import Tensor, tensor
 
 SOURCE = (

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..errors import ArgumentError
-from ..kinds import explain_all, warn_user
-from ..random import AnyGenerator, stream
+from ..inputs.kinds import explain_all, warn_user
+from ..tensor.random import AnyGenerator, stream
 from .collate import default_collate, default_convert
 from .datasets import IterableDataset, read_batch
 from .samplers import BatchSampler, RandomSampler, SequentialSampler

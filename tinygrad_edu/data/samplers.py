@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..kinds import explain_all
-from ..random import AnyGenerator, stream
+from ..inputs.kinds import explain_all
 from ..tensor import as_tensor
+from ..tensor.random import AnyGenerator, stream
 
 
 class Sampler:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..creation import arange
 from ..observe.counters import Counters
 from ..tensor import Tensor
+from ..tensor.creation import arange
 from .checking import NO_FUNCTION, NOTHING, choice, numbers, task
 
 PERMUTED = "permute takes old axes in their new order: name the old axis that comes first, then the next."

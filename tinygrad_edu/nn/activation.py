@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..creation import empty
 from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor
+from ..tensor.creation import empty
 from . import functional as F
 from . import init
 from .module import Module

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..creation import empty, zeros
 from ..dtypes import is_float
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..ops.movement import cat
 from ..tensor import Tensor, as_tensor
+from ..tensor.creation import empty, zeros
 from . import functional as F
 from .init import constant_, xavier_normal_, xavier_uniform_
 from .linear import Linear

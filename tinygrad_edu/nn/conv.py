@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..creation import empty
 from ..errors import ArgumentError, ShapeError
 from ..ops.conv import check_word, counts
 from ..tensor import Tensor
+from ..tensor.creation import empty
 from . import functional as F
 from .linear import spread
 from .module import Module

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ..creation import empty
 from ..errors import ArgumentError, IndexRangeError, ShapeError
 from ..settings import no_grad
 from ..tensor import Tensor, as_tensor
+from ..tensor.creation import empty
 from . import functional as F
 from . import init
 from .module import Module

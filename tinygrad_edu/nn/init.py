@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import number
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..kinds import explain_all
-from ..random import generator
+from ..inputs.arguments import number
+from ..inputs.kinds import explain_all
 from ..settings import no_grad
 from ..tensor import Tensor
+from ..tensor.random import generator
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",

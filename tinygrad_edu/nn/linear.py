@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..creation import empty
 from ..errors import ArgumentError
 from ..tensor import Tensor
+from ..tensor.creation import empty
 from . import functional as F
 from . import init
 from .module import Module

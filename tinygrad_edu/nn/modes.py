@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..blocks import block
+from ..common.blocks import block
 from .module import Module
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
+from ..common.lines import Line, own, user_line
 from ..dtypes import is_float
 from ..errors import ArgumentError, DtypeError, EduError, ModuleError
-from ..kinds import JUNK, checked, explanation
-from ..lines import Line, own, user_line
+from ..inputs.kinds import JUNK, checked, explanation
 from ..settings import MODES, modes
 from ..tensor import RemovableHandle, Tensor, clear_gradient
 from .construction import check

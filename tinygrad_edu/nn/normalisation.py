@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .. import backends
-from ..arguments import new_shape
+from ..common.lines import user_line
 from ..core.inplace import own_buffer
-from ..creation import empty, ones, zeros
 from ..errors import ArgumentError, ShapeError
-from ..lines import user_line
+from ..inputs.arguments import new_shape
 from ..tensor import Tensor
+from ..tensor.creation import empty, ones, zeros
 from . import functional as F
 from . import init
 from .module import Module

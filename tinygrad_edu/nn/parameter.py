@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..creation import empty
 from ..tensor import Tensor, as_tensor, wrap
+from ..tensor.creation import empty
 
 
 class _IsParameter(type):

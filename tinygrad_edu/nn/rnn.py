@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .. import room
-from ..creation import empty, zeros
+from ..backends import room
 from ..errors import ArgumentError, ShapeError
-from ..kinds import warn_user
+from ..inputs.kinds import warn_user
 from ..ops.movement import cat, stack
 from ..ops.recurrent import gru_op, lstm_op, rnn_op
 from ..tensor import Tensor, as_tensor
+from ..tensor.creation import empty, zeros
 from . import functional as F
 from .init import uniform_
 from .module import Module, Parameter

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from ..blocks import block
-from ..creation import zeros
+from ..common.blocks import block
 from ..errors import ArgumentError
-from ..kinds import explain_all
-from ..random import generator
+from ..inputs.kinds import explain_all
 from ..settings import no_grad
 from ..tensor import Tensor
+from ..tensor.creation import zeros
+from ..tensor.random import generator
 from .modes import modes_kept
 from .module import Module
 from .unregistered import notice

@@ -6,11 +6,11 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from .. import room
-from ..creation import full
+from ..backends import room
 from ..errors import ArgumentError
 from ..settings import modes
 from ..tensor import Tensor
+from ..tensor.creation import full
 from . import functional as F
 from .attention import NOTHING, MultiheadAttention
 from .containers import ModuleList

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ..lines import resolve_line, user_line
+from ..common.lines import resolve_line, user_line
 from ..tensor import Tensor
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..blocks import block
+from ..common.blocks import block
 from ..errors import TimingError
 
 RESOLUTION = time.get_clock_info("perf_counter").resolution  # seconds; no time is shorter

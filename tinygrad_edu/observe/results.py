@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..wording import duration_with_spread, ratio_with_spread
+from ..common.wording import duration_with_spread, ratio_with_spread
 from .machine import Conditions
 from .statistics import (
     ENOUGH,

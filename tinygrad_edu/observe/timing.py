@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from ..common.lines import describe_line, own, user_line
 from ..errors import ArgumentError, TimingError
-from ..lines import describe_line, own, user_line
 from .machine import RESOLUTION, Conditions, Progress, quiet
 from .results import Comparison, Sweep, Timing
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import as_tensor
 from ..backends.blocks import in_blocks
 from ..core.dispatch import caller
 from ..core.inplace import inplace as write_to
 from ..core.op import Op, Params
 from ..errors import ArgumentError
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 from .unary import NO_NUMBERS, refuse_bools
 
 # mypy: disable-error-code="override"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import as_tensor
 from ..core.dispatch import caller
 from ..core.op import Op, Params
 from ..dtypes import float32, is_float, scalar_dtype
 from ..errors import ArgumentError, DtypeError
+from ..inputs.arguments import as_tensor
 
 # mypy: disable-error-code="override"
 # A body names its operands; the base class cannot know how many there are.

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends, room
-from ..arguments import as_tensor, axis, whole
+from .. import backends
+from ..backends import room
 from ..core.above import above
 from ..core.base import TensorBase
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor, axis, whole
+from ..inputs.kinds import explain_all
 from .convert import clone
 from .movement import axes_of, listed, reshape_op
 from .parts import diagonal_op

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import as_tensor, extremes
 from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor, extremes
+from ..inputs.kinds import explain_all
 from ..settings import no_grad
 from .choice import where
 from .reduce import norm

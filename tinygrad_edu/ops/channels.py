@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from .. import backends
-from ..arguments import as_tensor
 from ..backends.layout import how_many
+from ..common.lines import user_line
 from ..core.dispatch import caller
 from ..core.inplace import own_buffer
 from ..core.narrow import is_narrow
 from ..core.op import Op
 from ..dtypes import float32
 from ..errors import ArgumentError, ShapeError
-from ..kinds import explain_all
-from ..lines import user_line
+from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 from .normalise import dot, mixed, total
 
 # mypy: disable-error-code="override"

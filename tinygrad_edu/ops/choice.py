@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import as_tensor
 from ..core.above import above
 from ..core.base import TensorBase
 from ..core.dispatch import caller, slow_caller
 from ..core.op import Op
 from ..dtypes import is_float
 from ..errors import DtypeError, ShapeError
+from ..inputs.arguments import as_tensor
 
 # mypy: disable-error-code="override"
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import as_tensor
 from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 
 # mypy: disable-error-code="override"
 

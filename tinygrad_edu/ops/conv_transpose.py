@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import as_tensor
 from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.op import Op
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 from .conv import channels_first, counts, image_shape, not_images, refuse_bools
 
 # mypy: disable-error-code="override"

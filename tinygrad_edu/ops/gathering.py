@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import backends
-from ..arguments import as_tensor, axis, beyond, plain_index, reading
 from ..core.above import above
 from ..core.base import TensorBase
 from ..errors import ArgumentError, DeviceError, DtypeError, IndexRangeError, ShapeError
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor, axis, beyond, plain_index, reading
+from ..inputs.kinds import explain_all
 from .arithmetic import mul
 from .convert import cast, clone, contiguous
 from .index import along, gather_op, getitem, put, put_add, read

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..arguments import axes_taken, beyond, check_index, plain_index, reading
 from ..backends.cpu import is_basic
 from ..backends.layout import how_many
 from ..core.above import above
@@ -17,6 +16,7 @@ from ..core.graph import unbroadcast
 from ..core.inplace import inplace, positions, shows_twice
 from ..core.op import Op
 from ..errors import IndexRangeError, ShapeError
+from ..inputs.arguments import axes_taken, beyond, check_index, plain_index, reading
 from ..settings import modes
 from .movement import reshape_op
 

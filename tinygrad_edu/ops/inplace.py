@@ -10,12 +10,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..arguments import as_tensor, axis
 from ..core.base import TensorBase
 from ..core.inplace import inplace, shows_twice
 from ..core.op import REQUIRED, Op
 from ..errors import InplaceError
-from ..explain import check_fits
+from ..inputs.arguments import as_tensor, axis
+from ..inputs.explain import check_fits
 from ..settings import modes
 from . import activation, arithmetic, arrange, choice, gathering, linalg, logic, scan, unary
 from .convert import clone

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .. import backends
+from ..common.lines import user_line
 from ..core.above import above
 from ..core.base import TensorBase
 from ..core.inplace import refuse, settle, tracked_among, write, write_plainly
 from ..core.op import Op, Params
 from ..core.slow import Call, arrange, operands_of, through
 from ..errors import AutogradError, DeviceError, DtypeError
-from ..lines import user_line
 from ..settings import modes
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from ..arguments import as_tensor
 from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 from .arithmetic import add_op, factor, mul
 from .movement import permute_op, reshape_op
 from .parts import diagonal_op

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import as_tensor
 from ..core.base import TensorBase
 from ..core.dispatch import caller
 from ..core.op import Op, Params
 from ..errors import ArgumentError
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 from .reduce import all_op
 
 # mypy: disable-error-code="override"

@@ -7,14 +7,14 @@ from operator import index
 from typing import Any
 
 from .. import backends
-from ..arguments import as_tensor, axis, sizes, whole
+from ..common.wording import shown
 from ..core.base import TensorBase
 from ..core.dispatch import caller, slow_caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
 from ..errors import DtypeError, EduError, ShapeError
-from ..kinds import kind_of
-from ..wording import shown
+from ..inputs.arguments import as_tensor, axis, sizes, whole
+from ..inputs.kinds import kind_of
 
 # mypy: disable-error-code="override"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import as_tensor
 from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.narrow import is_narrow
 from ..core.op import Op
 from ..dtypes import float32, float64
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 
 # mypy: disable-error-code="override"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.dispatch import caller
-from ..explain import check_fits
+from ..inputs.explain import check_fits
 from ..settings import no_grad
 from . import activation, arithmetic, choice, into, linalg, logic, movement, reduce, scan, unary
 

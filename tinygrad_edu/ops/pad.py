@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import room
-from ..arguments import as_tensor
+from ..backends import room
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import ArgumentError, ShapeError
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 
 # mypy: disable-error-code="override"
 

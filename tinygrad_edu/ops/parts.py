@@ -6,14 +6,14 @@ from operator import index as whole
 from typing import Any
 
 from .. import backends
-from ..arguments import as_tensor, axis
 from ..backends.layout import contiguous, how_many
 from ..core.base import TensorBase
 from ..core.dispatch import caller
 from ..core.inplace import positions
 from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor, axis
+from ..inputs.kinds import explain_all
 from ..settings import no_grad
 from .index import getitem
 from .movement import listed, reshape_op

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import room
-from ..arguments import as_tensor
+from ..backends import room
 from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..dtypes import is_float
 from ..errors import ArgumentError, ShapeError
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 from .conv import counts, image_shape, not_images, refuse_bools
 
 # mypy: disable-error-code="override"

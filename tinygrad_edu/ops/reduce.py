@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import as_tensor, dims, one_dim
 from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..dtypes import bool_, uint8
 from ..errors import DtypeError
-from ..kinds import explained
+from ..inputs.arguments import as_tensor, dims, one_dim
+from ..inputs.kinds import explained
 
 # mypy: disable-error-code="override"
 

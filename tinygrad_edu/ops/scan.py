@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import as_tensor, one_dim
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..dtypes import as_dtype, bool_
 from ..errors import DtypeError
+from ..inputs.arguments import as_tensor, one_dim
 from .reduce import backwards, before, prod_op, sum_op
 
 # mypy: disable-error-code="override"

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..arguments import as_tensor, axis
 from ..backends.layout import lay, viewable
 from ..core.above import above
 from ..errors import DtypeError, EduError, ShapeError
-from ..kinds import explain_all
+from ..inputs.arguments import as_tensor, axis
+from ..inputs.kinds import explain_all
 from .convert import contiguous as contiguous
 from .movement import axes_of, cat, expand, expand_op, listed, permute_op, reshape, reshape_op, several, transpose
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import as_tensor, one_dim
 from ..core.dispatch import caller
 from ..core.op import Op
+from ..inputs.arguments import as_tensor, one_dim
 from .reduce import Dims, axes_of, given, kept, over
 
 # mypy: disable-error-code="override"

@@ -6,14 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import arguments, backends
-from ..arguments import as_tensor, one_dim
+from .. import backends
 from ..core.above import above
 from ..core.base import TensorBase
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..errors import DtypeError, IndexRangeError, ShapeError
-from ..kinds import explain_all
+from ..inputs import arguments
+from ..inputs.arguments import as_tensor, one_dim
+from ..inputs.kinds import explain_all
 from .choice import maximum, minimum, where_op
 from .convert import clone, contiguous
 from .index import along, gather_op

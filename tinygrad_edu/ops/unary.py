@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments import as_tensor
 from ..backends.blocks import in_blocks
 from ..core.dispatch import caller
 from ..core.op import Op, Params
 from ..dtypes import int64
 from ..errors import DtypeError
+from ..inputs.arguments import as_tensor
 
 # mypy: disable-error-code="override"
 

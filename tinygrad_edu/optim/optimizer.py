@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..kinds import explain_all
+from ..inputs.kinds import explain_all
 from ..tensor import RemovableHandle, Tensor, as_tensor, clear_gradient
 
 Group = dict[str, Any]

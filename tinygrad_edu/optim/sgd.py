@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..kinds import explain_all
+from ..inputs.kinds import explain_all
 from .bundle import Array, Bundle
 from .optimizer import Group, Params
 from .stepping import InPlaceOptimizer

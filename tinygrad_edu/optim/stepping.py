@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import backends
+from ..common.lines import user_line
 from ..core.inplace import own_buffer
 from ..core.storage import Storage, written_all
 from ..errors import ArgumentError, AutogradError, DeviceError, DtypeError, EduError, InplaceError, ShapeError
-from ..lines import user_line
 from ..settings import enable_grad
 from ..tensor import Tensor, as_tensor
 from .bundle import Array, Bundle, Entry, known, steps_made

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from ..lines import own
-from ..wording import suggestion
+from ..common.lines import own
+from ..common.wording import suggestion
 from .tip import COUNTED, FALSE, GUIDES, SAME, THEMES, TIME, VERDICTS, Tip, TipError
 
 WHY_WORDS = 25  # of the one sentence

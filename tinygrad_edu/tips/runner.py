@@ -16,8 +16,8 @@ from ..errors import EduError
 from ..observe.counters import Counters, bytes_of
 from ..observe.machine import quiet
 from ..observe.timing import Comparison, compare
-from ..random import Generator, seeded
 from ..settings import scoped
+from ..tensor.random import Generator, seeded
 from .tip import FALSE, HOLDS, SAME, Claim, Tip, TipError
 from .words import claim_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..wording import bytes_text, exact
+from ..common.wording import bytes_text, exact
 from .tip import COUNTED, IN_BYTES, TIME, Claim
 
 

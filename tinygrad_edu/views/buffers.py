@@ -12,10 +12,10 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from .. import backends
+from ..common.wording import brief, bytes_text, exact, plural
 from ..core.inplace import own_buffer
 from ..errors import DtypeError, EduError, IndexRangeError, ShapeError
 from ..tensor import Tensor, as_tensor, wrap
-from ..wording import brief, bytes_text, exact, plural
 from .frame import NARROW, WIDE, Control, Figure, Frame
 from .marks import Canvas, shorten
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..wording import plain, seconds_text
+from ..common.wording import plain, seconds_text
 from .marks import Canvas, attributes, escape, freeze, rich, wrap_text
 from .tokens import stylesheet
 

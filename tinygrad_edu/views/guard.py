@@ -14,11 +14,11 @@ import numpy as np
 import tinygrad_edu
 
 from .. import guard as public_guard
+from ..common.lines import resolve_line
+from ..common.wording import bytes_text, exact
 from ..guard import holders
-from ..lines import resolve_line
-from ..random import generator
 from ..tensor import Tensor
-from ..wording import bytes_text, exact
+from ..tensor.random import generator
 from .frame import NARROW, WIDE, Control, Figure, Frame
 from .marks import MONO_13, Canvas, shorten, wrap_text
 

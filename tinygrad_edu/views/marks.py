@@ -6,7 +6,7 @@ import html
 import re
 from typing import Any
 
-from ..wording import MARKUP
+from ..common.wording import MARKUP
 from .tokens import dark_style, presentation
 
 MONO_12, MONO_13 = 7.23, 7.83  # advance of one monospaced character

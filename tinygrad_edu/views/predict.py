@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..common.wording import exact, number, plain
 from ..errors import DtypeError, IndexRangeError
-from ..wording import exact, number, plain
 from .frame import NARROW, WIDE, Control, Figure, Frame
 from .marks import MONO_12, Canvas, shorten
 

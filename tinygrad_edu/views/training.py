@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ..wording import number
+from ..common.wording import number
 from .frame import NARROW, WIDE, Figure, Frame
 from .marks import Canvas
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.tensor import Tensor
-from tinygrad_edu.views import broadcast as view
-from tinygrad_edu.views.broadcast_figure import frame
+from tinygrad_edu.views.broadcast import model as view
+from tinygrad_edu.views.broadcast.figure import frame
 from tinygrad_edu.views.frame import Frame
 
 from .base import EduWidget

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tinygrad_edu import Tensor, tensor
+from tinygrad_edu import Tensor
 from tinygrad_edu.errors import DtypeError, EduError, ShapeError
-from tinygrad_edu.views import graph_figure as view
+from tinygrad_edu.tensor import tensor
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.graph import GraphRun, record
+from tinygrad_edu.views.graph import figure as view
+from tinygrad_edu.views.graph.model import GraphRun, record
 
 from .base import EduWidget
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.observe.timing import Sweep, check_arguments, check_names, checked_sizes, name_of, sweep
-from tinygrad_edu.views import race as view
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.race_figure import frame
+from tinygrad_edu.views.race import model as view
+from tinygrad_edu.views.race.figure import frame
 
 from .base import EduWidget, Tell
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
-from tinygrad_edu.views import tips as view
 from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.tips import model as view
 
 from .base import EduWidget
 from .predict_gate import note_prediction

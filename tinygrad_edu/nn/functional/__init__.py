@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ... import backends, room
-from ...arguments import as_tensor, extremes
+from ... import backends
+from ...backends import room
+from ...common.wording import shown
 from ...core.inplace import inplace as inplace_op
 from ...core.slow import announce
-from ...creation import arange
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
-from ...kinds import explain_all, kind_of
+from ...inputs.arguments import as_tensor, extremes
+from ...inputs.kinds import explain_all, kind_of
 from ...ops.activation import elu, gelu, hardtanh, leaky_relu, sigmoid, silu, softplus
 from ...ops.activation import relu as _relu
 from ...ops.attention import Dropout, dropout_op, embedding, scaled_dot_product_attention_op
@@ -29,10 +30,10 @@ from ...ops.pool import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d,
 from ...ops.reduce import norm
 from ...ops.softmax import log_softmax, softmax
 from ...ops.unary import tanh
-from ...random import generator
 from ...settings import modes, no_grad
 from ...tensor import Tensor, wrap
-from ...wording import shown
+from ...tensor.creation import arange
+from ...tensor.random import generator
 from .activation import (
     celu,
     glu,

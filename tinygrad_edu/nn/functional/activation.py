@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...arguments import as_tensor
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, ShapeError
-from ...kinds import explain_all
+from ...inputs.arguments import as_tensor
+from ...inputs.kinds import explain_all
 from ...ops.activation import elu, hardtanh, sigmoid, softplus
 from ...ops.choice import where
 from ...ops.inplace import twin

@@ -10,9 +10,9 @@ import math
 from typing import Any
 
 from ... import backends
-from ...arguments import as_tensor, extremes
 from ...errors import ArgumentError, ShapeError
-from ...kinds import explain_all
+from ...inputs.arguments import as_tensor, extremes
+from ...inputs.kinds import explain_all
 from ...ops.activation import softplus
 from ...ops.choice import minimum, where
 from ...ops.reduce import norm

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ... import backends
-from ...arguments import as_tensor, extremes
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
-from ...kinds import explain_all
+from ...inputs.arguments import as_tensor, extremes
+from ...inputs.kinds import explain_all
 from ...ops import loss as ls
 from ...ops.choice import where
 from ...settings import no_grad

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import room
-from ...arguments import number
+from ...backends import room
 from ...errors import ArgumentError, DtypeError, ShapeError
-from ...kinds import explain_all
+from ...inputs.arguments import number
+from ...inputs.kinds import explain_all
 from ...tensor import Tensor, as_tensor
 
 LINEAR = {"linear": 1, "bilinear": 2}  # and the number of axes that each works on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...errors import ArgumentError, ShapeError
-from ...kinds import explain_all
+from ...inputs.kinds import explain_all
 from ...ops.movement import concat
 from ...settings import no_grad
 from ...tensor import Tensor

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...errors import ArgumentError, ShapeError
-from ...kinds import explain_all
+from ...inputs.kinds import explain_all
 from ...ops.out import stack
 from ...ops.pad import pad
 from ...tensor import Tensor, as_tensor

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ...errors import ArgumentError, DtypeError
-from ...kinds import explain_all, warn_user
+from ...inputs.kinds import explain_all, warn_user
 from ..optimizer import Optimizer
 
 

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...kinds import explain_all
+from ...inputs.kinds import explain_all
 from ..optimizer import Optimizer
 from .base import LRScheduler
 from .plateau import ReduceLROnPlateau

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...kinds import explain_all
+from ...inputs.kinds import explain_all
 from ..optimizer import Optimizer
 from .base import LRScheduler, cycled
 

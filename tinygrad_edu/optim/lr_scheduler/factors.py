@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ...kinds import explain_all
+from ...inputs.kinds import explain_all
 from ..optimizer import Optimizer
 from .base import LRScheduler
 

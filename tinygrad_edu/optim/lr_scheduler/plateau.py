@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import SupportsFloat
 
-from ...kinds import explain_all
+from ...inputs.kinds import explain_all
 from ..optimizer import Optimizer
 from .base import LRScheduler
 

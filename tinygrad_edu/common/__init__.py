@@ -1,0 +1,1 @@
+"""What every floor uses and none is about: the user's line, words for errors, blocks that end for certain."""

@@ -1,0 +1,71 @@
+"""The user's line: which instruction outside this package asked for what is happening now.
+
+Every node and every write notes it, so noting has to be cheap: two pointers now, resolved to a file and a row when
+somebody asks.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+Line = tuple[CodeType, int] | None  # a code object and the offset of an instruction in it
+
+PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_WIDGETS = f"{os.sep}tinygrad_edu_widgets{os.sep}"
+_CONTEXTLIB = os.path.join(os.path.dirname(os.__file__), "contextlib.py")  # it calls context managers of ours
+
+
+class _Own(dict[str, bool]):
+    """Whether a source file belongs to this package or to its widgets: its frames are not the user's line."""
+
+    def __missing__(self, filename: str) -> bool:
+        self[filename] = own = filename.startswith(PACKAGE) or _WIDGETS in filename or filename == _CONTEXTLIB
+        return own
+
+
+own = _Own()
+
+
+def user_line() -> Line:
+    """The innermost instruction outside this package."""
+    frame: Any = sys._getframe(1)
+    while own[frame.f_code.co_filename] and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
+
+
+def pose_as_file(name: str, source: Callable[[], str]) -> str:
+    """A file name for generated code. There is no such file: who looks for its lines, as tracebacks do, gets these."""
+    file = f"{PACKAGE}generated/{name}.py"
+    cache: Any = linecache.cache
+    cache[file] = (source,)  # called when somebody looks
+    return file
+
+
+def resolve_line(line: Line) -> tuple[str, int] | None:
+    """File name and line number of a noted instruction."""
+    if line is None:
+        return None
+    code, offset = line
+    for start, end, row in code.co_lines():
+        if start <= offset < end and row is not None:
+            return code.co_filename, row
+    return code.co_filename, code.co_firstlineno
+
+
+def describe_line(line: Line) -> str:
+    """``file.py:12: source text`` of a noted instruction, as far as it can be known."""
+    found = resolve_line(line)
+    if found is None:
+        return ""
+    import linecache
+
+    file, row = found
+    text = linecache.getline(file, row).strip()
+    shown = "this cell" if file.startswith("<") or "ipykernel" in file else os.path.basename(file)
+    return f"{shown}, line {row}: {text}" if text else f"{shown}, line {row}"

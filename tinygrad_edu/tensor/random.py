@@ -1,0 +1,432 @@
+"""Random numbers. One stream per thread, one call to seed them, and a `Generator` for a stream of one's own."""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import backends
+from ..backends import room
+from ..common.blocks import block
+from ..core.above import above
+from ..core.base import TensorBase
+from ..core.slow import announce
+from ..dtypes import as_dtype, is_float
+from ..errors import ArgumentError, DtypeError, ShapeError
+from ..inputs.arguments import as_tensor, new_shape, number
+from ..inputs.kinds import explain_all
+from ..ops.shapes import laid
+from ..settings import modes
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+class _State:
+    """The seed that everybody starts from, and each thread's own generator."""
+
+    def __init__(self) -> None:
+        self.seed: int | None = None
+        self.local = threading.local()
+        self.epoch = 0  # raised by manual_seed, so that other threads start anew too
+
+
+_state = _State()
+
+
+def manual_seed(seed: int) -> None:
+    """Start the random streams of every thread from ``seed``: the same program then gives the same numbers.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.manual_seed(0)
+    >>> first = tg.rand(3)
+    >>> tg.manual_seed(0)
+    >>> (tg.rand(3) == first).all()
+    tensor(True)
+    """
+    _state.seed, _state.epoch = _seed(seed), _state.epoch + 1
+
+
+def generator() -> np.random.Generator:
+    """This thread's generator. The main thread's stream depends on the seed alone, others' on their name too."""
+    local = _state.local
+    if getattr(local, "epoch", None) != _state.epoch or not hasattr(local, "generator"):
+        local.epoch = _state.epoch
+        if _state.seed is None:
+            local.generator = np.random.default_rng()
+        else:
+            main = threading.current_thread() is threading.main_thread()
+            salt = [] if main else [int.from_bytes(threading.current_thread().name.encode(), "big")]
+            local.generator = np.random.default_rng([_state.seed, *salt])
+    found: np.random.Generator = local.generator
+    return found
+
+
+@block
+def seeded(seed: int) -> Iterator[None]:
+    """In the block, this thread draws from a stream that begins at ``seed``; afterwards it goes on with its own."""
+    own = generator()
+    _state.local.generator = np.random.default_rng([_seed(seed)])
+    try:
+        yield
+    finally:
+        _state.local.generator = own
+
+
+def _seed(seed: Any) -> int:
+    """As PyTorch counts seeds: it takes negative ones too."""
+    try:
+        return int(seed) % 2**64
+    except (TypeError, ValueError, OverflowError):
+        raise DtypeError(f"manual_seed({seed!r:.40})", "a seed is an integer", "use manual_seed(0)") from None
+
+
+class Generator:
+    """A stream of random numbers of its own, beside that of `manual_seed`. Hand it over as ``generator=…``.
+
+    Until `manual_seed` or `seed` gives it another, it begins with one fixed seed, as PyTorch's does. Where it is taken,
+    a NumPy generator is taken too. It draws on the host whatever its ``device`` is, and serves every device.
+
+    >>> import tinygrad_edu as tg
+    >>> g = tg.Generator().manual_seed(3)
+    >>> first = tg.rand(2, generator=g)
+    >>> (tg.rand(2, generator=g.manual_seed(3)) == first).all()
+    tensor(True)
+    """
+
+    def __init__(self, device: str = backends.CPU.name) -> None:
+        self.device = backends.get(device).device
+        self.manual_seed(67280421310721)  # PyTorch's
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin anew, from ``seed``, with the numbers that `tinygrad_edu.manual_seed` gives. Returns itself."""
+        self._seed = _seed(seed)
+        self.stream = np.random.default_rng([self._seed])
+        return self
+
+    def seed(self) -> int:
+        """Begin anew, from a seed that nobody can foresee. Returns the seed."""
+        import secrets  # 3 ms, for the few that ask
+
+        return self.manual_seed(secrets.randbits(64)).initial_seed()
+
+    def initial_seed(self) -> int:
+        """The seed from which it began last."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """Where it stands in its stream, in bytes for `set_state`: a tensor of uint8, which `save` writes."""
+        import json
+
+        text = json.dumps([self._seed, self.stream.bit_generator.state])
+        return above.wrap(np.array(bytearray(text.encode())))
+
+    def set_state(self, new_state: Any) -> Generator:
+        """Go on from where another stood at its `get_state`. Raises `ArgumentError` for what is none of these."""
+        import json
+
+        fresh = np.random.default_rng()
+        try:
+            seed, fresh.bit_generator.state = json.loads(np.asarray(_values(new_state), np.uint8).tobytes())
+        except (KeyError, OverflowError, TypeError, ValueError):
+            why, mend = "the bytes do not say where a stream stands", "pass what get_state() of a Generator gave"
+            raise ArgumentError("set_state of a Generator", why, mend) from None
+        self._seed, self.stream = seed, fresh
+        return self
+
+    def __repr__(self) -> str:
+        return f"Generator(seed={self._seed})"
+
+
+if TYPE_CHECKING:
+    AnyGenerator = Generator | np.random.Generator | None
+else:  # numpy.random takes as long to import as all of the engine
+    AnyGenerator = Any
+
+
+def stream(given: AnyGenerator) -> np.random.Generator:
+    """What draws for a ``generator=`` argument: for None `generator`. Raises `ArgumentError` for what cannot draw."""
+    if isinstance(given, Generator):
+        return given.stream
+    if isinstance(given, np.random.Generator):
+        return given
+    if given is not None:
+        why = f"random numbers come from a Generator, and this is a {type(given).__name__}"
+        raise ArgumentError(f"generator={given!r:.60}", why, "use Generator().manual_seed(0)")
+    return generator()
+
+
+def _finish(values: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
+    array = backends.get(device or modes().device).from_numpy(np.asarray(values, dtype=dtype))
+    announce(modes().observers, array, "created")
+    result = above.wrap(array)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _float(name: str, dtype: Any) -> np.dtype[Any]:
+    found = as_dtype(dtype or modes().dtype)
+    if not is_float(found):
+        why, mend = "these numbers have fractions", "use randint, or a float dtype"
+        raise DtypeError(f"{name} of dtype {found}", why, mend)
+    return found
+
+
+# Even and normal ----------------------------------------------------------------------------------------------------
+
+
+def randn(
+    *size: Any,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Normally distributed numbers, mean 0 and standard deviation 1. Raises `DtypeError` for a dtype of integers."""
+    dtype = _float("randn", dtype)
+    return _finish(stream(generator).standard_normal(new_shape("randn", size, 8)), dtype, device, requires_grad)
+
+
+def rand(
+    *size: Any,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Numbers spread evenly over [0, 1). Raises `DtypeError` for a dtype of integers."""
+    dtype = _float("rand", dtype)
+    return _finish(_unit(stream(generator), new_shape("rand", size, 8), dtype), dtype, device, requires_grad)
+
+
+_BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}  # of the significand
+
+
+def _unit(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers over [0, 1) that the dtype holds exactly: rounding would reach 1."""
+    steps = 2.0 ** _BITS[dtype.name]
+    return np.floor(rng.random(shape) * steps) / steps
+
+
+def randint(
+    low: Any = 0, high: Any = None, size: Any = None, *,
+    generator: AnyGenerator = None, dtype: Any = "int64", device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Integers from ``low`` up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``.
+
+    Raises `ShapeError` where there are none in between, `DtypeError` where the dtype does not hold them all.
+    """
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    kind = as_dtype(dtype)
+    return _finish(_integers(stream(generator), "randint", low, high, size, kind), kind, device, requires_grad)
+
+
+def _integers(rng: np.random.Generator, name: str, low: Any, high: Any, size: Any, dtype: Any) -> Any:
+    tried = f"{name}({low!r}, {high!r}, {size!r})"
+    try:
+        first, last = operator.index(low), operator.index(high) - 1
+    except TypeError:
+        raise DtypeError(tried, "the limits are integers", "round them first") from None
+    if not isinstance(size, (tuple, list)):
+        raise DtypeError(tried, "the size is a tuple", f"write ({size!r},)")
+    if first > last:
+        raise ShapeError(tried, f"there is no integer from {first} up to but without {last + 1}", "raise high")
+    lowest, highest = _range(dtype)
+    if first < lowest or last > highest:
+        raise DtypeError(tried, f"{dtype} holds all integers from {lowest} to {highest} only", "use int64")
+    return rng.integers(first, last, new_shape(name, (size,), 8), endpoint=True)
+
+
+def _range(dtype: Any) -> tuple[int, int]:
+    """Between which limits every integer has a place in this dtype."""
+    if dtype == np.bool_:
+        return 0, 1
+    if is_float(dtype):
+        return -(2 ** _BITS[dtype.name]), 2 ** _BITS[dtype.name]
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
+def randperm(
+    n: int, *,
+    generator: AnyGenerator = None, dtype: Any = "int64", device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The integers 0 to n - 1 in random order. Raises `DtypeError` where the dtype does not hold them all."""
+    dtype = as_dtype(dtype)
+    (count,), (_, highest) = new_shape("randperm", (n,), 8), _range(dtype)
+    if count - 1 > highest:
+        why, mend = f"{dtype} holds all integers up to {highest} only", "use int64"
+        raise DtypeError(f"randperm({n})", why, mend)
+    return _finish(stream(generator).permutation(count), dtype, device, requires_grad)
+
+
+def rand_like(
+    x: Any, *,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`rand` with the shape, dtype and device of ``x`` unless others are named."""
+    x = as_tensor(x)
+    dtype, device = dtype or x.dtype, device or x.device
+    made = laid(x, rand(tuple(x.shape), generator=generator, dtype=dtype, device=device))
+    return made.requires_grad_() if requires_grad else made
+
+
+def randn_like(
+    x: Any, *,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`randn` with the shape, dtype and device of ``x`` unless others are named."""
+    x = as_tensor(x)
+    dtype, device = dtype or x.dtype, device or x.device
+    made = laid(x, randn(tuple(x.shape), generator=generator, dtype=dtype, device=device))
+    return made.requires_grad_() if requires_grad else made
+
+
+def randint_like(
+    x: Any, low: Any = 0, high: Any = None, *,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`randint` like ``x`` in shape, dtype and device: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
+    x = as_tensor(x)
+    low, high = (0, low) if high is None else (low, high)
+    kind = as_dtype(dtype or x.dtype)
+    values = _integers(stream(generator), "randint_like", low, high, tuple(x.shape), kind)
+    made = laid(x, _finish(values, kind, device or x.device, False))
+    return made.requires_grad_() if requires_grad else made
+
+
+# By given probabilities. What is drawn stands outside the graph: a draw has no slope --------------------------------
+
+
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Normally distributed numbers: for tensors one for each mean and deviation, for two numbers a ``size`` of them.
+
+    Raises `ShapeError` for a negative deviation, and `DtypeError` for integer tensors.
+    """
+    given = [x for x in (mean, std) if isinstance(x, (TensorBase, np.ndarray))]
+    if not given:
+        if size is None:
+            why, mend = "two numbers do not say how many to draw", "give a size: normal(0.0, 1.0, (3,))"
+            raise ShapeError(f"normal({mean!r}, {std!r})", why, mend)
+        mean, std, shape = number("normal", mean), number("normal", std), new_shape("normal", (size,), 8)
+        kind = _float("normal", dtype)
+    else:
+        first = as_tensor(given[0])
+        kind, device = _float("normal", first.dtype), first.device
+        mean, std = _values(mean), _values(std)
+        try:
+            shape = np.broadcast_shapes(np.shape(mean), np.shape(std))
+        except ValueError:
+            tried = f"normal with means {np.shape(mean)} and deviations {np.shape(std)}"
+            why, mend = "they cannot be stretched to one shape", "make them equally long"
+            raise ShapeError(tried, why, mend) from None
+    return _finish(_normal(stream(generator), "normal", mean, std, shape), kind, device, requires_grad)
+
+
+def _normal(rng: np.random.Generator, name: str, mean: Any, std: Any, shape: tuple[int, ...]) -> Any:
+    if not np.all(np.asarray(std) >= 0):
+        why, mend = "a standard deviation is not negative", "use its absolute value"
+        raise ArgumentError(f"{name} with std={np.min(std)}", why, mend)
+    return rng.standard_normal(shape) * np.asarray(std, np.float64) + np.asarray(mean, np.float64)
+
+
+def bernoulli(x: Any, p: float | None = None, *, generator: AnyGenerator = None) -> Tensor:
+    """Ones with the probability that ``x`` holds at each place, else zeros; in the shape and dtype of ``x``.
+
+    With ``p`` that one probability holds everywhere. Raises `ShapeError` for what is no probability.
+    """
+    x = as_tensor(x)
+    if p is None:
+        _float("bernoulli", x.dtype)
+    values = _flips(stream(generator), "bernoulli", x if p is None else p, tuple(x.shape))
+    return _finish(values, x.dtype, x.device, False)
+
+
+def _flips(rng: np.random.Generator, name: str, p: Any, shape: tuple[int, ...]) -> Any:
+    """True with probability ``p``, a number or a tensor."""
+    p = _values(as_tensor(p)) if hasattr(p, "ndim") else number(name, p, "p")
+    p = np.asarray(p, np.float64)
+    fits = zip(reversed(p.shape), reversed(shape), strict=False)
+    if p.ndim > len(shape) or any(n not in (1, size) for n, size in fits):
+        raise ShapeError(f"{name} with p {p.shape}", f"there is one for each of {shape}", "give one number")
+    wrong = p[~((p >= 0) & (p <= 1))]
+    if wrong.size:
+        why = f"a probability lies between 0 and 1, and {wrong[0]} does not"
+        raise ArgumentError(name, why, "use sigmoid() to make probabilities of any numbers")
+    return rng.random(shape) < p
+
+
+def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generator: AnyGenerator = None) -> Tensor:
+    """Positions drawn with probabilities in proportion to the weights ``x``, of shape (n,) or (rows, n), as int64.
+
+    Without ``replacement`` no position comes twice in a row. Raises `ShapeError` for weights that are negative, not
+    finite or all 0, and for more samples than there are positions with a weight.
+    """
+    x = as_tensor(x)
+    tried = f"multinomial of weights {tuple(x.shape)} {x.dtype} with num_samples={num_samples}"
+    if not is_float(x.dtype):
+        raise DtypeError(tried, "weights are floats", "convert them: x.float()")
+    if x.ndim not in (1, 2):
+        raise ShapeError(tried, "weights are a vector, or a matrix with one draw for each row", "reshape them")
+    if num_samples < 1:
+        raise ArgumentError(tried, "at least one sample is drawn", "use num_samples=1 or more")
+    weights = np.asarray(_values(x), np.float64).reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    if not np.all(np.isfinite(weights) & (weights >= 0)):
+        why, mend = "some weights are negative, infinite or nan", "use softmax() to make weights of any numbers"
+        raise ShapeError(tried, why, mend)
+    choices = np.count_nonzero(weights, axis=1)
+    if np.any(choices < (1 if replacement else num_samples)):
+        why = f"a row has {choices.min()} positions with a weight that is not 0"
+        raise ShapeError(tried, why, "draw fewer, or with replacement=True")
+    room.check(tried, (*x.shape[:-1], num_samples), 8)
+    if replacement:
+        sums = np.cumsum(weights, axis=1)
+        draws = stream(generator).random((len(weights), num_samples))
+        rows = [np.searchsorted(s, d * s[-1], side="right") for s, d in zip(sums, draws, strict=True)]
+        found = np.reshape(rows, draws.shape)
+    else:  # a race: who has twice the weight arrives in half the time, on average
+        with np.errstate(divide="ignore"):
+            arrivals = stream(generator).standard_exponential(weights.shape) / weights
+        found = np.argsort(arrivals, axis=1)[:, :num_samples]
+    return _finish(found.reshape(*x.shape[:-1], num_samples), np.int64, x.device, False)
+
+
+_LIMITS = {"normal_": ("mean", "std"), "exponential_": ("lambd",), "uniform_": ("low", "high")}
+
+
+def values_for(x: TensorBase, name: str, *limits: Any, generator: AnyGenerator = None) -> Any:
+    """What an in-place method of ``x`` fills it with: ``normal_``, ``uniform_``, ``exponential_``, ``random_`` …"""
+    shape, dtype, rng = tuple(x.shape), x.dtype, stream(generator)
+    if name == "random_":  # over all integers from 0 that the dtype holds, unless there are limits
+        low, high = (0, _range(dtype)[1] + 1) if not limits else (0, *limits) if len(limits) == 1 else limits
+        return _integers(rng, name, low, high, shape, dtype)
+    if name != "bernoulli_":
+        limits = tuple(number(name, limit, what) for what, limit in zip(_LIMITS[name], limits, strict=True))
+    else:
+        return _flips(rng, name, limits[0], shape)
+    dtype = _float(name, dtype)
+    if name == "normal_":
+        mean, std = limits
+        return _normal(rng, name, mean, std, shape)
+    if name == "exponential_":
+        (rate,) = limits
+        if not rate > 0:
+            raise ShapeError(f"exponential_({rate})", "the rate is more than 0", "use 1 / mean")
+        return rng.exponential(1 / rate, shape)
+    low, high = limits
+    if not low <= high:
+        why, mend = "they run from the lower number to the higher", "swap them"
+        raise ShapeError(f"uniform_({low}, {high})", why, mend)
+    return low + (high - low) * _unit(rng, shape, dtype)
+
+
+def _values(x: Any) -> Any:
+    """The values of a tensor, on the host; numbers and arrays as they are."""
+    return np.asarray(backends.of(x.array).to_numpy(x.array)) if isinstance(x, TensorBase) else x
+
+
+explain_all(globals(), "generator", "stream", "values_for", "seeded")

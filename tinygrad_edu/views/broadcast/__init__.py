@@ -1,0 +1,1 @@
+"""Broadcasting both ways, drawn and in words."""

@@ -1,0 +1,1 @@
+"""Graph stepper: one recorded run, forward and backward, step by step."""

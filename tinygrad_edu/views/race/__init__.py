@@ -1,0 +1,1 @@
+"""Two functions side by side on the clock."""

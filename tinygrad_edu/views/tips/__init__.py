@@ -1,0 +1,1 @@
+"""The tips as a front door."""
