@@ -12,7 +12,6 @@ from ..core.graph import Node, World
 from ..ops import activation as ac
 from ..ops import arithmetic as ar
 from ..ops import choice as ch
-from ..ops import conv as cv
 from ..ops import convert as ct
 from ..ops import index as ix
 from ..ops import linalg as la
@@ -33,6 +32,8 @@ def _raw(index: Any) -> Any:
 @cache
 def tensor_namespace(device: str) -> backends.Namespace:
     """The namespace in which bodies compute with tensors of ``device``, so that what they do is recorded."""
+    from ..ops import conv as cv  # which few programs need
+
     xp = backends.get(device).xp
 
     def new(make: Any) -> Any:

@@ -11,11 +11,12 @@ cache, in memory that is kept for the next call.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from ..common.locks import local
 
 Array = Any
 Pair = tuple[int, int]
@@ -87,7 +88,7 @@ STRIP = 1 << 20  # bytes of windows at a time: with what they are multiplied int
 KEEP = 8 << 20  # bytes of scratch memory that a thread keeps at most, for each purpose
 
 
-class _Scratch(threading.local):
+class _Scratch(local):
     """Memory for intermediate values, by purpose. What it holds lasts until the next request for the same."""
 
     def __init__(self) -> None:

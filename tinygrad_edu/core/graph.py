@@ -6,7 +6,6 @@ alive and no cycle exists: with the garbage collector off, memory is still freed
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterable
 from heapq import heappop, heappush, heappushpop
@@ -15,6 +14,7 @@ from typing import Any
 
 from .. import backends
 from ..common.lines import Line
+from ..common.locks import Lock
 from ..errors import AutogradError, ShapeError
 from ..settings import MODES, modes
 from .above import above
@@ -130,7 +130,7 @@ def _owns(held: Array, array: Array) -> bool:
     return held.base is None and held.dtype is array.dtype
 
 
-_accumulating = threading.Lock()  # two threads may add to one parameter's .grad
+_accumulating = Lock()  # two threads may add to one parameter's .grad
 
 
 class Backward:

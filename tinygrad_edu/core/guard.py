@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import gc
 import sys
-import threading
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -25,11 +24,12 @@ from typing import Any
 import numpy as np
 
 from .. import backends
+from ..common.locks import RLock
 from ..settings import modes
 from .graph import Extra, Node
 from .storage import Storage, find, storage_of
 
-_mutex = threading.RLock()  # reentrant: a collection of garbage meanwhile may run code that locks
+_mutex = RLock()  # reentrant: a collection of garbage meanwhile may run code that locks
 
 
 class Lock:

@@ -8,13 +8,13 @@ to date when it is next used. No buffer is copied, save an operand that the op b
 from __future__ import annotations
 
 import math
-import threading
 import weakref
 from typing import Any
 
 from .. import backends
 from ..backends.layout import overlaps
 from ..common.lines import Line, user_line
+from ..common.locks import Lock
 from ..dtypes import is_float
 from ..errors import InplaceError
 from ..settings import modes
@@ -28,7 +28,7 @@ from .storage import number, replace_scalar, storage_of
 # mypy: disable-error-code="override"
 # A body names its operands; the base class cannot know how many there are.
 
-_pruning = threading.Lock()
+_pruning = Lock()
 STALE: Any = Leaf.__new__(Leaf)  # the node of a view whose base was written since
 STALE.op, STALE.parents, STALE.saved, STALE.number = None, (), (), 0
 

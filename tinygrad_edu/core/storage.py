@@ -8,7 +8,6 @@ buffer overwritten after that node saved it?"* is one comparison, and saving cos
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -16,6 +15,7 @@ from types import NoneType
 from typing import Any
 
 from .. import backends
+from ..common.locks import Lock
 
 number: Callable[[], int] = itertools.count(1).__next__  # atomic, so threads share it
 
@@ -32,7 +32,7 @@ class _Clock:
 clock = _Clock()
 
 
-writing = threading.Lock()
+writing = Lock()
 
 Restore = list[tuple[Any, bool]]  # arrays, and whether each is to be writable
 

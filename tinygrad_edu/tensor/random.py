@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from .. import backends
 from ..backends import room
 from ..common.blocks import block
+from ..common.locks import local
 from ..core.above import above
 from ..core.base import TensorBase
 from ..core.slow import announce
@@ -32,7 +32,7 @@ class _State:
 
     def __init__(self) -> None:
         self.seed: int | None = None
-        self.local = threading.local()
+        self.local = local()
         self.epoch = 0  # raised by manual_seed, so that other threads start anew too
 
 
@@ -54,17 +54,20 @@ def manual_seed(seed: int) -> None:
 
 def generator() -> np.random.Generator:
     """This thread's generator. The main thread's stream depends on the seed alone, others' on their name too."""
-    local = _state.local
-    if getattr(local, "epoch", None) != _state.epoch or not hasattr(local, "generator"):
-        local.epoch = _state.epoch
-        if _state.seed is None:
-            local.generator = np.random.default_rng()
-        else:
-            main = threading.current_thread() is threading.main_thread()
-            salt = [] if main else [int.from_bytes(threading.current_thread().name.encode(), "big")]
-            local.generator = np.random.default_rng([_state.seed, *salt])
-    found: np.random.Generator = local.generator
+    own = _state.local
+    if getattr(own, "epoch", None) != _state.epoch or not hasattr(own, "generator"):
+        own.epoch = _state.epoch
+        own.generator = np.random.default_rng(None if _state.seed is None else [_state.seed, *_salt()])
+    found: np.random.Generator = own.generator
     return found
+
+
+def _salt() -> list[int]:
+    """What sets this thread's stream apart from the main thread's."""
+    import threading
+
+    thread = threading.current_thread()
+    return [] if thread is threading.main_thread() else [int.from_bytes(thread.name.encode(), "big")]
 
 
 @block

@@ -25,9 +25,7 @@ from ..errors import AutogradError, DeviceError, DtypeError, ShapeError
 from ..guard import checksums as _checksums  # noqa: F401  (the core calls it)
 from ..guard import listen
 from ..inputs import arguments
-from ..ops import conv as _conv  # noqa: F401  (registers its ops)
 from ..ops import convert as ct
-from ..ops import loss as _loss  # noqa: F401
 from ..ops import movement as mo
 from ..settings import modes
 from . import creation
