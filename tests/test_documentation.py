@@ -38,7 +38,7 @@ def public() -> dict[str, Any]:
     found = {f"tg.{name}": getattr(tg, name) for name in tg.__all__}
     found |= {f"F.{name}": getattr(tg.nn.functional, name) for name in tg.nn.functional.__all__}
     found |= {f"autograd.{name}": getattr(tg.autograd, name) for name in tg.autograd.__all__}
-    found |= {f"Tensor.{name}": value for name, value in vars(tg.Tensor).items() if not name.startswith("_")}
+    found |= {f"Tensor.{n}": getattr(tg.Tensor, n) for one in tg.Tensor.__mro__[:2] for n in vars(one) if n[0] != "_"}
     return {name: value for name, value in found.items() if callable(value) or isinstance(value, property)}
 
 

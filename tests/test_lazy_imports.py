@@ -31,7 +31,7 @@ ALL = set(
     logical_and logical_not logical_or logical_xor logsumexp long lt manual_seed masked_fill masked_select
     matmul max maximum mean median meshgrid metrics min minimum mm moveaxis movedim mul multinomial mv nan narrow ne neg
     newaxis nn no_grad nonzero norm normal numel ones ones_like optim outer permute pi positive pow prod
-    promote_types rand rand_like randint randint_like randn randn_like randperm ravel reciprocal relu remainder
+    promote_types rand rand_like randint randint_like randn randn_like random randperm ravel reciprocal relu remainder
     repeat_interleave reshape result_type roll round rsqrt save scatter scatter_add select set_default_dtype
     set_grad_enabled set_printoptions short sigmoid sign sin softmax sort split split_with_sizes sqrt square squeeze
     stack state std sub sum swapaxes t take_along_dim tan tanh tensor tile topk training transpose tril triu

@@ -58,7 +58,9 @@ def page() -> str:
     """The whole page."""
     parts = [HEAD, "## Names\n"]
     top = [n for n in tg.__all__ if inspect.isroutine(getattr(tg, n))]
-    methods: dict[str, Any] = {n: v for n, v in vars(tg.Tensor).items() if not n.startswith("_")}
+    methods: dict[str, Any] = {
+        n: getattr(tg.Tensor, n) for kind in tg.Tensor.__mro__[:2] for n in vars(kind) if not n.startswith("_")
+    }
     parts.append(names("Functions, `tg.…`", top))
     parts.append(names("Methods and properties, `x.…`", [n for n in methods if not n.endswith("_")]))
     parts.append(names("In place, `x.…_`", [n for n in methods if n.endswith("_")]))

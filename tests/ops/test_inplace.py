@@ -74,7 +74,7 @@ X = np.array([[0.4, 1.3, 2.2], [0.9, 1.1, 0.6]])
 
 
 def test_every_twin_is_tried() -> None:
-    twins = {name for name in vars(tg.Tensor) if name.endswith("_") and not name.startswith("_")}
+    twins = {name for name in dir(tg.Tensor) if name.endswith("_") and not name.startswith("_")}
     assert twins == set(FLOATS) | INTEGERS | FILL | SWITCHES
 
 
