@@ -14,6 +14,7 @@ import api_pages  # noqa: E402
 import docstrings  # noqa: E402
 import lesson_pages  # noqa: E402
 import machine  # noqa: E402
+import one_sitting  # noqa: E402
 import tip_pages  # noqa: E402
 from docutils import nodes  # noqa: E402
 from docutils.parsers.rst import Directive  # noqa: E402
@@ -27,7 +28,7 @@ release = version = tinygrad_edu.__version__
 html_title = project
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
-exclude_patterns = ["_build", "_ext"]
+exclude_patterns = ["_build", "_ext", "generated"]
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 nitpicky = True
@@ -88,6 +89,7 @@ def generate(app: Any) -> None:
     write(DOCS / "api", api_pages.pages())
     write(DOCS / "learn", lesson_pages.pages())
     write(DOCS / "tips", tip_pages.pages())
+    write(DOCS / "generated", one_sitting.files())
 
 
 class Machine(Directive):
