@@ -13,9 +13,9 @@ import importlib
 import math
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as _numpy  # noqa: F401  # at once: from ten imports deep it takes half as long again (Python 3.11)
+import numpy as _numpy  # at once: from ten imports deep it takes half as long again (Python 3.11)
 
 from . import autograd, dtypes
 from .backends import Device as device
@@ -27,120 +27,6 @@ from .dtypes import float64 as double
 from .dtypes import int16 as short
 from .dtypes import int32 as int
 from .dtypes import int64 as long
-from .ops.activation import relu
-from .ops.arrange import diag, flip, repeat_interleave, roll, tile, tril, triu
-from .ops.choice import masked_fill
-from .ops.convert import clone
-from .ops.gathering import (
-    argwhere,
-    fill,
-    gather,
-    index_add,
-    index_copy,
-    index_fill,
-    index_put,
-    index_select,
-    masked_select,
-    meshgrid,
-    nonzero,
-    scatter,
-    scatter_add,
-    take_along_dim,
-)
-from .ops.linalg import cdist, einsum
-from .ops.logic import allclose, equal, isclose, isfinite, isinf, isnan
-from .ops.movement import concat, flatten, permute, reshape, squeeze, transpose, unsqueeze
-from .ops.out import (
-    abs,
-    add,
-    addcdiv,
-    addcmul,
-    addmm,
-    amax,
-    amin,
-    argmax,
-    argmin,
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    bitwise_xor,
-    bmm,
-    cat,
-    ceil,
-    clamp,
-    clamp_max,
-    clamp_min,
-    cos,
-    cumprod,
-    cumsum,
-    div,
-    dot,
-    eq,
-    erf,
-    exp,
-    expm1,
-    floor,
-    floor_divide,
-    ge,
-    gt,
-    le,
-    lerp,
-    log,
-    log1p,
-    log2,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    lt,
-    matmul,
-    maximum,
-    mean,
-    minimum,
-    mm,
-    mul,
-    mv,
-    ne,
-    neg,
-    outer,
-    pow,
-    prod,
-    reciprocal,
-    remainder,
-    round,
-    rsqrt,
-    sigmoid,
-    sign,
-    sin,
-    sqrt,
-    square,
-    stack,
-    std,
-    sub,
-    sum,
-    tan,
-    tanh,
-    var,
-    where,
-)
-from .ops.parts import as_strided, chunk, diagonal, narrow, select, split, split_with_sizes, unbind
-from .ops.reduce import all, any, norm
-from .ops.shapes import (
-    broadcast_tensors,
-    broadcast_to,
-    dstack,
-    hstack,
-    moveaxis,
-    movedim,
-    ravel,
-    swapaxes,
-    t,
-    unflatten,
-    vstack,
-)
-from .ops.softmax import log_softmax, logsumexp, softmax
-from .ops.sorting import argsort, max, median, min, sort, topk, unique
-from .ops.unary import positive
 from .settings import (
     enable_grad,
     inference_mode,
@@ -149,51 +35,7 @@ from .settings import (
     no_grad,
     set_grad_enabled,
 )
-from .tensor import Tensor, as_tensor, from_numpy, random, tensor
-from .tensor.creation import (
-    arange,
-    empty,
-    empty_like,
-    eye,
-    full,
-    full_like,
-    linspace,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)
-from .tensor.inquiry import (
-    can_cast,
-    finfo,
-    get_default_dtype,
-    iinfo,
-    is_floating_point,
-    is_tensor,
-    numel,
-    promote_types,
-    result_type,
-    set_default_dtype,
-)
-from .tensor.printing import set_printoptions
-from .tensor.random import (
-    Generator,
-    bernoulli,
-    manual_seed,
-    multinomial,
-    normal,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
-)
-
-if TYPE_CHECKING:
-    from . import data, guard, metrics, nn, optim, state, training
-    from .state import load, save
+from .tensor import Tensor, as_tensor, from_numpy, tensor
 
 # inf and nan are values, as in PyTorch: NumPy need not warn of them when the line that made them is one of ours.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tinygrad_edu\.")
@@ -201,245 +43,71 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tinygrad_edu
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 
 __version__ = "0.1.0"
-_LAZY = (
-    "backends", "compile", "cuda", "data", "errors", "guard", "lessons", "metrics", "nn", "observe", "optim",
-    "settings", "state", "tips", "training", "views",
-)  # fmt: skip
 
-__all__ = [
-    "Generator",
-    "Tensor",
-    "abs",
-    "add",
-    "addcdiv",
-    "addcmul",
-    "addmm",
-    "all",
-    "allclose",
-    "amax",
-    "amin",
-    "any",
-    "arange",
-    "argmax",
-    "argmin",
-    "argsort",
-    "argwhere",
-    "as_strided",
-    "as_tensor",
-    "autograd",
-    "bernoulli",
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "bmm",
-    "bool",
-    "broadcast_tensors",
-    "broadcast_to",
-    "can_cast",
-    "cat",
-    "cdist",
-    "ceil",
-    "chunk",
-    "clamp",
-    "clamp_max",
-    "clamp_min",
-    "clone",
-    "concat",
-    "cos",
-    "cumprod",
-    "cumsum",
-    "data",
-    "device",
-    "diag",
-    "diagonal",
-    "div",
-    "dot",
-    "double",
-    "dstack",
-    "dtypes",
-    "e",
-    "einsum",
-    "empty",
-    "empty_like",
-    "enable_grad",
-    "eq",
-    "equal",
-    "erf",
-    "exp",
-    "expm1",
-    "eye",
-    "fill",
-    "finfo",
-    "flatten",
-    "flip",
-    "float",
-    "float16",
-    "float32",
-    "float64",
-    "floor",
-    "floor_divide",
-    "from_numpy",
-    "full",
-    "full_like",
-    "gather",
-    "ge",
-    "get_default_dtype",
-    "gt",
-    "guard",
-    "half",
-    "hstack",
-    "iinfo",
-    "index_add",
-    "index_copy",
-    "index_fill",
-    "index_put",
-    "index_select",
-    "inf",
-    "inference_mode",
-    "int",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "is_floating_point",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-    "is_tensor",
-    "isclose",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "le",
-    "lerp",
-    "linspace",
-    "load",
-    "log",
-    "log1p",
-    "log2",
-    "log_softmax",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "logsumexp",
-    "long",
-    "lt",
-    "manual_seed",
-    "masked_fill",
-    "masked_select",
-    "matmul",
-    "max",
-    "maximum",
-    "mean",
-    "median",
-    "meshgrid",
-    "metrics",
-    "min",
-    "minimum",
-    "mm",
-    "moveaxis",
-    "movedim",
-    "mul",
-    "multinomial",
-    "mv",
-    "nan",
-    "narrow",
-    "ne",
-    "neg",
-    "newaxis",
-    "nn",
-    "no_grad",
-    "nonzero",
-    "norm",
-    "normal",
-    "numel",
-    "ones",
-    "ones_like",
-    "optim",
-    "outer",
-    "permute",
-    "pi",
-    "positive",
-    "pow",
-    "prod",
-    "promote_types",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "random",
-    "randperm",
-    "ravel",
-    "reciprocal",
-    "relu",
-    "remainder",
-    "repeat_interleave",
-    "reshape",
-    "result_type",
-    "roll",
-    "round",
-    "rsqrt",
-    "save",
-    "scatter",
-    "scatter_add",
-    "select",
-    "set_default_dtype",
-    "set_grad_enabled",
-    "set_printoptions",
-    "short",
-    "sigmoid",
-    "sign",
-    "sin",
-    "softmax",
-    "sort",
-    "split",
-    "split_with_sizes",
-    "sqrt",
-    "square",
-    "squeeze",
-    "stack",
-    "state",
-    "std",
-    "sub",
-    "sum",
-    "swapaxes",
-    "t",
-    "take_along_dim",
-    "tan",
-    "tanh",
-    "tensor",
-    "tile",
-    "topk",
-    "training",
-    "transpose",
-    "tril",
-    "triu",
-    "uint8",
-    "unbind",
-    "unflatten",
-    "unique",
-    "unsqueeze",
-    "var",
-    "vstack",
-    "where",
-    "zeros",
-    "zeros_like",
-]  # fmt: skip
+# What is loaded when it is first used: functions, by the module that defines them, and modules. Type checkers and
+# editors read `__init__.pyi`, which `tools/write_stub.py` makes of this.
+_LATER = {
+    "ops.activation": "relu",
+    "ops.arrange": "diag flip repeat_interleave roll tile tril triu",
+    "ops.choice": "masked_fill",
+    "ops.convert": "clone",
+    "ops.gathering": (
+        "argwhere fill gather index_add index_copy index_fill index_put index_select masked_select meshgrid "
+        "nonzero scatter scatter_add take_along_dim"
+    ),
+    "ops.linalg": "cdist einsum",
+    "ops.logic": "allclose equal isclose isfinite isinf isnan",
+    "ops.movement": "concat flatten permute reshape squeeze transpose unsqueeze",
+    "ops.out": (
+        "abs add addcdiv addcmul addmm amax amin argmax argmin bitwise_and bitwise_not bitwise_or bitwise_xor bmm "
+        "cat ceil clamp clamp_max clamp_min cos cumprod cumsum div dot eq erf exp expm1 floor floor_divide ge gt "
+        "le lerp log log1p log2 logical_and logical_not logical_or logical_xor lt matmul maximum mean minimum mm "
+        "mul mv ne neg outer pow prod reciprocal remainder round rsqrt sigmoid sign sin sqrt square stack std sub "
+        "sum tan tanh var where"
+    ),
+    "ops.parts": "as_strided chunk diagonal narrow select split split_with_sizes unbind",
+    "ops.reduce": "all any norm",
+    "ops.shapes": ("broadcast_tensors broadcast_to dstack hstack moveaxis movedim ravel swapaxes t unflatten vstack"),
+    "ops.softmax": "log_softmax logsumexp softmax",
+    "ops.sorting": "argsort max median min sort topk unique",
+    "ops.unary": "positive",
+    "state": "load save",
+    "tensor.creation": "arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like",
+    "tensor.inquiry": (
+        "can_cast finfo get_default_dtype iinfo is_floating_point is_tensor numel promote_types result_type "
+        "set_default_dtype"
+    ),
+    "tensor.printing": "set_printoptions",
+    "tensor.random": (
+        "Generator bernoulli manual_seed multinomial normal rand rand_like randint randint_like randn randn_like "
+        "randperm"
+    ),
+}
+_PUBLIC = "data guard metrics nn optim random state training".split()
+_MODULES = [*_PUBLIC, *"backends compile cuda errors lessons observe settings tips views".split()]
+_HERE = (
+    "Tensor as_tensor autograd bool device double dtypes e enable_grad float float16 float32 float64 from_numpy "
+    "half inf inference_mode int int8 int16 int32 int64 is_grad_enabled is_inference_mode_enabled long nan "
+    "newaxis no_grad pi set_grad_enabled short tensor uint8"
+).split()
+_HOME = {name: module for module, names in _LATER.items() for name in names.split()}
+
+__all__ = sorted([*_HERE, *_HOME, *_PUBLIC])  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return importlib.import_module(f".{name}", __name__)
-    if name in ("load", "save"):
-        return getattr(importlib.import_module(".state", __name__), name)
-    if name == "bfloat16":
-        return dtypes.bfloat16
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message, name=name, obj=sys.modules[__name__])  # with these two, Python proposes a name
+    if name in _HOME:
+        found = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    elif name in _MODULES:
+        found = importlib.import_module(".tensor.random" if name == "random" else f".{name}", __name__)
+    elif name == "bfloat16":
+        found = dtypes.bfloat16
+    else:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])  # with these two, Python proposes a name
+    globals()[name] = found  # the next look finds it at once
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, "bfloat16", "load", "save"})
+    return sorted({*globals(), *__all__, *_MODULES, "bfloat16"})

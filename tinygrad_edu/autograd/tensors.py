@@ -9,18 +9,6 @@ from .. import backends
 from ..core.above import above
 from ..core.base import TensorBase
 from ..core.graph import Node, World
-from ..ops import activation as ac
-from ..ops import arithmetic as ar
-from ..ops import choice as ch
-from ..ops import convert as ct
-from ..ops import index as ix
-from ..ops import linalg as la
-from ..ops import movement as mv
-from ..ops import parts as pt
-from ..ops import reduce as rd
-from ..ops import scan as sc
-from ..ops import sorting as so
-from ..ops import unary as un
 
 
 def _raw(index: Any) -> Any:
@@ -32,7 +20,21 @@ def _raw(index: Any) -> Any:
 @cache
 def tensor_namespace(device: str) -> backends.Namespace:
     """The namespace in which bodies compute with tensors of ``device``, so that what they do is recorded."""
-    from ..ops import conv as cv  # which few programs need
+
+    # Here, as few programs need all of them.
+    from ..ops import activation as ac
+    from ..ops import arithmetic as ar
+    from ..ops import choice as ch
+    from ..ops import conv as cv
+    from ..ops import convert as ct
+    from ..ops import index as ix
+    from ..ops import linalg as la
+    from ..ops import movement as mv
+    from ..ops import parts as pt
+    from ..ops import reduce as rd
+    from ..ops import scan as sc
+    from ..ops import sorting as so
+    from ..ops import unary as un
 
     xp = backends.get(device).xp
 

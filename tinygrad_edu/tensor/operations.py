@@ -6,30 +6,37 @@ import builtins
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..common.late import LateModule
 from ..core.base import TensorBase
 from ..errors import DtypeError, NoAxisError, ShapeError
 from ..ops import activation as ac
 from ..ops import arithmetic as ar
-from ..ops import arrange as ag
 from ..ops import choice as ch
-from ..ops import gathering as ga
 from ..ops import index as ix
-from ..ops import inplace as ip
 from ..ops import linalg as la
 from ..ops import logic as lg
 from ..ops import movement as mo
 from ..ops import parts as pt
 from ..ops import reduce as rd
-from ..ops import scan as sc
 from ..ops import shapes as sp
-from ..ops import softmax as sm
-from ..ops import sorting as so
 from ..ops import unary as un
-from . import random
 from .printing import describe
 
 if TYPE_CHECKING:
+    from ..ops import arrange as ag
+    from ..ops import gathering as ga
+    from ..ops import scan as sc
+    from ..ops import softmax as sm
+    from ..ops import sorting as so
+    from . import random
     from .tensor import Tensor
+
+    ip: Any
+else:  # loaded with the first of their methods that is looked up
+    ag, ga, ip, sc, sm, so = (
+        LateModule(f"tinygrad_edu.ops.{name}") for name in "arrange gathering inplace scan softmax sorting".split()
+    )
+    random = LateModule("tinygrad_edu.tensor.random")
 
 
 class Operations(TensorBase):
