@@ -47,7 +47,7 @@ EXEMPT = {
     "guard.MemoryGuardError": "an error", "guard.turn_off": "a switch of the whole process",
     "guard.turn_on": "a switch of the whole process", "training.History": "what fit returns",
     "settings.Modes": "for the engine", "settings.Scope": "a base",
-    "Tensor.stand_on_fast_path": "for the engine", "Tensor.cuda": "needs a GPU",
+    "Tensor.cuda": "needs a GPU",
 }  # fmt: skip
 # Calls that are right to go on for ever, and a tolerance that nothing lies within.
 ANYTHING = {

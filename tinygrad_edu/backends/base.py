@@ -1,8 +1,8 @@
 """What an operation's body may use, and what a place for arrays has to offer.
 
 A body is written once, over a namespace ``xp``. It uses Python operators, comparisons, indexing, ``.shape``,
-``.ndim`` and ``.dtype`` of arrays, and the names listed here. Every world (NumPy, a second device, the
-recorder, tensors themselves) fills in the same list, so a body that keeps to it runs in all of them.
+``.ndim`` and ``.dtype`` of arrays, and the names listed here. A *world* is a kind of arrays with functions under these
+names: NumPy, a second device, the recorder, tensors themselves. A body that keeps to the list runs in all of them.
 """
 
 from __future__ import annotations

@@ -34,6 +34,6 @@ class TensorBase:
         """The name of the device that the elements live on."""
         raise NotImplementedError
 
-    def stand_on_fast_path(self, plain: bool) -> None:
+    def _stand_on_fast_path(self, plain: bool) -> None:
         """Say whether generated callers may take this tensor for a plain one."""
         raise NotImplementedError

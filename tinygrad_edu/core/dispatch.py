@@ -1,7 +1,8 @@
 """From a call to a result. Every op has a caller of its own, generated once from its signature and its `saves`.
 
-The caller does the usual case, plain NumPy tensors of one dtype with nobody watching, without a detour. A single
-condition sends everything else to `core.slow`, which looks up how these operands meet and then runs the op's *runner*:
+The caller does the usual case without a detour: *plain* tensors, which are NumPy arrays of one dtype outside of any
+trace, and nobody watching. The class of a tensor and `m.plain` say so, which makes it cheap to ask. A single condition
+sends everything else to `core.slow`, which looks up how these operands meet and then runs the op's *runner*:
 the same lines without the questions, for any one device and any one dtype. Both record in the same way.
 Read them: ``print(OPS["mul"].source)``, ``print(write_runner(OPS["mul"]))``.
 """

@@ -1,8 +1,8 @@
 """The memory guard: NumPy arrays that the graph still needs cannot be changed behind its back.
 
-Only arrays that user code can reach are locked: those handed in, with the arrays that they are views of, and those
-that ``numpy()`` handed out. A `Lock` lives exactly as long as some node refers to it; when the last one goes (after
-backward, with the loss, or with a failed op) the arrays become writable again.
+Only *exposed* arrays are locked, those that user code can reach: those handed in, with the arrays that they are views
+of, and those that ``numpy()`` handed out. A `Lock` lives exactly as long as some node refers to it; when the last one
+goes (after backward, with the loss, or with a failed op) the arrays become writable again.
 
 Holes are known. A view that was taken *before* the lock still writes, and so does a second array over the same buffer.
 ``np.add.at`` and the ``at`` of every other ufunc write to any array: they never ask whether they may. Level ``verify``

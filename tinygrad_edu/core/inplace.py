@@ -1,8 +1,12 @@
 """Views and in-place writes, by PyTorch's rules.
 
 A view shares its base's buffer. Writing through either rewrites *history*, never data: the base gets a new node that
-says "the old base, but with this region replaced", and every view's node is marked stale. A stale view is brought up
-to date when it is next used. No buffer is copied, save an operand that the op both overwrites and needs later.
+says "the old base, but with this region replaced", and every view's node is marked stale. No buffer is copied, save
+an operand that the op both overwrites and needs later.
+
+Two words are used here and elsewhere. To *adopt* a tensor is to note that it is a view, of which base, by which steps.
+To *settle* a stale view is to give it a node again, one that repeats these steps from the base's new node. That waits
+until the view is next used, for most views are not used after a write.
 """
 
 from __future__ import annotations
@@ -113,7 +117,7 @@ def settle(tensor: TensorBase) -> None:
         node.number, node.scope, node.extra = number(), modes().scope, None
         node.line = base.node.line
         tensor.node = node
-    tensor.stand_on_fast_path(True)
+    tensor._stand_on_fast_path(True)
     note_sharer(tensor)
 
 
@@ -317,7 +321,7 @@ def _rewrite(target: TensorBase, node: Node) -> None:
             storage.views.append(reference)
         elif tensor is not None:
             tensor.node = STALE
-            tensor.stand_on_fast_path(False)
+            tensor._stand_on_fast_path(False)
 
 
 def _move_keep(old: Node | None, new: Node) -> None:

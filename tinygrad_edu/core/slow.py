@@ -1,8 +1,9 @@
 """The slow path: everything unusual about a call. Conversion, promotion, devices, interceptors.
 
-`slow` is where generated callers send what they do not do themselves. How operands meet depends on little: the dtypes
-and types of their arrays, and the table in force. So it is worked out once, as a `Plan`, and looked up from then on.
-In-place writes use the parts of this too.
+`slow` is where generated callers send what they do not do themselves. Operands *meet* in the dtype and on the device
+that the operation is carried out in. Which these are depends on little: the dtypes and types of the arrays, and the
+table in force. So it is worked out once, as a `Plan`, and looked up from then on. In-place writes use the parts of this
+too.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class Tensor(Operations):
         self.array, self.storage = other.array, other.storage
         if all(reference() is not self for reference in self.storage.views):
             note_sharer(self)
-        self.stand_on_fast_path(True)
+        self._stand_on_fast_path(True)
 
     @property
     def grad(self) -> Any:
@@ -202,7 +202,7 @@ class Tensor(Operations):
         """Whether the elements lie in memory in row-major order without gaps."""
         return contiguous(tuple(self.array.shape), self.array.strides, self.array.dtype.itemsize)
 
-    def stand_on_fast_path(self, plain: builtins.bool) -> None:
+    def _stand_on_fast_path(self, plain: builtins.bool) -> None:
         """Say whether generated callers may take this tensor for a plain one. Subclasses never are."""
         if type(self) in (Tensor, SlowTensor):
             self.__class__ = _CLASSES[type(self.array), self.array.dtype] if plain else SlowTensor
