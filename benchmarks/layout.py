@@ -5,9 +5,8 @@ from __future__ import annotations
 import tinygrad_edu as tg
 from benchmarks import harness
 from benchmarks.harness import Here, Step
-from tinygrad_edu.views.graph import figure as graph_figure
-from tinygrad_edu.views.graph.figure import GraphState
-from tinygrad_edu.views.graph.model import record
+from tinygrad_edu.views.graph import GraphState, frame, record
+from tinygrad_edu.views.graph.cards import scene
 
 STEPS, BUDGET = 166, 0.3  # seconds that the layout may take
 BASELINE = "forward and backward"
@@ -27,12 +26,12 @@ def contenders() -> dict[str, Step]:
         return (h * h).sum()
 
     run = record(loss_of, leaves)
-    graph_figure.scene(run, frozenset())
+    scene(run, frozenset())
     return {
         BASELINE: lambda: loss_of(**leaves).backward(),
         "record both passes": lambda: record(loss_of, leaves),
-        "lay out": lambda: graph_figure.scene.__wrapped__(run, frozenset()),
-        "draw one step, wide and narrow": lambda: graph_figure.frame(run, GraphState(run.steps // 2), "?").html(),
+        "lay out": lambda: scene.__wrapped__(run, frozenset()),
+        "draw one step, wide and narrow": lambda: frame(run, GraphState(run.steps // 2), "?").html(),
     }
 
 

@@ -33,9 +33,8 @@ import tinygrad_edu as tg  # noqa: E402
 from tinygrad_edu.observe.machine import Conditions  # noqa: E402
 from tinygrad_edu.observe.results import Comparison, Sweep, Timing  # noqa: E402
 from tinygrad_edu.observe.timing import sweep  # noqa: E402
+from tinygrad_edu.views import race  # noqa: E402
 from tinygrad_edu.views.frame import Figure, Frame  # noqa: E402
-from tinygrad_edu.views.race.figure import frame as race_frame  # noqa: E402
-from tinygrad_edu.views.race.model import RaceState  # noqa: E402
 from tools.widget_key import key  # noqa: E402
 
 
@@ -145,9 +144,8 @@ def timing_race() -> Frame:
     kept = json.loads(RECORD.read_text(encoding="utf-8"))
     result = Sweep(tuple(kept["sizes"]), tuple(map(_comparison, kept["comparisons"])))
     names = (result.comparisons[0].slow.name, result.comparisons[0].fast.name)
-    frame = race_frame(
-        RaceState(names, result.sizes, len(SIZES) - 1, said=100.0, said_at=len(SIZES) - 1, result=result)
-    )
+    last = len(SIZES) - 1
+    frame = race.frame(race.RaceState(names, result.sizes, last, said=100.0, said_at=last, result=result))
     return dataclasses.replace(
         frame, badge="recorded", conditions=f"{kept['date']} · {frame.conditions}", wide=_as_recorded(frame.wide)
     )

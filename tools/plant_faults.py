@@ -96,7 +96,7 @@ FAULTS = {
     ),
     "children": Fault("nn/module.py", "            module.train(mode)\n", "            pass\n", "nn/test_module.py"),
     # The teaching
-    "owners": Fault("views/buffers.py", "if known is owner), None)", "if False), None)", "views/test_buffers.py"),
+    "owners": Fault("views/buffers/model.py", "if known is owner), None)", "if False), None)", "views/buffers"),
     "copies": Fault(
         "observe/counters.py", "                    self.copies += 1\n", "                    pass\n", "observe tips"
     ),

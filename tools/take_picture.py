@@ -13,9 +13,8 @@ from playwright.sync_api import sync_playwright
 from tinygrad_edu_widgets import TipBrowser
 
 import tinygrad_edu as tg
+from tinygrad_edu.views import graph
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.graph import figure as graph_figure
-from tinygrad_edu.views.graph.model import record
 
 
 def loss_of(X, W1, b1, W2, b2):  # type: ignore[no-untyped-def]  # what the picture shows is what runs
@@ -32,15 +31,15 @@ def graph_stepper() -> Frame:
     leaves = {"X": tg.randn(8, 2), "W1": tg.randn(2, 3), "b1": tg.zeros(3), "W2": tg.randn(3, 2), "b2": tg.zeros(2)}
     for name in ("W1", "b1", "W2", "b2"):
         leaves[name].requires_grad_()
-    run = record(loss_of, leaves)
+    run = graph.record(loss_of, leaves)
     steps = range(len(run.forward) + 1, run.steps + 1)
     fork = [
         step for step in steps
-        if (back := graph_figure.moment(run, step).back) and run.nodes[back.node].op == "matmul"
+        if (back := graph.moment(run, step).back) and run.nodes[back.node].op == "matmul"
         and any(send.held is not None for send in back.sends)
     ]  # fmt: skip
     ask = "`W2` is used in the matmul and in the penalty. What will its gradient hold after this step?"
-    return graph_figure.frame(run, graph_figure.GraphState(fork[0]), ask)
+    return graph.frame(run, graph.GraphState(fork[0]), ask)
 
 
 def tip_browser() -> Frame:

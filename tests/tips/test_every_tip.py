@@ -16,9 +16,9 @@ from tinygrad_edu import Generator, Tensor, tips
 from tinygrad_edu.tips import Choice, Result, Tip, source_of
 from tinygrad_edu.tips.runner import Checked, agree, tensors
 from tinygrad_edu.tips.tip import GUIDES, HOLDS, THEMES, TIME
+from tinygrad_edu.views.tips.examples import EXAMPLES
 
 FOLDER = Path(tips.__file__).parent
-WIDGETS = ("BroadcastLab", "BufferMap", "GraphStepper", "TimingRace")
 LARGEST = 100_000_000  # bytes of one call at the defaults
 every_tip = pytest.mark.parametrize("tip", tips.all_tips(), ids=lambda tip: tip.slug)
 
@@ -203,7 +203,7 @@ def test_symptoms_are_as_a_learner_says_them(tip: Tip) -> None:
 def test_the_picture_has_what_its_widget_takes(tip: Tip) -> None:
     example = tip.picture.example()
     ways = {name: example.pop(name) for name in ("slow", "fast") if name in example}
-    assert tip.picture.widget in WIDGETS
+    assert tip.picture.widget in EXAMPLES
     assert all(isinstance(value, Tensor) and value.numel() <= 64 for value in example.values())
     if tip.picture.widget == "TimingRace":
         assert example == ways == {}

@@ -99,7 +99,7 @@ def test_every_class_that_is_drawn_has_a_meaning() -> None:
     calls = re.compile(r'canvas\.(?:line|rect|path|circle|padlock)\((?:[^()]|\([^()]*\))*?, "([a-z][\w -]*)"')
     classes = {
         c
-        for file in folder.glob("*.py")
+        for file in folder.rglob("*.py")
         for m in calls.finditer(file.read_text(encoding="utf-8"))
         for c in m[1].split()
     }

@@ -32,8 +32,8 @@ def test_before_the_commit_no_gradient_is_computed_or_said(monkeypatch: pytest.M
         calls.append(args)
         return reveal(*args)
 
-    reveal = module.view.reveal
-    monkeypatch.setattr(module.view, "reveal", counted)
+    reveal = module.broadcast.reveal
+    monkeypatch.setattr(module.broadcast, "reveal", counted)
     widget = BroadcastLab(tg.tensor([[1.0], [2.0]]), tg.tensor([7919.0, 1.0, 1.0]), "*")
     secret = "7921"  # the sum of what a's first number was multiplied by, with ones arriving
     widget.act("upstream", "ones")

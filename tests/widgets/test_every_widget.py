@@ -34,7 +34,7 @@ from tests.widgets.pages import Element, check
 from tinygrad_edu import nn
 from tinygrad_edu.observe import timing
 from tinygrad_edu.settings import modes
-from tinygrad_edu.views.race import model as race_view
+from tinygrad_edu.views.race import finish
 
 
 def stepper() -> GraphStepper:
@@ -99,7 +99,7 @@ def times() -> timing.Sweep:
 def raced() -> TimingRace:
     """After a race."""
     made = race()
-    made.state = race_view.finish(dataclasses.replace(made.state, said=10.0, said_at=2), times())
+    made.state = finish(dataclasses.replace(made.state, said=10.0, said_at=2), times())
     made._show()
     return made
 

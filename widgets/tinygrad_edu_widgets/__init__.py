@@ -9,7 +9,7 @@ from .guard_lens import GuardLens
 from .predict_gate import PredictGate, export_predictions
 from .timing_race import TimingRace
 from .tip_browser import TipBrowser, show_tip
-from .training import TrainingMonitor
+from .training_monitor import TrainingMonitor
 
 __all__ = [
     "BroadcastLab", "BufferMap", "GraphStepper", "GuardLens", "PredictGate", "TimingRace", "TipBrowser",

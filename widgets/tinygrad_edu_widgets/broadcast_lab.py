@@ -7,8 +7,7 @@ from typing import Any
 
 from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.tensor import Tensor
-from tinygrad_edu.views.broadcast import model as view
-from tinygrad_edu.views.broadcast.figure import frame
+from tinygrad_edu.views import broadcast
 from tinygrad_edu.views.frame import Frame
 
 from .base import EduWidget
@@ -27,8 +26,8 @@ class BroadcastLab(EduWidget):
     """
 
     def __init__(self, a: Any = (3, 1), b: Any = (1, 4), op: str = "+", *, predict: bool = True) -> None:
-        self._given = {"a": view.operand(a, 10), "b": view.operand(b, 1)}
-        self._first = view.known_op(op)
+        self._given = {"a": broadcast.operand(a, 10), "b": broadcast.operand(b, 1)}
+        self._first = broadcast.known_op(op)
         self._predict = predict
         self._start()
         super().__init__()
@@ -36,13 +35,13 @@ class BroadcastLab(EduWidget):
     def _start(self) -> None:
         self._tensors: dict[str, Tensor] = dict(self._given)
         self._mine: Any = None  # the learner's ∂c, once a number of it was pressed
-        self.state = view.LabState(((), ()), op=self._first, locked=self._predict)
+        self.state = broadcast.LabState(((), ()), op=self._first, locked=self._predict)
         self._read(self._first)
 
     def _read(self, op: str) -> None:
         """Run forward anew, and backward too if nothing is held back."""
         before = self.state
-        found = view.read(self._tensors["a"], self._tensors["b"], op)
+        found = broadcast.read(self._tensors["a"], self._tensors["b"], op)
         same = found.shapes == before.shapes
         self.state = dataclasses.replace(
             found, upstream=before.upstream, locked=before.locked, said=before.said if same else None,
@@ -52,11 +51,11 @@ class BroadcastLab(EduWidget):
 
     def _reveal(self) -> None:
         if not self.state.locked:
-            self.state = view.reveal(self.state, self._tensors["a"], self._tensors["b"], self._mine)
+            self.state = broadcast.reveal(self.state, self._tensors["a"], self._tensors["b"], self._mine)
 
     def frame(self) -> Frame:
         """The widget as it stands."""
-        return frame(self.state)
+        return broadcast.frame(self.state)
 
     def data(self) -> Any:
         """Shapes, values, and once they are revealed the gradients with their terms, as plain data."""
@@ -65,17 +64,17 @@ class BroadcastLab(EduWidget):
     def _act(self, act: str, value: Any) -> None:
         self.state = dataclasses.replace(self.state, message="")
         if act in ("a", "b"):
-            self._set_shape(act, view.parse_shape(value))
+            self._set_shape(act, broadcast.parse_shape(value))
         elif act == "op":
-            self._read(view.known_op(value))
+            self._read(broadcast.known_op(value))
         elif act == "upstream":
             self._set_upstream(value)
         elif act == "turn":
             self._turn(int(value))
         elif act == "point":
-            self.state = view.point(self.state, str(value))
+            self.state = broadcast.point(self.state, str(value))
         elif act == "draft":
-            self.state = view.draft(self.state, value) if self.state.locked else self.state
+            self.state = broadcast.draft(self.state, value) if self.state.locked else self.state
         elif act == "commit":
             self._commit()
         elif act == "reset":
@@ -83,16 +82,16 @@ class BroadcastLab(EduWidget):
         else:
             raise KeyError(act)
 
-    def _set_shape(self, name: str, shape: view.Shape) -> None:
+    def _set_shape(self, name: str, shape: broadcast.Shape) -> None:
         given = self._given[name]
-        fresh = given if tuple(given.shape) == shape else view.operand(shape, 10 if name == "a" else 1)
+        fresh = given if tuple(given.shape) == shape else broadcast.operand(shape, 10 if name == "a" else 1)
         self._tensors[name] = fresh
         self._mine = None
         self._read(self.state.op)
 
     def _set_upstream(self, value: Any) -> None:
-        if value not in view.UPSTREAMS:
-            raise ArgumentError(f"∂c {value!r}", "there is no such one", f"use {' or '.join(view.UPSTREAMS)}")
+        if value not in broadcast.UPSTREAMS:
+            raise ArgumentError(f"∂c {value!r}", "there is no such one", f"use {' or '.join(broadcast.UPSTREAMS)}")
         self.state = dataclasses.replace(self.state, upstream=value)
         self._reveal()
 
@@ -101,7 +100,11 @@ class BroadcastLab(EduWidget):
         if self.state.backward is None:
             return  # a message that was still under way
         if self._mine is None or self.state.upstream == "ones":
-            self._mine = view.pattern(self.state) if self.state.upstream == "mine" else view.pattern(self.state) * 0 + 1
+            self._mine = (
+                broadcast.pattern(self.state)
+                if self.state.upstream == "mine"
+                else broadcast.pattern(self.state) * 0 + 1
+            )
         self._mine[position] = (self._mine[position] + 1) % 4
         self.state = dataclasses.replace(self.state, upstream="mine")
         self._reveal()

@@ -12,7 +12,7 @@ from tinygrad_edu.core.inplace import own_buffer
 from tinygrad_edu.errors import EduError, InplaceError
 from tinygrad_edu.guard import explanation
 from tinygrad_edu.tensor import Tensor, as_tensor
-from tinygrad_edu.views import buffers as view
+from tinygrad_edu.views import buffers
 from tinygrad_edu.views.frame import Control, Frame
 
 from .base import EduWidget
@@ -38,12 +38,12 @@ class BufferMap(EduWidget):
         self._tensors: dict[str, Tensor] = dict(self._given)
         self._labels = dict(self._first_labels)
         self._free: tuple[tuple[int, ...], tuple[int, ...], int] | None = None
-        self.state = view.read(self._tensors, self._labels)
+        self.state = buffers.read(self._tensors, self._labels)
 
     def frame(self) -> Frame:
         """The widget as it stands."""
         extra: list[Control] = []
-        entry = view.entry(self.state, self.state.picked)
+        entry = buffers.entry(self.state, self.state.picked)
         if entry is not None and 0 not in entry.shape:
             extra.append(Control("button", "write", f"{entry.name}[{', '.join(map(str, self.state.index))}] = 99"))
         if self._free is None and self._given:
@@ -52,7 +52,7 @@ class BufferMap(EduWidget):
         elif self._free is not None:
             extra += [Control("break"), *self._dials()]
         extra.append(Control("button", "reset", "Reset", push=True, key="r"))
-        return view.frame(self.state, self._ask, tuple(extra))
+        return buffers.frame(self.state, self._ask, tuple(extra))
 
     def _dials(self) -> list[Control]:
         assert self._free is not None
@@ -77,13 +77,13 @@ class BufferMap(EduWidget):
         if kind == "point":
             name, _, position = str(value).rpartition(":")
             entry = self._entry(name)
-            self.state = view.point(self.state, name, view.unravel(entry, int(position)))
+            self.state = buffers.point(self.state, name, buffers.unravel(entry, int(position)))
         elif kind == "pick":
-            self.state = view.point(self.state, str(value), (0,) * len(self._entry(str(value)).shape))
+            self.state = buffers.point(self.state, str(value), (0,) * len(self._entry(str(value)).shape))
         elif kind == "axis":
             index = list(self.state.index)
             index[int(axis)] = int(value)
-            self.state = view.point(self.state, str(self.state.picked), tuple(index))
+            self.state = buffers.point(self.state, str(self.state.picked), tuple(index))
         elif kind == "write":
             self._write()
         elif kind == "add":
@@ -97,8 +97,8 @@ class BufferMap(EduWidget):
         else:
             raise KeyError(act)
 
-    def _entry(self, name: str) -> view.Entry:
-        found = view.entry(self.state, name)
+    def _entry(self, name: str) -> buffers.Entry:
+        found = buffers.entry(self.state, name)
         if found is None:
             raise ValueError(f"there is no {name!r} here")
         return found
@@ -106,11 +106,11 @@ class BufferMap(EduWidget):
     def _again(self, picked: str | None = None) -> None:
         """Read the map anew, pointing where it pointed, or at the start of ``picked``."""
         before = self.state
-        self.state = view.read(self._tensors, self._labels)
+        self.state = buffers.read(self._tensors, self._labels)
         entry = self._entry(picked or str(before.picked))
         stays = picked is None and len(before.index) == len(entry.shape)
         index = before.index if stays else (0,) * len(entry.shape)
-        self.state = view.point(
+        self.state = buffers.point(
             self.state, entry.name, tuple(min(i, n - 1) for i, n in zip(index, entry.shape, strict=True))
         )
 
@@ -136,7 +136,7 @@ class BufferMap(EduWidget):
         if not expression:
             return
         with no_grad():
-            made = view.evaluate(expression, self._tensors)
+            made = buffers.evaluate(expression, self._tensors)
         name = next(n for n in (*"vwuabcdefgh", *(f"v{i}" for i in range(1000))) if n not in self._tensors)
         self._tensors[name] = made
         self._labels[name] = expression
@@ -155,7 +155,7 @@ class BufferMap(EduWidget):
                 (shape if kind == "shape" else strides)[int(axis)] = int(value)
             free = (tuple(shape), tuple(strides), offset)
         name = f"{self._base_name()}ᵥ"
-        self._tensors[name] = view.strided(base, *free)
+        self._tensors[name] = buffers.strided(base, *free)
         self._free = free
         self._labels[name] = f"as_strided({', '.join(map(str, free))})"
         self._again(name)

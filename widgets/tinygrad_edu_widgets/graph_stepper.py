@@ -10,9 +10,8 @@ from typing import Any
 from tinygrad_edu import Tensor
 from tinygrad_edu.errors import DtypeError, EduError, ShapeError
 from tinygrad_edu.tensor import tensor
+from tinygrad_edu.views import graph
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.graph import figure as view
-from tinygrad_edu.views.graph.model import GraphRun, record
 
 from .base import EduWidget
 
@@ -27,15 +26,15 @@ class GraphStepper(EduWidget):
     def __init__(self, function: Callable[..., Any], *, ask: str = "", step: int = 0, **leaves: Tensor) -> None:
         self._function, self._first = function, dict(leaves)
         self._leaves = dict(leaves)
-        self.run: GraphRun = record(function, self._leaves)
+        self.run: graph.GraphRun = graph.record(function, self._leaves)
         self._ask = ask or "Which values will the next step compute, and from which?"
         self._start = max(0, min(step, self.run.steps))
         self.state = self._begin()
         super().__init__()
 
-    def _begin(self) -> view.GraphState:
+    def _begin(self) -> graph.GraphState:
         """The first state: modules of a large graph are closed."""
-        return view.GraphState(self._start, self._groups() if len(self.run.nodes) > 60 else frozenset())
+        return graph.GraphState(self._start, self._groups() if len(self.run.nodes) > 60 else frozenset())
 
     def _groups(self) -> frozenset[int]:
         return frozenset(node.groups[0][0] for node in self.run.nodes if node.groups)
@@ -46,9 +45,9 @@ class GraphStepper(EduWidget):
 
     def frame(self) -> Frame:
         """The widget as it stands."""
-        return view.frame(self.run, self.state, self._ask, self._editable())
+        return graph.frame(self.run, self.state, self._ask, self._editable())
 
-    def data(self) -> GraphRun:
+    def data(self) -> graph.GraphRun:
         """The recorded run."""
         return self.run
 
@@ -66,7 +65,7 @@ class GraphStepper(EduWidget):
             self.state = replace(self.state, collapsed=frozenset() if self.state.collapsed else self._groups())
         elif act == "reset":
             self._leaves = dict(self._first)
-            self.run = record(self._function, self._leaves)
+            self.run = graph.record(self._function, self._leaves)
             self.state = self._begin()
         elif act == "jump":
             self._go(self._step_of(int(value)))
@@ -99,7 +98,7 @@ class GraphStepper(EduWidget):
             raise ShapeError(f"{name} = {value!r}", f"{name} has shape {old.shape}", "edit a leaf that is one number")
         changed = tensor([number], dtype=old.dtype, device=old.device).reshape(old.shape)
         leaves = {**self._leaves, name: changed.requires_grad_() if old.requires_grad else changed}
-        self.run, self._leaves = record(self._function, leaves), leaves  # kept only if the function takes it
+        self.run, self._leaves = graph.record(self._function, leaves), leaves  # kept only if the function takes it
         self._go(self.state.step)
 
     def _refuse(self, error: EduError) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import replace
 from typing import Any
 
-from tinygrad_edu.views import guard as view
+from tinygrad_edu.views import guard
 from tinygrad_edu.views.frame import Frame
 
 from .base import EduWidget
@@ -31,13 +31,15 @@ class GuardLens(EduWidget):
         self._code = code.strip("\n")
         self._ask = ask or "Which line may write to the array, and which may not?"
         self._guard = guard
-        self.state = view.lens(self._code, guard)
-        self._editing = False
+        self._start()
         super().__init__()
+
+    def _start(self) -> None:
+        self.state, self._editing = guard.lens(self._code, self._guard), False
 
     def frame(self) -> Frame:
         """The widget as it stands."""
-        return view.frame(self.state, self._ask, self._editing)
+        return guard.frame(self.state, self._ask, self._editing)
 
     def data(self) -> Any:
         """Both runs as plain data."""
@@ -56,8 +58,8 @@ class GuardLens(EduWidget):
         elif act == "edit":
             self._editing = not self._editing
         elif act == "code":
-            self.state = view.lens(str(value), self.state.guard)
+            self.state = guard.lens(str(value), self.state.guard)
         elif act == "reset":
-            self.state, self._editing = view.lens(self._code, self._guard), False
+            self._start()
         else:
             raise KeyError(act)

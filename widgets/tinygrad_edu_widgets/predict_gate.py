@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tinygrad_edu.errors import EduError
-from tinygrad_edu.views import predict as view
+from tinygrad_edu.views import predict
 from tinygrad_edu.views.frame import Frame
 
 from .base import EduWidget, first_line
@@ -30,12 +30,12 @@ class PredictGate(EduWidget):
 
     def __init__(self, ask: str, reveal: Callable[[], Any], *, why: str = "", **offer: Any) -> None:
         self._reveal, self._why = reveal, why
-        self.state = view.GateState(view.question(ask, **offer))
+        self.state = predict.GateState(predict.question(ask, **offer))
         super().__init__()
 
     def frame(self) -> Frame:
         """The widget as it stands."""
-        return view.frame(self.state)
+        return predict.frame(self.state)
 
     def data(self) -> Any:
         """Question, prediction and, once committed, the outcome."""
@@ -54,24 +54,24 @@ class PredictGate(EduWidget):
     def _act(self, act: str, value: Any) -> None:
         q, state = self.state.question, self.state
         if act == "reset":
-            self.state = view.GateState(q)
+            self.state = predict.GateState(q)
         elif state.committed:
             return  # a message that was still under way
         elif act == "draft":
             empty = value is None or (isinstance(value, str) and not value)
-            self.state = view.GateState(q, None if empty else view.draft(q, value))
+            self.state = predict.GateState(q, None if empty else predict.draft(q, value))
         elif act == "draw":
             heights: Sequence[float] = [q.low + float(v) * (q.high - q.low) for v in value]
-            self.state = view.GateState(q, view.draft(q, heights))
+            self.state = predict.GateState(q, predict.draft(q, heights))
         elif act == "level":
-            self.state = view.GateState(q, view.draft(q, [(q.low + q.high) / 2 for _ in q.xs]))
+            self.state = predict.GateState(q, predict.draft(q, [(q.low + q.high) / 2 for _ in q.xs]))
         elif act == "nudge":
             place, direction = value
             heights = list(state.draft or ())
             heights[int(place)] += int(direction) * (q.high - q.low) / 50
-            self.state = view.GateState(q, view.draft(q, heights))
+            self.state = predict.GateState(q, predict.draft(q, heights))
         elif act == "clear":
-            self.state = view.GateState(q)
+            self.state = predict.GateState(q)
         elif act == "commit":
             self._commit()
         else:
@@ -82,7 +82,7 @@ class PredictGate(EduWidget):
             return
         q = self.state.question
         try:
-            outcome = view.outcome(q, self._reveal(), self._why)
+            outcome = predict.outcome(q, self._reveal(), self._why)
         except Exception as error:  # of whoever wrote the question: the prediction stays, and can be committed again
             why = error.sentence() if isinstance(error, EduError) else first_line(error)
             self.state = dataclasses.replace(self.state, message=f"The result could not be had. {why}")

@@ -9,9 +9,8 @@ from typing import Any
 
 from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.observe.timing import Sweep, check_arguments, check_names, checked_sizes, name_of, sweep
+from tinygrad_edu.views import race
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.race import model as view
-from tinygrad_edu.views.race.figure import frame
 
 from .base import EduWidget, Tell
 
@@ -40,12 +39,12 @@ class TimingRace(EduWidget):
         both = tuple(names) if names is not None and not isinstance(names, str) else names or _names(slow, fast)
         check_names(both)
         found = checked_sizes(sizes) if len(sizes) else ()
-        self.state = view.RaceState((both[0], both[1]), found, _place(found, n), ask, why)
+        self.state = race.RaceState((both[0], both[1]), found, _place(found, n), ask, why)
         super().__init__()
 
     def frame(self) -> Frame:
         """The widget as it stands."""
-        return frame(self.state, self.working)
+        return race.frame(self.state, self.working)
 
     def data(self) -> Any:
         """The prediction and, once it is committed, every time as plain data."""
@@ -67,11 +66,11 @@ class TimingRace(EduWidget):
     def _act(self, act: str, value: Any) -> None:
         self.state = replace(self.state, message="")
         if act == "draft" and not self.committed:
-            self.state = replace(self.state, draft=view.prediction(value))
+            self.state = replace(self.state, draft=race.prediction(value))
         elif act == "commit":
             self._commit()
         elif act == "n":
-            self.state = view.pick(self.state, int(value))
+            self.state = race.pick(self.state, int(value))
         elif act == "warmup":
             self._set_warmup(value)
         elif act == "run" and self.committed:
@@ -88,9 +87,9 @@ class TimingRace(EduWidget):
             self._run()
 
     def _set_warmup(self, value: Any) -> None:
-        if value not in view.WARMUPS:
-            raise ArgumentError(f"warm-up {value!r}", "there is no such choice", f"take {' or '.join(view.WARMUPS)}")
-        self.state = replace(self.state, warmup=value == view.WARMUPS[0])
+        if value not in race.WARMUPS:
+            raise ArgumentError(f"warm-up {value!r}", "there is no such choice", f"take {' or '.join(race.WARMUPS)}")
+        self.state = replace(self.state, warmup=value == race.WARMUPS[0])
         if self.committed:
             self.abandon()
             self._run()
@@ -106,7 +105,7 @@ class TimingRace(EduWidget):
         self.work(job, self._finish)
 
     def _finish(self, result: Sweep) -> None:
-        self.state = view.finish(self.state, result)
+        self.state = race.finish(self.state, result)
 
     def _refuse(self, error: EduError) -> None:
         line = f" ({error.line})" if error.line and error.__cause__ is not None else ""

@@ -9,8 +9,8 @@ from typing import Any
 
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
+from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.tips import model as view
 
 from .base import EduWidget
 from .predict_gate import note_prediction
@@ -28,7 +28,7 @@ class TipBrowser(EduWidget):
 
     def __init__(self, slug: str = "", *, alone: bool = False) -> None:
         tip = find(slug) if slug else all_tips()[0]
-        self.state = view.BrowserState(tip.slug, alone)
+        self.state = tips.BrowserState(tip.slug, alone)
         self._running: Mapping[str, str] = {}  # the edited copies that are being run
         super().__init__()
 
@@ -44,7 +44,7 @@ class TipBrowser(EduWidget):
 
     def frame(self) -> Frame:
         """The widget as it stands."""
-        return view.frame(self.tip, self.state, self.progress)
+        return tips.frame(self.tip, self.state, self.progress)
 
     def data(self) -> Any:
         """The tip, the prediction, the setting, and, once run, the result."""
@@ -97,7 +97,7 @@ class TipBrowser(EduWidget):
 
     def _draft(self, value: Any) -> None:
         if not self.state.visit.committed:
-            self.state = view.draft(self.tip, self.state, value)
+            self.state = tips.draft(self.tip, self.state, value)
 
     def _commit(self) -> None:
         if self.state.visit.draft is not None:
@@ -138,7 +138,7 @@ class TipBrowser(EduWidget):
         if name not in ("slow", "fast"):
             raise KeyError(name)
         kept = {key: source for key, source in self.state.visit.code.items() if key != name}
-        if str(value).strip() != view.way(self.tip, view.Visit(), name).strip():
+        if str(value).strip() != tips.way(self.tip, tips.Visit(), name).strip():
             kept[name] = str(value)
         self.state = self.state.with_visit(code=kept)
 
@@ -173,7 +173,7 @@ class TipBrowser(EduWidget):
 
 def compiled(tip: Tip, name: str, source: str) -> Callable[..., Any]:
     """A learner's copy of ``slow`` or ``fast`` as a function. Raises `TipError` for code that defines none."""
-    letter = view.LETTERS[name]
+    letter = tips.LETTERS[name]
     file = f"<{tip.slug}, {letter}, edited>"
     space = dict(getattr(tip, name).__globals__)
     try:

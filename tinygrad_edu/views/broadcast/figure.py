@@ -17,7 +17,7 @@ LINE = 17.0  # from one line of terms to the next
 CAPTION = 24.0  # a name above its grid
 
 
-def figure(state: LabState, width: int) -> Figure:
+def draw(state: LabState, width: int) -> Figure:
     """Forward, backward, and the shapes aligned from the right."""
     canvas = Canvas(width)
     if state.refusal:
@@ -53,7 +53,7 @@ def _halves(canvas: Canvas, state: LabState, width: int) -> float:
     y += 22 if wide else 32
     if state.backward is None:
         canvas.rect(1, y, width - 2, 118, "hole")
-        canvas.text(width / 2, y + 63, model.WAITING, "f13 t2", "middle")
+        canvas.text(width / 2, y + 63, words.WAITING, "f13 t2", "middle")
         return y + 120
     _side(canvas, "backward", words.BACKWARD[again], y, grid, wide)
     y = y if wide else y + 10
@@ -338,6 +338,6 @@ def frame(state: LabState) -> Frame:
     tip = "Hover a number: all its reads light up, and its gradient. Press it to keep it."
     drawn = state.readings and 0 not in state.readings[2].shape
     return Frame(
-        "BroadcastLab", ("tensors", "buffers"), words.ask(state), figure(state, WIDE), figure(state, NARROW),
+        "BroadcastLab", ("tensors", "buffers"), words.ask(state), draw(state, WIDE), draw(state, NARROW),
         words.why(state), words.text(state), conditions, None, tuple(controls), tip if drawn else None, state.message,
     )  # fmt: skip

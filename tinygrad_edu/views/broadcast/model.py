@@ -24,7 +24,6 @@ PATTERN = (1, 0, 2, 1, 0, 1, 1, 0, 3, 0, 0, 1, 0, 2, 1)  # what "mine" begins wi
 AXES = 3  # that can be drawn
 LARGEST = 4_000_000  # elements of c: a slip of the hand must not fill the memory
 MOST = (3, 5, 5)  # of each drawn axis, before places between are left out
-WAITING = "The gradients wait for your prediction."
 
 Shape = tuple[int, ...]
 Place = tuple[int, int, int]  # an index of c, filled up with zeros from the left

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from ...common.wording import brief, bytes_text, exact
 from .model import (
     AXES,
-    WAITING,
     LabState,
     Place,
     Shape,
@@ -27,6 +26,8 @@ from .model import (
     stretched,
     value_at,
 )
+
+WAITING = "The gradients wait for your prediction."
 
 
 def added(terms: Sequence[float | None]) -> str:

@@ -1,183 +1,37 @@
-"""The figure of GraphStepper: one recorded run at one step."""
+"""How a run is drawn: the graph at one step, and beside it the code and how a gradient adds up."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from dataclasses import dataclass, field
-from functools import lru_cache
 
-from ...common.wording import number, shape_text
-from ..formulas import formula
+from ...common.wording import number
 from ..frame import NARROW, WIDE, Control, Figure, Frame
-from ..marks import MONO_12, Canvas, shorten, wrap_text
-from .layout import Placed, layered
-from .model import BackStep, GraphRun, Preview, RunNode, Send
+from ..marks import MONO_12, Canvas, shorten
+from .cards import CARD_H, Box, Scene, corner_of, scene, title_of, value_of, width_of
+from .model import GraphRun, GraphState, Moment, Preview, Send, moment
+from .words import describe, interesting, position, spoken, step_lines, text, why
 
-CARD_H, CARD_W = 40.0, 95.0
 SIDE = 256  # width of the panel beside the graph
 WINDOW = 900.0  # of a tall graph, this much is drawn above and below the current step
 
 
-@dataclass(frozen=True)
-class GraphState:
-    """Where one stands in a run."""
-
-    step: int = 0
-    collapsed: frozenset[int] = field(default_factory=frozenset)  # module calls drawn as one card
-    message: str = ""  # why the last entry was refused
-
-
-@dataclass(frozen=True)
-class _Box:
-    """A card in the figure: one node, a use of a leaf, or a collapsed module call."""
-
-    key: str
-    members: tuple[int, ...]
-    label: str
-    group: int | None = None
-
-    @property
-    def node(self) -> int:
-        return self.members[-1]
+def draw(run: GraphRun, state: GraphState, width: int) -> Figure:
+    """The graph, with the panel beside it when there is room and below it when not."""
+    now = moment(run, state.step)
+    canvas = Canvas(width)
+    needed = scene(run, state.collapsed).placed.width + 4
+    beside = width >= WIDE and needed <= width - SIDE - 24
+    draw_graph(canvas, run, state, now, width - SIDE - 24 if beside else width)
+    if beside:
+        draw_panel(canvas, run, now, width - SIDE, 1, SIDE)
+    else:
+        if needed > width:
+            canvas.width = needed
+        draw_panel(canvas, run, now, 1, canvas.height + 18, min(width, WIDE) - 2)
+    return Figure(canvas, "Autograd graph", describe(run, now))
 
 
-@dataclass(frozen=True)
-class _Scene:
-    boxes: tuple[_Box, ...]
-    edges: tuple[tuple[int, int, tuple[tuple[int, int, int], ...]], ...]  # box, box, the run's edges that it stands for
-    placed: Placed
-    modules: tuple[tuple[str, tuple[int, ...]], ...]  # open modules: label and boxes inside
-
-
-@lru_cache(maxsize=64)
-def scene(run: GraphRun, collapsed: frozenset[int]) -> _Scene:
-    """Boxes and their places. Leaves with more than four users are drawn once per use."""
-    closed = {node.id: next((g for g in node.groups if g[0] in collapsed), None) for node in run.nodes}
-    members: dict[int, list[int]] = {}
-    for node in run.nodes:
-        if (group := closed[node.id]) is not None:
-            members.setdefault(group[0], []).append(node.id)
-    users: dict[int, int] = {}
-    for source, _, _ in run.edges:
-        users[source] = users.get(source, 0) + 1
-    boxes: list[_Box] = []
-    index: dict[object, int] = {}
-
-    def box_of(node: int, edge: object = None) -> int:
-        group = closed[node]
-        often = not run.nodes[node].op and users.get(node, 0) > 4
-        key: object = ("g", group[0]) if group else (("u", node, edge) if often else ("n", node))
-        if key not in index:
-            index[key] = len(boxes)
-            if group:
-                boxes.append(_Box(f"g{group[0]}", tuple(members[group[0]]), group[1], group[0]))
-            else:
-                boxes.append(_Box(f"n{node}u{len(boxes)}" if often else f"n{node}", (node,), run.label(node)))
-        return index[key]
-
-    bundles: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
-    for node in run.nodes:
-        if node.op or users.get(node.id, 0) <= 4:
-            box_of(node.id)
-    for edge in run.edges:
-        source, target = box_of(edge[0], edge), box_of(edge[1])
-        if source != target:
-            bundles.setdefault((source, target), []).append(edge)
-    sizes = [(_width(run, box), CARD_H) for box in boxes]
-    placed = layered(sizes, list(bundles))
-    return _Scene(tuple(boxes), tuple((s, t, tuple(e)) for (s, t), e in bundles.items()), placed, _modules(run, boxes))
-
-
-def _modules(run: GraphRun, boxes: list[_Box]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    inside: dict[tuple[int, str], list[int]] = {}
-    for i, box in enumerate(boxes):
-        if box.group is None:
-            for group in run.nodes[box.node].groups[-1:]:
-                inside.setdefault(group, []).append(i)
-    return tuple((label, tuple(members)) for (_, label), members in inside.items() if len(members) > 1)
-
-
-def _width(run: GraphRun, box: _Box) -> float:
-    node = run.nodes[box.node]
-    head = len(_title(run, box)) + len(_corner(run, box)) + 1
-    if not node.op:
-        head += 2
-    values = len(_value(node)) + 2 + _gradient_lengths(run).get(node.id, 3)
-    return max(CARD_W, 16 + MONO_12 * max(head, values if node.wants else 0))
-
-
-@lru_cache(maxsize=8)
-def _gradient_lengths(run: GraphRun) -> dict[int, int]:
-    """How many characters each node's gradient takes at the most, so that a card keeps its width through all steps."""
-    longest: dict[int, int] = {}
-    for step in run.backward:
-        arrived = [(step.node, step.gradient), *((send.target, send.total) for send in step.sends)]
-        for node, gradient in arrived:
-            longest[node] = max(longest.get(node, 3), 1 + len(number(gradient.norm)))
-    return longest
-
-
-def _title(run: GraphRun, box: _Box) -> str:
-    node = run.nodes[box.node]
-    return shorten(_heading(run, box), 21 if node.op and box.group is None else 14)
-
-
-def _heading(run: GraphRun, box: _Box) -> str:
-    """A card's first words: the module's name, the leaf's, or the op with the Python number that it was given."""
-    node = run.nodes[box.node]
-    if box.group is not None:
-        return box.label
-    return f"{node.op} {node.note}".strip() if node.op else run.label(node.id)
-
-
-def _value(node: RunNode) -> str:
-    """The norm of an array, a single number as it is; of integers with a shape (labels, indices) only the kind."""
-    counted = node.shape and not node.dtype.startswith(("float", "bfloat"))
-    return node.dtype if counted else number(node.value.norm)
-
-
-def _corner(run: GraphRun, box: _Box) -> str:
-    return (
-        f"▸{sum(bool(run.nodes[m].op) for m in box.members)}"
-        if box.group is not None
-        else shape_text(run.nodes[box.node].shape)
-    )
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What is known at one step: which nodes are computed, which gradients have arrived, what just happened."""
-
-    computed: frozenset[int]
-    gradients: dict[int, Preview]
-    now: int | None
-    back: BackStep | None
-    done_edges: frozenset[tuple[int, int, int]]  # that a gradient has gone back along
-    forward_step: int
-    backward_step: int
-
-
-def moment(run: GraphRun, step: int) -> Moment:
-    """The state of the run after ``step`` steps."""
-    step = max(0, min(step, run.steps))
-    ahead = min(step, len(run.forward))
-    behind = step - ahead
-    leaves = {node.id for node in run.nodes if not node.op}
-    gradients: dict[int, Preview] = {}
-    edges = set()
-    if behind:
-        gradients[run.backward[0].node] = run.backward[0].gradient
-    for taken in run.backward[:behind]:
-        for send in taken.sends:
-            gradients[send.target] = send.total
-            edges.add((send.target, taken.node, send.slot))
-    back = run.backward[behind - 1] if behind else None
-    now = back.node if back else (run.forward[ahead - 1] if ahead else None)
-    return Moment(frozenset(leaves | set(run.forward[:ahead])), gradients, now, back, frozenset(edges), ahead, behind)
-
-
-# The graph -----------------------------------------------------------------------------------------------------
+# The graph ---------------------------------------------------------------------------------------------------------
 
 
 def draw_graph(canvas: Canvas, run: GraphRun, state: GraphState, now: Moment, room: float) -> None:
@@ -192,8 +46,8 @@ def draw_graph(canvas: Canvas, run: GraphRun, state: GraphState, now: Moment, ro
         canvas.text(1, 12, f"{len(shown)} of {len(s.boxes)} cards around this step; step on to see the others", "t2")
     for label, members in s.modules:
         if all(m in shown for m in members):
-            places = [(corners[m], _width(run, s.boxes[m])) for m in members]
-            others = [(corners[o], _width(run, s.boxes[o])) for o in shown - set(members)]
+            places = [(corners[m], width_of(run, s.boxes[m])) for m in members]
+            others = [(corners[o], width_of(run, s.boxes[o])) for o in shown - set(members)]
             _module_box(canvas, label, places, others, left, top)
     for (source, target, edges), route in zip(s.edges, s.placed.routes, strict=True):
         if source in shown and target in shown:
@@ -202,7 +56,7 @@ def draw_graph(canvas: Canvas, run: GraphRun, state: GraphState, now: Moment, ro
         _card(canvas, run, s.boxes[i], now, corners[i][0] + left, corners[i][1] + top)
 
 
-def _window(s: _Scene, now: Moment) -> set[int]:
+def _window(s: Scene, now: Moment) -> set[int]:
     everything = set(range(len(s.boxes)))
     if s.placed.height <= 2 * WINDOW or now.now is None:
         return (
@@ -269,8 +123,8 @@ def _smooth(points: list[tuple[float, float]]) -> str:
     return path
 
 
-def _card(canvas: Canvas, run: GraphRun, box: _Box, now: Moment, x: float, y: float) -> None:
-    node, width = run.nodes[box.node], _width(run, box)
+def _card(canvas: Canvas, run: GraphRun, box: Box, now: Moment, x: float, y: float) -> None:
+    node, width = run.nodes[box.node], width_of(run, box)
     computed = box.node in now.computed
     here = now.now in box.members
     receives = now.back is not None and any(send.target in box.members for send in now.back.sends)
@@ -284,7 +138,7 @@ def _card(canvas: Canvas, run: GraphRun, box: _Box, now: Moment, x: float, y: fl
         else "later"
     )
     gradient = now.gradients.get(box.node)
-    words = _spoken(run, box, computed, gradient)
+    words = spoken(run, box, computed, gradient)
     act = (
         {"data_act": "toggle", "data_value": box.group}
         if box.group is not None
@@ -297,13 +151,13 @@ def _card(canvas: Canvas, run: GraphRun, box: _Box, now: Moment, x: float, y: fl
     if box.group is not None:
         canvas.rect(x + 3.5, y + 3.5, width - 1.5, CARD_H, "card", rx=8)
     canvas.rect(x + 0.75, y + 0.75, width - 1.5, CARD_H - 0.5, cls, rx=8)
-    title = _title(run, box)
+    title = title_of(run, box)
     if not node.op and box.group is None:
         canvas.tag(x, y + 5, title, 16)
     else:
         canvas.text(x + 8, y + 17, title, "m b")
-    canvas.text(x + width - 8, y + 17, _corner(run, box), "m t2", "end")
-    canvas.text(x + 8, y + 33, _value(node) if computed else "–", "m tv" if computed else "m t2")
+    canvas.text(x + width - 8, y + 17, corner_of(run, box), "m t2", "end")
+    canvas.text(x + 8, y + 33, value_of(node) if computed else "–", "m tv" if computed else "m t2")
     if node.wants:
         text = "∂" + number(gradient.norm) if gradient else "∂ –"
         bold = " b" if receives or here else ""
@@ -313,18 +167,7 @@ def _card(canvas: Canvas, run: GraphRun, box: _Box, now: Moment, x: float, y: fl
         canvas.tag(x, y + CARD_H + 8, node.name)
 
 
-def _spoken(run: GraphRun, box: _Box, computed: bool, gradient: Preview | None) -> str:
-    node = run.nodes[box.node]
-    kind = f"module {box.label}" if box.group is not None else f"{node.op} {node.note}".strip() if node.op else "leaf"
-    name = f" {node.name}" if node.name and box.group is None else ""
-    size = shape_text(node.shape) or "one number"
-    value = f"value {_value(node)}" if computed else "not computed yet"
-    if not node.wants:
-        return f"{kind}{name}, {size}, {value}, no gradient wanted"
-    return f"{kind}{name}, {size}, {value}, gradient {number(gradient.norm) if gradient else 'not yet'}"
-
-
-# The panel beside it -------------------------------------------------------------------------------------------
+# The panel beside it -----------------------------------------------------------------------------------------------
 
 
 def draw_panel(canvas: Canvas, run: GraphRun, now: Moment, x: float, y: float, width: float) -> float:
@@ -345,56 +188,13 @@ def draw_panel(canvas: Canvas, run: GraphRun, now: Moment, x: float, y: float, w
             canvas.text(x + 24, base + 14, str(line_number + 1), "m" if line_number == row else "m t2", "end")
             canvas.text(x + 34, base + 14, shorten(line, characters), "m b" if line_number == row else "m")
         y += len(code) * 20 + 16 + 22
-    for text, cls in _lines(run, now, int(width / MONO_12)):
-        canvas.text(x, y, text, cls)
+    for line, cls in step_lines(run, now, int(width / MONO_12)):
+        canvas.text(x, y, line, cls)
         y += 18
-    send = _interesting(now)
+    send = interesting(now)
     if send is not None:
         y = _addition(canvas, run, send, x, y + 6, width)
     return y
-
-
-def _lines(run: GraphRun, now: Moment, characters: int) -> list[tuple[str, str]]:
-    if now.now is None:
-        return [("before the first step: only leaves", "t2")]
-    node = run.nodes[now.now]
-    what = node.op + (f" {node.note}" if node.note else "")
-    if now.back is None:
-        saved = ", ".join(dict.fromkeys(_operand_name(run, node, s) for s in node.saved)) or "nothing"
-        saves = [(line, "t2") for line in wrap_text(f"saves {saved} for backward", characters)]
-        return [(f"now: {what} forward", "t2"), *saves]
-    names = _operands(run, node)
-    lines = [(f"now: {what} backward", "t2")]
-    for send in now.back.sends:
-        text = formula(node.op, send.slot, node.mean).format(*names, g="∂" + run.label(node.id), out=run.label(node.id))
-        sign = "+=" if send.held is not None else "="
-        summed = ", summed" if send.summed else ""
-        lines.append((shorten(f"∂{run.label(send.target)} {sign} {text}{summed}", characters), "m tg"))
-    if not now.back.sends:
-        lines.append(("no operand wants a gradient", "t2"))
-    return lines
-
-
-def _operands(run: GraphRun, node: RunNode) -> list[str]:
-    """The operands' names, each in its place; a Python number stands where no edge comes from."""
-    sources = {slot: source for source, target, slot in run.edges if target == node.id}
-    numbers = iter(node.note.split())
-    places = range(max(len(node.operands), *(slot + 1 for slot in sources), 0))
-    return [run.label(sources[i]) if i in sources else next(numbers, node.operands[i]) for i in places]
-
-
-def _operand_name(run: GraphRun, node: RunNode, operand: str) -> str:
-    if operand == "out":
-        return f"its result {run.label(node.id)}" if node.name else "its result"
-    return _operands(run, node)[node.operands.index(operand)]
-
-
-def _interesting(now: Moment) -> Send | None:
-    """The gradient worth a closer look: one that is added to another, else one that is small enough to print."""
-    if now.back is None:
-        return None
-    sends = sorted(now.back.sends, key=lambda send: (send.held is None, send.arriving.rows is None))
-    return sends[0] if sends else None
 
 
 def _addition(canvas: Canvas, run: GraphRun, send: Send, x: float, y: float, width: float) -> float:
@@ -425,9 +225,9 @@ def _matrix(
         canvas.text(x + 8, y + height / 2 + 5, sign, "f16", "middle")
     for i, row in enumerate(rows):
         at = left
-        for j, text in enumerate(row):
+        for j, value in enumerate(row):
             at += widths[j]
-            canvas.text(at, y + 14 + 18 * i, text, f"m tg{weight}", "end")
+            canvas.text(at, y + 14 + 18 * i, value, f"m tg{weight}", "end")
     right = left + sum(widths) + 6
     if p.shape:
         canvas.path(
@@ -440,111 +240,7 @@ def _matrix(
     return y + max(height, 34) + 12
 
 
-# The frame -----------------------------------------------------------------------------------------------------
-
-
-def figure(run: GraphRun, state: GraphState, width: int) -> Figure:
-    """The graph, with the panel beside it when there is room and below it when not."""
-    now = moment(run, state.step)
-    canvas = Canvas(width)
-    needed = scene(run, state.collapsed).placed.width + 4
-    beside = width >= WIDE and needed <= width - SIDE - 24
-    draw_graph(canvas, run, state, now, width - SIDE - 24 if beside else width)
-    if beside:
-        draw_panel(canvas, run, now, width - SIDE, 1, SIDE)
-    else:
-        if needed > width:
-            canvas.width = needed
-        draw_panel(canvas, run, now, 1, canvas.height + 18, min(width, WIDE) - 2)
-    return Figure(canvas, "Autograd graph", describe(run, now))
-
-
-def describe(run: GraphRun, now: Moment) -> str:
-    """One sentence on where the run stands."""
-    size = f"{len(run.nodes)} nodes, {len(run.edges)} edges."
-    if now.now is None:
-        return f"{size} Nothing is computed yet."
-    what = run.nodes[now.now].op
-    if now.back is None:
-        return f"{size} Forward step {now.forward_step} of {len(run.forward)}, {what}."
-    last = {send.target: send.total for send in now.back.sends}
-    targets = ", ".join(f"{run.label(target)} {number(total.norm)}" for target, total in last.items()) or "no operand"
-    return f"{size} Backward step {now.backward_step} of {len(run.backward)}, {what}: gradients to {targets}."
-
-
-def why(run: GraphRun, now: Moment) -> str:
-    """The sentence under the figure: the cause of what this step did."""
-    if now.now is None:
-        return "A graph **begins with its leaves**: tensors that no operation made."
-    node = run.nodes[now.now]
-    if now.back is None:
-        if not node.wants:
-            return f"`{node.op}` has no operand that wants a gradient, so the graph **keeps nothing** of it."
-        if not node.saved:
-            return f"`{node.op}` saves no values: its gradient is **the same whatever they were**."
-        what, it = ("its result", "it") if node.saved == ("out",) else ("its operands", "them")
-        return f"`{node.op}` needs {what} again on the way back, so **the graph keeps {it}**."
-    added = next((send for send in now.back.sends if send.held is not None), None)
-    if added is not None:
-        return (
-            f"`{run.label(added.target)}` is used more than once, so several gradients arrive; the graph **adds** them."
-        )
-    summed = next((send for send in now.back.sends if send.summed), None)
-    if summed is not None:
-        return f"`{run.label(summed.target)}` was stretched to fit, so its gradient is **the sum** over all its copies."
-    if now.backward_step == 1:
-        return f"`{run.label(node.id)}` is the start: **its gradient with respect to itself is 1**."
-    if node.op in ("add", "sub"):
-        return f"`{node.op}` passes the gradient on, since an operand moves the result **one for one**."
-    if node.op in ("sum", "mean"):
-        share = "an equal share of" if node.op == "mean" else "a copy of"
-        return f"Every number counts alike in `{node.op}`, so **each gets {share}** the gradient."
-    if node.op in ("reshape", "permute", "getitem", "expand", "view"):
-        return f"`{node.op}` only rearranges, so **the gradient goes back to where each number came from**."
-    return f"`{node.op}` multiplies the gradient that arrived by **its own derivative** and hands it on."
-
-
-def position(run: GraphRun, now: Moment) -> str:
-    """``forward 3 of 18`` or ``backward 15 of 18``."""
-    if now.back is not None:
-        return f"backward {now.backward_step} of {len(run.backward)}"
-    return f"forward {now.forward_step} of {len(run.forward)}"
-
-
-def text(run: GraphRun, state: GraphState) -> str:
-    """The text twin: every value of the figure."""
-    now = moment(run, state.step)
-    lines = [f"GraphStepper: {position(run, now)}"]
-    for i, line in enumerate(run.code):
-        mark = ">" if now.now is not None and run.nodes[now.now].row == i else " "
-        lines.append(f"{mark} {i + 1} {line}")
-    boxes = scene(run, state.collapsed).boxes
-    uses = Counter((box.group, box.node) for box in boxes)
-    for box in {(box.group, box.node): box for box in boxes}.values():
-        node = run.nodes[box.node]
-        mark = ">" if now.now in box.members else " "
-        value = _value(node) if box.node in now.computed else "–"
-        gradient = now.gradients.get(box.node)
-        grad = f"  ∂{number(gradient.norm) if gradient else ' –'}" if node.wants else ""
-        name = f" = {node.name}" if node.op and node.name and box.group is None else ""
-        place = f"  in {node.groups[-1][1]}" if node.groups and box.group is None else ""
-        times = f"  drawn {count} times" if (count := uses[box.group, box.node]) > 1 else ""
-        lines.append(f"{mark} {_heading(run, box)}{name} {_corner(run, box)}  {value}{grad}{place}{times}")
-    lines += [line for line, _ in _lines(run, now, 10_000)]
-    send = _interesting(now)
-    if send is not None:
-        if send.held is not None:
-            lines += [f"held {_values(send.held)}", f"+ arriving {_values(send.arriving)}"]
-        lines.append(f"∂{run.label(send.target)} {_values(send.total)}")
-    lines += [f"▲ {state.message}"] if state.message else []
-    return "\n".join(lines)
-
-
-def _values(p: Preview) -> str:
-    norm = f"‖·‖ {number(p.norm)}"
-    if p.rows is not None and len(p.rows) == len(p.rows[0]) == 1:
-        return number(p.norm)
-    return norm if p.rows is None else f"{norm} [{'; '.join(' '.join(number(v) for v in row) for row in p.rows)}]"
+# The frame ---------------------------------------------------------------------------------------------------------
 
 
 def frame(run: GraphRun, state: GraphState, ask: str, editable: dict[str, str] | None = None) -> Frame:
@@ -570,7 +266,7 @@ def frame(run: GraphRun, state: GraphState, ask: str, editable: dict[str, str] |
     dtypes = ", ".join(sorted({node.dtype for node in run.nodes if node.wants}))
     size = f"{len(run.nodes)} nodes, {len(run.edges)} edges"
     return Frame(
-        "GraphStepper", ("tensors",), ask, figure(run, state, WIDE), figure(run, state, NARROW), why(run, now),
+        "GraphStepper", ("tensors",), ask, draw(run, state, WIDE), draw(run, state, NARROW), why(run, now),
         text(run, state), f"values of this run, {dtypes} · {position(run, now)} · {size} · arrays print their norm ‖·‖",
         None, tuple(controls), "Hover or focus a card to read it; press it to go to its step.", state.message,
     )  # fmt: skip

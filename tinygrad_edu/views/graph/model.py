@@ -7,7 +7,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
@@ -344,3 +344,47 @@ def _groups(scope: Scope | None, known: dict[int, int]) -> tuple[tuple[int, str]
         chain.append((known.setdefault(id(scope), len(known)), scope.label))
         scope = scope.parent
     return tuple(reversed(chain))
+
+
+# Where one stands --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GraphState:
+    """Where one stands in a run."""
+
+    step: int = 0
+    collapsed: frozenset[int] = field(default_factory=frozenset)  # module calls drawn as one card
+    message: str = ""  # why the last entry was refused
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What is known at one step: which nodes are computed, which gradients have arrived, what just happened."""
+
+    computed: frozenset[int]
+    gradients: dict[int, Preview]
+    now: int | None
+    back: BackStep | None
+    done_edges: frozenset[tuple[int, int, int]]  # that a gradient has gone back along
+    forward_step: int
+    backward_step: int
+
+
+def moment(run: GraphRun, step: int) -> Moment:
+    """The state of the run after ``step`` steps."""
+    step = max(0, min(step, run.steps))
+    ahead = min(step, len(run.forward))
+    behind = step - ahead
+    leaves = {node.id for node in run.nodes if not node.op}
+    gradients: dict[int, Preview] = {}
+    edges = set()
+    if behind:
+        gradients[run.backward[0].node] = run.backward[0].gradient
+    for taken in run.backward[:behind]:
+        for send in taken.sends:
+            gradients[send.target] = send.total
+            edges.add((send.target, taken.node, send.slot))
+    back = run.backward[behind - 1] if behind else None
+    now = back.node if back else (run.forward[ahead - 1] if ahead else None)
+    return Moment(frozenset(leaves | set(run.forward[:ahead])), gradients, now, back, frozenset(edges), ahead, behind)

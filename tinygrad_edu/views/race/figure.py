@@ -10,8 +10,8 @@ from ...common.wording import exact, plural, ratio_text, unit_of
 from ...observe.results import Comparison, Sweep, Timing
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import UI_12, Canvas, shorten, wrap_text
-from . import model
-from .model import RaceState
+from . import words
+from .model import WARMUPS, RaceState, multiples
 
 PLOT = 398.0  # the width of one of two plots side by side
 HEIGHT = 236.0  # of a plot, with its title and its ticks
@@ -24,16 +24,16 @@ MIDDLE = ("middle-a", "middle-b")
 Place = Callable[[float], float]
 
 
-def figure(state: RaceState, width: int) -> Figure:
+def draw(state: RaceState, width: int) -> Figure:
     """The hole where the result will be, or all of the result."""
     canvas = Canvas(width)
     shown, wide = state.shown, width >= WIDE
     if shown is None or state.result is None:
-        words = model.WAITING if state.said is None else model.MEASURING
+        told = words.WAITING if state.said is None else words.MEASURING
         height = HEIGHT + 80 * wide
         canvas.rect(1, 1, width - 2, height - 2, "hole")
-        canvas.text(width / 2, height / 2 + 4, words, "f13 t2", "middle")
-        return Figure(canvas, "Hidden until predicted", model.describe(state))
+        canvas.text(width / 2, height / 2 + 4, told, "f13 t2", "middle")
+        return Figure(canvas, "Hidden until predicted", words.describe(state))
     plot = PLOT if wide else float(width)
     _runs(canvas, state, shown, axis(state.result), plot)
     left, top = (width - PLOT, 0.0) if wide else (0.0, HEIGHT + 20)
@@ -42,7 +42,7 @@ def figure(state: RaceState, width: int) -> Figure:
     else:
         _ratio(canvas, state, shown, left, top, plot)
     _verdict(canvas, state, shown, max(canvas.height, HEIGHT) + 12, width)
-    return Figure(canvas, "Two functions on the clock", model.describe(state))
+    return Figure(canvas, "Two functions on the clock", words.describe(state))
 
 
 # All runs --------------------------------------------------------------------------------------------------------
@@ -65,8 +65,8 @@ class Axis:
 def axis(result: Sweep) -> Axis:
     """A range that holds the least and the bulk of all runs, and 1. It is the same whatever size is shown."""
     timings = [timing for one in result.comparisons for timing in (one.slow, one.fast)]
-    runs = sorted(value for timing in timings for value in model.multiples(timing)[0])
-    least = min(value for timing in timings for group in model.multiples(timing) for value in group)
+    runs = sorted(value for timing in timings for value in multiples(timing)[0])
+    least = min(value for timing in timings for group in multiples(timing) for value in group)
     quartiles = [timing.quartiles[1] / timing.median for timing in timings]
     low, high = min(least, 0.98), max(runs[int(0.95 * (len(runs) - 1))], 1.02, *quartiles)
     pad = 0.04 * (high - low)
@@ -91,14 +91,14 @@ def _runs(canvas: Canvas, state: RaceState, shown: Comparison, found: Axis, plot
     for which, timing in enumerate((shown.slow, shown.fast)):
         base = (102.0, 190.0)[which]
         _lane(canvas, which, timing, base, place, found.high)
-        canvas.text(0, base - 32, shorten(model.title(state, which), 13), "b")
+        canvas.text(0, base - 32, shorten(words.title(state, which), 13), "b")
         median, spread = timing.text().split(" (")
         canvas.text(0, base - 15, median, "f13")
         canvas.text(0, base + 2, spread.removesuffix(")"), "t2")
 
 
 def _lane(canvas: Canvas, which: int, timing: Timing, base: float, place: Place, high: float) -> None:
-    runs, warmups = model.multiples(timing)
+    runs, warmups = multiples(timing)
     drawn = [(value, False) for value in warmups if value <= high] + [(value, True) for value in runs if value <= high]
     columns = [round((place(value) - place(1)) / PITCH) for value, _ in drawn]
     pitch = min(PITCH, ROOM / max(map(columns.count, columns), default=1))
@@ -114,9 +114,9 @@ def _lane(canvas: Canvas, which: int, timing: Timing, base: float, place: Place,
     canvas.line(first, base + 7, third, base + 7, MIDDLE[which])
     canvas.line(place(1), base + 3, place(1), base + 11, "span")
     beyond = [sum(value > high for value in group) for group in (runs, warmups)]
-    words = [f"{count}{sign} beyond →" for count, sign in zip(beyond, ("", " ×"), strict=True) if count]
-    for i, line in enumerate(words):
-        canvas.text(place(high) + BEYOND, base - 16 - 17 * (len(words) - 1 - i), line, "t2", "end")
+    told = [f"{count}{sign} beyond →" for count, sign in zip(beyond, ("", " ×"), strict=True) if count]
+    for i, line in enumerate(told):
+        canvas.text(place(high) + BEYOND, base - 16 - 17 * (len(told) - 1 - i), line, "t2", "end")
 
 
 # Sizes -----------------------------------------------------------------------------------------------------------
@@ -202,16 +202,16 @@ def _size_ticks(canvas: Canvas, state: RaceState, across: Place, y: float, right
 
 def _size_button(canvas: Canvas, state: RaceState, place: int, x: float, bottom: float, top: float) -> None:
     """A size to press. The one that is shown has a line and its name."""
-    words = f"show n = {exact(state.sizes[place])}"
+    told = f"show n = {exact(state.sizes[place])}"
     canvas.open(
-        data_act="n", data_value=place, tabindex=0, role="button", aria_label=words, data_link=f"n{place}",
+        data_act="n", data_value=place, tabindex=0, role="button", aria_label=told, data_link=f"n{place}",
         data_current=place == state.place,
     )  # fmt: skip
     canvas.rect(x - 11, top - 4, 22, bottom - top + 4, "hit")
     canvas.close()
     if place == state.place:
         canvas.line(x, top - 8, x, bottom, "rule")
-        canvas.text(x, top - 14, words.removeprefix("show "), "t2", "middle")
+        canvas.text(x, top - 14, told.removeprefix("show "), "t2", "middle")
 
 
 def _end_labels(canvas: Canvas, state: RaceState, ends: list[tuple[float, float]]) -> None:
@@ -221,7 +221,7 @@ def _end_labels(canvas: Canvas, state: RaceState, ends: list[tuple[float, float]
         center, sign = sum(heights) / 2, 8 if heights[0] > heights[1] else -8
         heights = [center + sign, center - sign]
     for which, (x, _) in enumerate(ends):
-        canvas.text(x + 12, heights[which] + 4, shorten(model.title(state, which), 11), "b")
+        canvas.text(x + 12, heights[which] + 4, shorten(words.title(state, which), 11), "b")
 
 
 def _between(result: Sweep, index: int, size: float) -> float:
@@ -235,13 +235,13 @@ def _between(result: Sweep, index: int, size: float) -> float:
 
 
 def _crossover(canvas: Canvas, x: float, y: float, size: float, span: tuple[float, float], top: float) -> None:
-    words = f"equal near n = {exact(round(size))}"
-    half = len(words) * UI_12 / 2
+    told = f"equal near n = {exact(round(size))}"
+    half = len(told) * UI_12 / 2
     middle = min(max(x, span[0] + half), span[1] - half + 20)
     above = y - 52 > top
     end = y - 38 if above else y + 38
     canvas.line(x, y, x, end, "axis")
-    canvas.text(middle, end - 6 if above else end + 15, words, "b", "middle")
+    canvas.text(middle, end - 6 if above else end + 15, told, "b", "middle")
     canvas.circle(x, y, 6, "ring")
 
 
@@ -276,7 +276,7 @@ def _ratio(canvas: Canvas, state: RaceState, shown: Comparison, left: float, top
     _label(canvas, place(shown.ratio), y - 52, f"measured, {ratio_text(shown.ratio)}×", "b", (x0, x1))
     if state.said is not None:
         canvas.path(f"M{place(said) - 6:.1f} {y - 14:.1f}l6 -6l6 6l-6 6z", "you")
-        _label(canvas, place(said), y - 32, f"you, {model.said_text(said)}×", "", (x0, x1))
+        _label(canvas, place(said), y - 32, f"you, {words.said_text(said)}×", "", (x0, x1))
 
 
 def _round_ratios(low: float, high: float) -> list[float]:
@@ -290,9 +290,9 @@ def _round_ratios(low: float, high: float) -> list[float]:
     return [10.0**power for power in range(first + 1, last + every, every)]
 
 
-def _label(canvas: Canvas, x: float, y: float, words: str, cls: str, span: tuple[float, float]) -> None:
-    half = len(words) * 3.8
-    canvas.text(min(max(x, span[0] + half - 12), span[1] - half + 12), y, words, cls, "middle")
+def _label(canvas: Canvas, x: float, y: float, told: str, cls: str, span: tuple[float, float]) -> None:
+    half = len(told) * 3.8
+    canvas.text(min(max(x, span[0] + half - 12), span[1] - half + 12), y, told, cls, "middle")
 
 
 # The verdict -----------------------------------------------------------------------------------------------------
@@ -302,10 +302,10 @@ def _verdict(canvas: Canvas, state: RaceState, shown: Comparison, y: float, widt
     """The ratio in large digits, what it says, and what else is to be known."""
     canvas.text(0, y + 32, f"{ratio_text(shown.ratio)}×", "f24 b")
     left = 116.0
-    canvas.text(left, y + 16, model.verdict(state, state.place), "f16 b")
-    canvas.text(left, y + 37, model.middle(shown), "f13")
+    canvas.text(left, y + 16, words.verdict(state, state.place), "f16 b")
+    canvas.text(left, y + 37, words.middle(shown), "f13")
     bottom = y + 37
-    for line in wrap_text(model.remarks(state), int((width - left) / 7.2)):
+    for line in wrap_text(words.remarks(state), int((width - left) / 7.2)):
         bottom += 19
         canvas.text(left, bottom, line, "f13 t2")
     canvas.line(left - 16, y + 2, left - 16, bottom + 2, "hair")
@@ -326,12 +326,12 @@ def frame(state: RaceState, working: bool = False) -> Frame:
     if len(state.sizes) > 1:
         label, last = f"n = {exact(state.sizes[state.place])}", len(state.sizes) - 1
         controls.append(Control("range", "n", label, state.place, (0, last, 1)))
-    controls.append(Control("radio", "warmup", "", model.WARMUPS[not state.warmup], model.WARMUPS, hint="warm-up"))
+    controls.append(Control("radio", "warmup", "", WARMUPS[not state.warmup], WARMUPS, hint="warm-up"))
     if state.said is not None:
         controls.append(Control("button", "reset", "Ask again", push=True, key="r"))
     measured = state.result is not None
     return Frame(
-        "TimingRace", ("device",), model.question(state), figure(state, WIDE), figure(state, NARROW),
-        (state.why or model.WHY) if measured else "", model.text(state), model.conditions(state),
-        "measured" if measured else None, tuple(controls), message=state.message, summary=model.summary(state),
+        "TimingRace", ("device",), words.question(state), draw(state, WIDE), draw(state, NARROW),
+        (state.why or words.WHY) if measured else "", words.text(state), words.conditions(state),
+        "measured" if measured else None, tuple(controls), message=state.message, summary=words.summary(state),
     )  # fmt: skip

@@ -1,1 +1,7 @@
-"""The tips as a front door."""
+"""The tips as a front door: find one, predict, run, see, explain, try where it ends."""
+
+from .figure import draw, frame, sections
+from .model import LETTERS, BrowserState, Visit, draft, way
+from .words import text
+
+__all__ = ["LETTERS", "BrowserState", "Visit", "draft", "draw", "frame", "sections", "text", "way"]

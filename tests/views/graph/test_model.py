@@ -13,7 +13,7 @@ from tests.support import teaches
 from tinygrad_edu import nn
 from tinygrad_edu.errors import AutogradError
 from tinygrad_edu.settings import modes
-from tinygrad_edu.views.graph.model import GraphRun, Preview, record
+from tinygrad_edu.views.graph import GraphRun, Preview, record
 
 
 def leaf(data: Any, **options: Any) -> tg.Tensor:
@@ -289,7 +289,7 @@ def test_a_write_through_a_view_is_refused_with_its_line(function: Callable[...,
     first, why, line, mend = str(caught.value).split("\n")
     assert first.startswith("stepping through a function that writes through a view (")
     assert why == "  why:  the write changes the history of the whole tensor, which is not one step"
-    assert line.startswith("  line: test_graph.py, line ")
+    assert line.startswith("  line: test_model.py, line ")
     assert mend == "  mend: compute a new tensor instead, with where() or cat()"
 
 

@@ -1,20 +1,13 @@
-"""What was counted and timed, as bars; and the picture that explains it, from the widget that the tip names."""
+"""What was counted and timed, as bars."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from ...tips import Result, Tip
+from ...tips import Result
 from ...tips.tip import TIME
 from ...tips.words import claimed, count_text, fact_text
-from .. import buffers
-from ..board import Drawing
-from ..broadcast import figure as broadcast_figure
-from ..broadcast import model as broadcast
-from ..frame import NARROW, Figure
-from ..graph import figure as graph_figure
-from ..graph.model import record
+from ..frame import Figure
 from ..marks import Canvas
 
 _LABEL = 30  # where bars begin
@@ -72,45 +65,3 @@ def _draw(canvas: Canvas, letter: str, bar: _Bar, largest: float, y: float) -> N
         low, high = (_LABEL - 5 + room * value / largest for value in bar.middle)
         canvas.line(low, y + 12, max(high, low + 1), y + 12, "span")
     canvas.text(_LABEL + room * bar.end / largest + 8, y + 17, bar.words, "f13")
-
-
-def picture(tip: Tip) -> tuple[Drawing, ...]:
-    """The tip's small example, drawn by its widget. None where the bars say it all."""
-    if tip.slug not in _DRAWN:
-        _DRAWN[tip.slug] = _PICTURES[tip.picture.widget](tip)
-    return _DRAWN[tip.slug]
-
-
-def _buffer_map(tip: Tip) -> tuple[Drawing, ...]:
-    state = buffers.read(tip.picture.example())
-    named = tuple(replace(b, name=str(place)) for place, b in enumerate(state.buffers, 1))  # A and B are the two ways
-    return (Drawing(buffers.figure(replace(state, buffers=named, picked=None), NARROW), SMALL),)
-
-
-def _broadcast_lab(tip: Tip) -> tuple[Drawing, ...]:
-    given = tip.picture.example()
-    a, b = (broadcast.operand(given[name], step) for name, step in (("a", 1), ("b", 1)))
-    state = broadcast.reveal(broadcast.read(a, b, given.get("op", "+")), a, b)
-    return (Drawing(broadcast_figure.figure(state, NARROW), SMALL),)
-
-
-def _graph_stepper(tip: Tip) -> tuple[Drawing, ...]:
-    given = tip.picture.example()
-    ways = [(letter, given.pop(name)) for letter, name in (("A", "slow"), ("B", "fast"))]
-    drawn = []
-    for letter, way in ways:
-        run = record(way, given)
-        last = graph_figure.frame(run, graph_figure.GraphState(run.steps), "", {})
-        named = replace(last.narrow, title=f"{last.narrow.title}, {letter}")
-        drawn.append(Drawing(named, f"The graph of **{letter}**, on a small array"))
-    return tuple(drawn)
-
-
-_DRAWN: dict[str, tuple[Drawing, ...]] = {}  # laying out a graph takes a while
-SMALL = "The same on a small array"
-_PICTURES: dict[str, Callable[[Tip], tuple[Drawing, ...]]] = {
-    "BufferMap": _buffer_map,
-    "BroadcastLab": _broadcast_lab,
-    "GraphStepper": _graph_stepper,
-    "TimingRace": lambda tip: (),
-}

@@ -15,10 +15,20 @@ from tests.views.twin import assert_twin
 from tinygrad_edu.errors import DtypeError, IndexRangeError
 from tinygrad_edu.observe.machine import Conditions
 from tinygrad_edu.observe.results import Comparison, Sweep, Timing
-from tinygrad_edu.views.race import figure as race_figure
-from tinygrad_edu.views.race import model as race
-from tinygrad_edu.views.race.figure import axis, figure, frame
-from tinygrad_edu.views.race.model import RaceState, describe, finish, pick, prediction, question, summary, text
+from tinygrad_edu.views.race import (
+    RaceState,
+    describe,
+    draw,
+    finish,
+    frame,
+    pick,
+    prediction,
+    question,
+    summary,
+    text,
+)  # fmt: skip
+from tinygrad_edu.views.race.figure import _round_ratios, axis
+from tinygrad_edu.views.race.words import MEASURING, WAITING
 
 HERE = Conditions("Example CPU", 2, "Linux", "3.11.7", "2.4.6", "OpenBLAS 0.3", 1, "off", 1e-9)
 CAPTIONS = [
@@ -26,8 +36,8 @@ CAPTIONS = [
     r"[\d.e+-]+×|[\d.]+ (ns|µs|ms|s)|[\d\u2009]+",  # ticks
     r"\d+( ×)? beyond →",
     r"measured, [\d.\u2009]+×|you, [\d.e+-]+×",
-    race.WAITING,
-    race.MEASURING,
+    WAITING,
+    MEASURING,
 ]
 
 
@@ -187,7 +197,7 @@ def test_controls() -> None:
 
 def test_marks_for_runs_warm_ups_and_the_prediction() -> None:
     for width in (812, 446):
-        items = figure(DONE, width).canvas.items
+        items = draw(DONE, width).canvas.items
         assert sum('class="run-a"' in item for item in items) == 3
         assert sum('class="cross"' in item for item in items) + sum("× beyond" in item for item in items) == 2
         assert sum('class="you"' in item for item in items) == 1
@@ -196,7 +206,7 @@ def test_marks_for_runs_warm_ups_and_the_prediction() -> None:
 
 
 def test_sizes_can_be_pressed() -> None:
-    buttons = [item for item in figure(DONE, 812).canvas.items if 'data-act="n"' in item]
+    buttons = [item for item in draw(DONE, 812).canvas.items if 'data-act="n"' in item]
     assert ['data-value="0"' in b for b in buttons] == [True, False, False]
     assert 'aria-label="show n = 1"' in buttons[0]
 
@@ -205,7 +215,7 @@ def test_the_prediction_stands_where_it_says() -> None:
     """At its size, as far below A as B was said to be faster: so 36 would lie on B itself."""
 
     def marks(said: float) -> tuple[float, float]:
-        items = figure(replace(DONE, said=said), 812).canvas.items
+        items = draw(replace(DONE, said=said), 812).canvas.items
         you = next(item for item in items if 'class="you"' in item)
         dots = [item for item in items if 'class="result"' in item and 'r="4"' in item]
         y = float(you.split('d="M')[1].split()[1].split("l")[0])
@@ -219,7 +229,7 @@ def test_the_prediction_stands_where_it_says() -> None:
 
 def test_runs_beyond_the_axis_are_counted() -> None:
     far = comparison(1.0, 1.0, spread=(*([1.0] * 40), 50.0))
-    items = " ".join(figure(finish(UNSIZED, Sweep((1,), (far,))), 812).canvas.text_items)
+    items = " ".join(draw(finish(UNSIZED, Sweep((1,), (far,))), 812).canvas.text_items)
     assert items.count("1 beyond →") == 2
     assert items.count("1 × beyond →") == 2
 
@@ -227,7 +237,7 @@ def test_runs_beyond_the_axis_are_counted() -> None:
 def test_the_axis_stays_where_it_is_when_another_size_is_shown() -> None:
     wild = Sweep((1, 10), (comparison(1.0, 1.0, spread=(1.0, 1.3, 1.4)), comparison(1.0, 1.0)))
     ticks = [
-        [item for item in figure(pick(finish(replace(STATE, place=0, said=1.0), wild), at), 812).canvas.items
+        [item for item in draw(pick(finish(replace(STATE, place=0, said=1.0), wild), at), 812).canvas.items
          if 'y="224"' in item]
         for at in (0, 1)
     ]  # fmt: skip
@@ -248,7 +258,7 @@ def test_the_axis_shows_little_spread_as_little() -> None:
 @given(st.floats(1e-4, 1e4), st.floats(1e-4, 1e4))
 def test_round_ratios_hold_the_range(one: float, other: float) -> None:
     low, high = sorted((one, other))
-    found = race_figure._round_ratios(low, high * 1.2)
+    found = _round_ratios(low, high * 1.2)
     assert found[0] <= low * (1 + 1e-9)
     assert found[-1] >= high
     assert 2 <= len(found) <= 7

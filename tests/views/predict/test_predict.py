@@ -14,12 +14,9 @@ from tests.views.twin import assert_twin
 from tinygrad_edu.errors import DtypeError, EduError, IndexRangeError
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.predict import (
-    WAITING,
     GateState,
     Outcome,
     Question,
-    _scale,
-    _tick,
     describe,
     draft,
     frame,
@@ -27,6 +24,8 @@ from tinygrad_edu.views.predict import (
     question,
     text,
 )  # fmt: skip
+from tinygrad_edu.views.predict.figure import scale
+from tinygrad_edu.views.predict.words import WAITING, tick_text
 
 
 def ticks(q: Question) -> list[str]:
@@ -175,13 +174,13 @@ def test_the_twin_says_all_that_is_drawn(state: GateState) -> None:
 @given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e9))
 def test_an_axis_has_a_few_round_ticks(low: float, width: float) -> None:
     high = low + width
-    found = _scale(low, high)
+    found = scale(low, high)
     assert 3 <= len(found) <= 10
     assert all(low - width * 1e-6 <= tick <= high + width * 1e-6 for tick in found)
 
 
 def test_ticks_are_written_short() -> None:
-    assert [_tick(v) for v in (0.0, -1.0, 2.5, 1e-6)] == ["0", "−1", "2.5", "1e−06"]
+    assert [tick_text(v) for v in (0.0, -1.0, 2.5, 1e-6)] == ["0", "−1", "2.5", "1e−06"]
 
 
 def test_strangers_words_stay_text() -> None:

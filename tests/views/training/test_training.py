@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.views.twin import assert_twin
-from tinygrad_edu.views.training import TrainingState, add, figure, frame, summary, text
+from tinygrad_edu.views.training import TrainingState, add, describe, draw, frame, text
 
 TICKS = [r"[\d.e+]+", r"epoch \d+ of \d+"]
 
 
 def test_words_do_not_change_with_the_last_digit() -> None:
-    assert summary(TrainingState(5)) == "TrainingMonitor: epoch 0 of 5, nothing logged yet."
+    assert describe(TrainingState(5)) == "TrainingMonitor: epoch 0 of 5, nothing logged yet."
     for losses, words in (
         ((2.0, 0.1), "fell to less than a tenth of what it was after the first"),
         ((2.0, 0.9), "fell to less than half of what it was after the first"),
@@ -26,7 +26,7 @@ def test_words_do_not_change_with_the_last_digit() -> None:
         ((2.0, math.inf), "did not fall"),
     ):
         state = TrainingState(5, losses, (None,) * len(losses))
-        assert summary(state) == f"TrainingMonitor: epoch {len(losses)} of 5, the loss {words}."
+        assert describe(state) == f"TrainingMonitor: epoch {len(losses)} of 5, the loss {words}."
 
 
 def test_the_twin_has_every_loss() -> None:
@@ -36,7 +36,7 @@ def test_the_twin_has_every_loss() -> None:
     )
     shown = frame(state, "?")
     assert_twin(shown, TICKS)
-    assert shown.summary == summary(state)
+    assert shown.summary == describe(state)
     assert shown.controls == ()
 
 
@@ -56,7 +56,7 @@ def test_any_losses_can_be_drawn(losses: list[float], epochs: int) -> None:
 @pytest.mark.parametrize("count", [10, 5000])
 def test_the_picture_stays_small_and_inside(count: int) -> None:
     state = TrainingState(8, tuple(1 / (i + 1) for i in range(count)), (None,) * count)
-    shown = figure(state, 446)
+    shown = draw(state, 446)
     assert sum(item.startswith("<circle") for item in shown.canvas.items) <= 120
     assert len(shown.svg()) < 150_000
     xs = [float(item.split('cx="')[1].split('"')[0]) for item in shown.canvas.items if item.startswith("<circle")]

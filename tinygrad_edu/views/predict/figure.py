@@ -1,115 +1,17 @@
-"""A question, a prediction, and only then the result: both are shown, and nothing is scored."""
+"""How a prediction is drawn: the hole where the result will be, then both together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
 
-from ..common.wording import exact, number, plain
-from ..errors import DtypeError, IndexRangeError
-from .frame import NARROW, WIDE, Control, Figure, Frame
-from .marks import MONO_12, Canvas, shorten
+from ...common.wording import exact, number
+from ..frame import NARROW, WIDE, Control, Figure, Frame
+from ..marks import MONO_12, Canvas, shorten
+from .model import GateState
+from .words import DRAW, LEVEL, WAITING, describe, text, tick_text
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is asked. ``kind`` is choice, number or curve; nothing here depends on the result."""
-
-    ask: str
-    kind: str
-    choices: tuple[str, ...] = ()
-    low: float = 0.0  # of a number's or a curve's axis, fixed before the result is known
-    high: float = 1.0
-    unit: str = ""
-    xs: tuple[float, ...] = ()  # of a curve
-    x_label: str = ""
-    y_label: str = ""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What turned out. ``value`` is a choice, a number, or a curve's numbers."""
-
-    value: Any
-    why: str = ""
-    conditions: str = ""
-    badge: str | None = None
-
-
-@dataclass(frozen=True)
-class GateState:
-    """A question; the prediction under way; and, once that is committed, the outcome."""
-
-    question: Question
-    draft: Any = None
-    committed: bool = False
-    outcome: Outcome | None = None
-    message: str = ""
-
-
-def question(ask: str, *, choices: Sequence[str] = (), low: float = 0.0, high: float = 1.0, unit: str = "",
-             xs: Sequence[float] = (), x_label: str = "", y_label: str = "") -> Question:  # fmt: skip
-    """A question by what it offers: ``choices``, a curve over ``xs``, else a number from ``low`` to ``high``."""
-    offered, places = tuple(dict.fromkeys(map(str, choices))), tuple(map(float, xs))
-    if len(offered) < len(choices) or len(offered) == 1:
-        raise DtypeError(
-            "a question with choices",
-            f"{list(choices)} leaves nothing to choose, or offers something twice",
-            "offer two or more different ones",
-        )
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise IndexRangeError(f"an axis from {low} to {high}", "the low end is not below the high end", "swap them")
-    kind = "choice" if offered else "curve" if places else "number"
-    return Question(ask, kind, offered, float(low), float(high), unit, places, x_label, y_label)
-
-
-def draft(q: Question, value: Any) -> Any:
-    """A prediction as the question takes it. Raises `IndexRangeError` for one that it cannot be."""
-    if q.kind == "choice":
-        if str(value) not in q.choices:
-            raise IndexRangeError(
-                f"the prediction {value!r}", f"the choices are {', '.join(q.choices)}", "take one of these"
-            )
-        return str(value)
-    if q.kind == "number":
-        try:
-            found = float(str(value).replace("−", "-").replace(",", "."))
-        except ValueError:
-            raise DtypeError(f"the prediction {value!r}", "it is not a number", "type digits, such as 2.5") from None
-        if not math.isfinite(found):
-            raise IndexRangeError(f"the prediction {value!r}", "it is not a finite number", "type digits, such as 2.5")
-        return found
-    heights = tuple(map(float, value))
-    if len(heights) != len(q.xs):
-        raise IndexRangeError(
-            f"a curve of {len(heights)} points", f"the question has {len(q.xs)}", "give one height for each"
-        )
-    if any(map(math.isnan, heights)):
-        raise IndexRangeError("a predicted curve", "one of its heights is not a number", "give one height for each")
-    return tuple(min(max(v, q.low), q.high) for v in heights)
-
-
-def outcome(q: Question, found: Any, why: str = "") -> Outcome:
-    """What was revealed, as plain data. Raises `DtypeError` for what cannot be an answer to the question."""
-    known = found if isinstance(found, Outcome) else Outcome(found)
-    value, wanted = known.value, "one of the choices"
-    if q.kind == "choice":
-        value = str(value)
-        fits = value in q.choices
-    elif q.kind == "number":
-        value, wanted = float(value), "a finite number"
-        fits = math.isfinite(value)
-    else:
-        value, wanted = tuple(map(float, value)), f"a curve of {len(q.xs)} points"
-        fits = len(value) == len(q.xs)
-    if not fits:
-        raise DtypeError(f"the result {shorten(repr(value), 40)}", f"the question asks for {wanted}", "mend reveal()")
-    return replace(known, value=value, why=known.why or why)
-
-
-def figure(state: GateState, width: int) -> Figure:
+def draw(state: GateState, width: int) -> Figure:
     """The hole where the result will be, or the prediction and the result together."""
     q = state.question
     canvas = Canvas(width)
@@ -122,11 +24,6 @@ def figure(state: GateState, width: int) -> Figure:
     else:
         _axis(canvas, state, width)
     return Figure(canvas, "Prediction and result" if state.outcome else "Hidden until predicted", describe(state))
-
-
-WAITING = "The result is ready and waits for your prediction."
-LEVEL = "a level line, whose points the arrow keys move"
-DRAW = "Draw your prediction here, from left to right."
 
 
 def _hole(canvas: Canvas, width: int) -> None:
@@ -152,17 +49,12 @@ def _choices(canvas: Canvas, state: GateState) -> None:
     canvas.text(85, y + 18, state.outcome.badge or "what happens", "t2")
 
 
-def _scale(low: float, high: float) -> list[float]:
+def scale(low: float, high: float) -> list[float]:
     """Five to nine round ticks."""
     step = 10 ** math.floor(math.log10((high - low) / 4))
     step = next(step * m for m in (1, 2, 2.5, 5, 10) if (high - low) / (step * m) <= 8)
     first = math.ceil(low / step - 1e-9)
     return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _tick(value: float) -> str:
-    """A round number without needless digits."""
-    return f"{value:g}".replace("-", "−")
 
 
 def _axis(canvas: Canvas, state: GateState, width: int) -> None:
@@ -175,10 +67,10 @@ def _axis(canvas: Canvas, state: GateState, width: int) -> None:
         return left + (value - low) / (high - low) * (right - left)
 
     canvas.line(left, 74, right, 74, "axis")
-    for tick in _scale(low, high):
+    for tick in scale(low, high):
         canvas.line(place(tick), 74, place(tick), 79, "rule")
         grouped = float(tick).is_integer() and abs(tick) < 1e9
-        words = f"{exact(tick) if grouped else _tick(tick)}{q.unit}"
+        words = f"{exact(tick) if grouped else tick_text(tick)}{q.unit}"
         canvas.text(place(tick), 94, words, "t2", "end" if place(tick) + 3.5 * len(words) > width else "middle")
     you, real = place(state.draft), place(outcome.value)
     canvas.path(f"M{you - 6:.1f} 60l6 -6l6 6l-6 6z", "you")
@@ -204,15 +96,15 @@ def _curve(canvas: Canvas, state: GateState, width: int) -> None:
         return bottom - (min(max(value, q.low), q.high) - q.low) / (q.high - q.low) * (bottom - top)
 
     canvas.line(left, bottom, right, bottom, "axis")
-    for tick in _scale(q.low, q.high):
+    for tick in scale(q.low, q.high):
         canvas.line(left - 4, place(tick), left, place(tick), "rule")
-        canvas.text(left - 8, place(tick) + 4, f"{_tick(tick)}{q.unit}", "m t2", "end")
+        canvas.text(left - 8, place(tick) + 4, f"{tick_text(tick)}{q.unit}", "m t2", "end")
     free = 0.0  # where the next label may begin
     for x, value in zip(xs, q.xs, strict=True):
-        half = len(_tick(value)) * MONO_12 / 2
+        half = len(tick_text(value)) * MONO_12 / 2
         if x - half >= free:
             canvas.line(x, bottom, x, bottom + 5, "rule")
-            canvas.text(x, bottom + 19, _tick(value), "m t2", "middle")
+            canvas.text(x, bottom + 19, tick_text(value), "m t2", "middle")
             free = max(x + half + 8, x + (right - left) / 9)
     canvas.text(left, 12, q.y_label, "t2")
     canvas.text(right, bottom + 36, q.x_label, "t2", "end")
@@ -254,55 +146,6 @@ def _curve(canvas: Canvas, state: GateState, width: int) -> None:
     canvas.height = bottom + 44
 
 
-def spoken(q: Question, value: Any) -> str:
-    """A prediction or a result in words."""
-    if value is None:
-        return "–"
-    if q.kind == "choice":
-        return str(value)
-    if q.kind == "number":
-        return f"{number(value)}{q.unit}"
-    return ", ".join(f"{_tick(x)}: {number(y)}{q.unit}" for x, y in zip(q.xs, value, strict=True))
-
-
-def describe(state: GateState) -> str:
-    """What is known so far, in a sentence."""
-    q = state.question
-    if state.outcome is None:
-        return WAITING + (f" You are about to say {spoken(q, state.draft)}." if state.draft is not None else "")
-    kind = (state.outcome.badge or "result").capitalize()
-    return f"You predicted {spoken(q, state.draft)}. {kind}: {spoken(q, state.outcome.value)}."
-
-
-def text(state: GateState) -> str:
-    """The text twin."""
-    q = state.question
-    lines = [f"PredictGate: {plain(q.ask)}"]
-    if q.kind == "choice":
-        for choice in q.choices:
-            yours = "◇" if choice == state.draft else " "
-            true = "●" if state.outcome is not None and choice == state.outcome.value else " "
-            lines.append(f"  {yours}{true} {choice}")
-    else:
-        axis = f"{q.y_label} from {_tick(q.low)} to {_tick(q.high)}{q.unit}".strip()
-        over = f"over {q.x_label} {', '.join(map(_tick, q.xs))}".replace("  ", " ") if q.xs else ""
-        lines.append(f"  {axis} {over}".rstrip())
-    if state.outcome is None:
-        lines.append(WAITING)
-        if state.draft is not None and q.kind != "choice":
-            lines.append(f"you, not committed: {spoken(q, state.draft)}")
-    else:
-        lines += [
-            f"you: {spoken(q, state.draft)}",
-            f"{state.outcome.badge or 'result'}: {spoken(q, state.outcome.value)}",
-        ]
-        if state.outcome.why:
-            lines.append(plain(state.outcome.why))
-    if state.message:
-        lines.append(f"▲ {state.message}")
-    return "\n".join(lines)
-
-
 def frame(state: GateState, name: str = "PredictGate") -> Frame:
     """The whole widget."""
     q = state.question
@@ -324,6 +167,6 @@ def frame(state: GateState, name: str = "PredictGate") -> Frame:
     outcome = state.outcome
     conditions = outcome.conditions if outcome else "the result is not in this page until you commit"
     return Frame(
-        name, (), q.ask, figure(state, WIDE), figure(state, NARROW), outcome.why if outcome else "", text(state),
+        name, (), q.ask, draw(state, WIDE), draw(state, NARROW), outcome.why if outcome else "", text(state),
         conditions or "counted, not timed", outcome.badge if outcome else None, tuple(controls), message=state.message,
     )  # fmt: skip

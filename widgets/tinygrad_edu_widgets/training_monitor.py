@@ -6,7 +6,7 @@ import dataclasses
 import time
 from typing import Any
 
-from tinygrad_edu.views import training as view
+from tinygrad_edu.views import training
 from tinygrad_edu.views.frame import Frame
 
 from .base import EduWidget
@@ -19,13 +19,13 @@ class TrainingMonitor(EduWidget):
     """
 
     def __init__(self, epochs: int, *, ask: str = "How fast will the loss fall?") -> None:
-        self.state = view.TrainingState(epochs)
+        self.state = training.TrainingState(epochs)
         self._ask, self._drawn = ask, 0.0
         super().__init__()
 
     def frame(self) -> Frame:
         """The widget as it stands."""
-        return view.frame(self.state, self._ask)
+        return training.frame(self.state, self._ask)
 
     def data(self) -> Any:
         """The logged numbers."""
@@ -34,7 +34,7 @@ class TrainingMonitor(EduWidget):
     def log(self, loss: float, accuracy: float | None = None) -> None:
         """Add one epoch. The picture follows at most twenty times a second, and always at the end."""
         with self._lock:
-            self.state = view.add(self.state, float(loss), None if accuracy is None else float(accuracy))
+            self.state = training.add(self.state, float(loss), None if accuracy is None else float(accuracy))
             now = time.monotonic()
             last = len(self.state.losses) >= self.state.epochs
             if last or now - self._drawn > 0.05:

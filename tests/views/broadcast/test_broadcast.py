@@ -15,11 +15,23 @@ from hypothesis import strategies as st
 import tinygrad_edu as tg
 from tests.views.twin import assert_twin
 from tinygrad_edu.errors import ArgumentError, EduError, IndexRangeError, ShapeError
-from tinygrad_edu.views.broadcast import model
-from tinygrad_edu.views.broadcast.figure import frame
+from tinygrad_edu.views.broadcast import (
+    LabState,
+    Shape,
+    ask,
+    describe,
+    frame,
+    model,
+    operand,
+    parse_shape,
+    read,
+    reveal,
+    tell,
+    text,
+    why,
+)
 from tinygrad_edu.views.broadcast.grids import flow
-from tinygrad_edu.views.broadcast.model import LabState, Shape, operand, parse_shape, places, plan, read, reveal, source
-from tinygrad_edu.views.broadcast.words import ask, describe, tell, text, why
+from tinygrad_edu.views.broadcast.model import places, plan, source
 from tinygrad_edu.views.frame import Frame
 
 

@@ -13,10 +13,10 @@ from tests.views.twin import collisions
 from tests.widgets.pages import check
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.tips import Judged
+from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import NARROW, WIDE, Progress
-from tinygrad_edu.views.tips import figures as tip_figures
-from tinygrad_edu.views.tips import model as tips
-from tinygrad_edu.views.tips.model import BrowserState, Visit
+from tinygrad_edu.views.tips import BrowserState, Visit
+from tinygrad_edu.views.tips.bars import bars
 
 
 def state(**visit: Any) -> BrowserState:
@@ -95,7 +95,7 @@ def test_the_state_of_a_visit_in_a_word() -> None:
 
 
 def test_bars_begin_at_zero_and_say_their_numbers() -> None:
-    figure = tip_figures.bars(RESULT, NARROW)
+    figure = bars(RESULT, NARROW)
     assert figure.canvas.text_items == [
         "newly allocated: holds", "claimed: B 0 bytes, unlike A", "A", "4.00 kB", "B", "0 bytes",
         "time: holds", "claimed: B takes less", "A", "4.00 µs (4.00–4.00)", "B", "1.00 µs (1.00–1.00)",
@@ -110,7 +110,7 @@ def test_bars_begin_at_zero_and_say_their_numbers() -> None:
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @pytest.mark.parametrize("visit", [{}, DONE])
 def test_no_text_of_the_picture_runs_into_another(visit: dict[str, Any], width: int) -> None:
-    assert collisions(tips.figure(TIP, Visit(**visit), width)) == []
+    assert collisions(tips.draw(TIP, Visit(**visit), width)) == []
 
 
 def test_a_way_that_fails_has_no_bars() -> None:

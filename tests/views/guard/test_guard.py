@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import tinygrad_edu as tg
 from tests.views.twin import assert_twin
 from tinygrad_edu.settings import modes
-from tinygrad_edu.views.guard import NO_ARRAY, LensState, describe, frame, lens, run, spans, text, why
+from tinygrad_edu.views.guard import LensState, describe, frame, lens, run, spans, text, why
+from tinygrad_edu.views.guard.words import NO_ARRAY
 
 PROGRAM = """\
 a = np.array([1., 2., 3.])

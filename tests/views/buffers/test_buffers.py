@@ -15,8 +15,6 @@ import tinygrad_edu as tg
 from tests.views.twin import assert_twin
 from tinygrad_edu.errors import DtypeError, EduError, IndexRangeError, ShapeError
 from tinygrad_edu.views.buffers import (
-    _memory,
-    _visit,
     arithmetic,
     describe,
     entry,
@@ -28,6 +26,7 @@ from tinygrad_edu.views.buffers import (
     text,
     why,
 )  # fmt: skip
+from tinygrad_edu.views.buffers.model import _memory, visit
 
 
 def twin(**tensors: Any) -> str:
@@ -177,7 +176,7 @@ def walks(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 def test_visit_finds_what_a_search_finds(walk: tuple[tuple[int, ...], tuple[int, ...], int], byte: int) -> None:
     shape, strides, offset = walk
     places = [offset + sum(i * s for i, s in zip(index, strides, strict=True)) for index in np.ndindex(shape)]
-    assert _visit(shape, strides, offset, byte) == (places.index(byte) if byte in places else None)
+    assert visit(shape, strides, offset, byte) == (places.index(byte) if byte in places else None)
 
 
 @st.composite
@@ -343,8 +342,8 @@ def test_strangers_names_stay_text() -> None:
 def test_walks_are_searched_in_the_order_of_their_strides() -> None:
     for shape, strides in itertools.product([(10**4, 10**3), (10**3, 10**4)], [(4, 4 * 10**4), (4 * 10**3, 4)]):
         reach = sum(s * (n - 1) for n, s in zip(shape, strides, strict=True))
-        assert _visit(shape, strides, 0, reach) == 10**7 - 1
-        assert _visit(shape, strides, 0, reach + 4) is None
+        assert visit(shape, strides, 0, reach) == 10**7 - 1
+        assert visit(shape, strides, 0, reach + 4) is None
 
 
 def test_the_why_of_one_name_speaks_of_no_other() -> None:

@@ -14,8 +14,8 @@ import tinygrad_edu as tg
 from tests.views.twin import assert_twin
 from tinygrad_edu import nn
 from tinygrad_edu.views.frame import WIDE
-from tinygrad_edu.views.graph.figure import GraphState, describe, figure, frame, moment, position, scene, text, why
-from tinygrad_edu.views.graph.model import GraphRun, record
+from tinygrad_edu.views.graph import GraphRun, GraphState, describe, draw, frame, moment, position, record, text, why
+from tinygrad_edu.views.graph.cards import scene
 
 
 def leaf(data: Any) -> tg.Tensor:
@@ -250,7 +250,7 @@ def test_a_leaf_used_often_is_drawn_once_per_use(uses: int) -> None:
         return x
 
     run = record(loss_of, {"x": leaf(1.0), "w": leaf(2.0)})
-    svg = figure(run, GraphState(run.steps), WIDE).svg()
+    svg = draw(run, GraphState(run.steps), WIDE).svg()
     w = next(node.id for node in run.nodes if node.name == "w")
     cards = re.findall(rf'<g [^>]*data-link="n{w}"[^>]*>', svg)
     assert len(cards) == (uses if uses > 4 else 1)

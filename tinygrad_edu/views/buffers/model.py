@@ -1,0 +1,320 @@
+"""Which tensors look at which buffer, and in what order they visit its cells, as plain data."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from ... import backends
+from ...common.wording import brief
+from ...core.inplace import own_buffer
+from ...errors import DtypeError, EduError, IndexRangeError, ShapeError
+from ...tensor import Tensor, as_tensor, wrap
+from ..marks import shorten
+
+CELLS = 12  # that fit side by side
+HEAD, TAIL = 6, 5  # of a longer buffer: the first cells, a gap, the last ones
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name: its tensor's metadata, and which cells of its buffer it visits."""
+
+    name: str
+    label: str  # how it was made, where that is known
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # bytes
+    offset: int  # bytes from the start of the buffer
+    dtype: str
+    itemsize: int
+    buffer: int
+    order: tuple[int | None, ...]  # per drawn cell: the how-manieth element lies there, or None
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One block of memory. Only the drawn cells' values are kept, never all of a large array."""
+
+    name: str
+    nbytes: int
+    itemsize: int
+    cells: tuple[int, ...]  # cell numbers that are drawn, ascending
+    values: tuple[str, ...]
+    device: str
+
+    @property
+    def count(self) -> int:
+        """How many cells there are."""
+        return self.nbytes // self.itemsize
+
+
+@dataclass(frozen=True)
+class BufferState:
+    """What a map shows, and where the learner points."""
+
+    entries: tuple[Entry, ...]
+    buffers: tuple[Buffer, ...]
+    picked: str | None = None  # a name
+    index: tuple[int, ...] = ()
+    message: str = ""  # the last refusal, in words
+
+
+def read(tensors: Mapping[str, Any], labels: Mapping[str, str] | None = None) -> BufferState:
+    """The map of some named tensors or arrays. Those of one buffer are grouped; values are read now."""
+    owners: list[Any] = []
+    found: list[tuple[str, Any, int]] = []
+    for name, value in tensors.items():
+        tensor = as_tensor(value)
+        array = own_buffer(tensor)
+        owner = _owner(array)
+        position = next((i for i, known in enumerate(owners) if known is owner), None)
+        if position is None:
+            position = len(owners)
+            owners.append(owner)
+        found.append((name, array, position))
+    buffers = tuple(_buffer(owner, _letter(i), [a for _, a, p in found if p == i]) for i, owner in enumerate(owners))
+    entries = tuple(
+        _entry(name, (labels or {}).get(name, ""), array, position, owners[position], buffers[position])
+        for name, array, position in found
+    )
+    first = entries[0] if entries else None
+    return BufferState(entries, buffers, first.name if first else None, (0,) * len(first.shape) if first else ())
+
+
+def _letter(place: int) -> str:
+    """A name for each buffer: A to Z, then A1."""
+    return chr(ord("A") + place % 26) + (str(place // 26) if place >= 26 else "")
+
+
+def _buffer(owner: Any, name: str, arrays: list[Any]) -> Buffer:
+    itemsize = min(a.dtype.itemsize for a in arrays)
+    low, high = _bounds(owner)
+    count = (high - low) // itemsize
+    cells = tuple(range(count)) if count <= CELLS else (*range(HEAD), *range(count - TAIL, count))
+    dtype = next(a.dtype for a in arrays if a.dtype.itemsize == itemsize)
+    flat: Any = np.ndarray((count,), dtype, _memory(owner)) if count else np.empty(0, dtype)
+    values = tuple(brief(flat[cell]) for cell in cells)
+    return Buffer(name, high - low, itemsize, cells, values, backends.of(owner).device)
+
+
+def _owner(array: Any) -> Any:
+    """The array that owns the memory; also behind ``as_strided``, which hides it."""
+    owner = backends.of(array).owner(array)
+    hidden = getattr(owner.base, "base", None)
+    return _owner(hidden) if isinstance(hidden, np.ndarray) else owner
+
+
+def _bounds(owner: Any) -> tuple[int, int]:
+    """The addresses where the memory begins and ends."""
+    low, high = byte_bounds(owner) if owner.size else (_address(owner), _address(owner))
+    return int(low), int(high)
+
+
+def _memory(owner: Any) -> Any:
+    """The owner's bytes in the order of their addresses, without a copy."""
+    ordered = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
+    if ordered.flags.c_contiguous:
+        return ordered
+    first = owner[tuple(slice(1) if step >= 0 else slice(-1, None) for step in owner.strides)].reshape(1)
+    low, high = _bounds(owner)
+    return np.lib.stride_tricks.as_strided(first, ((high - low) // owner.itemsize,), (owner.itemsize,))
+
+
+def _address(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _entry(name: str, label: str, array: Any, position: int, owner: Any, buffer: Buffer) -> Entry:
+    offset, shape, strides = _address(array) - _bounds(owner)[0], tuple(array.shape), tuple(array.strides)
+    order = tuple(visit(shape, strides, offset, cell * buffer.itemsize) for cell in buffer.cells)
+    return Entry(name, label, shape, strides, offset, array.dtype.name, array.dtype.itemsize, position, order)
+
+
+def visit(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, byte: int) -> int | None:
+    """The position, in row-major order, of the first element of a tensor that lies at ``byte``. None when it has none.
+
+    Solved axis by axis from the largest stride, so that ten million elements cost as much as ten.
+    """
+    if 0 in shape:
+        return None
+    rest = byte - offset
+    axes = sorted((i for i, n in enumerate(shape) if n > 1 and strides[i]), key=lambda i: -abs(strides[i]))
+    for i in axes:  # a negative stride runs backwards: count from its far end
+        if strides[i] < 0:
+            rest += -strides[i] * (shape[i] - 1)
+    found = []
+    for steps in _solve(rest, [(abs(strides[i]), shape[i]) for i in axes]):
+        index = [0] * len(shape)
+        for i, step in zip(axes, steps, strict=True):
+            index[i] = step if strides[i] > 0 else shape[i] - 1 - step
+        found.append(index)  # one, or several where windows overlap
+    if not found:
+        return None
+    position = 0
+    for size, step in zip(shape, min(found), strict=True):
+        position = position * size + step
+    return position
+
+
+def _solve(rest: int, axes: list[tuple[int, int]]) -> Iterator[list[int]]:
+    """Every way to make ``rest`` of so many steps along each axis, given as stride and size."""
+    if not axes:
+        if not rest:
+            yield []
+        return
+    (stride, size), others = axes[0], axes[1:]
+    reach = sum(s * (n - 1) for s, n in others)
+    for step in range(max(0, -((reach - rest) // stride)), min(rest // stride, size - 1) + 1):
+        for tail in _solve(rest - step * stride, others):
+            yield [step, *tail]
+
+
+# Adding views by expression ----------------------------------------------------------------------------------------
+
+
+LARGEST = 100_000_000  # elements: a slip of the hand must not fill the memory
+_METHODS = {
+    "reshape", "view", "transpose", "permute", "flatten", "unsqueeze", "squeeze", "expand",
+    "clone", "contiguous", "copy",
+}  # fmt: skip
+
+
+def evaluate(expression: str, names: Mapping[str, Any]) -> Tensor:
+    """The tensor that ``x[::2].T`` or ``x.reshape(-1)`` means: names, indices and shape methods, and nothing else."""
+    try:
+        return _evaluate(ast.parse(expression.strip(), mode="eval").body, names, expression)
+    except EduError:
+        raise
+    except (SyntaxError, ValueError, TypeError, IndexError, OverflowError, RecursionError, MemoryError):
+        raise _not_understood(expression) from None
+
+
+def _not_understood(expression: str) -> DtypeError:
+    return DtypeError(
+        f"the view {shorten(expression, 40)!r}",
+        "a view is a name, with an index, .T or a shape method after it",
+        "try x[1:], x[:, ::2], x.T or x.reshape(2, 6)",
+    )
+
+
+def _evaluate(node: ast.AST, names: Mapping[str, Any], whole: str) -> Tensor:
+    made = _step(node, names, whole)
+    if made.numel() > LARGEST:
+        raise ShapeError(
+            f"the view {shorten(whole, 40)!r}", f"it would have {made.numel()} elements", "make it smaller"
+        )
+    return made
+
+
+def _step(node: ast.AST, names: Mapping[str, Any], whole: str) -> Tensor:
+    if isinstance(node, ast.Name):
+        if node.id not in names:
+            raise DtypeError(
+                f"the view {whole!r}", f"there is no {node.id} here; there are {', '.join(names)}", "use one of these"
+            )
+        return as_tensor(names[node.id])
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        return getattr(_evaluate(node.value, names, whole), node.attr)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.keywords:
+        method, of = node.func.attr, node.func.value
+        if method in _METHODS:
+            made = getattr(_evaluate(of, names, whole), "clone" if method == "copy" else method)
+            return made(*(_literal(argument, whole) for argument in node.args))
+    if isinstance(node, ast.Subscript):
+        return _evaluate(node.value, names, whole)[_index(node.slice, whole)]
+    raise _not_understood(whole)
+
+
+def _index(node: ast.AST, whole: str) -> Any:
+    if isinstance(node, ast.Tuple):
+        return tuple(_index(part, whole) for part in node.elts)
+    if isinstance(node, ast.Slice):
+        return slice(*(None if part is None else _literal(part, whole) for part in (node.lower, node.upper, node.step)))
+    return _literal(node, whole)
+
+
+def _literal(node: ast.AST, whole: str) -> Any:
+    value = ast.literal_eval(node)
+    if not isinstance(value, (int, tuple, list, type(None), type(...))):
+        raise _not_understood(whole)
+    return value
+
+
+def strided(base: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Tensor:
+    """A tensor over the base's buffer with any shape, strides and offset, all counted in elements.
+
+    Raises `IndexRangeError` when some index would fall outside the buffer.
+    """
+    array = own_buffer(base)
+    owner = _owner(array)
+    begin, end = _bounds(owner)
+    count = (end - begin) // array.dtype.itemsize
+    if all(shape):
+        low = offset + sum(min(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
+        high = offset + sum(max(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
+        if low < 0 or high >= count:
+            up = high >= count
+            far = [n - 1 if (s > 0) is up else 0 for n, s in zip(shape, strides, strict=True)]
+            cells = f"cells 0 to {count - 1}" if count else "no cells"
+            raise IndexRangeError(
+                f"shape {shape}, strides {strides}, offset {offset}",
+                f"element {far} would lie in cell {high if up else low}, and the buffer has {cells}",
+                "make the shape, the stride or the offset smaller",
+            )
+    item = array.dtype.itemsize
+    view: Any = np.ndarray(shape, array.dtype, _memory(owner), offset * item, tuple(s * item for s in strides))
+    return wrap(view)
+
+
+# Pointing ----------------------------------------------------------------------------------------------------------
+
+
+def entry(state: BufferState, name: str | None) -> Entry | None:
+    """The entry of that name."""
+    return next((e for e in state.entries if e.name == name), None)
+
+
+def point(state: BufferState, name: str, index: tuple[int, ...]) -> BufferState:
+    """Point at one element. Raises `ShapeError` for an index that the tensor does not have."""
+    e = entry(state, name)
+    if e is not None and 0 in e.shape:
+        return replace(state, picked=name, index=(), message="")  # there is nowhere to point
+    if e is None or len(index) != len(e.shape) or any(not 0 <= i < n for i, n in zip(index, e.shape, strict=True)):
+        raise ShapeError(
+            f"{name}{list(index)}", f"{name} has shape {e.shape if e else '—'}", "choose an index inside it"
+        )
+    return replace(state, picked=name, index=index, message="")
+
+
+def unravel(e: Entry, position: int) -> tuple[int, ...]:
+    """The index of the how-manieth element."""
+    index = []
+    for size in reversed(e.shape):
+        index.append(position % size)
+        position //= size
+    return tuple(reversed(index))
+
+
+def byte_of(e: Entry, index: tuple[int, ...]) -> int:
+    """Where in the buffer an element begins."""
+    return e.offset + sum(i * s for i, s in zip(index, e.strides, strict=True))
+
+
+def same_place(state: BufferState) -> list[str]:
+    """The other names' elements that lie where the learner points: ``x[1, 2]``."""
+    e = entry(state, state.picked)
+    if e is None or 0 in e.shape:
+        return []
+    byte, found = byte_of(e, state.index), []
+    for other in state.entries:
+        if other is e or other.buffer != e.buffer:
+            continue
+        position = visit(other.shape, other.strides, other.offset, byte)
+        if position is not None:
+            found.append(f"{other.name}[{', '.join(map(str, unravel(other, position)))}]")
+    return found

@@ -1,0 +1,155 @@
+"""A run in words: what each step does and why, and the text twin."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ...common.wording import number, shape_text
+from ..marks import shorten, wrap_text
+from .cards import Box, corner_of, heading_of, scene, value_of
+from .formulas import formula
+from .model import GraphRun, GraphState, Moment, Preview, RunNode, Send, moment
+
+
+def describe(run: GraphRun, now: Moment) -> str:
+    """One sentence on where the run stands."""
+    size = f"{len(run.nodes)} nodes, {len(run.edges)} edges."
+    if now.now is None:
+        return f"{size} Nothing is computed yet."
+    what = run.nodes[now.now].op
+    if now.back is None:
+        return f"{size} Forward step {now.forward_step} of {len(run.forward)}, {what}."
+    last = {send.target: send.total for send in now.back.sends}
+    targets = ", ".join(f"{run.label(target)} {number(total.norm)}" for target, total in last.items()) or "no operand"
+    return f"{size} Backward step {now.backward_step} of {len(run.backward)}, {what}: gradients to {targets}."
+
+
+def why(run: GraphRun, now: Moment) -> str:
+    """The sentence under the figure: the cause of what this step did."""
+    if now.now is None:
+        return "A graph **begins with its leaves**: tensors that no operation made."
+    node = run.nodes[now.now]
+    if now.back is None:
+        if not node.wants:
+            return f"`{node.op}` has no operand that wants a gradient, so the graph **keeps nothing** of it."
+        if not node.saved:
+            return f"`{node.op}` saves no values: its gradient is **the same whatever they were**."
+        what, it = ("its result", "it") if node.saved == ("out",) else ("its operands", "them")
+        return f"`{node.op}` needs {what} again on the way back, so **the graph keeps {it}**."
+    added = next((send for send in now.back.sends if send.held is not None), None)
+    if added is not None:
+        return (
+            f"`{run.label(added.target)}` is used more than once, so several gradients arrive; the graph **adds** them."
+        )
+    summed = next((send for send in now.back.sends if send.summed), None)
+    if summed is not None:
+        return f"`{run.label(summed.target)}` was stretched to fit, so its gradient is **the sum** over all its copies."
+    if now.backward_step == 1:
+        return f"`{run.label(node.id)}` is the start: **its gradient with respect to itself is 1**."
+    if node.op in ("add", "sub"):
+        return f"`{node.op}` passes the gradient on, since an operand moves the result **one for one**."
+    if node.op in ("sum", "mean"):
+        share = "an equal share of" if node.op == "mean" else "a copy of"
+        return f"Every number counts alike in `{node.op}`, so **each gets {share}** the gradient."
+    if node.op in ("reshape", "permute", "getitem", "expand", "view"):
+        return f"`{node.op}` only rearranges, so **the gradient goes back to where each number came from**."
+    return f"`{node.op}` multiplies the gradient that arrived by **its own derivative** and hands it on."
+
+
+def position(run: GraphRun, now: Moment) -> str:
+    """``forward 3 of 18`` or ``backward 15 of 18``."""
+    if now.back is not None:
+        return f"backward {now.backward_step} of {len(run.backward)}"
+    return f"forward {now.forward_step} of {len(run.forward)}"
+
+
+def spoken(run: GraphRun, box: Box, computed: bool, gradient: Preview | None) -> str:
+    """A card, for those who do not see it."""
+    node = run.nodes[box.node]
+    kind = f"module {box.label}" if box.group is not None else f"{node.op} {node.note}".strip() if node.op else "leaf"
+    name = f" {node.name}" if node.name and box.group is None else ""
+    size = shape_text(node.shape) or "one number"
+    value = f"value {value_of(node)}" if computed else "not computed yet"
+    if not node.wants:
+        return f"{kind}{name}, {size}, {value}, no gradient wanted"
+    return f"{kind}{name}, {size}, {value}, gradient {number(gradient.norm) if gradient else 'not yet'}"
+
+
+def step_lines(run: GraphRun, now: Moment, characters: int) -> list[tuple[str, str]]:
+    """What this step computes, line by line, each with its style."""
+    if now.now is None:
+        return [("before the first step: only leaves", "t2")]
+    node = run.nodes[now.now]
+    what = node.op + (f" {node.note}" if node.note else "")
+    if now.back is None:
+        saved = ", ".join(dict.fromkeys(_operand_name(run, node, s) for s in node.saved)) or "nothing"
+        saves = [(line, "t2") for line in wrap_text(f"saves {saved} for backward", characters)]
+        return [(f"now: {what} forward", "t2"), *saves]
+    names = _operands(run, node)
+    lines = [(f"now: {what} backward", "t2")]
+    for send in now.back.sends:
+        text = formula(node.op, send.slot, node.mean).format(*names, g="∂" + run.label(node.id), out=run.label(node.id))
+        sign = "+=" if send.held is not None else "="
+        summed = ", summed" if send.summed else ""
+        lines.append((shorten(f"∂{run.label(send.target)} {sign} {text}{summed}", characters), "m tg"))
+    if not now.back.sends:
+        lines.append(("no operand wants a gradient", "t2"))
+    return lines
+
+
+def _operands(run: GraphRun, node: RunNode) -> list[str]:
+    """The operands' names, each in its place; a Python number stands where no edge comes from."""
+    sources = {slot: source for source, target, slot in run.edges if target == node.id}
+    numbers = iter(node.note.split())
+    places = range(max(len(node.operands), *(slot + 1 for slot in sources), 0))
+    return [run.label(sources[i]) if i in sources else next(numbers, node.operands[i]) for i in places]
+
+
+def _operand_name(run: GraphRun, node: RunNode, operand: str) -> str:
+    if operand == "out":
+        return f"its result {run.label(node.id)}" if node.name else "its result"
+    return _operands(run, node)[node.operands.index(operand)]
+
+
+def interesting(now: Moment) -> Send | None:
+    """The gradient worth a closer look: one that is added to another, else one that is small enough to print."""
+    if now.back is None:
+        return None
+    sends = sorted(now.back.sends, key=lambda send: (send.held is None, send.arriving.rows is None))
+    return sends[0] if sends else None
+
+
+def text(run: GraphRun, state: GraphState) -> str:
+    """The text twin: every value of the figure."""
+    now = moment(run, state.step)
+    lines = [f"GraphStepper: {position(run, now)}"]
+    for i, line in enumerate(run.code):
+        mark = ">" if now.now is not None and run.nodes[now.now].row == i else " "
+        lines.append(f"{mark} {i + 1} {line}")
+    boxes = scene(run, state.collapsed).boxes
+    uses = Counter((box.group, box.node) for box in boxes)
+    for box in {(box.group, box.node): box for box in boxes}.values():
+        node = run.nodes[box.node]
+        mark = ">" if now.now in box.members else " "
+        value = value_of(node) if box.node in now.computed else "–"
+        gradient = now.gradients.get(box.node)
+        grad = f"  ∂{number(gradient.norm) if gradient else ' –'}" if node.wants else ""
+        name = f" = {node.name}" if node.op and node.name and box.group is None else ""
+        place = f"  in {node.groups[-1][1]}" if node.groups and box.group is None else ""
+        times = f"  drawn {count} times" if (count := uses[box.group, box.node]) > 1 else ""
+        lines.append(f"{mark} {heading_of(run, box)}{name} {corner_of(run, box)}  {value}{grad}{place}{times}")
+    lines += [line for line, _ in step_lines(run, now, 10_000)]
+    send = interesting(now)
+    if send is not None:
+        if send.held is not None:
+            lines += [f"held {_values(send.held)}", f"+ arriving {_values(send.arriving)}"]
+        lines.append(f"∂{run.label(send.target)} {_values(send.total)}")
+    lines += [f"▲ {state.message}"] if state.message else []
+    return "\n".join(lines)
+
+
+def _values(p: Preview) -> str:
+    norm = f"‖·‖ {number(p.norm)}"
+    if p.rows is not None and len(p.rows) == len(p.rows[0]) == 1:
+        return number(p.norm)
+    return norm if p.rows is None else f"{norm} [{'; '.join(' '.join(number(v) for v in row) for row in p.rows)}]"

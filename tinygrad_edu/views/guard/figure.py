@@ -1,0 +1,150 @@
+"""How the guard is drawn: the code with its lock spans, who holds the array, the refusal, both gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...common.wording import bytes_text
+from ..frame import NARROW, WIDE, Control, Figure, Frame
+from ..marks import MONO_13, Canvas, shorten, wrap_text
+from .model import LensState, at, spans
+from .words import NO_ARRAY, describe, free_text, others_text, refusal, remark, text, verdict_lines, why
+
+
+def draw(state: LensState, width: int) -> Figure:
+    """The code with its lock spans; who holds the array now; the refusal; both gradients."""
+    canvas = Canvas(width)
+    wide = width >= WIDE
+    code_width = 448 if wide else width
+    _draw_code(canvas, state, code_width)
+    x, y = (code_width + 32, 0.0) if wide else (0.0, canvas.height + 16)
+    below = _draw_holder(canvas, state, x, y, width - x)
+    top = max(canvas.height if not wide else 28.0 * len(state.story.lines) + 8, below) + 16
+    _draw_verdict(canvas, state, top, width, wide)
+    return Figure(canvas, "Who holds the array", describe(state))
+
+
+def _draw_code(canvas: Canvas, state: LensState, width: float) -> None:
+    story, lines = state.story, state.story.lines
+    canvas.rect(0, 0, width, 28 * len(lines) + 8, "floor")
+    lanes = spans(story)
+    left = 36 + 16 * max(len({name for name, _, _ in lanes}), 1)
+    names = list(dict.fromkeys(name for name, _, _ in lanes))
+    for row, line in enumerate(lines):
+        y = 4.0 + 28 * row
+        word, style = remark(story, row)
+        if style == "ta b":
+            canvas.rect(0, y, width, 28, "wash")
+        elif row == state.row:
+            canvas.rect(0, y, width, 28, "on")
+            style = "b" if style == "b" else ""  # on this ground grey would be hard to read
+        canvas.open(
+            tabindex=0, role="button", aria_label=f"line {row + 1}: {line}. {word}", data_act="row", data_value=row
+        )
+        canvas.rect(0.5, y + 0.5, width - 1, 27, "hit", rx=2)
+        canvas.text(20, y + 18.5, str(row + 1), "m" if row == state.row else "m t2", "end")
+        room = int((width - left - 12 - len(word) * 7.5) / MONO_13)
+        canvas.text(left, y + 18.5, shorten(line, room), "m f13 b" if row == state.row else "m f13")
+        canvas.close()
+        if word:
+            canvas.text(width - 10, y + 18.5, word, style, "end")
+    for name, start, end in lanes:
+        x = 38.0 + 16 * names.index(name)
+        y0, y1 = 18.0 + 28 * start, (18.0 + 28 * end if end is not None else 28.0 * len(lines) + 6)
+        canvas.line(x, y0, x, y1, "span")
+        canvas.circle(x, y0, 4.5, "knob")
+        if end is not None:
+            canvas.circle(x, y1, 4.5, "ring")
+    for moment in story.moments:
+        if moment.refused or moment.error:
+            y = 18.0 + 28 * moment.row
+            canvas.path(f"M31 {y + 6}l7 -12.5l7 12.5z", "edge-alert")
+
+
+def _draw_holder(canvas: Canvas, state: LensState, x: float, y: float, width: float) -> float:
+    """Name, buffer with its padlock, and the node that holds it. Returns the lower edge."""
+    moment = at(state)
+    holds = moment.holds if moment else ()
+    arrays = moment.arrays if moment else ()
+    if not arrays:
+        canvas.text(x, y + 20, NO_ARRAY, "t2")
+        return y + 36
+    held = {h.name: h for h in holds}
+    shown = next((a for a in arrays if a[0] in held), arrays[0])
+    name, values, nbytes = shown
+    lock = held.get(name)
+    tip = canvas.tag(x, y + 18, shorten(name, 10))
+    cell = min(44.0, (width - (tip - x) - 60) / max(len(values), 1))
+    left = tip + 24
+    canvas.line(tip, y + 28, left, y + 28, "rule")
+    canvas.rect(left - 10, y + 1, len(values) * cell + 44, 62, "floor")
+    canvas.line(left - 10, y + 1, left + len(values) * cell + 34, y + 1, "floortop")
+    for i, value in enumerate(values):
+        canvas.rect(left + i * cell, y + 12, cell, 28, "cell")
+        canvas.text(left + (i + 0.5) * cell, y + 30.5, shorten(value, int(cell / 8)), "m f13", "middle")
+    if lock:
+        canvas.padlock(left + len(values) * cell + 10, y + 18)
+    canvas.text(left, y + 56, "cpu", "b")
+    canvas.text(left + 28, y + 56, f"{bytes_text(nbytes)}, {'read-only' if lock else 'writable'}", "t2")
+    if lock is None:
+        canvas.text(left, y + 84, free_text(state), "t2")
+        return y + 92
+    middle = left + 84
+    canvas.line(middle, y + 112, middle, y + 70, "span")
+    canvas.circle(middle, y + 67, 4.5, "knob")
+    canvas.text(middle + 12, y + 93, "holds", "b")
+    canvas.rect(left, y + 112, 200, 44, "card", rx=8)
+    canvas.text(left + 10, y + 130, lock.op, "m b f13")
+    if lock.row is not None:
+        canvas.text(left + 190, y + 130, f"line {lock.row + 1}", "t2", "end")
+    canvas.text(left + 10, y + 147, f"saved {shorten(name, 10)}{others_text(lock)}", "t2")
+    return y + 164
+
+
+def _draw_verdict(canvas: Canvas, state: LensState, y: float, width: float, wide: bool) -> None:
+    facts = refusal(state)
+    if facts:
+        moment = next(m for m in state.story.moments if m.refused or m.error)
+        box = 448.0 if wide else width  # as wide as the listing above it
+        room = int((box - 96) / 7.0)
+        rows = [(label, wrap_text(text, room)) for label, text in facts]
+        height = 42 + 19 * sum(len(text) for _, text in rows)
+        canvas.rect(0, y, box, height, "wash")
+        canvas.rect(0, y, 3, height, "edge-alert")
+        kind = "MemoryGuardError" if moment.refused else "Error"
+        canvas.text(16, y + 24, f"▲ {kind} in line {moment.row + 1}", "ta b f13")
+        base = y + 46
+        for label, text in rows:
+            canvas.text(16, base, label, "t2")
+            for part in text:
+                canvas.text(80, base, part, "m" if label == "tried" else "")
+                base += 19
+        if wide:
+            _draw_gradients(canvas, state, 480, y + 8)
+        else:
+            _draw_gradients(canvas, state, 0, y + height + 18)
+    else:
+        _draw_gradients(canvas, state, 0, y + 4)
+
+
+def _draw_gradients(canvas: Canvas, state: LensState, x: float, y: float) -> None:
+    for line, style in verdict_lines(state):
+        canvas.text(x, y + 12, line, style)
+        y += 19
+
+
+def frame(state: LensState, ask: str, editing: bool = False) -> Frame:
+    """The whole widget."""
+    controls = [
+        Control("radio", "guard", "guard", state.guard, ("on", "off")),
+        Control("icon", "up", "Line up", "up", disabled=state.row <= 0, key="ArrowUp"),
+        Control("icon", "down", "Line down", "down", disabled=state.row >= len(state.story.lines) - 1, key="ArrowDown"),
+        Control("button", "edit", "Done" if editing else "Edit the code", pressed=editing),
+        Control("button", "reset", "Reset", push=True, key="r"),
+    ]
+    if editing:
+        controls += [Control("break"), Control("area", "code", value="\n".join(state.story.lines), hint="the program")]
+    return Frame(
+        "GuardLens", ("names", "buffers"), ask, draw(state, WIDE), draw(state, NARROW), why(state), text(state),
+        f"this run, NumPy {np.__version__} · line {state.row + 1} of {len(state.story.lines)}", None, tuple(controls),
+    )  # fmt: skip

@@ -1,0 +1,66 @@
+"""A prediction in words: what waits, what was said, what turned out, and the text twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...common.wording import number, plain
+from .model import GateState, Question
+
+WAITING = "The result is ready and waits for your prediction."
+LEVEL = "a level line, whose points the arrow keys move"
+DRAW = "Draw your prediction here, from left to right."
+
+
+def tick_text(value: float) -> str:
+    """A round number without needless digits."""
+    return f"{value:g}".replace("-", "−")
+
+
+def spoken(q: Question, value: Any) -> str:
+    """A prediction or a result in words."""
+    if value is None:
+        return "–"
+    if q.kind == "choice":
+        return str(value)
+    if q.kind == "number":
+        return f"{number(value)}{q.unit}"
+    return ", ".join(f"{tick_text(x)}: {number(y)}{q.unit}" for x, y in zip(q.xs, value, strict=True))
+
+
+def describe(state: GateState) -> str:
+    """What is known so far, in a sentence."""
+    q = state.question
+    if state.outcome is None:
+        return WAITING + (f" You are about to say {spoken(q, state.draft)}." if state.draft is not None else "")
+    kind = (state.outcome.badge or "result").capitalize()
+    return f"You predicted {spoken(q, state.draft)}. {kind}: {spoken(q, state.outcome.value)}."
+
+
+def text(state: GateState) -> str:
+    """The text twin."""
+    q = state.question
+    lines = [f"PredictGate: {plain(q.ask)}"]
+    if q.kind == "choice":
+        for choice in q.choices:
+            yours = "◇" if choice == state.draft else " "
+            true = "●" if state.outcome is not None and choice == state.outcome.value else " "
+            lines.append(f"  {yours}{true} {choice}")
+    else:
+        axis = f"{q.y_label} from {tick_text(q.low)} to {tick_text(q.high)}{q.unit}".strip()
+        over = f"over {q.x_label} {', '.join(map(tick_text, q.xs))}".replace("  ", " ") if q.xs else ""
+        lines.append(f"  {axis} {over}".rstrip())
+    if state.outcome is None:
+        lines.append(WAITING)
+        if state.draft is not None and q.kind != "choice":
+            lines.append(f"you, not committed: {spoken(q, state.draft)}")
+    else:
+        lines += [
+            f"you: {spoken(q, state.draft)}",
+            f"{state.outcome.badge or 'result'}: {spoken(q, state.outcome.value)}",
+        ]
+        if state.outcome.why:
+            lines.append(plain(state.outcome.why))
+    if state.message:
+        lines.append(f"▲ {state.message}")
+    return "\n".join(lines)

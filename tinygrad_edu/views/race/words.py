@@ -1,0 +1,146 @@
+"""A race in words: what is asked, the verdict and what else is to be known, and the text twin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...common.wording import exact, number, plain, plural, ratio_text, ratio_with_spread
+from ...observe.results import Comparison, Sweep, Timing
+from .model import RaceState, multiples, otherwise
+
+LETTERS = ("A", "B")
+WAITING = "Nothing is measured before you commit to a prediction."
+MEASURING = "The two take turns now."
+WHY = (
+    "Other work on the machine **adds time in spells**: as the two take turns, it hits both of a pair, "
+    "and their ratio stays."
+)
+
+
+def at(state: RaceState, place: int) -> str:
+    """``at n = 1000``; nothing where there are no sizes."""
+    return f"at n = {exact(state.sizes[place])}" if state.sizes else ""
+
+
+def said_text(value: float) -> str:
+    """A prediction as it was typed, or nearly."""
+    return exact(value) if value.is_integer() else f"{value:g}"
+
+
+def title(state: RaceState, which: int) -> str:
+    """``A loop``."""
+    return f"{LETTERS[which]} {state.names[which]}"
+
+
+def question(state: RaceState) -> str:
+    """What is to be predicted."""
+    if state.ask:
+        return state.ask
+    where = at(state, state.place if state.said is None else state.said_at)
+    return f"How many times faster is {title(state, 1)} than {title(state, 0)}{f' {where}' if where else ''}?"
+
+
+def verdict(state: RaceState, place: int) -> str:
+    """``B is faster at n = 1000.``"""
+    assert state.result is not None
+    found = state.result.comparisons[place].verdict
+    words = {"faster": "B is faster", "slower": "False here: A is faster", "no difference": "No difference"}[found]
+    return f"{words} {at(state, place)}".rstrip() + "."
+
+
+def middle(comparison: Comparison) -> str:
+    """The middle half of the ratios, in words."""
+    low, high = (ratio_text(value, comparison.ratio) for value in comparison.middle)
+    pairs = len(comparison.ratios)
+    return "One pair was measured." if pairs == 1 else f"Middle half of all {pairs} pairs: {low}–{high}×."
+
+
+def remarks(state: RaceState) -> str:
+    """What was predicted, where it is otherwise, and whether all was measured."""
+    assert state.result is not None
+    parts = []
+    if state.said is not None:
+        parts.append(f"You predicted {said_text(state.said)}× {at(state, state.said_at)}".rstrip() + ".")
+    other = otherwise(state)
+    if other is not None:
+        one = state.result.comparisons[other]
+        words = "it is false here: A is faster" if one.verdict == "slower" else "B is faster"
+        parts.append(f"At n = {exact(state.sizes[other])} {words}, {ratio_text(one.ratio)}×.")
+    if state.result.stopped:
+        missing = len(state.result.sizes) < len(state.sizes)
+        parts.append("Stopped: larger sizes were not reached." if missing else "Stopped before all pairs were done.")
+    return " ".join(parts)
+
+
+def describe(state: RaceState) -> str:
+    """What is known so far, in a sentence or two."""
+    shown = state.shown
+    if shown is None:
+        return WAITING if state.said is None else MEASURING
+    where = at(state, state.place)
+    times = f"{title(state, 0)} takes {shown.slow.text()}, {title(state, 1)} {shown.fast.text()}"
+    told = f"{where[:1].upper()}{where[1:]}, {times}." if where else f"{times}."
+    return f"{told} {verdict(state, state.place)} {ratio_with_spread(shown.ratio, shown.middle)}."
+
+
+def conditions(state: RaceState) -> str:
+    """What held while it was measured."""
+    shown = state.shown
+    if shown is None:
+        return "nothing is measured yet"
+    return f"{shown.conditions.text()} · {_runs(shown.slow)}, median and middle half"
+
+
+def _runs(timing: Timing) -> str:
+    runs, warmups = len(timing.times), len(timing.warmups)
+    after = f"after {plural(warmups, 'warm-up')} (×)" if warmups else "without warm-up"
+    return f"{plural(runs, 'run')} {after}"
+
+
+def text(state: RaceState) -> str:
+    """The text twin: every run, every size."""
+    lines = [f"TimingRace: {plain(question(state))}", f"  {title(state, 0)}", f"  {title(state, 1)}"]
+    if state.sizes:
+        lines.append(f"  n = {', '.join(map(exact, state.sizes))}; n = {exact(state.sizes[state.place])} is shown")
+    if state.said is None:
+        lines.append(WAITING)
+        lines += [] if state.draft is None else [f"you, not committed: {said_text(state.draft)}×"]
+    if state.result is not None:
+        lines += _result_lines(state, state.result)
+    elif state.said is not None:
+        lines += [f"you: {said_text(state.said)}×", MEASURING]
+    return "\n".join([*lines, *([f"▲ {state.message}"] if state.message else [])])
+
+
+def _result_lines(state: RaceState, result: Sweep) -> list[str]:
+    shown = result.comparisons[state.place]
+    lines = [f"{ratio_text(shown.ratio)}× {verdict(state, state.place)} {middle(shown)}", remarks(state)]
+    for which, timing in enumerate((shown.slow, shown.fast)):
+        runs, warmups = multiples(timing)
+        lines.append(f"{title(state, which)}: {timing.text()}; {_runs(timing)}, as multiples of the median:")
+        lines += [f"  × {_row(warmups)}"] if warmups else []
+        lines.append(f"  {_row(sorted(runs))}")
+    if state.sizes:
+        lines.append("by size:")
+        lines += [_size_line(state, i) for i in range(len(result.sizes))]
+    if result.crossover is not None:
+        lines.append(f"equal near n = {exact(round(result.crossover))}")
+    return [line for line in lines if line]
+
+
+def _size_line(state: RaceState, place: int) -> str:
+    assert state.result is not None
+    one = state.result.comparisons[place]
+    ratio = ratio_with_spread(one.ratio, one.middle)
+    return f"  n = {exact(state.sizes[place])}: A {one.slow.text()}, B {one.fast.text()}, {ratio}, {one.verdict}"
+
+
+def _row(values: Sequence[float]) -> str:
+    return " ".join(f"{value:.3f}" if value < 10 else number(value) for value in values)
+
+
+def summary(state: RaceState) -> str:
+    """Where it stands, in words that another machine would use too."""
+    sizes = f" at n = {', '.join(map(exact, state.sizes))}" if state.sizes else ""
+    told = "nothing measured yet" if state.result is None else "measured; the times are in the picture"
+    return f"TimingRace: {title(state, 0)} beside {title(state, 1)}{sizes}: {told}."

@@ -1,0 +1,62 @@
+"""The picture that explains a tip: its small example, drawn by the widget that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ...tips import Tip
+from .. import broadcast, buffers, graph
+from ..board import Drawing
+from ..frame import NARROW
+
+SMALL = "The same on a small array"
+_DRAWN: dict[str, tuple[Drawing, ...]] = {}  # laying out a graph takes a while
+
+
+def picture(tip: Tip) -> tuple[Drawing, ...]:
+    """The tip's small example, drawn by its widget. None where the bars say it all."""
+    if tip.slug not in _DRAWN:
+        _DRAWN[tip.slug] = EXAMPLES[tip.picture.widget].draw(tip)
+    return _DRAWN[tip.slug]
+
+
+def _buffer_map(tip: Tip) -> tuple[Drawing, ...]:
+    state = buffers.read(tip.picture.example())
+    named = tuple(replace(b, name=str(place)) for place, b in enumerate(state.buffers, 1))  # A and B are the two ways
+    return (Drawing(buffers.draw(replace(state, buffers=named, picked=None), NARROW), SMALL),)
+
+
+def _broadcast_lab(tip: Tip) -> tuple[Drawing, ...]:
+    given = tip.picture.example()
+    a, b = (broadcast.operand(given[name], step) for name, step in (("a", 1), ("b", 1)))
+    state = broadcast.reveal(broadcast.read(a, b, given.get("op", "+")), a, b)
+    return (Drawing(broadcast.draw(state, NARROW), SMALL),)
+
+
+def _graph_stepper(tip: Tip) -> tuple[Drawing, ...]:
+    given = tip.picture.example()
+    ways = [(letter, given.pop(name)) for letter, name in (("A", "slow"), ("B", "fast"))]
+    drawn = []
+    for letter, way in ways:
+        run = graph.record(way, given)
+        last = graph.frame(run, graph.GraphState(run.steps), "", {})
+        named = replace(last.narrow, title=f"{last.narrow.title}, {letter}")
+        drawn.append(Drawing(named, f"The graph of **{letter}**, on a small array"))
+    return tuple(drawn)
+
+
+@dataclass(frozen=True)
+class Example:
+    """How one widget explains a tip: the stages of the machine that it is about, and what it draws."""
+
+    stages: tuple[str, ...]
+    draw: Callable[[Tip], tuple[Drawing, ...]]
+
+
+EXAMPLES = {
+    "BufferMap": Example(("tensors", "buffers"), _buffer_map),
+    "BroadcastLab": Example(("tensors", "buffers"), _broadcast_lab),
+    "GraphStepper": Example(("tensors",), _graph_stepper),
+    "TimingRace": Example(("tensors", "device"), lambda tip: ()),  # the bars say it all
+}

@@ -1,0 +1,90 @@
+"""A tip in words: what was predicted and found, where it ends, and the text twin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...common.wording import plain
+from ...tips import Limit, Result, Tip
+from ...tips.words import count_text, fact_text
+from .model import WAYS, BrowserState, Visit, way
+
+WAITING = "The result is not in this page: it is measured after your prediction."
+SAID = {"holds": "The tip holds", "no difference": "No difference", "false here": "False here"}
+
+
+def what_changed(tip: Tip, visit: Visit, result: Result) -> str:
+    """What the result below is for, where that is no more what is set and written above."""
+    if dict(result.setting) != tip.setting(visit.setting):
+        return f"What follows is for {setting_text(result.setting)}."
+    return "What follows is for the code as it was." if visit.code != visit.ran else ""
+
+
+def setting_text(setting: Mapping[str, Any]) -> str:
+    """The parameters and what they were set to."""
+    return ", ".join(f"`{name}` = {value}" for name, value in setting.items() if name != "device")
+
+
+def limit_text(limit: Limit) -> str:
+    """The setting at which the tip ends."""
+    return ", ".join(f"{name} = {value}" for name, value in limit.setting.items())
+
+
+def shown_fact(name: str, value: Any) -> str:
+    """What was counted of the guide's own code."""
+    said = "the same numbers as B" if name == "equal" else fact_text(name)
+    return f"{said}: {count_text(name, value)}"
+
+
+def text(tip: Tip, state: BrowserState) -> str:
+    """The text twin."""
+    visit, result = state.visit, state.visit.result
+    lines = [heading(tip, state), plain(tip.question.ask)]
+    lines += [f"  {'◇' if choice == visit.draft else ' '} {choice}" for choice in tip.question.choices]
+    for letter, name in WAYS:
+        source = way(tip, visit, name)
+        lines += [f"{letter}{', edited' if name in visit.code else ''}:", *(f"  {row}" for row in source.split("\n"))]
+    if result is None:
+        lines.append("Run it to see." if visit.committed else WAITING)
+    else:
+        lines += _result_lines(tip, visit, result)
+    shown = (
+        [] if state.alone else ["", "tips:", *(f"  {t.slug}: {state.visit_of(t.slug).state}" for t in state.shown())]
+    )
+    message = [f"▲ {state.message}"] if state.message else []
+    return "\n".join([*lines, *shown, *message])
+
+
+def _result_lines(tip: Tip, visit: Visit, result: Result) -> list[str]:
+    lines = [f"with {plain(setting_text(result.setting))}: {result.verdict}"]
+    if result.slow["error"] or result.fast["error"]:
+        return [*lines, f"▲ {plain(result.reason)}"]
+    right = tip.question.answer(result)
+    lines += [
+        *([plain(result.reason)] if result.reason else []),
+        f"you: {visit.draft}", f"result: {right}",
+        *([plain(tip.question.refutation)] if right != tip.question.tempting else []),
+        *(f"  {j.words}: {j.verdict}" for j in result.claims),
+        f"  equal numbers: {'yes' if result.equal else 'no'}",
+        f"explain: {plain(tip.explain)}",
+        *([plain(tip.why), plain(tip.about)] if visit.explained else []),
+    ]  # fmt: skip
+    ends = ((limit_text(tip.limits[place]), found) for place, found in visit.ends.items())
+    return [*lines, *(f"limit {setting}: {found.verdict}. {plain(found.reason)}" for setting, found in ends)]
+
+
+def heading(tip: Tip, state: BrowserState) -> str:
+    """Widget and tip; the title too, once it no longer gives the result away."""
+    return f"{name_of(state)}: {tip.slug}{f', {tip.title}' if state.visit.result is not None else ''}"
+
+
+def name_of(state: BrowserState) -> str:
+    """The widget's name: one tip alone is no browser."""
+    return "Tip" if state.alone else "TipBrowser"
+
+
+def summary(tip: Tip, state: BrowserState) -> str:
+    """What a saved notebook shows: the same on every machine."""
+    verdict = state.visit.result.verdict if state.visit.result else state.visit.state
+    return f"{heading(tip, state)}\n{plain(tip.question.ask)}\n{verdict}"
