@@ -28,6 +28,7 @@ from tinygrad_edu_widgets import (  # noqa: E402
     TipBrowser,
     TrainingMonitor,
 )
+from tinygrad_edu_widgets.registry import WIDGETS  # noqa: E402
 
 import tinygrad_edu as tg  # noqa: E402
 from tinygrad_edu.observe.machine import Conditions  # noqa: E402
@@ -167,18 +168,9 @@ def _as_recorded(figure: Figure) -> Figure:
     return figure
 
 
-# The pictures by their file's name: a widget's name in small letters, with underscores.
-PICTURES: dict[str, Callable[[], Frame]] = {
-    "key": key,
-    "graph_stepper": graph_stepper,
-    "buffer_map": buffer_map,
-    "broadcast_lab": broadcast_lab,
-    "guard_lens": guard_lens,
-    "timing_race": timing_race,
-    "predict_gate": predict_gate,
-    "tip_browser": tip_browser,
-    "training_monitor": training_monitor,
-}
+# The pictures by their file's name: of each widget in the registry, what the function of that name draws.
+DRAWN: dict[str, Callable[[], Frame] | None] = {one.slug: globals().get(one.slug) for one in WIDGETS}
+PICTURES = {"key": key} | {name: made for name, made in DRAWN.items() if made is not None}
 
 
 def draw(name: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-from tests.widgets.test_every_widget import STATES, WIDGETS, reach
+from tests.widgets.test_every_widget import MAKERS, STATES, reach
 
 from .conftest import NotebookPage
 from .look import faults
@@ -65,7 +65,7 @@ def test_no_state_of_a_widget_hinders_anybody(page: Page, name: str, path: list[
             assert faults(page) == [], f"{theme}, {width} px wide"
 
 
-@pytest.mark.parametrize("name", WIDGETS)
+@pytest.mark.parametrize("name", MAKERS)
 def test_a_still_page_hinders_nobody(page: Page, name: str) -> None:
     show(page, reach(name, []).to_html())
     assert grave(page) == []

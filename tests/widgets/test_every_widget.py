@@ -27,6 +27,7 @@ from tinygrad_edu_widgets import (
     TrainingMonitor,
 )
 from tinygrad_edu_widgets.base import EduWidget, first_line
+from tinygrad_edu_widgets.registry import WIDGETS
 
 import tinygrad_edu as tg
 from tests.observe.clock import MILLISECOND, Clock
@@ -111,7 +112,7 @@ LAB_PATHS: list[Path] = [
     [], [*SAID, ("point", "a:1")], [("draft", "(3, 1)"), ("a", "3, 2")], [*SAID, ("a", "2, 9, 1"), ("op", "/")],
     [("b", "0")], [("a", "wide")],
 ]  # fmt: skip
-WIDGETS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
+MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GraphStepper": (stepper, [[], [("last", None)], [("goto", 3), ("collapse", None)], [("leaf:x", "none")]]),
     "BroadcastLab": (BroadcastLab, LAB_PATHS),
     "BufferMap": (buffers, [[], [("free", None)], [("pick", "one")], [("pick", "none")], [("add", "x +")]]),
@@ -127,13 +128,13 @@ WIDGETS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "number": (number, [[], [("draft", "many")], [("draft", 3), ("commit", None)]]),
     "curve": (curve, [[], [("draw", [0, 1])], [("level", None)], [("draw", [0, 1]), ("commit", None)]]),
 }
-STATES = [(name, path) for name, (_, paths) in WIDGETS.items() for path in paths]
-each_widget = pytest.mark.parametrize("name", WIDGETS)
+STATES = [(name, path) for name, (_, paths) in MAKERS.items() for path in paths]
+each_widget = pytest.mark.parametrize("name", MAKERS)
 each_state = pytest.mark.parametrize("name, path", STATES, ids=[f"{n}-{i}" for i, (n, _) in enumerate(STATES)])
 
 
 def reach(name: str, path: Path) -> EduWidget:
-    made = WIDGETS[name][0]()
+    made = MAKERS[name][0]()
     for act, value in path:
         made.act(act, value)
         made.wait()
@@ -147,10 +148,7 @@ def message(widget: EduWidget, act: Any, value: Any = None) -> None:
 
 
 def test_the_names_are_those_that_are_documented() -> None:
-    assert tinygrad_edu_widgets.__all__ == [
-        "BroadcastLab", "BufferMap", "GraphStepper", "GuardLens", "PredictGate", "TimingRace", "TipBrowser",
-        "TrainingMonitor", "export_predictions", "show_tip",
-    ]  # fmt: skip
+    assert tinygrad_edu_widgets.__all__ == [*sorted(one.name for one in WIDGETS), "export_predictions", "show_tip"]
     for name in tinygrad_edu_widgets.__all__:
         assert inspect.getdoc(getattr(tinygrad_edu_widgets, name))
 

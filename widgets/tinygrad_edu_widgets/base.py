@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import anywidget
@@ -16,6 +17,8 @@ import traitlets
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.tokens import stylesheet
+
+from .registry import enter
 
 _STATIC = Path(__file__).parent / "static"
 _PATIENCE = 0.2  # seconds before progress is shown, and between two looks at it
@@ -26,6 +29,9 @@ Job = Callable[[Tell], Any]
 
 class EduWidget(anywidget.AnyWidget):
     """Base of the widgets. A subclass says what its frame is and what each act does to its state.
+
+    ``class BufferMap(EduWidget, room=buffers)`` enters it into the registry, with the part of `tinygrad_edu.views`
+    that it shows.
 
     Messages arrive on threads of the kernel's choosing, also while a cell runs. So acts are done one after another,
     under the engine's settings (`no_grad`, guard, device) that held where the widget was made. Whatever becomes of an
@@ -38,6 +44,11 @@ class EduWidget(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     presenting = traitlets.Bool(False).tag(sync=True)
     answers = traitlets.Int(0).tag(sync=True)  # how many acts have been done: the browser waits for it
+
+    def __init_subclass__(cls, *, room: ModuleType | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if room is not None:
+            enter(cls, room)
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

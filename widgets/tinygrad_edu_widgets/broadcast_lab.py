@@ -13,7 +13,7 @@ from tinygrad_edu.views.frame import Frame
 from .base import EduWidget
 
 
-class BroadcastLab(EduWidget):
+class BroadcastLab(EduWidget, room=broadcast):
     """``BroadcastLab((3, 1), (1, 4))`` shows how two shapes meet, and how backward sums what was read again.
 
     ``a`` and ``b`` are shapes, or tensors of up to three axes (integers are converted to the default float, as

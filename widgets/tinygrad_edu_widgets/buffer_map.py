@@ -18,7 +18,7 @@ from tinygrad_edu.views.frame import Control, Frame
 from .base import EduWidget
 
 
-class BufferMap(EduWidget):
+class BufferMap(EduWidget, room=buffers):
     """``BufferMap(x=x, t=x.T)`` shows which names look at which bytes, and in what order.
 
     Gestures: hover or focus a cell for its address, press it to point there; choose a name, drag or arrow its index;

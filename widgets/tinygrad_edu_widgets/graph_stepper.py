@@ -16,7 +16,7 @@ from tinygrad_edu.views.frame import Frame
 from .base import EduWidget
 
 
-class GraphStepper(EduWidget):
+class GraphStepper(EduWidget, room=graph):
     """``GraphStepper(loss_of, x=x, w=w)`` records ``loss_of(x=x, w=w)`` and steps through both passes.
 
     Gestures: *Step*, *Step back*, *First*, *Last* (keys → ← Home End); the slider; press a card to go to its step, a

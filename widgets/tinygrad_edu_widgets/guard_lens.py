@@ -20,7 +20,7 @@ y.backward()
 a[0] = 10.0"""
 
 
-class GuardLens(EduWidget):
+class GuardLens(EduWidget, room=guard):
     """``GuardLens(code)`` runs a few lines with the guard on and off, and shows who held which array when.
 
     The program knows ``np``, ``tg`` (this package), ``tensor`` and ``from_numpy``. Gestures: *guard* on or off; press

@@ -17,7 +17,7 @@ from .base import EduWidget, first_line
 _PREDICTIONS: list[dict[str, Any]] = []
 
 
-class PredictGate(EduWidget):
+class PredictGate(EduWidget, room=predict):
     """``PredictGate("Which?", reveal, choices=[…])`` asks; ``reveal()`` is called when the learner commits.
 
     Before that the result is nowhere: not in a trait, a message, the page or the saved notebook, as ``reveal`` has

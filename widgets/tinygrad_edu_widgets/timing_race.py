@@ -15,7 +15,7 @@ from tinygrad_edu.views.frame import Frame
 from .base import EduWidget, Tell
 
 
-class TimingRace(EduWidget):
+class TimingRace(EduWidget, room=race):
     """``TimingRace(slow, fast, sizes=(10, 100, 1000), make=…)`` races two functions once a prediction is committed.
 
     Each is called with what ``make(size)`` gives: a tuple of arguments, a single one, or None. Without ``make`` it is

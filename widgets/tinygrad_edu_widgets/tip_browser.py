@@ -18,7 +18,7 @@ from .predict_gate import note_prediction
 FILTERS = ("words", "theme", "source", "symptom")
 
 
-class TipBrowser(EduWidget):
+class TipBrowser(EduWidget, room=tips):
     """``TipBrowser()`` is the front door to all tips; ``TipBrowser("in-place")`` opens it at one.
 
     Gestures: search, or filter by theme, guide and symptom; choose a tip (arrow keys in the list); choose and *Commit*

@@ -12,7 +12,7 @@ from tinygrad_edu.views.frame import Frame
 from .base import EduWidget
 
 
-class TrainingMonitor(EduWidget):
+class TrainingMonitor(EduWidget, room=training):
     """A progress bar and a loss curve: ``monitor = TrainingMonitor(epochs)``, then ``monitor.log(loss=…, accuracy=…)``.
 
     Gestures: hover a point to read it. A running cell hears no button: the notebook's own ■ ends the loop.
