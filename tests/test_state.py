@@ -706,6 +706,11 @@ OPTIMISERS = {
     "AdamW": {"lr": 0.01, "amsgrad": True},
     "RMSprop": {"lr": 0.01, "momentum": 0.5, "centered": True},
     "Adagrad": {"lr": 0.1, "lr_decay": 0.1},
+    "Adadelta": {"lr": 0.5},
+    "Adamax": {"lr": 0.01},
+    "NAdam": {"lr": 0.01, "momentum_decay": 0.1},
+    "RAdam": {"lr": 0.01, "betas": (0.9, 0.9)},
+    "Rprop": {"lr": 0.01},
 }
 SCHEDULERS = {
     "StepLR": {"step_size": 3},
@@ -722,7 +727,7 @@ def learner(optimiser: str, scheduler: str) -> tuple[Any, Any, Any]:
     groups = [{"params": model[0].parameters()}, {"params": model[2].parameters(), "weight_decay": 0.02}]
     steps = getattr(optim, optimiser)(groups, **OPTIMISERS[optimiser])
     settings = dict(SCHEDULERS[scheduler])
-    if scheduler == "OneCycleLR" and optimiser == "Adagrad":
+    if scheduler == "OneCycleLR" and optimiser in ("Adagrad", "Adadelta", "Rprop"):
         settings["cycle_momentum"] = False
     return model, steps, getattr(optim.lr_scheduler, scheduler)(steps, **settings)
 

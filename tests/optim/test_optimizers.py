@@ -82,6 +82,76 @@ def adagrad(p: Any, grads: Any, lr: float = 0.01, lr_decay: float = 0, eps: floa
         yield p
 
 
+def adadelta(p: Any, grads: Any, lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, **more: Any) -> Any:
+    v = u = np.zeros_like(p)
+    for g in grads:
+        g = (-g if more.get("maximize") else g) + more.get("weight_decay", 0) * p
+        v = rho * v + (1 - rho) * g**2
+        step = np.sqrt(u + eps) / np.sqrt(v + eps) * g
+        u = rho * u + (1 - rho) * step**2
+        p = p - lr * step
+        yield p
+
+
+def adamax(p: Any, grads: Any, lr: float = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, **more: Any) -> Any:
+    m = u = np.zeros_like(p)
+    for t, g in enumerate(grads, 1):
+        g = (-g if more.get("maximize") else g) + more.get("weight_decay", 0) * p
+        m, u = betas[0] * m + (1 - betas[0]) * g, np.maximum(betas[1] * u, np.abs(g) + eps)
+        p = p - lr / (1 - betas[0] ** t) * m / u
+        yield p
+
+
+def means(p: Any, grads: Any, betas: Any, lr: float, **more: Any) -> Any:
+    """What NAdam and RAdam share: the step's number, the parameter (decayed), the gradient and the two means."""
+    m = v = np.zeros_like(p)
+    decay, decoupled = more.get("weight_decay", 0), more.get("decoupled_weight_decay")
+    for t, g in enumerate(grads, 1):
+        g = (-g if more.get("maximize") else g) + (0 if decoupled else decay * p)
+        m, v = betas[0] * m + (1 - betas[0]) * g, betas[1] * v + (1 - betas[1]) * g**2
+        p = yield t, (p - lr * decay * p if decoupled else p), g, m, v / (1 - betas[1] ** t)
+
+
+def nadam(p: Any, grads: Any, lr: float = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, **more: Any) -> Any:
+    product, walk, fade = 1.0, means(p, grads, betas, lr, **more), more.get("momentum_decay", 4e-3)
+    given = next(walk)
+    for _ in grads:
+        t, p, g, m, v = given
+        mu, ahead = (betas[0] * (1 - 0.5 * 0.96 ** (s * fade)) for s in (t, t + 1))
+        product = float(np.float32(product) * np.float32(mu))  # kept as PyTorch keeps it
+        p = p - lr * (g * (1 - mu) / (1 - product) + m * ahead / (1 - product * ahead)) / (np.sqrt(v) + eps)
+        yield p
+        given = walk.send(p) if t < len(grads) else None
+
+
+def radam(p: Any, grads: Any, lr: float = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, **more: Any) -> Any:
+    walk, most = means(p, grads, betas, lr, **more), 2 / (1 - betas[1]) - 1
+    given = next(walk)
+    for _ in grads:
+        t, p, _, m, v = given
+        rho, left = most - 2 * t * betas[1] ** t / (1 - betas[1] ** t), 1 - betas[1] ** t
+        step = m / (1 - betas[0] ** t)
+        if rho > 5:
+            factor = np.sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho))
+            step = step * factor / (np.sqrt(v) + eps / np.sqrt(left))
+        p = p - lr * step
+        yield p
+        given = walk.send(p) if t < len(grads) else None
+
+
+def rprop(
+    p: Any, grads: Any, lr: float = 0.01, etas: Any = (0.5, 1.2), step_sizes: Any = (1e-6, 50), **more: Any
+) -> Any:
+    before, size = np.zeros_like(p), np.full_like(p, lr)
+    for g in grads:
+        g = -g if more.get("maximize") else g
+        turn = np.sign(g * before)
+        size = np.clip(size * np.select([turn > 0, turn < 0], etas[::-1], 1.0), *step_sizes)
+        before = np.where(turn < 0, 0, g)
+        p = p - np.sign(before) * size
+        yield p
+
+
 CASES: list[tuple[Any, Formula, dict[str, Any]]] = [
     (optim.SGD, sgd, {"lr": 0.1}),
     (optim.SGD, sgd, {"lr": 0.1, "momentum": 0.9, "dampening": 0.2}),
@@ -96,6 +166,18 @@ CASES: list[tuple[Any, Formula, dict[str, Any]]] = [
     (optim.RMSprop, rmsprop, {"lr": 0.1, "centered": True, "eps": 0.1, "maximize": True}),
     (optim.Adagrad, adagrad, {}),
     (optim.Adagrad, adagrad, {"lr": 0.1, "lr_decay": 0.5, "weight_decay": 0.1, "initial_accumulator_value": 1.0}),
+    (optim.Adadelta, adadelta, {}),
+    (optim.Adadelta, adadelta, {"lr": 0.5, "rho": 0.5, "eps": 0.1, "weight_decay": 0.1, "maximize": True}),
+    (optim.Adamax, adamax, {}),
+    (optim.Adamax, adamax, {"lr": 0.1, "betas": (0.5, 0.6), "eps": 0.1, "weight_decay": 0.1, "maximize": True}),
+    (optim.NAdam, nadam, {}),
+    (optim.NAdam, nadam, {"lr": 0.1, "betas": (0.5, 0.9), "eps": 0.1, "weight_decay": 0.2, "momentum_decay": 0.5}),
+    (optim.NAdam, nadam, {"lr": 0.1, "weight_decay": 0.2, "decoupled_weight_decay": True, "maximize": True}),
+    (optim.RAdam, radam, {}),
+    (optim.RAdam, radam, {"lr": 0.1, "betas": (0.5, 0.9), "eps": 0.1, "weight_decay": 0.2, "maximize": True}),
+    (optim.RAdam, radam, {"lr": 0.1, "betas": (0.5, 0.9), "weight_decay": 0.2, "decoupled_weight_decay": True}),
+    (optim.Rprop, rprop, {}),
+    (optim.Rprop, rprop, {"lr": 0.1, "etas": (0.25, 3.0), "step_sizes": (0.05, 0.2), "maximize": True}),
 ]
 EVERY = pytest.mark.parametrize(
     ("make", "formula", "settings"), CASES, ids=lambda value: getattr(value, "__name__", str(value))
@@ -415,6 +497,16 @@ def test_a_gradient_unlike_its_parameter(what: str, kind: type[EduError], why: s
         (optim.AdamW, {"weight_decay": -1}, "weight_decay=-1"),
         (optim.RMSprop, {"alpha": -1}, "alpha=-1"),
         (optim.Adagrad, {"lr_decay": -1}, "lr_decay=-1"),
+        (optim.Adadelta, {"rho": 1.5}, "rho=1.5"),
+        (optim.Adadelta, {"rho": -1}, "rho=-1"),
+        (optim.Adamax, {"betas": (1.0, 0.9)}, "betas=(1.0, 0.9)"),
+        (optim.NAdam, {"momentum_decay": -1}, "momentum_decay=-1"),
+        (optim.RAdam, {"betas": 0.5}, "betas=0.5"),
+        (optim.Rprop, {"etas": (1.2, 0.5)}, "etas=(1.2, 0.5)"),
+        (optim.Rprop, {"step_sizes": (1e-6,)}, "step_sizes=(1e-06,)"),
+        (optim.LBFGS, {"max_iter": 0}, "max_iter=0"),
+        (optim.LBFGS, {"tolerance_grad": float("nan")}, "tolerance_grad=nan"),
+        (optim.LBFGS, {"line_search_fn": "wolfe"}, "line_search_fn='wolfe'"),
     ],
 )
 def test_settings_that_cannot_be(make: Any, settings: dict[str, Any], what: str) -> None:
@@ -500,7 +592,7 @@ def test_all_are_frozen() -> None:
             optim.SGD(params)
 
 
-@pytest.mark.parametrize("make", [optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad])
+@pytest.mark.parametrize("make", dict.fromkeys(make for make, _, _ in CASES))
 def test_pytorchs_switches_change_nothing_or_are_refused(make: Any) -> None:
     names = {"foreach", "fused", "capturable", "differentiable"} & set(inspect.signature(make).parameters)
     assert {"foreach", "differentiable"} <= names

@@ -1,15 +1,26 @@
 """Optimisers: they step in place and allocate nothing after the first step. `lr_scheduler` changes their rates.
 
+`LBFGS` is of another kind: it needs a closure, and keeps a history.
+
 Formulas, names and saved state are PyTorch's. Parameters of 16 bits are the exception: their state is float32, and
 each step computes in float32 and rounds once, where PyTorch rounds at every operation. There is one way to step:
 ``foreach``, ``fused``, ``capturable`` and ``differentiable`` are taken as long as they ask for nothing else.
 """
 
 from . import lr_scheduler
+from .adadelta import Adadelta
 from .adagrad import Adagrad
 from .adam import Adam, AdamW
+from .adamax import Adamax
+from .lbfgs import LBFGS
+from .nadam import NAdam
 from .optimizer import Optimizer
+from .radam import RAdam
 from .rmsprop import RMSprop
+from .rprop import Rprop
 from .sgd import SGD
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = [
+    "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
+    "lr_scheduler",
+]  # fmt: skip

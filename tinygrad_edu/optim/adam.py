@@ -47,11 +47,7 @@ class Adam(InPlaceOptimizer):
 
     def check(self, group: Group) -> None:
         self.need(group, lr=0, eps=0, weight_decay=0)
-        betas = tuple(group["betas"])
-        if len(betas) != 2 or not all(isinstance(beta, int | float) and 0 <= beta < 1 for beta in betas):
-            self.refuse(
-                f"betas={betas}", "each is the share that a mean keeps, from 0 to below 1", "give betas=(0.9, 0.999)"
-            )
+        self.need_betas(group)
 
     def state_names(self) -> set[str]:
         return {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"}

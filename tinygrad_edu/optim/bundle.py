@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +15,7 @@ from .. import backends
 from ..core.inplace import View, own_buffer, share_storage
 from ..core.narrow import is_narrow
 from ..core.storage import Storage, storage_of
-from ..dtypes import float32
+from ..dtypes import bool_, float32
 from ..tensor import Tensor, as_tensor, wrap
 
 Array = Any
@@ -26,25 +26,41 @@ _ONE = np.ones((), float32)  # see `Bundle.numbers`
 
 
 def _maximum(x: Array, y: Array, out: Array) -> None:
-    np.maximum(x, y, out=out)  # alone among them, it wants the name
+    np.maximum(x, y, out=out)  # it and minimum, alone among them, want the name
+
+
+def _minimum(x: Array, y: Array, out: Array) -> None:
+    np.minimum(x, y, out=out)
+
+
+def _put(x: Array, where: Array, out: Array) -> None:
+    np.copyto(out, x, where=where)
 
 
 _NUMPY = SimpleNamespace(
     add=np.add, subtract=np.subtract, multiply=np.multiply, divide=np.divide, negative=np.negative, sqrt=np.sqrt,
-    abs=np.abs, maximum=_maximum,
+    abs=np.abs, less=np.less, maximum=_maximum, minimum=_minimum, put=_put,
 )  # fmt: skip
 
 
 def writing(backend: backends.Backend) -> Any:
-    """Functions that write their result into their last argument: ``multiply(x, y, out)``. NumPy's, on the CPU."""
+    """Functions that write their result into their last argument: ``multiply(x, y, out)``. NumPy's, on the CPU.
+
+    ``put(x, where, out)`` writes ``x`` where the mask holds, and leaves the rest of ``out`` as it is.
+    """
     if backend is backends.CPU:
         return _NUMPY
     xp = backend.xp
     functions = {
         "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
-        "negative": operator.neg, "sqrt": xp.sqrt, "abs": xp.abs, "maximum": xp.maximum,
+        "negative": operator.neg, "sqrt": xp.sqrt, "abs": xp.abs, "less": operator.lt, "maximum": xp.maximum,
+        "minimum": xp.minimum,
     }  # fmt: skip
-    return SimpleNamespace(**{name: _into_last(function) for name, function in functions.items()})
+
+    def put(x: Array, where: Array, out: Array) -> None:
+        out[...] = xp.where(where, x, out)
+
+    return SimpleNamespace(**{name: _into_last(function) for name, function in functions.items()}, put=put)
 
 
 def _into_last(function: Callable[..., Array]) -> Callable[..., None]:
@@ -98,13 +114,14 @@ class Bundle:
     and back. 16-bit floats are copied too, to float32, as their state is: each step rounds them once.
 
     For the formula: ``write``, the functions of `writing`; ``scratch`` arrays; ``state`` arrays by name; ``count`` of
-    the steps, this one included; ``first``, whether nothing was remembered before this one.
+    the steps, this one included; ``tallies``, the other numbers that are kept of each parameter, by name; ``first``,
+    whether nothing was remembered before this one.
     """
 
     __slots__ = (
-        "__weakref__", "_cells", "_entries", "_mark", "_members", "_own", "_pairs", "_pieces", "_shape", "_steps",
+        "__weakref__", "_cells", "_entries", "_mark", "_members", "_own", "_pairs", "_pieces", "_shape",
         "_values", "arrays", "count", "dtype", "first", "gradient", "home", "parameter", "params", "scratch", "state",
-        "storages", "write",
+        "storages", "tallies", "write",
     )  # fmt: skip
 
     def __init__(self, params: list[Tensor], entries: list[Entry], scratch: int, room: Room) -> None:
@@ -135,7 +152,7 @@ class Bundle:
         self.count = 0.0
         self.first = False
         self._mark = Mark()  # on the entries
-        self._steps: Any = None
+        self.tallies: dict[str, Array] = {}  # one number of each parameter, on the host; those of a bundle are equal
         self._own: list[Storage] = []  # of the state
         self.storages = [p.storage for p in params]  # all that a step writes to
         self._use(self.storages)
@@ -148,7 +165,13 @@ class Bundle:
     def memory(self) -> list[Array]:
         """The arrays that this refers to, once for each place: with them the memory guard accounts for references."""
         found = [*self.arrays, *(member[1] for member in self._members), *self.state.values(), self.parameter]
-        return [*found, self._steps, *(array for array, _ in self._pairs)]
+        return [*found, *self.tallies.values(), *(array for array, _ in self._pairs)]
+
+    def mask(self, room: Room) -> Array:
+        """A scratch array of bools."""
+        if self.home is backends.CPU:
+            return room(bool_, -1, self._shape)
+        return self.home.xp.astype(self._apart(), bool_)
 
     def spare(self, room: Room) -> Array:
         """One more scratch array, for a formula that seldom needs it."""
@@ -171,8 +194,8 @@ class Bundle:
 
     # The state ---------------------------------------------------------------------------------------------------
 
-    def remember(self, names: dict[str, float], counts: bool) -> None:
-        """Make state arrays by ``names``: of what the entries hold, else of the numbers. ``counts`` keeps the steps."""
+    def remember(self, names: dict[str, float], tallies: Mapping[str, float]) -> None:
+        """Make state arrays by ``names``, and ``tallies``: of what the entries hold, else of the numbers."""
         self.first = not all(known(entry, names) for entry in self._entries)
         for name, start in names.items():
             whole = self.state[name] = self._apart()
@@ -181,11 +204,9 @@ class Bundle:
             for piece, entry in zip(self._cut(whole), self._entries, strict=True):
                 if entry.get(name) is not None:
                     piece[...] = as_tensor(entry[name]).to(device=backends.of(whole).device).array
-        memory = list(self.state.values())
-        if counts:
-            self._steps = np.array([steps_made(entry) for entry in self._entries], float32)
-            memory.append(self._steps)
-        self._own = [storage_of(array) for array in memory]
+        rows = [kept(entry, tallies) for entry in self._entries]
+        self.tallies = {name: np.array([row[i] for row in rows], float32) for i, name in enumerate(tallies)}
+        self._own = [storage_of(array) for array in (*self.state.values(), *self.tallies.values())]
         self.storages += self._own
         self._use(self._own)
         if not self.first:
@@ -194,8 +215,8 @@ class Bundle:
     def _show(self) -> None:
         """Let the entries show the state: now if they held it before, else from the first step on."""
         shown = {name: (whole, self._cut(whole)) for name, whole in self.state.items()}
-        if self._steps is not None:  # each as PyTorch has it: 0-d and float32
-            shown["step"] = (self._steps, [self._steps[i, ...] for i in range(len(self.params))])
+        for name, row in self.tallies.items():  # each as PyTorch has it: 0-d and float32
+            shown[name] = (row, [row[i, ...] for i in range(len(self.params))])
         for name, (whole, pieces) in shown.items():
             base = wrap(whole)
             for piece, entry in zip(pieces, self._entries, strict=True):
@@ -230,9 +251,9 @@ class Bundle:
         for storage in self._own:
             if storage.restore:  # the memory guard keeps it for a graph: the step goes on in other memory
                 return None
-        if self._steps is not None:
-            counts = self._steps.tolist()
-            if counts.count(counts[0]) != len(counts):
+        for row in self.tallies.values():
+            numbers = row.tolist()
+            if numbers.count(numbers[0]) != len(numbers):
                 return None
         return found if not found or len(found) == len(self._members) else None
 
@@ -240,9 +261,10 @@ class Bundle:
         """One step."""
         if self._mark.stale:
             self._show()
-        if self._steps is not None:
-            self._steps += _ONE
-            self.count = self._steps.item(0)
+        steps = self.tallies.get("step")
+        if steps is not None:
+            steps += _ONE
+            self.count = steps.item(0)
         if self._pairs:
             for piece, array in zip(self._pieces, gradients, strict=True):
                 piece[...] = array
@@ -285,6 +307,6 @@ def known(entry: Entry, names: dict[str, float]) -> bool:
     return all(entry.get(name) is not None for name in names)
 
 
-def steps_made(entry: Entry) -> float:
-    """How many steps an entry counts."""
-    return float(entry.get("step") or 0)
+def kept(entry: Entry, tallies: Mapping[str, float]) -> tuple[float, ...]:
+    """The numbers that an entry holds under these names, or else what each begins with."""
+    return tuple(start if entry.get(name) is None else float(entry[name]) for name, start in tallies.items())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..inputs.kinds import explain_all
@@ -39,6 +40,7 @@ class Optimizer:
     tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
+    tallies: ClassVar[Mapping[str, float]] = {"step": 0.0}  # what the state keeps as one number, and where it begins
     param_groups: list[Group]
     state: defaultdict[Any, dict[str, Any]]
     defaults: dict[str, Any]
@@ -144,7 +146,15 @@ class Optimizer:
             except (TypeError, ValueError):
                 fits = False
             if not fits:
-                self.refuse(f"{name}={group[name]!r}", f"{name} is a number, at least {low:g}", f"give it as {name}=…")
+                least_of = f", at least {low:g}" if low > -math.inf else ""
+                self.refuse(f"{name}={group[name]!r}", f"{name} is a number{least_of}", f"give it as {name}=…")
+
+    def need_betas(self, group: Group) -> None:
+        """Refuse ``betas`` that are no two shares."""
+        betas = group["betas"]
+        if not is_pair(betas) or not all(0 <= beta < 1 for beta in betas):
+            why = "each is the share that a mean keeps, from 0 to below 1"
+            self.refuse(f"betas={betas}", why, "give betas=(0.9, 0.999)")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move the parameters by one step. ``closure`` computes the loss anew, which is returned."""
@@ -220,19 +230,23 @@ class Optimizer:
         known = self.state_names()
         if known is None:
             return {name: _copied(value, p.device) for name, value in entry.items()}
-        if not set(entry) <= known:
-            why = f"it remembers {', '.join(sorted(entry))}, and {self._name} {', '.join(sorted(known))}"
-            self._refuse_state(ArgumentError, why, "load it into an optimiser of the class that saved it")
+        self._check_names(entry)
         loaded = {}
         for name, value in entry.items():
             if value is None:
                 continue  # PyTorch's SGD without momentum says so
             tensor = as_tensor(value).detach().clone()
-            if tuple(tensor.shape) != (() if name == "step" else tuple(p.shape)):
+            if tuple(tensor.shape) != (() if name in self.tallies else tuple(p.shape)):
                 why = f"{name} has shape {tuple(tensor.shape)}, and its parameter {tuple(p.shape)}"
                 self._refuse_state(ShapeError, why, "give the optimiser the parameters in the same order")
             loaded[name] = tensor
         return loaded
+
+    def _check_names(self, entry: Mapping[str, Any]) -> None:
+        known = self.state_names() or set(entry)
+        if not set(entry) <= known:
+            why = f"it remembers {', '.join(sorted(entry))}, and {self._name} {', '.join(sorted(known))}"
+            self._refuse_state(ArgumentError, why, "load it into an optimiser of the class that saved it")
 
     def _refuse_state(self, kind: type[ArgumentError] | type[ShapeError], why: str, mend: str) -> NoReturn:
         raise kind(f"load_state_dict into {self._name}", why, mend)
@@ -247,6 +261,11 @@ class Optimizer:
             settings = [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
             lines += [*[""] * bool(i), f"Parameter Group {i}", *settings]
         return "\n".join([*lines, ")"])
+
+
+def is_pair(value: Any) -> bool:
+    """Whether a setting is two numbers."""
+    return isinstance(value, (tuple, list)) and len(value) == 2 and all(isinstance(v, int | float) for v in value)
 
 
 def _plain(value: Any) -> Any:
@@ -288,4 +307,4 @@ def _watched(step: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-explain_all(globals())
+explain_all(globals(), "is_pair")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..inputs.kinds import explain_all
 from .bundle import Array, Bundle
@@ -17,7 +17,7 @@ class SGD(InPlaceOptimizer):
     ``maximize`` climbs. Raises `ArgumentError` for settings that cannot be.
     """
 
-    counts = False
+    tallies: ClassVar[dict[str, float]] = {}
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ from ..core.storage import Storage, written_all
 from ..errors import ArgumentError, AutogradError, DeviceError, DtypeError, EduError, InplaceError, ShapeError
 from ..settings import enable_grad
 from ..tensor import Tensor, as_tensor
-from .bundle import Array, Bundle, Entry, known, steps_made
+from .bundle import Array, Bundle, Entry, kept, known
 from .optimizer import Group, Optimizer, Params
 
 SMALL = 2048  # elements: above, a copy costs more than a call
@@ -61,7 +61,6 @@ class InPlaceOptimizer(Optimizer):
     copy.
     """
 
-    counts = True  # does the state hold the number of steps?
     scratch = 1  # arrays that the formula needs besides
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -167,12 +166,12 @@ class InPlaceOptimizer(Optimizer):
             shared = id(p.storage) in storages  # then each must see what the other's step has done
             storages.add(id(p.storage))
             alone = shared or backends.of(array) is not backends.CPU or array.size > SMALL
-            past = (steps_made(entry), known(entry, names), before.get(id(p)))
+            past = (kept(entry, self.tallies), known(entry, names), before.get(id(p)))
             heaps.setdefault((array.dtype, p.gradient is None, past, id(p) if alone else None), []).append(p)
         for heap in heaps.values():
             for params in _portions(heap):
                 bundle = Bundle(params, [self._entry(p) for p in params], self.scratch, self._room)
-                bundle.remember(names, self.counts)
+                bundle.remember(names, self.tallies)
                 plan.bundles.append(bundle)
         return plan
 
@@ -213,14 +212,14 @@ class InPlaceOptimizer(Optimizer):
             if not getattr(getattr(array, "flags", None), "writeable", True):
                 why = "its memory is read-only: the graph still needs it, or it shows a NumPy array that was read-only"
                 refuse(InplaceError, why, "step after backward, or make the parameter of a copy")
-        for name, shape in [*((name, tuple(array.shape)) for name in names), *[("step", ())] * self.counts]:
+        for name, shape in [*((name, tuple(array.shape)) for name in names), *((name, ()) for name in self.tallies)]:
             if entry.get(name) is None:
                 continue
             value = as_tensor(entry[name])
             if tuple(value.shape) != shape:
                 why = f"its state has {name} in shape {tuple(value.shape)}, and needs {shape}"
                 refuse(ShapeError, why, "put a tensor of that shape there, or optimizer.state[p].clear()")
-            if not home.readable and name != "step" and backends.of(value.array).readable:
+            if not home.readable and name in names and backends.of(value.array).readable:
                 why = "the optimiser has stepped outside of what is being recorded, and a replay would start from there"
                 refuse(AutogradError, why, "make the optimiser inside the recorded function")
 
