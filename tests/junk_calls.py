@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import tinygrad_edu as tg
-from tinygrad_edu import autograd, data, guard, metrics, nn, observe, optim, settings, training
+from tinygrad_edu import autograd, data, distributions, guard, metrics, nn, observe, optim, settings, training
 
 
 def _optimizer() -> optim.Optimizer:
@@ -48,7 +48,7 @@ MODULES_BY_NAME: dict[str, Any] = {
     "tg": tg, "nn": nn, "F": nn.functional, "init": nn.init, "utils": nn.utils, "optim": optim,
     "lrs": optim.lr_scheduler, "data": data, "metrics": metrics, "autograd": autograd, "training": training,
     "observe": observe, "settings": settings, "guard": guard,
-    "rnn": nn.utils.rnn,
+    "rnn": nn.utils.rnn, "dist": distributions,
 }  # fmt: skip
 
 
@@ -229,5 +229,8 @@ observe.measure(print, repeats=3, warmup=1, budget=0.01)  settings.scoped(dtype=
 settings.promotion("numpy")  settings.set_default(dtype="float32")
 tg.save(x, path)  guard.explain(array)  guard.is_on()  guard.on()
 guard.off()  guard.verify()  guard.let_go()
+dist.Bernoulli(x, None, True)  dist.Bernoulli(None, x)  dist.Categorical(y, None, True)  dist.Categorical(None, x)
+dist.Normal(x, y, True)  dist.Uniform(x, y, True)  dist.Distribution((2,), (3,), True)
+dist.kl_divergence(dist.Normal(x, y), dist.Normal(x, z))  dist.register_kl(dist.Normal, dist.Categorical)
 rnn.pad_sequence([x, y], True, 0.0, "right")  rnn.unpad_sequence(x, places + 1, True)
 """

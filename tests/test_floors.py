@@ -26,7 +26,19 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tensor", "cuda"),
     # The library
     ("state", "metrics"),
-    ("nn", "optim", "data", "amp", "checkpoint", "quantise", "accelerator", "distributed", "observe", "compile"),
+    (
+        "nn",
+        "optim",
+        "distributions",
+        "data",
+        "amp",
+        "checkpoint",
+        "quantise",
+        "accelerator",
+        "distributed",
+        "observe",
+        "compile",
+    ),
     ("training",),  # the loop over all of these
     # Teaching
     ("tips", "lessons", "views", "cli"),

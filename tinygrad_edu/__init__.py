@@ -1,8 +1,8 @@
 """tinygrad_edu: a small autograd engine to learn from, a library on it, and what teaches with it.
 
 The engine, from the bottom up: ``common``, ``errors``, ``settings``, ``dtypes``, ``backends``, ``core``, ``inputs``,
-``ops``, ``autograd``, ``guard``, ``tensor``. The library: ``nn``, ``optim``, ``data``, ``state``, ``metrics``,
-``training``, ``compile``, ``observe``. Teaching: ``tips``, ``views``, ``lessons``, ``cli``.
+``ops``, ``autograd``, ``guard``, ``tensor``. The library: ``nn``, ``optim``, ``distributions``, ``data``, ``state``,
+``metrics``, ``training``, ``compile``, ``observe``. Teaching: ``tips``, ``views``, ``lessons``, ``cli``.
 
 Submodules load when they are first used, so ``import tinygrad_edu`` costs little more than ``import numpy``.
 """
@@ -83,7 +83,7 @@ _LATER = {
         "randperm"
     ),
 }
-_PUBLIC = "data guard metrics nn optim random state training".split()
+_PUBLIC = "data distributions guard metrics nn optim random state training".split()
 _MODULES = [*_PUBLIC, *"backends compile cuda errors lessons observe settings tips views".split()]
 _HERE = (
     "Tensor as_tensor autograd bool device double dtypes e enable_grad float float16 float32 float64 from_numpy "

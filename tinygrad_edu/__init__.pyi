@@ -8,6 +8,7 @@ from . import backends as backends
 from . import compile as compile
 from . import cuda as cuda
 from . import data as data
+from . import distributions as distributions
 from . import dtypes as dtypes
 from . import errors as errors
 from . import guard as guard
@@ -283,6 +284,7 @@ __all__ = [
     "device",
     "diag",
     "diagonal",
+    "distributions",
     "div",
     "dot",
     "double",

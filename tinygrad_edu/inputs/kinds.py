@@ -229,12 +229,12 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def warn_user(text: str) -> None:
-    """A `UserWarning` at the user's line, however deep in this package it is found to be due."""
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning at the user's line, however deep in this package it is found to be due."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and own[frame.f_code.co_filename]:
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, UserWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
 
 
 def explain_all(namespace: dict[str, Any], *but: str) -> None:
