@@ -24,6 +24,7 @@ PAGES = {
     "nn.utils": ["tinygrad_edu.nn.utils", "tinygrad_edu.nn.utils.rnn"],
     "optim": ["tinygrad_edu.optim"],
     "optim.lr_scheduler": ["tinygrad_edu.optim.lr_scheduler"],
+    "distributions": ["tinygrad_edu.distributions"],
     "data": ["tinygrad_edu.data"],
     "training": ["tinygrad_edu.training", "tinygrad_edu.metrics"],
     "guard": ["tinygrad_edu.guard", "tinygrad_edu.settings"],

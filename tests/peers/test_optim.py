@@ -92,6 +92,17 @@ def test_many_steps(name: str, settings: dict[str, Any], dtype: str, tolerance: 
     pair.compare(tolerance)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_many_steps_under_a_schedule(name: str) -> None:
+    pair = Pair(name, {}, "float64")
+    schedules = [m.optim.lr_scheduler.ExponentialLR(o, 0.9) for m, o in ((tg, pair.a), (torch, pair.b))]
+    for i in range(30):
+        pair.step(absent=4 if i < 5 else -1)  # one begins later, when the rate has sunk
+        for schedule in schedules:
+            schedule.step()
+    pair.compare(1e-11)
+
+
 def to_torch(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: to_torch(value) for key, value in tree.items()}

@@ -117,8 +117,8 @@ class TestSite:
 
     def test_every_public_name_has_its_entry(self, site: Path) -> None:
         places = {place for path, page in read(site).items() if path.parent.name == "api" for place in page.places}
-        holders = (tg, tg.nn, tg.nn.functional, tg.nn.init, tg.optim, tg.optim.lr_scheduler, tg.data, tg.autograd)
-        for holder in (*holders, tg.guard, tg.lessons, tips):
+        holders = (tg, tg.nn, tg.nn.functional, tg.nn.init, tg.optim, tg.optim.lr_scheduler, tg.distributions, tg.data)
+        for holder in (*holders, tg.autograd, tg.guard, tg.lessons, tips):
             for name in holder.__all__:
                 value = getattr(holder, name)
                 if inspect.isclass(value) or inspect.isroutine(value):
