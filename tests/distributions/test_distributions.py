@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,17 @@ def test_icdf_turns_cdf_round(dtype: str, tolerance: float) -> None:
     for made in (Normal(x * 0 + 0.5, x * 0 + 2), Uniform(x * 0 - 4, x * 0 + 4)):
         np.testing.assert_allclose(made.icdf(made.cdf(x)).tolist(), x.tolist(), rtol=tolerance, atol=tolerance)
     assert Normal(tg.tensor(0.0, dtype=dtype), 1.0).icdf(tg.tensor(0.5, dtype=dtype)).item() == 0
+
+
+def test_icdf_far_out() -> None:
+    """Against Python's own, where a probability says it to the last digit: PyTorch's passes through erfinv(2p - 1)."""
+    exact = NormalDist()
+    tails = [5e-324, 1e-300, 1e-100, 1e-30, 1e-14, 1e-5, 0.07, 0.075, 0.0751, 0.3, 0.5, 0.925, 0.9251, 1 - 1e-12]
+    found = Normal(0.0, 1.0).icdf(tg.tensor(tails, dtype="float64"))
+    np.testing.assert_allclose(found.tolist(), [exact.inv_cdf(p) for p in tails], rtol=1e-14)
+    narrow = [p for p in tails if 1e-30 <= p <= 0.93]
+    found = Normal(0.0, 1.0).icdf(tg.tensor(narrow, dtype="float32"))
+    np.testing.assert_allclose(found.tolist(), [exact.inv_cdf(float(np.float32(p))) for p in narrow], rtol=1e-6)
 
 
 # Divergences ----------------------------------------------------------------------------------------------------------
@@ -330,3 +342,6 @@ def test_16_bits(name: str, dtype: str) -> None:
     value = value.to(dtype) if value.is_floating_point() else value
     assert narrow.log_prob(value).dtype == narrow.entropy().dtype == np.dtype(tg.zeros(1, dtype=dtype).dtype)
     np.testing.assert_allclose(narrow.entropy().float().tolist(), made.entropy().tolist(), rtol=0.05, atol=0.05)
+    if isinstance(made, (Normal, Uniform)):
+        p = tg.tensor([0.01, 0.75])
+        np.testing.assert_allclose(narrow.icdf(p.to(dtype)).float().tolist(), made.icdf(p).tolist(), atol=0.05)

@@ -8,15 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..autograd import Function
 from ..inputs.arguments import as_tensor
 from ..inputs.kinds import explain_all
-from ..ops.choice import masked_fill
 from ..ops.unary import erf
 from ..settings import no_grad
 from ..tensor import Tensor
 from ..tensor.random import normal, randn
 from .distribution import Distribution, together
+from .quantile import Quantile
 
 _ROOT_2, _HALF_LOG_2_PI = math.sqrt(2), math.log(2 * math.pi) / 2
 
@@ -87,32 +86,11 @@ class Normal(Distribution):
 
     def icdf(self, value: Any) -> Tensor:
         """Which number draws stay below with probability ``value``: the inverse of `cdf`; nan outside 0 to 1."""
-        return self.loc + self.scale * InverseErf.apply(2 * as_tensor(value) - 1) * _ROOT_2
+        return self.loc + self.scale * Quantile.apply(as_tensor(value))
 
     def entropy(self) -> Tensor:
         """How uncertain a draw is, in nats: more, the larger ``scale``."""
         return self.scale.log() + (0.5 + _HALF_LOG_2_PI)
 
 
-class InverseErf(Function):
-    """Whose `erf` a number is. Winitzki's formula is right to 0.2 %, and two of Halley's steps do the rest."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        flat, a = ((1 - x) * (1 + x)).log(), 0.147
-        t = flat / 2 + 2 / (math.pi * a)
-        y = ((t * t - flat / a).sqrt() - t).sqrt() * x.sign()
-        for _ in range(2):
-            off = (erf(y) - x) * (y * y).exp() * (math.sqrt(math.pi) / 2)
-            y = y - off / (1 + y * off)
-        y = masked_fill(masked_fill(y, x == 1, math.inf), x == -1, -math.inf)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Tensor:
-        (y,) = ctx.saved_tensors
-        return g * (y * y).exp() * (math.sqrt(math.pi) / 2)
-
-
-explain_all(globals(), "InverseErf")
+explain_all(globals())
