@@ -57,7 +57,10 @@ MODULES_BY_NAME: dict[str, Any] = {
 FUNCTIONS = """
 abs(x)  ceil(x)  clone(x)  cos(x)  erf(x)  exp(x)  expm1(x)  floor(x)  isfinite(x)  isinf(x)  isnan(x)  log(x)
 log1p(x)  log2(x)  neg(x)  positive(x)  reciprocal(x)  relu(x)  rsqrt(x)  sigmoid(x)  sign(x)  sin(x)  sqrt(x)
-square(x)  tan(x)  tanh(x)  logical_not(x)  bitwise_not(ints)  t(x)  ravel(x)  numel(x)  is_floating_point(x)
+square(x)  tan(x)  tanh(x)  asin(x)  acos(x)  atan(x)  atan2(x, y)  sinh(x)  cosh(x)  asinh(x)  acosh(y)  atanh(x)
+hypot(x, y)  exp2(x)  log10(x)  trunc(x)  fmod(x, y)  erfc(x)  logit(x, 0.1)  xlogy(x, y)  logaddexp(x, y)
+logaddexp2(x, y)  lgamma(x)  digamma(x)  nan_to_num(x, 0.0, 1.0, -1.0)
+logical_not(x)  bitwise_not(ints)  t(x)  ravel(x)  numel(x)  is_floating_point(x)
 is_tensor(x)  argwhere(x)  round(x, decimals=1)  add(x, y, alpha=2)  sub(x, y, alpha=2)  mul(x, y)
 div(x, y, rounding_mode="floor")  pow(x, 2)  floor_divide(x, y)  remainder(x, y)  maximum(x, y)  minimum(x, y)
 eq(x, y)  ne(x, y)  lt(x, y)  le(x, y)  gt(x, y)  ge(x, y)  logical_and(x, y)  logical_or(x, y)  logical_xor(x, y)

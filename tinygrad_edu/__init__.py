@@ -59,11 +59,12 @@ _LATER = {
     "ops.logic": "allclose equal isclose isfinite isinf isnan",
     "ops.movement": "concat flatten permute reshape squeeze transpose unsqueeze",
     "ops.out": (
-        "abs add addcdiv addcmul addmm amax amin argmax argmin bitwise_and bitwise_not bitwise_or bitwise_xor bmm "
-        "cat ceil clamp clamp_max clamp_min cos cumprod cumsum div dot eq erf exp expm1 floor floor_divide ge gt "
-        "le lerp log log1p log2 logical_and logical_not logical_or logical_xor lt matmul maximum mean minimum mm "
-        "mul mv ne neg outer pow prod reciprocal remainder round rsqrt sigmoid sign sin sqrt square stack std sub "
-        "sum tan tanh var where"
+        "abs acos acosh add addcdiv addcmul addmm amax amin arccos arcsin arctan arctan2 argmax argmin asin asinh "
+        "atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat ceil clamp clamp_max clamp_min clip "
+        "cos cosh cumprod cumsum digamma div dot eq erf erfc exp exp2 expm1 floor floor_divide fmod ge gt hypot le "
+        "lerp lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit "
+        "lt matmul maximum mean minimum mm mul mv nan_to_num ne neg outer pow prod reciprocal remainder round rsqrt "
+        "sigmoid sign sin sinh sqrt square stack std sub sum tan tanh trunc var where xlogy"
     ),
     "ops.parts": "as_strided chunk diagonal narrow select split split_with_sizes unbind",
     "ops.reduce": "all any norm",

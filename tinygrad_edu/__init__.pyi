@@ -78,14 +78,25 @@ from .ops.movement import squeeze as squeeze
 from .ops.movement import transpose as transpose
 from .ops.movement import unsqueeze as unsqueeze
 from .ops.out import abs as abs
+from .ops.out import acos as acos
+from .ops.out import acosh as acosh
 from .ops.out import add as add
 from .ops.out import addcdiv as addcdiv
 from .ops.out import addcmul as addcmul
 from .ops.out import addmm as addmm
 from .ops.out import amax as amax
 from .ops.out import amin as amin
+from .ops.out import arccos as arccos
+from .ops.out import arcsin as arcsin
+from .ops.out import arctan as arctan
+from .ops.out import arctan2 as arctan2
 from .ops.out import argmax as argmax
 from .ops.out import argmin as argmin
+from .ops.out import asin as asin
+from .ops.out import asinh as asinh
+from .ops.out import atan as atan
+from .ops.out import atan2 as atan2
+from .ops.out import atanh as atanh
 from .ops.out import bitwise_and as bitwise_and
 from .ops.out import bitwise_not as bitwise_not
 from .ops.out import bitwise_or as bitwise_or
@@ -96,28 +107,40 @@ from .ops.out import ceil as ceil
 from .ops.out import clamp as clamp
 from .ops.out import clamp_max as clamp_max
 from .ops.out import clamp_min as clamp_min
+from .ops.out import clip as clip
 from .ops.out import cos as cos
+from .ops.out import cosh as cosh
 from .ops.out import cumprod as cumprod
 from .ops.out import cumsum as cumsum
+from .ops.out import digamma as digamma
 from .ops.out import div as div
 from .ops.out import dot as dot
 from .ops.out import eq as eq
 from .ops.out import erf as erf
+from .ops.out import erfc as erfc
 from .ops.out import exp as exp
+from .ops.out import exp2 as exp2
 from .ops.out import expm1 as expm1
 from .ops.out import floor as floor
 from .ops.out import floor_divide as floor_divide
+from .ops.out import fmod as fmod
 from .ops.out import ge as ge
 from .ops.out import gt as gt
+from .ops.out import hypot as hypot
 from .ops.out import le as le
 from .ops.out import lerp as lerp
+from .ops.out import lgamma as lgamma
 from .ops.out import log as log
+from .ops.out import log10 as log10
 from .ops.out import log1p as log1p
 from .ops.out import log2 as log2
+from .ops.out import logaddexp as logaddexp
+from .ops.out import logaddexp2 as logaddexp2
 from .ops.out import logical_and as logical_and
 from .ops.out import logical_not as logical_not
 from .ops.out import logical_or as logical_or
 from .ops.out import logical_xor as logical_xor
+from .ops.out import logit as logit
 from .ops.out import lt as lt
 from .ops.out import matmul as matmul
 from .ops.out import maximum as maximum
@@ -126,6 +149,7 @@ from .ops.out import minimum as minimum
 from .ops.out import mm as mm
 from .ops.out import mul as mul
 from .ops.out import mv as mv
+from .ops.out import nan_to_num as nan_to_num
 from .ops.out import ne as ne
 from .ops.out import neg as neg
 from .ops.out import outer as outer
@@ -138,6 +162,7 @@ from .ops.out import rsqrt as rsqrt
 from .ops.out import sigmoid as sigmoid
 from .ops.out import sign as sign
 from .ops.out import sin as sin
+from .ops.out import sinh as sinh
 from .ops.out import sqrt as sqrt
 from .ops.out import square as square
 from .ops.out import stack as stack
@@ -146,8 +171,10 @@ from .ops.out import sub as sub
 from .ops.out import sum as sum
 from .ops.out import tan as tan
 from .ops.out import tanh as tanh
+from .ops.out import trunc as trunc
 from .ops.out import var as var
 from .ops.out import where as where
+from .ops.out import xlogy as xlogy
 from .ops.parts import as_strided as as_strided
 from .ops.parts import chunk as chunk
 from .ops.parts import diagonal as diagonal
@@ -241,6 +268,8 @@ __all__ = [
     "Generator",
     "Tensor",
     "abs",
+    "acos",
+    "acosh",
     "add",
     "addcdiv",
     "addcmul",
@@ -251,12 +280,21 @@ __all__ = [
     "amin",
     "any",
     "arange",
+    "arccos",
+    "arcsin",
+    "arctan",
+    "arctan2",
     "argmax",
     "argmin",
     "argsort",
     "argwhere",
     "as_strided",
     "as_tensor",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
     "autograd",
     "bernoulli",
     "bitwise_and",
@@ -275,15 +313,18 @@ __all__ = [
     "clamp",
     "clamp_max",
     "clamp_min",
+    "clip",
     "clone",
     "concat",
     "cos",
+    "cosh",
     "cumprod",
     "cumsum",
     "data",
     "device",
     "diag",
     "diagonal",
+    "digamma",
     "distributions",
     "div",
     "dot",
@@ -298,7 +339,9 @@ __all__ = [
     "eq",
     "equal",
     "erf",
+    "erfc",
     "exp",
+    "exp2",
     "expm1",
     "eye",
     "fill",
@@ -311,6 +354,7 @@ __all__ = [
     "float64",
     "floor",
     "floor_divide",
+    "fmod",
     "from_numpy",
     "full",
     "full_like",
@@ -321,6 +365,7 @@ __all__ = [
     "guard",
     "half",
     "hstack",
+    "hypot",
     "iinfo",
     "index_add",
     "index_copy",
@@ -344,16 +389,21 @@ __all__ = [
     "isnan",
     "le",
     "lerp",
+    "lgamma",
     "linspace",
     "load",
     "log",
+    "log10",
     "log1p",
     "log2",
     "log_softmax",
+    "logaddexp",
+    "logaddexp2",
     "logical_and",
     "logical_not",
     "logical_or",
     "logical_xor",
+    "logit",
     "logsumexp",
     "long",
     "lt",
@@ -376,6 +426,7 @@ __all__ = [
     "multinomial",
     "mv",
     "nan",
+    "nan_to_num",
     "narrow",
     "ne",
     "neg",
@@ -425,6 +476,7 @@ __all__ = [
     "sigmoid",
     "sign",
     "sin",
+    "sinh",
     "softmax",
     "sort",
     "split",
@@ -449,6 +501,7 @@ __all__ = [
     "transpose",
     "tril",
     "triu",
+    "trunc",
     "uint8",
     "unbind",
     "unflatten",
@@ -457,6 +510,7 @@ __all__ = [
     "var",
     "vstack",
     "where",
+    "xlogy",
     "zeros",
     "zeros_like",
 ]

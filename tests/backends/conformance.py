@@ -177,12 +177,14 @@ X, Y, IMAGE, KERNELS = numbers(3, 4), numbers(3, 4, low=0.5), numbers(2, 4, 5, 6
 ROWS, WINDOW = np.array([2, 0]), ((2, 1), (1, 0), (1, 2))  # stride, padding, dilation
 OUT = HOST.conv(IMAGE, KERNELS, *WINDOW, 2)
 ONE_OPERAND = (
-    "exp expm1 tanh sigmoid sin cos tan erf abs sign floor ceil round relu zeros_like ones_like copy contiguous".split()
-)
+    "exp expm1 tanh sigmoid sin cos tan arctan sinh cosh arcsinh erf abs sign floor ceil round relu zeros_like "
+    "ones_like copy contiguous"
+).split()
 CALLS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(ONE_OPERAND, (X,)),
-    **dict.fromkeys(("log", "log1p", "log2", "sqrt"), (Y,)),
-    **dict.fromkeys(("maximum", "minimum", "floor_divide", "remainder"), (X, Y)),
+    **dict.fromkeys(("log", "log1p", "log2", "log10", "sqrt"), (Y,)),
+    **dict.fromkeys(("arcsin", "arccos", "arctanh"), (X / 3,)), "arccosh": (Y + 1,),
+    **dict.fromkeys(("maximum", "minimum", "floor_divide", "remainder", "fmod", "arctan2"), (X, Y)),
     **dict.fromkeys(("sum", "prod", "amax", "amin", "any", "all"), (X, (0, 1), True)),
     **dict.fromkeys(("argmax", "argmin"), (X, 1, False)),
     "where": (X > 0, X, Y), "power": (Y, X), "cumsum": (X, 0), "cumprod": (X, 1), "argsort": (X, 1, True),

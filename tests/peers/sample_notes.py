@@ -10,6 +10,8 @@ import tinygrad_edu as tg
 NAMES = set(
     """
     abs add sub mul div neg pow exp log log1p log2 expm1 sqrt rsqrt reciprocal square sin cos tan tanh sigmoid erf
+    asin acos atan atan2 sinh cosh asinh acosh atanh hypot exp2 log10 trunc fmod erfc logit xlogy logaddexp logaddexp2
+    lgamma digamma nan_to_num
     sign floor ceil round positive remainder floor_divide clamp clamp_min clamp_max maximum minimum where lerp
     addcmul addcdiv isnan isinf isfinite logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
     bitwise_xor bitwise_not eq ne lt le gt ge masked_fill allclose equal isclose __radd__ __rsub__ __rmul__ __rdiv__
@@ -148,6 +150,7 @@ def left_out(name: str, sample: Any, torch: Any) -> str:
 
 # Where PyTorch wants tensors, ours take Python numbers too, as they do everywhere else.
 NUMBERS_TOO = {
+    "atan2", "fmod", "xlogy",  # and two numbers make 0-d tensors
     "max.binary", "min.binary", "clamp_min", "clamp_max", "maximum", "minimum", "remainder", "pow", "eq", "ne", "lt",
     "le", "gt", "ge", "isclose", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
 }  # fmt: skip

@@ -23,6 +23,7 @@ def tensor_namespace(device: str) -> backends.Namespace:
 
     # Here, as few programs need all of them.
     from ..ops import activation as ac
+    from ..ops import angles as an
     from ..ops import arithmetic as ar
     from ..ops import choice as ch
     from ..ops import conv as cv
@@ -49,10 +50,12 @@ def tensor_namespace(device: str) -> backends.Namespace:
 
     return backends.Namespace(
         f"tensors on {device}",
-        exp=un.exp, expm1=un.expm1, log=un.log, log1p=un.log1p, log2=un.log2, tanh=un.tanh, sqrt=un.sqrt, sin=un.sin,
-        cos=un.cos, tan=un.tan, erf=un.erf, abs=un.abs, sign=un.sign, floor=un.floor, ceil=un.ceil, round=un.round_op,
+        exp=un.exp, expm1=un.expm1, log=un.log, log1p=un.log1p, log2=un.log2, log10=un.log10, tanh=un.tanh,
+        sqrt=un.sqrt, sin=un.sin, cos=un.cos, tan=un.tan, arcsin=an.asin, arccos=an.acos, arctan=an.atan,
+        arctan2=an.atan2, sinh=an.sinh, cosh=an.cosh, arcsinh=an.asinh, arccosh=an.acosh, arctanh=an.atanh, erf=un.erf,
+        abs=un.abs, sign=un.sign, floor=un.floor, ceil=un.ceil, round=un.round_op,
         sigmoid=ac.sigmoid, maximum=ch.maximum, minimum=ch.minimum, where=ch.where_op, relu=ac.relu,
-        power=ar.pow, floor_divide=ar.floor_divide, remainder=ar.remainder,
+        power=ar.pow, floor_divide=ar.floor_divide, remainder=ar.remainder, fmod=ar.fmod,
         sum=reduction(rd.sum_op), prod=reduction(rd.prod_op), amax=reduction(rd.amax_op), amin=reduction(rd.amin_op),
         argmax=reduction(rd.argmax_op), argmin=reduction(rd.argmin_op),
         any=reduction(rd.any_op), all=reduction(rd.all_op),

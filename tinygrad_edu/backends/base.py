@@ -16,8 +16,8 @@ Array = Any  # ndarray, a scalar of NumPy, or another world's array: bodies do n
 
 NAMES = {
     "elementwise": (
-        "exp expm1 log log1p log2 tanh sigmoid sqrt sin cos tan erf abs sign floor ceil round maximum minimum where "
-        "relu power floor_divide remainder"
+        "exp expm1 log log1p log2 log10 tanh sigmoid sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh arcsinh "
+        "arccosh arctanh erf abs sign floor ceil round maximum minimum where relu power floor_divide remainder fmod"
     ),
     "reduce": "sum prod amax amin argmax argmin any all",
     "scan": "cumsum cumprod argsort",
@@ -33,7 +33,7 @@ ALL_NAMES = tuple(name for group in NAMES.values() for name in group.split())
 class Namespace:
     """One world's functions under the agreed names. A missing or a superfluous name is refused here, once.
 
-    power, floor_divide, remainder ``(x, y)``: not with two bools, nor with integers where the result is none:
+    power, floor_divide, remainder, fmod ``(x, y)``: not with two bools, nor with integers where the result is none:
              with negative exponents, and divided by 0
     reduce:  ``sum prod amax amin argmax argmin any all (x, axis, keepdims)`` with ``axis`` an int, a tuple or None;
              ``argmax`` and ``argmin`` take an int or None, and give the first of equal elements

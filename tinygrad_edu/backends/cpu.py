@@ -178,6 +178,11 @@ def _remainder(x: Array, y: Array) -> Array:
     return x % y
 
 
+def _fmod(x: Array, y: Array) -> Array:
+    _check_divisor("fmod", x, y)
+    return np.fmod(x, y)
+
+
 def _check_divisor(name: str, x: Array, y: Array) -> None:
     """Refuse what NumPy answers with a 0: integers divided by 0."""
     if _whole(x, y):
@@ -300,10 +305,12 @@ def _put(x: Array, index: Any, values: Array) -> Array:
 
 XP = Namespace(
     "numpy",
-    exp=np.exp, expm1=np.expm1, log=np.log, log1p=np.log1p, log2=np.log2, tanh=np.tanh, sqrt=np.sqrt, sin=np.sin,
-    sigmoid=sigmoid, cos=np.cos, tan=np.tan, erf=erf, abs=np.absolute, sign=np.sign, floor=np.floor, ceil=np.ceil,
+    exp=np.exp, expm1=np.expm1, log=np.log, log1p=np.log1p, log2=np.log2, log10=np.log10, tanh=np.tanh,
+    sqrt=np.sqrt, sin=np.sin, cos=np.cos, tan=np.tan, arcsin=np.arcsin, arccos=np.arccos, arctan=np.arctan,
+    arctan2=np.arctan2, sinh=np.sinh, cosh=np.cosh, arcsinh=np.arcsinh, arccosh=np.arccosh, arctanh=np.arctanh,
+    sigmoid=sigmoid, erf=erf, abs=np.absolute, sign=np.sign, floor=np.floor, ceil=np.ceil,
     round=np.rint, maximum=np.maximum, minimum=np.minimum, where=_where, relu=_relu,
-    power=_power, floor_divide=_floor_divide, remainder=_remainder,
+    power=_power, floor_divide=_floor_divide, remainder=_remainder, fmod=_fmod,
     sum=_sum, prod=_prod, amax=_amax, amin=_amin, argmax=_argmax, argmin=_argmin, any=_any, all=_all,
     cumsum=_cumsum, cumprod=_cumprod, argsort=_argsort,
     zeros=np.zeros, ones=np.ones, empty=np.empty, full=np.full, arange=np.arange, zeros_like=_zeros_like,

@@ -159,6 +159,27 @@ class Remainder(Op):
         return g, -(g * xp.floor_divide(x, y)) if needs[1] else None
 
 
+class Fmod(Op):
+    """What the division ``x / y``, rounded towards 0, leaves: the remainder with the sign of x.
+
+    Integers stay integers. Raises `DtypeError` for integers divided by 0, and for two bools.
+    """
+
+    broadcasts = True
+    saves = ("x if y", "y if y")
+
+    @staticmethod
+    def forward(xp: Any, x: Any, y: Any) -> Any:
+        return xp.fmod(x, y)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any, y: Any) -> Any:
+        if not needs[1]:
+            return g, None
+        times = x / y
+        return g, -(g * xp.where(times < 0, xp.ceil(times), xp.floor(times)))
+
+
 class Pow(Op):
     """``x ** y``, broadcast. Raises `DtypeError` for integers to negative powers, and for two bools."""
 
@@ -255,7 +276,8 @@ class Addcdiv(Op):
 
 # Tensor's operators are these callers themselves, so that `x * y` costs one call.
 add_op, sub_op, mul, div_op, pow, neg = caller(Add), caller(Sub), caller(Mul), caller(Div), caller(Pow), caller(Neg)
-floor_divide, trunc_divide, remainder = caller(FloorDivide), caller(TruncDivide), caller(Remainder)
+floor_divide, trunc_divide = caller(FloorDivide), caller(TruncDivide)
+remainder, fmod = caller(Remainder), caller(Fmod)
 add_scaled, lerp_op, addcmul_op, addcdiv_op = (
     caller(AddScaled), caller(Lerp), caller(Addcmul), caller(Addcdiv),
 )  # fmt: skip

@@ -12,7 +12,9 @@ from ..core.dispatch import caller, slow_caller
 from ..core.op import Op
 from ..dtypes import is_float
 from ..errors import DtypeError, ShapeError
-from ..inputs.arguments import as_tensor
+from ..inputs.arguments import as_tensor, number
+from ..inputs.kinds import explained
+from .unary import beside
 
 # mypy: disable-error-code="override"
 
@@ -136,6 +138,32 @@ def _where_inside(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
     return g if max is None else xp.where(x <= max, g, xp.zeros_like(g))
 
 
+class NanToNum(Op, name="nan_to_num"):
+    """``x`` with numbers in place of nan and of both infinities. There the gradient is 0."""
+
+    dtypes = "each"
+    computes = False
+    saves = ("x",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any, *, nan: float, posinf: float, neginf: float) -> Any:
+        if x.dtype.kind in "bui":
+            return xp.copy(x)
+        x = xp.where(x == INFINITY, beside(xp, posinf, x), xp.where(x == -INFINITY, beside(xp, neginf, x), x))
+        return xp.where(x != x, beside(xp, nan, x), x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
+        return xp.where((x < INFINITY) & (x > -INFINITY), g, xp.zeros_like(g))
+
+
+INFINITY = float("inf")
+LARGEST = {
+    "float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38,
+    "float64": 1.7976931348623157e308,
+}  # fmt: skip
+
+
 class MaskedFill(Op, name="masked_fill"):
     """``x`` with ``value``, one number of its dtype, wherever ``mask`` holds."""
 
@@ -156,6 +184,7 @@ class MaskedFill(Op, name="masked_fill"):
 
 
 maximum, minimum, clamp_op = caller(Maximum), caller(Minimum), caller(Clamp)
+nan_to_num_op = caller(NanToNum)
 where_op, clamp_between, masked_fill_op = caller(Where), slow_caller(ClampBetween), slow_caller(MaskedFill)
 
 
@@ -176,6 +205,9 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
     if x.dtype.kind in "bui" and not low is high is None:
         return clamp_between(x, low, high)  # there the bounds have a say in the dtype
     return clamp_op(x, min=low, max=high)
+
+
+clip = clamp
 
 
 def clamp_min(x: Any, min: Any) -> Any:
@@ -228,6 +260,26 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if not isinstance(x, TensorBase) and not isinstance(y, TensorBase):
         x = as_tensor(x)  # two numbers meet in the dtypes that tensors of them would have
     return where_op(condition, x, y)
+
+
+@explained
+def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
+    """``x`` with numbers in place of nan and of both infinities, where the gradient is 0. Integers are copied.
+
+    Without ``posinf`` and ``neginf``, infinities become the largest and the smallest number that the dtype has. Raises
+    `DtypeError` for what is no number.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.nan_to_num(tg.tensor([float("nan"), 1.0, float("inf")]), posinf=9.0)
+    tensor([0., 1., 9.])
+    """
+    x = as_tensor(x)
+    named = {"nan": nan, "posinf": posinf, "neginf": neginf}
+    given = [None if v is None else number("nan_to_num", v, name) for name, v in named.items()]
+    limit = LARGEST.get(x.dtype.name, 0.0)
+    defaults = (0.0, limit, -limit)
+    nan, posinf, neginf = (d if v is None else v for v, d in zip(given, defaults, strict=True))
+    return nan_to_num_op(x, nan=nan, posinf=posinf, neginf=neginf)
 
 
 def masked_fill(x: Any, mask: Any, value: Any) -> Any:

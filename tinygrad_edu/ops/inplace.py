@@ -17,7 +17,7 @@ from ..errors import InplaceError
 from ..inputs.arguments import as_tensor, axis
 from ..inputs.explain import check_fits
 from ..settings import modes
-from . import activation, arithmetic, arrange, choice, gathering, linalg, logic, scan, unary
+from . import activation, angles, arithmetic, arrange, choice, gathering, linalg, logic, scan, special, unary
 from .convert import clone
 from .index import Put, write
 from .shapes import broadcast_to
@@ -63,13 +63,26 @@ sqrt_, rsqrt_ = twin(unary.sqrt, unary.Sqrt), twin(unary.rsqrt, unary.Rsqrt)
 reciprocal_, square_ = twin(unary.reciprocal, unary.Reciprocal), twin(unary.square, unary.Square)
 sin_, cos_, tan_ = twin(unary.sin, unary.Sin), twin(unary.cos, unary.Cos), twin(unary.tan, unary.Tan)
 tanh_, erf_ = twin(unary.tanh, unary.Tanh), twin(unary.erf, unary.Erf)
+exp2_, log10_, trunc_ = twin(unary.exp2, unary.Exp2), twin(unary.log10, unary.Log10), twin(unary.trunc, unary.Trunc)
+asin_, acos_, atan_ = twin(angles.asin, angles.Asin), twin(angles.acos, angles.Acos), twin(angles.atan, angles.Atan)
+atan2_, hypot_ = twin(angles.atan2, angles.Atan2), twin(angles.hypot, angles.Hypot)
+arcsin_, arccos_, arctan_, arctan2_ = asin_, acos_, atan_, atan2_
+sinh_, cosh_ = twin(angles.sinh, angles.Sinh), twin(angles.cosh, angles.Cosh)
+asinh_, acosh_, atanh_ = (
+    twin(angles.asinh, angles.Asinh),
+    twin(angles.acosh, angles.Acosh),
+    twin(angles.atanh, angles.Atanh),
+)
+erfc_, logit_, xlogy_ = twin(special.erfc, special.Erfc), twin(special.logit), twin(special.xlogy, special.Xlogy)
+lgamma_, digamma_ = twin(special.lgamma, special.Lgamma), twin(special.digamma, special.Digamma)
 sigmoid_, relu_ = twin(activation.sigmoid, activation.Sigmoid), twin(activation.relu, activation.Relu)
 
 add_, sub_ = twin(arithmetic.add, arithmetic.Add), twin(arithmetic.sub, arithmetic.Sub)
 mul_, div_ = twin(arithmetic.mul, arithmetic.Mul), twin(arithmetic.div, arithmetic.Div)
 pow_, neg_ = twin(arithmetic.pow, arithmetic.Pow), twin(arithmetic.neg, arithmetic.Neg)
 floor_divide_ = twin(arithmetic.floor_divide, arithmetic.FloorDivide)
-remainder_ = twin(arithmetic.remainder, arithmetic.Remainder)
+remainder_, fmod_ = twin(arithmetic.remainder, arithmetic.Remainder), twin(arithmetic.fmod, arithmetic.Fmod)
+nan_to_num_ = twin(choice.nan_to_num)
 lerp_, addcmul_, addcdiv_ = twin(arithmetic.lerp), twin(arithmetic.addcmul), twin(arithmetic.addcdiv)
 addmm_ = twin(linalg.addmm)
 clamp_min_, clamp_max_ = twin(choice.clamp_min), twin(choice.clamp_max)
@@ -135,3 +148,6 @@ def clamp_(x: Any, min: Any = None, max: Any = None) -> Any:
     if plain and x.dtype.kind in "if" and (min, max) != (None, None):
         return inplace(choice.Clamp, x, (), {"min": min, "max": max}, "clamp_")
     return _clamp(x, min, max)
+
+
+clip_ = clamp_

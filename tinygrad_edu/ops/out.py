@@ -13,7 +13,7 @@ from typing import Any
 from ..core.dispatch import caller
 from ..inputs.explain import check_fits
 from ..settings import no_grad
-from . import activation, arithmetic, choice, into, linalg, logic, movement, reduce, scan, unary
+from . import activation, angles, arithmetic, choice, into, linalg, logic, movement, reduce, scan, special, unary
 
 Function = Callable[..., Any]
 
@@ -45,11 +45,22 @@ rsqrt, reciprocal = caller(unary.Rsqrt, out=True), caller(unary.Reciprocal, out=
 square, sin = caller(unary.Square, out=True), caller(unary.Sin, out=True)
 cos, tan = caller(unary.Cos, out=True), caller(unary.Tan, out=True)
 tanh, erf = caller(unary.Tanh, out=True), caller(unary.Erf, out=True)
-round = with_out(unary.round)
+exp2, log10 = caller(unary.Exp2, out=True), caller(unary.Log10, out=True)
+trunc, round = caller(unary.Trunc, out=True), with_out(unary.round)
+asin, acos = caller(angles.Asin, out=True), caller(angles.Acos, out=True)
+atan, atan2 = caller(angles.Atan, out=True), caller(angles.Atan2, out=True)
+arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
+sinh, cosh = caller(angles.Sinh, out=True), caller(angles.Cosh, out=True)
+asinh, acosh = caller(angles.Asinh, out=True), caller(angles.Acosh, out=True)
+atanh, hypot = caller(angles.Atanh, out=True), caller(angles.Hypot, out=True)
+erfc, logit = caller(special.Erfc, out=True), with_out(special.logit)
+xlogy, lgamma = caller(special.Xlogy, out=True), caller(special.Lgamma, out=True)
+digamma = caller(special.Digamma, out=True)
+logaddexp, logaddexp2 = caller(special.Logaddexp, out=True), caller(special.Logaddexp2, out=True)
 sigmoid = caller(activation.Sigmoid, out=True)
 mul, pow = caller(arithmetic.Mul, out=True), caller(arithmetic.Pow, out=True)
 neg, floor_divide = caller(arithmetic.Neg, out=True), caller(arithmetic.FloorDivide, out=True)
-remainder = caller(arithmetic.Remainder, out=True)
+remainder, fmod = caller(arithmetic.Remainder, out=True), caller(arithmetic.Fmod, out=True)
 add, sub, div = (
     with_out(arithmetic.add, arithmetic.Add),
     with_out(arithmetic.sub, arithmetic.Sub),
@@ -58,6 +69,7 @@ add, sub, div = (
 lerp, addcmul, addcdiv = with_out(arithmetic.lerp), with_out(arithmetic.addcmul), with_out(arithmetic.addcdiv)
 maximum, minimum = caller(choice.Maximum, out=True), caller(choice.Minimum, out=True)
 clamp, clamp_min, clamp_max = with_out(choice.clamp), with_out(choice.clamp_min), with_out(choice.clamp_max)
+clip, nan_to_num = clamp, with_out(choice.nan_to_num)
 where = with_out(choice.where)
 eq, ne = caller(logic.Eq, out=True), caller(logic.Ne, out=True)
 lt, le = caller(logic.Lt, out=True), caller(logic.Le, out=True)

@@ -242,7 +242,38 @@ class Log2(Op):
         return g / (x * LN2)
 
 
-LN2 = 0.6931471805599453
+class Log10(Op):
+    """The logarithm to base 10."""
+
+    dtypes = "float"
+    into = ("log10",)
+    saves = ("x",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.log10(x)
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
+        return g / (x * LN10)
+
+
+class Exp2(Op):
+    """Two to the power of x."""
+
+    dtypes = "float"
+    saves = ("out",)
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return 2.0**x
+
+    @staticmethod
+    def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
+        return g * (out * LN2)
+
+
+LN2, LN10 = 0.6931471805599453, 2.302585092994046
 
 
 class Tan(Op):
@@ -313,6 +344,17 @@ class Ceil(Steps, Op):
         return xp.copy(x) if is_whole(x) else xp.ceil(x)
 
 
+class Trunc(Steps, Op):
+    """The nearest integer on the way to 0, in the dtype of x: what stands before the point."""
+
+    into = ("trunc",)
+    per_element = 4
+
+    @staticmethod
+    def forward(xp: Any, x: Any) -> Any:
+        return xp.copy(x) if is_whole(x) else xp.where(x < 0, xp.ceil(x), xp.floor(x))
+
+
 class Round(Steps, Op):
     """The nearest integer, or multiple of ``10**-decimals``, in the dtype of x; halves go to the even one."""
 
@@ -334,6 +376,11 @@ def refuse_bools(x: Any) -> None:
         raise TypeError
 
 
+def beside(xp: Any, value: Any, other: Any) -> Any:
+    """A Python number as an array in the dtype of ``other``; alone, most functions would make float64 of it."""
+    return xp.full((), value, other.dtype) if isinstance(value, (int, float)) else value
+
+
 NO_NUMBERS = "bools are true or false, and no numbers", "convert them first: x.long()"
 
 
@@ -345,6 +392,7 @@ def is_whole(x: Any) -> bool:
 
 exp, log, sqrt, sin, cos, tanh = caller(Exp), caller(Log), caller(Sqrt), caller(Sin), caller(Cos), caller(Tanh)
 expm1, log1p, log2, tan, erf = caller(Expm1), caller(Log1p), caller(Log2), caller(Tan), caller(Erf)
+log10, exp2, trunc = caller(Log10), caller(Exp2), caller(Trunc)
 rsqrt, reciprocal, square = caller(Rsqrt), caller(Reciprocal), caller(Square)
 abs, sign, floor, ceil, round_op = caller(Abs), caller(Sign), caller(Floor), caller(Ceil), caller(Round)
 

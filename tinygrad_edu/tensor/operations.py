@@ -23,18 +23,21 @@ from ..ops import unary as un
 from .printing import describe
 
 if TYPE_CHECKING:
+    from ..ops import angles as an
     from ..ops import arrange as ag
     from ..ops import gathering as ga
     from ..ops import scan as sc
     from ..ops import softmax as sm
     from ..ops import sorting as so
+    from ..ops import special as sl
     from . import random
     from .tensor import Tensor
 
     ip: Any
 else:  # loaded with the first of their methods that is looked up
-    ag, ga, ip, sc, sm, so = (
-        LateModule(f"tinygrad_edu.ops.{name}") for name in "arrange gathering inplace scan softmax sorting".split()
+    ag, an, ga, ip, sc, sl, sm, so = (
+        LateModule(f"tinygrad_edu.ops.{name}")
+        for name in "arrange angles gathering inplace scan special softmax sorting".split()
     )
     random = LateModule("tinygrad_edu.tensor.random")
 
@@ -75,7 +78,12 @@ class Operations(TensorBase):
     exp, expm1, log, log1p, log2 = un.exp, un.expm1, un.log, un.log1p, un.log2
     sqrt, rsqrt, reciprocal, square = un.sqrt, un.rsqrt, un.reciprocal, un.square
     sin, cos, tan, tanh, erf = un.sin, un.cos, un.tan, un.tanh, un.erf
-    sign, floor, ceil, round = un.sign, un.floor, un.ceil, un.round
+    sign, floor, ceil, round, trunc = un.sign, un.floor, un.ceil, un.round, un.trunc
+    exp2, log10, fmod = un.exp2, un.log10, ar.fmod
+    asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2 = an.asin, an.acos, an.atan, an.atan2
+    sinh, cosh, asinh, acosh, atanh = an.sinh, an.cosh, an.asinh, an.acosh, an.atanh
+    hypot, erfc, logit, xlogy, lgamma, digamma = an.hypot, sl.erfc, sl.logit, sl.xlogy, sl.lgamma, sl.digamma
+    logaddexp, logaddexp2, nan_to_num = sl.logaddexp, sl.logaddexp2, ch.nan_to_num
     sigmoid, relu = ac.sigmoid, ac.relu
 
     def __rsub__(self, other: Any) -> Tensor:
@@ -99,7 +107,7 @@ class Operations(TensorBase):
     add, sub, div = ar.add, ar.sub, ar.div
     lerp, addcmul, addcdiv = ar.lerp, ar.addcmul, ar.addcdiv
     maximum, minimum, masked_fill = ch.maximum, ch.minimum, ch.masked_fill
-    clamp, clamp_min, clamp_max = ch.clamp, ch.clamp_min, ch.clamp_max
+    clamp, clamp_min, clamp_max, clip = ch.clamp, ch.clamp_min, ch.clamp_max, ch.clip
     mm, bmm, mv, dot, outer, addmm = la.mm, la.bmm, la.mv, la.dot, la.outer, la.addmm
 
     def where(self, condition: Any, other: Any) -> Tensor:
@@ -170,10 +178,16 @@ class Operations(TensorBase):
     pow_, neg_, floor_divide_, remainder_ = ip.pow_, ip.neg_, ip.floor_divide_, ip.remainder_
     lerp_, addcmul_, addcdiv_, addmm_ = ip.lerp_, ip.addcmul_, ip.addcdiv_, ip.addmm_
     clamp_, clamp_min_, clamp_max_, masked_fill_ = ip.clamp_, ip.clamp_min_, ip.clamp_max_, ip.masked_fill_
+    clip_, nan_to_num_, fmod_ = ip.clip_, ip.nan_to_num_, ip.fmod_
     abs_, sign_, floor_, ceil_, round_ = ip.abs_, ip.sign_, ip.floor_, ip.ceil_, ip.round_
     exp_, expm1_, log_, log1p_, log2_ = ip.exp_, ip.expm1_, ip.log_, ip.log1p_, ip.log2_
     sqrt_, rsqrt_, reciprocal_, square_ = ip.sqrt_, ip.rsqrt_, ip.reciprocal_, ip.square_
     sin_, cos_, tan_, tanh_, erf_ = ip.sin_, ip.cos_, ip.tan_, ip.tanh_, ip.erf_
+    exp2_, log10_, trunc_ = ip.exp2_, ip.log10_, ip.trunc_
+    asin_, acos_, atan_, atan2_ = arcsin_, arccos_, arctan_, arctan2_ = ip.asin_, ip.acos_, ip.atan_, ip.atan2_
+    sinh_, cosh_, asinh_, acosh_, atanh_ = ip.sinh_, ip.cosh_, ip.asinh_, ip.acosh_, ip.atanh_
+    hypot_, erfc_, logit_, xlogy_ = ip.hypot_, ip.erfc_, ip.logit_, ip.xlogy_
+    lgamma_, digamma_ = ip.lgamma_, ip.digamma_
     sigmoid_, relu_ = ip.sigmoid_, ip.relu_
     logical_and_, logical_or_ = ip.logical_and_, ip.logical_or_
     logical_xor_, logical_not_ = ip.logical_xor_, ip.logical_not_

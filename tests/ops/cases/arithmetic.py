@@ -10,7 +10,7 @@ from tests.ops.cases.base import Make, away, case, normal, number, positive
 BINARY: dict[str, tuple[Callable[..., Make], Callable[..., Make], str]] = {
     "add": (normal, normal, "add"), "sub": (normal, normal, "sub"), "mul": (normal, normal, "mul"),
     "div": (normal, positive, "div"), "pow": (positive, normal, "pow"),
-    "remainder": (normal, away, "remainder"), "floor_divide": (normal, away, "div"),
+    "remainder": (normal, away, "remainder"), "fmod": (normal, away, "fmod"), "floor_divide": (normal, away, "div"),
     "trunc_divide": (normal, away, "div"),
 }  # fmt: skip
 SHAPES = {
@@ -39,6 +39,7 @@ for _note, _op, _function, _x, _y in (
     ("x**0.5", "pow", operator.pow, positive(2, 3), number(0.5)),
     ("2**x", "pow", operator.pow, number(2), normal(2, 3)),
     ("x%0.3", "remainder", operator.mod, normal(2, 3), number(0.3)),
+    ("fmod(x,0.3)", "fmod", lambda x, y: x.fmod(y), normal(2, 3), number(0.3)),
     ("0.5**x", "pow", operator.pow, number(0.5), normal(2, 3)),
 ):
     case(_op, _note, _x, _y, torch=lambda torch, *xs, function=_function: function(*xs))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tests.ops.cases.base import away, bools, case, distinct, normal, number
 
 for _op in ("maximum", "minimum"):
@@ -46,3 +48,8 @@ case(
     call=lambda x, high: x.clamp(max=high), torch=lambda torch, x, high: torch.clamp(x, max=high),
 )  # fmt: skip
 case("clamp_between", "number", distinct(3, 4), lambda rng: distinct(4)(rng) + 0.25, number(0.45))
+case("nan_to_num", "numbers", normal(3, 4), nan=0, posinf=2, neginf=-2, torch=lambda torch, x: torch.nan_to_num(x))
+case(
+    "nan_to_num", "holes", lambda rng: rng.choice([1.5, np.nan, np.inf, -np.inf], (4, 5)),
+    nan=0.5, posinf=2.0, neginf=-2.0, torch=lambda torch, x: torch.nan_to_num(x, 0.5, 2.0, -2.0),
+)  # fmt: skip

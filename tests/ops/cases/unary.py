@@ -8,7 +8,8 @@ from tests.ops.cases.base import Make, away, case, normal, positive
 
 UNARY: dict[str, tuple[Callable[..., Make], str]] = {
     "neg": (normal, "neg"), "exp": (normal, "exp"), "log": (positive, "log"), "sqrt": (positive, "sqrt"),
-    "expm1": (normal, "expm1"), "log1p": (positive, "log1p"), "log2": (positive, "log2"), "tan": (normal, "tan"),
+    "expm1": (normal, "expm1"), "log1p": (positive, "log1p"), "log2": (positive, "log2"), "log10": (positive, "log10"),
+    "exp2": (normal, "exp2"), "trunc": (normal, "trunc"), "tan": (normal, "tan"),
     "erf": (normal, "erf"), "floor": (normal, "floor"), "ceil": (normal, "ceil"), "round": (normal, "round"),
     "rsqrt": (positive, "rsqrt"), "reciprocal": (away, "reciprocal"), "square": (normal, "square"),
     "sin": (normal, "sin"), "cos": (normal, "cos"), "tanh": (normal, "tanh"), "sigmoid": (normal, "sigmoid"),
