@@ -51,6 +51,7 @@ ALL = set(
     stack state std sub sum swapaxes t take_along_dim tan tanh tensor tile topk training transpose tril triu
     uint8 unbind unflatten unique unsqueeze var vstack where zeros zeros_like
     acos acosh arccos arcsin arctan arctan2 asin asinh atan atan2 atanh clip cosh digamma erfc exp2 fmod hypot
+    aminmax bincount count_nonzero cummax cummin diff isin nanmean nansum quantile searchsorted std_mean var_mean
     lgamma log10 logaddexp logaddexp2 logit nan_to_num sinh trunc xlogy
     """.split()
 )

@@ -61,16 +61,19 @@ _LATER = {
     "ops.out": (
         "abs acos acosh add addcdiv addcmul addmm amax amin arccos arcsin arctan arctan2 argmax argmin asin asinh "
         "atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat ceil clamp clamp_max clamp_min clip "
-        "cos cosh cumprod cumsum digamma div dot eq erf erfc exp exp2 expm1 floor floor_divide fmod ge gt hypot le "
-        "lerp lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit "
-        "lt matmul maximum mean minimum mm mul mv nan_to_num ne neg outer pow prod reciprocal remainder round rsqrt "
-        "sigmoid sign sin sinh sqrt square stack std sub sum tan tanh trunc var where xlogy"
+        "cos cosh cumprod cumsum diff digamma div dot eq erf erfc exp exp2 expm1 floor floor_divide fmod ge gt hypot "
+        "isin le lerp lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor "
+        "logit lt matmul maximum mean minimum mm mul mv nan_to_num nanmean nansum ne neg outer pow prod quantile "
+        "reciprocal remainder round rsqrt searchsorted sigmoid sign sin sinh sqrt square stack std sub sum tan tanh "
+        "trunc var where xlogy"
     ),
     "ops.parts": "as_strided chunk diagonal narrow select split split_with_sizes unbind",
     "ops.reduce": "all any norm",
     "ops.shapes": ("broadcast_tensors broadcast_to dstack hstack moveaxis movedim ravel swapaxes t unflatten vstack"),
+    "ops.scan": "cummax cummin",
     "ops.softmax": "log_softmax logsumexp softmax",
     "ops.sorting": "argsort max median min sort topk unique",
+    "ops.statistics": "aminmax bincount count_nonzero std_mean var_mean",
     "ops.unary": "positive",
     "state": "load save",
     "tensor.creation": "arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like",

@@ -112,6 +112,7 @@ from .ops.out import cos as cos
 from .ops.out import cosh as cosh
 from .ops.out import cumprod as cumprod
 from .ops.out import cumsum as cumsum
+from .ops.out import diff as diff
 from .ops.out import digamma as digamma
 from .ops.out import div as div
 from .ops.out import dot as dot
@@ -127,6 +128,7 @@ from .ops.out import fmod as fmod
 from .ops.out import ge as ge
 from .ops.out import gt as gt
 from .ops.out import hypot as hypot
+from .ops.out import isin as isin
 from .ops.out import le as le
 from .ops.out import lerp as lerp
 from .ops.out import lgamma as lgamma
@@ -150,15 +152,19 @@ from .ops.out import mm as mm
 from .ops.out import mul as mul
 from .ops.out import mv as mv
 from .ops.out import nan_to_num as nan_to_num
+from .ops.out import nanmean as nanmean
+from .ops.out import nansum as nansum
 from .ops.out import ne as ne
 from .ops.out import neg as neg
 from .ops.out import outer as outer
 from .ops.out import pow as pow
 from .ops.out import prod as prod
+from .ops.out import quantile as quantile
 from .ops.out import reciprocal as reciprocal
 from .ops.out import remainder as remainder
 from .ops.out import round as round
 from .ops.out import rsqrt as rsqrt
+from .ops.out import searchsorted as searchsorted
 from .ops.out import sigmoid as sigmoid
 from .ops.out import sign as sign
 from .ops.out import sin as sin
@@ -186,6 +192,8 @@ from .ops.parts import unbind as unbind
 from .ops.reduce import all as all
 from .ops.reduce import any as any
 from .ops.reduce import norm as norm
+from .ops.scan import cummax as cummax
+from .ops.scan import cummin as cummin
 from .ops.shapes import broadcast_tensors as broadcast_tensors
 from .ops.shapes import broadcast_to as broadcast_to
 from .ops.shapes import dstack as dstack
@@ -207,6 +215,11 @@ from .ops.sorting import min as min
 from .ops.sorting import sort as sort
 from .ops.sorting import topk as topk
 from .ops.sorting import unique as unique
+from .ops.statistics import aminmax as aminmax
+from .ops.statistics import bincount as bincount
+from .ops.statistics import count_nonzero as count_nonzero
+from .ops.statistics import std_mean as std_mean
+from .ops.statistics import var_mean as var_mean
 from .ops.unary import positive as positive
 from .settings import enable_grad as enable_grad
 from .settings import inference_mode as inference_mode
@@ -278,6 +291,7 @@ __all__ = [
     "allclose",
     "amax",
     "amin",
+    "aminmax",
     "any",
     "arange",
     "arccos",
@@ -297,6 +311,7 @@ __all__ = [
     "atanh",
     "autograd",
     "bernoulli",
+    "bincount",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -318,12 +333,16 @@ __all__ = [
     "concat",
     "cos",
     "cosh",
+    "count_nonzero",
+    "cummax",
+    "cummin",
     "cumprod",
     "cumsum",
     "data",
     "device",
     "diag",
     "diagonal",
+    "diff",
     "digamma",
     "distributions",
     "div",
@@ -385,6 +404,7 @@ __all__ = [
     "is_tensor",
     "isclose",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "le",
@@ -427,6 +447,8 @@ __all__ = [
     "mv",
     "nan",
     "nan_to_num",
+    "nanmean",
+    "nansum",
     "narrow",
     "ne",
     "neg",
@@ -447,6 +469,7 @@ __all__ = [
     "pow",
     "prod",
     "promote_types",
+    "quantile",
     "rand",
     "rand_like",
     "randint",
@@ -468,6 +491,7 @@ __all__ = [
     "save",
     "scatter",
     "scatter_add",
+    "searchsorted",
     "select",
     "set_default_dtype",
     "set_grad_enabled",
@@ -487,6 +511,7 @@ __all__ = [
     "stack",
     "state",
     "std",
+    "std_mean",
     "sub",
     "sum",
     "swapaxes",
@@ -508,6 +533,7 @@ __all__ = [
     "unique",
     "unsqueeze",
     "var",
+    "var_mean",
     "vstack",
     "where",
     "xlogy",

@@ -253,6 +253,8 @@ SPECIAL: dict[str, Callable[[], tuple[Any, ...]]] = {
     "addcmul": lambda: (tg.tensor(X), y(), y()), "addcdiv": lambda: (tg.tensor(X), y(), y()),
     **dict.fromkeys(("clamp", "clip"), lambda: (tg.tensor(X), 0.5, 1.0)), "clamp_min": lambda: (tg.tensor(X), 0.5),
     "clamp_max": lambda: (tg.tensor(X), 0.5), "where": lambda: (mask(), tg.tensor(X), y()),
+    "quantile": lambda: (tg.tensor(X), 0.4, 1), "isin": lambda: (tg.tensor(X), tg.tensor(X[0])),
+    "searchsorted": lambda: (tg.tensor(np.sort(X)), y()),
     "cumsum": lambda: (tg.tensor(X), 0), "cumprod": lambda: (tg.tensor(X), 1),
     "cat": lambda: ([tg.tensor(X), y()],), "stack": lambda: ([tg.tensor(X), y()], 1),
     "bitwise_not": lambda: (tg.tensor(INDEX),),

@@ -11,7 +11,8 @@ NAMES = set(
     """
     abs add sub mul div neg pow exp log log1p log2 expm1 sqrt rsqrt reciprocal square sin cos tan tanh sigmoid erf
     asin acos atan atan2 sinh cosh asinh acosh atanh hypot exp2 log10 trunc fmod erfc logit xlogy logaddexp logaddexp2
-    lgamma digamma nan_to_num
+    lgamma digamma nan_to_num count_nonzero std_mean var_mean aminmax cummax cummin nansum nanmean quantile diff
+    bincount searchsorted isin
     sign floor ceil round positive remainder floor_divide clamp clamp_min clamp_max maximum minimum where lerp
     addcmul addcdiv isnan isinf isfinite logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
     bitwise_xor bitwise_not eq ne lt le gt ge masked_fill allclose equal isclose __radd__ __rsub__ __rmul__ __rdiv__

@@ -13,7 +13,22 @@ from typing import Any
 from ..core.dispatch import caller
 from ..inputs.explain import check_fits
 from ..settings import no_grad
-from . import activation, angles, arithmetic, choice, into, linalg, logic, movement, reduce, scan, special, unary
+from . import (
+    activation,
+    angles,
+    arithmetic,
+    choice,
+    into,
+    linalg,
+    logic,
+    movement,
+    reduce,
+    scan,
+    sorting,
+    special,
+    statistics,
+    unary,
+)
 
 Function = Callable[..., Any]
 
@@ -89,5 +104,7 @@ amax, amin, argmax, argmin = (
     with_out(reduce.argmin),
 )
 std, var = with_out(reduce.std), with_out(reduce.var)
+nansum, nanmean, quantile = with_out(statistics.nansum), with_out(statistics.nanmean), with_out(statistics.quantile)
+diff, isin, searchsorted = with_out(scan.diff), with_out(sorting.isin), with_out(sorting.searchsorted)
 cumsum, cumprod = with_out(scan.cumsum), with_out(scan.cumprod)
 cat, stack = with_out(movement.cat), with_out(movement.stack)

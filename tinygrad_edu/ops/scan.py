@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import backends
+from ..core.above import above
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..dtypes import as_dtype, bool_
-from ..errors import DtypeError
-from ..inputs.arguments import as_tensor, one_dim
-from .reduce import backwards, before, prod_op, sum_op
+from ..errors import ArgumentError, DtypeError, NoAxisError
+from ..inputs.arguments import as_tensor, axis, one_dim, whole
+from ..settings import no_grad
+from .choice import where_op
+from .convert import clone
+from .index import gather_op
+from .logic import ge, isnan, le, logical_or, logical_xor
+from .movement import cat
+from .reduce import argmax_op, backwards, before, prod_op, sum_op
+from .sorting import ValuesAndIndices
 
 # mypy: disable-error-code="override"
 
@@ -91,3 +100,69 @@ def _running(op: Any, total: Any, x: Any, dim: int, dtype: Any) -> Any:
     along = one_dim(x, dim)
     result = total(x) if along is None else op(x, dim=along)
     return result if dtype is None else result.to(dtype=dtype)
+
+
+def cummax(x: Any, dim: int) -> ValuesAndIndices:
+    """The largest of each element and those before it along ``dim``, and where it stood: ``values`` and ``indices``.
+
+    Of equal elements the last one counts, and gets the gradient. From the first nan on, all are nan. Raises
+    `ShapeError` for an axis that is not there.
+
+    >>> import tinygrad_edu as tg
+    >>> values, indices = tg.cummax(tg.tensor([1.0, 3.0, 2.0, 3.0]), dim=0)
+    >>> values.tolist(), indices.tolist()
+    ([1.0, 3.0, 3.0, 3.0], [0, 1, 1, 3])
+    """
+    return _best_so_far(x, dim, ge)
+
+
+def cummin(x: Any, dim: int) -> ValuesAndIndices:
+    """The smallest of each element and those before it along ``dim``, and where it stood; see `cummax`."""
+    return _best_so_far(x, dim, le)
+
+
+def _best_so_far(x: Any, dim: int, at_least_as_good: Any) -> ValuesAndIndices:
+    x = as_tensor(x)
+    along = one_dim(x, dim)
+    if along is None:
+        return ValuesAndIndices(clone(x), argmax_op(x))
+    size, reach = x.shape[along], 1
+    head = (slice(None),) * along
+    with no_grad():  # only the positions are searched for; the values are then read there
+        best, shape = x, [size if i == along else 1 for i in range(x.ndim)]
+        places = above.wrap(backends.of(x.array).xp.arange(size)).reshape(shape).expand(x.shape)
+        while reach < size:  # by doubling: after k rounds, each knows of the 2 ** k before it
+            first, late, early = (*head, slice(0, reach)), (*head, slice(reach, None)), (*head, slice(0, size - reach))
+            stays = logical_or(at_least_as_good(best[late], best[early]), isnan(best[late]))
+            places = cat([places[first], where_op(stays, places[late], places[early])], along)
+            best = cat([best[first], where_op(stays, best[late], best[early])], along)
+            reach *= 2
+        places = clone(places.contiguous()) if reach == 1 else places
+    return ValuesAndIndices(gather_op(x, places, dim=along, like_index=True), places)
+
+
+def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """What each element along ``dim`` is above the one before it, and so on ``n`` times: each time there is one less.
+
+    ``prepend`` and ``append`` are joined to x first. Of bools, whether they differ. Raises `NoAxisError` for a 0-d
+    tensor, `ArgumentError` for a negative ``n``, and what `cat` raises.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.diff(tg.tensor([1, 4, 9, 16])), tg.diff(tg.tensor([1, 4, 9, 16]), n=2)
+    (tensor([3, 5, 7]), tensor([2, 2]))
+    """
+    x, times = as_tensor(x), whole("diff", "n", n)
+    if not x.ndim:
+        raise NoAxisError("diff of a 0-d tensor", "it has no neighbours to differ from", "give it an axis")
+    if times < 0:
+        raise ArgumentError(f"diff with n={times}", "it says how often differences are taken", "use cumsum to go back")
+    along = axis(x, dim, x.ndim)
+    if not times:
+        return clone(x)
+    parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]
+    x = cat(parts, along) if len(parts) > 1 else x
+    head = (slice(None),) * along
+    for _ in range(min(times, x.shape[along])):
+        late, early = x[(*head, slice(1, None))], x[(*head, slice(0, -1))]
+        x = logical_xor(late, early) if x.dtype == bool_ else late - early
+    return x

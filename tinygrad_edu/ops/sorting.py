@@ -11,7 +11,7 @@ from ..core.above import above
 from ..core.base import TensorBase
 from ..core.dispatch import caller
 from ..core.op import Op
-from ..errors import DtypeError, IndexRangeError, ShapeError
+from ..errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ..inputs import arguments
 from ..inputs.arguments import as_tensor, one_dim
 from ..inputs.kinds import explain_all
@@ -211,6 +211,72 @@ def unique(
     parts = [found] + [inverse] * return_inverse + [counts] * return_counts
     tensors = tuple(above.wrap(backend.from_numpy(part)) for part in parts)
     return tensors if len(tensors) > 1 else tensors[0]
+
+
+def searchsorted(
+    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
+    sorter: Any = None,
+) -> Any:  # fmt: skip
+    """Where ``input`` is to be put in so that the sequence stays in order, as int64: before equal elements.
+
+    With ``right``, or ``side="right"``, behind them. A sequence with several axes is in order along the last one, and
+    ``input`` has the same other axes. ``sorter`` says the order of a sequence that is in none: that of `argsort`. The
+    search runs on the host; there is no gradient. Raises `ShapeError` for shapes that do not go together, `DtypeError`
+    for different dtypes, `ArgumentError` for another ``side``.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.searchsorted(tg.tensor([1, 3, 5, 7]), tg.tensor([3, 6, 9]))
+    tensor([1, 3, 4])
+    """
+    row = as_tensor(sorted_sequence)
+    wanted = input if isinstance(input, TensorBase) else as_tensor(input).to(row.dtype)
+    tried = f"searchsorted in {tuple(row.shape)} {row.dtype} for {tuple(wanted.shape)} {wanted.dtype}"
+    if side not in (None, "left", "right") or (side == "left" and right):
+        why, mend = f"side={side!r} and right={right} do not say one side", "use side='left' or side='right' alone"
+        raise ArgumentError(tried, why, mend)
+    if row.dtype != wanted.dtype:
+        raise DtypeError(tried, "the two differ in dtype", f"convert one of them: input.to('{row.dtype}')")
+    if not row.ndim or (row.ndim > 1 and tuple(row.shape[:-1]) != tuple(wanted.shape[:-1])):
+        why = "all axes but the last go together, unless the sequence is a vector"
+        raise ShapeError(tried, why, "give them the same axes, or search in a vector")
+    if sorter is not None:
+        sorter = as_tensor(sorter)
+        if tuple(sorter.shape) != tuple(row.shape) or sorter.dtype.name != "int64":
+            why = (
+                f"sorter has shape {tuple(sorter.shape)} {sorter.dtype}, and names each place of the sequence, in int64"
+            )
+            raise ShapeError(tried, why, "use sorted_sequence.argsort()")
+        row = gather_op(row, sorter, dim=row.ndim - 1)
+    backend: Any = backends.of(row.array)
+    where: Any = "right" if right or side == "right" else "left"
+    rows, values = (np.asarray(backend.to_numpy(one.detach().array)) for one in (row, wanted))
+    if rows.ndim == 1:
+        found = np.searchsorted(rows, values, where)
+    else:
+        found = np.empty(values.shape, np.int64)
+        for place in np.ndindex(rows.shape[:-1]):
+            found[place] = np.searchsorted(rows[place], values[place], where)
+    return above.wrap(backend.from_numpy(np.asarray(found, np.int32 if out_int32 else np.int64)))
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    """Whether each element is one of ``test_elements``, or with ``invert`` is none; bools in the shape of ``elements``.
+
+    One of the two may be a number. ``assume_unique`` says that neither holds a value twice, which saves time. nan is
+    in nothing. The search runs on the host; there is no gradient. Raises `DtypeError` for two numbers.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.isin(tg.tensor([1, 2, 3, 4]), tg.tensor([2, 4, 9]))
+    tensor([False,  True, False,  True])
+    """
+    if not isinstance(elements, TensorBase) and not isinstance(test_elements, TensorBase):
+        why, mend = "neither is a tensor", "make one of the first: tensor([…])"
+        raise DtypeError("isin of two numbers", why, mend)
+    pair = [as_tensor(one) for one in (elements, test_elements)]
+    backend = backends.of(pair[0 if isinstance(elements, TensorBase) else 1].array)
+    x, among = (np.asarray(backends.of(one.array).to_numpy(one.detach().array)) for one in pair)
+    found = np.isin(x, among, assume_unique=assume_unique, invert=invert)
+    return above.wrap(backend.from_numpy(np.asarray(found)))
 
 
 explain_all(globals(), "max", "min")

@@ -30,14 +30,15 @@ if TYPE_CHECKING:
     from ..ops import softmax as sm
     from ..ops import sorting as so
     from ..ops import special as sl
+    from ..ops import statistics as st
     from . import random
     from .tensor import Tensor
 
     ip: Any
 else:  # loaded with the first of their methods that is looked up
-    ag, an, ga, ip, sc, sl, sm, so = (
+    ag, an, ga, ip, sc, sl, sm, so, st = (
         LateModule(f"tinygrad_edu.ops.{name}")
-        for name in "arrange angles gathering inplace scan special softmax sorting".split()
+        for name in "arrange angles gathering inplace scan special softmax sorting statistics".split()
     )
     random = LateModule("tinygrad_edu.tensor.random")
 
@@ -119,7 +120,9 @@ class Operations(TensorBase):
     sum, mean, prod, var, std, norm = rd.sum, rd.mean, rd.prod, rd.var, rd.std, rd.norm
     amax, amin, argmax, argmin, any, all = rd.amax, rd.amin, rd.argmax, rd.argmin, rd.any, rd.all
     softmax, log_softmax, logsumexp = sm.softmax, sm.log_softmax, sm.logsumexp
-    cumsum, cumprod = sc.cumsum, sc.cumprod
+    cumsum, cumprod, cummax, cummin, diff = sc.cumsum, sc.cumprod, sc.cummax, sc.cummin, sc.diff
+    count_nonzero, aminmax, nansum, nanmean = st.count_nonzero, st.aminmax, st.nansum, st.nanmean
+    quantile, bincount = st.quantile, st.bincount
     max, min, median, sort, argsort = so.max, so.min, so.median, so.sort, so.argsort
     topk, unique = so.topk, so.unique
 
