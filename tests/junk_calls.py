@@ -119,7 +119,7 @@ x.repeat(2, 2)  leaf.register_hook(print)  leaf.register_post_accumulate_grad_ho
 x.reshape_as(y)  grown.retain_grad()  x.short()  x.size(0)  x.storage_offset()  x.stride(0)
 x.to("float32", copy=False)  x.tolist()  x.type("float32")  x.type_as(y)  x.unfold(1, 2, 1)
 x.uniform_(0.0, 1.0, generator=g)  x.view(3, 2)  x.view_as(y)  x.where(mask, y)  x.zero_()
-leaf.backward(x, False, False)
+leaf.backward(x, False, False)  x.detach_()
 """
 FUNCTIONAL = """
 adaptive_avg_pool1d(song, 2)  adaptive_avg_pool2d(image, (2, 2))  avg_pool1d(song, 2, 1, 0, False, True)

@@ -41,7 +41,7 @@ FLOATS: dict[str, tuple[Callable[[], tuple[Any, ...]], dict[str, Any]]] = {
         name: (lambda: (y(),), {})
         for name in """
             add_ sub_ mul_ div_ pow_ floor_divide_ remainder_ fmod_ atan2_ arctan2_ hypot_ xlogy_
-            logical_and_ logical_or_ logical_xor_ copy_
+            eq_ ne_ lt_ le_ gt_ ge_ logical_and_ logical_or_ logical_xor_ copy_
             """.split()
     },
     "lerp_": (lambda: (y(), 0.3), {}),
@@ -72,7 +72,8 @@ FILL = {
     "random_",
     "exponential_",
 }  # tried in test_random, test_tensor
-SWITCHES = {"requires_grad_"}
+SWITCHES = {"requires_grad_", "detach_"}
+RESHAPERS = {"unsqueeze_", "squeeze_", "transpose_", "t_"}  # tried in test_reshaped_in_place
 X = np.array([[0.4, 1.3, 2.2], [0.9, 1.1, 0.6]])
 
 
@@ -84,7 +85,7 @@ def values(name: str) -> Any:
 
 def test_every_twin_is_tried() -> None:
     twins = {name for name in dir(tg.Tensor) if name.endswith("_") and not name.startswith("_")}
-    assert twins == set(FLOATS) | INTEGERS | FILL | SWITCHES
+    assert twins == set(FLOATS) | INTEGERS | FILL | SWITCHES | RESHAPERS
 
 
 def plain(name: str) -> Callable[..., Any]:

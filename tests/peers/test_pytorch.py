@@ -105,6 +105,39 @@ def relu_in_place(m: Any, x: Any, y: Any) -> Any:
     return (z.relu_() * y).sum()
 
 
+def turn_itself_round(m: Any, x: Any, y: Any) -> Any:
+    z = x * y
+    row = z[1]
+    z.t_()
+    row.mul_(3.0)
+    z[0] += y[:, 1]
+    return (z * x.t()).sum() + row.sum()
+
+
+def gain_and_lose_axes(m: Any, x: Any, y: Any) -> Any:
+    z = x * y
+    part = z[:, 1:]
+    part.unsqueeze_(0).transpose_(1, 2)
+    z.unsqueeze_(1).squeeze_()
+    part.mul_(y[:, 1:].t())
+    return (z * x).sum() + (part[0].t() * y[:, 1:]).sum()
+
+
+def turn_a_leaf_round(m: Any, x: Any, y: Any) -> Any:
+    x.t_()
+    return x.sum()
+
+
+def give_a_view_of_a_leaf_an_axis(m: Any, x: Any, y: Any) -> Any:
+    x[0].unsqueeze_(0)
+    return x.sum()
+
+
+def detach_a_view(m: Any, x: Any, y: Any) -> Any:
+    (x * 1.0)[0].detach_()
+    return x.sum()
+
+
 def overwrite_what_backward_needs(m: Any, x: Any, y: Any) -> Any:
     z = x.exp()
     z.add_(1.0)
@@ -129,9 +162,10 @@ def write_to_what_was_expanded(m: Any, x: Any, y: Any) -> Any:
 
 PROGRAMS: list[Callable[..., Any]] = [
     scale_a_row, write_through_a_chain_of_views, overwrite_a_region, see_a_write_through_an_older_view, several_writes,
-    write_without_a_graph, fill, relu_in_place,
+    write_without_a_graph, fill, relu_in_place, turn_itself_round, gain_and_lose_axes,
 ]  # fmt: skip
 REFUSED: list[Callable[..., Any]] = [
+    turn_a_leaf_round, give_a_view_of_a_leaf_an_axis, detach_a_view,
     overwrite_what_backward_needs, overwrite_a_leaf, overwrite_a_view_of_a_leaf, write_to_what_was_expanded,
 ]  # fmt: skip
 

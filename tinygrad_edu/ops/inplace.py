@@ -11,15 +11,32 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.base import TensorBase
-from ..core.inplace import inplace, shows_twice
+from ..core.graph import Leaf
+from ..core.inplace import View, inplace, settle, shows_twice
+from ..core.inplace import _move_keep as move_keep
 from ..core.op import REQUIRED, Op
 from ..errors import InplaceError
 from ..inputs.arguments import as_tensor, axis
 from ..inputs.explain import check_fits
-from ..settings import modes
-from . import activation, angles, arithmetic, arrange, choice, gathering, linalg, logic, scan, special, unary
+from ..settings import enable_grad, modes, no_grad
+from . import (
+    activation,
+    angles,
+    arithmetic,
+    arrange,
+    choice,
+    gathering,
+    linalg,
+    logic,
+    movement,
+    scan,
+    shapes,
+    special,
+    unary,
+)
 from .convert import clone
 from .index import Put, write
+from .movement import Permute, Reshape
 from .shapes import broadcast_to
 
 Method = Callable[..., Any]
@@ -94,6 +111,9 @@ bitwise_or_ = twin(logic.bitwise_or, logic.BitwiseOr)
 bitwise_xor_ = twin(logic.bitwise_xor, logic.BitwiseXor)
 bitwise_not_ = twin(logic.bitwise_not, logic.BitwiseNot)
 
+eq_, ne_, lt_, le_ = twin(logic.eq), twin(logic.ne), twin(logic.lt), twin(logic.le)
+gt_, ge_ = twin(logic.gt), twin(logic.ge)
+
 cumsum_, cumprod_ = twin(scan.cumsum), twin(scan.cumprod)
 tril_, triu_ = twin(arrange.tril), twin(arrange.triu)
 scatter_, scatter_add_ = twin(gathering.scatter), twin(gathering.scatter_add)
@@ -151,3 +171,67 @@ def clamp_(x: Any, min: Any = None, max: Any = None) -> Any:
 
 
 clip_ = clamp_
+
+
+def reshaper(function: Callable[..., Any]) -> Method:
+    """The in-place form of a function that gives a view: the tensor itself shows its memory that way from now on."""
+    name = f"{function.__name__}_"
+
+    @functools.wraps(function)
+    def method(x: Any, *args: Any, **kwargs: Any) -> Any:
+        settle(x)
+        _check_reshaping(name, x)
+        before, tracked = tuple(x.array.shape), x.node is not None and not isinstance(x.node, Leaf)
+        # Inside no_grad() too, or the gradient of what the tensor was made from would have another shape than it.
+        with enable_grad() if tracked else no_grad():
+            view = function(x, *args, **kwargs)
+        if view is x:
+            return x
+        step = view.origin.chain[-1]
+        if x.origin is None:
+            _keep_views(x, _way_back(step, before))
+        else:
+            x.origin = View(x.origin.base, (*x.origin.chain, step), x.origin.tracked)
+        if tracked:
+            move_keep(x.node, view.node)
+            x.node = view.node
+        x.array = view.array
+        return x
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`{name[:-1]}` of this tensor itself, which is returned. Its memory stays as it is."
+    return method
+
+
+def _check_reshaping(name: str, x: Any) -> None:
+    tried = f"{name} on a tensor {tuple(x.array.shape)} {x.array.dtype}"
+    base = x if x.origin is None else x.origin.base
+    mend = f"use {name[:-1]}, which gives a view"
+    if modes().grad and (isinstance(x.node, Leaf) or isinstance(base.node, Leaf)):
+        what = "a leaf that requires grad" if isinstance(x.node, Leaf) else "a view of a leaf that requires grad"
+        raise InplaceError(tried, f"it is {what}, and gradients arrive there in the shape that it has", mend)
+    if base is x and x.storage is not None and x.storage.stamp and x.node is not None:
+        # Views of before the write are told of it when they are next used; who they are is not known.
+        why = "it was written in place, and views of it from before that could not learn of another shape"
+        raise InplaceError(tried, why, mend)
+
+
+def _way_back(step: Any, shape: tuple[int, ...]) -> Any:
+    """The step that makes the tensor as it was, of shape ``shape``, of what ``step`` made of it."""
+    op, params = step
+    if op is not Permute:
+        return Reshape, {"shape": shape}
+    dims = params["dims"]
+    return Permute, {"dims": tuple(dims.index(axis) for axis in range(len(dims)))}
+
+
+def _keep_views(base: Any, back: Any) -> None:
+    """Views of a base that is about to change its shape go on to show what they have shown."""
+    for reference in base.storage.views:
+        other = reference()
+        if other is not None and other.origin is not None and other.origin.base is base:
+            other.origin = View(base, (back, *other.origin.chain), other.origin.tracked)
+
+
+unsqueeze_, squeeze_ = reshaper(movement.unsqueeze), reshaper(movement.squeeze)
+transpose_, t_ = reshaper(movement.transpose), reshaper(shapes.t)

@@ -196,6 +196,8 @@ class Operations(TensorBase):
     logical_xor_, logical_not_ = ip.logical_xor_, ip.logical_not_
     bitwise_and_, bitwise_or_ = ip.bitwise_and_, ip.bitwise_or_
     bitwise_xor_, bitwise_not_ = ip.bitwise_xor_, ip.bitwise_not_
+    eq_, ne_, lt_, le_, gt_, ge_ = ip.eq_, ip.ne_, ip.lt_, ip.le_, ip.gt_, ip.ge_
+    unsqueeze_, squeeze_, transpose_, t_ = ip.unsqueeze_, ip.squeeze_, ip.transpose_, ip.t_
     cumsum_, cumprod_, tril_, triu_ = ip.cumsum_, ip.cumprod_, ip.tril_, ip.triu_
     scatter_, scatter_add_ = ip.scatter_, ip.scatter_add_
     index_add_, index_copy_, index_fill_, index_put_ = ip.index_add_, ip.index_copy_, ip.index_fill_, ip.index_put_

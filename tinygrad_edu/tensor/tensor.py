@@ -262,6 +262,19 @@ class Tensor(Operations):
             observer.detached(result)
         return result
 
+    def detach_(self) -> Tensor:
+        """Take this tensor itself out of the graph; returns it. Views of it, made before, stay where they are.
+
+        Raises `AutogradError` for a view: its base would not learn of it.
+        """
+        if self.origin is not None:
+            why, mend = "it is a view, and the next write to its base would tie it to the graph again", "use detach()"
+            raise AutogradError(f"detach_ of a tensor {tuple(self.shape)}", why, mend)
+        if self.is_leaf:
+            return self.requires_grad_(False)
+        self.node = None
+        return self
+
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces it.
 
