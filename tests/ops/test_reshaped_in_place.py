@@ -9,6 +9,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
+from tinygrad_edu.compile.trace import trace
 from tinygrad_edu.errors import AutogradError, InplaceError, ShapeError
 
 CHANGES: dict[str, Callable[[tg.Tensor], tg.Tensor]] = {
@@ -88,6 +89,7 @@ def test_a_leaf_changes_inside_no_grad_only() -> None:
     ):  # fmt: skip
         w.squeeze_()
     with tg.no_grad():
+        w *= 1.0
         w.squeeze_()
     (w * 2).sum().backward()
     assert w.is_leaf
@@ -134,3 +136,15 @@ def test_detach_leaves_the_graph() -> None:
     why, mend = "it is a view, and the next write to its base would tie it to the graph again", "use detach()"
     with teaches(AutogradError, "detach_ of a tensor (1,)", why, mend):
         x[1:].detach_()
+
+
+def test_a_recording_repeats_it() -> None:
+    program = trace(lambda x: (x * 2).unsqueeze_(0).sum(0), tg.tensor(VALUES))
+    assert [equation.name for equation in program.equations] == ["mul", "reshape", "sum"]
+
+
+def test_tensors_without_elements() -> None:
+    x = tg.zeros(0, 3)
+    view = x[:, 1:]
+    assert x.t_().shape == (3, 0)
+    assert view.unsqueeze_(0).shape == (1, 0, 2)

@@ -187,11 +187,12 @@ def reshaper(function: Callable[..., Any]) -> Method:
             view = function(x, *args, **kwargs)
         if view is x:
             return x
-        step = view.origin.chain[-1]
-        if x.origin is None:
-            _keep_views(x, _way_back(step, before))
-        else:
-            x.origin = View(x.origin.base, (*x.origin.chain, step), x.origin.tracked)
+        if view.origin is not None:  # in a recording nothing is known as a view
+            step = view.origin.chain[-1]
+            if x.origin is None:
+                _keep_views(x, _way_back(step, before))
+            else:
+                x.origin = View(x.origin.base, (*x.origin.chain, step), x.origin.tracked)
         if tracked:
             move_keep(x.node, view.node)
             x.node = view.node
@@ -210,7 +211,8 @@ def _check_reshaping(name: str, x: Any) -> None:
     if modes().grad and (isinstance(x.node, Leaf) or isinstance(base.node, Leaf)):
         what = "a leaf that requires grad" if isinstance(x.node, Leaf) else "a view of a leaf that requires grad"
         raise InplaceError(tried, f"it is {what}, and gradients arrive there in the shape that it has", mend)
-    if base is x and x.storage is not None and x.storage.stamp and x.node is not None:
+    recorded = x.node is not None and not isinstance(x.node, Leaf)
+    if recorded and base is x and x.storage is not None and x.storage.stamp:
         # Views of before the write are told of it when they are next used; who they are is not known.
         why = "it was written in place, and views of it from before that could not learn of another shape"
         raise InplaceError(tried, why, mend)
