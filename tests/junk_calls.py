@@ -149,7 +149,10 @@ poisson_nll_loss(x, y, True, False, eps=1e-8, reduction="mean")  gaussian_nll_lo
 dropout(x, 0.5, True, False)  dropout1d(song, 0.5, True, False)  dropout2d(image, 0.5, True, False)
 embedding(labels, square, None)  linear(x, square, None)  one_hot(labels, 3)  pad(x, (1, 1), "constant", 0.0)
 interpolate(image, (8, 8), None, "nearest", None, None)  unfold(image, 2, 1, 0, 1)
-scaled_dot_product_attention(cube, cube, cube, None, 0.0, False, 1.0, False)
+scaled_dot_product_attention(cube, cube, cube, None, 0.0, False, 1.0, False)  adaptive_max_pool1d(song, 2, False)
+adaptive_max_pool2d(image, (2, 2), False)  fold(tg.ones(1, 4, 9), (4, 4), 2, 1, 0, 1)
+pixel_shuffle(tg.ones(4, 2, 2), 2)  pixel_unshuffle(image, 2)  local_response_norm(song, 2, 1e-4, 0.75, 1.0)
+embedding_bag(places, square, tg.tensor([0, 1]), 1.0, 2.0, False, "sum", False, signs, False, 2)
 """
 # The constructor, and where there is something to call, the arguments behind it.
 MODULES = """
@@ -194,6 +197,10 @@ TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8), 1, None, True, True)(wor
 TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8), 1, None)(words, words)
 TransformerEncoderLayer(4, 2, 8, 0.0, "relu", 1e-5, False, False, True)(words)
 TransformerDecoderLayer(4, 2, 8, 0.0, "relu", 1e-5, False, False, True)(words, words)  Unflatten(1, (3, 1))(x)
+AdaptiveMaxPool1d(2, False)(song)  AdaptiveMaxPool2d((2, 2), False)(image)  PixelShuffle(2)(tg.ones(4, 2, 2))
+PixelUnshuffle(2)(image)  Unfold(2, 1, 0, 1)(image)  Fold((4, 4), 2, 1, 0, 1)(tg.ones(1, 4, 9))
+LocalResponseNorm(2, 1e-4, 0.75, 1.0)(song)
+EmbeddingBag(3, 2, 1.0, 2.0, False, "sum", False, None, False, 0)(labels, tg.tensor([0, 1]), signs)
 Upsample((8, 8), None, "nearest", None, None)(image)  summary(model, x, depth=1)
 """
 OTHERS = """

@@ -584,3 +584,91 @@ def test_unfold_makes_a_convolution_a_product(single: bool) -> None:
 def test_windows_that_cannot_be(shape: tuple[int, ...], how: dict[str, Any], why: str, mend: str) -> None:
     with teaches(ShapeError, f"unfold of a tensor {shape} into windows (3, 3)", why, mend):
         F.unfold(tg.ones(*shape), 3, **how)
+
+
+# Images and bags ------------------------------------------------------------------------------------------------------
+
+
+def test_fold_adds_up_what_overlaps() -> None:
+    x = tg.arange(1.0, 10.0).reshape(1, 1, 3, 3)
+    times = F.fold(F.unfold(tg.ones(1, 1, 3, 3), 2), 3, 2)
+    assert times.tolist() == [[[[1, 2, 1], [2, 4, 2], [1, 2, 1]]]]
+    assert F.fold(F.unfold(x, 2), 3, 2).tolist() == (x * times).tolist()
+
+
+def test_shuffled_pixels_come_back_and_are_copies() -> None:
+    x = tg.arange(16.0).reshape(4, 2, 2)
+    assert F.pixel_shuffle(x, 2).tolist() == [[[0, 4, 1, 5], [8, 12, 9, 13], [2, 6, 3, 7], [10, 14, 11, 15]]]
+    assert F.pixel_unshuffle(F.pixel_shuffle(x, 2), 2).tolist() == x.tolist()
+    for copied in (F.pixel_shuffle(x, 1), F.pixel_unshuffle(x, 1)):
+        copied.zero_()
+    assert x.tolist() == np.arange(16.0).reshape(4, 2, 2).tolist()
+
+
+def test_rows_named_more_often_in_bags_get_less() -> None:
+    """By how often they are named in all bags together: PyTorch counts others than those that it divides."""
+    table = tg.ones(4, 1, requires_grad=True)
+    F.embedding_bag(tg.tensor([[0, 1], [1, 1]]), table, mode="sum", scale_grad_by_freq=True).sum().backward()
+    assert table.grad.tolist() == [[1], [1], [0], [0]]
+
+
+def test_the_last_offset_ends_the_last_bag() -> None:
+    """As PyTorch's words have it. Its sums and means go on to the last index; its largest elements do not."""
+    for mode in ("sum", "max"):
+        out = bags(tg.tensor([0, 1, 2]), tg.tensor([0, 1]), mode=mode, include_last_offset=True)
+        assert out.tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "why", "mend"),
+    [
+        (lambda: F.fold(tg.ones(4), 3, 2), ShapeError, "columns come as", "into one"),
+        (lambda: F.fold(tg.ones(3, 4), 3, 2), ShapeError, "a column has 3 elements", "kernel_size"),
+        (lambda: F.fold(tg.ones(4, 5), 3, 2), ShapeError, "there are 5 windows", "H and W"),
+        (lambda: F.fold(tg.ones(4, 5), 3, 4), ShapeError, "does not fit", "smaller window"),
+        (lambda: F.pixel_shuffle(tg.ones(3, 2, 2), 2), ShapeError, "3 channels do not make squares", "multiple of 4"),
+        (lambda: F.pixel_shuffle(tg.ones(2, 2), 1), ShapeError, "images come as", "unsqueeze"),
+        (lambda: F.pixel_shuffle(tg.ones(2, 2, 2), 0), ArgumentError, "side of a square", "upscale_factor=2"),
+        (lambda: F.pixel_unshuffle(tg.ones(1, 4, 3), 2), ShapeError, "4 x 3 pixels", "multiples of 2"),
+        (lambda: F.adaptive_max_pool1d(tg.ones(3), 2), ShapeError, "(N, C, L) or (C, L)", "unsqueeze"),
+        (lambda: F.adaptive_max_pool2d(tg.ones(1, 3, 3), (2,)), ShapeError, "2 axes to share out, and 1", "one size"),
+        (lambda: F.adaptive_max_pool2d(tg.ones(1, 3, 3), 0), ArgumentError, "without places", "1 or more"),
+        (lambda: F.local_response_norm(tg.ones(2, 3), 2), ShapeError, "(N, C, …)", "add the missing axes"),
+        (lambda: F.local_response_norm(tg.ones(2, 3, 1), 0), ArgumentError, "counts the channels", "size=1"),
+        (lambda: bags(tg.tensor([0, 1])), ShapeError, "with the offsets", "pass offsets"),
+        (lambda: bags(tg.tensor([[0, 1]]), tg.tensor([0])), ShapeError, "with the offsets", "pass offsets"),
+        (lambda: bags(tg.tensor([0, 1]), tg.tensor([1])), IndexRangeError, "run from 0", "begin with 0"),
+        (lambda: bags(tg.tensor([0, 1]), tg.tensor([0, 3])), IndexRangeError, "to 2 indices", "begin with 0"),
+        (lambda: bags(tg.tensor([0, 1]), tg.tensor([0.0])), DtypeError, "offsets are integers", "begins"),
+        (lambda: bags(tg.tensor([0, 1]), tg.tensor([[0]])), ShapeError, "offsets are integers", "begins"),
+        (lambda: bags(tg.tensor([[0, 1]]), mode="last"), ArgumentError, "no such mode", "'sum'"),
+        (lambda: bags(tg.tensor([[0, 1]]), sparse=True), ArgumentError, "are dense", "sparse out"),
+        (lambda: bags(tg.tensor([[0, 5]])), IndexRangeError, "the table has 3 rows", "larger"),
+        (
+            lambda: bags(tg.tensor([[0, 1]]), mode="max", scale_grad_by_freq=True),
+            ArgumentError, "goes to one row", "mode='sum'",
+        ),
+        (
+            lambda: bags(tg.tensor([[0, 1]]), per_sample_weights=tg.ones(1, 2)),
+            ArgumentError, "the rows of a sum", "mode='sum'",
+        ),
+        (
+            lambda: bags(tg.tensor([[0, 1]]), mode="sum", per_sample_weights=tg.ones(2)),
+            ShapeError, "weigh the rows", "one weight for each",
+        ),
+        (
+            lambda: bags(tg.tensor([[0, 1]]), mode="sum", per_sample_weights=tg.ones(1, 2, dtype="float64")),
+            DtypeError, "the table is float32", "weight.dtype",
+        ),
+    ],
+)  # fmt: skip
+def test_images_and_bags_that_cannot_be(call: Any, kind: type[EduError], why: str, mend: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert type(caught.value) is kind
+    assert why in caught.value.why
+    assert mend in caught.value.mend
+
+
+def bags(x: Any, offsets: Any = None, **how: Any) -> Any:
+    return F.embedding_bag(x, tg.ones(3, 2), offsets, **how)

@@ -42,7 +42,9 @@ NAMES = set(
     nn.functional.interpolate nn.functional.bilinear nn.functional.cosine_similarity nn.functional.pairwise_distance
     nn.functional.cosine_embedding_loss nn.functional.margin_ranking_loss nn.functional.hinge_embedding_loss
     nn.functional.soft_margin_loss nn.functional.triplet_margin_loss nn.functional.poisson_nll_loss
-    nn.functional.gaussian_nll_loss nn.functional.unfold
+    nn.functional.gaussian_nll_loss nn.functional.unfold nn.functional.pixel_shuffle nn.functional.pixel_unshuffle
+    nn.functional.adaptive_max_pool1d nn.functional.adaptive_max_pool2d nn.functional.local_response_norm
+    nn.functional.embedding_bag
     """.split()
 )
 
@@ -83,6 +85,13 @@ COPIES_MAY_DIFFER: dict[str, str] = {
         "PyTorch adds an axis for a single image or a sequence, and shows the result without it",
     ),
     "nn.functional.unfold": "ours are the windows themselves, which nobody else has, seen in another shape",
+    **dict.fromkeys(
+        ("nn.functional.pixel_shuffle", "nn.functional.pixel_unshuffle"), "ours is a copy, seen in another shape"
+    ),
+    **dict.fromkeys(
+        [f"nn.functional.adaptive_max_pool{axes}d" for axes in (1, 2)],
+        "ours are elements that were picked, seen in another shape",
+    ),
     "cdist": "PyTorch computes one large batch, and shows it in its own shape",
     "repeat_interleave": "PyTorch's result for a number is a view of a copy that nobody else has; ours is that copy",
 }
@@ -101,6 +110,7 @@ CALLS: dict[str, Any] = {
     "where": lambda x, condition, y: tg.where(condition, x, y),
     **{name: getattr(tg.Tensor, name) for name in _CONVERSIONS},
     "nn.functional.embedding": lambda weight, x, **how: tg.nn.functional.embedding(x, weight, **how),
+    "nn.functional.embedding_bag": lambda weight, x, **how: tg.nn.functional.embedding_bag(x, weight, **how),
     "zero_": lambda x: x.clone().zero_(),
     "exponential": lambda x, *rate: x.clone().exponential_(*rate),
     "uniform": lambda x, *limits: x.clone().uniform_(*limits),
@@ -130,7 +140,7 @@ def left_out(name: str, sample: Any, torch: Any) -> str:
         return "only the part that is seen is handed over, not the storage; see test_strides.py for this"
     if name == "nn.functional.scaled_dot_product_attention" and sample.kwargs.get("dropout_p"):
         return "which weights are dropped is drawn"
-    if name == "nn.functional.embedding" and sample.kwargs.get("sparse"):
+    if name in ("nn.functional.embedding", "nn.functional.embedding_bag") and sample.kwargs.get("sparse"):
         return "gradients are dense here; refused in words"
     if name == "nn.functional.interpolate.nearest" and sample.input.ndim == 5:
         return "volumes are not ours; refused in words"

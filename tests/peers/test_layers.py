@@ -34,7 +34,7 @@ class Layer:
     def inputs(self, library: Any, seed: int, dtype: str = "float64") -> list[Any]:
         """Numbers of either sign, a few of them at the corners of activations; integers for an embedding."""
         rng = np.random.default_rng([seed, len(self.name)])
-        if self.name == "Embedding":
+        if self.name.startswith("Embedding"):
             return [library.tensor(rng.integers(0, self.args[0], shape)) for shape in self.shapes]
         arrays = [rng.normal(size=shape) * 2 for shape in self.shapes]
         for array in arrays:
@@ -98,6 +98,21 @@ LAYERS = [
         "AvgPool2d", (2,), ((2, 3), (1, 2), (1, 1)), (3, {"ceil_mode": True}), (2, {"divisor_override": 3}),
         (3, {"padding": 1, "count_include_pad": False}), shapes=((2, 3, 7, 8), (3, 7, 8)),
     ),
+    *layers("PixelShuffle", (2,), (1,), shapes=((2, 8, 3, 2), (4, 3, 2), (2, 3, 4, 1, 2))),
+    *layers("PixelUnshuffle", (2,), (1,), shapes=((2, 2, 4, 6), (3, 4, 2), (2, 3, 1, 4, 2))),
+    *layers(
+        "Unfold", (2,), ((2, 3), 1, (1, 0), 2), (2, {"dilation": (1, 2), "stride": (2, 1)}),
+        shapes=((2, 3, 5, 6), (3, 5, 6)),
+    ),
+    *layers("Fold", ((4, 5), (2, 3)), shapes=((2, 12, 9), (6, 9))),
+    *layers("Fold", (4, 2, 2, 1, 2), shapes=((2, 8, 4), (4, 4))),
+    *layers("Fold", ((2, 5), 2, {"stride": (1, 2), "padding": (1, 0)}), shapes=((2, 8, 6), (4, 6))),
+    *layers(
+        "LocalResponseNorm", (3,), (4, 0.5, 0.6, 2.0), (1,), (9, 0.1),
+        shapes=((2, 5, 3), (2, 4, 3, 2), (1, 3, 2, 1, 2)),
+    ),
+    *layers("AdaptiveMaxPool1d", (1,), (3,), (8,), (11,), shapes=((2, 3, 8), (3, 8))),
+    *layers("AdaptiveMaxPool2d", (1,), (3,), ((2, None),), ((9, 4),), shapes=((2, 3, 7, 8), (3, 7, 8))),
     *layers("AdaptiveAvgPool1d", (1,), (3,), shapes=((2, 3, 8), (3, 8))),
     *layers("AdaptiveAvgPool2d", (1,), (3,), ((2, None),), shapes=((2, 3, 7, 8), (3, 7, 8))),
     *layers(
@@ -112,6 +127,11 @@ LAYERS = [
     *layers(
         "Embedding", (5, 3), (5, 3, 1), (5, 3, -1), (5, 3, {"scale_grad_by_freq": True}), (5, 3, 2, 0.7, 1.0),
         shapes=((4,), (2, 6), ()),
+    ),
+    *layers(
+        "EmbeddingBag", (5, 3), (5, 3, {"mode": "sum", "padding_idx": 1}), (5, 3, {"mode": "max"}),
+        (5, 3, {"mode": "max", "padding_idx": -1}), (5, 3, {"padding_idx": 0}),
+        (5, 3, 0.7, 1.0), shapes=((4, 3), (2, 6)),
     ),
     *layers(
         "Upsample", ((5, 4),), (None, 2), (None, (2.0, 1.5)), (None, 2, "bilinear"), (None, 3, "bilinear", True),
@@ -251,7 +271,9 @@ def test_dropout_stands_still_in_evaluation(layer: Layer) -> None:
 
 
 def test_pools_give_the_places_of_what_they_found() -> None:
-    for name, shape in (("MaxPool1d", (2, 3, 8)), ("MaxPool2d", (2, 3, 6, 6))):
+    shapes = {"MaxPool1d": (2, 3, 8), "MaxPool2d": (2, 3, 6, 6)}
+    shapes |= {f"Adaptive{name}": shape for name, shape in shapes.items()}
+    for name, shape in shapes.items():
         layer = Layer(name, (2,), (shape,), {"return_indices": True})
         found, expected = (layer.make(library)(*layer.inputs(library, 0)) for library in (tg, torch))
         for mine, its in zip(found, expected, strict=True):
@@ -270,6 +292,36 @@ def test_transposes_by_the_size_of_their_result(wanted: Any) -> None:
     )
     assert tuple(found.shape) == tuple(expected.shape)
     agree(found, expected, "result")
+
+
+BAGS = [
+    {"offsets": [0, 2, 2, 5]}, {"offsets": [0, 0, 7]}, {"offsets": [0]},
+    {"offsets": [0, 3, 7], "include_last_offset": True},
+    {"offsets": [0, 2, 4], "padding_idx": 1}, {"offsets": [0, 4], "padding_idx": -2},
+    {"offsets": [0, 4], "max_norm": 0.5, "norm_type": 1.0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max", "weighted"])
+@pytest.mark.parametrize("how", BAGS, ids=str)
+def test_bags_of_several_lengths(how: dict[str, Any], mode: str) -> None:
+    """Some of them empty; the same row in several, and several times in one."""
+    rng, results = np.random.default_rng(0), []
+    table, weights = rng.normal(size=(5, 3)), rng.normal(size=7)
+    for library in (tg, torch):
+        given = {**how, "offsets": library.tensor(how["offsets"]), "mode": "sum" if mode == "weighted" else mode}
+        leaves = [library.tensor(table, requires_grad=True)]
+        if mode == "weighted":
+            leaves.append(library.tensor(weights, requires_grad=True))
+            given["per_sample_weights"] = leaves[1]
+        if "max_norm" in how:  # which writes to the table
+            leaves[0] = leaves[0].detach().clone().requires_grad_()
+        out = library.nn.functional.embedding_bag(library.tensor([1, 1, 3, 0, 3, 1, 4]), leaves[0], **given)
+        (out * library.tensor(np.arange(1.0, 1 + out.numel()).reshape(tuple(out.shape)))).sum().backward()
+        results.append([out, *leaves, *(leaf.grad for leaf in leaves)])
+    for mine, its in zip(*results, strict=True):
+        assert tuple(mine.shape) == tuple(its.shape)
+        agree(mine, its, "bags")
 
 
 # Initial values -------------------------------------------------------------------------------------------------------

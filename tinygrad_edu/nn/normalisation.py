@@ -275,3 +275,25 @@ class RMSNorm(_Scaled):
     def extra_repr(self) -> str:
         """Sizes, and what is learnt."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+# Over neighbouring channels -------------------------------------------------------------------------------------------
+
+
+class LocalResponseNorm(Module):
+    """Each element of (N, C, …) made smaller the larger the same place is in ``size`` neighbouring channels.
+
+    See `functional.local_response_norm` for the formula. There is nothing to learn.
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised input. Raises `ShapeError` for fewer than three axes."""
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """The numbers of the formula."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -135,3 +135,32 @@ class AdaptiveAvgPool2d(_AdaptivePool):
         """The pooled images, (N, C, oh, ow)."""
         result: Tensor = F.adaptive_avg_pool2d(input, self.output_size)
         return result
+
+
+class _AdaptiveMaxPool(_AdaptivePool):
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The largest elements of windows that share sequences (N, C, L), or one (C, L), out into ``output_size`` places.
+
+    With ``return_indices`` the result is a pair: values, and their places.
+    """
+
+    def forward(self, input: Tensor) -> Any:
+        """The pooled sequences, (N, C, output_size)."""
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The largest elements of windows that share images (N, C, H, W), or one (C, H, W), out into ``output_size``.
+
+    That is a number, or a pair in which None keeps H or W. With ``return_indices`` the result is a pair: values, and
+    their places in the flattened image.
+    """
+
+    def forward(self, input: Tensor) -> Any:
+        """The pooled images, (N, C, oh, ow)."""
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)

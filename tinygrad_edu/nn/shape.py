@@ -142,6 +142,75 @@ class CircularPad2d(_Pad):
     axes, mode = 2, "circular"
 
 
+class PixelShuffle(Module):
+    """Channels laid out as pixels: (…, C * r², H, W) to (…, C, H * r, W * r), for r = ``upscale_factor``."""
+
+    def __init__(self, upscale_factor: int) -> None:
+        super().__init__()
+        self.upscale_factor = upscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Larger images. Raises `ShapeError` where the number of channels is no multiple of r²."""
+        return F.pixel_shuffle(input, self.upscale_factor)
+
+    def extra_repr(self) -> str:
+        """How much larger."""
+        return f"upscale_factor={self.upscale_factor}"
+
+
+class PixelUnshuffle(Module):
+    """Pixels stacked as channels: (…, C, H * r, W * r) to (…, C * r², H, W), for r = ``downscale_factor``."""
+
+    def __init__(self, downscale_factor: int) -> None:
+        super().__init__()
+        self.downscale_factor = downscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Smaller images. Raises `ShapeError` where H or W is no multiple of r."""
+        return F.pixel_unshuffle(input, self.downscale_factor)
+
+    def extra_repr(self) -> str:
+        """How much smaller."""
+        return f"downscale_factor={self.downscale_factor}"
+
+
+class Unfold(Module):
+    """The windows of images (N, C, H, W) as columns (N, C * kh * kw, windows): `functional.unfold`."""
+
+    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+        super().__init__()
+        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The columns. Raises `ShapeError` where no window fits."""
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        sizes = f"kernel_size={self.kernel_size}, dilation={self.dilation}"
+        return f"{sizes}, padding={self.padding}, stride={self.stride}"
+
+
+class Fold(Module):
+    """Columns (N, C * kh * kw, windows) added back to images (N, C, H, W) of ``output_size``: `functional.fold`."""
+
+    def __init__(
+        self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    ) -> None:
+        super().__init__()
+        self.output_size, self.kernel_size = output_size, kernel_size
+        self.dilation, self.padding, self.stride = dilation, padding, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The images. Raises `ShapeError` where there are more or fewer windows than these have."""
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        sizes = f"output_size={self.output_size}, kernel_size={self.kernel_size}"
+        return f"{sizes}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+
+
 class Upsample(Module):
     """(N, C, L) or (N, C, H, W) made larger or smaller: `functional.interpolate`, with its arguments and errors."""
 

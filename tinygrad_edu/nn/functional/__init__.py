@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from typing import Any
 
@@ -15,13 +14,13 @@ from ...core.inplace import inplace as inplace_op
 from ...core.slow import announce
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
-from ...inputs.arguments import as_tensor, extremes
+from ...inputs.arguments import as_tensor, extremes, whole
 from ...inputs.kinds import explain_all, kind_of
 from ...ops.activation import elu, gelu, hardtanh, leaky_relu, sigmoid, silu, softplus
 from ...ops.activation import relu as _relu
 from ...ops.attention import Dropout, dropout_op, embedding, scaled_dot_product_attention_op
 from ...ops.channels import batch_norm, check_running, group_norm
-from ...ops.conv import conv1d, conv2d, counts, im2col, not_images
+from ...ops.conv import conv1d, conv2d
 from ...ops.conv_transpose import conv_transpose1d, conv_transpose2d
 from ...ops.linalg import einsum, linear
 from ...ops.normalise import layer_norm, rms_norm
@@ -51,6 +50,7 @@ from .activation import (
     tanhshrink,
     threshold,
 )
+from .bags import embedding_bag
 from .distance import (
     cosine_embedding_loss,
     cosine_similarity,
@@ -60,6 +60,7 @@ from .distance import (
     soft_margin_loss,
     triplet_margin_loss,
 )
+from .images import fold, pixel_shuffle, pixel_unshuffle, unfold
 from .loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -73,19 +74,21 @@ from .loss import (
     poisson_nll_loss,
     smooth_l1_loss,
 )
+from .pooling import adaptive_max_pool1d, adaptive_max_pool2d
 from .resize import interpolate
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "bilinear",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv_transpose1d",
-    "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d",
-    "dropout2d", "elu", "embedding", "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink",
-    "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate",
-    "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss",
-    "max_pool1d", "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
-    "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "scaled_dot_product_attention", "selu",
-    "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign",
-    "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "avg_pool1d",
+    "avg_pool2d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
+    "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity",
+    "cross_entropy", "dropout", "dropout1d", "dropout2d", "elu", "embedding", "embedding_bag", "fold",
+    "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
+    "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid", "margin_ranking_loss", "max_pool1d",
+    "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle",
+    "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm",
+    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
+    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
 ]  # fmt: skip
 
 
@@ -305,29 +308,6 @@ def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
     return result
 
 
-def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The windows of images (N, C, H, W) as columns (N, C * kh * kw, windows); without the N of a single image.
-
-    Numbers or pairs say how large windows are, and how they are taken, as in `conv2d`. Raises `ShapeError` where none
-    fits.
-    """
-    x = as_tensor(input)
-    given = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
-    kernel, dilation, padding, stride = pairs = [counts(value, name, 2) for name, value in given.items()]
-    tried = f"unfold of a tensor {tuple(x.shape)} into windows {kernel}"
-    if x.ndim not in (3, 4):
-        raise ShapeError(tried, *not_images(x.shape, 2))
-    for name, pair in zip(given, pairs, strict=True):
-        if min(pair) < (name != "padding"):
-            raise ShapeError(tried, f"the {name} is {pair}", f"use {name}=1")
-    if any(n + 2 * p <= d * (k - 1) for n, p, d, k in zip(x.shape[-2:], padding, dilation, kernel, strict=True)):
-        raise ShapeError(tried, "the window does not fit", "add padding, or use a smaller window")
-    batch = x if x.ndim == 4 else x.unsqueeze(0)
-    windows = im2col(batch, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
-    result: Tensor = windows.reshape(len(batch), math.prod(windows.shape[1:4]), math.prod(windows.shape[4:]))
-    return result if x.ndim == 4 else result.squeeze(0)
-
-
 def instance_norm(
     input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
     use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
@@ -358,6 +338,26 @@ def instance_norm(
         if running_var is not None:
             running_var.lerp_(flat.var(2).mean(0).to(running_var.dtype), momentum)
     return out
+
+
+def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Each element of (N, C, …) divided by ``(k + alpha * mean) ** beta``, of what neighbouring channels have there.
+
+    The mean is that of the squares in ``size`` channels, the element's own in their middle; where channels end there
+    are zeros. Raises `ShapeError` for fewer than three axes, `ArgumentError` for a ``size`` below 1.
+    """
+    x = as_tensor(input)
+    tried = f"local_response_norm of a tensor {tuple(x.shape)}, size={size!r}"
+    if x.ndim < 3:
+        raise ShapeError(tried, "it takes (N, C, …), with at least one axis of places", "add the missing axes")
+    if whole("local_response_norm", "size", size) < 1:
+        raise ArgumentError(tried, "it counts the channels that are looked at", "use size=1 or more")
+    if not x.numel():
+        return x
+    squares = pad((x * x).flatten(2).unsqueeze(1), (0, 0, size // 2, (size - 1) // 2))
+    means = avg_pool2d(squares, (size, 1), 1).reshape(x.shape)
+    result: Tensor = x / (means * alpha + k) ** beta
+    return result
 
 
 explain_all(globals(), "relu", "relu_", "dropout")
