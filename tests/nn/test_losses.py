@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -352,3 +353,101 @@ def test_labels_that_are_ignored_on_another_device() -> None:
         far = F.cross_entropy(scores.to("far"), labels.to("far"), weight.to("far"), label_smoothing=smoothing)
         near = F.cross_entropy(scores, labels, weight, label_smoothing=smoothing)
         assert (far.device, far.cpu().item()) == ("far", near.item())
+
+
+# Paths through labels -------------------------------------------------------------------------------------------------
+
+
+def read(path: tuple[int, ...], blank: int) -> list[int]:
+    """The labels of a path: of several in a row one, and no blanks."""
+    return [label for i, label in enumerate(path) if label != blank and (not i or label != path[i - 1])]
+
+
+@pytest.mark.parametrize("target", [[], [1], [0, 2], [1, 1], [2, 1, 2], [2, 2, 2]], ids=str)
+@pytest.mark.parametrize("blank", [0, 3])
+def test_ctc_is_the_sum_over_all_paths(target: list[int], blank: int) -> None:
+    if blank == 0:
+        target = [label + 1 for label in target]
+    logs = tg.tensor(np.random.default_rng(0).normal(size=(4, 4))).log_softmax(1)
+    paths = [path for path in itertools.product(range(4), repeat=4) if read(path, blank) == target]
+    likely = sum(math.exp(sum(logs[t, label].item() for t, label in enumerate(path))) for path in paths)
+    found = F.ctc_loss(logs, tg.tensor(target, dtype="int64"), 4, len(target), blank, "none")
+    assert found.item() == pytest.approx(-math.log(likely) if paths else math.inf)
+
+
+def test_ctc_slopes_are_those_of_what_went_into_the_softmax() -> None:
+    x = tg.tensor(np.random.default_rng(1).normal(size=(5, 2, 3)), requires_grad=True)
+    how = (tg.tensor([[1, 2], [2, 2]]), (5, 4), (2, 2))
+    assert tg.autograd.gradcheck(lambda x: F.ctc_loss(x.log_softmax(2), *how, reduction="sum"), x)
+
+
+def test_ctc_of_classes_that_cannot_be_said() -> None:
+    """Of a logarithm of 0 the slope is a number, where another path is left."""
+    logs = tg.tensor([[[0.0, -math.inf]], [[-math.inf, 0.0]]], requires_grad=True)
+    loss = F.ctc_loss(logs, tg.tensor([[1]]), [2], [1])
+    loss.backward()
+    assert loss.item() == 0
+    assert logs.grad.isfinite().all()
+
+
+def test_a_distance_of_ones_own() -> None:
+    x, near, far = (tg.tensor([[value, 0.0]]) for value in (0.0, 1.0, 3.0))
+    loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().amax(1), margin=2.5)
+    assert loss(x, near, far).item() == 0.5
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "why", "mend"),
+    [
+        (lambda: ctc(tg.ones(3, 2, 4, dtype="float16")), DtypeError, "float32 or float64", "log_probs.float()"),
+        (lambda: ctc(tg.ones(4)), ShapeError, "(T, N, C) or (T, C)", "missing axes"),
+        (lambda: ctc(blank=4), IndexRangeError, "there are 4 classes", "use 0 to 3"),
+        (lambda: ctc(steps=(3, 4)), IndexRangeError, "input_lengths run from 3 to 4, and there are 3", "at least 0"),
+        (lambda: ctc(steps=(3,)), ShapeError, "there are 2 sequences, and input_lengths (1,)", "one length for each"),
+        (lambda: ctc(steps=(3.0, 3.0)), DtypeError, "input_lengths count", "lengths.long()"),
+        (lambda: ctc(lengths=(-1, 2)), IndexRangeError, "target_lengths run from -1 to 2", "at least 0"),
+        (lambda: ctc(lengths=(3, 2)), ShapeError, "have up to 3 labels, 5 in all", "check target_lengths"),
+        (lambda: ctc(labels=[[1, 4], [1, 2]]), IndexRangeError, "labels run from 1 to 4", "the blank among them"),
+        (lambda: ctc(labels=[[1.0, 2.0], [1.0, 2.0]]), DtypeError, "labels are integers", "come from"),
+        (lambda: ctc(labels=[[1, 2], [0, 1]]), IndexRangeError, "a label is 0", "count the labels from 1"),
+        (lambda: ctc(reduction="average"), ArgumentError, "no such reduction", "'mean'"),
+        (lambda: F.multi_margin_loss(tg.ones(2, 3), tg.tensor([0, 3])), IndexRangeError, "from 0 to 3", "from 0"),
+        (lambda: F.multi_margin_loss(tg.ones(2, 3), tg.ones(2)), DtypeError, "are integers", "target.long()"),
+        (lambda: F.multi_margin_loss(tg.ones(2, 3), tg.tensor([0])), ShapeError, "(N, C) and (N,)", "flatten"),
+        (lambda: F.multi_margin_loss(tg.ones(3), tg.tensor(0), 3), ArgumentError, "the power", "p=1 or p=2"),
+        (lambda: nn.MultiMarginLoss(3), ArgumentError, "the power", "p=1 or p=2"),
+        (lambda: nn.MultiMarginLoss(weight=tg.ones(1, 3)), ShapeError, "each class has one", "the shape (C,)"),
+        (
+            lambda: F.multi_margin_loss(tg.ones(2, 3), tg.tensor([0, 1]), weight=tg.ones(2)),
+            ShapeError, "there are 3 classes", "of shape (3,)",
+        ),
+        (
+            lambda: F.multilabel_margin_loss(tg.ones(3), tg.tensor([0, -2, -1])),
+            IndexRangeError, "run from -2 to 0", "-1 ends the list",
+        ),
+        (lambda: F.multilabel_margin_loss(tg.ones(3), tg.tensor([0])), ShapeError, "broadcasting", "reshape"),
+        (lambda: F.multilabel_margin_loss(tg.ones(1, 1, 1), tg.ones(1, 1, 1)), ShapeError, "(N, C), or", "flatten"),
+        (lambda: F.multilabel_soft_margin_loss(tg.ones(2, 3), tg.ones(3)), ShapeError, "broadcasting", "reshape"),
+        (lambda: F.multilabel_soft_margin_loss(tg.tensor(1.0), 1.0), ShapeError, "counts the classes", "unsqueeze"),
+        (lambda: nn.TripletMarginWithDistanceLoss(margin=0), ArgumentError, "without a margin", "above 0"),
+        (lambda: triplet(margin=-1.0), ArgumentError, "without a margin", "above 0"),
+        (lambda: triplet(tg.ones(2, 3)), ShapeError, "the same number of axes", "alike"),
+    ],
+)  # fmt: skip
+def test_targets_that_cannot_be(call: Any, kind: type[EduError], why: str, mend: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert type(caught.value) is kind
+    assert why in caught.value.why
+    assert mend in caught.value.mend
+
+
+def ctc(
+    logs: Any = None, labels: Any = ((1, 2), (1, 2)), steps: Any = (3, 3), lengths: Any = (2, 2), **how: Any
+) -> Any:
+    return F.ctc_loss(tg.ones(3, 2, 4) if logs is None else logs, tg.tensor(labels), steps, lengths, **how)
+
+
+def triplet(anchor: Any = None, **how: Any) -> Any:
+    x = tg.ones(3)
+    return F.triplet_margin_with_distance_loss(x if anchor is None else anchor, x, x, **how)

@@ -390,6 +390,15 @@ LOSSES: list[tuple[str, dict[str, Any], tuple[Any, ...]]] = [
     ("SoftMarginLoss", {}, (SCORES, SIGNS)),
     ("TripletMarginLoss", {}, (SCORES, SCORES, SCORES)),
     ("TripletMarginLoss", {"margin": 2.0, "p": 1.0, "swap": True}, (SCORES, SCORES, SCORES)),
+    ("TripletMarginWithDistanceLoss", {}, (SCORES, SCORES, SCORES)),
+    ("TripletMarginWithDistanceLoss", {"margin": 2.0, "swap": True}, (SCORES, SCORES, SCORES)),
+    ("MultiMarginLoss", {}, (SCORES, ("labels", (5,)))),
+    ("MultiMarginLoss", {"p": 2}, (("normal", (4,)), ("labels", ()))),
+    ("MultiMarginLoss", {"p": 2, "margin": 0.3, "weight": WEIGHTS}, (SCORES, ("labels", (5,)))),
+    ("MultiLabelMarginLoss", {}, (SCORES, ("lists", (5, 4)))),
+    ("MultiLabelMarginLoss", {}, (("normal", (4,)), ("lists", (4,)))),
+    ("MultiLabelSoftMarginLoss", {}, (SCORES, SHARES)),
+    ("MultiLabelSoftMarginLoss", {"weight": WEIGHTS}, (("normal", (2, 3, 4)), ("uniform", (2, 3, 4)))),
 ]  # fmt: skip
 
 
@@ -397,6 +406,8 @@ def operand(library: Any, kind: str, shape: tuple[int, ...], seed: int) -> Any:
     rng = np.random.default_rng(seed)
     if kind == "labels":
         return library.tensor(rng.integers(0, 4, shape))
+    if kind == "lists":
+        return library.tensor(rng.integers(-1, 4, shape))
     if kind == "signs":
         return library.tensor(rng.choice([-1.0, 1.0], shape))
     drawn = rng.normal(size=shape) if kind == "normal" else rng.uniform(0.05, 0.95, shape)

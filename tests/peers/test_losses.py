@@ -76,6 +76,37 @@ def test_distances(reduction: str) -> None:
         agree("kl_div", x, abs(target), {}, {"reduction": "batchmean", "log_target": log_target})
 
 
+CTC: list[tuple[tuple[int, ...], Any, Any, Any]] = [  # T, N, C; targets; input_lengths; target_lengths
+    ((6, 2, 4), [[1, 2, 3], [2, 2, 1]], [6, 6], [3, 3]), ((6, 2, 4), [[1, 2, 3], [2, 2, 1]], (5, 6), (2, 0)),
+    ((6, 2, 4), [1, 1, 2, 3], [6, 4], [3, 1]), ((6, 4), [1, 1, 3], 6, 3), ((6, 4), [[3, 1]], (4,), (2,)),
+    ((4, 2, 3), [[1, 2], [1, 1]], [4, 0], [2, 0]), ((1, 2, 3), [[1], [2]], [1, 1], [1, 0]),
+    ((3, 3, 3), [[1, 1], [1, 2], [1, 1]], [3, 2, 2], [2, 2, 2]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize("last", [False, True], ids=["blank-first", "blank-last"])
+@pytest.mark.parametrize(("shape", "targets", "steps", "lengths"), CTC, ids=str)
+def test_ctc(
+    shape: tuple[int, ...], targets: Any, steps: Any, lengths: Any, last: bool, zero: bool, reduction: str
+) -> None:
+    """Also by leaves that are no log-probabilities. Both give nan where a loss is infinite."""
+    numbers, labels = np.random.default_rng(7).normal(size=shape), np.array(targets) - last
+    blank = shape[-1] - 1 if last else 0
+    for normal in (True, False):
+        results = []
+        for module, losses in ((tg, OURS), (torch, THEIRS)):
+            logits = module.tensor(numbers, requires_grad=True)
+            logs = logits.log_softmax(-1) if normal else logits
+            given = [module.tensor(one) if isinstance(one, (list, int)) else one for one in (steps, lengths)]
+            loss = losses.ctc_loss(logs, module.tensor(labels), *given, blank, reduction, zero)
+            results.append((loss, *module.autograd.grad(loss.sum(), logits)))
+        for ours, theirs in zip(*results, strict=True):
+            assert tuple(ours.shape) == tuple(theirs.shape)
+            np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_sixteen_bits(dtype: str) -> None:
     """The same number, or its neighbour."""

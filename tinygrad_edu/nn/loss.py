@@ -6,10 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from ..errors import ArgumentError, ShapeError
 from ..tensor import Tensor, as_tensor
 from . import functional as F
+from .distance import PairwiseDistance
+from .functional.distance import no_margin
 from .module import Module
 
 
@@ -85,6 +89,57 @@ class BCEWithLogitsLoss(_WeightedLoss):
         """The loss."""
         return F.binary_cross_entropy_with_logits(
             input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
+        )
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """`functional.multi_margin_loss` of scores (N, C) and class indices (N,).
+
+    Raises `ArgumentError` unless ``p`` is 1 or 2, `ShapeError` for a ``weight`` that is not (C,).
+    """
+
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Any = None, *, reduction: str = "mean") -> None:
+        super().__init__(weight, reduction=reduction)
+        if p not in (1, 2):
+            why = "it is the power of what is too much"
+            raise ArgumentError(f"MultiMarginLoss(p={p!r})", why, "use p=1 or p=2")
+        if self.weight is not None and self.weight.ndim != 1:
+            why = "each class has one weight"
+            raise ShapeError(f"MultiMarginLoss(weight {tuple(self.weight.shape)})", why, "give it the shape (C,)")
+        self.p, self.margin = p, margin
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """`functional.multilabel_margin_loss` of scores (N, C) and lists of class indices (N, C) that end before a -1."""
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """`functional.multilabel_soft_margin_loss` of scores (N, C) and targets (N, C) from 0 to 1."""
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
+
+
+class CTCLoss(_Loss):
+    """`functional.ctc_loss` of log-probabilities (T, N, C) and labels (N, S), of which lengths say how many count."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction=reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Tensor:
+        """The loss."""
+        return F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )
 
 
@@ -230,3 +285,27 @@ class TripletMarginLoss(_Loss):
         return F.triplet_margin_loss(
             anchor, positive, negative, self.margin, self.p, self.eps, self.swap, reduction=self.reduction
         )
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """`TripletMarginLoss` by any ``distance_function`` of two tensors: `PairwiseDistance` unless given.
+
+    Raises `ArgumentError` unless ``margin`` is positive.
+    """
+
+    def __init__(
+        self, *, distance_function: Callable[[Any, Any], Any] | None = None, margin: float = 1.0, swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        super().__init__(reduction=reduction)
+        if not margin > 0:
+            raise no_margin(type(self).__name__, margin)
+        self.distance_function = distance_function or PairwiseDistance()
+        self.margin, self.swap = margin, swap
+
+    def forward(self, anchor: Any, positive: Any, negative: Any) -> Tensor:
+        """The loss."""
+        return F.triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
+            reduction=self.reduction,
+        )  # fmt: skip

@@ -51,6 +51,7 @@ from .activation import (
     threshold,
 )
 from .bags import embedding_bag
+from .ctc import ctc_loss
 from .distance import (
     cosine_embedding_loss,
     cosine_similarity,
@@ -59,6 +60,7 @@ from .distance import (
     pairwise_distance,
     soft_margin_loss,
     triplet_margin_loss,
+    triplet_margin_with_distance_loss,
 )
 from .images import fold, pixel_shuffle, pixel_unshuffle, unfold
 from .loss import (
@@ -74,6 +76,7 @@ from .loss import (
     poisson_nll_loss,
     smooth_l1_loss,
 )
+from .margin import multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss
 from .pooling import adaptive_max_pool1d, adaptive_max_pool2d
 from .resize import interpolate
 
@@ -81,14 +84,15 @@ __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "avg_pool1d",
     "avg_pool2d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
     "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity",
-    "cross_entropy", "dropout", "dropout1d", "dropout2d", "elu", "embedding", "embedding_bag", "fold",
+    "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d", "elu", "embedding", "embedding_bag", "fold",
     "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
     "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
     "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid", "margin_ranking_loss", "max_pool1d",
-    "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle",
-    "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm",
-    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
+    "max_pool2d", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+    "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle",
+    "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "scaled_dot_product_attention", "selu",
+    "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign",
+    "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold",
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ holds 1 and -1; others, such as the 0 and 1 of yes or no, would be silently wron
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ... import backends
@@ -105,14 +106,40 @@ def triplet_margin_loss(
     anchor and positive. Raises `ShapeError` unless the shapes are equal, `ArgumentError` unless ``margin`` is positive.
     """
     if not margin > 0:
-        why = "without a margin, all distances may be 0, and nothing is lost"
-        raise ArgumentError(f"triplet_margin_loss(margin={margin})", why, "use a number above 0")
+        raise no_margin("triplet_margin_loss", margin)
     x, near = alike("triplet_margin_loss", anchor, positive)
     far = of_one_shape("triplet_margin_loss", negative, x)
     away = pairwise_distance(x, far, p, eps)
     if swap:
         away = minimum(away, pairwise_distance(near, far, p, eps))
     return reduced((margin + pairwise_distance(x, near, p, eps) - away).clamp(min=0), reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
+    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """`triplet_margin_loss` by any ``distance_function`` of two tensors, `pairwise_distance` unless given.
+
+    Raises `ShapeError` unless all three have the same number of axes, `ArgumentError` unless ``margin`` is positive.
+    """
+    if not margin > 0:
+        raise no_margin("triplet_margin_with_distance_loss", margin)
+    x, near, far = map(as_tensor, (anchor, positive, negative))
+    if not x.ndim == near.ndim == far.ndim:
+        tried = f"triplet_margin_with_distance_loss({tuple(x.shape)}, {tuple(near.shape)}, {tuple(far.shape)})"
+        raise ShapeError(tried, "the three have the same number of axes", "reshape them alike")
+    distance = distance_function or pairwise_distance
+    away = distance(x, far)
+    if swap:
+        away = minimum(away, distance(near, far))
+    return reduced((margin + distance(x, near) - away).clamp(min=0), reduction)
+
+
+def no_margin(name: str, margin: Any) -> ArgumentError:
+    """The refusal of a margin that is none."""
+    why = "without a margin, all distances may be 0, and nothing is lost"
+    return ArgumentError(f"{name}(margin={margin})", why, "use a number above 0")
 
 
 def _check_signs(name: str, target: Tensor) -> None:
@@ -123,4 +150,4 @@ def _check_signs(name: str, target: Tensor) -> None:
         raise ArgumentError(tried, why, "of 0 and 1 make these: target * 2 - 1")
 
 
-explain_all(globals())
+explain_all(globals(), "no_margin")
