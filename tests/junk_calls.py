@@ -37,7 +37,8 @@ VALUES: dict[str, Callable[[], Any]] = {
     "ints": lambda: tg.tensor([[0, 1, 1], [1, 0, 1]]), "places": lambda: tg.tensor([0, 1]),
     "labels": lambda: tg.tensor([0, 2]), "signs": lambda: tg.tensor([1.0, -1.0]),
     "cube": lambda: tg.ones(2, 2, 3), "cube2": lambda: tg.ones(2, 3, 2), "image": lambda: tg.ones(1, 2, 4, 4),
-    "song": lambda: tg.ones(1, 2, 6), "words": lambda: tg.ones(2, 1, 4), "array": lambda: np.ones((2, 3)),
+    "song": lambda: tg.ones(1, 2, 6), "solid": lambda: tg.ones(1, 2, 3, 3, 3),
+    "words": lambda: tg.ones(2, 1, 4), "array": lambda: np.ones((2, 3)),
     "model": lambda: nn.Sequential(nn.Linear(3, 3), nn.ReLU()), "optimizer": _optimizer,
     "schedulers": lambda: _schedulers, "loader": lambda: [(tg.ones(2, 3), tg.ones(2, 3))],
     "table": lambda: data.TensorDataset(tg.ones(2, 3), tg.ones(2, 3)),
@@ -151,7 +152,13 @@ embedding(labels, square, None)  linear(x, square, None)  one_hot(labels, 3)  pa
 interpolate(image, (8, 8), None, "nearest", None, None)  unfold(image, 2, 1, 0, 1)
 scaled_dot_product_attention(cube, cube, cube, None, 0.0, False, 1.0, False)  adaptive_max_pool1d(song, 2, False)
 adaptive_max_pool2d(image, (2, 2), False)  fold(tg.ones(1, 4, 9), (4, 4), 2, 1, 0, 1)
-pixel_shuffle(tg.ones(4, 2, 2), 2)  pixel_unshuffle(image, 2)  local_response_norm(song, 2, 1e-4, 0.75, 1.0)
+pixel_shuffle(tg.ones(4, 2, 2), 2)  pixel_unshuffle(image, 2)
+adaptive_max_pool3d(solid, 2, False)  adaptive_avg_pool3d(solid, (2, 1, 1))
+avg_pool3d(solid, 2, 1, 0, False, True, 1)  max_pool3d(solid, 2, 1, 0, 1, False, False)
+dropout3d(solid, 0.5, True, False)
+conv3d(solid, tg.rand(2, 2, 3, 1, 1), None, 1, 0, 1, 1)
+conv_transpose3d(solid, tg.rand(2, 2, 3, 1, 1), None, 1, 0, 0, 1, 1)
+local_response_norm(song, 2, 1e-4, 0.75, 1.0)
 ctc_loss(tg.rand(3, 2, 4), ints + 1, tg.tensor([3, 3]), tg.tensor([2, 1]), 0, "mean", False)
 multi_margin_loss(x, labels, 1, 1.0, v, reduction="mean")  multilabel_margin_loss(x, ints, reduction="mean")
 multilabel_soft_margin_loss(x, y, v, reduction="mean")
@@ -207,7 +214,11 @@ CTCLoss(0, "mean", False)(tg.rand(3, 2, 4), ints + 1, tg.tensor([3, 3]), tg.tens
 MultiMarginLoss(1, 1.0, v, reduction="mean")(x, labels)  MultiLabelMarginLoss(reduction="mean")(x, ints)
 MultiLabelSoftMarginLoss(v, reduction="mean")(x, y)
 TripletMarginWithDistanceLoss(distance_function=None, margin=1.0, swap=False, reduction="mean")(x, y, z)
-LocalResponseNorm(2, 1e-4, 0.75, 1.0)(song)
+AdaptiveMaxPool3d(2, False)(solid)  AdaptiveAvgPool3d((2, 1, 1))(solid)  AvgPool3d(2, 1, 0, False, True, 1)(solid)
+MaxPool3d(2, 1, 0, 1, False, False)(solid)  Dropout3d(0.5, False)(solid)  BatchNorm3d(2, 1e-5, 0.1, True, True)(solid)
+InstanceNorm3d(2, 1e-5, 0.1, False, False)(solid)  ConstantPad3d(1, 0.0)(solid)  ReflectionPad3d(1)(solid)
+ReplicationPad3d(1)(solid)  ZeroPad3d(1)(solid)  Conv3d(2, 2, 3, 1, 0, 1, 1, True, "zeros")(solid)
+ConvTranspose3d(2, 2, 3, 1, 0, 0, 1, True, 1)(solid)  LocalResponseNorm(2, 1e-4, 0.75, 1.0)(song)
 EmbeddingBag(3, 2, 1.0, 2.0, False, "sum", False, None, False, 0)(labels, tg.tensor([0, 1]), signs)
 Upsample((8, 8), None, "nearest", None, None)(image)  summary(model, x, depth=1)
 """

@@ -672,3 +672,82 @@ def test_images_and_bags_that_cannot_be(call: Any, kind: type[EduError], why: st
 
 def bags(x: Any, offsets: Any = None, **how: Any) -> Any:
     return F.embedding_bag(x, tg.ones(3, 2), offsets, **how)
+
+
+# Volumes --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_kernel_of_one_plane_sees_planes() -> None:
+    """And of one row in depth, what a convolution of sequences sees."""
+    rng = np.random.default_rng(0)
+    x, plane = tg.tensor(rng.normal(size=(2, 3, 4, 5, 6))), tg.tensor(rng.normal(size=(2, 3, 2, 3)))
+    found = F.conv3d(x, plane.unsqueeze(2))
+    for d in range(4):
+        np.testing.assert_allclose(found[:, :, d].numpy(), F.conv2d(x[:, :, d], plane).numpy())
+    deep = F.conv3d(x, plane[:, :, 0].reshape(2, 3, 3, 1, 1), stride=(1, 5, 6))
+    along = F.conv1d(x[:, :, :, 0, 0], plane[:, :, 0])
+    np.testing.assert_allclose(deep.flatten(2).numpy(), along.numpy())
+
+
+@pytest.mark.parametrize("how", [{}, {"stride": 2, "padding": 1}, {"groups": 2, "dilation": (2, 1, 1)}], ids=str)
+def test_a_transpose_of_volumes_is_the_adjoint(how: dict[str, Any]) -> None:
+    rng = np.random.default_rng(1)
+    weight = tg.tensor(rng.normal(size=(4, 4 // how.get("groups", 1), 2, 2, 2)))
+    x = tg.tensor(rng.normal(size=(1, 4, 4, 4, 4)), requires_grad=True)
+    out = F.conv3d(x, weight, **how)
+    g = tg.tensor(rng.normal(size=out.shape))
+    (out * g).sum().backward()
+    np.testing.assert_allclose(F.conv_transpose3d(g, weight, **how).numpy(), x.grad.numpy())
+
+
+def test_slopes_of_volumes() -> None:
+    rng = np.random.default_rng(2)
+    x = tg.tensor(rng.permutation(24).astype(float).reshape(1, 2, 3, 2, 2), requires_grad=True)
+    weight = tg.tensor(rng.normal(size=(2, 2, 2, 1, 2)), requires_grad=True)
+    for call in (F.conv3d, F.conv_transpose3d):
+        assert tg.autograd.gradcheck(lambda x, w, call=call: call(x, w, None, 1, (1, 0, 0)), (x, weight))
+        assert tg.autograd.gradgradcheck(lambda x, w, call=call: call(x, w, None, 1, (1, 0, 0)), (x, weight))
+    for pool in (F.max_pool3d, F.avg_pool3d):
+        assert tg.autograd.gradcheck(lambda x, pool=pool: pool(x, (2, 1, 2), 1), x)
+    for adaptive in (F.adaptive_max_pool3d, F.adaptive_avg_pool3d):
+        assert tg.autograd.gradcheck(lambda x, adaptive=adaptive: adaptive(x, (2, 1, 2)), x)
+
+
+SOLID = (1, 2, 3, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "why", "mend"),
+    [
+        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2)), ShapeError, "kernels come as (F, C, kd, kh, kw)", "reshape"),
+        (lambda x: F.conv3d(x[0, 0], tg.ones(2, 2, 2, 2, 2)), ShapeError, "volumes come as", "unsqueeze"),
+        (lambda x: F.conv3d(x, tg.ones(2, 3, 2, 2, 2)), ShapeError, "reads 3 channels, and the volume has 2", "for 2"),
+        (lambda x: F.conv3d(x, tg.ones(2, 2, 4, 2, 2)), ShapeError, "(4, 2, 2) does not fit", "smaller kernel"),
+        (lambda x: F.conv3d(x, tg.ones(3, 1, 2, 2, 2), groups=2), ArgumentError, "among 2 groups", "divides"),
+        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2), tg.ones(3)), ShapeError, "the bias is (3,)", "bias (2,)"),
+        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2).double()), DtypeError, "are float32, and", "x.to(weight.dtype)"),
+        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2), stride=0), ShapeError, "the stride is at least 1", "stride=1"),
+        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2), padding=-1), ShapeError, "at least 0", "padding=0"),
+        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2), None, 2, "same"), ArgumentError, "smaller", "as a number"),
+        (lambda x: F.conv_transpose3d(x, tg.ones(3, 2, 2, 2, 2)), ShapeError, "the volume has 2", "for 2 channels"),
+        (
+            lambda x: F.conv_transpose3d(x, tg.ones(2, 2, 2, 2, 2), output_padding=1),
+            ShapeError, "not below stride", "less output_padding",
+        ),
+        (lambda x: F.conv_transpose3d(x, tg.ones(2, 2, 1, 1, 1), padding=2), ShapeError, "takes all", "less padding"),
+        (lambda x: F.max_pool3d(x[0, 0], 2), ShapeError, "(N, C, D, H, W) or (C, D, H, W)", "unsqueeze"),
+        (lambda x: F.max_pool3d(x, 4), ShapeError, "a window of 4 does not fit into 3", "smaller window"),
+        (lambda x: F.max_pool3d(x, 2, 0), ShapeError, "the stride is (0, 0, 0)", "stride=1"),
+        (lambda x: F.max_pool3d(x, 2, 1, 2), ShapeError, "more than half", "less padding"),
+        (lambda x: F.max_pool3d(x, 2, 1, 2, 4), ShapeError, "nothing but padding", "less padding"),
+        (lambda x: F.avg_pool3d(x, 2, divisor_override=0), ArgumentError, "divided by 0", "leave it out"),
+        (lambda x: F.adaptive_avg_pool3d(x, 0), ArgumentError, "without places", "1 or more"),
+        (lambda x: F.dropout3d(x[0, 0]), ShapeError, "channels of volumes", "dropout2d"),
+    ],
+)  # fmt: skip
+def test_volumes_that_cannot_be(call: Any, kind: type[EduError], why: str, mend: str) -> None:
+    with pytest.raises(kind) as caught:
+        call(tg.ones(SOLID))
+    assert type(caught.value) is kind
+    assert why in caught.value.why
+    assert mend in caught.value.mend

@@ -46,7 +46,9 @@ NAMES = set(
     nn.functional.adaptive_max_pool1d nn.functional.adaptive_max_pool2d nn.functional.local_response_norm
     nn.functional.embedding_bag nn.functional.ctc_loss nn.functional.multi_margin_loss
     nn.functional.multilabel_margin_loss nn.functional.multilabel_soft_margin_loss
-    nn.functional.triplet_margin_with_distance_loss
+    nn.functional.triplet_margin_with_distance_loss nn.functional.conv3d nn.functional.conv_transpose3d
+    nn.functional.max_pool3d nn.functional.avg_pool3d nn.functional.adaptive_avg_pool3d
+    nn.functional.adaptive_max_pool3d
     """.split()
 )
 
@@ -88,10 +90,14 @@ COPIES_MAY_DIFFER: dict[str, str] = {
     ),
     "nn.functional.unfold": "ours are the windows themselves, which nobody else has, seen in another shape",
     **dict.fromkeys(
+        [f"nn.functional.{name}3d" for name in ("conv", "conv_transpose", "avg_pool", "adaptive_avg_pool")],
+        "ours are planes that were added up, seen in another shape",
+    ),
+    **dict.fromkeys(
         ("nn.functional.pixel_shuffle", "nn.functional.pixel_unshuffle"), "ours is a copy, seen in another shape"
     ),
     **dict.fromkeys(
-        [f"nn.functional.adaptive_max_pool{axes}d" for axes in (1, 2)],
+        [f"nn.functional.adaptive_max_pool{axes}d" for axes in (1, 2, 3)] + ["nn.functional.max_pool3d"],
         "ours are elements that were picked, seen in another shape",
     ),
     "cdist": "PyTorch computes one large batch, and shows it in its own shape",

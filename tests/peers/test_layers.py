@@ -83,12 +83,34 @@ LAYERS = [
         shapes=((2, 4, 3, 4), (4, 3, 4)),
     ),
     *layers(
+        "Conv3d", (4, 6, 2), (4, 6, (1, 2, 3), (2, 1, 2), (0, 1, 2)), (4, 4, 2, {"groups": 2, "bias": False}),
+        (4, 2, (2, 3, 2), {"padding": "same", "dilation": (2, 1, 1)}), (4, 2, 2, {"padding": "valid", "dilation": 2}),
+        (4, 2, 3, {"padding": (1, 2, 0), "padding_mode": "replicate"}),
+        (4, 2, 2, {"padding": "same", "padding_mode": "circular"}),
+        shapes=((2, 4, 3, 4, 5), (4, 3, 5, 4)),
+    ),
+    *layers(
+        "ConvTranspose3d", (4, 6, 2), (4, 6, (3, 2, 1), (2, 3, 1), (1, 0, 0), (1, 2, 0)),
+        (4, 6, 2, {"groups": 2, "bias": False, "dilation": 2}), (4, 2, (5, 1, 1), {"padding": (2, 0, 0)}),
+        (4, 2, 2, {"dilation": (3, 1, 2), "stride": 2, "output_padding": (2, 1, 0), "padding": 1}),
+        shapes=((2, 4, 2, 3, 2), (4, 1, 2, 3)),
+    ),
+    *layers(
         "MaxPool1d", (2,), (3, 2, 1), (2, {"ceil_mode": True, "dilation": 2, "stride": 3}),
         shapes=((2, 3, 8), (3, 8)),
     ),
     *layers(
         "MaxPool2d", (2,), ((2, 3), (1, 2), (1, 1)), (3, {"ceil_mode": True}), (2, {"dilation": 2}),
         shapes=((2, 3, 7, 8), (3, 7, 8)),
+    ),
+    *layers(
+        "MaxPool3d", (2,), ((1, 2, 3), (2, 1, 2), (0, 1, 1)), (3, 2, 1, {"ceil_mode": True}), (2, {"dilation": 2}),
+        (2, 2, 1), shapes=((2, 3, 4, 5, 6), (3, 5, 4, 3)),
+    ),
+    *layers(
+        "AvgPool3d", (2,), ((1, 2, 3), (2, 1, 2), (0, 1, 1)), (3, {"ceil_mode": True}), (2, {"divisor_override": 3}),
+        (3, 2, 1, {"ceil_mode": True, "count_include_pad": False}), (3, 2, 1, {"ceil_mode": True}),
+        shapes=((2, 3, 4, 5, 6), (3, 5, 4, 3)),
     ),
     *layers(
         "AvgPool1d", (2,), (3, 2, 1), (3, {"ceil_mode": True, "count_include_pad": False, "padding": 1}),
@@ -113,6 +135,8 @@ LAYERS = [
     ),
     *layers("AdaptiveMaxPool1d", (1,), (3,), (8,), (11,), shapes=((2, 3, 8), (3, 8))),
     *layers("AdaptiveMaxPool2d", (1,), (3,), ((2, None),), ((9, 4),), shapes=((2, 3, 7, 8), (3, 7, 8))),
+    *layers("AdaptiveMaxPool3d", (1,), (3,), ((2, None, 4),), shapes=((2, 3, 4, 5, 6), (3, 5, 4, 7))),
+    *layers("AdaptiveAvgPool3d", (1,), (3,), ((2, None, 4),), shapes=((2, 3, 4, 5, 6), (3, 5, 4, 7))),
     *layers("AdaptiveAvgPool1d", (1,), (3,), shapes=((2, 3, 8), (3, 8))),
     *layers("AdaptiveAvgPool2d", (1,), (3,), ((2, None),), shapes=((2, 3, 7, 8), (3, 7, 8))),
     *layers(
@@ -143,6 +167,11 @@ LAYERS = [
         for kind in ("Zero", "Reflection", "Replication", "Circular")
         for axes in (1, 2) for edges in (2, (1, 2, 0, 3)[: 2 * axes])
     ),
+    *(
+        Layer(f"{kind}Pad3d", (edges,), ((2, 3, 4, 5, 6),))
+        for kind in ("Zero", "Reflection", "Replication") for edges in (2, (1, 2, 0, 3, 2, 1))
+    ),
+    *layers("ConstantPad3d", (1, 3.5), ((1, 2, 3, 0, -1, 1), -1), shapes=((2, 3, 4, 5, 3), (3, 4, 5, 2))),
     *layers("ConstantPad1d", (2, 3.5), ((1, -1), 0.5), shapes=((2, 3, 4),)),
     *layers("ConstantPad2d", (1, 3.5), ((1, 2, 3, 0), -1), shapes=((2, 3, 4, 5), (3, 4, 5))),
     Layer("CosineSimilarity", (), ((3, 4), (3, 4))),
@@ -157,6 +186,8 @@ NORM_CALLS = (
 LAYERS += [
     *layers("BatchNorm1d", *NORM_CALLS, shapes=((5, 4), (3, 4, 2))),
     *layers("BatchNorm2d", *NORM_CALLS, shapes=((3, 4, 2, 3),)),
+    *layers("BatchNorm3d", *NORM_CALLS, shapes=((3, 4, 2, 3, 2),)),
+    *layers("InstanceNorm3d", *NORM_CALLS, shapes=((3, 4, 2, 3, 2), (4, 2, 3, 2))),
     *layers("InstanceNorm1d", *NORM_CALLS, shapes=((3, 4, 5), (4, 5))),
     *layers("InstanceNorm2d", *NORM_CALLS, shapes=((3, 4, 2, 3), (4, 2, 3))),
 ]
@@ -174,6 +205,8 @@ DROPOUTS = [
     *layers("Dropout", (), (0.2, True), shapes=((3, 4),)),
     *layers("Dropout1d", (), (0.2, True), shapes=((3, 4, 2),)),
     *layers("Dropout2d", (), (0.2, True), shapes=((3, 4, 2, 2),)),
+    *layers("Dropout3d", (), (0.2, True), shapes=((3, 4, 2, 2, 2),)),
+    Layer("Dropout3d", (), ((4, 2, 2, 2),)),
 ]
 
 
@@ -271,7 +304,7 @@ def test_dropout_stands_still_in_evaluation(layer: Layer) -> None:
 
 
 def test_pools_give_the_places_of_what_they_found() -> None:
-    shapes = {"MaxPool1d": (2, 3, 8), "MaxPool2d": (2, 3, 6, 6)}
+    shapes = {"MaxPool1d": (2, 3, 8), "MaxPool2d": (2, 3, 6, 6), "MaxPool3d": (2, 3, 4, 6, 5)}
     shapes |= {f"Adaptive{name}": shape for name, shape in shapes.items()}
     for name, shape in shapes.items():
         layer = Layer(name, (2,), (shape,), {"return_indices": True})
@@ -329,7 +362,8 @@ def test_bags_of_several_lengths(how: dict[str, Any], mode: str) -> None:
 DRAWN = [
     Layer("Linear", (50, 400), ()), Layer("Bilinear", (20, 30, 50), ()), Layer("Conv1d", (20, 40, 5), ()),
     Layer("Conv2d", (20, 60, 3), (), {"groups": 2}), Layer("ConvTranspose1d", (40, 20, 5), ()),
-    Layer("ConvTranspose2d", (60, 20, 3), (), {"groups": 2}), Layer("Embedding", (200, 50), (), {"padding_idx": 3}),
+    Layer("ConvTranspose2d", (60, 20, 3), (), {"groups": 2}),
+    Layer("Conv3d", (20, 30, (3, 2, 2)), ()), Layer("Embedding", (200, 50), (), {"padding_idx": 3}),
 ]  # fmt: skip
 SET = [
     Layer("BatchNorm1d", (6,), ()), Layer("BatchNorm2d", (6,), ()), Layer("LayerNorm", ((2, 3),), ()),

@@ -126,6 +126,21 @@ class Conv2d(_Convolution):
         return F.conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
+class Conv3d(_Convolution):
+    """Kernels slid through volumes: (N, in_channels, D, H, W), or one without N, to (N, out_channels, od, oh, ow).
+
+    ``kernel_size``, ``stride``, ``padding`` and ``dilation`` are numbers, or three for D, H and W; ``weight`` is
+    (out_channels, in_channels / groups, kd, kh, kw). All else is as for `Conv1d`.
+    """
+
+    axes = 3
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The layer's output. Raises `ShapeError` for other channels, or volumes smaller than the kernel."""
+        x, padding = self._padded(input)
+        return F.conv3d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
 class _Transposed(_Conv):
     """`_Conv` in the order of arguments that PyTorch has for transposes."""
 
@@ -200,3 +215,20 @@ class ConvTranspose2d(_Transposed):
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
         return result
+
+
+class ConvTranspose3d(_Transposed):
+    """The transpose of `Conv3d`, which makes volumes larger.
+
+    (N, in_channels, D, H, W) becomes (N, out_channels, od, oh, ow), with or without N; ``weight`` is (in_channels,
+    out_channels / groups, kd, kh, kw). All else is as for `ConvTranspose2d`.
+    """
+
+    axes = 3
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """The layer's output. Raises `ShapeError` for other channels, or an ``output_size`` that cannot be."""
+        extra = self._output_padding(input, output_size)
+        return F.conv_transpose3d(
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )

@@ -43,3 +43,11 @@ class Dropout2d(_Dropout):
     def forward(self, input: Tensor) -> Tensor:
         """The input, with channels missing. Raises `ShapeError` for three axes: PyTorch takes them for sequences."""
         return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_Dropout):
+    """`Dropout` of whole channels of volumes (N, C, D, H, W), or of one (C, D, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input, with channels missing."""
+        return F.dropout3d(input, self.p, self.training, self.inplace)

@@ -150,6 +150,12 @@ class BatchNorm2d(_BatchNorm):
     forms: ClassVar = {4: "NCHW"}
 
 
+class BatchNorm3d(_BatchNorm):
+    """`BatchNorm1d` for volumes (N, C, D, H, W)."""
+
+    forms: ClassVar = {5: "NCDHW"}
+
+
 class _InstanceNorm(_Running):
     """Instance normalisation, whatever the number of axes."""
 
@@ -185,6 +191,12 @@ class InstanceNorm2d(_InstanceNorm):
     """`InstanceNorm1d` for images (N, C, H, W), or for one (C, H, W)."""
 
     forms: ClassVar = {3: "CHW", 4: "NCHW"}
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """`InstanceNorm1d` for volumes (N, C, D, H, W), or for one (C, D, H, W)."""
+
+    forms: ClassVar = {4: "CDHW", 5: "NCDHW"}
 
 
 class GroupNorm(_Scaled):

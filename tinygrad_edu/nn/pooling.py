@@ -53,6 +53,16 @@ class MaxPool2d(_MaxPool):
         )
 
 
+class MaxPool3d(_MaxPool):
+    """`MaxPool2d` for volumes (N, C, D, H, W), or for one (C, D, H, W)."""
+
+    def forward(self, input: Tensor) -> Any:
+        """The pooled volumes. Raises `ShapeError` where some window would hold nothing."""
+        return F.max_pool3d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+        )
+
+
 class AvgPool1d(Module):
     """The mean of each window of sequences (N, C, L), or of one (C, L). ``stride`` is ``kernel_size`` unless given."""
 
@@ -78,13 +88,7 @@ class AvgPool1d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class AvgPool2d(Module):
-    """The mean of each window of images (N, C, H, W), or of one (C, H, W). ``stride`` is ``kernel_size`` unless given.
-
-    Padding is zeros, which count as elements unless ``count_include_pad`` is false. ``divisor_override`` divides the
-    sums in place of the count.
-    """
-
+class _AvgPool(Module):
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
         count_include_pad: bool = True, divisor_override: int | None = None,
@@ -94,6 +98,18 @@ class AvgPool2d(Module):
         self.padding, self.ceil_mode = padding, ceil_mode
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
+    def extra_repr(self) -> str:
+        """Sizes."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window of images (N, C, H, W), or of one (C, H, W). ``stride`` is ``kernel_size`` unless given.
+
+    Padding is zeros, which count as elements unless ``count_include_pad`` is false. ``divisor_override`` divides the
+    sums in place of the count.
+    """
+
     def forward(self, input: Tensor) -> Tensor:
         """The pooled images. Raises `ShapeError` where some window would hold nothing."""
         result: Tensor = F.avg_pool2d(
@@ -102,9 +118,16 @@ class AvgPool2d(Module):
         )  # fmt: skip
         return result
 
-    def extra_repr(self) -> str:
-        """Sizes."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+class AvgPool3d(_AvgPool):
+    """`AvgPool2d` for volumes (N, C, D, H, W), or for one (C, D, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The pooled volumes. Raises `ShapeError` where some window would hold nothing."""
+        return F.avg_pool3d(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
+            self.divisor_override,
+        )  # fmt: skip
 
 
 class _AdaptivePool(Module):
@@ -137,6 +160,14 @@ class AdaptiveAvgPool2d(_AdaptivePool):
         return result
 
 
+class AdaptiveAvgPool3d(_AdaptivePool):
+    """`AdaptiveAvgPool2d` for volumes (N, C, D, H, W), or for one (C, D, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The pooled volumes, (N, C, od, oh, ow)."""
+        return F.adaptive_avg_pool3d(input, self.output_size)
+
+
 class _AdaptiveMaxPool(_AdaptivePool):
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__(output_size)
@@ -164,3 +195,11 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     def forward(self, input: Tensor) -> Any:
         """The pooled images, (N, C, oh, ow)."""
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """`AdaptiveMaxPool2d` for volumes (N, C, D, H, W), or for one (C, D, H, W)."""
+
+    def forward(self, input: Tensor) -> Any:
+        """The pooled volumes, (N, C, od, oh, ow)."""
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

@@ -56,7 +56,7 @@ class _Pad(Module):
         edges = 2 * self.axes
         self.padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * edges
         if len(self.padding) != edges:
-            form = "(left, right)" if edges == 2 else "(left, right, top, bottom)"
+            form = f"({', '.join(('left', 'right', 'top', 'bottom', 'front', 'back')[:edges])})"
             tried, why = f"{type(self).__name__}({padding})", f"there are {edges} edges"
             raise ShapeError(tried, why, f"give it one number for all, or {form}")
 
@@ -92,6 +92,12 @@ class ConstantPad2d(_ConstantPad):
     axes = 2
 
 
+class ConstantPad3d(_ConstantPad):
+    """``value`` around volumes (…, D, H, W): one number, or (left, right, top, bottom, front, back)."""
+
+    axes = 3
+
+
 class ZeroPad1d(_Pad):
     """Zeros around sequences (…, L): ``padding`` is one number, or (left, right)."""
 
@@ -103,6 +109,13 @@ class ZeroPad2d(_Pad):
     """Zeros around images (…, H, W): ``padding`` is one number, or (left, right, top, bottom)."""
 
     axes = 2
+    value = 0.0
+
+
+class ZeroPad3d(_Pad):
+    """Zeros around volumes (…, D, H, W): one number, or (left, right, top, bottom, front, back)."""
+
+    axes = 3
     value = 0.0
 
 
@@ -118,6 +131,12 @@ class ReflectionPad2d(_Pad):
     axes, mode = 2, "reflect"
 
 
+class ReflectionPad3d(_Pad):
+    """Volumes (…, C, D, H, W) mirrored at their faces, which are not repeated."""
+
+    axes, mode = 3, "reflect"
+
+
 class ReplicationPad1d(_Pad):
     """Sequences (…, C, L) whose first and last elements are repeated."""
 
@@ -128,6 +147,12 @@ class ReplicationPad2d(_Pad):
     """Images (…, C, H, W) whose edges are repeated."""
 
     axes, mode = 2, "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    """Volumes (…, C, D, H, W) whose faces are repeated."""
+
+    axes, mode = 3, "replicate"
 
 
 class CircularPad1d(_Pad):

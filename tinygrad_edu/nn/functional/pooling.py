@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from ...backends import room
+from ...dtypes import is_float
 from ...errors import ArgumentError, ShapeError
 from ...inputs.arguments import as_tensor
 from ...inputs.kinds import explain_all
-from ...ops.conv import counts
+from ...ops.conv import counts, refuse_bools
+from ...ops.pool import adaptive_avg_pool2d, avg_pool2d
 from ...tensor import Tensor
 
 Table = np.ndarray[Any, Any]
@@ -37,6 +39,112 @@ def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = Fal
     `ShapeError` for other numbers of axes, `ArgumentError` for sizes below 1.
     """
     return _adaptive_max(2, input, output_size, return_indices)
+
+
+def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of windows that share volumes (N, C, D, H, W) or (C, D, H, W) out into ``output_size``.
+
+    Otherwise as `adaptive_max_pool2d`.
+    """
+    return _adaptive_max(3, input, output_size, return_indices)
+
+
+def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
+    """The means of windows that share volumes (N, C, D, H, W) or (C, D, H, W) out into ``output_size``.
+
+    Otherwise as `adaptive_avg_pool2d`.
+    """
+    x, (deep, down, across) = _adaptive("adaptive_avg_pool3d", 3, as_tensor(input), output_size)
+    *lead, d, h, w = x.shape
+    planes = adaptive_avg_pool2d(x.reshape(-1, d, h, w), (down, across))
+    means: Tensor = adaptive_avg_pool2d(planes.flatten(2).unsqueeze(1), (deep, None))
+    return means.reshape(*lead, deep, down, across)
+
+
+def max_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window of volumes (N, C, D, H, W), or of one (C, D, H, W).
+
+    Otherwise as `max_pool2d`; places are those in the flattened volume.
+    """
+    x = as_tensor(input)
+    tried, how = _windows("max_pool3d", x, kernel_size, stride, padding, dilation)
+    tables = [_seen(tried, one, ceil_mode) for one in how]
+    for table, (size, *_) in zip(tables, how, strict=True):
+        inside = (table >= 0) & (table < size)
+        if not inside.any(1).all():
+            why = "some window would see nothing but padding"
+            raise ShapeError(tried, why, "use less padding, less dilation or a larger window")
+        first = np.take_along_axis(table, inside.argmax(1)[:, None], 1)
+        table[:] = np.where(inside, table, first)  # in place of padding, what the window sees first
+    return _largest("max_pool3d", x, tables, return_indices)
+
+
+def avg_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window of volumes (N, C, D, H, W), or of one (C, D, H, W); otherwise as `avg_pool2d`."""
+    x = as_tensor(input)
+    refuse_bools("avg_pool3d", x)
+    tried, how = _windows("avg_pool3d", x, kernel_size, stride, padding, 1)
+    if divisor_override == 0:
+        raise ArgumentError(f"{tried}, divisor_override=0", "nothing is divided by 0", "leave it out, or give another")
+    kernel, step, edge = ([one[i] for one in how] for i in (1, 2, 3))
+    *lead, d, h, w = x.shape
+    planes = avg_pool2d(x.reshape(-1, d, h, w), kernel[1:], step[1:], edge[1:], ceil_mode, True, 1)  # their sums
+    sums = avg_pool2d(planes.flatten(2).unsqueeze(1), (kernel[0], 1), (step[0], 1), (edge[0], 0), ceil_mode, True, 1)
+    sums = sums.reshape(*lead, sums.shape[2], *planes.shape[2:])
+    many = [_counted(_seen(tried, one, ceil_mode), one[0], one[3] * count_include_pad) for one in how]
+    divisor = as_tensor(many[0][:, None, None] * many[1][:, None] * many[2]).to(x.device)
+    if divisor_override is not None:
+        divisor = as_tensor(divisor_override)
+    if is_float(x.dtype):
+        return sums / divisor.to(x.dtype)
+    return sums.div(divisor.to(x.dtype), rounding_mode="trunc")
+
+
+def _windows(
+    name: str, x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any
+) -> tuple[str, list[tuple[int, ...]]]:
+    """What is tried, and for each axis of a volume: its size, kernel, stride, padding and dilation."""
+    tried = f"{name} of a tensor {tuple(x.shape)}, kernel_size={kernel_size!r}"
+    _check_places(tried, 3, x)
+    given = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
+    if stride is None or stride in ((), []):
+        given["stride"] = kernel_size
+    parts = {name: counts(value, name, 3) for name, value in given.items()}
+    for part, values in parts.items():
+        least = 0 if part == "padding" else 1
+        if min(values) < least:
+            raise ShapeError(
+                tried, f"the {part} is {values}, and it is at least {least}", f"use {part}={least} or more"
+            )
+    how = list(zip(x.shape[-3:], *parts.values(), strict=True))
+    if any(2 * p > d * (k - 1) + 1 for _, k, _, p, d in how):
+        why = f"padding {parts['padding']} is more than half of the window {parts['kernel_size']}"
+        raise ShapeError(tried, why, "use less padding, or a larger window")
+    return tried, how
+
+
+def _seen(tried: str, axis: tuple[int, ...], ceil_mode: bool) -> Table:
+    """What each window sees of an axis, (windows, kernel): places below 0, and from its size on, are padding."""
+    size, kernel, stride, padding, dilation = axis
+    room_left = size + 2 * padding - dilation * (kernel - 1) - 1
+    count = -(-room_left // stride) + 1 if ceil_mode else room_left // stride + 1
+    if ceil_mode and (count - 1) * stride >= size + padding:
+        count -= 1  # a window that begins beyond the volume would see padding alone
+    if count < 1:
+        why = f"a window of {dilation * (kernel - 1) + 1} does not fit into {size} places"
+        raise ShapeError(tried, why, "use a smaller window")
+    return np.arange(count)[:, None] * stride - padding + np.arange(kernel) * dilation
+
+
+def _counted(table: Table, size: int, margin: int) -> Table:
+    """How many places of each window lie on the axis, or at most ``margin`` beyond its ends."""
+    return ((table >= -margin) & (table < size + margin)).sum(1)
 
 
 def _adaptive_max(axes: int, input: Any, output_size: Any, return_indices: bool) -> Any:
