@@ -172,7 +172,7 @@ Hardsigmoid(False)(x)  Hardswish(False)(x)  Hardtanh(-1.0, 1.0, False)(x)  Leaky
 LogSoftmax(1)(x)  Mish(False)(x)  PReLU(3, 0.25, "cpu", "float32")(x)  ReLU(False)(x)  ReLU6(False)(x)  SiLU(False)(x)
 Sigmoid()(x)  Softmax(1)(x)  Softmax2d()(image)  Softmin(1)(x)  Softplus(1.0, 20.0)(x)  Softshrink(0.5)(x)
 Softsign()(x)  Tanh()(x)  Tanhshrink()(x)  Threshold(0.5, 0.0, False)(x)
-GRU(4, 3, 1, True, False, 0.0, False, "cpu", "float32")(words)  LSTM(4, 3, 1, True, False, 0.0, False)(words)
+GRU(4, 3, 1, True, False, 0.0, False, "cpu", "float32")(words)  LSTM(4, 3, 1, True, False, 0.0, False, 2)(words)
 RNN(4, 3, 1, "tanh", True, False, 0.0, False)(words)  RNNBase("GRU", 4, 3)
 GRUCell(3, 3, True, "cpu", "float32")(x, y)  LSTMCell(3, 3, True, "cpu", "float32")(x)
 RNNCell(3, 3, True, "tanh")(x, y)  AdaptiveAvgPool1d(2)(song)  AdaptiveAvgPool2d((2, 2))(image)

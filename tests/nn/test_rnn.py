@@ -319,7 +319,23 @@ def test_weights_by_layer() -> None:
     assert [len(weights) for weights in nn.RNN(2, 3, bias=False).all_weights] == [2]
 
 
+def test_all_weights_in_one_row() -> None:
+    layer = nn.LSTM(2, 4, 2, bias=False, bidirectional=True, proj_size=3)
+    assert layer._flat_weights_names == list(layer.state_dict())
+    assert [id(w) for w in layer._flat_weights] == [id(w) for w in layer.parameters()]
+    assert nn.GRU(2, 3)._flat_weights_names == ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
+
+
+def test_states_of_a_projection_differ() -> None:
+    layer, x = nn.LSTM(2, 4, proj_size=3), tg.ones(5, 1, 2)
+    with pytest.raises(ShapeError, match=r"a state given is \(1, 1, 4\), and this module and input need \(1, 1, 3\)"):
+        layer(x, (tg.ones(1, 1, 4), tg.ones(1, 1, 4)))
+    output, (hidden, cell) = layer(x, (tg.ones(1, 1, 3), tg.ones(1, 1, 4)))
+    assert (output.shape, hidden.shape, cell.shape) == ((5, 1, 3), (1, 1, 3), (1, 1, 4))
+
+
 def test_repr() -> None:
+    assert repr(nn.LSTM(2, 4, 2, proj_size=3)) == "LSTM(2, 4, proj_size=3, num_layers=2)"
     assert repr(nn.RNN(2, 3)) == "RNN(2, 3)"
     assert repr(nn.LSTM(2, 3, 2, bias=False, batch_first=True, dropout=0.5, bidirectional=True)) == (
         "LSTM(2, 3, num_layers=2, bias=False, batch_first=True, dropout=0.5, bidirectional=True)"
@@ -396,9 +412,15 @@ def test_arguments_that_are_refused() -> None:
             "use one of these", "nonlinearity=",
         ):  # fmt: skip
             layer(2, 3, nonlinearity="sin")
-    why = "hidden states that are smaller than the cells are not supported"
-    with teaches(ArgumentError, "LSTM with proj_size=2", why, "put an nn.Linear behind the layer", "proj_size=2"):
-        nn.LSTM(3, 4, proj_size=2)
+    why, mend = "it makes hidden states smaller, and hidden_size is 4", "use less than hidden_size, or 0"
+    for size in (-1, 4):
+        with teaches(
+            ArgumentError, f"LSTM with proj_size={size}", why, f"{mend} to leave them as they are", "proj_size=size"
+        ):
+            nn.LSTM(3, 4, proj_size=size)
+    why = "only an LSTM has states that can be made smaller"
+    with teaches(ArgumentError, "RNNBase with proj_size=2", why, "put an nn.Linear behind it", "proj_size=2"):
+        nn.RNNBase("GRU", 3, 4, proj_size=2)
 
 
 def test_dropout_of_a_single_layer_warns() -> None:

@@ -73,6 +73,22 @@ def same(ours: Any, theirs: Any, inputs: list[Any], call: Any) -> None:
 RECURRENT = [("RNN", {}), ("RNN", {"nonlinearity": "relu"}), ("LSTM", {}), ("GRU", {})]
 
 
+@pytest.mark.parametrize(("layers", "bias", "first", "both"), [(1, True, False, False), (2, False, True, True)])
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("batched", [False, True])
+def test_projections(layers: int, bias: bool, first: bool, both: bool, begun: bool, batched: bool) -> None:
+    """The names of the weights too, and the order of PyTorch's arguments."""
+    ours, theirs = pair("LSTM", 3, 5, layers, bias, first, 0.0, both, 2)
+    assert repr(ours) == repr(theirs)
+    assert ours._flat_weights_names == theirs._flat_weights_names
+    assert [w.shape for w in ours._flat_weights] == [tuple(w.shape) for w in theirs._flat_weights]
+    assert [len(row) for row in ours.all_weights] == [len(row) for row in theirs.all_weights]
+    x = data(*((2, 4, 3) if first and batched else (4, *((2,) if batched else ()), 3)))
+    lead = (layers * (1 + both), *((2,) if batched else ()))
+    states = [data(*lead, 2, seed=1), data(*lead, 5, seed=2)] if begun else []
+    same(ours, theirs, [x, *states], lambda m, x, *states: m(x, states or None))
+
+
 @pytest.mark.parametrize(("name", "how"), RECURRENT)
 @pytest.mark.parametrize(
     ("layers", "bias", "first", "both", "begun", "batched"), [

@@ -7,10 +7,11 @@ output in an LSTM; reset, update, new in a GRU. The formulas stand in `ops.recur
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from ..backends import room
 from ..errors import ArgumentError, ShapeError
+from ..inputs.arguments import whole
 from ..inputs.kinds import warn_user
 from ..ops.movement import cat, stack
 from ..ops.recurrent import gru_op, lstm_op, rnn_op
@@ -21,20 +22,24 @@ from .init import uniform_
 from .module import Module, Parameter
 
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
+WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
 States = tuple[Tensor, ...]  # the hidden states; of an LSTM, the cells too
 
 
 def scan(mode: str, x: Tensor, states: States, weights: tuple[Any, ...], reverse: bool = False) -> tuple[Any, States]:
     """One layer in one direction: what it puts out after each step of ``x`` (L, N, I), (L, N, H), and its last states.
 
-    ``weights`` are weight_ih, weight_hh, bias_ih and bias_hh; the biases may be None. ``states`` are (N, H) each.
+    ``weights`` are weight_ih, weight_hh, bias_ih, bias_hh and weight_hr; the last three may be None. ``states`` are
+    (N, H) each; with weight_hr (P, H) the hidden state, and what is put out, has P features.
     """
-    to_hidden, between, bias, other_bias = weights
+    to_hidden, between, bias, other_bias, project = weights
     last = 0 if reverse else -1
     if mode == "GRU":  # whose reset gate stands between the two biases
         out = gru_op(F.linear(x, to_hidden, bias), *states, between, other_bias, reverse=reverse)
         return out, (out[last],)
     steps = F.linear(x, to_hidden, None if bias is None else bias + other_bias)
+    if project is not None:
+        return _projected(steps, states, between, project, reverse)
     if mode == "LSTM":
         both = lstm_op(steps, *states, between, reverse=reverse)
         return both[0], (both[0, last], both[1, last])
@@ -42,8 +47,22 @@ def scan(mode: str, x: Tensor, states: States, weights: tuple[Any, ...], reverse
     return out, (out[last],)
 
 
+def _projected(steps: Tensor, states: States, between: Tensor, project: Tensor, reverse: bool) -> tuple[Any, States]:
+    """An LSTM whose hidden states are made smaller: ``hidden = project @ (output * tanh(cell))``, step by step."""
+    hidden, cell = states
+    outputs = []
+    for step in steps.flip(0) if reverse else steps:
+        into, forget, new, output = (step + F.linear(hidden, between)).chunk(4, -1)
+        cell = forget.sigmoid() * cell + into.sigmoid() * new.tanh()
+        hidden = F.linear(output.sigmoid() * cell.tanh(), project)
+        outputs.append(hidden)
+    return stack(outputs[::-1] if reverse else outputs), (hidden, cell)
+
+
 class _Recurrent(Module):
     """What layers and cells share: sizes, parameters and how those are drawn."""
+
+    proj_size: int = 0
 
     def __init__(self, mode: str, input_size: int, hidden_size: int, bias: bool) -> None:
         super().__init__()
@@ -54,15 +73,16 @@ class _Recurrent(Module):
     def _add_parameters(self, suffix: str, inputs: int, device: Any, dtype: Any) -> None:
         """The parameters of one layer in one direction, which reads ``inputs`` features. Their values come later."""
         rows = GATES[self.mode] * self.hidden_size
-        shapes: dict[str, Any] = {"weight_ih": (rows, inputs), "weight_hh": (rows, self.hidden_size)}
+        shapes: dict[str, Any] = {"weight_ih": (rows, inputs), "weight_hh": (rows, self.proj_size or self.hidden_size)}
         if self.bias:
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+        if self.proj_size:
+            shapes["weight_hr"] = (self.proj_size, self.hidden_size)
         for name, shape in shapes.items():
             self.register_parameter(name + suffix, Parameter(empty(shape, device=device, dtype=dtype)))
 
     def _weights(self, suffix: str = "") -> tuple[Any, ...]:
-        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        return tuple(getattr(self, name + suffix, None) for name in names)
+        return tuple(getattr(self, name + suffix, None) for name in WEIGHTS)
 
     def reset_parameters(self) -> None:
         """Draw every parameter anew, evenly from ±1/√hidden_size."""
@@ -70,17 +90,18 @@ class _Recurrent(Module):
         for parameter in self.parameters():
             uniform_(parameter, -bound, bound)
 
-    def _states(self, hx: Any, shape: tuple[int, ...], x: Tensor) -> States:
-        """The initial states for the input ``x``, of ``shape`` each: those given, or zeros."""
+    def _states(self, hx: Any, lead: tuple[int, ...], x: Tensor) -> States:
+        """The initial states for the input ``x``, those given or zeros: (``lead``, features) each."""
         count = 2 if self.mode == "LSTM" else 1
+        shapes = [(*lead, self.proj_size or self.hidden_size), (*lead, self.hidden_size)][:count]
         if hx is None:
-            return (zeros(shape, dtype=x.dtype, device=x.device),) * count
+            return tuple(zeros(shape, dtype=x.dtype, device=x.device) for shape in shapes)
         if count == 2 and not (isinstance(hx, (tuple, list)) and len(hx) == 2):
             what = f"{len(hx)} parts" if isinstance(hx, (tuple, list)) else f"one {type(hx).__name__}"
             why, mend = f"it carries hidden states and cells, and the state given has {what}", "pass hx=(h, c)"
             raise ArgumentError(self._tried(x), why, mend)
         states = tuple(as_tensor(state) for state in (hx if count == 2 else (hx,)))
-        for state in states:
+        for state, shape in zip(states, shapes, strict=True):
             if tuple(state.shape) != shape:
                 why = f"a state given is {tuple(state.shape)}, and this module and input need {shape}"
                 mend = f"give it that shape, or leave it out for zeros: zeros{shape}"
@@ -112,6 +133,17 @@ def _check_count(own: str, name: str, value: Any) -> None:
         raise ArgumentError(f"{own} with {name}={value!r}", "it counts, from 1", f"use {name}=1 or more")
 
 
+def _check_projection(own: str, mode: str, proj_size: Any, hidden_size: int) -> None:
+    if whole(own, "proj_size", proj_size) == 0:
+        return
+    tried = f"{own} with proj_size={proj_size}"
+    if mode != "LSTM":
+        raise ArgumentError(tried, "only an LSTM has states that can be made smaller", "put an nn.Linear behind it")
+    if not 0 < proj_size < hidden_size:
+        why = f"it makes hidden states smaller, and hidden_size is {hidden_size}"
+        raise ArgumentError(tried, why, "use less than hidden_size, or 0 to leave them as they are")
+
+
 def _mode(own: str, nonlinearity: str) -> str:
     modes = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
     if nonlinearity not in modes:
@@ -125,8 +157,8 @@ class RNNBase(_Recurrent):
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: str | None = None,
-        dtype: Any = None,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
+        device: str | None = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(mode, input_size, hidden_size, bias)
         own = type(self).__name__
@@ -139,10 +171,11 @@ class RNNBase(_Recurrent):
             text = f"{own} drops elements between its layers, and dropout={dropout} has no effect with num_layers=1"
             warn_user(text)
         self.num_layers, self.batch_first, self.dropout = num_layers, batch_first, float(dropout)
-        self.bidirectional, self.proj_size = bidirectional, 0
+        _check_projection(own, mode, proj_size, hidden_size)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
         directions = 1 + bool(bidirectional)
         for place, (_, suffix) in enumerate(self._places()):
-            inputs = input_size if place < directions else directions * hidden_size
+            inputs = input_size if place < directions else directions * (proj_size or hidden_size)
             self._add_parameters(suffix, inputs, device, dtype)
         self.reset_parameters()
 
@@ -153,8 +186,20 @@ class RNNBase(_Recurrent):
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
-        """The parameters of each layer and direction: weight_ih, weight_hh and, if there are any, the biases."""
+        """The parameters of each layer and direction: weight_ih, weight_hh, and the biases and weight_hr if any."""
         return [[w for w in self._weights(suffix) if w is not None] for _, suffix in self._places()]
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        """The names of all parameters, layer by layer, each direction. Libraries that know PyTorch ask for them."""
+        wanted = {"weight_ih": True, "weight_hh": True, "bias_ih": self.bias, "bias_hh": self.bias}
+        wanted["weight_hr"] = bool(self.proj_size)
+        return [name + suffix for _, suffix in self._places() for name in WEIGHTS if wanted[name]]
+
+    @property
+    def _flat_weights(self) -> list[Any]:
+        """All parameters, in the order of `_flat_weights_names`; None for one that was taken away."""
+        return [getattr(self, name, None) for name in self._flat_weights_names]
 
     def flatten_parameters(self) -> None:
         """Do nothing. In PyTorch this lays the parameters one after the other, as cuDNN wants them."""
@@ -165,8 +210,9 @@ class RNNBase(_Recurrent):
         ``input`` is (L, N, input_size), (N, L, input_size) with ``batch_first``, or (L, input_size) for one sequence.
         The output has its axes, with ``hidden_size`` features; of two directions, those of the second come behind.
         States, given and returned, are (layers * directions, N, hidden_size), without N for one sequence; an LSTM has
-        a pair of them, hidden states and cells. They begin as zeros unless ``hx`` says otherwise. Raises `ShapeError`
-        and `DtypeError` for an input or states that do not fit, `ArgumentError` for packed sequences.
+        a pair of them, hidden states and cells. With a ``proj_size``, output and hidden states have so many features.
+        States begin as zeros unless ``hx`` says otherwise. Raises `ShapeError` and `DtypeError` for an input or states
+        that do not fit, `ArgumentError` for packed sequences.
         """
         order = ("N", "L", "features") if self.batch_first else ("L", "N", "features")
         given = self._input(input, ("L", "features"), order)
@@ -175,7 +221,7 @@ class RNNBase(_Recurrent):
         x = given.transpose(0, 1) if turned else given
         if not x.shape[0]:
             raise ShapeError(self._tried(given), "there is no step to take", "pass at least one step")
-        states = self._states(hx, (len(self._places()), *x.shape[1:-1], self.hidden_size), given)
+        states = self._states(hx, (len(self._places()), *x.shape[1:-1]), given)
         if not batched:
             x, states = x.unsqueeze(1), tuple(state.unsqueeze(1) for state in states)
         output, final = self._run(x, states)
@@ -199,7 +245,14 @@ class RNNBase(_Recurrent):
 
     def extra_repr(self) -> str:
         """Sizes, and what is not as usual."""
-        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        usual = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0.0,
+            "bidirectional": False,
+        }
         unusual = (f", {name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value)
         return f"{self.input_size}, {self.hidden_size}{''.join(unusual)}"
 
@@ -222,7 +275,7 @@ class RNN(RNNBase):
     ) -> None:  # fmt: skip
         mode = _mode(type(self).__name__, nonlinearity)
         super().__init__(
-            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
+            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
         )
         self.nonlinearity = nonlinearity
 
@@ -230,7 +283,8 @@ class RNN(RNNBase):
 class LSTM(RNNBase):
     """A recurrence with cells, which gates write to, forget and read. It returns ``output, (h, c)``.
 
-    Raises `ArgumentError` for a ``proj_size``: hidden states are as large as cells here.
+    With a ``proj_size``, a matrix ``weight_hr`` makes the hidden states smaller than the cells: to so many features.
+    Raises `ArgumentError` unless it is below ``hidden_size``.
     """
 
     def __init__(
@@ -238,16 +292,19 @@ class LSTM(RNNBase):
         dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: str | None = None,
         dtype: Any = None,
     ) -> None:  # fmt: skip
-        if proj_size:
-            _no_projection(type(self).__name__, proj_size)
         super().__init__(
-            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
         )
-
-
-def _no_projection(own: str, proj_size: int) -> NoReturn:
-    why = "hidden states that are smaller than the cells are not supported"
-    raise ArgumentError(f"{own} with proj_size={proj_size}", why, "put an nn.Linear behind the layer")
 
 
 class GRU(RNNBase):
@@ -258,7 +315,7 @@ class GRU(RNNBase):
         dropout: float = 0.0, bidirectional: bool = False, device: str | None = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
         )
 
 
@@ -280,7 +337,7 @@ class _Cell(_Recurrent):
         the layer does.
         """
         x = self._input(input, ("features",), ("N", "features"))
-        states = self._states(hx, (*x.shape[:-1], self.hidden_size), x)
+        states = self._states(hx, tuple(x.shape[:-1]), x)
         batched = x.ndim == 2
         if not batched:
             x, states = x.unsqueeze(0), tuple(state.unsqueeze(0) for state in states)
