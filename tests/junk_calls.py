@@ -37,7 +37,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "ints": lambda: tg.tensor([[0, 1, 1], [1, 0, 1]]), "places": lambda: tg.tensor([0, 1]),
     "labels": lambda: tg.tensor([0, 2]), "signs": lambda: tg.tensor([1.0, -1.0]),
     "cube": lambda: tg.ones(2, 2, 3), "cube2": lambda: tg.ones(2, 3, 2), "image": lambda: tg.ones(1, 2, 4, 4),
-    "song": lambda: tg.ones(1, 2, 6), "solid": lambda: tg.ones(1, 2, 3, 3, 3),
+    "song": lambda: tg.ones(1, 2, 6), "solid": lambda: tg.ones(1, 2, 3, 3, 3), "pair": lambda: tg.ones(2, 3, 3),
     "words": lambda: tg.ones(2, 1, 4), "array": lambda: np.ones((2, 3)),
     "model": lambda: nn.Sequential(nn.Linear(3, 3), nn.ReLU()), "optimizer": _optimizer,
     "schedulers": lambda: _schedulers, "loader": lambda: [(tg.ones(2, 3), tg.ones(2, 3))],
@@ -87,6 +87,9 @@ unflatten(x, 1, (3, 1))  cat([x, y], 0)  concat([x, y], 0)  stack([x, y], 0)  hs
 dstack([x, y])  broadcast_tensors(x, y)  meshgrid(v, v, indexing="ij")  chunk(x, 2, 0)  split(x, 1, 0)
 split_with_sizes(x, [1, 1], 0)  unbind(x, 0)  narrow(x, 0, 0, 1)  select(x, 0, 1)  diagonal(x, 0, 0, 1)
 as_strided(x, (2, 2), (1, 1), 0)  diag(x, 0)  flip(x, 0)  repeat_interleave(x, 2, 0, output_size=4)  roll(x, 1, 0)
+diag_embed(x, 0, 0, 1)  rot90(x, 1, (0, 1))  fliplr(x)  flipud(x)  trace(x)  column_stack([x, y])  atleast_1d(x, y)
+atleast_2d(x, y)  atleast_3d(x, y)  tensor_split(x, 2, 0)  tensordot(x, tall, 1)
+baddbmm(pair, pair, pair, beta=1, alpha=2)  cross(x, y, 1)  kron(x, y)  inner(x, y)
 tile(x, 2, 2)  tril(x, 0)  triu(x, 0)  gather(x, 0, ints)  scatter(x, 0, ints, 1.0)  scatter_add(x, 0, ints, y)
 take_along_dim(x, ints, 0)  index_select(x, 0, places)  index_add(x, 0, places, y, alpha=1)
 index_copy(x, 0, places, y)  index_fill(x, 0, places, 1.0)  index_put(x, (places,), y, False)

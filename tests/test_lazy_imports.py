@@ -21,23 +21,30 @@ NOT_YET = (
 ALL = set(
     """
     Generator Tensor abs add addcdiv addcmul addmm all allclose amax amin any arange argmax argmin argsort argwhere
-    as_strided as_tensor autograd bernoulli bitwise_and bitwise_not bitwise_or bitwise_xor bmm bool broadcast_tensors
-    broadcast_to can_cast cat cdist ceil chunk clamp clamp_max clamp_min clone concat cos cumprod cumsum data device
-    diag diagonal distributions div dot double dstack dtypes e einsum empty empty_like enable_grad eq equal erf exp
-    expm1 eye fill finfo flatten flip float float16 float32 float64 floor floor_divide from_numpy full full_like gather
+    as_strided as_tensor atleast_1d atleast_2d atleast_3d autograd baddbmm bernoulli bitwise_and
+    bitwise_not bitwise_or bitwise_xor bmm bool broadcast_tensors
+    broadcast_to can_cast cat cdist ceil chunk clamp clamp_max
+    clamp_min clone column_stack concat cos cross cumprod cumsum data device
+    diag diag_embed diagonal distributions div dot double dstack dtypes
+    e einsum empty empty_like enable_grad eq equal erf exp
+    expm1 eye fill finfo flatten flip fliplr flipud float
+    float16 float32 float64 floor floor_divide from_numpy full full_like gather
     ge get_default_dtype gt guard half hstack iinfo index_add index_copy index_fill index_put index_select inf
-    inference_mode int int16 int32 int64 int8 is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor
-    isclose isfinite isinf isnan le lerp linspace load log log1p log2 log_softmax logical_and logical_not logical_or
+    inference_mode inner int int16 int32
+    int64 int8 is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor
+    isclose isfinite isinf isnan kron le lerp linspace
+    load log log1p log2 log_softmax logical_and logical_not logical_or
     logical_xor logsumexp long lt manual_seed masked_fill masked_select matmul max maximum mean median meshgrid metrics
     min minimum mm moveaxis movedim mul multinomial mv nan narrow ne neg newaxis nn no_grad nonzero norm normal numel
     ones ones_like optim outer permute pi positive pow prod promote_types rand rand_like randint randint_like randn
-    randn_like random randperm ravel reciprocal relu remainder repeat_interleave reshape result_type roll round rsqrt
+    randn_like random randperm ravel reciprocal relu remainder
+    repeat_interleave reshape result_type roll rot90 round rsqrt
     save scatter scatter_add select set_default_dtype set_grad_enabled set_printoptions short sigmoid sign sin softmax
-    sort split split_with_sizes sqrt square squeeze stack state std sub sum swapaxes t take_along_dim tan tanh tensor
-    tile topk training transpose tril triu uint8 unbind unflatten unique unsqueeze var vstack where zeros zeros_like
-    acos acosh arccos arcsin arctan arctan2 asin asinh atan atan2 atanh clip cosh digamma erfc exp2 fmod hypot
-    aminmax bincount count_nonzero cummax cummin diff isin nanmean nansum quantile searchsorted std_mean var_mean
-    lgamma log10 logaddexp logaddexp2 logit nan_to_num sinh trunc xlogy
+    acos acosh aminmax arccos arcsin arctan arctan2 asin asinh atan atan2 atanh bincount clip cosh count_nonzero
+    cummax cummin diff digamma erfc exp2 fmod hypot isin lgamma log10 logaddexp logaddexp2 logit nan_to_num nanmean
+    nansum quantile searchsorted sinh sort split split_with_sizes sqrt square squeeze stack state std std_mean sub sum
+    swapaxes t take_along_dim tan tanh tensor tensor_split tensordot tile topk trace training transpose tril triu
+    trunc uint8 unbind unflatten unique unsqueeze var var_mean vstack where xlogy zeros zeros_like
     """.split()
 )
 LAZY = set(

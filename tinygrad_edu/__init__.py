@@ -48,7 +48,7 @@ __version__ = "0.1.0"
 # editors read `__init__.pyi`, which `tools/write_stub.py` makes of this.
 _LATER = {
     "ops.activation": "relu",
-    "ops.arrange": "diag flip repeat_interleave roll tile tril triu",
+    "ops.arrange": "diag diag_embed flip fliplr flipud repeat_interleave roll rot90 tile tril triu",
     "ops.choice": "masked_fill",
     "ops.convert": "clone",
     "ops.gathering": (
@@ -60,17 +60,21 @@ _LATER = {
     "ops.movement": "concat flatten permute reshape squeeze transpose unsqueeze",
     "ops.out": (
         "abs acos acosh add addcdiv addcmul addmm amax amin arccos arcsin arctan arctan2 argmax argmin asin asinh "
-        "atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat ceil clamp clamp_max clamp_min clip "
-        "cos cosh cumprod cumsum diff digamma div dot eq erf erfc exp exp2 expm1 floor floor_divide fmod ge gt hypot "
-        "isin le lerp lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor "
-        "logit lt matmul maximum mean minimum mm mul mv nan_to_num nanmean nansum ne neg outer pow prod quantile "
-        "reciprocal remainder round rsqrt searchsorted sigmoid sign sin sinh sqrt square stack std sub sum tan tanh "
-        "trunc var where xlogy"
+        "atan atan2 atanh baddbmm bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat ceil clamp clamp_max "
+        "clamp_min clip column_stack cos cosh cross cumprod cumsum diff digamma div dot eq erf erfc exp exp2 expm1 "
+        "floor floor_divide fmod ge gt hypot inner isin kron le lerp lgamma log log10 log1p log2 logaddexp "
+        "logaddexp2 logical_and logical_not logical_or logical_xor logit lt matmul maximum mean minimum mm mul mv "
+        "nan_to_num nanmean nansum ne neg outer pow prod quantile reciprocal remainder round rsqrt searchsorted "
+        "sigmoid sign sin sinh sqrt square stack std sub sum tan tanh tensordot trunc var where xlogy"
     ),
-    "ops.parts": "as_strided chunk diagonal narrow select split split_with_sizes unbind",
+    "ops.parts": "as_strided chunk diagonal narrow select split split_with_sizes tensor_split unbind",
+    "ops.products": "trace",
     "ops.reduce": "all any norm",
-    "ops.shapes": ("broadcast_tensors broadcast_to dstack hstack moveaxis movedim ravel swapaxes t unflatten vstack"),
     "ops.scan": "cummax cummin",
+    "ops.shapes": (
+        "atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to dstack hstack moveaxis movedim ravel "
+        "swapaxes t unflatten vstack"
+    ),
     "ops.softmax": "log_softmax logsumexp softmax",
     "ops.sorting": "argsort max median min sort topk unique",
     "ops.statistics": "aminmax bincount count_nonzero std_mean var_mean",

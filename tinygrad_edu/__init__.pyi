@@ -40,9 +40,13 @@ from .dtypes import int8 as int8
 from .dtypes import uint8 as uint8
 from .ops.activation import relu as relu
 from .ops.arrange import diag as diag
+from .ops.arrange import diag_embed as diag_embed
 from .ops.arrange import flip as flip
+from .ops.arrange import fliplr as fliplr
+from .ops.arrange import flipud as flipud
 from .ops.arrange import repeat_interleave as repeat_interleave
 from .ops.arrange import roll as roll
+from .ops.arrange import rot90 as rot90
 from .ops.arrange import tile as tile
 from .ops.arrange import tril as tril
 from .ops.arrange import triu as triu
@@ -97,6 +101,7 @@ from .ops.out import asinh as asinh
 from .ops.out import atan as atan
 from .ops.out import atan2 as atan2
 from .ops.out import atanh as atanh
+from .ops.out import baddbmm as baddbmm
 from .ops.out import bitwise_and as bitwise_and
 from .ops.out import bitwise_not as bitwise_not
 from .ops.out import bitwise_or as bitwise_or
@@ -108,8 +113,10 @@ from .ops.out import clamp as clamp
 from .ops.out import clamp_max as clamp_max
 from .ops.out import clamp_min as clamp_min
 from .ops.out import clip as clip
+from .ops.out import column_stack as column_stack
 from .ops.out import cos as cos
 from .ops.out import cosh as cosh
+from .ops.out import cross as cross
 from .ops.out import cumprod as cumprod
 from .ops.out import cumsum as cumsum
 from .ops.out import diff as diff
@@ -128,7 +135,9 @@ from .ops.out import fmod as fmod
 from .ops.out import ge as ge
 from .ops.out import gt as gt
 from .ops.out import hypot as hypot
+from .ops.out import inner as inner
 from .ops.out import isin as isin
+from .ops.out import kron as kron
 from .ops.out import le as le
 from .ops.out import lerp as lerp
 from .ops.out import lgamma as lgamma
@@ -177,6 +186,7 @@ from .ops.out import sub as sub
 from .ops.out import sum as sum
 from .ops.out import tan as tan
 from .ops.out import tanh as tanh
+from .ops.out import tensordot as tensordot
 from .ops.out import trunc as trunc
 from .ops.out import var as var
 from .ops.out import where as where
@@ -188,12 +198,17 @@ from .ops.parts import narrow as narrow
 from .ops.parts import select as select
 from .ops.parts import split as split
 from .ops.parts import split_with_sizes as split_with_sizes
+from .ops.parts import tensor_split as tensor_split
 from .ops.parts import unbind as unbind
+from .ops.products import trace as trace
 from .ops.reduce import all as all
 from .ops.reduce import any as any
 from .ops.reduce import norm as norm
 from .ops.scan import cummax as cummax
 from .ops.scan import cummin as cummin
+from .ops.shapes import atleast_1d as atleast_1d
+from .ops.shapes import atleast_2d as atleast_2d
+from .ops.shapes import atleast_3d as atleast_3d
 from .ops.shapes import broadcast_tensors as broadcast_tensors
 from .ops.shapes import broadcast_to as broadcast_to
 from .ops.shapes import dstack as dstack
@@ -309,7 +324,11 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
     "autograd",
+    "baddbmm",
     "bernoulli",
     "bincount",
     "bitwise_and",
@@ -330,10 +349,12 @@ __all__ = [
     "clamp_min",
     "clip",
     "clone",
+    "column_stack",
     "concat",
     "cos",
     "cosh",
     "count_nonzero",
+    "cross",
     "cummax",
     "cummin",
     "cumprod",
@@ -341,6 +362,7 @@ __all__ = [
     "data",
     "device",
     "diag",
+    "diag_embed",
     "diagonal",
     "diff",
     "digamma",
@@ -367,6 +389,8 @@ __all__ = [
     "finfo",
     "flatten",
     "flip",
+    "fliplr",
+    "flipud",
     "float",
     "float16",
     "float32",
@@ -393,6 +417,7 @@ __all__ = [
     "index_select",
     "inf",
     "inference_mode",
+    "inner",
     "int",
     "int16",
     "int32",
@@ -407,6 +432,7 @@ __all__ = [
     "isin",
     "isinf",
     "isnan",
+    "kron",
     "le",
     "lerp",
     "lgamma",
@@ -486,6 +512,7 @@ __all__ = [
     "reshape",
     "result_type",
     "roll",
+    "rot90",
     "round",
     "rsqrt",
     "save",
@@ -520,8 +547,11 @@ __all__ = [
     "tan",
     "tanh",
     "tensor",
+    "tensor_split",
+    "tensordot",
     "tile",
     "topk",
+    "trace",
     "training",
     "transpose",
     "tril",

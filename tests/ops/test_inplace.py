@@ -72,6 +72,7 @@ FILL = {
     "random_",
     "exponential_",
 }  # tried in test_random, test_tensor
+BATCHES = {"baddbmm_"}  # tried in test_products
 SWITCHES = {"requires_grad_", "detach_"}
 RESHAPERS = {"unsqueeze_", "squeeze_", "transpose_", "t_"}  # tried in test_reshaped_in_place
 X = np.array([[0.4, 1.3, 2.2], [0.9, 1.1, 0.6]])
@@ -85,7 +86,7 @@ def values(name: str) -> Any:
 
 def test_every_twin_is_tried() -> None:
     twins = {name for name in dir(tg.Tensor) if name.endswith("_") and not name.startswith("_")}
-    assert twins == set(FLOATS) | INTEGERS | FILL | SWITCHES | RESHAPERS
+    assert twins == set(FLOATS) | INTEGERS | FILL | BATCHES | SWITCHES | RESHAPERS
 
 
 def plain(name: str) -> Callable[..., Any]:
@@ -258,7 +259,10 @@ SPECIAL: dict[str, Callable[[], tuple[Any, ...]]] = {
     "searchsorted": lambda: (tg.tensor(np.sort(X)), y()),
     "cumsum": lambda: (tg.tensor(X), 0), "cumprod": lambda: (tg.tensor(X), 1),
     "cat": lambda: ([tg.tensor(X), y()],), "stack": lambda: ([tg.tensor(X), y()], 1),
-    "bitwise_not": lambda: (tg.tensor(INDEX),),
+    "bitwise_not": lambda: (tg.tensor(INDEX),), "column_stack": lambda: ([tg.tensor(X), y()],),
+    "baddbmm": lambda: (y(), (y() @ y().T)[None], y()[None]), "cross": lambda: (tg.tensor(X), y()),
+    "inner": lambda: (tg.tensor(X), y()), "kron": lambda: (tg.tensor(X), y()),
+    "tensordot": lambda: (tg.tensor(X), y().T, 1),
 }  # fmt: skip
 
 

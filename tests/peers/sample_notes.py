@@ -22,7 +22,8 @@ NAMES = set(
     movedim tile repeat repeat_interleave roll flip broadcast_to diagonal diag tril triu contiguous clone unfold
     as_strided split_with_sizes __getitem__ gather scatter scatter_add take_along_dim index_select index_add
     index_put index_fill index_copy masked_select nonzero argwhere meshgrid sort argsort topk unique median matmul mm
-    bmm hstack vstack dstack cdist
+    bmm hstack vstack dstack cdist atleast_1d atleast_2d atleast_3d column_stack tensor_split rot90 fliplr flipud
+    diag_embed trace tensordot baddbmm cross kron inner
     mv dot outer addmm einsum full linspace eye arange zeros ones zeros_like ones_like full_like new_zeros new_ones
     new_full to item empty empty_like new_empty rand_like randn_like randint randint_like randn bernoulli
     multinomial normal uniform exponential float double half bfloat16 byte char short int long bool fill zero_
@@ -100,6 +101,7 @@ COPIES_MAY_DIFFER: dict[str, str] = {
         [f"nn.functional.adaptive_max_pool{axes}d" for axes in (1, 2, 3)] + ["nn.functional.max_pool3d"],
         "ours are elements that were picked, seen in another shape",
     ),
+    "kron": "ours is the product of every pair, which nobody else has, seen in another shape",
     "cdist": "PyTorch computes one large batch, and shows it in its own shape",
     "repeat_interleave": "PyTorch's result for a number is a view of a copy that nobody else has; ours is that copy",
 }
@@ -154,6 +156,8 @@ def left_out(name: str, sample: Any, torch: Any) -> str:
         return "volumes are not ours; refused in words"
     if name == "nn.functional.triplet_margin_with_distance_loss" and sample.kwargs.get("distance_function"):
         return "the distance is a function of PyTorch's own tensors; see test_layers.py"
+    if name == "baddbmm" and sample.input.dtype == torch.int64 and isinstance(sample.kwargs.get("alpha"), float):
+        return "PyTorch drops the fraction of alpha; refused in words, as in addmm"
     if name in SIGNED:
         target = sample.args[-1]
         if not ((target == 1) | (target == -1)).all():

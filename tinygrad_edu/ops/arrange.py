@@ -16,8 +16,9 @@ from ..errors import ArgumentError, DtypeError, ShapeError
 from ..inputs.arguments import as_tensor, axis, whole
 from ..inputs.kinds import explain_all
 from .convert import clone
-from .movement import axes_of, listed, reshape_op
-from .parts import diagonal_op
+from .index import write
+from .movement import axes_of, listed, reshape_op, transpose
+from .parts import diagonal, diagonal_op
 
 # mypy: disable-error-code="override"
 
@@ -307,6 +308,73 @@ def diag(x: Any, diagonal: int = 0) -> Any:
         return clone(diagonal_op(x, offset=diagonal, dim1=0, dim2=1))
     tried, why = f"diag of a tensor {tuple(x.shape)}", f"it has {x.ndim} axes, and diag() takes vectors and matrices"
     raise ShapeError(tried, why, "use diagonal(dim1=-2, dim2=-1) for many matrices")
+
+
+def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Matrices with the last axis of ``x`` on their diagonal, and zeros elsewhere: `diagonal` the other way round.
+
+    (…, n) becomes (…, m, m), with m = n + abs(offset); ``dim1`` and ``dim2`` say which axes of the result hold the rows
+    and the columns. A positive ``offset`` begins that many columns to the right, a negative one so many rows further
+    down.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.diag_embed(tg.tensor([[1.0, 2.0], [3.0, 4.0]])).shape
+    (2, 2, 2)
+    """
+    x = as_tensor(x)
+    tried = f"diag_embed of a tensor {tuple(x.shape)}"
+    if not x.ndim:
+        raise ShapeError(tried, "it has no axis to put on a diagonal", "give it one: x.unsqueeze(0)")
+    first, second = axis(x, dim1, x.ndim + 1), axis(x, dim2, x.ndim + 1)
+    if first == second:
+        raise ShapeError(f"{tried} with dim1={dim1} and dim2={dim2}", "both are the same axis", "name two axes")
+    size, lead = x.shape[-1] + abs(whole(tried, "offset", offset)), iter(x.shape[:-1])
+    shape = tuple(size if i in (first, second) else next(lead) for i in range(x.ndim + 1))
+    room.check(tried, shape, x.dtype.itemsize)
+    made = above.wrap(backends.of(x.array).xp.zeros(shape, x.dtype))
+    write(diagonal(made, offset, first, second), ..., x, "diag_embed")
+    return made
+
+
+def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+    """Turned ``k`` times by a right angle, from the first of ``dims`` towards the second; a copy.
+
+    Raises `ShapeError` unless ``dims`` are two axes of the tensor.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.rot90(tg.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
+    x = as_tensor(x)
+    tried = f"rot90 of a tensor {tuple(x.shape)} with dims={dims!r}"
+    turns = whole(tried, "k", k) % 4
+    named = listed("rot90", (tuple(dims),), None)
+    if len(named) != 2 or x.ndim < 2:
+        why = f"a plane has two axes, and {'dims names' if x.ndim > 1 else 'the tensor has'} "
+        raise ShapeError(tried, why + str(len(named) if x.ndim > 1 else x.ndim), "name two axes: dims=(0, 1)")
+    first, second = axes_of(x, named)
+    if turns in (0, 2):
+        return flip_op(x, dims=(first, second)) if turns else clone(x)
+    return flip_op(transpose(x, first, second), dims=(first if turns == 1 else second,))
+
+
+def fliplr(x: Any) -> Any:
+    """The columns in reverse, axis 1; a copy. Raises `ShapeError` for fewer than two axes."""
+    return _flipped("fliplr", x, 1)
+
+
+def flipud(x: Any) -> Any:
+    """The rows in reverse, axis 0; a copy. Raises `ShapeError` for a 0-d tensor."""
+    return _flipped("flipud", x, 0)
+
+
+def _flipped(name: str, x: Any, at: int) -> Any:
+    x = as_tensor(x)
+    if x.ndim <= at:
+        tried, why = f"{name} of a tensor {tuple(x.shape)}", f"it has no axis {at} to turn round"
+        raise ShapeError(tried, why, "flip() takes the axis to turn round: flip(x, 0)" if at else "give it an axis")
+    return flip_op(x, dims=(at,))
 
 
 explain_all(globals())

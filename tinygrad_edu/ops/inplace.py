@@ -101,7 +101,7 @@ floor_divide_ = twin(arithmetic.floor_divide, arithmetic.FloorDivide)
 remainder_, fmod_ = twin(arithmetic.remainder, arithmetic.Remainder), twin(arithmetic.fmod, arithmetic.Fmod)
 nan_to_num_ = twin(choice.nan_to_num)
 lerp_, addcmul_, addcdiv_ = twin(arithmetic.lerp), twin(arithmetic.addcmul), twin(arithmetic.addcdiv)
-addmm_ = twin(linalg.addmm)
+addmm_, baddbmm_ = twin(linalg.addmm), twin(linalg.baddbmm)
 clamp_min_, clamp_max_ = twin(choice.clamp_min), twin(choice.clamp_max)
 
 logical_and_, logical_or_ = twin(logic.logical_and), twin(logic.logical_or)

@@ -220,22 +220,33 @@ def addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any
     With ``beta=0`` x is left out, even where it is nan. Raises `ShapeError` for what are no matrices and for an x
     that cannot be stretched so, `DtypeError` for dtypes that differ.
     """
-    x = as_tensor(x)
     mat1, mat2 = _with_axes("addmm", mat1, mat2, 2, 2)
-    product = matmul(mat1, mat2)
-    tried = f"addmm of {tuple(x.shape)} {x.dtype} and a product {tuple(product.shape)} {product.dtype}"
+    return _joined("addmm", as_tensor(x), matmul(mat1, mat2), beta, alpha)
+
+
+def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * x + alpha * bmm(batch1, batch2)``, with x stretched to (b, n, p), the shape of the products.
+
+    Else as `addmm`, for batches of matrices.
+    """
+    return _joined("baddbmm", as_tensor(x), bmm(batch1, batch2), beta, alpha)
+
+
+def _joined(name: str, x: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """``beta * x + alpha * product``."""
+    tried = f"{name} of {tuple(x.shape)} {x.dtype} and a product {tuple(product.shape)} {product.dtype}"
     sizes = zip(reversed(x.shape), reversed(product.shape), strict=False)
-    if x.ndim > 2 or any(size not in (1, wanted) for size, wanted in sizes):
+    if x.ndim > product.ndim or any(size not in (1, wanted) for size, wanted in sizes):
         why, mend = "what is added can only be stretched to the shape of the product", "check its axes, or use + and @"
         raise ShapeError(tried, why, mend)
     if x.dtype != product.dtype:
         why, mend = "what joins a matrix product has its dtype", f"convert it first: x.to('{product.dtype}')"
         raise DtypeError(tried, why, mend)
     if alpha != 1:
-        product = mul(product, factor("addmm", "alpha", alpha, product))
+        product = mul(product, factor(name, "alpha", alpha, product))
     if beta == 0:
         return product
-    return add_op(x if beta == 1 else mul(x, factor("addmm", "beta", beta, x)), product)
+    return add_op(x if beta == 1 else mul(x, factor(name, "beta", beta, x)), product)
 
 
 def _with_axes(name: str, x: Any, y: Any, x_axes: int, y_axes: int) -> tuple[Any, Any]:

@@ -22,8 +22,10 @@ from . import (
     linalg,
     logic,
     movement,
+    products,
     reduce,
     scan,
+    shapes,
     sorting,
     special,
     statistics,
@@ -96,6 +98,8 @@ bitwise_xor, bitwise_not = caller(logic.BitwiseXor, out=True), caller(logic.Bitw
 matmul = caller(linalg.Matmul, out=True)
 mm, bmm, mv, dot = with_out(linalg.mm), with_out(linalg.bmm), with_out(linalg.mv), with_out(linalg.dot)
 outer, addmm = with_out(linalg.outer), with_out(linalg.addmm)
+baddbmm, cross, inner = with_out(linalg.baddbmm), with_out(products.cross), with_out(products.inner)
+kron, tensordot = with_out(products.kron), with_out(products.tensordot)
 sum, mean, prod = with_out(reduce.sum), with_out(reduce.mean), with_out(reduce.prod)
 amax, amin, argmax, argmin = (
     with_out(reduce.amax),
@@ -108,3 +112,4 @@ nansum, nanmean, quantile = with_out(statistics.nansum), with_out(statistics.nan
 diff, isin, searchsorted = with_out(scan.diff), with_out(sorting.isin), with_out(sorting.searchsorted)
 cumsum, cumprod = with_out(scan.cumsum), with_out(scan.cumprod)
 cat, stack = with_out(movement.cat), with_out(movement.stack)
+column_stack = with_out(shapes.column_stack)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from operator import index as whole
 from typing import Any
 
 from .. import backends
+from ..backends import room
 from ..backends.layout import contiguous, how_many
 from ..core.base import TensorBase
 from ..core.dispatch import caller
@@ -222,6 +224,39 @@ def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
         tried = f"chunk({number}, dim={dim}) of a tensor {tuple(x.shape)}"
         raise ArgumentError(tried, "there is at least one piece", "ask for 1 or more")
     return split(x, -(-count // number), at) if count else split_with_sizes(x, (0,) * number, at)
+
+
+_TENSOR = 256  # bytes, at least, that a tensor takes beside its elements
+
+
+def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Pieces of ``dim``: so many of nearly one size, the first ones longer by 1, or cut before the given places; views.
+
+    Places count as in slices: negative ones from the end, and what lies beyond the axis cuts nothing off. A 1-d tensor
+    of integers is a list of places. Raises `ShapeError` for a 0-d tensor, `ArgumentError` for fewer than 1 piece.
+
+    >>> import tinygrad_edu as tg
+    >>> [part.tolist() for part in tg.arange(5).tensor_split(2)]
+    [[0, 1, 2], [3, 4]]
+    >>> [part.tolist() for part in tg.arange(5).tensor_split((1, 3))]
+    [[0], [1, 2], [3, 4]]
+    """
+    x, at = _along("tensor_split", x, dim)
+    count, given = x.shape[at], indices_or_sections
+    if isinstance(given, TensorBase) and given.array.ndim:
+        given = given.tolist()
+    if isinstance(given, (tuple, list)):
+        places = listed("tensor_split", (tuple(given),), None)
+        spans = [slice(start, stop).indices(count) for start, stop in zip((0, *places), (*places, None), strict=True)]
+        return tuple(_cut(x, at, start, max(start, stop)) for start, stop, _ in spans)
+    pieces = _integer("tensor_split", given)
+    tried = f"tensor_split({pieces}, dim={dim}) of a tensor {tuple(x.shape)}"
+    if pieces < 1:
+        raise ArgumentError(tried, "there is at least one piece", "ask for 1 or more")
+    room.check(tried, (pieces,), _TENSOR)
+    size, longer = divmod(count, pieces)
+    starts = [i * size + min(i, longer) for i in range(pieces + 1)]
+    return tuple(_cut(x, at, start, stop) for start, stop in pairwise(starts))
 
 
 def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:

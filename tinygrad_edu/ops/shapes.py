@@ -158,6 +158,47 @@ def dstack(tensors: Any) -> Any:
     return cat([part if part.ndim > 2 else part.unsqueeze(-1) for part in parts], 2)
 
 
+def column_stack(tensors: Any) -> Any:
+    """Tensors side by side as columns: a vector is one column, a matrix several. Raises as `cat` does.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.column_stack([tg.zeros(2), tg.ones(2, 2)])
+    tensor([[0., 1., 1.],
+            [0., 1., 1.]])
+    """
+    return cat([part if part.ndim > 1 else part.reshape(-1, 1) for part in several("column_stack", tensors)], 1)
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """The tensor itself, or a number (0-d) as a vector of one element; a view. A tuple of tensors gives a tuple."""
+    return _each(lambda x: x if x.ndim else reshape_op(x, shape=(1,)), tensors)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """The tensor with at least two axes: a vector (n,) as a row (1, n); a view. A tuple of tensors gives a tuple."""
+    return _each(lambda x: x if x.ndim > 1 else reshape_op(x, shape=(1, *(x.shape or (1,)))), tensors)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """The tensor with at least three axes: (n,) as (1, n, 1), (n, m) as (n, m, 1); a view. A tuple gives a tuple."""
+
+    def cube(x: Any) -> Any:
+        if x.ndim > 2:
+            return x
+        return reshape_op(x, shape=(*x.shape, 1) if x.ndim == 2 else (1, *(x.shape or (1,)), 1))
+
+    return _each(cube, tensors)
+
+
+def _each(change: Any, given: tuple[Any, ...]) -> Any:
+    """``change`` of one tensor, or of each of several: ``f(x)``, ``f(x, y)`` or ``f((x, y))``."""
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        given = tuple(given[0])
+    elif len(given) == 1:
+        return change(as_tensor(given[0]))
+    return tuple(change(as_tensor(x)) for x in given)
+
+
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """All tensors expanded to the shape in which they meet; one that has it already stays itself.
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..ops import angles as an
     from ..ops import arrange as ag
     from ..ops import gathering as ga
+    from ..ops import products as pr
     from ..ops import scan as sc
     from ..ops import softmax as sm
     from ..ops import sorting as so
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 
     ip: Any
 else:  # loaded with the first of their methods that is looked up
-    ag, an, ga, ip, sc, sl, sm, so, st = (
+    ag, an, ga, ip, pr, sc, sl, sm, so, st = (
         LateModule(f"tinygrad_edu.ops.{name}")
-        for name in "arrange angles gathering inplace scan special softmax sorting statistics".split()
+        for name in "arrange angles gathering inplace products scan special softmax sorting statistics".split()
     )
     random = LateModule("tinygrad_edu.tensor.random")
 
@@ -110,6 +111,7 @@ class Operations(TensorBase):
     maximum, minimum, masked_fill = ch.maximum, ch.minimum, ch.masked_fill
     clamp, clamp_min, clamp_max, clip = ch.clamp, ch.clamp_min, ch.clamp_max, ch.clip
     mm, bmm, mv, dot, outer, addmm = la.mm, la.bmm, la.mv, la.dot, la.outer, la.addmm
+    baddbmm, trace, inner, cross, kron = la.baddbmm, pr.trace, pr.inner, pr.cross, pr.kron
 
     def where(self, condition: Any, other: Any) -> Tensor:
         """This tensor where ``condition`` holds, else ``other``."""
@@ -134,10 +136,11 @@ class Operations(TensorBase):
     t, swapaxes, movedim, moveaxis, contiguous = sp.t, sp.swapaxes, sp.movedim, sp.moveaxis, sp.contiguous
     broadcast_to, expand_as = sp.broadcast_to, sp.expand_as
     narrow, select, unbind, chunk = pt.narrow, pt.select, pt.unbind, pt.chunk
-    split, split_with_sizes = pt.split, pt.split_with_sizes
+    split, split_with_sizes, tensor_split = pt.split, pt.split_with_sizes, pt.tensor_split
     diagonal, unfold, as_strided = pt.diagonal, pt.unfold, pt.as_strided
     repeat, tile, repeat_interleave = ag.repeat, ag.tile, ag.repeat_interleave
     flip, roll, tril, triu, diag = ag.flip, ag.roll, ag.tril, ag.triu, ag.diag
+    diag_embed, rot90, fliplr, flipud = ag.diag_embed, ag.rot90, ag.fliplr, ag.flipud
 
     @property
     def T(self) -> Tensor:
@@ -180,6 +183,7 @@ class Operations(TensorBase):
     add_, sub_, mul_, div_ = ip.add_, ip.sub_, ip.mul_, ip.div_
     pow_, neg_, floor_divide_, remainder_ = ip.pow_, ip.neg_, ip.floor_divide_, ip.remainder_
     lerp_, addcmul_, addcdiv_, addmm_ = ip.lerp_, ip.addcmul_, ip.addcdiv_, ip.addmm_
+    baddbmm_ = ip.baddbmm_
     clamp_, clamp_min_, clamp_max_, masked_fill_ = ip.clamp_, ip.clamp_min_, ip.clamp_max_, ip.masked_fill_
     clip_, nan_to_num_, fmod_ = ip.clip_, ip.nan_to_num_, ip.fmod_
     abs_, sign_, floor_, ceil_, round_ = ip.abs_, ip.sign_, ip.floor_, ip.ceil_, ip.round_
