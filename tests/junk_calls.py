@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import tinygrad_edu as tg
-from tinygrad_edu import autograd, data, distributions, guard, metrics, nn, observe, optim, settings, training
+from tinygrad_edu import autograd, data, distributions, guard, linalg, metrics, nn, observe, optim, settings, training
 
 
 def _optimizer() -> optim.Optimizer:
@@ -49,7 +49,7 @@ MODULES_BY_NAME: dict[str, Any] = {
     "tg": tg, "nn": nn, "F": nn.functional, "init": nn.init, "utils": nn.utils, "optim": optim,
     "lrs": optim.lr_scheduler, "data": data, "metrics": metrics, "autograd": autograd, "training": training,
     "observe": observe, "settings": settings, "guard": guard,
-    "rnn": nn.utils.rnn, "dist": distributions,
+    "rnn": nn.utils.rnn, "dist": distributions, "linalg": linalg,
 }  # fmt: skip
 
 
@@ -110,7 +110,7 @@ multinomial(x, 2, False, generator=g)  Generator("cpu")  promote_types("float32"
 can_cast("float32", "int64")  finfo("float32")  iinfo("int64")  manual_seed(0)
 set_printoptions(4, 1000, 3, 80, "default", False)  set_default_dtype("float32")  get_default_dtype()
 is_grad_enabled()  is_inference_mode_enabled()  set_grad_enabled(True)  inference_mode(True)  no_grad()  enable_grad()
-device("cpu", 0)
+device("cpu", 0)  det(square)  inverse(square)  svd(x, True, True)
 """
 METHODS = """
 x.bernoulli(0.5)  x.bernoulli_(0.5)  x.bfloat16()  x.bool()  x.byte()  x.char()  x.contiguous()
@@ -269,5 +269,10 @@ guard.off()  guard.verify()  guard.let_go()
 dist.Bernoulli(x, None, True)  dist.Bernoulli(None, x)  dist.Categorical(y, None, True)  dist.Categorical(None, x)
 dist.Normal(x, y, True)  dist.Uniform(x, y, True)  dist.Distribution((2,), (3,), True)
 dist.kl_divergence(dist.Normal(x, y), dist.Normal(x, z))  dist.register_kl(dist.Normal, dist.Categorical)
+linalg.cholesky(square, upper=True)  linalg.det(square)  linalg.eigh(square, "L")  linalg.inv(square)
+linalg.matrix_norm(x, "fro", (-2, -1), False, dtype="float64")  linalg.matrix_power(square, 2)
+linalg.multi_dot([x, tall])  linalg.norm(x, 2, (0, 1), False, dtype="float64")  linalg.qr(x, "reduced")
+linalg.slogdet(square)  linalg.solve(square, v, left=True)  linalg.svd(x, True)
+linalg.vector_norm(x, 2, 0, False, dtype="float64")
 rnn.pad_sequence([x, y], True, 0.0, "right")  rnn.unpad_sequence(x, places + 1, True)
 """

@@ -19,6 +19,7 @@ KINDS = {
     "ModuleError": AttributeError,
     "MemoryGuardError": ValueError,
     "IndexRangeError": IndexError,
+    "LinAlgError": ValueError,
     "StateFileError": ValueError,
     "TrainingError": RuntimeError,
     "TimingError": RuntimeError,

@@ -23,6 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inputs",),
     ("ops",),
     ("autograd", "guard"),
+    ("linalg",),  # below the tensor, whose methods call it
     ("tensor", "cuda"),
     # The library
     ("state", "metrics"),

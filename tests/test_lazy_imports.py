@@ -16,6 +16,7 @@ NOT_YET = (
     "tinygrad_edu_widgets", "tinygrad_edu.nn", "tinygrad_edu.optim", "tinygrad_edu.distributions", "tinygrad_edu.data",
     "tinygrad_edu.compile", "tinygrad_edu.views", "tinygrad_edu.state", "tinygrad_edu.metrics",
     "tinygrad_edu.training", "tinygrad_edu.observe", "tinygrad_edu.tips", "tinygrad_edu.cli",
+    "tinygrad_edu.linalg",
 )  # fmt: skip
 
 ALL = set(
@@ -24,15 +25,15 @@ ALL = set(
     as_strided as_tensor atleast_1d atleast_2d atleast_3d autograd baddbmm bernoulli bitwise_and
     bitwise_not bitwise_or bitwise_xor bmm bool broadcast_tensors
     broadcast_to can_cast cat cdist ceil chunk clamp clamp_max
-    clamp_min clone column_stack concat cos cross cumprod cumsum data device
+    clamp_min clone column_stack concat cos cross cumprod cumsum data det device
     diag diag_embed diagonal distributions div dot double dstack dtypes
     e einsum empty empty_like enable_grad eq equal erf exp
     expm1 eye fill finfo flatten flip fliplr flipud float
     float16 float32 float64 floor floor_divide from_numpy full full_like gather
     ge get_default_dtype gt guard half hstack iinfo index_add index_copy index_fill index_put index_select inf
     inference_mode inner int int16 int32
-    int64 int8 is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor
-    isclose isfinite isinf isnan kron le lerp linspace
+    int64 int8 inverse is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor
+    isclose isfinite isinf isnan kron le lerp linalg linspace
     load log log1p log2 log_softmax logical_and logical_not logical_or
     logical_xor logsumexp long lt manual_seed masked_fill masked_select matmul max maximum mean median meshgrid metrics
     min minimum mm moveaxis movedim mul multinomial mv nan narrow ne neg newaxis nn no_grad nonzero norm normal numel
@@ -43,14 +44,14 @@ ALL = set(
     acos acosh aminmax arccos arcsin arctan arctan2 asin asinh atan atan2 atanh bincount clip cosh count_nonzero
     cummax cummin diff digamma erfc exp2 fmod hypot isin lgamma log10 logaddexp logaddexp2 logit nan_to_num nanmean
     nansum quantile searchsorted sinh sort split split_with_sizes sqrt square squeeze stack state std std_mean sub sum
-    swapaxes t take_along_dim tan tanh tensor tensor_split tensordot tile topk trace training transpose tril triu
+    svd swapaxes t take_along_dim tan tanh tensor tensor_split tensordot tile topk trace training transpose tril triu
     trunc uint8 unbind unflatten unique unsqueeze var var_mean vstack where xlogy zeros zeros_like
     """.split()
 )
 LAZY = set(
     """
-    backends compile cuda data distributions errors guard lessons metrics nn observe optim settings state tips training
-    views
+    backends compile cuda data distributions errors guard lessons linalg metrics nn observe optim settings state tips
+    training views
     """.split()
 )
 

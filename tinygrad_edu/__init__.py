@@ -1,8 +1,8 @@
 """tinygrad_edu: a small autograd engine to learn from, a library on it, and what teaches with it.
 
 The engine, from the bottom up: ``common``, ``errors``, ``settings``, ``dtypes``, ``backends``, ``core``, ``inputs``,
-``ops``, ``autograd``, ``guard``, ``tensor``. The library: ``nn``, ``optim``, ``distributions``, ``data``, ``state``,
-``metrics``, ``training``, ``compile``, ``observe``. Teaching: ``tips``, ``views``, ``lessons``, ``cli``.
+``ops``, ``autograd``, ``guard``, ``linalg``, ``tensor``. The library: ``nn``, ``optim``, ``distributions``, ``data``,
+``state``, ``metrics``, ``training``, ``compile``, ``observe``. Teaching: ``tips``, ``views``, ``lessons``, ``cli``.
 
 Submodules load when they are first used, so ``import tinygrad_edu`` costs little more than ``import numpy``.
 """
@@ -47,6 +47,7 @@ __version__ = "0.1.0"
 # What is loaded when it is first used: functions, by the module that defines them, and modules. Type checkers and
 # editors read `__init__.pyi`, which `tools/write_stub.py` makes of this.
 _LATER = {
+    "linalg.tops": "det inverse svd",
     "ops.activation": "relu",
     "ops.arrange": "diag diag_embed flip fliplr flipud repeat_interleave roll rot90 tile tril triu",
     "ops.choice": "masked_fill",
@@ -91,7 +92,7 @@ _LATER = {
         "randperm"
     ),
 }
-_PUBLIC = "data distributions guard metrics nn optim random state training".split()
+_PUBLIC = "data distributions guard linalg metrics nn optim random state training".split()
 _MODULES = [*_PUBLIC, *"backends compile cuda errors lessons observe settings tips views".split()]
 _HERE = (
     "Tensor as_tensor autograd bool device double dtypes e enable_grad float float16 float32 float64 from_numpy "

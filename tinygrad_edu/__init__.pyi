@@ -13,6 +13,7 @@ from . import dtypes as dtypes
 from . import errors as errors
 from . import guard as guard
 from . import lessons as lessons
+from . import linalg as linalg
 from . import metrics as metrics
 from . import nn as nn
 from . import observe as observe
@@ -38,6 +39,9 @@ from .dtypes import int64 as int64
 from .dtypes import int64 as long
 from .dtypes import int8 as int8
 from .dtypes import uint8 as uint8
+from .linalg.tops import det as det
+from .linalg.tops import inverse as inverse
+from .linalg.tops import svd as svd
 from .ops.activation import relu as relu
 from .ops.arrange import diag as diag
 from .ops.arrange import diag_embed as diag_embed
@@ -360,6 +364,7 @@ __all__ = [
     "cumprod",
     "cumsum",
     "data",
+    "det",
     "device",
     "diag",
     "diag_embed",
@@ -423,6 +428,7 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "inverse",
     "is_floating_point",
     "is_grad_enabled",
     "is_inference_mode_enabled",
@@ -436,6 +442,7 @@ __all__ = [
     "le",
     "lerp",
     "lgamma",
+    "linalg",
     "linspace",
     "load",
     "log",
@@ -541,6 +548,7 @@ __all__ = [
     "std_mean",
     "sub",
     "sum",
+    "svd",
     "swapaxes",
     "t",
     "take_along_dim",

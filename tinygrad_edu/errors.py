@@ -70,6 +70,10 @@ class IndexRangeError(EduError, IndexError):
     """An index, or a class label, lies outside what it points into."""
 
 
+class LinAlgError(EduError, ValueError, RuntimeError):
+    """A matrix has no inverse, or no such factors."""
+
+
 class StateFileError(EduError, ValueError, RuntimeError):
     """A file of tensors cannot be read, or not be written: it is cut short, spoilt, or of another format."""
 

@@ -23,7 +23,8 @@ NAMES = set(
     as_strided split_with_sizes __getitem__ gather scatter scatter_add take_along_dim index_select index_add
     index_put index_fill index_copy masked_select nonzero argwhere meshgrid sort argsort topk unique median matmul mm
     bmm hstack vstack dstack cdist atleast_1d atleast_2d atleast_3d column_stack tensor_split rot90 fliplr flipud
-    diag_embed trace tensordot baddbmm cross kron inner
+    diag_embed trace tensordot baddbmm cross kron inner linalg.cholesky linalg.det linalg.inv linalg.matrix_norm
+    linalg.matrix_power linalg.multi_dot linalg.norm linalg.slogdet linalg.solve linalg.vector_norm
     mv dot outer addmm einsum full linspace eye arange zeros ones zeros_like ones_like full_like new_zeros new_ones
     new_full to item empty empty_like new_empty rand_like randn_like randint randint_like randn bernoulli
     multinomial normal uniform exponential float double half bfloat16 byte char short int long bool fill zero_
@@ -102,6 +103,8 @@ COPIES_MAY_DIFFER: dict[str, str] = {
         "ours are elements that were picked, seen in another shape",
     ),
     "kron": "ours is the product of every pair, which nobody else has, seen in another shape",
+    "linalg.solve": "a solution that is a vector is a column here, which nobody else has, without its second axis",
+    "linalg.multi_dot": "PyTorch shows the product in its own shape",
     "cdist": "PyTorch computes one large batch, and shows it in its own shape",
     "repeat_interleave": "PyTorch's result for a number is a view of a copy that nobody else has; ours is that copy",
 }
@@ -110,6 +113,7 @@ _CONVERSIONS = ("float", "double", "half", "bfloat16", "byte", "char", "short", 
 
 # How to call ours where the name does not say it.
 CALLS: dict[str, Any] = {
+    **{f"linalg.{name}": getattr(tg.linalg, name) for name in tg.linalg.__all__},
     "__getitem__": tg.Tensor.__getitem__,
     "T": lambda x: x.T,
     "mT": lambda x: x.mT,

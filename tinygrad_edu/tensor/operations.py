@@ -23,6 +23,7 @@ from ..ops import unary as un
 from .printing import describe
 
 if TYPE_CHECKING:
+    from ..linalg import tops as li
     from ..ops import angles as an
     from ..ops import arrange as ag
     from ..ops import gathering as ga
@@ -41,7 +42,7 @@ else:  # loaded with the first of their methods that is looked up
         LateModule(f"tinygrad_edu.ops.{name}")
         for name in "arrange angles gathering inplace products scan special softmax sorting statistics".split()
     )
-    random = LateModule("tinygrad_edu.tensor.random")
+    li, random = LateModule("tinygrad_edu.linalg.tops"), LateModule("tinygrad_edu.tensor.random")
 
 
 class Operations(TensorBase):
@@ -112,6 +113,7 @@ class Operations(TensorBase):
     clamp, clamp_min, clamp_max, clip = ch.clamp, ch.clamp_min, ch.clamp_max, ch.clip
     mm, bmm, mv, dot, outer, addmm = la.mm, la.bmm, la.mv, la.dot, la.outer, la.addmm
     baddbmm, trace, inner, cross, kron = la.baddbmm, pr.trace, pr.inner, pr.cross, pr.kron
+    det, inverse, svd = li.det, li.inverse, li.svd
 
     def where(self, condition: Any, other: Any) -> Tensor:
         """This tensor where ``condition`` holds, else ``other``."""
