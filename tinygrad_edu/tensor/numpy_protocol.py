@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from .. import backends
+from ..core.above import above
 from ..core.base import TensorBase
 from ..core.inplace import own_buffer
-from ..errors import DtypeError
+from ..dtypes import promote
+from ..errors import DtypeError, ShapeError
 from ..inputs import arguments
 from ..inputs.arguments import as_tensor
 from ..ops import arithmetic as ar
@@ -26,11 +28,14 @@ from ..ops import gathering as ga
 from ..ops import linalg as la
 from ..ops import logic as lg
 from ..ops import movement as mv
+from ..ops import parts as pt
+from ..ops import products as pr
 from ..ops import reduce as rd
 from ..ops import scan as sc
 from ..ops import shapes as sp
 from ..ops import sorting as so
 from ..ops import unary as un
+from ..settings import modes
 from . import creation
 
 UFUNCS: dict[Any, Callable[..., Any]] = {
@@ -45,6 +50,31 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.isfinite: lg.isfinite, np.logical_and: lg.logical_and, np.logical_or: lg.logical_or,
     np.logical_xor: lg.logical_xor, np.logical_not: lg.logical_not, np.bitwise_and: lg.bitwise_and,
     np.bitwise_or: lg.bitwise_or, np.bitwise_xor: lg.bitwise_xor, np.invert: lg.bitwise_not,
+}  # fmt: skip
+
+# Ufuncs whose method PyTorch calls otherwise, or that has NumPy's name: reached where a tensor has it.
+METHODS = {
+    "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2",
+    "arctanh": "atanh", "copysign": "copysign", "cosh": "cosh", "deg2rad": "deg2rad", "exp2": "exp2", "fmax": "fmax",
+    "fmin": "fmin", "fmod": "fmod", "heaviside": "heaviside", "hypot": "hypot", "log10": "log10",
+    "logaddexp": "logaddexp", "logaddexp2": "logaddexp2", "rad2deg": "rad2deg", "signbit": "signbit", "sinh": "sinh",
+    "trunc": "trunc",
+}  # fmt: skip
+
+# What to write in place of a function that has no counterpart. Of others, NumPy's values are all there is.
+INSTEAD = {
+    "add.reduce": "x.sum()", "average": "(x * weights).sum() / weights.sum()", "append": "cat([x, y])",
+    "compress": "x[condition]", "convolve": "nn.functional.conv1d()", "count_nonzero": "(x != 0).sum()",
+    "delete": "cat([x[:i], x[i + 1 :]])", "diff": "x[1:] - x[:-1]", "dsplit": "x.split(sizes, 2)",
+    "extract": "x[condition]", "flatnonzero": "x.ravel().nonzero()", "hsplit": "x.split(sizes, 1)",
+    "hypot": "(x * x + y * y).sqrt()", "insert": "cat([x[:i], y, x[i:]])", "maximum.reduce": "x.amax()",
+    "median": "x.median(), which takes the lower of two middle elements", "minimum.reduce": "x.amin()",
+    "multiply.reduce": "x.prod()", "nan_to_num": "x.masked_fill(x.isnan(), 0)",
+    "nanmax": "x.masked_fill(x.isnan(), -inf).amax()", "nanmean": "x[~x.isnan()].mean()",
+    "nanmin": "x.masked_fill(x.isnan(), inf).amin()", "nansum": "x.masked_fill(x.isnan(), 0).sum()",
+    "pad": "nn.functional.pad()", "partition": "x.topk(k)", "argpartition": "x.topk(k).indices",
+    "ptp": "x.amax() - x.amin()", "resize": "x.repeat()", "rollaxis": "x.movedim()", "select": "where()",
+    "take": "x.index_select()", "vdot": "x.ravel().dot(y.ravel())", "vsplit": "x.split(sizes, 0)",
 }  # fmt: skip
 
 
@@ -109,6 +139,54 @@ def _concatenate(arrays: Any, axis: int | None = 0) -> Any:
     return mv.cat(arrays, axis)
 
 
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    x = as_tensor(ary)
+    if not isinstance(indices_or_sections, (tuple, list)) and x.ndim:
+        count, pieces = x.shape[arguments.axis(x, axis, x.ndim)], indices_or_sections
+        if isinstance(pieces, int) and pieces > 0 and count % pieces:
+            why = f"the axis has {count} elements, which {pieces} does not divide"
+            raise ShapeError(
+                f"numpy.split of a tensor {tuple(x.shape)}", why, "use numpy.array_split or tensor_split()"
+            )
+    return list(pt.tensor_split(x, indices_or_sections, axis))
+
+
+def _counts(repeats: Any) -> Any:
+    return repeats if isinstance(repeats, int) else as_tensor(repeats)
+
+
+def _alike(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both as tensors of one dtype."""
+    a, b = as_tensor(a), as_tensor(b)
+    dtype = promote(modes().promotion, a.dtype, b.dtype)
+    return a.to(dtype), b.to(dtype)
+
+
+def _array_equal(a1: Any, a2: Any) -> bool:
+    a, b = _alike(a1, a2)
+    return a.shape == b.shape and bool(lg.equal(a, b))
+
+
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return rd.sum(pt.diagonal(as_tensor(a), offset, axis1, axis2), -1)
+
+
+def _solve(a: Any, b: Any) -> Any:
+    a, b = as_tensor(a), as_tensor(b)
+    return _linalg("solve", a, b if b.ndim in (1, a.ndim) else b.unsqueeze(0))  # NumPy's vectors have one axis, no more
+
+
+def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    found = _linalg("svd", as_tensor(a), full_matrices and compute_uv)
+    return found if compute_uv else found.S
+
+
+def _linalg(name: str, *given: Any, **named: Any) -> Any:
+    from .. import linalg  # loaded when it is first used
+
+    return getattr(linalg, name)(*given, **named)
+
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.sum: _reduction(rd.sum),
     np.mean: _reduction(rd.mean),
@@ -152,15 +230,70 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.ndim: lambda a: a.ndim,
     np.size: lambda a: a.numel(),
     np.copy: _copy,
+    np.allclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: lg.allclose(*_alike(a, b), rtol, atol, equal_nan),
+    np.isclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: lg.isclose(*_alike(a, b), rtol, atol, equal_nan),
+    np.array_equal: _array_equal,
+    np.argwhere: lambda a: ga.argwhere(as_tensor(a)),
+    np.nonzero: lambda a: ga.nonzero(as_tensor(a), as_tuple=True),
+    np.unique: lambda ar: so.unique(as_tensor(ar)),
+    np.round: lambda a, decimals=0: un.round(as_tensor(a), decimals=decimals),
+    np.empty_like: lambda prototype, dtype=None: creation.empty_like(prototype, dtype=dtype),
+    np.full_like: lambda a, fill_value, dtype=None: creation.full_like(a, fill_value, dtype=dtype),
+    np.meshgrid: lambda *xi, indexing="xy": ga.meshgrid(*map(as_tensor, xi), indexing=indexing),
+    np.split: _split,
+    np.array_split: lambda ary, indices_or_sections, axis=0: list(pt.tensor_split(ary, indices_or_sections, axis)),
+    np.repeat: lambda a, repeats, axis=None: ag.repeat_interleave(as_tensor(a), _counts(repeats), axis),
+    np.tile: lambda A, reps: ag.tile(as_tensor(A), reps if isinstance(reps, (tuple, list)) else (reps,)),
+    np.roll: lambda a, shift, axis=None: ag.roll(as_tensor(a), shift, () if axis is None else axis),
+    np.rot90: lambda m, k=1, axes=(0, 1): ag.rot90(as_tensor(m), k, axes),
+    np.fliplr: lambda m: ag.fliplr(as_tensor(m)),
+    np.flipud: lambda m: ag.flipud(as_tensor(m)),
+    np.diag: lambda v, k=0: ag.diag(as_tensor(v), k),
+    np.diagonal: lambda a, offset=0, axis1=0, axis2=1: pt.diagonal(as_tensor(a), offset, axis1, axis2),
+    np.trace: _trace,
+    np.vstack: sp.vstack,
+    np.hstack: sp.hstack,
+    np.dstack: sp.dstack,
+    np.column_stack: sp.column_stack,
+    np.atleast_1d: sp.atleast_1d,
+    np.atleast_2d: sp.atleast_2d,
+    np.atleast_3d: sp.atleast_3d,
+    np.tensordot: lambda a, b, axes=2: pr.tensordot(as_tensor(a), as_tensor(b), axes),
+    np.kron: lambda a, b: pr.kron(as_tensor(a), as_tensor(b)),
+    np.inner: lambda a, b: pr.inner(as_tensor(a), as_tensor(b)),
+    np.cross: lambda a, b, axis=-1: pr.cross(as_tensor(a), as_tensor(b), axis),
+    np.linalg.inv: lambda a: _linalg("inv", a),
+    np.linalg.det: lambda a: _linalg("det", a),
+    np.linalg.slogdet: lambda a: _linalg("slogdet", a),
+    np.linalg.solve: _solve,
+    np.linalg.svd: _svd,
+    np.linalg.qr: lambda a, mode="reduced": _linalg("qr", a, mode),
+    np.linalg.eigh: lambda a, UPLO="L": _linalg("eigh", a, UPLO),
+    np.linalg.cholesky: lambda a, *, upper=False: _linalg("cholesky", a, upper=upper),
+    np.linalg.matrix_power: lambda a, n: _linalg("matrix_power", a, n),
+    np.linalg.multi_dot: lambda arrays: _linalg("multi_dot", arrays),
+    np.linalg.norm: lambda x, ord=None, axis=None, keepdims=False: _linalg("norm", x, ord, axis, keepdims),
+    np.linalg.matrix_norm: lambda x, *, keepdims=False, ord="fro": _linalg("matrix_norm", x, ord, keepdim=keepdims),
+    np.linalg.vector_norm: lambda x, *, axis=None, keepdims=False, ord=2: _linalg(
+        "vector_norm", x, ord, axis, keepdims
+    ),
 }
 
 
 def _refuse(
     tried: str,
     why: str = "this function has no gradient here",
-    mend: str = "use a tensor method, or leave the graph first: x.detach().numpy()",
+    mend: str = "",
 ) -> DtypeError:
     return DtypeError(tried, why, mend)
+
+
+def _instead(called: Any, method: str = "") -> str:
+    """What to write in place of a function of NumPy's."""
+    name = called.__name__ + method
+    module = getattr(called, "__module__", None) or "numpy"  # ufuncs have none
+    without = f"without a gradient: {module}.{name}(x.detach().numpy())"
+    return f"write {INSTEAD[name]}, or, {without}" if name in INSTEAD else f"compute it {without}"
 
 
 @cache
@@ -173,6 +306,9 @@ def ufunc(called: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, A
     tried = f"numpy.{called.__name__}"
     if called in UFUNCS and method == "__call__" and not kwargs:
         return UFUNCS[called](*inputs)
+    named = getattr(above.Tensor, METHODS.get(called.__name__, ""), None)
+    if named is not None and method == "__call__" and not kwargs:
+        return named(as_tensor(inputs[0]), *inputs[1:])
     if _plain([inputs, kwargs]):
         return _by_numpy(f"{tried} on a tensor", getattr(called, method), inputs, kwargs)
     if "out" in kwargs:
@@ -181,13 +317,14 @@ def ufunc(called: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, A
             "an array cannot hold the history of a tensor",
             "make a new tensor: total = total + x, not total += x",
         )
-    given = f".{method}" if method != "__call__" else "".join(f"({key}=…)" for key in kwargs)
-    raise _refuse(f"{tried}{given} on a tensor")
+    part = f".{method}" if method != "__call__" else ""
+    given = part or "".join(f"({key}=…)" for key in kwargs)
+    raise _refuse(f"{tried}{given} on a tensor", mend=_instead(called, part))
 
 
 def function(called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """NumPy met a tensor in another of its functions."""
-    tried = f"numpy.{called.__name__} on a tensor"
+    tried = f"{called.__module__}.{called.__name__} on a tensor"
     why = ""
     if called in FUNCTIONS:
         try:
@@ -198,7 +335,9 @@ def function(called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return FUNCTIONS[called](*args, **kwargs)
     if _plain([args, kwargs]):
         return _by_numpy(tried, called, args, kwargs)
-    raise _refuse(tried, why) if why else _refuse(tried)
+    if why:
+        raise _refuse(tried, why, f"leave them away, or {_instead(called).removeprefix('compute it ')}")
+    raise _refuse(tried, mend=_instead(called))
 
 
 # What is not among ours, NumPy computes itself, as with PyTorch's tensors. It gives arrays: nothing here wants a
