@@ -120,7 +120,7 @@ def quantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, i
     tensor([2.5000, 5.0000])
     """
     x = as_tensor(x)
-    shares = q if isinstance(q, TensorBase) else as_tensor(q).to(x.dtype)
+    shares = q if isinstance(q, TensorBase) else above.as_tensor(q, x.dtype)
     tried = f"quantile of a tensor {tuple(x.shape)} {x.dtype}, q {tuple(shares.shape)} {shares.dtype}"
     _check_quantile(tried, x, shares, interpolation)
     flat, axis = (x.reshape(-1), 0) if dim is None else (x, one_dim(x, dim))

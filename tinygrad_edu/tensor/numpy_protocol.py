@@ -34,6 +34,7 @@ from ..ops import reduce as rd
 from ..ops import scan as sc
 from ..ops import shapes as sp
 from ..ops import sorting as so
+from ..ops import statistics as st
 from ..ops import unary as un
 from ..settings import modes
 from . import creation
@@ -64,14 +65,14 @@ METHODS = {
 # What to write in place of a function that has no counterpart. Of others, NumPy's values are all there is.
 INSTEAD = {
     "add.reduce": "x.sum()", "average": "(x * weights).sum() / weights.sum()", "append": "cat([x, y])",
-    "compress": "x[condition]", "convolve": "nn.functional.conv1d()", "count_nonzero": "(x != 0).sum()",
-    "delete": "cat([x[:i], x[i + 1 :]])", "diff": "x[1:] - x[:-1]", "dsplit": "x.split(sizes, 2)",
+    "compress": "x[condition]", "convolve": "nn.functional.conv1d()",
+    "delete": "cat([x[:i], x[i + 1 :]])", "dsplit": "x.split(sizes, 2)",
     "extract": "x[condition]", "flatnonzero": "x.ravel().nonzero()", "hsplit": "x.split(sizes, 1)",
     "hypot": "(x * x + y * y).sqrt()", "insert": "cat([x[:i], y, x[i:]])", "maximum.reduce": "x.amax()",
     "median": "x.median(), which takes the lower of two middle elements", "minimum.reduce": "x.amin()",
-    "multiply.reduce": "x.prod()", "nan_to_num": "x.masked_fill(x.isnan(), 0)",
-    "nanmax": "x.masked_fill(x.isnan(), -inf).amax()", "nanmean": "x[~x.isnan()].mean()",
-    "nanmin": "x.masked_fill(x.isnan(), inf).amin()", "nansum": "x.masked_fill(x.isnan(), 0).sum()",
+    "multiply.reduce": "x.prod()",
+    "nanmax": "x.masked_fill(x.isnan(), -inf).amax()",
+    "nanmin": "x.masked_fill(x.isnan(), inf).amin()",
     "pad": "nn.functional.pad()", "partition": "x.topk(k)", "argpartition": "x.topk(k).indices",
     "ptp": "x.amax() - x.amin()", "resize": "x.repeat()", "rollaxis": "x.movedim()", "select": "where()",
     "take": "x.index_select()", "vdot": "x.ravel().dot(y.ravel())", "vsplit": "x.split(sizes, 0)",
@@ -201,6 +202,15 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.all: _reduction(rd.all),
     np.std: _spread(rd.std),
     np.var: _spread(rd.var),
+    np.nansum: _reduction(st.nansum),
+    np.nanmean: _reduction(st.nanmean),
+    np.count_nonzero: lambda a, axis=None: st.count_nonzero(as_tensor(a), axis),
+    np.quantile: lambda a, q, axis=None, keepdims=False: st.quantile(as_tensor(a), q, axis, keepdims),
+    np.diff: lambda a, n=1, axis=-1: sc.diff(as_tensor(a), n, axis),
+    np.nan_to_num: lambda x, nan=0.0, posinf=None, neginf=None: ch.nan_to_num(as_tensor(x), nan, posinf, neginf),
+    np.isin: lambda element, test_elements: so.isin(as_tensor(element), as_tensor(test_elements)),
+    np.searchsorted: lambda a, v, side="left": so.searchsorted(as_tensor(a), as_tensor(v), side=side),
+    np.bincount: lambda x, weights=None, minlength=0: st.bincount(as_tensor(x), weights, minlength),
     np.cumsum: lambda a, axis: sc.cumsum(as_tensor(a), axis),
     np.cumprod: lambda a, axis: sc.cumprod(as_tensor(a), axis),
     np.sort: lambda a, axis=-1: so.sort(as_tensor(a), axis).values,
