@@ -109,6 +109,7 @@ randperm(5, generator=g, dtype="int64", device="cpu")  normal(x, y, generator=g)
 multinomial(x, 2, False, generator=g)  Generator("cpu")  promote_types("float32", "int64")  result_type(x, y)
 can_cast("float32", "int64")  finfo("float32")  iinfo("int64")  manual_seed(0)
 set_printoptions(4, 1000, 3, 80, "default", False)  set_default_dtype("float32")  get_default_dtype()
+set_default_device("cpu")  get_default_device()  Size([2, 3])
 is_grad_enabled()  is_inference_mode_enabled()  set_grad_enabled(True)  inference_mode(True)  no_grad()  enable_grad()
 device("cpu", 0)  det(square)  inverse(square)  svd(x, True, True)
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -31,6 +32,7 @@ from tinygrad_edu.dtypes import NAMES, as_dtype
 from tinygrad_edu.errors import DeviceError, DtypeError, StateFileError
 
 Point = namedtuple("Point", "x y")
+OPEN = "a file is given by its path, or open for bytes"
 AGAIN = "use another copy of the file, or make it anew with save()"
 
 
@@ -168,6 +170,81 @@ def test_subclasses_of_dict_and_numpy_scalars_become_plain(path: Path) -> None:
     assert same(back(given, path), {"a": 0.5, "b": 3, "c": True, "d": 0.1})
 
 
+def test_an_open_file_takes_one_after_another(tmp_path: Path) -> None:
+    """Each reaches as far as it was written: the next begins there, with whatever came before."""
+    first, second = {"w": tg.ones(2, 3), "epoch": 3}, (tg.arange(4), "done", tg.zeros(2, 0))
+    for stream in (io.BytesIO(), (tmp_path / "a").open("w+b"), (tmp_path / "b").open("w+b", buffering=0)):
+        with stream:
+            stream.write(b"before")
+            tg.save(first, stream)
+            tg.save(second, stream)
+            stream.seek(len(b"before"))
+            assert same(tg.load(stream, "cpu"), first)
+            assert same(tg.load(stream, weights_only=True), second)
+            assert stream.read() == b""
+
+
+def test_an_open_file_holds_what_a_path_would(path: Path) -> None:
+    state, stream = {"w": tg.rand(3), "b": [1, tg.ones(2)]}, io.BytesIO()
+    tg.save(state, path)
+    tg.save(state, stream)
+    assert stream.getvalue() == path.read_bytes()
+    with path.open("rb") as file:
+        assert same(tg.load(file), state)
+
+
+def test_files_that_take_and_give_a_few_bytes_at_a_time() -> None:
+    class Slow(io.BytesIO):
+        def write(self, data: Any) -> int:
+            return super().write(memoryview(data)[:7])
+
+        def read(self, size: int | None = -1) -> bytes:
+            return super().read(min(5, size or 0))
+
+    state = {"w": tg.rand(5), "b": tg.arange(3)}
+    stream = Slow()
+    tg.save(state, stream)
+    stream.seek(0)
+    assert same(tg.load(stream), state)
+
+
+def test_open_files_that_are_cut_short_or_spoilt() -> None:
+    stream = io.BytesIO()
+    tg.save({"w": tg.ones(3)}, stream)
+    whole = stream.getvalue()
+    for length in range(len(whole)):
+        with pytest.raises(StateFileError, match="load of a BytesIO"):
+            tg.load(io.BytesIO(whole[:length]))
+    for at in (0, 3, 7, 20, len(whole) - 1):
+        spoilt = bytearray(whole)
+        spoilt[at] ^= 1
+        with pytest.raises(StateFileError):
+            tg.load(io.BytesIO(bytes(spoilt)))
+    mend = "go back to where it begins first: f.seek(0)"
+    with teaches(StateFileError, "load of a BytesIO", "it ends before its header does, or has none", mend):
+        tg.load(stream)
+    greedy = b'{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,99999999999999]}}'
+    with pytest.raises(StateFileError, match="99999999999999 bytes of tensors, and 0 follow"):
+        tg.load(io.BytesIO(struct.pack("<Q", len(greedy)) + greedy))
+
+
+def test_open_files_that_hold_no_bytes(path: Path) -> None:
+    tg.save(tg.ones(2), path)
+    mend = "open it for bytes: open(path, 'rb')"
+    with path.open() as text, teaches(DtypeError, f"load with f={path}", "the file is open for text", mend):
+        tg.load(text)  # type: ignore[arg-type]
+    with path.open("rb") as file:
+        mend = "open it for bytes: open(path, 'wb')"
+        with teaches(DtypeError, f"save with f={path}", "the file is open the other way", mend):
+            tg.save(tg.ones(2), file)
+    with pytest.raises(DtypeError, match="save with f=a StringIO"):
+        tg.save(tg.ones(2), io.StringIO())  # type: ignore[arg-type]
+
+
+def test_a_size_is_kept_as_a_tuple(path: Path) -> None:
+    assert same(back({"size": tg.ones(2, 3).size()}, path), {"size": (2, 3)})
+
+
 def test_views_are_cut_out_and_shared_tensors_written_for_each(path: Path) -> None:
     base = tg.arange(1_000_000, dtype="float32").reshape(1000, 1000)
     found = back({"column": base[:3, 1], "turned": base[:2, :3].T, "twin": base[:3, 1]}, path)
@@ -295,9 +372,9 @@ def test_places_where_no_file_can_be(path: Path, tmp_path: Path) -> None:
         tg.save({}, missing)
     with teaches(StateFileError, f"save to {tmp_path}", "what is there is no regular file", "choose another name", ""):
         tg.save({}, tmp_path)
-    with teaches(DtypeError, "save with f=list", "a file is given by its path", "give it a name, as text", ""):
+    with teaches(DtypeError, "save with f=list", OPEN, "give it a name, as text", ""):
         tg.save({}, [])
-    with teaches(DtypeError, "load with f=int", "a file is given by its path", "give it a name, as text", ""):
+    with teaches(DtypeError, "load with f=int", OPEN, "give it a name, as text", ""):
         tg.load(3)
     with pytest.raises(FileNotFoundError, match="state"):
         tg.load(path)

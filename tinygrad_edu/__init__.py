@@ -83,14 +83,15 @@ _LATER = {
     "state": "load save",
     "tensor.creation": "arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like",
     "tensor.inquiry": (
-        "can_cast finfo get_default_dtype iinfo is_floating_point is_tensor numel promote_types result_type "
-        "set_default_dtype"
+        "can_cast finfo get_default_device get_default_dtype iinfo is_floating_point is_tensor numel promote_types "
+        "result_type set_default_device set_default_dtype"
     ),
     "tensor.printing": "set_printoptions",
     "tensor.random": (
         "Generator bernoulli manual_seed multinomial normal rand rand_like randint randint_like randn randn_like "
         "randperm"
     ),
+    "tensor.size": "Size",
 }
 _PUBLIC = "data distributions guard linalg metrics nn optim random state training".split()
 _MODULES = [*_PUBLIC, *"backends compile cuda errors lessons observe settings tips views".split()]

@@ -266,6 +266,7 @@ from .tensor.creation import zeros as zeros
 from .tensor.creation import zeros_like as zeros_like
 from .tensor.inquiry import can_cast as can_cast
 from .tensor.inquiry import finfo as finfo
+from .tensor.inquiry import get_default_device as get_default_device
 from .tensor.inquiry import get_default_dtype as get_default_dtype
 from .tensor.inquiry import iinfo as iinfo
 from .tensor.inquiry import is_floating_point as is_floating_point
@@ -273,6 +274,7 @@ from .tensor.inquiry import is_tensor as is_tensor
 from .tensor.inquiry import numel as numel
 from .tensor.inquiry import promote_types as promote_types
 from .tensor.inquiry import result_type as result_type
+from .tensor.inquiry import set_default_device as set_default_device
 from .tensor.inquiry import set_default_dtype as set_default_dtype
 from .tensor.printing import set_printoptions as set_printoptions
 from .tensor.random import Generator as Generator
@@ -287,6 +289,7 @@ from .tensor.random import randint_like as randint_like
 from .tensor.random import randn as randn
 from .tensor.random import randn_like as randn_like
 from .tensor.random import randperm as randperm
+from .tensor.size import Size as Size
 
 __version__: str
 bfloat16: Any
@@ -298,6 +301,7 @@ pi: builtins.float
 
 __all__ = [
     "Generator",
+    "Size",
     "Tensor",
     "abs",
     "acos",
@@ -408,6 +412,7 @@ __all__ = [
     "full_like",
     "gather",
     "ge",
+    "get_default_device",
     "get_default_dtype",
     "gt",
     "guard",
@@ -527,6 +532,7 @@ __all__ = [
     "scatter_add",
     "searchsorted",
     "select",
+    "set_default_device",
     "set_default_dtype",
     "set_grad_enabled",
     "set_printoptions",

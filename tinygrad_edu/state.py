@@ -19,7 +19,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import IO, Any
 
 import numpy as np
@@ -27,7 +27,7 @@ import numpy as np
 from . import backends
 from .dtypes import as_dtype
 from .errors import DtypeError, StateFileError
-from .tensor import Tensor, wrap
+from .tensor import Size, Tensor, wrap
 
 _DTYPES = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
@@ -40,22 +40,25 @@ _MOST_HEADER = 32_000_000  # bytes
 _MOST_TENSORS = 100_000
 _MOST_VALUES = 2_000_000  # numbers, texts, lists and dicts, be they in the structure that `_pack` writes
 _MOST_LEVELS = 100
+_PIECE = 1 << 24  # bytes that are asked of an open file at a time
 _MOST_BITS = 4096  # of an integer: Python reads no more than 4,300 digits
 _ANOTHER = "use another copy of the file, or make it anew with save()"
 
 Path = str | os.PathLike[str]
 
 
-def save(obj: Any, f: Path) -> None:
+def save(obj: Any, f: Path | IO[bytes]) -> None:
     """Write tensors, and what goes with them, to the file ``f``: a state dict, or a whole checkpoint.
+
+    ``f`` is a path, or a file that is open for writing bytes, such as an ``io.BytesIO``.
 
     ``obj`` is a tensor, number, text, bool or None, or dicts, lists and tuples of such, at any depth; keys are text,
     numbers, bools or None. NumPy's scalars are kept as Python's numbers. A dict of names and tensors becomes an
     ordinary safetensors file. Every name gets its own elements: what tensors share is written for each, and what a
     view does not show is not written. Gradients and graphs stay out.
 
-    The file appears whole or not at all: it is written beside its place and then put there. A process that is killed
-    leaves the old file as it was, and perhaps a hidden one, ``.saving-….tmp``, that can be deleted.
+    At a path the file appears whole or not at all: it is written beside its place and then put there. A process that
+    is killed leaves the old file as it was, and perhaps a hidden one, ``.saving-….tmp``, that can be deleted.
 
     Raises `DtypeError` for what cannot be written, and names where it stands; `StateFileError` where no file can be.
 
@@ -66,7 +69,8 @@ def save(obj: Any, f: Path) -> None:
     ...     tg.load(f"{folder}/model.safetensors")
     {'weight': tensor([1., 1.]), 'epoch': 3, 'betas': (0.9, 0.999)}
     """
-    path = _target(_path("save", f))
+    stream = _stream("save", f, "write")
+    path = _shown(f) if stream else _target(_path("save", f))
     tensors: dict[str, Any] = {}
     tree = json.dumps(_pack(obj, [], tensors), separators=(",", ":"))
     # Wide elements first, so that each tensor starts at a multiple of its element's size.
@@ -74,23 +78,27 @@ def save(obj: Any, f: Path) -> None:
     header = _header(arrays, tree)
     if absurd := _absurd(header):
         raise StateFileError(f"save to {path}", f"its {absurd}", "put long lists of numbers into tensors")
-    with _in_place_of(path) as file:
-        file.write(struct.pack("<Q", len(header)) + header)
+    with nullcontext(stream) if stream else _in_place_of(path) as file:
+        _write(file, struct.pack("<Q", len(header)) + header)
         for array in arrays.values():
-            file.write(_bytes(array))
+            _write(file, _bytes(array))
 
 
-def load(f: Path, map_location: str | None = None, *, weights_only: bool | None = None) -> Any:
+def load(f: Path | IO[bytes], map_location: str | None = None, *, weights_only: bool | None = None) -> Any:
     """What `save` has written to the file ``f``, or the dict of names and tensors of any other safetensors file.
+
+    ``f`` is a path, or a file that is open for reading bytes: it is read from where it stands, and no further than
+    what was saved reaches.
 
     The tensors have memory of their own and require no grad. They live on the device ``map_location``, else on the
     CPU. ``weights_only`` changes nothing: what PyTorch keeps out by it cannot be in a file. Raises `StateFileError` for
     a file that is cut short, spoilt or of another format, and then gives nothing; an error of the system, such as
     `FileNotFoundError`, passes through.
     """
-    path = _path("load", f)
+    stream = _stream("load", f, "read")
+    path = _shown(f) if stream else _path("load", f)
     device = backends.get(map_location or backends.CPU.name)
-    arrays, metadata = _read(path)
+    arrays, metadata = _read(path, stream)
     if not any(_near(key, name) for key in metadata for name in (_TREE, _SUM)):
         return {name: wrap(device.from_numpy(array)) for name, array in arrays.items()}
     tree = metadata.get(_TREE, "")
@@ -118,7 +126,7 @@ def _pack(value: Any, path: list[Any], tensors: dict[str, Any]) -> Any:
     kind = type(value)
     if len(path) > _MOST_LEVELS:
         raise _unwritable(path[:3], f"it nests deeper than {_MOST_LEVELS} levels, or holds itself", "make it flatter")
-    if kind in (list, tuple):
+    if kind in (list, tuple, Size):
         items = [_pack(item, [*path, i], tensors) for i, item in enumerate(value)]
         return items if kind is list else {"tuple": items}
     if isinstance(value, dict):
@@ -210,11 +218,11 @@ def _bytes(array: Any) -> Any:
 # Reading ----------------------------------------------------------------------------------------------------------
 
 
-def _read(path: str) -> tuple[dict[str, Any], dict[str, str]]:
+def _read(path: str, stream: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """All arrays by name, in the header's order, and the metadata. The library checks lengths and places."""
     from safetensors import SafetensorError, deserialize  # 10 ms: paid by those who use it
 
-    header, content = _content(path)
+    header, content = _flow(path, stream) if stream else _content(path)
     try:
         parts = dict(deserialize(content))  # type: ignore[no-untyped-call]
     except SafetensorError as error:
@@ -249,6 +257,40 @@ def _content(path: str) -> tuple[dict[str, Any], bytes]:
         if not content.startswith(start + text):
             raise _spoilt(path, "somebody writes into it while it is read", "read it again when it is complete")
         return header, content
+
+
+def _flow(name: str, stream: Any) -> tuple[dict[str, Any], bytes]:
+    """The same from an open file, which cannot be asked how long it is."""
+    start = _take(stream, 8)
+    length = int.from_bytes(start, "little")
+    if len(start) == 8 and length > _MOST_HEADER:
+        raise _spoilt(name, f"its {_too_long(length)}", _mend(start))
+    text = _take(stream, length)
+    if len(start) < 8 or len(text) < length:
+        why = "it ends before its header does, or has none"
+        mend = "go back to where it begins first: f.seek(0)" if not start else _mend(start)
+        raise _spoilt(name, why, mend)
+    if absurd := _absurd(text):
+        raise _spoilt(name, f"its {absurd}")
+    header, end = _places(name, text)
+    if type(end) is not int:
+        raise _spoilt(name, f"its header speaks of {end!r:.20} bytes of tensors")
+    elements = _take(stream, end)
+    if len(elements) < end:
+        raise _spoilt(name, f"its header speaks of {end!r:.20} bytes of tensors, and {len(elements)} follow")
+    return header, start + text + elements
+
+
+def _take(stream: Any, count: int) -> bytes:
+    """So many bytes, or fewer where the file ends. They are read in pieces: ``count`` may be anything."""
+    parts: list[bytes] = []
+    while count > 0 and (part := stream.read(min(count, _PIECE))):
+        if not isinstance(part, bytes):
+            why, mend = f"its read() gives {type(part).__name__}", "open it for bytes: open(path, 'rb')"
+            raise DtypeError(f"load of {_shown(stream)}", why, mend)
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
 
 
 def _too_long(length: int) -> str:
@@ -351,11 +393,36 @@ def _in_place_of(path: str) -> Iterator[IO[bytes]]:
             os.close(descriptor)
 
 
+def _stream(what: str, f: Any, verb: str) -> Any:
+    """``f`` itself where it is an open file, and None where it is a path. Raises `DtypeError` for a file of text."""
+    if isinstance(f, (str, bytes, os.PathLike)) or not callable(getattr(f, verb, None)):
+        return None
+    able = getattr(f, "writable" if verb == "write" else "readable", None)
+    wrong = "for text" if hasattr(f, "encoding") else "the other way" if able and not able() else ""
+    if wrong:
+        mend = f"open it for bytes: open(path, '{verb[0]}b')"
+        raise DtypeError(f"{what} with f={_shown(f)}", f"the file is open {wrong}", mend)
+    return f
+
+
+def _shown(stream: Any) -> str:
+    name = getattr(stream, "name", "")
+    return name if name and isinstance(name, str) else f"a {type(stream).__name__}"
+
+
+def _write(file: Any, part: Any) -> None:
+    """All bytes of it: a file without a buffer may take some at a time."""
+    rest = memoryview(part)
+    while len(rest):
+        count = file.write(rest)
+        rest = rest[count if isinstance(count, int) else len(rest) :]
+
+
 def _path(what: str, f: Any) -> str:
     try:
         return os.fsdecode(f)
     except TypeError:
-        why, mend = "a file is given by its path", "give it a name, as text"
+        why, mend = "a file is given by its path, or open for bytes", "give it a name, as text"
         raise DtypeError(f"{what} with f={type(f).__name__}", why, mend) from None
 
 

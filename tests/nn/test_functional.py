@@ -11,6 +11,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
+from tinygrad_edu import nn
 from tinygrad_edu.errors import ArgumentError, DtypeError, EduError, IndexRangeError, ShapeError
 
 F = tg.nn.functional
@@ -183,6 +184,19 @@ def test_normalize() -> None:
     assert F.normalize(x, p=1.0, dim=0).tolist() == [[1.0, 1.0], [0.0, 0.0]]
     F.normalize(x).sum().backward()
     np.testing.assert_allclose(x.grad.array, [[0.032, -0.024], [1e12, 1e12]])
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+@pytest.mark.parametrize(("shape", "dim"), [((), 0), ((4,), 0), ((2, 3), 1), ((2, 3, 4), 0), ((2, 3, 4, 2), 1)])
+def test_an_axis_that_nobody_named(name: str, shape: tuple[int, ...], dim: int) -> None:
+    """PyTorch's choice, and its warning at the line that did not say it."""
+    x, layer = tg.rand(shape), {"softmax": nn.Softmax, "log_softmax": nn.LogSoftmax, "softmin": nn.Softmin}[name]
+    message = f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X"
+    for call in (getattr(F, name), layer()):
+        with pytest.warns(UserWarning, match=message) as caught:
+            assert call(x).tolist() == getattr(F, name)(x, dim).tolist()
+        assert [record.filename for record in caught] == [__file__]
+    assert repr(layer()) == f"{layer.__name__}(dim=None)"
 
 
 def test_softmax_converts_first() -> None:

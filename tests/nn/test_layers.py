@@ -284,10 +284,6 @@ UNMADE: list[tuple[Callable[[], Any], str, str, str]] = [
         "use a number of groups that divides that of channels",
     ),
     (
-        nn.Softmax, "Softmax()", "PyTorch would guess the axis by the number of them, and warn that it does",
-        "name it: dim=-1 for the last axis",
-    ),
-    (
         lambda: nn.Hardtanh(1.0, 1.0), "Hardtanh(min_val=1.0, max_val=1.0)", "nothing lies between them",
         "give the smaller one first",
     ),

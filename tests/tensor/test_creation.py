@@ -128,6 +128,22 @@ def test_devices_and_gradients() -> None:
         tg.arange(3, requires_grad=True)
 
 
+def test_a_size_by_name() -> None:
+    for make in (tg.zeros, tg.ones, tg.empty, tg.rand, tg.randn):
+        assert [make(size=size).shape for size in ((2, 3), [4], (), tg.ones(2).size())] == [(2, 3), (4,), (), (2,)]
+        with teaches(ShapeError, f"{make.__name__}(size=3)", "a size by this name is a tuple", "write size=(3,)"):
+            make(size=3)
+        tried = f"{make.__name__}((2,), size=(3,))"
+        with teaches(ShapeError, tried, "the size is said twice", "give it once"):
+            make(2, size=(3,))
+    x = tg.ones(1, dtype="int8")
+    made = [x.new_zeros(size=(2,)), x.new_ones(size=(2,)), x.new_empty(size=(2,)), x.new_full(size=(2,), fill_value=3)]
+    assert {(y.shape, y.dtype.name) for y in made} == {((2,), "int8")}
+    draws = [tg.randint(5, size=(3,)), tg.randint(high=5, size=(3,)), tg.randint(low=0, high=5, size=(3,))]
+    assert all(draw.shape == (3,) and draw.max().item() < 5 for draw in draws)
+    assert (tg.full(size=(2,), fill_value=1).tolist(), tg.normal(0.0, 1.0, size=(2,)).shape) == ([1, 1], (2,))
+
+
 def test_sizes_that_cannot_be() -> None:
     with teaches(
         ShapeError, "zeros((2, -1))", "an axis has no fewer than 0 elements", "sizes are integers from 0 up",

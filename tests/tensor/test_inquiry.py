@@ -13,7 +13,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.dtypes import NAMES, as_dtype
-from tinygrad_edu.errors import DtypeError
+from tinygrad_edu.errors import DeviceError, DtypeError
 
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -169,3 +169,16 @@ def test_numpy_by_force() -> None:
     assert (x * 2).numpy(force=True).tolist() == [2.0, 4.0]
     assert x.to("far").numpy(force=True).tolist() == [1.0, 2.0]
     assert np.shares_memory(x.numpy(force=True), x.array)
+
+
+def test_the_default_device() -> None:
+    assert tg.get_default_device() == "cpu"
+    assert tg.get_default_device().type == "cpu"
+    tg.set_default_device("far")
+    try:
+        assert tg.get_default_device() == tg.zeros(2).device == tg.tensor([1]).device == "far"
+    finally:
+        tg.set_default_device(None)
+    assert tg.zeros(2).device == tg.get_default_device() == "cpu"
+    with pytest.raises(DeviceError, match="device 'moon'"):
+        tg.set_default_device("moon")

@@ -125,6 +125,20 @@ def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(given)
 
 
+def size_of(make: str, given: tuple[Any, ...], size: Any) -> tuple[Any, ...]:
+    """What `new_shape` takes, of ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
+    if size is None:
+        return given
+    if given:
+        tried, why = f"{make}({shown(sizes(given))}, size={shown(size)})", "the size is said twice"
+        raise ShapeError(tried, why, "give it once")
+    if not isinstance(size, (tuple, list)):
+        raise ShapeError(
+            f"{make}(size={shown(size)})", "a size by this name is a tuple", f"write size=({shown(size)},)"
+        )
+    return (size,)
+
+
 _SMALL, _FEW = 1 << 20, 32  # elements and axes that there is always room for
 
 

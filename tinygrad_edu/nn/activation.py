@@ -323,9 +323,6 @@ class Mish(_InPlace):
 class _AlongDim(Module):
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
-        if dim is None:
-            why = "PyTorch would guess the axis by the number of them, and warn that it does"
-            raise ArgumentError(f"{type(self).__name__}()", why, "name it: dim=-1 for the last axis")
         self.dim = dim
 
     def extra_repr(self) -> str:
@@ -336,7 +333,7 @@ class _AlongDim(Module):
 class Softmax(_AlongDim):
     """Positive numbers that add to 1 along ``dim``: ``exp(x) / sum(exp(x))``.
 
-    Raises `ArgumentError` without ``dim``.
+    Better name ``dim``: without it, the axis goes by the number of axes, with a warning; see `functional.softmax`.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -346,7 +343,7 @@ class Softmax(_AlongDim):
 
 
 class LogSoftmax(_AlongDim):
-    """The logarithm of `Softmax`, in the stable form. Raises `ArgumentError` without ``dim``."""
+    """The logarithm of `Softmax`, in the stable form."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Logarithms of shares."""
@@ -355,7 +352,7 @@ class LogSoftmax(_AlongDim):
 
 
 class Softmin(_AlongDim):
-    """`Softmax` of ``-x``. Raises `ArgumentError` without ``dim``."""
+    """`Softmax` of ``-x``."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Shares."""

@@ -25,19 +25,28 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
-def zeros(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
-    """Zeros of the given shape: ``zeros(2, 3)`` or ``zeros((2, 3))``. Raises `ShapeError` for sizes that are none."""
-    return _filled("zeros", size, dtype, device, requires_grad)
+def zeros(
+    *given: Any, size: Any = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Zeros of the given shape: ``zeros(2, 3)``, ``zeros((2, 3))`` or ``zeros(size=(2, 3))``.
+
+    Raises `ShapeError` for sizes that are none.
+    """
+    return _filled("zeros", arguments.size_of("zeros", given, size), dtype, device, requires_grad)
 
 
-def ones(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *given: Any, size: Any = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """Ones of the given shape."""
-    return _filled("ones", size, dtype, device, requires_grad)
+    return _filled("ones", arguments.size_of("ones", given, size), dtype, device, requires_grad)
 
 
-def empty(*size: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *given: Any, size: Any = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of the given shape whose elements are whatever the memory held: for those who write to all of it."""
-    return _filled("empty", size, dtype, device, requires_grad)
+    return _filled("empty", arguments.size_of("empty", given, size), dtype, device, requires_grad)
 
 
 def full(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import backends, dtypes
 from ..core.base import TensorBase
 from ..dtypes import as_dtype, is_float, scalar_dtype
 from ..errors import DtypeError
@@ -88,6 +88,19 @@ def iinfo(dtype: Any) -> Any:
     if kind.kind not in "iu":
         raise DtypeError(f"iinfo({kind})", "it describes integers", "use finfo for floats")
     return np.iinfo(kind)
+
+
+def get_default_device() -> backends.Device:
+    """Where tensors are made unless a device is named."""
+    return backends.get(modes().device).device
+
+
+def set_default_device(device: Any) -> None:
+    """Make tensors on this device unless another is named, in all threads; None stands for the CPU.
+
+    For one block only, there is ``settings.scoped(device=…)``. Raises `DeviceError` where there is no such device.
+    """
+    set_default(device=backends.get(backends.CPU.name if device is None else device).name)
 
 
 def get_default_dtype() -> np.dtype[Any]:

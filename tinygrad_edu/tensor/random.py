@@ -18,7 +18,7 @@ from ..core.base import TensorBase
 from ..core.slow import announce
 from ..dtypes import as_dtype, is_float
 from ..errors import ArgumentError, DtypeError, ShapeError
-from ..inputs.arguments import as_tensor, new_shape, number
+from ..inputs.arguments import as_tensor, new_shape, number, size_of
 from ..inputs.kinds import explain_all
 from ..ops.shapes import laid
 from ..settings import modes
@@ -183,21 +183,23 @@ def _float(name: str, dtype: Any) -> np.dtype[Any]:
 
 
 def randn(
-    *size: Any,
+    *given: Any, size: Any = None,
     generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normally distributed numbers, mean 0 and standard deviation 1. Raises `DtypeError` for a dtype of integers."""
     dtype = _float("randn", dtype)
-    return _finish(stream(generator).standard_normal(new_shape("randn", size, 8)), dtype, device, requires_grad)
+    shape = new_shape("randn", size_of("randn", given, size), 8)
+    return _finish(stream(generator).standard_normal(shape), dtype, device, requires_grad)
 
 
 def rand(
-    *size: Any,
+    *given: Any, size: Any = None,
     generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Numbers spread evenly over [0, 1). Raises `DtypeError` for a dtype of integers."""
     dtype = _float("rand", dtype)
-    return _finish(_unit(stream(generator), new_shape("rand", size, 8), dtype), dtype, device, requires_grad)
+    shape = new_shape("rand", size_of("rand", given, size), 8)
+    return _finish(_unit(stream(generator), shape, dtype), dtype, device, requires_grad)
 
 
 _BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}  # of the significand

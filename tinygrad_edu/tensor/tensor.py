@@ -31,6 +31,7 @@ from ..settings import modes
 from . import creation
 from .handle import RemovableHandle
 from .operations import Operations
+from .size import Size
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")  # what PyTorch programs call devices: an unknown one is no unknown dtype
 Dims = int | tuple[int, ...] | None
@@ -162,8 +163,8 @@ class Tensor(Operations):
         self.gradient = value
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length of one axis."""
-        return self.shape if dim is None else self.shape[arguments.axis(self, dim, self.ndim)]
+        """The shape as a `Size`, or the length of one axis."""
+        return Size(self.array.shape) if dim is None else self.array.shape[arguments.axis(self, dim, self.ndim)]
 
     def dim(self) -> int:
         """The number of axes."""

@@ -27,7 +27,6 @@ from ...ops.normalise import layer_norm, rms_norm
 from ...ops.pad import pad
 from ...ops.pool import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from ...ops.reduce import norm
-from ...ops.softmax import log_softmax, softmax
 from ...ops.unary import tanh
 from ...settings import modes, no_grad
 from ...tensor import Tensor, wrap
@@ -39,11 +38,13 @@ from .activation import (
     hardshrink,
     hardsigmoid,
     hardswish,
+    log_softmax,
     logsigmoid,
     mish,
     prelu,
     relu6,
     selu,
+    softmax,
     softmin,
     softshrink,
     softsign,

@@ -12,11 +12,11 @@ from typing import Any
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, ShapeError
 from ...inputs.arguments import as_tensor
-from ...inputs.kinds import explain_all
+from ...inputs.kinds import explain_all, warn_user
+from ...ops import softmax as sm
 from ...ops.activation import elu, hardtanh, sigmoid, softplus
 from ...ops.choice import where
 from ...ops.inplace import twin
-from ...ops.softmax import softmax
 from ...ops.unary import tanh
 from ...tensor import Tensor
 
@@ -151,10 +151,35 @@ def logsigmoid(input: Any) -> Tensor:
     return -softplus(-as_tensor(input).contiguous(), threshold=math.inf)
 
 
-def softmin(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
-    """`softmax` of ``-x``: the smallest gets the most."""
-    result: Tensor = softmax(-as_tensor(input), dim, dtype=dtype)
+def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """Positive numbers that add to 1 along ``dim``: ``exp(x) / sum(exp(x))``.
+
+    With ``dtype`` x is converted first. Without ``dim`` it is 0 for 0, 1 and 3 axes and else 1, with a warning, as in
+    PyTorch, where old programs need it. Raises `DtypeError` for integers.
+    """
+    result: Tensor = sm.softmax(input, _chosen("softmax", input, dim), dtype=dtype)
     return result
+
+
+def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """The logarithm of `softmax`, with its arguments, in the stable form."""
+    result: Tensor = sm.log_softmax(input, _chosen("log_softmax", input, dim), dtype=dtype)
+    return result
+
+
+def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """`softmax` of ``-x``, with its arguments: the smallest gets the most."""
+    result: Tensor = sm.softmax(-as_tensor(input), _chosen("softmin", input, dim), dtype=dtype)
+    return result
+
+
+def _chosen(name: str, input: Any, dim: int | None) -> int:
+    if dim is not None:
+        return dim
+    warn_user(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
+    )
+    return 0 if as_tensor(input).ndim in (0, 1, 3) else 1
 
 
 def glu(input: Any, dim: int = -1) -> Tensor:
