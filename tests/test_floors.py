@@ -40,7 +40,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "observe",
         "compile",
     ),
-    ("training",),  # the loop over all of these
+    ("training", "utils"),  # the loop over all of these, and PyTorch's paths to them
     # Teaching
     ("tips", "lessons", "views", "cli"),
     ("__main__",),

@@ -15,8 +15,7 @@ NOT_YET = (
     "numpy.random", "json", "secrets",
     "tinygrad_edu_widgets", "tinygrad_edu.nn", "tinygrad_edu.optim", "tinygrad_edu.distributions", "tinygrad_edu.data",
     "tinygrad_edu.compile", "tinygrad_edu.views", "tinygrad_edu.state", "tinygrad_edu.metrics",
-    "tinygrad_edu.training", "tinygrad_edu.observe", "tinygrad_edu.tips", "tinygrad_edu.cli",
-    "tinygrad_edu.linalg",
+    cli linalg observe tinygrad_edu tips training utils
 )  # fmt: skip
 
 ALL = set(
@@ -46,7 +45,7 @@ ALL = set(
 LAZY = set(
     """
     backends compile cuda data distributions errors guard lessons linalg metrics nn observe optim settings state tips
-    training views
+    training utils views
     """.split()
 )
 

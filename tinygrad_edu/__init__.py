@@ -2,7 +2,8 @@
 
 The engine, from the bottom up: ``common``, ``errors``, ``settings``, ``dtypes``, ``backends``, ``core``, ``inputs``,
 ``ops``, ``autograd``, ``guard``, ``linalg``, ``tensor``. The library: ``nn``, ``optim``, ``distributions``, ``data``,
-``state``, ``metrics``, ``training``, ``compile``, ``observe``. Teaching: ``tips``, ``views``, ``lessons``, ``cli``.
+``state``, ``metrics``, ``training``, ``compile``, ``observe``, ``utils``. Teaching: ``tips``, ``views``, ``lessons``,
+``cli``.
 
 Submodules load when they are first used, so ``import tinygrad_edu`` costs little more than ``import numpy``.
 """
@@ -94,7 +95,7 @@ _LATER = {
     "tensor.size": "Size",
 }
 _PUBLIC = "data distributions guard linalg metrics nn optim random state training".split()
-_MODULES = [*_PUBLIC, *"backends compile cuda errors lessons observe settings tips views".split()]
+_MODULES = [*_PUBLIC, *"backends compile cuda errors lessons observe settings tips utils views".split()]
 _HERE = (
     "Tensor as_tensor autograd bool device double dtypes e enable_grad float float16 float32 float64 from_numpy "
     "half inf inference_mode int int8 int16 int32 int64 is_grad_enabled is_inference_mode_enabled long nan "

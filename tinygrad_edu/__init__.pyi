@@ -22,6 +22,7 @@ from . import settings as settings
 from . import state as state
 from . import tips as tips
 from . import training as training
+from . import utils as utils
 from . import views as views
 from .backends import Device as device
 from .dtypes import bool_ as bool
