@@ -42,7 +42,8 @@ VALUES: dict[str, Callable[[], Any]] = {
     "model": lambda: nn.Sequential(nn.Linear(3, 3), nn.ReLU()), "optimizer": _optimizer,
     "schedulers": lambda: _schedulers, "loader": lambda: [(tg.ones(2, 3), tg.ones(2, 3))],
     "table": lambda: data.TensorDataset(tg.ones(2, 3), tg.ones(2, 3)),
-    "g": tg.Generator, "double": lambda: tg.ones(2, 3, dtype="float64", requires_grad=True),
+    "g": tg.Generator, "order": lambda: tg.contiguous_format,
+    "double": lambda: tg.ones(2, 3, dtype="float64", requires_grad=True),
     "path": lambda: os.path.join(tempfile.gettempdir(), "tinygrad_edu-junk.safetensors"),
 }  # fmt: skip
 MODULES_BY_NAME: dict[str, Any] = {
@@ -56,7 +57,8 @@ MODULES_BY_NAME: dict[str, Any] = {
 # Functions of tensors. Where the first argument is a tensor, and `Tensor` has a method of the name, or a twin in place,
 # the same call serves these.
 FUNCTIONS = """
-abs(x)  ceil(x)  clone(x)  cos(x)  erf(x)  exp(x)  expm1(x)  floor(x)  isfinite(x)  isinf(x)  isnan(x)  log(x)
+abs(x)  ceil(x)  clone(x, memory_format=order)
+cos(x)  erf(x)  exp(x)  expm1(x)  floor(x)  isfinite(x)  isinf(x)  isnan(x)  log(x)
 log1p(x)  log2(x)  neg(x)  positive(x)  reciprocal(x)  relu(x)  rsqrt(x)  sigmoid(x)  sign(x)  sin(x)  sqrt(x)
 square(x)  tan(x)  tanh(x)  asin(x)  acos(x)  atan(x)  atan2(x, y)  sinh(x)  cosh(x)  asinh(x)  acosh(y)  atanh(x)
 hypot(x, y)  exp2(x)  log10(x)  trunc(x)  fmod(x, y)  erfc(x)  logit(x, 0.1)  xlogy(x, y)  logaddexp(x, y)
@@ -98,7 +100,8 @@ linspace(0, 1, 5, dtype="float32", device="cpu")  eye(3, 2, dtype="float32", dev
 zeros(2, 3, dtype="float32", device="cpu", requires_grad=False)
 ones(2, 3, dtype="float32", device="cpu", requires_grad=False)  empty(2, 3, dtype="float32", device="cpu")
 full((2, 3), 1.0, dtype="float32", device="cpu", requires_grad=False)  zeros_like(x, dtype="float32", device="cpu")
-ones_like(x, dtype="float32", device="cpu", requires_grad=False)  empty_like(x, dtype="float32", device="cpu")
+ones_like(x, dtype="float32", device="cpu", requires_grad=False)
+empty_like(x, dtype="float32", device="cpu", memory_format=order)
 full_like(x, 1.0, dtype="float32", device="cpu", requires_grad=False)
 tensor([1.0, 2.0], dtype="float32", device="cpu", requires_grad=False)  as_tensor([1.0], "float32", "cpu")
 from_numpy(array)  Tensor(2, 3, device="cpu")
@@ -114,15 +117,17 @@ is_grad_enabled()  is_inference_mode_enabled()  set_grad_enabled(True)  inferenc
 device("cpu", 0)  det(square)  inverse(square)  svd(x, True, True)
 """
 METHODS = """
-x.bernoulli(0.5)  x.bernoulli_(0.5)  x.bfloat16()  x.bool()  x.byte()  x.char()  x.contiguous()
-x.copy_(y)  x.cpu()  x.data_ptr()  x.detach()  x.dim()  x.double()  x.element_size()  x.expand(2, 3)  x.expand_as(y)
-x.exponential_(1.0, generator=g)  x.fill_(1.0)  x.float()  x.half()  x.int()  x.is_contiguous()  one.item()  x.long()
+x.bernoulli(0.5)  x.bernoulli_(0.5)  x.bfloat16()  x.bool()  x.byte()  x.char()  x.contiguous(memory_format=order)
+x.copy_(y)  x.cpu()  x.data_ptr()  x.detach()  x.dim()  x.double()
+x.element_size()  x.expand(2, 3)  x.expand_as(y)
+x.exponential_(1.0, generator=g)  x.fill_(1.0)  x.float()  x.half()  x.int()  x.is_contiguous(memory_format=order)
+one.item()  x.long()
 x.multinomial(2, False, generator=g)  x.nelement()  x.new_empty(2, dtype="float32")
 x.new_full((2,), 1.0, dtype="float32")  x.new_ones(2, dtype="float32")  x.new_tensor([1.0], dtype="float32")
 x.new_zeros(2, dtype="float32")  x.normal_(0.0, 1.0, generator=g)  x.numpy(force=False)  x.random_(0, 5, generator=g)
 x.repeat(2, 2)  leaf.register_hook(print)  leaf.register_post_accumulate_grad_hook(print)  x.requires_grad_(True)
 x.reshape_as(y)  grown.retain_grad()  x.short()  x.size(0)  x.storage_offset()  x.stride(0)
-x.to("float32", copy=False)  x.tolist()  x.type("float32")  x.type_as(y)  x.unfold(1, 2, 1)
+x.to("float32", copy=False, memory_format=order)  x.tolist()  x.type("float32")  x.type_as(y)  x.unfold(1, 2, 1)
 x.uniform_(0.0, 1.0, generator=g)  x.view(3, 2)  x.view_as(y)  x.where(mask, y)  x.zero_()
 leaf.backward(x, False, False)  x.detach_()
 """

@@ -52,7 +52,7 @@ _LATER = {
     "ops.activation": "relu",
     "ops.arrange": "diag diag_embed flip fliplr flipud repeat_interleave roll rot90 tile tril triu",
     "ops.choice": "masked_fill",
-    "ops.convert": "clone",
+    "ops.formats": "channels_last clone contiguous_format preserve_format",
     "ops.gathering": (
         "argwhere fill gather index_add index_copy index_fill index_put index_select masked_select meshgrid "
         "nonzero scatter scatter_add take_along_dim"

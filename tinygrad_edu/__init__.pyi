@@ -56,7 +56,10 @@ from .ops.arrange import tile as tile
 from .ops.arrange import tril as tril
 from .ops.arrange import triu as triu
 from .ops.choice import masked_fill as masked_fill
-from .ops.convert import clone as clone
+from .ops.formats import channels_last as channels_last
+from .ops.formats import clone as clone
+from .ops.formats import contiguous_format as contiguous_format
+from .ops.formats import preserve_format as preserve_format
 from .ops.gathering import argwhere as argwhere
 from .ops.gathering import fill as fill
 from .ops.gathering import gather as gather
@@ -352,6 +355,7 @@ __all__ = [
     "cat",
     "cdist",
     "ceil",
+    "channels_last",
     "chunk",
     "clamp",
     "clamp_max",
@@ -360,6 +364,7 @@ __all__ = [
     "clone",
     "column_stack",
     "concat",
+    "contiguous_format",
     "cos",
     "cosh",
     "count_nonzero",
@@ -506,6 +511,7 @@ __all__ = [
     "pi",
     "positive",
     "pow",
+    "preserve_format",
     "prod",
     "promote_types",
     "quantile",

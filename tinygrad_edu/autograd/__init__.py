@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from . import edges as _edges  # noqa: F401  (adds to what nodes can tell)
 from .engine import backward, grad
 from .tensors import tensor_namespace
 

@@ -392,17 +392,25 @@ class Module(Stateful):
                 self._buffers[name] = convert(buffer)
         return self
 
-    def to(self, *target: Any, dtype: Any = None, device: str | None = None, non_blocking: bool = False) -> Self:
+    def to(
+        self,
+        *target: Any,
+        dtype: Any = None,
+        device: str | None = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
+    ) -> Self:
         """Move or convert every parameter and buffer, in place; returns the module. Integers keep their dtype.
 
         ``to(dtype)``, ``to(device)``, ``to(device, dtype)`` or ``to(tensor)``, like that tensor. Raises `DtypeError`
-        for a dtype that is no float.
+        for a dtype that is no float. ``memory_format`` is for what has four axes: the kernels of 2-d convolutions.
         """
 
         def convert(tensor: Tensor) -> Tensor:
-            moved = tensor.to(*target, dtype=dtype, device=device)
+            order = memory_format if tensor.ndim == 4 else None
+            moved = tensor.to(*target, dtype=dtype, device=device, memory_format=order)
             if not is_float(tensor.dtype):
-                return tensor.to(device=moved.device)
+                return tensor.to(device=moved.device, memory_format=order)
             if not is_float(moved.dtype):
                 tried, why = f"{type(self).__name__}.to({moved.dtype})", "parameters are floats, and would be rounded"
                 raise DtypeError(tried, why, "use float16, bfloat16, float32 or float64")

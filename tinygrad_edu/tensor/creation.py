@@ -18,6 +18,7 @@ from ..dtypes import as_dtype, scalar_dtype
 from ..errors import DtypeError, ShapeError
 from ..inputs import arguments
 from ..inputs.arguments import as_tensor
+from ..ops.formats import preserve_format
 from ..ops.shapes import laid
 from ..settings import modes
 
@@ -166,10 +167,19 @@ def ones_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_
     return made.requires_grad_() if requires_grad else made
 
 
-def empty_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
-    """A tensor as `empty` makes it, with the shape, dtype and device of ``x`` unless others are named."""
+def empty_like(
+    x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
+    """A tensor as `empty` makes it, with the shape, dtype and device of ``x`` unless others are named.
+
+    Its axes lie in memory in the same order, unless ``memory_format`` says otherwise; see `formats`.
+    """
     x = as_tensor(x)
-    made = laid(x, empty(tuple(x.shape), dtype=dtype or x.dtype, device=device or x.device))
+    made = empty(tuple(x.shape), dtype=dtype or x.dtype, device=device or x.device)
+    if memory_format is None or memory_format is preserve_format:
+        made = laid(x, made)
+    else:
+        made = made.contiguous(memory_format=memory_format)
     return made.requires_grad_() if requires_grad else made
 
 

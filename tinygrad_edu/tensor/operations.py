@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..linalg import tops as li
     from ..ops import angles as an
     from ..ops import arrange as ag
+    from ..ops import formats as fm
     from ..ops import gathering as ga
     from ..ops import products as pr
     from ..ops import scan as sc
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
 
     ip: Any
 else:  # loaded with the first of their methods that is looked up
-    ag, an, ga, ip, pr, sc, sl, sm, so, st = (
+    ag, an, fm, ga, ip, pr, sc, sl, sm, so, st = (
         LateModule(f"tinygrad_edu.ops.{name}")
-        for name in "arrange angles gathering inplace products scan special softmax sorting statistics".split()
+        for name in "arrange angles formats gathering inplace products scan special softmax sorting statistics".split()
     )
     li, random = LateModule("tinygrad_edu.linalg.tops"), LateModule("tinygrad_edu.tensor.random")
 
@@ -135,7 +136,7 @@ class Operations(TensorBase):
     reshape, permute, transpose, expand = mo.reshape, mo.permute, mo.transpose, mo.expand
     squeeze, unsqueeze, flatten = mo.squeeze, mo.unsqueeze, mo.flatten
     view, view_as, reshape_as, ravel, unflatten = sp.view, sp.view_as, sp.reshape_as, sp.ravel, sp.unflatten
-    t, swapaxes, movedim, moveaxis, contiguous = sp.t, sp.swapaxes, sp.movedim, sp.moveaxis, sp.contiguous
+    t, swapaxes, movedim, moveaxis, contiguous = sp.t, sp.swapaxes, sp.movedim, sp.moveaxis, fm.contiguous
     broadcast_to, expand_as = sp.broadcast_to, sp.expand_as
     narrow, select, unbind, chunk = pt.narrow, pt.select, pt.unbind, pt.chunk
     split, split_with_sizes, tensor_split = pt.split, pt.split_with_sizes, pt.tensor_split

@@ -199,8 +199,13 @@ class Tensor(Operations):
             raise DeviceError(f"{name}()", why, mend)
         return own_buffer(self)
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in memory in row-major order without gaps."""
+    def is_contiguous(self, *, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in row-major order without gaps, or in that of ``memory_format``."""
+        if memory_format is not None:
+            fm = _formats()
+            if memory_format is not fm.channels_last or self.array.ndim == 4:
+                fm.checked("is_contiguous", self, memory_format)
+            return fm.lies(self, memory_format)
         return contiguous(tuple(self.array.shape), self.array.strides, self.array.dtype.itemsize)
 
     def _stand_on_fast_path(self, plain: builtins.bool) -> None:
@@ -392,12 +397,13 @@ class Tensor(Operations):
 
     def to(
         self, *target: Any, dtype: Any = None, device: str | None = None,
-        non_blocking: builtins.bool = False, copy: builtins.bool = False,
+        non_blocking: builtins.bool = False, copy: builtins.bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
         """The same values in another dtype or on another device; itself, when nothing changes and no copy is wanted.
 
         ``x.to(dtype)``, ``x.to(device)``, ``x.to(device, dtype)`` or ``x.to(other)``, like another tensor; what follows
-        by position are ``non_blocking``, which nothing here depends on, and ``copy``.
+        by position are ``non_blocking``, which nothing here depends on, and ``copy``. With ``memory_format`` images
+        come in that order in memory; see `formats`.
         """
         if target:
             first, *rest = target
@@ -415,6 +421,12 @@ class Tensor(Operations):
             result = ct.cast(result, dtype=kind)
         if device is not None and device != self.device:
             result = _to_device(result, device)
+        if memory_format is not None:
+            fm = _formats()
+            fm.checked("to", self, memory_format)
+            made = copy or result is not self
+            if not (fm.lies if made and memory_format is not fm.preserve_format else fm.fits)(result, memory_format):
+                return fm.clone(result, memory_format=memory_format)
         return ct.clone(result) if copy and result is self else result
 
     def type_as(self, other: Tensor) -> Tensor:
@@ -522,9 +534,9 @@ class Tensor(Operations):
         own = {"dtype": self.dtype, "device": self.device}
         return own | {key: value for key, value in options.items() if value is not None}
 
-    def clone(self) -> Tensor:
-        """A copy in memory of its own; gradients pass through."""
-        return ct.clone(self)
+    def clone(self, *, memory_format: Any = None) -> Tensor:
+        """A copy in memory of its own; gradients pass through. ``memory_format`` is as in `to`."""
+        return ct.clone(self) if memory_format is None else _formats().clone(self, memory_format=memory_format)
 
     # Python and NumPy ---------------------------------------------------------------------------------------
 
@@ -665,6 +677,13 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
 
 def _to_device_array(array: Any, device: str | None) -> Any:
     return backends.get(device or modes().device).from_numpy(array)
+
+
+def _formats() -> Any:
+    """`ops.formats`, which few programs need."""
+    from ..ops import formats
+
+    return formats
 
 
 def _named(word: str) -> np.dtype[Any]:
