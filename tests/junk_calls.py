@@ -280,5 +280,7 @@ linalg.matrix_norm(x, "fro", (-2, -1), False, dtype="float64")  linalg.matrix_po
 linalg.multi_dot([x, tall])  linalg.norm(x, 2, (0, 1), False, dtype="float64")  linalg.qr(x, "reduced")
 linalg.slogdet(square)  linalg.solve(square, v, left=True)  linalg.svd(x, True)
 linalg.vector_norm(x, 2, 0, False, dtype="float64")
+rnn.pack_padded_sequence(cube, [2, 1], True, True)  rnn.pack_sequence([x, y], True)
+rnn.PackedSequence(x, places)  rnn.pad_packed_sequence(rnn.pack_sequence([x, y]), True, 0.0, 2)
 rnn.pad_sequence([x, y], True, 0.0, "right")  rnn.unpad_sequence(x, places + 1, True)
 """

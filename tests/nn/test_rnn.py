@@ -365,8 +365,7 @@ def test_inputs_that_do_not_fit() -> None:
         ShapeError, "GRU(2, 3) of an input (0, 4, 2)", "there is no step to take", "pass at least one step", "nn.GRU("
     ):
         nn.GRU(2, 3)(tg.zeros(0, 4, 2))
-    why = "sequences of several lengths, packed into one tuple, are not supported"
-    mend = "pad them to one length, and read the output at each one's own last step"
+    why, mend = "it takes a tensor", "a layer takes packed sequences too; a cell takes one step"
     with teaches(ArgumentError, "LSTM of a tuple", why, mend, "nn.LSTM("):
         nn.LSTM(2, 3)((tg.zeros(4, 2), tg.tensor([2, 1, 1])))
     with pytest.raises(DtypeError, match="the operands are float64 and float32"):

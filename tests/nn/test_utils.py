@@ -14,7 +14,7 @@ import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import nn
 from tinygrad_edu.compile import interpret, trace
-from tinygrad_edu.errors import ArgumentError, AutogradError, InplaceError, ShapeError
+from tinygrad_edu.errors import ArgumentError, AutogradError, DtypeError, InplaceError, ShapeError
 from tinygrad_edu.nn import utils
 
 
@@ -221,3 +221,52 @@ def test_sequences_that_do_not_go_together() -> None:
     for lengths in ([1], [1, 4]):
         with pytest.raises(ShapeError, match="it holds 2 sequences of up to 3"):
             utils.rnn.unpad_sequence(tg.ones(2, 3), lengths, batch_first=True)
+
+
+def test_packed_sequences_hold_what_there_is() -> None:
+    parts = [tg.tensor([1.0, 2.0, 3.0]), tg.tensor([4.0]), tg.tensor([5.0, 6.0])]
+    packed = utils.rnn.pack_sequence(parts, enforce_sorted=False)
+    assert (packed.data.tolist(), packed.batch_sizes.tolist()) == ([1, 5, 4, 2, 6, 3], [3, 2, 1])
+    assert (packed.sorted_indices.tolist(), packed.unsorted_indices.tolist()) == ([0, 2, 1], [0, 2, 1])
+    padded, lengths = utils.rnn.pad_packed_sequence(packed, batch_first=True)
+    back = utils.rnn.unpad_sequence(padded, lengths, batch_first=True)
+    assert [one.tolist() for one in back] == [one.tolist() for one in parts]
+    made = utils.rnn.PackedSequence(packed.data, packed.batch_sizes, tg.tensor([2, 0, 1]))
+    assert made.unsorted_indices.tolist() == [1, 2, 0]
+    assert packed.to("float64").data.dtype == packed.double().data.dtype == np.float64
+    assert packed.cpu() is packed.float() is packed
+
+
+def test_a_packed_sequence_reaches_each_sequences_end() -> None:
+    """The last state of each is what it would be alone, and a padded element has no say."""
+    layer = nn.LSTM(2, 3, bidirectional=True)
+    parts = [tg.rand(n, 2) for n in (2, 4, 1)]
+    output, (h, c) = layer(utils.rnn.pack_sequence(parts, enforce_sorted=False))
+    padded, _ = utils.rnn.pad_packed_sequence(output)
+    for i, part in enumerate(parts):
+        alone, (last, cell) = layer(part)
+        for found, expected in ((padded[: len(part), i], alone), (h[:, i], last), (c[:, i], cell)):
+            np.testing.assert_allclose(found.detach().array, expected.detach().array, atol=1e-6)
+
+
+def test_sequences_that_cannot_be_packed() -> None:
+    x = tg.zeros(3, 2)
+    tried = "pack_padded_sequence of a tensor (3, 2) to lengths"
+    why = "the longest comes first, so that those of each step stand side by side"
+    mend = "let it sort them: enforce_sorted=False"
+    with teaches(ArgumentError, f"{tried} [1, 2]", why, mend):
+        utils.rnn.pack_padded_sequence(x, [1, 2])
+    why = "it holds 2 sequences of up to 3, and each has one step at least"
+    mend = "give the length of each; batch_first says which axis counts them"
+    for lengths in ([2, 0], [4, 1], [1], [3, 2, 1]):
+        with teaches(ShapeError, f"{tried} {lengths}", why, mend):
+            utils.rnn.pack_padded_sequence(x, lengths)
+    with pytest.raises(ShapeError, match="two axes or more, and an integer for each"):
+        utils.rnn.pack_padded_sequence(tg.zeros(3), [3])
+    with pytest.raises(DtypeError, match="two axes or more, and an integer for each"):
+        utils.rnn.pack_padded_sequence(x, [1.5, 1.0])
+    why = "the longest sequence has 3 steps"
+    with teaches(ShapeError, "pad_packed_sequence with total_length=2", why, "leave total_length out, or raise it"):
+        utils.rnn.pad_packed_sequence(utils.rnn.pack_padded_sequence(x, [3, 1]), total_length=2)
+    with pytest.raises(ArgumentError, match="let pack_sequence or pack_padded_sequence make it"):
+        utils.rnn.PackedSequence(x)

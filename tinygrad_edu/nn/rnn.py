@@ -7,12 +7,14 @@ output in an LSTM; reset, update, new in a GRU. The formulas stand in `ops.recur
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 from ..backends import room
 from ..errors import ArgumentError, ShapeError
 from ..inputs.arguments import whole
 from ..inputs.kinds import warn_user
+from ..ops.gathering import index_select
 from ..ops.movement import cat, stack
 from ..ops.recurrent import gru_op, lstm_op, rnn_op
 from ..tensor import Tensor, as_tensor
@@ -20,10 +22,12 @@ from ..tensor.creation import empty, zeros
 from . import functional as F
 from .init import uniform_
 from .module import Module, Parameter
+from .utils.rnn import PackedSequence
 
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
 States = tuple[Tensor, ...]  # the hidden states; of an LSTM, the cells too
+Runs = list[tuple[int, int]]  # neighbouring steps with equally many sequences: how many steps, how many sequences
 
 
 def scan(mode: str, x: Tensor, states: States, weights: tuple[Any, ...], reverse: bool = False) -> tuple[Any, States]:
@@ -57,6 +61,29 @@ def _projected(steps: Tensor, states: States, between: Tensor, project: Tensor, 
         hidden = F.linear(output.sigmoid() * cell.tanh(), project)
         outputs.append(hidden)
     return stack(outputs[::-1] if reverse else outputs), (hidden, cell)
+
+
+def packed_scan(
+    mode: str, data: Tensor, states: States, weights: tuple[Any, ...], reverse: bool, runs: Runs
+) -> tuple[Tensor, States]:
+    """`scan` of packed sequences, run by run: at the end of a run some of them stop, or, in reverse, set out."""
+    starts = list(accumulate((steps * count for steps, count in runs), initial=0))
+    outputs: list[Any] = [None] * len(runs)
+    stopped: list[States] = []
+    now = tuple(state[: runs[-1][1] if reverse else runs[0][1]] for state in states)
+    for i in reversed(range(len(runs))) if reverse else range(len(runs)):
+        steps, count = runs[i]
+        here = now[0].shape[0]
+        if here < count:
+            now = tuple(cat([state, first[here:count]]) for state, first in zip(now, states, strict=True))
+        elif here > count:
+            stopped.append(tuple(state[count:] for state in now))
+            now = tuple(state[:count] for state in now)
+        x = data[starts[i] : starts[i + 1]].unflatten(0, (steps, count))
+        output, now = scan(mode, x, now, weights, reverse)
+        outputs[i] = output.flatten(0, 1)
+    ends = zip(now, *reversed(stopped), strict=True)
+    return cat(outputs), tuple(cat(parts) if stopped else parts[0] for parts in ends)
 
 
 class _Recurrent(Module):
@@ -114,8 +141,7 @@ class _Recurrent(Module):
     def _input(self, input: Any, one: tuple[str, ...], batch: tuple[str, ...]) -> Tensor:
         """The input as a tensor of the axes ``one`` or ``batch``."""
         if isinstance(input, tuple):
-            why = "sequences of several lengths, packed into one tuple, are not supported"
-            mend = "pad them to one length, and read the output at each one's own last step"
+            why, mend = "it takes a tensor", "a layer takes packed sequences too; a cell takes one step"
             raise ArgumentError(f"{type(self).__name__} of a {type(input).__name__}", why, mend)
         x = as_tensor(input)
         if x.ndim not in (len(one), len(batch)):
@@ -211,9 +237,12 @@ class RNNBase(_Recurrent):
         The output has its axes, with ``hidden_size`` features; of two directions, those of the second come behind.
         States, given and returned, are (layers * directions, N, hidden_size), without N for one sequence; an LSTM has
         a pair of them, hidden states and cells. With a ``proj_size``, output and hidden states have so many features.
-        States begin as zeros unless ``hx`` says otherwise. Raises `ShapeError` and `DtypeError` for an input or states
-        that do not fit, `ArgumentError` for packed sequences.
+        States begin as zeros unless ``hx`` says otherwise. A `PackedSequence` gives one; the states given and returned
+        are then in the order that the sequences had before they were sorted, and each returned one stands behind its
+        sequence's own last step. Raises `ShapeError` and `DtypeError` for an input or states that do not fit.
         """
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
         order = ("N", "L", "features") if self.batch_first else ("L", "N", "features")
         given = self._input(input, ("L", "features"), order)
         batched = given.ndim == 3
@@ -229,12 +258,26 @@ class RNNBase(_Recurrent):
             output, final = output.squeeze(1), tuple(state.squeeze(1) for state in final)
         return output.transpose(0, 1) if turned else output, final if self.mode == "LSTM" else final[0]
 
-    def _run(self, x: Tensor, states: States) -> tuple[Tensor, States]:
-        """The output (L, N, directions * H) and the last states, for ``x`` (L, N, I)."""
+    def _packed(self, input: PackedSequence, hx: Any) -> tuple[Any, Any]:
+        data = self._input(input.data, ("steps", "features"), ("steps", "features"))
+        runs, order = input.runs(), (input.sorted_indices, input.unsorted_indices)
+        states = self._states(hx, (len(self._places()), runs[0][1]), data)
+        if hx is not None and order[0] is not None:
+            states = tuple(index_select(state, 1, order[0]) for state in states)
+        output, final = self._run(data, states, runs)
+        if order[1] is not None:
+            final = tuple(index_select(state, 1, order[1]) for state in final)
+        return PackedSequence(output, input.batch_sizes, *order), final if self.mode == "LSTM" else final[0]
+
+    def _run(self, x: Tensor, states: States, runs: Runs | None = None) -> tuple[Tensor, States]:
+        """The output (L, N, directions * H) and the last states, for ``x`` (L, N, I), or packed data of ``runs``."""
         final, outputs = [], []
         for place, (reverse, suffix) in enumerate(self._places()):
             first = tuple(state[place] for state in states)
-            output, last = scan(self.mode, x, first, self._weights(suffix), reverse)
+            if runs is None:
+                output, last = scan(self.mode, x, first, self._weights(suffix), reverse)
+            else:
+                output, last = packed_scan(self.mode, x, first, self._weights(suffix), reverse, runs)
             final.append(last)
             outputs.append(output)
             if reverse == self.bidirectional:  # the layer is complete
