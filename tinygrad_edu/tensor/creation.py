@@ -18,7 +18,6 @@ from ..dtypes import as_dtype, scalar_dtype
 from ..errors import DtypeError, ShapeError
 from ..inputs import arguments
 from ..inputs.arguments import as_tensor
-from ..ops.formats import preserve_format
 from ..ops.shapes import laid
 from ..settings import modes
 
@@ -176,10 +175,13 @@ def empty_like(
     """
     x = as_tensor(x)
     made = empty(tuple(x.shape), dtype=dtype or x.dtype, device=device or x.device)
-    if memory_format is None or memory_format is preserve_format:
+    if memory_format is None:
         made = laid(x, made)
     else:
-        made = made.contiguous(memory_format=memory_format)
+        from ..ops import formats  # which few programs need
+
+        same = memory_format is formats.preserve_format
+        made = laid(x, made) if same else made.contiguous(memory_format=memory_format)
     return made.requires_grad_() if requires_grad else made
 
 
