@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import sys
 import warnings
 from typing import Any
 
@@ -114,8 +113,9 @@ def __getattr__(name: str) -> Any:
     elif name == "bfloat16":
         found = dtypes.bfloat16
     else:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message, name=name, obj=sys.modules[__name__])  # with these two, Python proposes a name
+        from .common.missing import MissingName
+
+        raise MissingName(__name__, name)
     globals()[name] = found  # the next look finds it at once
     return found
 

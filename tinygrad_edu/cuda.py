@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from . import backends
 
 
@@ -13,3 +15,11 @@ def is_available() -> bool:
 def device_count() -> int:
     """How many GPUs tensors can live on."""
     return int(is_available())
+
+
+if not TYPE_CHECKING:  # or a type checker would believe every name
+
+    def __getattr__(name: str) -> Any:
+        from .common.missing import MissingName
+
+        raise MissingName(__name__, name)

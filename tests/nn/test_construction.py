@@ -160,8 +160,8 @@ def test_files_of_layers_are_no_layers() -> None:
             AttributeError, match=f"^module 'tinygrad_edu.nn' has no attribute '{slip}': write nn.{word}$"
         ):
             getattr(nn, slip)
-    with pytest.raises(AttributeError, match=r"'conv'$") as caught:
+    with pytest.raises(AttributeError, match=r"'conv'; near it ") as caught:
         _ = nn.conv
-    assert (caught.value.name, caught.value.obj) == ("conv", nn)
+    assert caught.value.name == "conv"
     assert nn.parameter.Parameter is nn.Parameter
     assert all(hasattr(nn, name) for name in nn.__all__)

@@ -21,7 +21,9 @@ _LAZY = {"Function": "function", "jvp": "forward", "gradcheck": "check", "gradgr
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ..common.missing import MissingName
+
+    raise MissingName(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ..errors import DeviceError
 from .base import ALL_NAMES, Array, Backend, Device, Namespace
 from .cpu import CpuBackend
@@ -69,3 +71,11 @@ def names() -> list[str]:
 def registered() -> list[Backend]:
     """Every backend, the recorder too, which is no device that can be named."""
     return list(_BY_NAME.values())
+
+
+if not TYPE_CHECKING:  # or a type checker would believe every name
+
+    def __getattr__(name: str) -> Any:
+        from ..common.missing import MissingName
+
+        raise MissingName(__name__, name)

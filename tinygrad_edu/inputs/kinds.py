@@ -144,6 +144,12 @@ def misfit(tried: str, parameter: inspect.Parameter, value: Any, names: bool = T
     return DtypeError(f"{tried} with {parameter.name}={shown(value)}", why, mend)
 
 
+# What old programs write, and what to write in its place.
+OLD_ARGUMENTS = {
+    "size_average": "write reduction='mean' for True, and reduction='sum' for False",
+    "reduce": "leave it out for True, and write reduction='none' for False",
+}
+
 # Who is to blame -----------------------------------------------------------------------------------------------------
 
 
@@ -161,6 +167,9 @@ def blame(
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
+        if "reduction" in signature.parameters and (old := sorted(kwargs.keys() & OLD_ARGUMENTS)):
+            tried, why = f"{name}({old[0]}={shown(kwargs[old[0]])})", f"{old[0]} is an older name, which is gone"
+            return DtypeError(tried, why, OLD_ARGUMENTS[old[0]])
         return None  # Python's own words: an argument is missing, or is not known
     given = dict(bound.arguments)
     given.pop("self", None)

@@ -1,6 +1,5 @@
 """Layers and losses, with PyTorch's names, shapes and initial distributions."""
 
-import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -157,7 +156,6 @@ for _name, _value in list(globals().items()):
 if not TYPE_CHECKING:  # or a type checker would believe every name
 
     def __getattr__(name: str) -> Any:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        close = [known for known in __all__ if known.lower() == name.lower()]
-        message += f": write nn.{close[0]}" if close else ""
-        raise AttributeError(message, name=name, obj=sys.modules[__name__])  # with these two, Python proposes a name
+        from ..common.missing import MissingName
+
+        raise MissingName(__name__, name)

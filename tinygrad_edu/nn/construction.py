@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DtypeError
+from ..inputs.kinds import OLD_ARGUMENTS
 from ..tensor import Tensor
 
 _PACKAGE = __name__.partition(".")[0]
@@ -63,6 +64,8 @@ def _mend(kind: type[Any], names: list[str], options: dict[str, Any]) -> str:
     from difflib import get_close_matches
 
     for name in options:
+        if name in OLD_ARGUMENTS and "reduction" in names:
+            return OLD_ARGUMENTS[name]
         close = get_close_matches(name, names, 1)
         if name not in names and close:
             return f"write {close[0]}= in place of {name}="

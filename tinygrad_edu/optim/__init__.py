@@ -7,6 +7,8 @@ each step computes in float32 and rounds once, where PyTorch rounds at every ope
 ``foreach``, ``fused``, ``capturable`` and ``differentiable`` are taken as long as they ask for nothing else.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import lr_scheduler
 from .adadelta import Adadelta
 from .adagrad import Adagrad
@@ -24,3 +26,11 @@ __all__ = [
     "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
     "lr_scheduler",
 ]  # fmt: skip
+
+
+if not TYPE_CHECKING:  # or a type checker would believe every name
+
+    def __getattr__(name: str) -> Any:
+        from ..common.missing import MissingName
+
+        raise MissingName(__name__, name)

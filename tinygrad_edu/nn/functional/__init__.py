@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -384,3 +384,11 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
 
 
 explain_all(globals(), "relu", "relu_", "dropout")
+
+
+if not TYPE_CHECKING:  # or a type checker would believe every name
+
+    def __getattr__(name: str) -> Any:
+        from ...common.missing import MissingName
+
+        raise MissingName(__name__, name)

@@ -1,0 +1,120 @@
+"""A name that is not there: what is near it, whether PyTorch has it, and what to write instead.
+
+Programs ask for names that are not there all the time, with `hasattr` or to complete a word. So the words are looked
+for only when somebody reads the error. Then modules of any floor are looked at, by their names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from functools import cache
+from typing import Any
+
+_FILE = os.path.join(os.path.dirname(__file__), "pytorch_names.txt")
+_THEIRS = {
+    "tinygrad_edu": "torch", "tinygrad_edu.nn": "torch.nn", "tinygrad_edu.nn.functional": "torch.nn.functional",
+    "tinygrad_edu.optim": "torch.optim",
+}  # fmt: skip
+_ELSEWHERE = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "nn.utils", "nn.utils.rnn", "nn.init")
+
+# What old programs write, and machinery that is not here. The rest of a name stands for a star.
+_TYPES = {
+    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
+    "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
+}  # fmt: skip
+_INSTEAD = {
+    "": {
+        "Variable": "tensors take part in the graph themselves: write tensor(data, requires_grad=True)",
+        "jit": "there is no compiler of models here: call the model itself (compile.trace shows what it computes)",
+        "autocast": "dtypes are not mixed by themselves here: convert with x.half() or x.bfloat16() where you want it",
+        "amp": "dtypes are not mixed by themselves here: convert with x.half() or x.bfloat16() where you want it",
+        "multiprocessing": "tensors are not shared between processes: use Python's, and send NumPy arrays",
+    },
+    "autograd": {
+        "Variable": "tensors take part in the graph themselves: write tensor(data, requires_grad=True)",
+        "detect_anomaly": "every error of backward names the line that made the node: leave it out",
+    },
+    "backends": {
+        "cudnn": "there is no cuDNN here to be set: leave the line out",
+        "mps": "there is no such device here: ask for tinygrad_edu.cuda.is_available(), or use 'cpu'",
+        "mkldnn": "there is no such library here to be set: leave the line out",
+        "cuda": "there is nothing to be set: leave the line out",
+    },
+    "cuda": {
+        "*": "programs here ask is_available() and device_count(), and the rest is seen to: leave the line out",
+    },
+    "nn": {"DataParallel": "models run on one device here: use the model itself"},
+}  # fmt: skip
+
+
+class MissingName(AttributeError):
+    """A module has no such attribute. Its text is made when it is read."""
+
+    def __init__(self, module: str, name: str) -> None:
+        super().__init__(module, name, name=name)
+        self.module = module
+
+    def __str__(self) -> str:
+        return explain(self.module, str(self.name))
+
+
+def explain(module: str, name: str) -> str:
+    """``module 'tinygrad_edu' has no attribute 'tensors'``, and what helps."""
+    text = f"module {module!r} has no attribute {name!r}"
+    if name.startswith("_"):
+        return text
+    place = module.partition(".")[2]
+    if said := instead(place, name):
+        return f"{text}: {said}"
+    known = _names(place)
+    if same := [one for one in known if one.lower() == name.lower()]:
+        return f"{text}: write {_path(place, same[0])}"
+    homes = [_path(one, name) for one in _ELSEWHERE if one != place and name in _names(one)]
+    if not homes and place in ("", "nn.functional") and hasattr(_module("").Tensor, name):
+        homes = [f"a method of tensors, x.{name}(…)"]
+    if homes:
+        return f"{text}: it is {homes[0]}"
+    spelt = {one.lower(): one for one in sorted(known)}
+    close = [_path(place, spelt[one]) for one in difflib.get_close_matches(name.lower(), spelt, 3, 0.7)]
+    near = f"; near it {'is' if len(close) == 1 else 'are'} {', '.join(close)}" if close else ""
+    theirs = _THEIRS.get(module)
+    if theirs and name in pytorch_names()[theirs]:
+        return f"{text}. PyTorch has it, and it is not here yet{near}"
+    return f"{text}{near}"
+
+
+def instead(place: str, name: str) -> str:
+    """What to write today for an old name, or for machinery that is not here; "" for any other name."""
+    found = _INSTEAD.get(place, {})
+    if place == "" and name.endswith("Tensor") and (kind := _TYPES.get(name.removesuffix("Tensor"))):
+        return f"write tensor(data, dtype={kind!r}), or empty(size, dtype={kind!r})"
+    return found.get(name) or found.get("*", "")
+
+
+def _path(place: str, name: str) -> str:
+    return f"{place or 'tinygrad_edu'}.{name}"
+
+
+def _module(place: str) -> Any:
+    return importlib.import_module(f"tinygrad_edu.{place}".rstrip("."))
+
+
+def _names(place: str) -> list[str]:
+    """The public names of a module of this package."""
+    module = _module(place)
+    return [name for name in getattr(module, "__all__", None) or dir(module) if not name.startswith("_")]
+
+
+@cache
+def pytorch_names() -> dict[str, frozenset[str]]:
+    """The public names of PyTorch, by module, as `tools/list_pytorch_names.py` found them."""
+    found: dict[str, list[str]] = {}
+    with open(_FILE, encoding="utf-8") as file:
+        for line in file:
+            if line.endswith(":\n") and not line.startswith("#"):
+                found[line[:-2]] = names = []
+            elif not line.startswith("#"):
+                names += line.split()
+    return {place: frozenset(names) for place, names in found.items()}
