@@ -112,8 +112,8 @@ def contiguous(x: Any, *, memory_format: MemoryFormat = contiguous_format) -> An
 
     With ``memory_format=channels_last`` that order is meant instead. Raises `ShapeError` unless there are four axes.
     """
-    if memory_format is contiguous_format:
-        return ct.contiguous(x)
+    if memory_format is contiguous_format:  # the usual case
+        return x if x.is_contiguous() else ct.contiguous_op(x)
     checked("contiguous", x, memory_format)
     if lies(x, memory_format):
         return x

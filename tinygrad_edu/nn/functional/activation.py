@@ -157,25 +157,24 @@ def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     With ``dtype`` x is converted first. Without ``dim`` it is 0 for 0, 1 and 3 axes and else 1, with a warning, as in
     PyTorch, where old programs need it. Raises `DtypeError` for integers.
     """
-    result: Tensor = sm.softmax(input, _chosen("softmax", input, dim), dtype=dtype)
+    result: Tensor = sm.softmax(input, _chosen("softmax", input) if dim is None else dim, dtype=dtype)
     return result
 
 
 def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`, with its arguments, in the stable form."""
-    result: Tensor = sm.log_softmax(input, _chosen("log_softmax", input, dim), dtype=dtype)
+    result: Tensor = sm.log_softmax(input, _chosen("log_softmax", input) if dim is None else dim, dtype=dtype)
     return result
 
 
 def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """`softmax` of ``-x``, with its arguments: the smallest gets the most."""
-    result: Tensor = sm.softmax(-as_tensor(input), _chosen("softmin", input, dim), dtype=dtype)
+    result: Tensor = sm.softmax(-as_tensor(input), _chosen("softmin", input) if dim is None else dim, dtype=dtype)
     return result
 
 
-def _chosen(name: str, input: Any, dim: int | None) -> int:
-    if dim is not None:
-        return dim
+def _chosen(name: str, input: Any) -> int:
+    """PyTorch's choice for programs from before there was a ``dim``."""
     warn_user(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
     )
@@ -196,4 +195,4 @@ def glu(input: Any, dim: int = -1) -> Tensor:
     return values * sigmoid(gates)
 
 
-explain_all(globals(), "relu6")
+explain_all(globals(), "relu6", "softmax", "log_softmax")
