@@ -164,7 +164,11 @@ class Tensor(Operations):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape as a `Size`, or the length of one axis."""
-        return Size(self.array.shape) if dim is None else self.array.shape[arguments.axis(self, dim, self.ndim)]
+        return (
+            tuple.__new__(Size, self.array.shape)
+            if dim is None
+            else self.array.shape[arguments.axis(self, dim, self.ndim)]
+        )
 
     def dim(self) -> int:
         """The number of axes."""
