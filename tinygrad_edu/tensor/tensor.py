@@ -164,11 +164,9 @@ class Tensor(Operations):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape as a `Size`, or the length of one axis."""
-        return (
-            tuple.__new__(Size, self.array.shape)
-            if dim is None
-            else self.array.shape[arguments.axis(self, dim, self.ndim)]
-        )
+        if dim is None:
+            return tuple.__new__(Size, self.array.shape)
+        return self.array.shape[arguments.axis(self, dim, self.ndim)]
 
     def dim(self) -> int:
         """The number of axes."""
