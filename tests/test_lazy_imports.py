@@ -15,7 +15,8 @@ NOT_YET = (
     "numpy.random", "json", "secrets",
     "tinygrad_edu_widgets", "tinygrad_edu.nn", "tinygrad_edu.optim", "tinygrad_edu.distributions", "tinygrad_edu.data",
     "tinygrad_edu.compile", "tinygrad_edu.views", "tinygrad_edu.state", "tinygrad_edu.metrics",
-    cli linalg observe tinygrad_edu tips training utils
+    "tinygrad_edu.training", "tinygrad_edu.observe", "tinygrad_edu.tips", "tinygrad_edu.cli", "tinygrad_edu.linalg",
+    "tinygrad_edu.utils",
 )  # fmt: skip
 
 ALL = set(

@@ -23,7 +23,7 @@ SAID = [
     (tg, "pad_sequence", ": it is nn.utils.rnn.pad_sequence"),
     (tg, "Zeros", ": write tinygrad_edu.zeros"),
     (tg, "zero_", ": it is a method of tensors, x.zero_(…)"),
-    (tg, "tensors", "; near it are tinygrad_edu.tensor, tinygrad_edu.is_tensor"),
+    (tg, "tensors", "; near it are tinygrad_edu.tensor, tinygrad_edu.tensordot"),
     (tg, "qqqq", ""),
     (tg, "sparse_coo_tensor", ". PyTorch has it, and it is not here yet"),
     (tg, "Variable", ": tensors take part in the graph themselves: write tensor(data, requires_grad=True)"),
