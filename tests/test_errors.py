@@ -9,6 +9,7 @@ from tinygrad_edu.errors import EduError
 
 KINDS = {
     "ArgumentError": ValueError,
+    "KeywordError": TypeError,
     "ShapeError": ValueError,
     "NoAxisError": TypeError,
     "OutOfMemoryError": MemoryError,

@@ -49,35 +49,32 @@ __version__ = "0.1.0"
 _LATER = {
     "linalg.tops": "det inverse svd",
     "ops.activation": "relu",
-    "ops.arrange": "diag diag_embed flip fliplr flipud repeat_interleave roll rot90 tile tril triu",
+    "ops.arrange": "diag_embed flip fliplr flipud repeat_interleave roll rot90 tile",
     "ops.choice": "masked_fill",
     "ops.formats": "channels_last clone contiguous_format preserve_format",
-    "ops.gathering": (
-        "argwhere fill gather index_add index_copy index_fill index_put index_select masked_select meshgrid "
-        "nonzero scatter scatter_add take_along_dim"
-    ),
+    "ops.gathering": "argwhere fill index_fill index_put meshgrid",
     "ops.linalg": "cdist einsum",
     "ops.logic": "allclose equal isclose isfinite isinf isnan",
-    "ops.movement": "concat flatten permute reshape squeeze transpose unsqueeze",
+    "ops.movement": "flatten permute reshape squeeze transpose unsqueeze",
     "ops.out": (
-        "abs acos acosh add addcdiv addcmul addmm amax amin arccos arcsin arctan arctan2 argmax argmin asin asinh "
-        "atan atan2 atanh baddbmm bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat ceil clamp clamp_max "
-        "clamp_min clip column_stack cos cosh cross cumprod cumsum diff digamma div dot eq erf erfc exp exp2 expm1 "
-        "floor floor_divide fmod ge gt hypot inner isin kron le lerp lgamma log log10 log1p log2 logaddexp "
-        "logaddexp2 logical_and logical_not logical_or logical_xor logit lt matmul maximum mean minimum mm mul mv "
-        "nan_to_num nanmean nansum ne neg outer pow prod quantile reciprocal remainder round rsqrt searchsorted "
-        "sigmoid sign sin sinh sqrt square stack std sub sum tan tanh tensordot trunc var where xlogy"
+        "abs acos acosh add addcdiv addcmul addmm all amax amin any arccos arcsin arctan arctan2 argmax argmin "
+        "argsort asin asinh atan atan2 atanh baddbmm bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat ceil "
+        "clamp clamp_max clamp_min clip column_stack concat cos cosh cross cumprod cumsum diag diff digamma div dot "
+        "dstack eq erf erfc exp exp2 expm1 floor floor_divide fmod gather ge gt hstack hypot index_add index_copy "
+        "index_select inner isin kron le lerp lgamma log log10 log1p log2 log_softmax logaddexp logaddexp2 "
+        "logical_and logical_not logical_or logical_xor logit logsumexp lt masked_select matmul max maximum mean "
+        "median min minimum mm mul mv nan_to_num nanmean nansum ne neg nonzero norm outer pow prod quantile "
+        "reciprocal remainder round rsqrt scatter scatter_add searchsorted sigmoid sign sin sinh softmax sort sqrt "
+        "square stack std sub sum take_along_dim tan tanh tensordot topk tril triu trunc var vstack where xlogy"
     ),
     "ops.parts": "as_strided chunk diagonal narrow select split split_with_sizes tensor_split unbind",
     "ops.products": "trace",
-    "ops.reduce": "all any norm",
     "ops.scan": "cummax cummin",
     "ops.shapes": (
-        "atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to dstack hstack moveaxis movedim ravel "
-        "swapaxes t unflatten vstack"
+        "atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to moveaxis movedim ravel swapaxes t "
+        "unflatten"
     ),
-    "ops.softmax": "log_softmax logsumexp softmax",
-    "ops.sorting": "argsort max median min sort topk unique",
+    "ops.sorting": "unique",
     "ops.statistics": "aminmax bincount count_nonzero std_mean var_mean",
     "ops.unary": "positive",
     "state": "load save",

@@ -46,6 +46,10 @@ class ArgumentError(EduError, ValueError):
     """An argument is none of the values that it may have: a name that does not exist, a share above 1."""
 
 
+class KeywordError(ArgumentError, TypeError):
+    """A keyword that the function does not take. A TypeError, as Python's own is."""
+
+
 class DeviceError(EduError, RuntimeError):
     """Tensors that live on different devices met in one operation."""
 

@@ -27,6 +27,7 @@ import numpy as np
 from . import backends
 from .dtypes import as_dtype
 from .errors import DtypeError, StateFileError
+from .inputs.kinds import explained
 from .tensor import Size, Tensor, wrap
 
 _DTYPES = {
@@ -47,6 +48,7 @@ _ANOTHER = "use another copy of the file, or make it anew with save()"
 Path = str | os.PathLike[str]
 
 
+@explained
 def save(obj: Any, f: Path | IO[bytes]) -> None:
     """Write tensors, and what goes with them, to the file ``f``: a state dict, or a whole checkpoint.
 
@@ -84,6 +86,7 @@ def save(obj: Any, f: Path | IO[bytes]) -> None:
             _write(file, _bytes(array))
 
 
+@explained
 def load(f: Path | IO[bytes], map_location: str | None = None, *, weights_only: bool | None = None) -> Any:
     """What `save` has written to the file ``f``, or the dict of names and tensors of any other safetensors file.
 

@@ -26,19 +26,20 @@ from tinygrad_edu.settings import modes, scoped
 # Generated callers -------------------------------------------------------------------------------------------------
 
 MUL = """\
-def mul(x, y):
+def mul(input, other):
     # generated for tinygrad_edu.ops.arithmetic.Mul
     m = modes()
-    if not m.plain: return slow(op, (x, y,), dict())
-    if type(x) is Tensor:
-        x_a = x.array; x_n = x.node; d = x_a.dtype; exact = True
-    elif type(x) in SCALARS and type(y) is Tensor: x_a = x; x_n = None; d = y.array.dtype; exact = False
-    else: return slow(op, (x, y,), dict())
-    if type(y) is Tensor:
-        y_a = y.array; y_n = y.node
-        if y_a.dtype is not d: return slow(op, (x, y,), dict())
-    elif type(y) in SCALARS: y_a = y; y_n = None; exact = False
-    else: return slow(op, (x, y,), dict())
+    if not m.plain: return slow(op, (input, other,), dict())
+    if type(input) is Tensor:
+        input_a = input.array; input_n = input.node; d = input_a.dtype; exact = True
+    elif type(input) in SCALARS and type(other) is Tensor: input_a = input; input_n = None; \
+d = other.array.dtype; exact = False
+    else: return slow(op, (input, other,), dict())
+    if type(other) is Tensor:
+        other_a = other.array; other_n = other.node
+        if other_a.dtype is not d: return slow(op, (input, other,), dict())
+    elif type(other) in SCALARS: other_a = other; other_n = None; exact = False
+    else: return slow(op, (input, other,), dict())
 """
 
 

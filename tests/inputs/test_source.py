@@ -33,7 +33,7 @@ def test_the_same_after_the_first_call() -> None:
     before = inspect.signature(mul), inspect.getsource(mul)
     mul(tg.ones(2), 2.0)
     assert (inspect.signature(mul), inspect.getsource(mul)) == before
-    assert mul.__code__.co_varnames[:2] == ("x", "y")
+    assert mul.__code__.co_varnames[:2] == ("input", "other")
 
 
 def test_tracebacks_show_the_lines_that_ran() -> None:

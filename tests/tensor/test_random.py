@@ -220,7 +220,7 @@ def test_normal_by_mean_and_deviation() -> None:
     np.testing.assert_allclose(drawn.array.std(0), [[1, 1], [10, 10]], rtol=0.08)
     assert tg.normal(tg.zeros(2), 0.0).tolist() == [0.0, 0.0]
     assert tg.normal(5.0, tg.zeros(2, dtype="float64")).tolist() == [5.0, 5.0]
-    assert tg.normal(std=0.0, size=(2,), dtype="float64").dtype == np.float64
+    assert tg.normal(0.0, std=0.0, size=(2,), dtype="float64").dtype == np.float64
     assert tg.normal(tg.zeros(2, device="far")).device == "far"
 
 

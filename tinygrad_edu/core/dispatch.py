@@ -9,6 +9,7 @@ Read them: ``print(OPS["mul"].source)``, ``print(write_runner(OPS["mul"]))``.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -51,15 +52,14 @@ def _given(op: type[Op]) -> str:
 
 
 def write_caller(op: type[Op], out: bool = False) -> str:
-    """The source of the op's caller; with ``out``, of the one that takes ``out=`` too."""
-    names = op.operands
-    signature = [f"{n}=None" if n in op.optional else n for n in names]
+    """The source of the op's caller, in PyTorch's names; with ``out``, of the one that takes ``out=`` too."""
+    signature = [f"{n}=None" if n in op.optional else n for n in op.operands]
     signature += ["*", *_defaults(op), *["out=None"] * out] if op.params or out else []
     give_up = f"return slow({_given(op)})" + f" if out is None else into({_given(op)}, out)" * out
     lines = [f"def {op.name}({', '.join(signature)}):", f"    # generated for {op.__module__}.{op.__qualname__}"]
     lines += ["    m = modes()", f"    if not m.plain: {give_up}"]
     meeting = _meeting(op)
-    for n in names:
+    for n in op.operands:
         lines += _operand_lines(op, n, meeting, give_up)
     if len(meeting) == 2 and not op.differentiable:  # a bool does not tell in which dtype it was found
         x, y = meeting
@@ -71,7 +71,8 @@ def write_caller(op: type[Op], out: bool = False) -> str:
     lines += _forward_lines(op)
     if len(meeting) > 1 and op.differentiable and not floats:
         lines.append(f"    if not exact and out.dtype is not d: return slow({_given(op)})")
-    return "\n".join([*lines, *_result_lines(op, checked=True)]) + "\n"
+    text = "\n".join([*lines, *_result_lines(op, checked=True)]) + "\n"
+    return re.sub(rf"\b({'|'.join(op.public)})(?=_[an]\b|\b)", lambda found: op.public[found[0]], text)
 
 
 def write_runner(op: type[Op]) -> str:

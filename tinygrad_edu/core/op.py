@@ -58,6 +58,9 @@ class Op(Costed):
     # constant there, and second derivatives silently wrong.
     caches: ClassVar[str] = ""
 
+    # What users call the operands, where bodies have shorter names: as in PyTorch.
+    public: ClassVar[dict[str, str]] = {"x": "input", "y": "other"}
+
     # Derived from the signature of `forward`:
     name: ClassVar[str]
     operands: ClassVar[tuple[str, ...]]

@@ -48,6 +48,8 @@ class DataLoader:
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
     ) -> None:
         _check(dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, drop_last)
         stream(generator)

@@ -12,7 +12,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cache, wraps
+from functools import wraps
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -22,11 +22,11 @@ from ..common.lines import PACKAGE, own
 from ..common.wording import shown
 from ..core.base import TensorBase
 from ..errors import ArgumentError, DtypeError, EduError
+from .keywords import never_began, respelt, signature_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Taken = tuple[Callable[[Any], bool], str, str]  # whether a value fits, what is taken, how to mend it
-_signature = cache(inspect.signature)
 _GENERATED = f"{PACKAGE}generated"
 _PYTHON = os.path.dirname(os.__file__) + os.sep
 _NUMPY = os.path.dirname(np.__file__) + os.sep
@@ -163,7 +163,7 @@ def blame(
         if not own[filename] and not _known(filename):
             return None
         frame = frame.tb_next
-    signature = _signature(function)
+    signature = signature_of(function)
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
@@ -202,9 +202,20 @@ def explained(function: Callable[P, R]) -> Callable[P, R]:
         except EduError:
             raise
         except JUNK as error:
-            raise explanation(function.__name__, function, args, kwargs, error) from error
+            spelt: Any = again(function, args, kwargs, error)
+        return call(*args, **spelt)
 
     return call
+
+
+def again(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> dict[str, Any]:
+    """The keywords to call ``function`` with once more, where NumPy's spellings are all that was wrong.
+
+    For the frame that has caught ``error``; raises what explains it otherwise.
+    """
+    if kwargs and never_began(error):
+        return respelt(function.__name__, function, kwargs, error)
+    raise explanation(function.__name__, function, args, kwargs, error) from error
 
 
 def explanation(name: str, function: Any, args: Any, kwargs: Mapping[str, Any], error: Exception) -> Exception:
@@ -218,7 +229,7 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
 
     That comes last: what it says itself says more.
     """
-    own = [p for p in _signature(init).parameters.values() if p.kind is not p.VAR_KEYWORD][1:]
+    own = [p for p in signature_of(init).parameters.values() if p.kind is not p.VAR_KEYWORD][1:]
     places: list[Any] = [p if taken(p, names=False) and p.kind is p.POSITIONAL_OR_KEYWORD else None for p in own]
     named = {p.name: p for p in own if taken(p, names=False)}
 
@@ -230,6 +241,8 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
         except EduError:
             raise
         except JUNK as error:
+            if kwargs and never_began(error):
+                respelt(name, init, kwargs, error, {})
             raise explanation(name, init, (self, *args), kwargs, error) from error
         for parameter, value in [*zip(places, args, strict=False), *((named.get(k), v) for k, v in kwargs.items())]:
             if parameter is not None and (wrong := misfit(name, parameter, value, names=False)):

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DtypeError
+from ..errors import DtypeError, KeywordError
+from ..inputs.keywords import refusal
 from ..inputs.kinds import OLD_ARGUMENTS
+from ..inputs.left_out import why_not
 from ..tensor import Tensor
 
 _PACKAGE = __name__.partition(".")[0]
@@ -33,6 +35,9 @@ def check(kind: type[Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> 
         if any(map(_is_data, inputs)):
             raise _called_too_early(kind) from None
         names = list(parameters)[1:]
+        for name in options:
+            if why_not(kind.__name__, name):
+                raise KeywordError(f"{kind.__name__} with {name}=…", *refusal(kind.__name__, name, names)) from None
         tried = f"{kind.__name__}({', '.join([*('…' for _ in inputs), *(f'{name}=…' for name in options)])})"
         raise DtypeError(tried, str(error), _mend(kind, names, options)) from None
     for name, value in given.items():

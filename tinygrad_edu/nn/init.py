@@ -2,7 +2,7 @@
 
 The ``fan`` of a weight is how many numbers meet in one output (``fan_in``), or leave one input (``fan_out``): for a
 matrix (out, in) its columns or rows, for kernels each times the elements of a kernel. Values that are drawn follow
-`manual_seed`.
+`manual_seed`, or a ``generator``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..inputs.arguments import number
 from ..inputs.kinds import explain_all
 from ..settings import no_grad
 from ..tensor import Tensor
-from ..tensor.random import generator
+from ..tensor.random import AnyGenerator, stream
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",
@@ -25,21 +25,23 @@ __all__ = [
 ]  # fmt: skip
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: AnyGenerator = None) -> Tensor:
     """Numbers spread evenly over ``a`` to ``b``."""
     _of("uniform_", tensor)
     with no_grad():
-        return tensor.uniform_(a, b)
+        return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: AnyGenerator = None) -> Tensor:
     """Normally distributed numbers."""
     _of("normal_", tensor)
     with no_grad():
-        return tensor.normal_(mean, std)
+        return tensor.normal_(mean, std, generator=generator)
 
 
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: AnyGenerator = None
+) -> Tensor:
     """Normally distributed numbers, those outside of ``a`` to ``b`` drawn anew.
 
     Raises `ArgumentError` unless ``a < b`` and ``std > 0``.
@@ -48,10 +50,10 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     if not (a < b and std > 0):
         tried = f"trunc_normal_ with std={std}, a={a}, b={b}"
         raise ArgumentError(tried, "a lies below b, and std above 0", "swap the bounds, or use constant_")
-    return _fill(tensor, _truncated(mean, std, a, b, tensor.numel()).reshape(tensor.shape))
+    return _fill(tensor, _truncated(stream(generator), mean, std, a, b, tensor.numel()).reshape(tensor.shape))
 
 
-def _truncated(mean: float, std: float, a: float, b: float, count: int) -> Any:
+def _truncated(rng: np.random.Generator, mean: float, std: float, a: float, b: float, count: int) -> Any:
     """``count`` normally distributed numbers from ``a`` to ``b``: what is drawn elsewhere is thrown away.
 
     Where the normal distribution seldom falls between the bounds, even numbers are drawn, and kept in proportion to
@@ -62,7 +64,7 @@ def _truncated(mean: float, std: float, a: float, b: float, count: int) -> Any:
     reach = math.sqrt(peak * peak + 100)  # beyond, there is less than e**-50 of that
     low, high = max(low, -reach), min(high, reach)
     often = math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2)) > 0.5
-    rng, found, have = generator(), np.empty(count), 0
+    found, have = np.empty(count), 0
     while have < count:
         left = count - have
         if often:
@@ -121,24 +123,24 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return _fill(tensor, values)
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: AnyGenerator = None) -> Tensor:
     """Evenly over ±gain·√(6 / (fan_in + fan_out)): keeps the spread of values forwards and of gradients backwards.
 
     Glorot and Bengio (2010), Understanding the difficulty of training deep feedforward neural networks. Raises
     `ShapeError` for fewer than 2 axes.
     """
     bound = gain * math.sqrt(6 / max(sum(_fans("xavier_uniform_", tensor)), 1))
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: AnyGenerator = None) -> Tensor:
     """Normally distributed with standard deviation gain·√(2 / (fan_in + fan_out)); see `xavier_uniform_`."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2 / max(sum(_fans("xavier_normal_", tensor)), 1)))
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / max(sum(_fans("xavier_normal_", tensor)), 1)), generator)
 
 
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
-) -> Tensor:  # fmt: skip
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: AnyGenerator = None
+) -> Tensor:
     """Evenly over ±gain·√(3 / fan): keeps the spread of values through rectifiers.
 
     ``mode`` is "fan_in" for that of values forwards, "fan_out" for that of gradients backwards; ``nonlinearity`` and
@@ -146,14 +148,14 @@ def kaiming_uniform_(
     `ShapeError` for fewer than 2 axes, `ArgumentError` for another mode or nonlinearity.
     """
     bound = math.sqrt(3) * _kaiming("kaiming_uniform_", tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
-) -> Tensor:  # fmt: skip
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: AnyGenerator = None
+) -> Tensor:
     """Normally distributed with standard deviation gain / √fan; see `kaiming_uniform_`."""
-    return normal_(tensor, 0.0, _kaiming("kaiming_normal_", tensor, a, mode, nonlinearity))
+    return normal_(tensor, 0.0, _kaiming("kaiming_normal_", tensor, a, mode, nonlinearity), generator)
 
 
 def _kaiming(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
@@ -164,7 +166,7 @@ def _kaiming(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) 
     return calculate_gain(nonlinearity, a) / math.sqrt(max(fans[mode], 1))
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: AnyGenerator = None) -> Tensor:
     """A random matrix with orthonormal rows or columns, whichever are fewer, times ``gain``.
 
     Further axes count to the columns. Saxe et al. (2013), Exact solutions to the nonlinear dynamics of learning in deep
@@ -175,12 +177,12 @@ def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
         return tensor
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
-    q, r = np.linalg.qr(generator().standard_normal((max(rows, columns), min(rows, columns))))
+    q, r = np.linalg.qr(stream(generator).standard_normal((max(rows, columns), min(rows, columns))))
     q *= np.sign(np.diag(r))  # so that every such matrix is as likely
     return _fill(tensor, gain * (q.T if rows < columns else q).reshape(tensor.shape))
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: AnyGenerator = None) -> Tensor:
     """Normally distributed numbers, with a share ``sparsity`` of each column, drawn for each, set to 0.
 
     Martens (2010), Deep learning via Hessian-free optimization. Raises `ShapeError` for anything but a matrix,
@@ -193,8 +195,9 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
         raise ArgumentError(tried, why, "use sparsity=0.1, for example")
     rows, columns = tensor.shape
     chosen = np.broadcast_to(np.arange(rows)[:, None] < math.ceil(sparsity * rows), (rows, columns))
-    zero = generator().permuted(chosen, axis=0)
-    return _fill(tensor, np.where(zero, 0.0, generator().normal(0.0, std, (rows, columns))))
+    rng = stream(generator)
+    zero = rng.permuted(chosen, axis=0)
+    return _fill(tensor, np.where(zero, 0.0, rng.normal(0.0, std, (rows, columns))))
 
 
 _GAINS = {

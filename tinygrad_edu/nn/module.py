@@ -253,9 +253,9 @@ class Module(Stateful):
             if module is not None:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
-        """This module and all inside it; a shared one appears once."""
-        return (module for _, module in self.named_modules())
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all inside it; a shared one appears once, unless ``remove_duplicate`` is false."""
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules directly inside, with their names; a shared one appears once."""
@@ -439,9 +439,12 @@ class Module(Stateful):
         """To main memory, in place; returns the module."""
         return self.to("cpu")
 
-    def cuda(self) -> Self:
-        """To an NVIDIA GPU, in place; returns the module. Raises `DeviceError` where there is none."""
-        return self.to("cuda")
+    def cuda(self, device: Any = None) -> Self:
+        """To an NVIDIA GPU, the one of this number, in place; returns the module.
+
+        Raises `DeviceError` where there is none.
+        """
+        return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
 
     # Hooks ------------------------------------------------------------------------------------------------------
 

@@ -207,60 +207,63 @@ leaky_relu_op, elu_op, silu_op, hardtanh_op = caller(LeakyRelu), caller(Elu), ca
 softplus_op, gelu_op, gelu_tanh = caller(Softplus), caller(Gelu), caller(GeluTanh)
 
 
-def leaky_relu(x: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
-    """``x`` where it is positive, else ``x * negative_slope``. ``inplace`` writes the result to x.
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    """``input`` where it is positive, else ``input * negative_slope``. ``inplace`` writes the result to the input.
 
     Raises `DtypeError` for integers.
     """
     params = {"negative_slope": float(negative_slope)}
-    return write_to(LeakyRelu, x, (), params) if inplace else leaky_relu_op(x, **params)
+    return write_to(LeakyRelu, input, (), params) if inplace else leaky_relu_op(input, **params)
 
 
-def elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``. ``inplace`` writes the result to x.
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """``input`` where it is positive, else ``alpha * (exp(input) - 1)``. ``inplace`` writes the result to the input.
 
     Raises `DtypeError` for integers.
     """
-    return write_to(Elu, x, (), {"alpha": alpha}) if inplace else elu_op(x, alpha=alpha)
+    return write_to(Elu, input, (), {"alpha": alpha}) if inplace else elu_op(input, alpha=alpha)
 
 
-def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """``x`` between ``min_val`` and ``max_val``, and these beyond; there the slope is 0. ``inplace`` writes to x.
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """``input`` between ``min_val`` and ``max_val``, and these beyond; there the slope is 0.
 
-    Integers stay integers, and so the limits lose their fractions. Raises `ArgumentError` where ``min_val`` is above
-    ``max_val``, `DtypeError` for bools.
+    ``inplace`` writes to the input. Integers stay integers, and so the limits lose their fractions. Raises
+    `ArgumentError` where ``min_val`` is above ``max_val``, `DtypeError` for bools.
     """
     if not min_val <= max_val:
         tried, why = f"hardtanh with min_val={min_val} and max_val={max_val}", "nothing lies between them"
         raise ArgumentError(tried, why, "give the smaller one first")
-    x = as_tensor(x)
+    x = as_tensor(input)
     kind = int if x.dtype.kind in "iu" else float
     params = {"low": kind(min_val), "high": kind(max_val)}
     return write_to(Hardtanh, x, (), params) if inplace else hardtanh_op(x, **params)
 
 
-def silu(x: Any, inplace: bool = False) -> Any:
-    """``x * sigmoid(x)``, also called swish. ``inplace`` writes the result to x. Raises `DtypeError` for integers."""
-    return write_to(Silu, x) if inplace else silu_op(x)
-
-
-def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """``log(1 + exp(beta * x)) / beta``: relu with its corner rounded off. Where ``beta * x > threshold``, x itself.
+def silu(input: Any, inplace: bool = False) -> Any:
+    """``input * sigmoid(input)``, also called swish. ``inplace`` writes the result to the input.
 
     Raises `DtypeError` for integers.
     """
-    return softplus_op(x, beta=beta, threshold=threshold)
+    return write_to(Silu, input) if inplace else silu_op(input)
 
 
-def gelu(x: Any, *, approximate: str = "none") -> Any:
-    """``x`` times the share of a normal distribution that lies below x, by erf; or, with ``"tanh"``, nearly so.
+def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """``log(1 + exp(beta * input)) / beta``: relu with its corner rounded off.
 
-    Raises `ShapeError` for another approximation, `DtypeError` for integers.
+    Where ``beta * input > threshold``, the input itself. Raises `DtypeError` for integers.
+    """
+    return softplus_op(input, beta=beta, threshold=threshold)
+
+
+def gelu(input: Any, *, approximate: str = "none") -> Any:
+    """``input`` times the share of a normal distribution that lies below the input, by erf.
+
+    Or, with ``"tanh"``, nearly so. Raises `ShapeError` for another approximation, `DtypeError` for integers.
     """
     if approximate not in ("none", "tanh"):
         tried, why = f"gelu with approximate={approximate!r}", "there is no such approximation"
         raise ArgumentError(tried, why, "use 'none' or 'tanh'")
-    return gelu_op(x) if approximate == "none" else gelu_tanh(x)
+    return gelu_op(input) if approximate == "none" else gelu_tanh(input)
 
 
 explain_all(globals(), "relu", "sigmoid", "silu")

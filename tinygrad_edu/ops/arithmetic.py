@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.dispatch import caller
 from ..core.op import Op, Params
 from ..dtypes import float32, is_float, scalar_dtype
 from ..errors import ArgumentError, DtypeError
 from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 
 # mypy: disable-error-code="override"
 # A body names its operands; the base class cannot know how many there are.
@@ -183,6 +184,7 @@ class Fmod(Op):
 class Pow(Op):
     """``x ** y``, broadcast. Raises `DtypeError` for integers to negative powers, and for two bools."""
 
+    public: ClassVar[dict[str, str]] = {"x": "input", "y": "exponent"}
     broadcasts = True
     saves = ("x", "y", "out if y")
 
@@ -283,26 +285,34 @@ add_scaled, lerp_op, addcmul_op, addcdiv_op = (
 )  # fmt: skip
 
 
-def add(x: Any, y: Any, *, alpha: Any = 1) -> Any:
-    """``x + alpha * y``, broadcast. Of two bools, whether any is true.
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``input + alpha * other``, broadcast. Of two bools, whether any is true.
 
     ``alpha`` is a number. Raises `DtypeError` for a float that is to scale integers.
     """
     if alpha is False:
-        return add_op(x, mul(y, False))  # the one factor besides True that bools have
-    return add_op(x, y) if alpha == 1 else add_scaled(x, y, alpha=factor("add", "alpha", alpha, x, y))
+        return add_op(input, mul(other, False))  # the one factor besides True that bools have
+    return (
+        add_op(input, other)
+        if alpha == 1
+        else add_scaled(input, other, alpha=factor("add", "alpha", alpha, input, other))
+    )
 
 
-def sub(x: Any, y: Any, *, alpha: Any = 1) -> Any:
-    """``x - alpha * y``, broadcast.
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``input - alpha * other``, broadcast.
 
     ``alpha`` is a number. Raises `DtypeError` for a float that is to scale integers, and for two bools.
     """
-    return sub_op(x, y) if alpha == 1 else add_scaled(x, y, alpha=-factor("sub", "alpha", alpha, x, y))
+    return (
+        sub_op(input, other)
+        if alpha == 1
+        else add_scaled(input, other, alpha=-factor("sub", "alpha", alpha, input, other))
+    )
 
 
-def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
-    """``x / y``, broadcast; integers give floats. Rounded down by ``"floor"``, towards 0 by ``"trunc"``.
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """``input / other``, broadcast; integers give floats. Rounded down by ``"floor"``, towards 0 by ``"trunc"``.
 
     Rounded quotients of integers are integers. Raises `DtypeError` for integers divided by 0 with rounding.
 
@@ -312,29 +322,32 @@ def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
     (tensor([ 3.5000, -3.5000]), tensor([ 3, -4]), tensor([ 3, -3]))
     """
     if rounding_mode is None:
-        return div_op(x, y)
+        return div_op(input, other)
     if rounding_mode not in ("floor", "trunc"):
         tried, mend = f"div with rounding_mode={rounding_mode!r}", "use 'floor', 'trunc' or None"
         raise ArgumentError(tried, "there is no such way of rounding", mend)
-    return floor_divide(x, y) if rounding_mode == "floor" else trunc_divide(x, y)
+    return floor_divide(input, other) if rounding_mode == "floor" else trunc_divide(input, other)
 
 
-def lerp(x: Any, end: Any, weight: Any) -> Any:
-    """``x + weight * (end - x)``, broadcast; ``weight`` is a number or a tensor. Raises `DtypeError` for integers."""
-    return lerp_op(x, end, weight)
+def lerp(input: Any, end: Any, weight: Any) -> Any:
+    """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor.
+
+    Raises `DtypeError` for integers.
+    """
+    return lerp_op(input, end, weight)
 
 
-def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
-    """``x + value * tensor1 * tensor2``, broadcast.
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """``input + value * tensor1 * tensor2``, broadcast.
 
     ``value`` is a number. Raises `DtypeError` for a float that is to scale integers, and for bools.
     """
-    return addcmul_op(x, tensor1, tensor2, value=factor("addcmul", "value", value, x, tensor1, tensor2))
+    return addcmul_op(input, tensor1, tensor2, value=factor("addcmul", "value", value, input, tensor1, tensor2))
 
 
-def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
-    """``x + value * tensor1 / tensor2``, broadcast; ``value`` is a number. Raises `DtypeError` for integers."""
-    return addcdiv_op(x, tensor1, tensor2, value=factor("addcdiv", "value", value))
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """``input + value * tensor1 / tensor2``, broadcast; ``value`` is a number. Raises `DtypeError` for integers."""
+    return addcdiv_op(input, tensor1, tensor2, value=factor("addcdiv", "value", value))
 
 
 def factor(function: str, name: str, value: Any, *operands: Any) -> Any:
@@ -350,3 +363,6 @@ def factor(function: str, name: str, value: Any, *operands: Any) -> Any:
         why = "the operands are integers, and so is the result"
         raise DtypeError(tried, why, "convert one of them first: x.float()")
     return int(value) if isinstance(value, bool) else value
+
+
+explain_all(globals(), "add", "sub", "div", "factor")

@@ -185,12 +185,12 @@ repeat_op, repeat_interleave_op, flip_op = caller(Repeat), caller(RepeatInterlea
 roll_op, tril_op, triu_op, diag_op = caller(Roll), caller(Tril), caller(Triu), caller(Diag)
 
 
-def repeat(x: Any, *given: Any, repeats: Any = None) -> Any:
+def repeat(input: Any, *given: Any, repeats: Any = None) -> Any:
     """The whole tensor so many times along each axis, in memory of its own. New axes may come in front.
 
     Raises `ShapeError` for fewer numbers than there are axes.
     """
-    x, times = as_tensor(x), listed("repeat", given, repeats)
+    x, times = as_tensor(input), listed("repeat", given, repeats)
     if len(times) < x.ndim:
         raise ShapeError(
             f"repeat{times} of a tensor {tuple(x.shape)}",
@@ -200,19 +200,21 @@ def repeat(x: Any, *given: Any, repeats: Any = None) -> Any:
     return repeat_op(x, repeats=times)
 
 
-def tile(x: Any, *given: Any, dims: Any = None) -> Any:
+def tile(input: Any, *given: Any, dims: Any = None) -> Any:
     """`repeat`, with 1 for the leading axes where there are fewer numbers than axes."""
-    x, times = as_tensor(x), listed("tile", given, dims)
+    x, times = as_tensor(input), listed("tile", given, dims)
     return repeat_op(x, repeats=(*(1,) * (x.ndim - len(times)), *times))
 
 
-def repeat_interleave(x: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+def repeat_interleave(
+    input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Any:
     """Each element of ``dim`` so many times, one after the other; without ``dim``, each element of all.
 
     ``repeats`` is a number, or a tensor with one for each element. Given alone, as in ``repeat_interleave(repeats)``,
     the result holds the positions: 0 so many times, then 1. Raises `ShapeError` where the numbers do not fit.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     if repeats is None:
         times = _times(x, x.shape[0] if x.ndim == 1 else -1)
         positions = np.repeat(np.arange(x.shape[0], dtype=x.dtype), times)
@@ -253,18 +255,18 @@ def _whole(index: Any, output_size: int | None) -> None:
         raise ShapeError(tried, why, "leave output_size away, or give that number")
 
 
-def flip(x: Any, *given: Any, dims: Any = None) -> Any:
+def flip(input: Any, *given: Any, dims: Any = None) -> Any:
     """The axes ``dims`` backwards, in memory of its own: PyTorch has no views that go backwards."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     return flip_op(x, dims=axes_of(x, listed("flip", given, dims)))
 
 
-def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
+def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
     """Elements moved along ``dims`` by ``shifts``; those that leave at one end come in at the other.
 
     Without ``dims``, the tensor is rolled as one long row. Raises `ShapeError` for another number of shifts than axes.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     steps = listed("roll", (shifts,), None)
     along = () if dims is None else tuple(axis(x, dim, x.ndim) for dim in listed("roll", (dims,), None))
     if len(steps) != max(len(along), 1):
@@ -276,14 +278,14 @@ def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
     return roll_op(x, shifts=steps, dims=along)
 
 
-def tril(x: Any, diagonal: int = 0) -> Any:
+def tril(input: Any, diagonal: int = 0) -> Any:
     """The last two axes as matrices, with zeros above the diagonal; ``diagonal=1`` keeps one more, -1 one less."""
-    return tril_op(_matrices("tril", x), diagonal=diagonal)
+    return tril_op(_matrices("tril", input), diagonal=diagonal)
 
 
-def triu(x: Any, diagonal: int = 0) -> Any:
+def triu(input: Any, diagonal: int = 0) -> Any:
     """The last two axes as matrices, with zeros below the diagonal; ``diagonal=1`` keeps one less, -1 one more."""
-    return triu_op(_matrices("triu", x), diagonal=diagonal)
+    return triu_op(_matrices("triu", input), diagonal=diagonal)
 
 
 def _matrices(name: str, x: Any) -> Any:
@@ -294,12 +296,12 @@ def _matrices(name: str, x: Any) -> Any:
     return x
 
 
-def diag(x: Any, diagonal: int = 0) -> Any:
+def diag(input: Any, diagonal: int = 0) -> Any:
     """Of a vector, a matrix with it on the diagonal; of a matrix, a copy of its diagonal.
 
     Raises `ShapeError` for any other number of axes: `diagonal` takes the diagonals of many matrices.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     if x.ndim == 1:
         size = x.shape[0] + abs(whole(f"diag of a tensor {tuple(x.shape)}", "diagonal", diagonal))
         room.check(f"diag of a tensor {tuple(x.shape)}", (size, size), x.dtype.itemsize)

@@ -174,17 +174,17 @@ embedding_op, dropout_op = caller(Embedding), caller(Dropout)
 
 
 def embedding(
-    x: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Any:  # fmt: skip
-    """The rows of ``weight`` (V, E) that the integers ``x`` (…) name: (…, E).
+    """The rows of ``weight`` (V, E) that the integers ``input`` (…) name: (…, E).
 
     Row ``padding_idx`` gets no gradient. With ``max_norm``, rows that are named and whose ``norm_type``-norm is larger
     are first scaled down to it, in ``weight`` itself. With ``scale_grad_by_freq`` each row's gradient is divided by how
     often it is named. Raises `IndexRangeError` for an index outside of 0 to V - 1, `DtypeError` for what is no integer,
     `ArgumentError` for ``sparse``: gradients are dense here.
     """
-    x, weight = as_tensor(x), as_tensor(weight)
+    x, weight = as_tensor(input), as_tensor(weight)
     tried = f"embedding({tuple(x.shape)} {x.dtype}, {tuple(weight.shape)} {weight.dtype})"
     if sparse:
         why = "a sparse gradient would hold the named rows alone, and gradients here are dense"

@@ -196,13 +196,13 @@ class GroupNorm(Op, name="group_norm"):
 batch_norm_op, batch_norm_eval, group_norm_op = caller(BatchNorm), caller(BatchNormEval), caller(GroupNorm)
 
 
-def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """Mean 0 and variance 1 for each of ``num_groups`` groups of channels of each element of a batch (N, C, …).
 
     Then each channel times its ``weight``, plus its ``bias``. Raises `ShapeError` where the channels cannot be shared
     out, or a parameter does not have one element per channel.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     if x.ndim > 1 and num_groups > 0 and x.array.size == num_groups:
         raise _too_few(f"group_norm of a tensor {tuple(x.shape)} in {num_groups} groups", "group")
     if mixed(x, weight, bias):
@@ -218,7 +218,7 @@ def _too_few(tried: str, part: str) -> ShapeError:
 
 
 def batch_norm(
-    x: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
     momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
     """Mean 0 and variance 1 for each channel of (N, C), (N, C, L) or (N, C, H, W); times ``weight``, plus ``bias``.
@@ -227,7 +227,7 @@ def batch_norm(
     ``running = (1 - momentum) * running + momentum * new``, with the unbiased variance. Otherwise the running ones are
     used as they are. Raises `ShapeError` in training where a channel has one value only.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     tried = f"batch_norm of a tensor {tuple(x.shape)}"
     if momentum is None:
         mend = "pass a number: 1 / (batches so far) for an average over all, as nn.BatchNorm does"

@@ -13,7 +13,7 @@ from ..core.op import Op
 from ..dtypes import is_float
 from ..errors import DtypeError, ShapeError
 from ..inputs.arguments import as_tensor, number
-from ..inputs.kinds import explained
+from ..inputs.kinds import explain_all
 from .unary import beside
 
 # mypy: disable-error-code="override"
@@ -188,17 +188,17 @@ nan_to_num_op = caller(NanToNum)
 where_op, clamp_between, masked_fill_op = caller(Where), slow_caller(ClampBetween), slow_caller(MaskedFill)
 
 
-def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
-    """``x`` held between ``min`` and ``max``, numbers or tensors that broadcast; one of them may be left out.
+def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+    """``input`` held between ``min`` and ``max``, numbers or tensors that broadcast; one of them may be left out.
 
     Where ``min`` is above ``max`` the result is ``max``. Integers held by a float become floats. Bounds that are
-    tensors get the gradient where they hold x. Raises `ShapeError` when there is no bound.
+    tensors get the gradient where they hold the input. Raises `ShapeError` when there is no bound.
 
     >>> import tinygrad_edu as tg
     >>> tg.clamp(tg.tensor([-2.0, 0.5, 3.0]), min=0, max=1)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     if _has_axes(min) or _has_axes(max):
         return clamp_between(x, min, max)
     low, high = _number(min), _number(max)
@@ -210,14 +210,14 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
 clip = clamp
 
 
-def clamp_min(x: Any, min: Any) -> Any:
-    """``x``, but nowhere below ``min``, a number or a tensor: see `clamp`."""
-    return clamp(x, min=min)
+def clamp_min(input: Any, min: Any) -> Any:
+    """``input``, but nowhere below ``min``, a number or a tensor: see `clamp`."""
+    return clamp(input, min=min)
 
 
-def clamp_max(x: Any, max: Any) -> Any:
-    """``x``, but nowhere above ``max``, a number or a tensor: see `clamp`."""
-    return clamp(x, max=max)
+def clamp_max(input: Any, max: Any) -> Any:
+    """``input``, but nowhere above ``max``, a number or a tensor: see `clamp`."""
+    return clamp(input, max=max)
 
 
 def _has_axes(bound: Any) -> bool:
@@ -235,8 +235,8 @@ def _number(bound: Any) -> Any:
     return bound.item()
 
 
-def where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """``x`` where ``condition`` holds, else ``y``; all broadcast. Each may be a number.
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    """``input`` where ``condition`` holds, else ``other``; all broadcast. Each may be a number.
 
     With the condition alone: the positions where it holds, as one int64 tensor per axis. Raises `DtypeError` for a
     condition that is not bool.
@@ -246,23 +246,22 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     >>> tg.where(x > 0, x, 0.0)
     tensor([0., 0., 2.])
     """
-    if x is None and y is None:
+    if input is None and other is None:
         from .gathering import nonzero
 
         return nonzero(as_tensor(condition), as_tuple=True)
-    if x is None or y is None:
+    if input is None or other is None:
         mend = "give both: where(condition, x, y)"
         raise DtypeError("where with one value", "there is nothing to take where the other is asked for", mend)
     condition = as_tensor(condition)
     if condition.dtype.kind != "b":
         why, mend = "a condition holds or not, at each element", "compare first: where(condition != 0, x, y)"
         raise DtypeError(f"where with a condition of dtype {condition.dtype}", why, mend)
-    if not isinstance(x, TensorBase) and not isinstance(y, TensorBase):
-        x = as_tensor(x)  # two numbers meet in the dtypes that tensors of them would have
-    return where_op(condition, x, y)
+    if not isinstance(input, TensorBase) and not isinstance(other, TensorBase):
+        input = as_tensor(input)  # two numbers meet in the dtypes that tensors of them would have
+    return where_op(condition, input, other)
 
 
-@explained
 def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
     """``x`` with numbers in place of nan and of both infinities, where the gradient is 0. Integers are copied.
 
@@ -282,13 +281,13 @@ def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neg
     return nan_to_num_op(x, nan=nan, posinf=posinf, neginf=neginf)
 
 
-def masked_fill(x: Any, mask: Any, value: Any) -> Any:
-    """``x`` with ``value``, a number or a 0-d tensor, wherever ``mask`` holds. The dtype of x stays.
+def masked_fill(input: Any, mask: Any, value: Any) -> Any:
+    """``input`` with ``value``, a number or a 0-d tensor, wherever ``mask`` holds. The dtype of the input stays.
 
-    Raises `DtypeError` for a mask that is not bool and for a value that the dtype of x cannot hold, `ShapeError` for
-    a value with axes.
+    Raises `DtypeError` for a mask that is not bool and for a value that the dtype of the input cannot hold,
+    `ShapeError` for a value with axes.
     """
-    x, mask = as_tensor(x), as_tensor(mask)
+    x, mask = as_tensor(input), as_tensor(mask)
     tried = f"masked_fill of {tuple(x.shape)} {x.dtype}, mask {tuple(mask.shape)} {mask.dtype}"
     if mask.dtype.kind != "b":
         raise DtypeError(tried, "a mask holds or not, at each element", "compare first: mask != 0")
@@ -317,3 +316,6 @@ def _element(tried: str, value: Any, dtype: Any) -> Any:
     if not fits:
         raise DtypeError(tried, f"{dtype} has no {value!r}", "fill with what it has, or convert x first")
     return above.wrap(found)
+
+
+explain_all(globals())

@@ -201,11 +201,11 @@ def _as_images(xs: Any, ws: Any, stride: Any, padding: Any, dilation: Any) -> tu
     return image, (*ws[:2], 1, ws[2]), ((1, *stride), (0, *padding), (1, *dilation))
 
 
-def not_images(x: tuple[int, ...], axes: int) -> tuple[str, str]:
+def not_images(shape: tuple[int, ...], axes: int) -> tuple[str, str]:
     """The hint for an operand that is neither a batch nor one image or sequence."""
     what = "images come as (N, C, H, W) or (C, H, W)" if axes == 2 else "sequences come as (N, C, L) or (C, L)"
-    mend = "add the missing axes: x.unsqueeze(0)" if len(x) <= axes else "flatten the extra axes into the first"
-    return f"{what}, and this has {len(x)} ax{'i' if len(x) == 1 else 'e'}s", mend
+    mend = "add the missing axes: x.unsqueeze(0)" if len(shape) <= axes else "flatten the extra axes into the first"
+    return f"{what}, and this has {len(shape)} ax{'i' if len(shape) == 1 else 'e'}s", mend
 
 
 def channels_first(x: tuple[int, ...], channels: int, axes: int) -> str:
@@ -260,7 +260,7 @@ def check_word(name: str, padding: str, stride: tuple[int, ...]) -> None:
 
 
 def conv2d(
-    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """Cross-correlation of images (N, C, H, W), or of one (C, H, W), with kernels (F, C / groups, kh, kw).
 
@@ -273,17 +273,17 @@ def conv2d(
     >>> tg.nn.functional.conv2d(image, tg.ones(1, 1, 2, 2)).tolist()
     [[[[8.0, 12.0], [20.0, 24.0]]]]
     """
-    return _conv(conv2d_op, 2, x, weight, bias, stride, padding, dilation, groups)
+    return _conv(conv2d_op, 2, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv1d(
-    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """Cross-correlation of sequences (N, C, L), or of one (C, L), with kernels (F, C / groups, k): (N, F, length).
 
     Arguments and errors are those of `conv2d`.
     """
-    return _conv(conv1d_op, 1, x, weight, bias, stride, padding, dilation, groups)
+    return _conv(conv1d_op, 1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def refuse_bools(name: str, x: Any) -> None:

@@ -60,6 +60,6 @@ class Contiguous(Op):
 cast, clone, contiguous_op = caller(Cast), caller(Clone), caller(Contiguous)
 
 
-def contiguous(x: Any) -> Any:
+def contiguous(input: Any) -> Any:
     """Itself when its elements lie in row-major order already, else a copy in which they do."""
-    return x if x.is_contiguous() else contiguous_op(x)
+    return input if input.is_contiguous() else contiguous_op(input)

@@ -18,11 +18,12 @@ from .index import along, gather_op, getitem, put, put_add, read
 from .movement import expand_op, permute_op, reshape_op
 
 
-def gather(x: Any, dim: int, index: Any) -> Any:
-    """``x`` read along ``dim``: ``out[i][j] = x[index[i][j]][j]`` for ``dim=0``, ``x[i][index[i][j]]`` for ``dim=1``.
+def gather(input: Any, dim: int, index: Any) -> Any:
+    """``input`` read along ``dim``.
 
-    ``index`` has as many axes as ``x``, and is no longer than it but along ``dim``; the result has its shape. Raises
-    `ShapeError` where that is not so, and `IndexRangeError` for a position that is not there. Positions count from 0.
+    ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, ``input[i][index[i][j]]`` for ``dim=1``. ``index`` has as many
+    axes as ``input``, and is no longer than it but along ``dim``; the result has its shape. Raises `ShapeError` where
+    that is not so, and `IndexRangeError` for a position that is not there. Positions count from 0.
 
     >>> import tinygrad_edu as tg
     >>> scores = tg.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
@@ -30,19 +31,19 @@ def gather(x: Any, dim: int, index: Any) -> Any:
     tensor([[0.7000],
             [0.5000]])
     """
-    x, dim, index = _along_one("gather", x, dim, index)
+    x, dim, index = _along_one("gather", input, dim, index)
     if not index.array.size:  # PyTorch then asks for no shape, and no dtype
         return getitem(reshape_op(x, shape=(-1,)), index=(np.zeros(index.shape, np.int64),), copies=True)
     _inside(f"gather(dim={dim})", index, _row(x)[dim], dim)
     return gather_op(x, index, dim=dim)
 
 
-def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:
-    """`gather` with ``x`` and ``indices`` stretched to each other but along ``dim``; without it, both are flattened.
+def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
+    """`gather` with ``input`` and ``indices`` stretched to each other but along ``dim``.
 
-    Negative positions count from the end. Raises as `gather` does.
+    Without it, both are flattened. Negative positions count from the end. Raises as `gather` does.
     """
-    x, indices = as_tensor(x), _positions("take_along_dim", as_tensor(indices))
+    x, indices = as_tensor(input), _positions("take_along_dim", as_tensor(indices))
     if dim is None:
         x, indices, dim = reshape_op(x, shape=(-1,)), reshape_op(indices, shape=(-1,)), 0
     dim = axis(x, dim, x.array.ndim)
@@ -62,8 +63,8 @@ def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:
     return gather_op(x, indices, dim=dim)
 
 
-def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
-    """A copy of ``x`` with ``src`` written along ``dim``: ``out[index[i][j]][j] = src[i][j]`` for ``dim=0``.
+def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+    """A copy of ``input`` with ``src`` written along ``dim``: ``out[index[i][j]][j] = src[i][j]`` for ``dim=0``.
 
     ``src`` is a tensor of the same dtype, at least as large as ``index``, or a number. Of elements written to one place
     the last stays; with ``reduce="add"`` or ``"multiply"`` all of them count. Raises as `gather` does.
@@ -79,15 +80,15 @@ def scatter(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None,
     if (src is None) == (value is None):
         why, mend = "it writes either a tensor (src) or a number (value)", "give one of them"
         raise DtypeError("scatter", why, mend)
-    return _scatter("scatter", x, dim, index, value if src is None else src, reduce)
+    return _scatter("scatter", input, dim, index, value if src is None else src, reduce)
 
 
-def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
-    """A copy of ``x`` with ``src`` added along ``dim``, several to one place too: the adjoint of `gather`.
+def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
+    """A copy of ``input`` with ``src`` added along ``dim``, several to one place too: the adjoint of `gather`.
 
     ``src`` is a tensor of the same dtype, at least as large as ``index``. Raises as `gather` does.
     """
-    return _scatter("scatter_add", x, dim, index, src if isinstance(src, TensorBase) else as_tensor(src), "add")
+    return _scatter("scatter_add", input, dim, index, src if isinstance(src, TensorBase) else as_tensor(src), "add")
 
 
 def _scatter(name: str, x: Any, dim: int, index: Any, src: Any, reduce: str | None) -> Any:
@@ -132,12 +133,12 @@ def _put_multiply(x: Any, where: tuple[Any, ...], src: Any) -> Any:
     return x
 
 
-def index_select(x: Any, dim: int, index: Any) -> Any:
-    """The slices of ``x`` at ``index``, a vector of positions along ``dim``; always a copy.
+def index_select(input: Any, dim: int, index: Any) -> Any:
+    """The slices of ``input`` at ``index``, a vector of positions along ``dim``; always a copy.
 
     Raises `IndexRangeError` for a position that is not there. Positions count from 0.
     """
-    x, dim, index = _slices("index_select", x, dim, index)
+    x, dim, index = _slices("index_select", input, dim, index)
     if not x.array.ndim:
         if index.array.size != 1:
             why = f"a 0-d tensor has one element, and index names {index.array.size}"
@@ -146,13 +147,13 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     return getitem(x, index=_at(dim, index), copies=True)
 
 
-def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-    """A copy of ``x`` with ``alpha * source`` added to its slices at ``index`` along ``dim``, repeated ones too.
+def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    """A copy of ``input`` with ``alpha * source`` added to its slices at ``index`` along ``dim``, repeated ones too.
 
-    ``source`` has the dtype of ``x``, and its shape but for ``dim``, where it is as long as ``index``. Raises
+    ``source`` has the dtype of ``input``, and its shape but for ``dim``, where it is as long as ``index``. Raises
     `ShapeError` where it has not, `IndexRangeError` for a position that is not there.
     """
-    x, dim, index = _slices("index_add", x, dim, index)
+    x, dim, index = _slices("index_add", input, dim, index)
     source = _like("index_add", x, as_tensor(source))
     _one_each("index_add", x, dim, index, source)
     if alpha != 1:
@@ -164,12 +165,12 @@ def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> A
     return put_add(contiguous(x), source, index=_at(dim, index) if x.array.ndim else (Ellipsis,))
 
 
-def index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
-    """A copy of ``x`` with its slices at ``index`` along ``dim`` replaced by those of ``source``; of several, the last.
+def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+    """A copy of ``input`` with its slices at ``index`` along ``dim`` replaced by those of ``source``.
 
-    Raises as `index_add` does.
+    Of several, the last. Raises as `index_add` does.
     """
-    x, dim, index = _slices("index_copy", x, dim, index)
+    x, dim, index = _slices("index_copy", input, dim, index)
     source = _like("index_copy", x, as_tensor(source))
     if not x.array.ndim and source.array.size == index.array.size:
         return put(x, getitem(reshape_op(source, shape=(-1,)), index=(-1, Ellipsis)), index=(Ellipsis,))
@@ -177,19 +178,19 @@ def index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
     return put(contiguous(x), source, index=_at(dim, index))
 
 
-def index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
-    """A copy of ``x`` with its slices at ``index`` along ``dim`` filled with one number.
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+    """A copy of ``input`` with its slices at ``index`` along ``dim`` filled with one number.
 
     Negative positions count from the end. ``value`` may be a 0-d tensor. Raises as `index_select` does.
     """
-    x, dim, index = _slices("index_fill", x, dim, index, negative=True)
+    x, dim, index = _slices("index_fill", input, dim, index, negative=True)
     value = _one_number("index_fill", x, value)
     return put(x, value, index=_at(dim, index) if x.array.ndim else (Ellipsis,))
 
 
-def fill(x: Any, value: Any) -> Any:
-    """A tensor like ``x`` with one number everywhere. ``value`` may be a 0-d tensor, which gets the gradient."""
-    x = as_tensor(x)
+def fill(input: Any, value: Any) -> Any:
+    """A tensor like ``input`` with one number everywhere. ``value`` may be a 0-d tensor, which gets the gradient."""
+    x = as_tensor(input)
     return put(x, _one_number("fill", x, value), index=(Ellipsis,))
 
 
@@ -201,16 +202,16 @@ def _one_number(name: str, x: Any, value: Any) -> Any:
     return value if value.dtype == x.dtype else cast(value, dtype=x.dtype)
 
 
-def index_put(x: Any, indices: tuple[Any, ...], values: Any, accumulate: bool = False) -> Any:
-    """A copy of ``x`` with ``x[indices] = values``, or with all of ``values`` added there if ``accumulate``.
+def index_put(input: Any, indices: tuple[Any, ...], values: Any, accumulate: bool = False) -> Any:
+    """A copy of ``input`` with ``input[indices] = values``, or with all of ``values`` added there if ``accumulate``.
 
-    ``indices`` is a tuple of integer or bool tensors, as between the brackets of ``x[i, j]``. ``values`` has the dtype
-    of ``x`` and is stretched to what they name. Raises as ``x[indices]`` does.
+    ``indices`` is a tuple of integer or bool tensors, as between the brackets of ``input[i, j]``. ``values`` has the
+    dtype of ``input`` and is stretched to what they name. Raises as ``input[indices]`` does.
     """
     if not isinstance(indices, (tuple, list)):
         why, mend = "indices is a tuple, one tensor for each axis", "put it into one: (index,)"
         raise DtypeError(f"index_put with indices={type(indices).__name__}", why, mend)
-    x = as_tensor(x)
+    x = as_tensor(input)
     values = _like("index_put", x, values) if isinstance(values, TensorBase) else _number(x, values)
     first, then = plain_index(tuple(indices), x)
     if first is not None:
@@ -223,12 +224,12 @@ def index_put(x: Any, indices: tuple[Any, ...], values: Any, accumulate: bool = 
         raise type(error)(tried, error.why, error.mend, error.line) from error.__cause__
 
 
-def masked_select(x: Any, mask: Any) -> Any:
-    """The elements of ``x`` where ``mask`` holds, in a row; both are stretched to one shape. Always a copy.
+def masked_select(input: Any, mask: Any) -> Any:
+    """The elements of ``input`` where ``mask`` holds, in a row; both are stretched to one shape. Always a copy.
 
     Raises `DtypeError` for a mask that is not bool.
     """
-    x, mask = as_tensor(x), as_tensor(mask)
+    x, mask = as_tensor(input), as_tensor(mask)
     if mask.dtype != np.bool_:
         why, mend = f"the mask is {mask.dtype}", "make it by comparing, or convert it: mask.bool()"
         raise DtypeError("masked_select", why, mend)
@@ -242,21 +243,22 @@ def masked_select(x: Any, mask: Any) -> Any:
     return read(x, mask)
 
 
-def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
-    """Where ``x`` is not 0: int64 positions (count, ndim), or with ``as_tuple`` one vector per axis, ready as an index.
+def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
+    """Where ``input`` is not 0.
 
-    How many there are depends on the values, so they are looked at on the host.
+    The result holds int64 positions (count, ndim), or with ``as_tuple`` one vector per axis, ready as an index. How
+    many there are depends on the values, so they are looked at on the host.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     world = backends.of(x.array)
     values = np.asarray(world.to_numpy(x.array))
     found = above.wrap(world.from_numpy(np.argwhere(np.atleast_1d(values) if as_tuple else values)))
     return tuple(getitem(found, index=(slice(None), i)) for i in range(found.shape[1])) if as_tuple else found
 
 
-def argwhere(x: Any) -> Any:
-    """Where ``x`` is not 0: `nonzero` without its tuple form."""
-    return nonzero(x)
+def argwhere(input: Any) -> Any:
+    """Where ``input`` is not 0: `nonzero` without its tuple form."""
+    return nonzero(input)
 
 
 def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Any, ...]:

@@ -18,6 +18,8 @@ from ..core.op import REQUIRED, Op
 from ..errors import InplaceError
 from ..inputs.arguments import as_tensor, axis
 from ..inputs.explain import check_fits
+from ..inputs.kinds import explained
+from ..inputs.source import as_signed
 from ..settings import enable_grad, modes, no_grad
 from . import (
     activation,
@@ -46,12 +48,14 @@ def twin(function: Callable[..., Any], op: type[Op] | None = None) -> Method:
     """The in-place form of ``function``. Calls that give ``op`` its operands and no more go straight to it."""
     name = f"{function.__name__.removesuffix('_op')}_"
     defaults = {} if op is None else {key: value for key, value in op.params.items() if value is not REQUIRED}
+    anything = function if hasattr(function, "__wrapped__") else explained(function)
 
     def method(x: Any, *args: Any, **kwargs: Any) -> Any:
         if op is not None and not kwargs and len(args) == len(op.operands) - 1:
             return inplace(op, x, args, defaults, name)
-        return _overwrite(name, function, x, args, kwargs)
+        return _overwrite(name, anything, x, args, kwargs)
 
+    as_signed(method, function)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"`{name[:-1]}` in place: the result overwrites this tensor, which is returned."
     return method

@@ -181,47 +181,47 @@ def _letters(equation: str) -> list[str]:
 matmul, linear, einsum_op = caller(Matmul), caller(Linear), caller(Einsum)
 
 
-def mm(x: Any, mat2: Any) -> Any:
+def mm(input: Any, mat2: Any) -> Any:
     """The product of two matrices: (n, m) times (m, p) is (n, p). Raises `ShapeError` for other numbers of axes."""
-    return matmul(*_with_axes("mm", x, mat2, 2, 2))
+    return matmul(*_with_axes("mm", input, mat2, 2, 2))
 
 
-def bmm(x: Any, mat2: Any) -> Any:
+def bmm(input: Any, mat2: Any) -> Any:
     """The products of two batches of matrices: (b, n, m) times (b, m, p) is (b, n, p).
 
     Raises `ShapeError` for other numbers of axes, and for batches of two sizes: `matmul` stretches them.
     """
-    x, mat2 = _with_axes("bmm", x, mat2, 3, 3)
+    x, mat2 = _with_axes("bmm", input, mat2, 3, 3)
     if x.shape[0] != mat2.shape[0]:
         why = f"there are {x.shape[0]} matrices in one batch and {mat2.shape[0]} in the other"
         raise ShapeError(_tried("bmm", x, mat2), why, "use matmul(), which stretches a batch of 1")
     return matmul(x, mat2)
 
 
-def mv(x: Any, vec: Any) -> Any:
+def mv(input: Any, vec: Any) -> Any:
     """A matrix times a vector: (n, m) times (m,) is (n,). Raises `ShapeError` for other numbers of axes."""
-    return matmul(*_with_axes("mv", x, vec, 2, 1))
+    return matmul(*_with_axes("mv", input, vec, 2, 1))
 
 
-def dot(x: Any, tensor: Any) -> Any:
+def dot(input: Any, tensor: Any) -> Any:
     """The product of two vectors of one length: a single number. Raises `ShapeError` for other shapes."""
-    return matmul(*_with_axes("dot", x, tensor, 1, 1))
+    return matmul(*_with_axes("dot", input, tensor, 1, 1))
 
 
-def outer(x: Any, vec2: Any) -> Any:
+def outer(input: Any, vec2: Any) -> Any:
     """Each element of a vector times each of another: (n,) and (m,) give (n, m). Raises `ShapeError` for other axes."""
-    x, vec2 = _with_axes("outer", x, vec2, 1, 1)
+    x, vec2 = _with_axes("outer", input, vec2, 1, 1)
     return mul(reshape_op(x, shape=(*x.shape, 1)), vec2)
 
 
-def addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """``beta * x + alpha * (mat1 @ mat2)``, with x stretched to the shape of the product.
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)``, with the input stretched to the shape of the product.
 
-    With ``beta=0`` x is left out, even where it is nan. Raises `ShapeError` for what are no matrices and for an x
-    that cannot be stretched so, `DtypeError` for dtypes that differ.
+    With ``beta=0`` the input is left out, even where it is nan. Raises `ShapeError` for what are no matrices and for an
+    input that cannot be stretched so, `DtypeError` for dtypes that differ.
     """
     mat1, mat2 = _with_axes("addmm", mat1, mat2, 2, 2)
-    return _joined("addmm", as_tensor(x), matmul(mat1, mat2), beta, alpha)
+    return _joined("addmm", as_tensor(input), matmul(mat1, mat2), beta, alpha)
 
 
 def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -415,7 +415,7 @@ def _dropped(x: Any, letters: str, drop: list[str]) -> tuple[Any, str]:
     return reshape_op(x, shape=shape), "".join(letter for letter in letters if letter not in drop)
 
 
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "") -> Any:
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """The p-norm of the difference of each row of ``x1`` (…, P, M) and each of ``x2`` (…, R, M), as (…, P, R).
 
     Leading axes are broadcast. All P times R times M differences stand in memory: there is no other ``compute_mode``.

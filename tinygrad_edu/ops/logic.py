@@ -242,7 +242,7 @@ def _comparable(other: Any) -> bool:
 _COMPARABLE = (TensorBase, int, float, complex, list, tuple, range)
 
 
-def isclose(x: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """Whether the elements are equal, or finite and not further apart than ``atol + rtol * |other|``; bools.
 
     A nan is close to nothing, or with ``equal_nan`` to another nan. Raises `ShapeError` for a negative tolerance.
@@ -255,17 +255,17 @@ def isclose(x: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_
         if not tolerance >= 0:
             why, mend = "nothing is closer than equal", f"give {name} as a number that is not negative"
             raise ArgumentError(f"isclose with {name}={tolerance!r}", why, mend)
-    return isclose_op(x, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    return isclose_op(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
-def allclose(x: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close, as `isclose` says; a bool. Raises as `isclose` does."""
-    return bool(all_op(isclose(x, other, rtol, atol, equal_nan)).item())
+    return bool(all_op(isclose(input, other, rtol, atol, equal_nan)).item())
 
 
-def equal(x: Any, other: Any) -> bool:
+def equal(input: Any, other: Any) -> bool:
     """Whether the shapes are equal, and all elements too; a bool. A nan equals nothing."""
-    x, other = as_tensor(x), as_tensor(other)
+    x, other = as_tensor(input), as_tensor(other)
     return tuple(x.shape) == tuple(other.shape) and bool(all_op(eq(x, other)).item())
 
 

@@ -14,7 +14,7 @@ from ..core.graph import unbroadcast
 from ..core.op import Op
 from ..errors import DtypeError, EduError, ShapeError
 from ..inputs.arguments import as_tensor, axis, sizes, whole
-from ..inputs.kinds import kind_of
+from ..inputs.kinds import explain_all, kind_of
 
 # mypy: disable-error-code="override"
 
@@ -238,7 +238,7 @@ def axes_of(x: Any, given: Any) -> tuple[int, ...]:
     return found
 
 
-def reshape(x: Any, *given: Any, shape: Any = None) -> Any:
+def reshape(input: Any, *given: Any, shape: Any = None) -> Any:
     """The same elements in another shape: a view where that is possible, else a copy. One size may be -1.
 
     Raises `ShapeError` where the elements do not fill the shape.
@@ -251,12 +251,12 @@ def reshape(x: Any, *given: Any, shape: Any = None) -> Any:
     wanted = listed("reshape", given, shape)
     if min(wanted, default=0) < -1:
         raise ShapeError(f"reshape{wanted}", "a size is negative", "let one size be -1 to have it computed")
-    return reshape_op(x, shape=wanted)
+    return reshape_op(input, shape=wanted)
 
 
-def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """The axes from ``start_dim`` to ``end_dim`` as one; itself where that changes nothing."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     start, end = (axis(x, dim, max(x.ndim, 1)) for dim in (start_dim, end_dim))
     if start > end:
         tried = f"flatten({start_dim}, {end_dim}) of a tensor {tuple(x.shape)}"
@@ -266,40 +266,40 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     return reshape_op(x, shape=(*x.shape[:start], math.prod(x.shape[start : end + 1]), *x.shape[end + 1 :]))
 
 
-def squeeze(x: Any, dim: int | tuple[int, ...] | None = None) -> Any:
+def squeeze(input: Any, dim: int | tuple[int, ...] | None = None) -> Any:
     """Without its axes of length 1, or without those of ``dim`` that have length 1; a view.
 
     >>> import tinygrad_edu as tg
     >>> tg.zeros(1, 3, 1).squeeze().shape, tg.zeros(1, 3, 1).squeeze(0).shape
     ((3,), (3, 1))
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     every = range(x.ndim) if dim is None else dim
     drop = axes_of(x, every if isinstance(every, (tuple, list, range)) else (every,))
     return reshape_op(x, shape=tuple(n for i, n in enumerate(x.shape) if n != 1 or i not in drop))
 
 
-def unsqueeze(x: Any, dim: int) -> Any:
+def unsqueeze(input: Any, dim: int) -> Any:
     """With a new axis of length 1 at ``dim``; a view."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     at = axis(x, dim, x.ndim + 1)
     return reshape_op(x, shape=(*x.shape[:at], 1, *x.shape[at:]))
 
 
-def permute(x: Any, *given: Any, dims: Any = None) -> Any:
+def permute(input: Any, *given: Any, dims: Any = None) -> Any:
     """The axes in the given order; a view.
 
     >>> import tinygrad_edu as tg
     >>> tg.zeros(2, 3, 4).permute(2, 0, 1).shape
     (4, 2, 3)
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     return permute_op(x, dims=axes_of(x, listed("permute", given, dims) if given or dims is not None else ()))
 
 
-def transpose(x: Any, dim0: int, dim1: int) -> Any:
+def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two axes swapped; a view."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     order = list(range(x.ndim))
     a, b = (axis(x, dim, max(x.ndim, 1)) for dim in (dim0, dim1))
     if order:
@@ -307,7 +307,7 @@ def transpose(x: Any, dim0: int, dim1: int) -> Any:
     return permute_op(x, dims=tuple(order))
 
 
-def expand(x: Any, *given: Any, size: Any = None) -> Any:
+def expand(input: Any, *given: Any, size: Any = None) -> Any:
     """Axes of length 1 stretched without copying; -1 keeps an axis as it is. New axes may come in front. A view.
 
     Raises `ShapeError` for an axis of another length than 1 that is asked to change.
@@ -317,7 +317,7 @@ def expand(x: Any, *given: Any, size: Any = None) -> Any:
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     wanted = listed("expand", given, size)
     lead = len(wanted) - x.ndim
     if lead < 0 or -1 in wanted[:lead]:
@@ -375,3 +375,6 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     """
     parts = several("stack", tensors)
     return stack_op(*parts, dim=axis(parts[0], dim, parts[0].ndim + 1))
+
+
+explain_all(globals(), "reshape", "permute", "transpose", "expand", "listed", "axes_of", "transfer", "several")

@@ -178,7 +178,7 @@ def _shape(normalized_shape: Any) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
 
 
-def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """Mean 0 and variance 1 over the last axes, which have ``normalized_shape``; then times ``weight``, plus ``bias``.
 
     Raises `ShapeError` where the input does not end in that shape, or a parameter does not have it.
@@ -188,18 +188,18 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     tensor([[-1.2247,  0.0000,  1.2247],
             [-1.2247,  0.0000,  1.2247]])
     """
-    x, shape = as_tensor(x), _shape(normalized_shape)
+    x, shape = as_tensor(input), _shape(normalized_shape)
     if mixed(x, weight, bias):
         return layer_norm_op(x.float(), weight, bias, shape=shape, eps=eps).to(x.dtype)
     return layer_norm_op(x, weight, bias, shape=shape, eps=eps)
 
 
-def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
     """The last axes, which have ``normalized_shape``, divided by the root of their mean square, times ``weight``.
 
     ``eps`` is the smallest step at 1 of the dtype that it is computed in, unless given. Raises as `layer_norm` does.
     """
-    x, shape = as_tensor(x), _shape(normalized_shape)
+    x, shape = as_tensor(input), _shape(normalized_shape)
     if eps is None:
         eps = 2.0**-52 if x.dtype == float64 else 2.0**-23
     if mixed(x, weight):

@@ -10,14 +10,20 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..core.base import TensorBase
 from ..core.dispatch import caller
+from ..errors import ArgumentError, EduError
 from ..inputs.explain import check_fits
+from ..inputs.kinds import JUNK, again
+from ..inputs.source import with_keyword
 from ..settings import no_grad
 from . import (
     activation,
     angles,
     arithmetic,
+    arrange,
     choice,
+    gathering,
     into,
     linalg,
     logic,
@@ -31,26 +37,53 @@ from . import (
     statistics,
     unary,
 )
+from . import (
+    softmax as _softmax,
+)
 
 Function = Callable[..., Any]
 
 
 def with_out(function: Function, op: Any = None) -> Function:
-    """``function``, taking ``out=`` too. Where a call gives ``op`` its operands and no more, it goes straight to it."""
+    """``function``, taking ``out=`` too. Where a call gives ``op`` its operands and no more, it goes straight to it.
+
+    Its failures are explained here, as by `kinds.explained`: one call around it does both.
+    """
+    function = getattr(function, "__wrapped__", function)
 
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is None:
-            return function(*args, **kwargs)
-        if op is not None and not kwargs and len(args) == len(op.operands):
+        if out is not None and op is not None and not kwargs and len(args) == len(op.operands):
             return into.compute_into(op, args, {}, out)
-        into.check_out(f"{function.__name__}(…, out=…)", out, (*args, *kwargs.values()))
-        with no_grad():
-            value = function(*args, **kwargs)
-            check_fits(f"{function.__name__}(…, out=…)", out, value.array)
-            return out.copy_(value)
+        try:
+            return function(*args, **kwargs) if out is None else _written(function, args, kwargs, out)
+        except EduError:
+            raise
+        except JUNK as error:
+            kwargs = again(call, args, kwargs, error)
+        return call(*args, out=out, **kwargs)
 
+    with_keyword(call, "out")
     return call
+
+
+def _written(function: Function, args: Any, kwargs: Any, out: Any) -> Any:
+    """``function(…)``, computed and then copied to ``out``: a tensor, or a tuple of them for several results."""
+    name = f"{function.__name__}(…, out=…)"
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    for one in outs:
+        into.check_out(name, one, (*args, *kwargs.values()))
+    with no_grad():
+        value = function(*args, **kwargs)
+        values = (value,) if isinstance(value, TensorBase) else value
+        if len(values) != len(outs):
+            why, mend = f"there are {len(values)} results, and {len(outs)} to write to", "give one for each, as a tuple"
+            raise ArgumentError(name, why, mend)
+        for one, result in zip(outs, values, strict=True):
+            check_fits(name, one, result.array)
+        for one, result in zip(outs, values, strict=True):
+            one.copy_(result)
+    return out if isinstance(value, TensorBase) else type(value)(*outs) if hasattr(value, "_fields") else tuple(outs)
 
 
 abs, sign = caller(unary.Abs, out=True), caller(unary.Sign, out=True)
@@ -111,5 +144,17 @@ std, var = with_out(reduce.std), with_out(reduce.var)
 nansum, nanmean, quantile = with_out(statistics.nansum), with_out(statistics.nanmean), with_out(statistics.quantile)
 diff, isin, searchsorted = with_out(scan.diff), with_out(sorting.isin), with_out(sorting.searchsorted)
 cumsum, cumprod = with_out(scan.cumsum), with_out(scan.cumprod)
-cat, stack = with_out(movement.cat), with_out(movement.stack)
 column_stack = with_out(shapes.column_stack)
+norm, any, all = with_out(reduce.norm), with_out(reduce.any), with_out(reduce.all)
+cat, stack, concat = with_out(movement.cat), with_out(movement.stack), with_out(movement.concat)
+hstack, vstack, dstack = with_out(shapes.hstack), with_out(shapes.vstack), with_out(shapes.dstack)
+softmax, log_softmax = with_out(_softmax.softmax), with_out(_softmax.log_softmax)
+logsumexp = with_out(_softmax.logsumexp)
+max, min, median = with_out(sorting.max), with_out(sorting.min), with_out(sorting.median)
+sort, argsort, topk = with_out(sorting.sort), with_out(sorting.argsort), with_out(sorting.topk)
+diag, tril, triu = with_out(arrange.diag), with_out(arrange.tril), with_out(arrange.triu)
+gather, take_along_dim = with_out(gathering.gather), with_out(gathering.take_along_dim)
+scatter, scatter_add = with_out(gathering.scatter), with_out(gathering.scatter_add)
+index_select, index_add = with_out(gathering.index_select), with_out(gathering.index_add)
+index_copy, masked_select = with_out(gathering.index_copy), with_out(gathering.masked_select)
+nonzero = with_out(gathering.nonzero)

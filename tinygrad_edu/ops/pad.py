@@ -106,8 +106,8 @@ def _read(xp: Any, x: Any, axis: int, first: int, step: int, count: int) -> Any:
 pad_op, pad_within = caller(Pad), caller(PadWithin)
 
 
-def pad(x: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
-    """``x`` with its edges moved outwards, or inwards where a number is negative.
+def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
+    """``input`` with its edges moved outwards, or inwards where a number is negative.
 
     ``pad`` begins with the last axis: ``(left, right, top, bottom)`` for images. Modes: ``"constant"`` fills with
     ``value``, 0 unless given; ``"reflect"`` mirrors at the edge, which is not repeated; ``"replicate"`` repeats the
@@ -117,7 +117,7 @@ def pad(x: Any, pad: Any, mode: str = "constant", value: float | None = None) ->
     >>> tg.nn.functional.pad(tg.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect").tolist()
     [[3.0, 2.0, 1.0, 2.0, 3.0, 2.0]]
     """
-    x, parts = as_tensor(x), tuple(pad)
+    x, parts = as_tensor(input), tuple(pad)
     tried = f"pad({tuple(x.shape)}, {parts}, mode={mode!r})"
     if len(parts) % 2 or len(parts) > 2 * x.ndim or not all(isinstance(part, (int, np.integer)) for part in parts):
         why = f"it takes two integers for each axis, from the last one on, and x has {x.ndim} axes"

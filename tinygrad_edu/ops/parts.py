@@ -149,12 +149,12 @@ def _cut(x: Any, at: int, start: int, stop: int) -> Any:
     return getitem(x, index=(*(slice(None),) * at, slice(start, stop), Ellipsis))
 
 
-def narrow(x: Any, dim: int, start: Any, length: int) -> Any:
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """The ``length`` elements of ``dim`` from ``start`` on; a view.
 
     Raises `IndexRangeError` where they reach beyond the axis.
     """
-    x, at = _along("narrow", x, dim)
+    x, at = _along("narrow", input, dim)
     count = x.shape[at]
     first, size = _integer("narrow", start), _integer("narrow", length)
     begin = first + count if first < 0 else first
@@ -167,9 +167,9 @@ def narrow(x: Any, dim: int, start: Any, length: int) -> Any:
     return _cut(x, at, begin, begin + size)
 
 
-def select(x: Any, dim: int, index: Any) -> Any:
+def select(input: Any, dim: int, index: Any) -> Any:
     """The slice number ``index`` of ``dim``, without that axis; a view. Raises `IndexRangeError` beyond the axis."""
-    x, at = _along("select", x, dim)
+    x, at = _along("select", input, dim)
     count, number = x.shape[at], _integer("select", index)
     if not -count <= number < count:
         raise IndexRangeError(
@@ -180,20 +180,20 @@ def select(x: Any, dim: int, index: Any) -> Any:
     return getitem(x, index=(*(slice(None),) * at, number, Ellipsis))
 
 
-def unbind(x: Any, dim: int = 0) -> tuple[Any, ...]:
+def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """All slices of ``dim``, without that axis; views."""
-    x, at = _along("unbind", x, dim)
+    x, at = _along("unbind", input, dim)
     return tuple(select(x, at, i) for i in range(x.shape[at]))
 
 
-def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Pieces of ``dim``: of one size, the last one perhaps shorter, or of the sizes in a list; views.
 
     Raises `ShapeError` where the sizes of a list do not add up to the length of the axis.
     """
     if isinstance(split_size_or_sections, (tuple, list)):
-        return split_with_sizes(x, split_size_or_sections, dim)
-    x, at = _along("split", x, dim)
+        return split_with_sizes(tensor, split_size_or_sections, dim)
+    x, at = _along("split", tensor, dim)
     size, count = _integer("split", split_size_or_sections), x.shape[at]
     if size < 0 or (size == 0 and count):
         tried = f"split({size}, dim={dim}) of a tensor {tuple(x.shape)}"
@@ -202,9 +202,9 @@ def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     return tuple(_cut(x, at, start, min(start + size, count)) for start in starts)
 
 
-def split_with_sizes(x: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
+def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
     """Pieces of ``dim`` of the given sizes; views. Raises `ShapeError` where they do not add up to its length."""
-    x, at = _along("split", x, dim)
+    x, at = _along("split_with_sizes", input, dim)
     lengths, count = listed("split", (tuple(split_sizes),), None), x.shape[at]
     if sum(lengths) != count or min(lengths, default=0) < 0:
         raise ShapeError(
@@ -216,9 +216,9 @@ def split_with_sizes(x: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
     return tuple(_cut(x, at, start, start + size) for start, size in zip(starts, lengths, strict=True))
 
 
-def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most ``chunks`` pieces of ``dim``, of one size but for the last; views. Fewer where those fill it."""
-    x, at = _along("chunk", x, dim)
+    x, at = _along("chunk", input, dim)
     number, count = _integer("chunk", chunks), x.shape[at]
     if number < 1:
         tried = f"chunk({number}, dim={dim}) of a tensor {tuple(x.shape)}"
@@ -229,7 +229,7 @@ def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 _TENSOR = 256  # bytes, at least, that a tensor takes beside its elements
 
 
-def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Pieces of ``dim``: so many of nearly one size, the first ones longer by 1, or cut before the given places; views.
 
     Places count as in slices: negative ones from the end, and what lies beyond the axis cuts nothing off. A 1-d tensor
@@ -241,7 +241,7 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
     >>> [part.tolist() for part in tg.arange(5).tensor_split((1, 3))]
     [[0], [1, 2], [3, 4]]
     """
-    x, at = _along("tensor_split", x, dim)
+    x, at = _along("tensor_split", input, dim)
     count, given = x.shape[at], indices_or_sections
     if isinstance(given, TensorBase) and given.array.ndim:
         given = given.tolist()
@@ -259,12 +259,12 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
     return tuple(_cut(x, at, start, stop) for start, stop in pairwise(starts))
 
 
-def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The elements at equal positions of two axes, as a new last axis; a view.
 
     A positive ``offset`` begins that many columns to the right, a negative one that many rows further down.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     first, second = axis(x, dim1, max(x.ndim, 1)), axis(x, dim2, max(x.ndim, 1))
     if first == second:
         tried = f"diagonal(dim1={dim1}, dim2={dim2}) of a tensor {tuple(x.shape)}"
@@ -272,7 +272,7 @@ def diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return diagonal_op(x, offset=_integer("diagonal", offset), dim1=first, dim2=second)
 
 
-def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
+def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     """All windows of ``size`` elements along ``dimension``, ``step`` apart, as a new last axis; a view.
 
     Raises `ShapeError` for a window that is larger than the axis. Windows that overlap cannot be written to.
@@ -282,7 +282,7 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     tensor([[0, 1, 2],
             [2, 3, 4]])
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     at = axis(x, dimension, max(x.ndim, 1))
     size, step = _integer("unfold", size), _integer("unfold", step)
     if x.ndim:
@@ -290,15 +290,15 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     return select(unfold_op(reshape_op(x, shape=(1,)), dim=0, size=size, step=step), 0, 0)
 
 
-def as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
-    """Any shape and strides over the memory that ``x`` shows, or shows a part of; a view. Elements may be seen twice.
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """Any shape and strides over the memory that ``input`` shows, or shows a part of; a view.
 
-    Strides and offset count elements of that memory: of the tensor that ``x`` is a view of, or of ``x`` itself. The
-    offset is that of ``x`` unless given. Raises `ShapeError` for an element outside the memory, and where the memory
-    does not hold its tensor in row-major order. What overlaps cannot be written to. Gradients reach all elements that
-    are seen; PyTorch's reach only those among them that ``x`` shows.
+    Elements may be seen twice. Strides and offset count elements of that memory: of the tensor that ``input`` is a view
+    of, or of ``input`` itself. The offset is that of ``input`` unless given. Raises `ShapeError` for an element outside
+    the memory, and where the memory does not hold its tensor in row-major order. What overlaps cannot be written to.
+    Gradients reach all elements that are seen; PyTorch's reach only those among them that ``input`` shows.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     lengths, steps = listed("as_strided", (tuple(size),), None), listed("as_strided", (tuple(stride),), None)
     tried = f"as_strided({lengths}, {steps}, {storage_offset}) of a tensor {tuple(x.shape)}"
     if len(lengths) != len(steps):

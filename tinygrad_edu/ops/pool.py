@@ -334,7 +334,7 @@ def _how(axes: int, kernel_size: Any, stride: Any, padding: Any, **rest: Any) ->
 
 
 def max_pool2d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """The largest element of each window of images (N, C, H, W), or of one (C, H, W).
@@ -345,23 +345,23 @@ def max_pool2d(
     """
     more = {"dilation": counts(dilation, "dilation", 2), "ceil_mode": ceil_mode}
     how = _how(2, kernel_size, stride, padding, **more)
-    values = max_pool2d_op(x, **how)
-    return (values, argmax_pool(x, **how)) if return_indices else values
+    values = max_pool2d_op(input, **how)
+    return (values, argmax_pool(input, **how)) if return_indices else values
 
 
 def max_pool1d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """The largest element of each window of sequences (N, C, L), or of one (C, L); otherwise as `max_pool2d`."""
     more = {"dilation": counts(dilation, "dilation", 1), "ceil_mode": ceil_mode}
     how = _how(1, kernel_size, stride, padding, **more)
-    values = max_pool1d_op(x, **how)
-    return (values, argmax_pool(x, **how)) if return_indices else values
+    values = max_pool1d_op(input, **how)
+    return (values, argmax_pool(input, **how)) if return_indices else values
 
 
 def avg_pool2d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
     """The mean of each window of images (N, C, H, W), or of one (C, H, W).
@@ -370,7 +370,7 @@ def avg_pool2d(
     false. ``divisor_override`` divides the sums in place of the count. Integers are divided towards zero. Raises
     `ShapeError` where some window would hold nothing.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     refuse_bools("avg_pool2d", x)
     if divisor_override == 0:
         raise ArgumentError("divisor_override=0", "nothing is divided by 0", "leave it out, or give another")
@@ -379,23 +379,23 @@ def avg_pool2d(
 
 
 def avg_pool1d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Any:  # fmt: skip
     """The mean of each window of sequences (N, C, L), or of one (C, L); otherwise as `avg_pool2d`."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     refuse_bools("avg_pool1d", x)
     more = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad}
     return avg_pool1d_op(x, **_how(1, kernel_size, stride, padding, **more))
 
 
-def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
     """The means of windows that share images (N, C, H, W), or one (C, H, W), out into ``output_size``.
 
     It is a number, or a pair in which None keeps H or W. Where the sizes do not divide, windows differ in length by
     one at most, and neighbours share pixels. Raises `ArgumentError` for sizes below 1.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size, output_size)
     if x.ndim not in (3, 4) or len(wanted) != 2 or 0 in x.shape[-3:]:
         raise ShapeError(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends.layout import how_many
+from ..core.base import TensorBase
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..dtypes import bool_, uint8
 from ..errors import DtypeError
 from ..inputs.arguments import as_tensor, dims, one_dim
-from ..inputs.kinds import explained
+from ..inputs.kinds import explain_all
 
 # mypy: disable-error-code="override"
 
@@ -307,16 +308,20 @@ Dims = int | tuple[int, ...] | None
 
 def over(x: Any, dim: Dims) -> Any:
     """``dim`` counted from 0. An empty tuple means all axes, as in PyTorch."""
+    if dim is None:
+        return None
     found = dims(x, dim)
     return None if found == () else found
 
 
 def given(x: Any, dtype: Any) -> Any:
     """``x`` as a tensor, of ``dtype`` if there is one."""
-    return as_tensor(x) if dtype is None else as_tensor(x).to(dtype=dtype)
+    if dtype is not None:
+        return as_tensor(x).to(dtype=dtype)
+    return x if isinstance(x, TensorBase) else as_tensor(x)
 
 
-def sum(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over ``dim``, or over everything. Integers and bools give int64, unless ``dtype`` says otherwise.
 
     With ``dtype`` the elements are converted before they are added. Raises `ShapeError` for an axis that is not there.
@@ -325,19 +330,19 @@ def sum(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -
     >>> tg.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=1, keepdim=True).tolist()
     [[3.0], [7.0]]
     """
-    x = given(x, dtype)
+    x = given(input, dtype)
     total = sum_op(x, dim=over(x, dim), keepdim=keepdim)
     return total if dtype is None else total.to(dtype=dtype)
 
 
-def prod(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def prod(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The product over ``dim``, or over everything. Dtypes are those of `sum`. Its gradient is exact at zeros too."""
-    x = given(x, dtype)
+    x = given(input, dtype)
     product = prod_op(x, dim=over(x, dim), keepdim=keepdim)
     return product if dtype is None else product.to(dtype=dtype)
 
 
-def mean(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def mean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The mean over ``dim``, or over everything; nan where there is nothing.
 
     Raises `DtypeError` for integers and bools, unless ``dtype`` is a float dtype to convert them to.
@@ -346,12 +351,12 @@ def mean(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) 
     >>> tg.tensor([[1.0, 2.0], [3.0, 4.0]]).mean(dim=0).tolist()
     [2.0, 3.0]
     """
-    x = given(x, dtype)
+    x = given(input, dtype)
     return mean_op(x, dim=over(x, dim), keepdim=keepdim)
 
 
 def var(
-    x: Any,
+    input: Any,
     dim: Dims | bool = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
@@ -364,11 +369,11 @@ def var(
     1 unless given; ``unbiased=False`` is an older way of saying 0. Raises `DtypeError` for integers and bools, and when
     both are given.
     """
-    return _spread(var_op, x, dim, unbiased, keepdim, correction)
+    return _spread(var_op, input, dim, unbiased, keepdim, correction)
 
 
 def std(
-    x: Any,
+    input: Any,
     dim: Dims | bool = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
@@ -382,7 +387,7 @@ def std(
     >>> x.std(correction=0).item()
     1.0
     """
-    return _spread(std_op, x, dim, unbiased, keepdim, correction)
+    return _spread(std_op, input, dim, unbiased, keepdim, correction)
 
 
 def _spread(op: Any, x: Any, dim: Any, unbiased: bool | None, keepdim: bool, correction: float | None) -> Any:
@@ -400,8 +405,8 @@ def _spread(op: Any, x: Any, dim: Any, unbiased: bool | None, keepdim: bool, cor
     return op(x, dim=over(x, dim), correction=correction, keepdim=keepdim)
 
 
-def norm(x: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """The p-norm of the elements along ``dim``, or of all: the p-th root of the sum of ``abs(x) ** p``.
+def norm(input: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The p-norm of the elements along ``dim``, or of all: the p-th root of the sum of ``abs(input) ** p``.
 
     ``"fro"`` is 2. With ``inf`` and ``-inf`` it is the largest and the smallest absolute value; 0 counts what is not
     0. Where a norm has no derivative, at 0, the gradient is 0. Raises `DtypeError` for integers, and for other names.
@@ -414,33 +419,33 @@ def norm(x: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dty
             "it names no norm of this engine" + (": this one needs singular values" if p == "nuc" else ""),
             "p is 'fro' or a number",
         )
-    x = given(x, dtype)
+    x = given(input, dtype)
     return norm_op(x, p=float(p), dim=over(x, dim), keepdim=keepdim)
 
 
-def amax(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+def amax(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:
     """The largest element over ``dim``; the gradient is shared by ties. Raises `ShapeError` where there is none."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     return amax_op(x, dim=over(x, dim), keepdim=keepdim)
 
 
-def amin(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+def amin(input: Any, dim: Dims = (), keepdim: bool = False) -> Any:
     """The smallest element over ``dim``; the gradient is shared by ties. Raises `ShapeError` where there is none."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     return amin_op(x, dim=over(x, dim), keepdim=keepdim)
 
 
-def argmax(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The position, int64, of the first largest element over ``dim``, or in the flattened tensor.
 
     Raises `ShapeError` where there is none, and `DtypeError` for bools, as PyTorch does.
     """
-    return _position(argmax_op, x, dim, keepdim)
+    return _position(argmax_op, input, dim, keepdim)
 
 
-def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The position, int64, of the first smallest element over ``dim``, or in the flattened tensor; see `argmax`."""
-    return _position(argmin_op, x, dim, keepdim)
+    return _position(argmin_op, input, dim, keepdim)
 
 
 def _position(op: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
@@ -450,14 +455,14 @@ def _position(op: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
     return op(x, dim=None if dim is None else one_dim(x, dim), keepdim=keepdim)
 
 
-def any(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+def any(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """Whether some element over ``dim`` is not 0. Bools, but uint8 gives uint8. ``dim=()`` reduces nothing."""
-    return _truth(any_op, x, dim, keepdim)
+    return _truth(any_op, input, dim, keepdim)
 
 
-def all(x: Any, dim: Dims = None, keepdim: bool = False) -> Any:
+def all(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     """Whether no element over ``dim`` is 0. Bools, but uint8 gives uint8. ``dim=()`` reduces nothing."""
-    return _truth(all_op, x, dim, keepdim)
+    return _truth(all_op, input, dim, keepdim)
 
 
 def _truth(op: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
@@ -466,4 +471,4 @@ def _truth(op: Any, x: Any, dim: Dims, keepdim: bool) -> Any:
     return result.to(dtype=uint8) if x.dtype == uint8 else result
 
 
-std, var, norm = explained(std), explained(var), explained(norm)
+explain_all(globals(), "axes_of", "kept", "before", "backwards", "over", "given")

@@ -11,6 +11,7 @@ from ..core.op import Op
 from ..dtypes import as_dtype, bool_
 from ..errors import ArgumentError, DtypeError, NoAxisError
 from ..inputs.arguments import as_tensor, axis, one_dim, whole
+from ..inputs.kinds import explain_all
 from ..settings import no_grad
 from .choice import where_op
 from .convert import clone
@@ -72,7 +73,7 @@ def _from_the_right(xp: Any, g: Any, x: Any, dim: int) -> Any:
 cumsum_op, cumprod_op = caller(Cumsum), caller(Cumprod)
 
 
-def cumsum(x: Any, dim: int, *, dtype: Any = None) -> Any:
+def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """The sum of each element and those before it along ``dim``. Integers give int64, unless ``dtype`` says otherwise.
 
     With ``dtype`` the elements are converted before they are added. Raises `ShapeError` for an axis that is not there.
@@ -81,12 +82,12 @@ def cumsum(x: Any, dim: int, *, dtype: Any = None) -> Any:
     >>> tg.cumsum(tg.tensor([1, 2, 3, 4]), dim=0).tolist()
     [1, 3, 6, 10]
     """
-    return _running(cumsum_op, sum_op, x, dim, dtype)
+    return _running(cumsum_op, sum_op, input, dim, dtype)
 
 
-def cumprod(x: Any, dim: int, *, dtype: Any = None) -> Any:
+def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """The product of each element and those before it along ``dim``; see `cumsum`. Gradients are exact at zeros too."""
-    return _running(cumprod_op, prod_op, x, dim, dtype)
+    return _running(cumprod_op, prod_op, input, dim, dtype)
 
 
 def _running(op: Any, total: Any, x: Any, dim: int, dtype: Any) -> Any:
@@ -166,3 +167,6 @@ def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = N
         late, early = x[(*head, slice(1, None))], x[(*head, slice(0, -1))]
         x = logical_xor(late, early) if x.dtype == bool_ else late - early
     return x
+
+
+explain_all(globals())

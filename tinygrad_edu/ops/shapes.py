@@ -17,7 +17,7 @@ from .convert import contiguous as contiguous
 from .movement import axes_of, cat, expand, expand_op, listed, permute_op, reshape, reshape_op, several, transpose
 
 
-def view(x: Any, *given: Any, size: Any = None) -> Any:
+def view(input: Any, *given: Any, size: Any = None) -> Any:
     """Like `reshape`, but never a copy.
 
     Raises `ShapeError` where no strides over the same bytes show the elements in this order, and `DtypeError` for a
@@ -34,12 +34,12 @@ def view(x: Any, *given: Any, size: Any = None) -> Any:
         why = "it shows the same memory in another shape; the bytes are not read as another dtype"
         raise DtypeError("view(dtype)", why, "x.to(dtype) converts the values")
     try:
-        result = reshape(x, *given, shape=size)
+        result = reshape(input, *given, shape=size)
     except EduError as error:
         raise type(error)(error.tried.replace("reshape", "view", 1), error.why, error.mend, error.line) from None
-    if not viewable(tuple(x.shape), x.array.strides, tuple(result.shape)):
+    if not viewable(tuple(input.shape), input.array.strides, tuple(result.shape)):
         raise ShapeError(
-            f"view{listed('view', given, size)} of a tensor {tuple(x.shape)} with strides {x.stride()}",
+            f"view{listed('view', given, size)} of a tensor {tuple(input.shape)} with strides {input.stride()}",
             "no shape and strides over the same bytes show these elements in this order",
             "use reshape(), which copies where it must, or contiguous() first",
         )
@@ -53,27 +53,27 @@ def laid(x: Any, made: Any) -> Any:
     return above.wrap(lay(backends.of(made.array).xp, made.array, x.array.strides))
 
 
-def view_as(x: Any, other: Any) -> Any:
+def view_as(input: Any, other: Any) -> Any:
     """`view` in the shape of ``other``."""
-    return view(x, other.shape)
+    return view(input, other.shape)
 
 
-def reshape_as(x: Any, other: Any) -> Any:
+def reshape_as(input: Any, other: Any) -> Any:
     """`reshape` to the shape of ``other``."""
-    return reshape_op(x, shape=tuple(other.shape))
+    return reshape_op(input, shape=tuple(other.shape))
 
 
-def ravel(x: Any) -> Any:
+def ravel(input: Any) -> Any:
     """All elements along one axis, in row-major order: a view where that is possible, else a copy."""
-    return reshape_op(contiguous(as_tensor(x)), shape=(-1,))
+    return reshape_op(contiguous(as_tensor(input)), shape=(-1,))
 
 
-def unflatten(x: Any, dim: int, sizes: Any) -> Any:
+def unflatten(input: Any, dim: int, sizes: Any) -> Any:
     """The axis ``dim`` as several, of the given ``sizes``; one of them may be -1. A view.
 
     Raises `ShapeError` where the sizes do not multiply up to the length of the axis.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     at, parts = axis(x, dim, x.ndim), listed("unflatten", (sizes,), None)
     known = math.prod(size for size in parts if size != -1)
     length = x.shape[at]
@@ -88,23 +88,23 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
     return reshape_op(x, shape=(*x.shape[:at], *parts, *x.shape[at + 1 :]))
 
 
-def swapaxes(x: Any, axis0: int, axis1: int) -> Any:
+def swapaxes(input: Any, axis0: int, axis1: int) -> Any:
     """Two axes swapped; a view. NumPy's name for `transpose`."""
-    return transpose(x, axis0, axis1)
+    return transpose(input, axis0, axis1)
 
 
-def t(x: Any) -> Any:
+def t(input: Any) -> Any:
     """A matrix with its axes swapped; a view. Raises `ShapeError` for more than two axes."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     if x.ndim > 2:
         tried, mend = f"t() of a tensor {tuple(x.shape)}", "use mT for the last two axes, or permute()"
         raise ShapeError(tried, f"it has {x.ndim} axes, and t() swaps the two of a matrix", mend)
     return permute_op(x, dims=tuple(range(x.ndim))[::-1])
 
 
-def movedim(x: Any, source: Any, destination: Any) -> Any:
+def movedim(input: Any, source: Any, destination: Any) -> Any:
     """The axes ``source`` moved to the places ``destination``, the others kept in their order; a view."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     old, new = (axes_of(x, dims if isinstance(dims, (tuple, list)) else (dims,)) for dims in (source, destination))
     if len(old) != len(new):
         tried = f"movedim({source}, {destination}) of a tensor {tuple(x.shape)}"
@@ -116,14 +116,14 @@ def movedim(x: Any, source: Any, destination: Any) -> Any:
 moveaxis = movedim
 
 
-def broadcast_to(x: Any, *given: Any, size: Any = None) -> Any:
+def broadcast_to(input: Any, *given: Any, size: Any = None) -> Any:
     """`expand` under NumPy's name."""
-    return expand(x, *given, size=size)
+    return expand(input, *given, size=size)
 
 
-def expand_as(x: Any, other: Any) -> Any:
+def expand_as(input: Any, other: Any) -> Any:
     """`expand` to the shape of ``other``."""
-    return expand(x, tuple(other.shape))
+    return expand(input, tuple(other.shape))
 
 
 def hstack(tensors: Any) -> Any:

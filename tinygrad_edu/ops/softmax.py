@@ -7,6 +7,7 @@ from typing import Any
 from ..core.dispatch import caller
 from ..core.op import Op
 from ..inputs.arguments import as_tensor, one_dim
+from ..inputs.kinds import explain_all
 from .reduce import Dims, axes_of, given, kept, over
 
 # mypy: disable-error-code="override"
@@ -88,29 +89,32 @@ class LogSoftmax(Op, name="log_softmax"):
 logsumexp_op, softmax_op, log_softmax_op = caller(Logsumexp), caller(Softmax), caller(LogSoftmax)
 
 
-def softmax(x: Any, dim: int, *, dtype: Any = None) -> Any:
-    """Positive numbers that add to 1 along ``dim``: ``exp(x) / sum(exp(x))``.
+def softmax(input: Any, dim: int, dtype: Any = None) -> Any:
+    """Positive numbers that add to 1 along ``dim``: ``exp(input) / sum(exp(input))``.
 
-    With ``dtype`` x is converted first. A row of -inf alone gives nan. Raises `DtypeError` for integers.
+    With ``dtype`` the input is converted first. A row of -inf alone gives nan. Raises `DtypeError` for integers.
 
     >>> import tinygrad_edu as tg
     >>> tg.softmax(tg.tensor([0.0, 0.0, 1000.0]), dim=0).tolist()
     [0.0, 0.0, 1.0]
     """
-    x = given(x, dtype)
+    x = given(input, dtype)
     return softmax_op(x, dim=one_dim(x, dim))
 
 
-def log_softmax(x: Any, dim: int, *, dtype: Any = None) -> Any:
+def log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """The logarithm of `softmax`, with its arguments, in the stable form."""
-    x = given(x, dtype)
+    x = given(input, dtype)
     return log_softmax_op(x, dim=one_dim(x, dim))
 
 
-def logsumexp(x: Any, dim: Dims, keepdim: bool = False) -> Any:
-    """``log(sum(exp(x)))`` over ``dim``, without overflow.
+def logsumexp(input: Any, dim: Dims, keepdim: bool = False) -> Any:
+    """``log(sum(exp(input)))`` over ``dim``, without overflow.
 
     It is -inf where all are -inf, and inf where one is inf. There, where the slope is not defined, it is nan.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     return logsumexp_op(x, dim=over(x, dim), keepdim=keepdim)
+
+
+explain_all(globals())

@@ -69,26 +69,26 @@ def _with_values(x: Any, indices: Any, dim: int | None) -> ValuesAndIndices:
     return ValuesAndIndices(pick(x, indices, dim=dim), indices)
 
 
-def max(x: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The largest element of all; with ``dim``, those along it and their positions; with a tensor, `maximum`.
 
-    ``max(x, dim)`` is a named tuple of ``values`` and ``indices``, int64. Of equal elements it takes the first, which
-    gets the whole gradient; `amax` and ``max(x)`` share it. nan counts as the largest. Raises `ShapeError` where there
-    is no element.
+    ``max(input, dim)`` is a named tuple of ``values`` and ``indices``, int64. Of equal elements it takes the first,
+    which gets the whole gradient; `amax` and ``max(input)`` share it. nan counts as the largest. Raises `ShapeError`
+    where there is no element.
 
     >>> import tinygrad_edu as tg
     >>> tg.tensor([[1.0, 5.0], [7.0, 2.0]]).max(dim=1).indices.tolist()
     [1, 0]
     """
-    return _extreme("max", amax_op, argmax_op, maximum, x, dim, keepdim, other)
+    return _extreme("max", amax_op, argmax_op, maximum, input, dim, keepdim, other)
 
 
-def min(x: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """The smallest element of all; with ``dim``, those along it and their positions; with a tensor, `minimum`.
 
     All else is as in `max`; nan counts as the smallest here.
     """
-    return _extreme("min", amin_op, argmin_op, minimum, x, dim, keepdim, other)
+    return _extreme("min", amin_op, argmin_op, minimum, input, dim, keepdim, other)
 
 
 def _extreme(name: str, of_all: Any, position: Any, of_two: Any, x: Any, dim: Any, keepdim: bool, other: Any) -> Any:
@@ -106,12 +106,12 @@ def _extreme(name: str, of_all: Any, position: Any, of_two: Any, x: Any, dim: An
     return _with_values(x, position(x, dim=axis, keepdim=keepdim), axis)
 
 
-def argsort(x: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
-    """The positions, int64, that put ``dim`` in order: ``x`` read there is sorted. nan counts as the largest.
+def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
+    """The positions, int64, that put ``dim`` in order: ``input`` read there is sorted. nan counts as the largest.
 
     Equal elements always keep their order, with ``stable`` and without.
     """
-    return _order(as_tensor(x), dim, descending)[0]
+    return _order(as_tensor(input), dim, descending)[0]
 
 
 def _order(x: Any, dim: int, descending: bool) -> tuple[Any, int | None]:
@@ -120,7 +120,7 @@ def _order(x: Any, dim: int, descending: bool) -> tuple[Any, int | None]:
     return (argmax_op(x) if axis is None else argsort_op(x, dim=axis, descending=descending)), axis
 
 
-def sort(x: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> ValuesAndIndices:
+def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> ValuesAndIndices:
     """The elements in order along ``dim``, and where they stood: a named tuple of ``values`` and ``indices``, int64.
 
     nan counts as the largest. Equal elements always keep their order, with ``stable`` and without.
@@ -130,11 +130,11 @@ def sort(x: Any, dim: int = -1, descending: bool = False, *, stable: bool = Fals
     >>> values.tolist(), indices.tolist()
     ([3.0, 2.0, 1.0], [0, 2, 1])
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     return _with_values(x, *_order(x, dim, descending))
 
 
-def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
+def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest elements along ``dim``, or smallest, and where they stood: ``values`` and ``indices``, int64.
 
     They come in order, with ``sorted`` and without. Raises `IndexRangeError` for fewer than ``k`` elements.
@@ -144,7 +144,7 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     >>> values.tolist(), indices.tolist()
     ([9.0, 7.0], [1, 3])
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     order, axis = _order(contiguous(x), dim, largest)
     size = 1 if axis is None else x.shape[axis]
     tried = f"topk(k={k!r}) of a tensor {tuple(x.shape)}"
@@ -158,18 +158,18 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     return _with_values(x, clone(order[(slice(None),) * axis + (slice(0, k),)]), axis)
 
 
-def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """The element that half of the others are not above: the lower one of two in the middle.
 
-    ``median(x, dim)`` is a named tuple of ``values`` and ``indices``, int64: of equal elements the first in order gets
-    the whole gradient. Without ``dim`` it is one element of all, and equal ones share the gradient. Where there is a
-    nan, nan is the answer. Raises `ShapeError` where there is no element, `DtypeError` for bools.
+    ``median(input, dim)`` is a named tuple of ``values`` and ``indices``, int64: of equal elements the first in order
+    gets the whole gradient. Without ``dim`` it is one element of all, and equal ones share the gradient. Where there is
+    a nan, nan is the answer. Raises `ShapeError` where there is no element, `DtypeError` for bools.
 
     >>> import tinygrad_edu as tg
     >>> tg.median(tg.tensor([3.0, 1.0, 4.0, 2.0]))
     tensor(2.)
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     axis = None if dim is None else one_dim(x, dim)
     flat = x.reshape(-1) if axis is None else x
     tried = f"median({'' if dim is None else f'dim={dim}'}) of a tensor {tuple(x.shape)} {x.dtype}"
@@ -191,15 +191,15 @@ def _middle(x: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
 
 
 def unique(
-    x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """Each value once, in order, with ``sorted`` and without; with ``dim``, each slice along it once.
 
-    With ``return_inverse``, also where each element of ``x`` is found among them; with ``return_counts``, how often
+    With ``return_inverse``, also where each element of ``input`` is found among them; with ``return_counts``, how often
     each occurs. How many there are depends on the values, so they are found on the host. There is no gradient. Each nan
     is a value of its own. Raises `ShapeError` for ``dim`` of a 0-d tensor, or of slices without elements.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     axis = None if dim is None else arguments.axis(x, dim, x.ndim)
     if axis is not None and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
         tried = f"unique(dim={dim}) of a tensor {tuple(x.shape)}"
@@ -279,4 +279,4 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     return above.wrap(backend.from_numpy(np.asarray(found)))
 
 
-explain_all(globals(), "max", "min")
+explain_all(globals())

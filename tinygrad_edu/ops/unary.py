@@ -10,6 +10,7 @@ from ..core.op import Op, Params
 from ..dtypes import int64
 from ..errors import DtypeError
 from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 
 # mypy: disable-error-code="override"
 
@@ -397,8 +398,8 @@ rsqrt, reciprocal, square = caller(Rsqrt), caller(Reciprocal), caller(Square)
 abs, sign, floor, ceil, round_op = caller(Abs), caller(Sign), caller(Floor), caller(Ceil), caller(Round)
 
 
-def round(x: Any, *, decimals: int = 0) -> Any:
-    """The nearest integer, in the dtype of x; halves go to the even one. Integers stay as they are.
+def round(input: Any, *, decimals: int = 0) -> Any:
+    """The nearest integer, in the dtype of the input; halves go to the even one. Integers stay as they are.
 
     ``decimals`` counts the digits behind the point that stay; -2 rounds to hundreds. Raises `DtypeError` for bools,
     and for integers with ``decimals``.
@@ -408,20 +409,23 @@ def round(x: Any, *, decimals: int = 0) -> Any:
     (tensor([ 0.,  2., -2.]), tensor([3.1400]))
     """
     if decimals:
-        x = as_tensor(x)
-        tried = f"round of a tensor {tuple(x.shape)} {x.dtype}, decimals={decimals!r}"
+        input = as_tensor(input)
+        tried = f"round of a tensor {tuple(input.shape)} {input.dtype}, decimals={decimals!r}"
         if not isinstance(decimals, int) or not -300 <= decimals <= 300:
             why, mend = "it counts the digits behind the point that stay", "give it a small integer"
             raise DtypeError(tried, why, mend)
-        if x.dtype.kind in "iu":
+        if input.dtype.kind in "iu":
             why = "integers have no digits behind the point, and those before it are PyTorch's to round in floats only"
             raise DtypeError(tried, why, "convert it first: x.double().round(decimals=…)")
-    return round_op(x, decimals=decimals)
+    return round_op(input, decimals=decimals)
 
 
-def positive(x: Any) -> Any:
-    """``+x``: x itself. Raises `DtypeError` for bools."""
-    x = as_tensor(x)
+def positive(input: Any) -> Any:
+    """``+input``: the input itself. Raises `DtypeError` for bools."""
+    x = as_tensor(input)
     if x.dtype.kind == "b":
         raise DtypeError(f"+x of a tensor {tuple(x.shape)} bool", *NO_NUMBERS)
     return x
+
+
+explain_all(globals(), "refuse_bools", "is_whole")

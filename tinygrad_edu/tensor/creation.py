@@ -18,6 +18,7 @@ from ..dtypes import as_dtype, scalar_dtype
 from ..errors import DtypeError, ShapeError
 from ..inputs import arguments
 from ..inputs.arguments import as_tensor
+from ..inputs.kinds import explain_all
 from ..ops.shapes import laid
 from ..settings import modes
 
@@ -154,26 +155,26 @@ def eye(
     return _on(np.eye(rows, columns), as_dtype(dtype or modes().dtype), device, requires_grad)
 
 
-def zeros_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
-    """Zeros with the shape, dtype and device of ``x``, a tensor or an array, unless others are named."""
-    return _like("zeros_like", x, dtype, device, requires_grad)
+def zeros_like(input: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """Zeros with the shape, dtype and device of ``input``, a tensor or an array, unless others are named."""
+    return _like("zeros_like", input, dtype, device, requires_grad)
 
 
-def ones_like(x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
-    """Ones with the shape, dtype and device of ``x``, a tensor or an array, unless others are named."""
-    x = as_tensor(x)
+def ones_like(input: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """Ones with the shape, dtype and device of ``input``, a tensor or an array, unless others are named."""
+    x = as_tensor(input)
     made = laid(x, _like("ones_like", x, dtype, device, False))
     return made.requires_grad_() if requires_grad else made
 
 
 def empty_like(
-    x: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False, memory_format: Any = None
+    input: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """A tensor as `empty` makes it, with the shape, dtype and device of ``x`` unless others are named.
+    """A tensor as `empty` makes it, with the shape, dtype and device of ``input`` unless others are named.
 
     Its axes lie in memory in the same order, unless ``memory_format`` says otherwise; see `formats`.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     made = empty(tuple(x.shape), dtype=dtype or x.dtype, device=device or x.device)
     if memory_format is None:
         made = laid(x, made)
@@ -186,10 +187,10 @@ def empty_like(
 
 
 def full_like(
-    x: Any, fill_value: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False
+    input: Any, fill_value: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """One value everywhere, with the shape, dtype and device of ``x`` unless others are named."""
-    x = as_tensor(x)
+    """One value everywhere, with the shape, dtype and device of ``input`` unless others are named."""
+    x = as_tensor(input)
     made = laid(x, full(tuple(x.shape), fill_value, dtype=dtype or x.dtype, device=device or x.device))
     return made.requires_grad_() if requires_grad else made
 
@@ -221,3 +222,6 @@ def _too_large(tried: str, value: Any, dtype: Any) -> DtypeError:
     limits = np.iinfo(dtype)
     why = f"{dtype} holds {limits.min} to {limits.max}, and {value} is not among them"
     return DtypeError(tried, why, "use a larger dtype")
+
+
+explain_all(globals())

@@ -15,19 +15,19 @@ from ..settings import modes, set_default
 from .tensor import as_tensor
 
 
-def is_tensor(x: Any) -> bool:
-    """Whether ``x`` is a tensor."""
-    return isinstance(x, TensorBase)
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor."""
+    return isinstance(obj, TensorBase)
 
 
-def is_floating_point(x: Any) -> bool:
-    """Whether the elements of the tensor ``x`` are floats of any width."""
-    return is_float(as_tensor(x).dtype)
+def is_floating_point(input: Any) -> bool:
+    """Whether the elements of the tensor ``input`` are floats of any width."""
+    return is_float(as_tensor(input).dtype)
 
 
-def numel(x: Any) -> int:
-    """The number of elements of the tensor ``x``."""
-    return as_tensor(x).numel()
+def numel(input: Any) -> int:
+    """The number of elements of the tensor ``input``."""
+    return as_tensor(input).numel()
 
 
 def promote_types(type1: Any, type2: Any) -> np.dtype[Any]:
@@ -35,8 +35,8 @@ def promote_types(type1: Any, type2: Any) -> np.dtype[Any]:
     return dtypes.promote(modes().promotion, as_dtype(type1), as_dtype(type2))
 
 
-def result_type(tensor1: Any, tensor2: Any) -> np.dtype[Any]:
-    """The dtype of ``tensor1 + tensor2``, by the table in force. Either may be a Python number.
+def result_type(tensor: Any, other: Any) -> np.dtype[Any]:
+    """The dtype of ``tensor + other``, by the table in force. Either may be a Python number.
 
     >>> import tinygrad_edu as tg
     >>> tg.result_type(tg.ones(3, dtype="int8"), 2), tg.result_type(tg.ones(3, dtype="int8"), 2.0)
@@ -44,8 +44,8 @@ def result_type(tensor1: Any, tensor2: Any) -> np.dtype[Any]:
     """
     m = modes()
     default = as_dtype(dtypes.PROMOTIONS[m.promotion].python_float or m.dtype)
-    scalars = [x for x in (tensor1, tensor2) if type(x) in (bool, int, float)]
-    tensors = [as_tensor(x) for x in (tensor1, tensor2) if type(x) not in (bool, int, float)]
+    scalars = [x for x in (tensor, other) if type(x) in (bool, int, float)]
+    tensors = [as_tensor(x) for x in (tensor, other) if type(x) not in (bool, int, float)]
     return dtypes.result_type(
         m.promotion,
         [t.dtype for t in tensors if t.ndim],

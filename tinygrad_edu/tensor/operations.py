@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..common.late import LateModule
 from ..core.base import TensorBase
 from ..errors import DtypeError, NoAxisError, ShapeError
+from ..inputs.kinds import explained
 from ..ops import activation as ac
 from ..ops import arithmetic as ar
 from ..ops import choice as ch
@@ -116,6 +117,7 @@ class Operations(TensorBase):
     baddbmm, trace, inner, cross, kron = la.baddbmm, pr.trace, pr.inner, pr.cross, pr.kron
     det, inverse, svd = li.det, li.inverse, li.svd
 
+    @explained
     def where(self, condition: Any, other: Any) -> Tensor:
         """This tensor where ``condition`` holds, else ``other``."""
         return ch.where(condition, self, other)
@@ -139,11 +141,16 @@ class Operations(TensorBase):
     t, swapaxes, movedim, moveaxis, contiguous = sp.t, sp.swapaxes, sp.movedim, sp.moveaxis, fm.contiguous
     broadcast_to, expand_as = sp.broadcast_to, sp.expand_as
     narrow, select, unbind, chunk = pt.narrow, pt.select, pt.unbind, pt.chunk
-    split, split_with_sizes, tensor_split = pt.split, pt.split_with_sizes, pt.tensor_split
+    split_with_sizes, tensor_split = pt.split_with_sizes, pt.tensor_split
     diagonal, unfold, as_strided = pt.diagonal, pt.unfold, pt.as_strided
     repeat, tile, repeat_interleave = ag.repeat, ag.tile, ag.repeat_interleave
     flip, roll, tril, triu, diag = ag.flip, ag.roll, ag.tril, ag.triu, ag.diag
     diag_embed, rot90, fliplr, flipud = ag.diag_embed, ag.rot90, ag.fliplr, ag.flipud
+
+    @explained
+    def split(self, split_size: Any, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """Consecutive parts along ``dim``, of this size each or of these sizes; views. See `tinygrad_edu.split`."""
+        return pt.split(self, split_size, dim)
 
     @property
     def T(self) -> Tensor:
@@ -215,6 +222,7 @@ class Operations(TensorBase):
         """Fill with zeros."""
         return self._put(..., 0, "zero_")
 
+    @explained
     def fill_(self, value: Any) -> Tensor:
         """Fill with one number, or the one in a 0-d tensor."""
         if getattr(value, "ndim", 0):
@@ -222,26 +230,32 @@ class Operations(TensorBase):
             raise ShapeError(f"fill_ on a tensor {tuple(self.array.shape)}", why, mend)
         return self._put(..., value, "fill_")
 
-    def copy_(self, source: Any) -> Tensor:
-        """Overwrite with ``source``, broadcast to this shape."""
-        return self._put(..., source, "copy_")
+    @explained
+    def copy_(self, other: Any, non_blocking: builtins.bool = False) -> Tensor:
+        """Overwrite with ``other``, broadcast to this shape. Nothing here depends on ``non_blocking``."""
+        return self._put(..., other, "copy_")
 
+    @explained
     def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with normally distributed numbers."""
         return self._draw("normal_", mean, std, generator=generator)
 
-    def uniform_(self, low: builtins.float = 0.0, high: builtins.float = 1.0, *, generator: Any = None) -> Tensor:
-        """Fill with numbers spread evenly over ``low`` to ``high``."""
-        return self._draw("uniform_", low, high, generator=generator)
+    @explained
+    def uniform_(self, from_: builtins.float = 0.0, to: builtins.float = 1.0, *, generator: Any = None) -> Tensor:
+        """Fill with numbers spread evenly over ``from_`` to ``to``."""
+        return self._draw("uniform_", from_, to, generator=generator)
 
+    @explained
     def exponential_(self, lambd: builtins.float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with exponentially distributed numbers, of mean ``1 / lambd``."""
         return self._draw("exponential_", lambd, generator=generator)
 
+    @explained
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         """Fill with 1 where chance has it, with probability ``p`` (a number or a tensor), and 0 elsewhere."""
         return self._draw("bernoulli_", p, generator=generator)
 
+    @explained
     def random_(self, *limits: builtins.int, generator: Any = None) -> Tensor:
         """Fill with integers, each as likely: ``random_(high)``, ``random_(low, high)``, or all from 0 that fit."""
         return self._draw("random_", *limits, generator=generator)
@@ -249,10 +263,12 @@ class Operations(TensorBase):
     def _draw(self, name: str, *limits: Any, generator: Any) -> Tensor:
         return self._put(..., random.values_for(self, name, *limits, generator=generator), name)
 
+    @explained
     def bernoulli(self, p: builtins.float | None = None, *, generator: Any = None) -> Tensor:
         """A new tensor with 1 where chance has it, with the probabilities held here (or ``p``), and 0 elsewhere."""
         return random.bernoulli(self, p, generator=generator)
 
+    @explained
     def multinomial(
         self, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: Any = None
     ) -> Tensor:

@@ -213,7 +213,7 @@ def _unit(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def randint(
     low: Any = 0, high: Any = None, size: Any = None, *,
-    generator: AnyGenerator = None, dtype: Any = "int64", device: str | None = None, requires_grad: bool = False,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Integers from ``low`` up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``.
 
@@ -223,7 +223,7 @@ def randint(
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    kind = as_dtype(dtype)
+    kind = as_dtype(dtype or "int64")
     return _finish(_integers(stream(generator), "randint", low, high, size, kind), kind, device, requires_grad)
 
 
@@ -255,10 +255,10 @@ def _range(dtype: Any) -> tuple[int, int]:
 
 def randperm(
     n: int, *,
-    generator: AnyGenerator = None, dtype: Any = "int64", device: str | None = None, requires_grad: bool = False,
+    generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The integers 0 to n - 1 in random order. Raises `DtypeError` where the dtype does not hold them all."""
-    dtype = as_dtype(dtype)
+    dtype = as_dtype(dtype or "int64")
     (count,), (_, highest) = new_shape("randperm", (n,), 8), _range(dtype)
     if count - 1 > highest:
         why, mend = f"{dtype} holds all integers up to {highest} only", "use int64"
@@ -267,33 +267,36 @@ def randperm(
 
 
 def rand_like(
-    x: Any, *,
+    input: Any, *,
     generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`rand` with the shape, dtype and device of ``x`` unless others are named."""
-    x = as_tensor(x)
+    """`rand` with the shape, dtype and device of ``input`` unless others are named."""
+    x = as_tensor(input)
     dtype, device = dtype or x.dtype, device or x.device
     made = laid(x, rand(tuple(x.shape), generator=generator, dtype=dtype, device=device))
     return made.requires_grad_() if requires_grad else made
 
 
 def randn_like(
-    x: Any, *,
+    input: Any, *,
     generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`randn` with the shape, dtype and device of ``x`` unless others are named."""
-    x = as_tensor(x)
+    """`randn` with the shape, dtype and device of ``input`` unless others are named."""
+    x = as_tensor(input)
     dtype, device = dtype or x.dtype, device or x.device
     made = laid(x, randn(tuple(x.shape), generator=generator, dtype=dtype, device=device))
     return made.requires_grad_() if requires_grad else made
 
 
 def randint_like(
-    x: Any, low: Any = 0, high: Any = None, *,
+    input: Any, low: Any = 0, high: Any = None, *,
     generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`randint` like ``x`` in shape, dtype and device: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
-    x = as_tensor(x)
+    """`randint` like ``input`` in shape, dtype and device.
+
+    ``randint_like(input, high)`` or ``randint_like(input, low, high)``.
+    """
+    x = as_tensor(input)
     low, high = (0, low) if high is None else (low, high)
     kind = as_dtype(dtype or x.dtype)
     values = _integers(stream(generator), "randint_like", low, high, tuple(x.shape), kind)
@@ -305,7 +308,7 @@ def randint_like(
 
 
 def normal(
-    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *,
+    mean: Any, std: Any = 1.0, size: Any = None, *,
     generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normally distributed numbers: for tensors one for each mean and deviation, for two numbers a ``size`` of them.
@@ -339,12 +342,12 @@ def _normal(rng: np.random.Generator, name: str, mean: Any, std: Any, shape: tup
     return rng.standard_normal(shape) * np.asarray(std, np.float64) + np.asarray(mean, np.float64)
 
 
-def bernoulli(x: Any, p: float | None = None, *, generator: AnyGenerator = None) -> Tensor:
-    """Ones with the probability that ``x`` holds at each place, else zeros; in the shape and dtype of ``x``.
+def bernoulli(input: Any, p: float | None = None, *, generator: AnyGenerator = None) -> Tensor:
+    """Ones with the probability that ``input`` holds at each place, else zeros; in the shape and dtype of ``input``.
 
     With ``p`` that one probability holds everywhere. Raises `ShapeError` for what is no probability.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     if p is None:
         _float("bernoulli", x.dtype)
     values = _flips(stream(generator), "bernoulli", x if p is None else p, tuple(x.shape))
@@ -365,13 +368,13 @@ def _flips(rng: np.random.Generator, name: str, p: Any, shape: tuple[int, ...]) 
     return rng.random(shape) < p
 
 
-def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generator: AnyGenerator = None) -> Tensor:
-    """Positions drawn with probabilities in proportion to the weights ``x``, of shape (n,) or (rows, n), as int64.
+def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: AnyGenerator = None) -> Tensor:
+    """Positions drawn with probabilities in proportion to the weights ``input``, of shape (n,) or (rows, n), as int64.
 
     Without ``replacement`` no position comes twice in a row. Raises `ShapeError` for weights that are negative, not
     finite or all 0, and for more samples than there are positions with a weight.
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     tried = f"multinomial of weights {tuple(x.shape)} {x.dtype} with num_samples={num_samples}"
     if not is_float(x.dtype):
         raise DtypeError(tried, "weights are floats", "convert them: x.float()")
@@ -400,7 +403,7 @@ def multinomial(x: Any, num_samples: int, replacement: bool = False, *, generato
     return _finish(found.reshape(*x.shape[:-1], num_samples), np.int64, x.device, False)
 
 
-_LIMITS = {"normal_": ("mean", "std"), "exponential_": ("lambd",), "uniform_": ("low", "high")}
+_LIMITS = {"normal_": ("mean", "std"), "exponential_": ("lambd",), "uniform_": ("from_", "to")}
 
 
 def values_for(x: TensorBase, name: str, *limits: Any, generator: AnyGenerator = None) -> Any:

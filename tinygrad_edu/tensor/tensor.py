@@ -25,6 +25,7 @@ from ..errors import AutogradError, DeviceError, DtypeError, ShapeError
 from ..guard import checksums as _checksums  # noqa: F401  (the core calls it)
 from ..guard import listen
 from ..inputs import arguments
+from ..inputs.kinds import explained
 from ..ops import convert as ct
 from ..ops import movement as mo
 from ..settings import modes
@@ -217,6 +218,7 @@ class Tensor(Operations):
 
     # The graph ----------------------------------------------------------------------------------------------
 
+    @explained
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Start or stop recording gradients for this leaf; returns it.
 
@@ -240,7 +242,8 @@ class Tensor(Operations):
             put_to_sleep(self)
         return self
 
-    def backward(self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False) -> None:
+    @explained
+    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False) -> None:
         """Add the gradient of this tensor to the ``.grad`` of every leaf that it was computed from.
 
         ``gradient`` has this tensor's shape; for a single element it is 1. With ``create_graph`` the gradients are
@@ -253,7 +256,7 @@ class Tensor(Operations):
         >>> x.grad
         tensor([2., 4., 6.])
         """
-        run_backward((self,), (gradient,), retain_graph or create_graph, create_graph)
+        run_backward((self,), (gradient,), bool(retain_graph) or create_graph, create_graph)
 
     def detach(self) -> Tensor:
         """The same memory, outside the graph: a write to one is seen by both.
@@ -283,6 +286,7 @@ class Tensor(Operations):
         self.node = None
         return self
 
+    @explained
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces it.
 
@@ -355,6 +359,7 @@ class Tensor(Operations):
 
     # In and out ---------------------------------------------------------------------------------------------
 
+    @explained
     def numpy(self, *, force: builtins.bool = False) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array over the same memory. Read-only while the graph needs them.
 
@@ -400,6 +405,7 @@ class Tensor(Operations):
     def to(
         self, *target: Any, dtype: Any = None, device: str | None = None,
         non_blocking: builtins.bool = False, copy: builtins.bool = False, memory_format: Any = None,
+        other: Tensor | None = None,
     ) -> Tensor:  # fmt: skip
         """The same values in another dtype or on another device; itself, when nothing changes and no copy is wanted.
 
@@ -407,8 +413,8 @@ class Tensor(Operations):
         by position are ``non_blocking``, which nothing here depends on, and ``copy``. With ``memory_format`` images
         come in that order in memory; see `formats`.
         """
-        if target:
-            first, *rest = target
+        if target or other is not None:
+            first, *rest = target or (other,)
             if isinstance(first, TensorBase):
                 dtype, device = first.array.dtype, first.device
             elif isinstance(first, str) and (first in backends.names() or first.split(":")[0] in _DEVICES):
@@ -435,7 +441,8 @@ class Tensor(Operations):
         """In the dtype of ``other``, and on its device."""
         return self.to(other)
 
-    def type(self, dtype: Any = None) -> Tensor:
+    @explained
+    def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Tensor:
         """In another dtype, as by `to`. Raises `DtypeError` without one: PyTorch then names a class of its own."""
         if dtype is None:
             raise DtypeError("type()", "it converts to the dtype that it is given", "ask x.dtype for its own")
@@ -445,9 +452,10 @@ class Tensor(Operations):
         """Whether the elements are floats of any width."""
         return is_float(self.array.dtype)
 
-    def cuda(self) -> Tensor:
-        """The same values on an NVIDIA GPU. Raises `DeviceError` where there is none."""
-        return self.to(device="cuda")
+    @explained
+    def cuda(self, device: Any = None, non_blocking: builtins.bool = False) -> Tensor:
+        """The same values on an NVIDIA GPU, the one of this number. Raises `DeviceError` where there is none."""
+        return self.to(device=f"cuda:{device}" if isinstance(device, builtins.int) else device or "cuda")
 
     @property
     def is_cuda(self) -> builtins.bool:
@@ -467,6 +475,7 @@ class Tensor(Operations):
         """The bytes of all elements."""
         return self.array.size * self.array.dtype.itemsize
 
+    @explained
     def cpu(self) -> Tensor:
         """The same values in main memory."""
         return self.to("cpu")
@@ -536,6 +545,7 @@ class Tensor(Operations):
         own = {"dtype": self.dtype, "device": self.device}
         return own | {key: value for key, value in options.items() if value is not None}
 
+    @explained
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy in memory of its own; gradients pass through. ``memory_format`` is as in `to`."""
         return ct.clone(self) if memory_format is None else _formats().clone(self, memory_format=memory_format)
@@ -618,6 +628,7 @@ def _rebuild(values: Any, device: str, requires_grad: bool, parameter: bool, nam
     return result
 
 
+@explained
 def tensor(data: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """A new tensor with a copy of ``data``: numbers, nested lists, NumPy arrays or a tensor.
 
@@ -660,7 +671,8 @@ def _as_operand(data: Any, dtype: Any = None, device: str | None = None) -> Tens
     return as_tensor(data, dtype, device)
 
 
-def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+@explained
+def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """A tensor over the memory of a NumPy array: a write to one is seen by both.
 
     Raises `DtypeError` for anything but an array.
@@ -671,10 +683,10 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     >>> tensor
     tensor([5., 0.], dtype=float64)
     """
-    if not isinstance(array, np.ndarray):
+    if not isinstance(ndarray, np.ndarray):
         why, mend = "it takes a NumPy array", "use tensor() or as_tensor()"
-        raise DtypeError(f"from_numpy({type(array).__name__})", why, mend)
-    return as_tensor(array, device=backends.CPU.name)
+        raise DtypeError(f"from_numpy({type(ndarray).__name__})", why, mend)
+    return as_tensor(ndarray, device=backends.CPU.name)
 
 
 def _to_device_array(array: Any, device: str | None) -> Any:

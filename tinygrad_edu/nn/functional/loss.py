@@ -420,4 +420,4 @@ def _reduce_weighted(name: str, losses: Tensor, weight: Any, reduction: str) -> 
     return ls.weighted_mean(losses, weight) if reduction == "mean" else reduced(losses, reduction)
 
 
-explain_all(globals(), "mse_loss", "alike", "of_one_shape", "reduced")
+explain_all(globals(), "alike", "of_one_shape", "reduced")

@@ -1,4 +1,4 @@
-"""Gradients kept within bounds."""
+"""Gradients kept within bounds. PyTorch's ``foreach`` says by which loop; there is one here, and it changes nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ Tensors = Tensor | Iterable[Tensor]
 
 
 def clip_grad_norm_(
-    parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """Scale all gradients by one factor, in place, so that their norm as one vector is at most ``max_norm``.
 
@@ -45,7 +49,12 @@ def clip_grad_norm_(
     return total
 
 
-def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+def get_total_norm(
+    tensors: Tensors,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """The norm of all the tensors' elements as one vector, 0-d; 0 where there are none. ``inf`` takes the largest.
 
     For 16-bit floats it is computed, and returned, in float32. Raises `AutogradError` with ``error_if_nonfinite`` for
@@ -68,7 +77,9 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
     return total
 
 
-def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor) -> None:
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
     """Scale all gradients by ``max_norm / total_norm``, in place, if that is below 1: the rest of `clip_grad_norm_`."""
     gradients = [p.grad for p in _listed(parameters) if p.grad is not None]
     if not all(_is_plain(g.array) for g in (*gradients, total_norm)):
@@ -83,7 +94,7 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
         _write(gradients, lambda array: np.multiply(array, of_dtype[array.dtype], array), "clip_grad_norm_")
 
 
-def clip_grad_value_(parameters: Tensors, clip_value: float) -> None:
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Bring each element of each gradient into ``[-clip_value, clip_value]``, in place."""
     gradients = [p.grad for p in _listed(parameters) if p.grad is not None]
     bound = float(clip_value)
