@@ -192,7 +192,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[EduError], str, str, str]] = [
     (
         lambda x: x.roll((1, 2)),
         ShapeError,
-        "roll((1, 2), None) of a tensor (2, 3)",
+        "roll((1, 2), ()) of a tensor (2, 3)",
         "2 shifts for 0 axes",
         "give each axis one shift, or one shift and no axes",
     ),

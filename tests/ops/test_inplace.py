@@ -12,7 +12,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.core.op import OPS
-from tinygrad_edu.errors import AutogradError, DtypeError, InplaceError, ShapeError
+from tinygrad_edu.errors import ArgumentError, AutogradError, DtypeError, InplaceError, ShapeError
 from tinygrad_edu.ops import out as out_functions
 
 Y = np.array([[0.5, 1.5, 2.0], [1.0, 0.7, 1.2]])
@@ -241,7 +241,8 @@ def test_into_computes_what_the_body_computes(op: Any) -> None:
 OUT = {
     name: f for name, f in vars(out_functions).items() if callable(f) and f.__module__.startswith("tinygrad_edu.ops")
 }
-OUT = {name: f for name, f in OUT.items() if name not in ("with_out", "Function")}
+OUT = {name: f for name, f in OUT.items() if name not in ("with_out", "Function") and not name.startswith("_")}
+PAIRS = ("sort", "topk")  # with two results, and so two to write to
 TWO = {
     "add", "sub", "mul", "div", "pow", "floor_divide", "remainder", "fmod", "atan2", "arctan2", "hypot",
     "xlogy", "logaddexp", "logaddexp2", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
@@ -263,6 +264,16 @@ SPECIAL: dict[str, Callable[[], tuple[Any, ...]]] = {
     "baddbmm": lambda: (y(), (y() @ y().T)[None], y()[None]), "cross": lambda: (tg.tensor(X), y()),
     "inner": lambda: (tg.tensor(X), y()), "kron": lambda: (tg.tensor(X), y()),
     "tensordot": lambda: (tg.tensor(X), y().T, 1),
+    **dict.fromkeys(("concat", "hstack", "vstack", "dstack"), lambda: ([tg.tensor(X), y()],)),
+    **dict.fromkeys(("softmax", "log_softmax", "logsumexp"), lambda: (tg.tensor(X), 1)),
+    "topk": lambda: (tg.tensor(X), 2), "gather": lambda: (tg.tensor(X), 0, tg.tensor(INDEX)),
+    "take_along_dim": lambda: (tg.tensor(X), tg.tensor(INDEX), 0),
+    "scatter": lambda: (tg.tensor(X), 0, tg.tensor(INDEX), y()),
+    "scatter_add": lambda: (tg.tensor(X), 0, tg.tensor(INDEX), y()),
+    "index_select": lambda: (tg.tensor(X), 1, tg.tensor([0, 2])),
+    "index_add": lambda: (tg.tensor(X), 1, tg.tensor([0, 2]), y()[:, :2]),
+    "index_copy": lambda: (tg.tensor(X), 1, tg.tensor([0, 2]), y()[:, :2]),
+    "masked_select": lambda: (tg.tensor(X), mask()),
 }  # fmt: skip
 
 
@@ -279,11 +290,27 @@ def arguments(name: str) -> tuple[Any, ...]:
 def test_out_is_filled_and_returned(name: str) -> None:
     function, args = getattr(tg, name), arguments(name)
     expected = function(*args)
+    if name in PAIRS:
+        outs = tuple(tg.zeros_like(part) for part in expected)
+        given = function(*args, out=outs)
+        assert all(a is b for a, b in zip(given, outs, strict=True)) and type(given) is type(expected)
+        assert [part.tolist() for part in outs] == [part.tolist() for part in expected]
+        return
     buffer = tg.zeros_like(expected) if expected.ndim else tg.zeros(1, dtype=expected.dtype)[0]
     array = buffer.array
     assert function(*args, out=buffer) is buffer
     assert buffer.array is array
     np.testing.assert_array_equal(array, expected.array)
+
+
+def test_two_results_need_two_buffers() -> None:
+    x = tg.tensor(X)
+    with pytest.raises(ArgumentError, match="there are 2 results, and 1 to write to"):
+        tg.sort(x, out=tg.zeros_like(x))
+    values, places = tg.zeros(2), tg.zeros(3, dtype="int64")
+    with pytest.raises(ShapeError, match="max"):
+        tg.max(x, 1, out=(values, places))
+    assert values.tolist() == [0.0, 0.0], "nothing is written before all fit"
 
 
 def test_the_functions_at_top_level_take_out() -> None:
