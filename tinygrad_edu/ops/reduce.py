@@ -308,8 +308,8 @@ Dims = int | tuple[int, ...] | None
 
 def over(x: Any, dim: Dims) -> Any:
     """``dim`` counted from 0. An empty tuple means all axes, as in PyTorch."""
-    if dim is None:
-        return None
+    if dim is None or (type(dim) is int and 0 <= dim < x.array.ndim):  # the usual cases, kept short
+        return dim
     found = dims(x, dim)
     return None if found == () else found
 
