@@ -57,25 +57,25 @@ _LATER = {
     "ops.logic": "allclose equal isclose isfinite isinf isnan",
     "ops.movement": "flatten permute reshape squeeze transpose unsqueeze",
     "ops.out": (
-        "abs acos acosh add addcdiv addcmul addmm all amax amin any arccos arcsin arctan arctan2 argmax argmin "
-        "argsort asin asinh atan atan2 atanh baddbmm bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat ceil "
-        "clamp clamp_max clamp_min clip column_stack concat cos cosh cross cumprod cumsum diag diff digamma div dot "
-        "dstack eq erf erfc exp exp2 expm1 floor floor_divide fmod gather ge gt hstack hypot index_add index_copy "
-        "index_select inner isin kron le lerp lgamma log log10 log1p log2 log_softmax logaddexp logaddexp2 "
-        "logical_and logical_not logical_or logical_xor logit logsumexp lt masked_select matmul max maximum mean "
-        "median min minimum mm mul mv nan_to_num nanmean nansum ne neg nonzero norm outer pow prod quantile "
-        "reciprocal remainder round rsqrt scatter scatter_add searchsorted sigmoid sign sin sinh softmax sort sqrt "
-        "square stack std sub sum take_along_dim tan tanh tensordot topk tril triu trunc var vstack where xlogy"
+        "abs acos acosh add addcdiv addcmul addmm all amax amin aminmax any arccos arcsin arctan arctan2 argmax "
+        "argmin argsort asin asinh atan atan2 atanh baddbmm bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat "
+        "ceil clamp clamp_max clamp_min clip column_stack concat cos cosh cross cummax cummin cumprod cumsum diag "
+        "diff digamma div dot dstack eq erf erfc exp exp2 expm1 floor floor_divide fmod gather ge gt hstack hypot "
+        "index_add index_copy index_select inner isin kron le lerp lgamma log log10 log1p log2 log_softmax "
+        "logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit logsumexp lt masked_select "
+        "matmul max maximum mean median min minimum mm mul mv nan_to_num nanmean nansum ne neg nonzero norm outer "
+        "pow prod quantile reciprocal remainder round rsqrt scatter scatter_add searchsorted sigmoid sign sin sinh "
+        "softmax sort sqrt square stack std sub sum take_along_dim tan tanh tensordot topk tril triu trunc var "
+        "vstack where xlogy"
     ),
     "ops.parts": "as_strided chunk diagonal narrow select split split_with_sizes tensor_split unbind",
     "ops.products": "trace",
-    "ops.scan": "cummax cummin",
     "ops.shapes": (
         "atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to moveaxis movedim ravel swapaxes t "
         "unflatten"
     ),
     "ops.sorting": "unique",
-    "ops.statistics": "aminmax bincount count_nonzero std_mean var_mean",
+    "ops.statistics": "bincount count_nonzero std_mean var_mean",
     "ops.unary": "positive",
     "state": "load save",
     "tensor.creation": "arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like",

@@ -86,6 +86,7 @@ from .ops.out import addmm as addmm
 from .ops.out import all as all
 from .ops.out import amax as amax
 from .ops.out import amin as amin
+from .ops.out import aminmax as aminmax
 from .ops.out import any as any
 from .ops.out import arccos as arccos
 from .ops.out import arcsin as arcsin
@@ -116,6 +117,8 @@ from .ops.out import concat as concat
 from .ops.out import cos as cos
 from .ops.out import cosh as cosh
 from .ops.out import cross as cross
+from .ops.out import cummax as cummax
+from .ops.out import cummin as cummin
 from .ops.out import cumprod as cumprod
 from .ops.out import cumsum as cumsum
 from .ops.out import diag as diag
@@ -224,8 +227,6 @@ from .ops.parts import split_with_sizes as split_with_sizes
 from .ops.parts import tensor_split as tensor_split
 from .ops.parts import unbind as unbind
 from .ops.products import trace as trace
-from .ops.scan import cummax as cummax
-from .ops.scan import cummin as cummin
 from .ops.shapes import atleast_1d as atleast_1d
 from .ops.shapes import atleast_2d as atleast_2d
 from .ops.shapes import atleast_3d as atleast_3d
@@ -238,7 +239,6 @@ from .ops.shapes import swapaxes as swapaxes
 from .ops.shapes import t as t
 from .ops.shapes import unflatten as unflatten
 from .ops.sorting import unique as unique
-from .ops.statistics import aminmax as aminmax
 from .ops.statistics import bincount as bincount
 from .ops.statistics import count_nonzero as count_nonzero
 from .ops.statistics import std_mean as std_mean

@@ -242,7 +242,7 @@ OUT = {
     name: f for name, f in vars(out_functions).items() if callable(f) and f.__module__.startswith("tinygrad_edu.ops")
 }
 OUT = {name: f for name, f in OUT.items() if name not in ("with_out", "Function") and not name.startswith("_")}
-PAIRS = ("sort", "topk")  # with two results, and so two to write to
+PAIRS = ("sort", "topk", "aminmax", "cummax", "cummin")  # with two results, and so two to write to
 TWO = {
     "add", "sub", "mul", "div", "pow", "floor_divide", "remainder", "fmod", "atan2", "arctan2", "hypot",
     "xlogy", "logaddexp", "logaddexp2", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
@@ -266,6 +266,7 @@ SPECIAL: dict[str, Callable[[], tuple[Any, ...]]] = {
     "tensordot": lambda: (tg.tensor(X), y().T, 1),
     **dict.fromkeys(("concat", "hstack", "vstack", "dstack"), lambda: ([tg.tensor(X), y()],)),
     **dict.fromkeys(("softmax", "log_softmax", "logsumexp"), lambda: (tg.tensor(X), 1)),
+    **dict.fromkeys(("cummax", "cummin"), lambda: (tg.tensor(X), 1)),
     "topk": lambda: (tg.tensor(X), 2), "gather": lambda: (tg.tensor(X), 0, tg.tensor(INDEX)),
     "take_along_dim": lambda: (tg.tensor(X), tg.tensor(INDEX), 0),
     "scatter": lambda: (tg.tensor(X), 0, tg.tensor(INDEX), y()),

@@ -103,6 +103,10 @@ BEHIND = {
     "unique": torch.functional._unique_impl,
     "max_pool1d": torch.nn.functional._max_pool1d,
     "max_pool2d": torch.nn.functional._max_pool2d,
+    "max_pool3d": torch.nn.functional._max_pool3d,
+    "adaptive_max_pool1d": torch.nn.functional._adaptive_max_pool1d,
+    "adaptive_max_pool2d": torch.nn.functional._adaptive_max_pool2d,
+    "adaptive_max_pool3d": torch.nn.functional._adaptive_max_pool3d,
 }
 
 

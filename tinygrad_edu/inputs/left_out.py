@@ -6,9 +6,11 @@ _MAKERS = "empty eye full ones rand randint randn zeros arange linspace randperm
 _LIKE = "empty_like full_like ones_like zeros_like rand_like randn_like randint_like"
 _LOSSES = (
     "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy hinge_embedding_loss "
-    "kl_div l1_loss margin_ranking_loss mse_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss "
-    "triplet_margin_loss BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss HingeEmbeddingLoss KLDivLoss "
-    "L1Loss MSELoss MarginRankingLoss NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss"
+    "kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss "
+    "nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss BCELoss BCEWithLogitsLoss "
+    "CosineEmbeddingLoss CrossEntropyLoss HingeEmbeddingLoss KLDivLoss L1Loss MSELoss MarginRankingLoss "
+    "MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss "
+    "TripletMarginLoss"
 )
 _OLDER = "it is deprecated in PyTorch, and reduction= says the same"
 _NO_PICKLE = "files are safetensors, and no pickle is read or written"
@@ -40,7 +42,6 @@ LEFT_OUT: tuple[tuple[str, str, str], ...] = (
     ("min_value", "Hardtanh", "it is deprecated in PyTorch, for min_val"),
     ("max_value", "Hardtanh", "it is deprecated in PyTorch, for max_val"),
     ("antialias", "interpolate", "an image that shrinks is not smoothed first"),
-    ("proj_size", "RNNBase", "states have the size of the hidden layer"),
     ("_stacklevel", "softmax log_softmax softmin", "PyTorch keeps it to itself"),
     ("always_call", "register_forward_hook", "a forward that raises has no output to look at"),
 )

@@ -262,8 +262,8 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     return where_op(condition, input, other)
 
 
-def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
-    """``x`` with numbers in place of nan and of both infinities, where the gradient is 0. Integers are copied.
+def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
+    """``input`` with numbers in place of nan and of both infinities, where the gradient is 0. Integers are copied.
 
     Without ``posinf`` and ``neginf``, infinities become the largest and the smallest number that the dtype has. Raises
     `DtypeError` for what is no number.
@@ -272,7 +272,7 @@ def nan_to_num(x: Any, nan: float | None = 0.0, posinf: float | None = None, neg
     >>> tg.nan_to_num(tg.tensor([float("nan"), 1.0, float("inf")]), posinf=9.0)
     tensor([0., 1., 9.])
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     named = {"nan": nan, "posinf": posinf, "neginf": neginf}
     given = [None if v is None else number("nan_to_num", v, name) for name, v in named.items()]
     limit = LARGEST.get(x.dtype.name, 0.0)

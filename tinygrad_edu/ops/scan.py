@@ -103,7 +103,7 @@ def _running(op: Any, total: Any, x: Any, dim: int, dtype: Any) -> Any:
     return result if dtype is None else result.to(dtype=dtype)
 
 
-def cummax(x: Any, dim: int) -> ValuesAndIndices:
+def cummax(input: Any, dim: int) -> ValuesAndIndices:
     """The largest of each element and those before it along ``dim``, and where it stood: ``values`` and ``indices``.
 
     Of equal elements the last one counts, and gets the gradient. From the first nan on, all are nan. Raises
@@ -114,12 +114,12 @@ def cummax(x: Any, dim: int) -> ValuesAndIndices:
     >>> values.tolist(), indices.tolist()
     ([1.0, 3.0, 3.0, 3.0], [0, 1, 1, 3])
     """
-    return _best_so_far(x, dim, ge)
+    return _best_so_far(input, dim, ge)
 
 
-def cummin(x: Any, dim: int) -> ValuesAndIndices:
+def cummin(input: Any, dim: int) -> ValuesAndIndices:
     """The smallest of each element and those before it along ``dim``, and where it stood; see `cummax`."""
-    return _best_so_far(x, dim, le)
+    return _best_so_far(input, dim, le)
 
 
 def _best_so_far(x: Any, dim: int, at_least_as_good: Any) -> ValuesAndIndices:
@@ -142,17 +142,17 @@ def _best_so_far(x: Any, dim: int, at_least_as_good: Any) -> ValuesAndIndices:
     return ValuesAndIndices(gather_op(x, places, dim=along, like_index=True), places)
 
 
-def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """What each element along ``dim`` is above the one before it, and so on ``n`` times: each time there is one less.
 
-    ``prepend`` and ``append`` are joined to x first. Of bools, whether they differ. Raises `NoAxisError` for a 0-d
+    ``prepend`` and ``append`` are joined to input first. Of bools, whether they differ. Raises `NoAxisError` for a 0-d
     tensor, `ArgumentError` for a negative ``n``, and what `cat` raises.
 
     >>> import tinygrad_edu as tg
     >>> tg.diff(tg.tensor([1, 4, 9, 16])), tg.diff(tg.tensor([1, 4, 9, 16]), n=2)
     (tensor([3, 5, 7]), tensor([2, 2]))
     """
-    x, times = as_tensor(x), whole("diff", "n", n)
+    x, times = as_tensor(input), whole("diff", "n", n)
     if not x.ndim:
         raise NoAxisError("diff of a 0-d tensor", "it has no neighbours to differ from", "give it an axis")
     if times < 0:

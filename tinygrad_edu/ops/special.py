@@ -313,13 +313,13 @@ lgamma, digamma = caller(Lgamma), caller(Digamma)
 
 
 @explained
-def logit(x: Any, eps: float | None = None) -> Any:
-    """``log(x / (1 - x))``, the inverse of `sigmoid`; nan where x is not between 0 and 1.
+def logit(input: Any, eps: float | None = None) -> Any:
+    """``log(input / (1 - input))``, the inverse of `sigmoid`; nan where input is not between 0 and 1.
 
-    With ``eps``, x is first held between eps and 1 - eps. Raises `DtypeError` for an ``eps`` that is no number.
+    With ``eps``, input is first held between eps and 1 - eps. Raises `DtypeError` for an ``eps`` that is no number.
 
     >>> import tinygrad_edu as tg
     >>> tg.logit(tg.tensor([0.5, 0.0]), eps=0.1)
     tensor([ 0.0000, -2.1972])
     """
-    return logit_op(x, eps=None if eps is None else number("logit", eps, "eps"))
+    return logit_op(input, eps=None if eps is None else number("logit", eps, "eps"))

@@ -29,18 +29,18 @@ class MinAndMax(NamedTuple):
     max: Any
 
 
-def count_nonzero(x: Any, dim: Dims = None) -> Any:
+def count_nonzero(input: Any, dim: Dims = None) -> Any:
     """How many elements over ``dim``, or of all, are not 0, as int64; nan is not. There is no gradient.
 
     >>> import tinygrad_edu as tg
     >>> tg.count_nonzero(tg.tensor([[0, 1], [2, 3]]), dim=1)
     tensor([1, 2])
     """
-    return sum(ne(as_tensor(x), 0), dim)
+    return sum(ne(as_tensor(input), 0), dim)
 
 
 def std_mean(
-    x: Any,
+    input: Any,
     dim: Dims | bool = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
@@ -48,11 +48,11 @@ def std_mean(
     correction: float | None = None,
 ) -> tuple[Any, Any]:
     """The standard deviation and the mean over ``dim``, or over everything. The arguments are those of `std`."""
-    return std(x, dim, unbiased, keepdim, correction=correction), _mean_beside(x, dim, unbiased, keepdim)
+    return std(input, dim, unbiased, keepdim, correction=correction), _mean_beside(input, dim, unbiased, keepdim)
 
 
 def var_mean(
-    x: Any,
+    input: Any,
     dim: Dims | bool = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
@@ -60,14 +60,14 @@ def var_mean(
     correction: float | None = None,
 ) -> tuple[Any, Any]:
     """The variance and the mean over ``dim``, or over everything. The arguments are those of `var`."""
-    return var(x, dim, unbiased, keepdim, correction=correction), _mean_beside(x, dim, unbiased, keepdim)
+    return var(input, dim, unbiased, keepdim, correction=correction), _mean_beside(input, dim, unbiased, keepdim)
 
 
 def _mean_beside(x: Any, dim: Any, unbiased: Any, keepdim: bool) -> Any:
     return mean(x, None if isinstance(dim, bool) and unbiased is None else dim, keepdim)  # var_mean(x, unbiased)
 
 
-def aminmax(x: Any, *, dim: int | None = None, keepdim: bool = False) -> MinAndMax:
+def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> MinAndMax:
     """The smallest and the largest element over ``dim``, or of all: a named tuple of ``min`` and ``max``.
 
     Ties share the gradient, as in `amin` and `amax`; nan counts as both. Raises `ShapeError` where there is no element.
@@ -77,18 +77,18 @@ def aminmax(x: Any, *, dim: int | None = None, keepdim: bool = False) -> MinAndM
     >>> low.item(), high.item()
     (1.0, 3.0)
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     axis = None if dim is None else one_dim(x, dim)
     return MinAndMax(amin_op(x, dim=axis, keepdim=keepdim), amax_op(x, dim=axis, keepdim=keepdim))
 
 
-def nansum(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def nansum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over ``dim``, or over everything, of what is not nan; 0 where all are. Dtypes are those of `sum`."""
-    x = as_tensor(x)
+    x = as_tensor(input)
     return sum(where_op(isnan(x), 0, x) if is_float(x.dtype) else x, dim, keepdim, dtype=dtype)
 
 
-def nanmean(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def nanmean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The mean over ``dim``, or over everything, of what is not nan; nan where there is no such element.
 
     Raises `DtypeError` for integers and bools: they have no nan, and no mean.
@@ -97,7 +97,7 @@ def nanmean(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = Non
     >>> tg.nanmean(tg.tensor([1.0, float("nan"), 3.0]))
     tensor(2.)
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     if not is_float(x.dtype):
         why, mend = "a mean is a fraction, and integers and bools have no nan to pass over", "use x.float().mean()"
         raise DtypeError(f"nanmean of a tensor {tuple(x.shape)} {x.dtype}", why, mend)
@@ -107,10 +107,12 @@ def nanmean(x: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = Non
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def quantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
+def quantile(
+    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Any:
     """The number that the share ``q`` of the elements along ``dim``, or of all, is not above; nan where one is nan.
 
-    ``q`` is a number from 0 to 1, or a vector of such in the dtype of x: then the result has a new first axis, one
+    ``q`` is a number from 0 to 1, or a vector of such in the dtype of input: then the result has a new first axis, one
     place for each. Between two elements, ``interpolation`` goes in a straight line, or takes the ``"lower"``, the
     ``"higher"``, the ``"nearest"`` or their ``"midpoint"``. Raises `DtypeError` for integers and another dtype of
     ``q``, `ArgumentError` for a ``q`` outside 0 and 1, `ShapeError` where there is no element.
@@ -119,7 +121,7 @@ def quantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, i
     >>> tg.quantile(tg.tensor([1.0, 2.0, 3.0, 5.0]), tg.tensor([0.5, 1.0]))
     tensor([2.5000, 5.0000])
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     shares = q if isinstance(q, TensorBase) else above.as_tensor(q, x.dtype)
     tried = f"quantile of a tensor {tuple(x.shape)} {x.dtype}, q {tuple(shares.shape)} {shares.dtype}"
     _check_quantile(tried, x, shares, interpolation)
@@ -161,7 +163,7 @@ def _check_quantile(tried: str, x: Any, q: Any, interpolation: str) -> None:
                             "percentages are divided by 100 first")  # fmt: skip
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each of the integers 0, 1, 2, ... up to the largest occurs in a vector, as int64.
 
     With ``weights``, one for each element, the sum of those of its elements, in float64, or float32 if they are. The
@@ -172,7 +174,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     >>> tg.bincount(tg.tensor([0, 2, 2, 5]))
     tensor([1, 0, 2, 0, 0, 1])
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     tried = f"bincount of a tensor {tuple(x.shape)} {x.dtype}"
     places = whole("bincount", "minlength", minlength)
     if x.dtype.kind not in "iu":
