@@ -71,8 +71,7 @@ _LATER = {
     "ops.parts": "as_strided chunk diagonal narrow select split split_with_sizes tensor_split unbind",
     "ops.products": "trace",
     "ops.shapes": (
-        "atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to moveaxis movedim ravel swapaxes t "
-        "unflatten"
+        "atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to moveaxis movedim ravel swapaxes t unflatten"
     ),
     "ops.sorting": "unique",
     "ops.statistics": "bincount count_nonzero std_mean var_mean",

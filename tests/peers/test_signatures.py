@@ -14,6 +14,7 @@ import tinygrad_edu.nn.functional as F
 from tests.support import ROOT
 from tinygrad_edu import data, nn, optim
 from tinygrad_edu.errors import EduError, KeywordError
+from tinygrad_edu.inputs.kinds import OLD_ARGUMENTS
 from tinygrad_edu.inputs.left_out import LEFT_OUT, why_not
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
@@ -51,6 +52,8 @@ UNTOLD = {
     ("Tensor", "requires_grad_"): "the stub calls it mode, the function requires_grad",
     ("Tensor", "random_"): "from is a word of Python's, so both limits go by position",
     ("F", "gelu"): "its help lets approximate stand by position, the function does not",
+    ("Tensor", "contiguous"): "the stub lets memory_format stand by position, the function does not",
+    ("Tensor", "is_contiguous"): "the stub lets memory_format stand by position, the function does not",
     ("nn", "RNN"): "*args and **kwargs, for two overloads", ("nn", "GRU"): "*args and **kwargs, for two overloads",
     ("nn", "LSTM"): "*args and **kwargs, for two overloads",
 }  # fmt: skip
@@ -71,6 +74,10 @@ def cases() -> Iterator[Case]:
 
 
 CASES = {f"{case.where}.{case.name}": case for case in cases()}
+_LINALG = "linalg's function, with its own name for the matrix and its out="
+_PIECES = (
+    "indices missing", "sections missing", "tensor_indices_or_sections missing", "indices_or_sections is ours alone",
+)  # fmt: skip
 _ONE = "one signature stands for all of PyTorch's overloads, and says itself what is missing"
 # What is different on purpose, besides keywords that are left out: see `inputs.left_out`.
 DIFFERENT: dict[str, tuple[tuple[str, ...], str]] = {
@@ -98,15 +105,24 @@ DIFFERENT: dict[str, tuple[tuple[str, ...], str]] = {
     "Tensor.repeat_interleave": (("repeats=None, not required",), _ONE),
     "Tensor.reshape": (("shape=None, not required",), _ONE),
     "Tensor.tile": (("dims=None, not required",), _ONE),
+    **{f"tg.{name}": (("size=None, not required",), _ONE) for name in ("empty", "ones", "rand", "randn", "zeros")},
+    "tg.tensor_split": (_PIECES, "indices_or_sections stands for both, as in PyTorch's documentation"),
+    "Tensor.tensor_split": (_PIECES, "indices_or_sections stands for both, as in PyTorch's documentation"),
+    "tg.tensordot": (("out at None, not 3",), "out= goes by name everywhere"),
+    "tg.det": (("input missing", "A is ours alone", "out is ours alone"), _LINALG),
+    "tg.svd": (("input missing", "x is ours alone", "out missing"), _LINALG),
+    "tg.inverse": (("input missing", "x is ours alone"), _LINALG),
+    "Tensor.det": (("out is ours alone",), _LINALG),
+    "Tensor.inverse": (("out is ours alone",), _LINALG),
     "Tensor.squeeze_": (("*dim missing",), "several axes go as a tuple"),
     "Tensor.count_nonzero": (("*dim missing",), "several axes go as a tuple"),
     "Tensor.squeeze": (("*dim missing",), "several axes go as a tuple"),
     "Tensor.std": (("unbiased=None, not True",), "None tells it from one that was given; True either way"),
     "Tensor.var": (("unbiased=None, not True",), "None tells it from one that was given; True either way"),
     "F.huber_loss": (("weight at None, not 4",), "weight goes by name, as in the other losses"),
-    "F.softmax": (("dim without default None", "dtype at 2, not 3"), "without dim PyTorch guesses, and warns"),
-    "F.log_softmax": (("dim without default None", "dtype at 2, not 3"), "without dim PyTorch guesses, and warns"),
-    "F.softmin": (("dim without default None", "dtype at None, not 3"), "without dim PyTorch guesses, and warns"),
+    "F.softmax": (("dtype at None, not 3",), "dtype goes by name"),
+    "F.log_softmax": (("dtype at None, not 3",), "dtype goes by name"),
+    "F.softmin": (("dtype at None, not 3",), "dtype goes by name"),
     "data.random_split": (("generator=None, not ",), "the same generator: the one that manual_seed seeds"),
     "Module.state_dict": (("*args missing",), "deprecated in PyTorch: they go by name"),
 }
@@ -201,8 +217,7 @@ def test_calls_by_name(name: str) -> None:
 
 # One call costs these most of what they do, so nothing stands around them, and Python itself refuses the keyword.
 BARE = {
-    ("out", "add"), ("out", "sub"), ("out", "mul"), ("out", "floor_divide"), ("memory_format", "contiguous"),
-    ("memory_format", "is_contiguous"), ("memory_format", "to"), ("dtype", "view"), ("implicit", "expand"),
+    ("out", "add"), ("out", "sub"), ("out", "mul"), ("out", "floor_divide"), ("dtype", "view"), ("implicit", "expand"),
     ("always_call", "register_forward_hook"),
 }  # fmt: skip
 
@@ -215,7 +230,7 @@ def ours(name: str) -> Callable[..., Any]:
 
 @pytest.mark.parametrize(
     ("keyword", "name"),
-    [(k, n) for k, names, _ in LEFT_OUT for n in names.split() if (k, n) not in BARE],
+    [(k, n) for k, names, _ in LEFT_OUT for n in names.split() if (k, n) not in BARE and k not in OLD_ARGUMENTS],
 )
 def test_a_keyword_that_is_left_out_is_told(keyword: str, name: str) -> None:
     required = [
@@ -241,7 +256,7 @@ def test_python_refuses_the_others_by_name(keyword: str, name: str) -> None:
         (lambda x: x.sum(dims=1), "it takes input, dim, keepdim, dtype", "did you mean dim?"),
         (lambda x: tg.sum(x, whatever=1), "it takes input, dim, keepdim, dtype, out", "there are: input, dim"),
         (lambda x: tg.sum(x, dim=1, axis=0), "NumPy's word for dim, which is given too", "give one of the two"),
-        (lambda x: tg.zeros(2, dtyp="int8"), "it takes dtype, device, requires_grad", "did you mean dtype?"),
+        (lambda x: tg.zeros(2, dtyp="int8"), "it takes size, dtype, device, requires_grad", "did you mean dtype?"),
     ],
 )  # fmt: skip
 def test_other_keywords_are_refused_in_words(call: Any, why: str, mend: str) -> None:

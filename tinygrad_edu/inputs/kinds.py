@@ -213,7 +213,7 @@ def again(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: E
 
     For the frame that has caught ``error``; raises what explains it otherwise.
     """
-    if kwargs and never_began(error):
+    if kwargs and never_began(error) and not kwargs.keys() & OLD_ARGUMENTS.keys():
         return respelt(function.__name__, function, kwargs, error)
     raise explanation(function.__name__, function, args, kwargs, error) from error
 
@@ -241,7 +241,7 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
         except EduError:
             raise
         except JUNK as error:
-            if kwargs and never_began(error):
+            if kwargs and never_began(error) and not kwargs.keys() & OLD_ARGUMENTS.keys():
                 respelt(name, init, kwargs, error, {})
             raise explanation(name, init, (self, *args), kwargs, error) from error
         for parameter, value in [*zip(places, args, strict=False), *((named.get(k), v) for k, v in kwargs.items())]:
@@ -264,10 +264,13 @@ def explain_all(namespace: dict[str, Any], *but: str) -> None:
 
     All ``but`` those that are called so often that one call more would show.
     """
+    made: dict[Any, Any] = {}
     for name, found in list(namespace.items()):
         if name.startswith("_") or name in but or getattr(found, "__module__", "") != namespace["__name__"]:
             continue
         if isinstance(found, FunctionType) and not found.__code__.co_filename.startswith(_GENERATED):
-            namespace[name] = explained(found)
+            if found not in made:
+                made[found] = explained(found)
+            namespace[name] = made[found]  # one for all its names
         elif isinstance(found, type) and isinstance(found.__dict__.get("__init__"), FunctionType):
             found.__init__ = checked(found.__init__)  # type: ignore[misc]

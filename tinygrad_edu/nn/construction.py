@@ -36,7 +36,7 @@ def check(kind: type[Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> 
             raise _called_too_early(kind) from None
         names = list(parameters)[1:]
         for name in options:
-            if why_not(kind.__name__, name):
+            if name not in OLD_ARGUMENTS and why_not(kind.__name__, name):
                 raise KeywordError(f"{kind.__name__} with {name}=…", *refusal(kind.__name__, name, names)) from None
         tried = f"{kind.__name__}({', '.join([*('…' for _ in inputs), *(f'{name}=…' for name in options)])})"
         raise DtypeError(tried, str(error), _mend(kind, names, options)) from None

@@ -312,8 +312,8 @@ def diag(input: Any, diagonal: int = 0) -> Any:
     raise ShapeError(tried, why, "use diagonal(dim1=-2, dim2=-1) for many matrices")
 
 
-def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Matrices with the last axis of ``x`` on their diagonal, and zeros elsewhere: `diagonal` the other way round.
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Matrices with the last axis of ``input`` on their diagonal, and zeros elsewhere: `diagonal` the other way round.
 
     (…, n) becomes (…, m, m), with m = n + abs(offset); ``dim1`` and ``dim2`` say which axes of the result hold the rows
     and the columns. A positive ``offset`` begins that many columns to the right, a negative one so many rows further
@@ -323,7 +323,7 @@ def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     >>> tg.diag_embed(tg.tensor([[1.0, 2.0], [3.0, 4.0]])).shape
     (2, 2, 2)
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     tried = f"diag_embed of a tensor {tuple(x.shape)}"
     if not x.ndim:
         raise ShapeError(tried, "it has no axis to put on a diagonal", "give it one: x.unsqueeze(0)")
@@ -338,7 +338,7 @@ def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     return made
 
 
-def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """Turned ``k`` times by a right angle, from the first of ``dims`` towards the second; a copy.
 
     Raises `ShapeError` unless ``dims`` are two axes of the tensor.
@@ -348,7 +348,7 @@ def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     tensor([[2, 4],
             [1, 3]])
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     tried = f"rot90 of a tensor {tuple(x.shape)} with dims={dims!r}"
     turns = whole(tried, "k", k) % 4
     named = listed("rot90", (tuple(dims),), None)
@@ -361,14 +361,14 @@ def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     return flip_op(transpose(x, first, second), dims=(first if turns == 1 else second,))
 
 
-def fliplr(x: Any) -> Any:
+def fliplr(input: Any) -> Any:
     """The columns in reverse, axis 1; a copy. Raises `ShapeError` for fewer than two axes."""
-    return _flipped("fliplr", x, 1)
+    return _flipped("fliplr", input, 1)
 
 
-def flipud(x: Any) -> Any:
+def flipud(input: Any) -> Any:
     """The rows in reverse, axis 0; a copy. Raises `ShapeError` for a 0-d tensor."""
-    return _flipped("flipud", x, 0)
+    return _flipped("flipud", input, 0)
 
 
 def _flipped(name: str, x: Any, at: int) -> Any:

@@ -91,14 +91,15 @@ def fits(x: Any, memory_format: Any) -> bool:
     return memory_format is preserve_format or last is (memory_format is channels_last)
 
 
-def clone(x: Any, *, memory_format: MemoryFormat | None = None) -> Any:
+def clone(input: Any, *, memory_format: MemoryFormat | None = None) -> Any:
     """A copy in memory of its own; gradients pass through.
 
-    The axes lie in memory in the same order as those of ``x``, unless ``memory_format`` says otherwise: see `formats`.
+    The axes lie in memory in the same order as those of ``input``, unless ``memory_format`` says otherwise: see
+    `formats`.
     """
     if memory_format is None:
-        return ct.clone(x)
-    x = as_tensor(x)
+        return ct.clone(input)
+    x = as_tensor(input)
     checked("clone", x, memory_format)
     if memory_format is preserve_format:
         return ct.clone(x)
@@ -107,20 +108,20 @@ def clone(x: Any, *, memory_format: MemoryFormat | None = None) -> Any:
     return relaid(x, axes=axes, back=back)
 
 
-def contiguous(x: Any, *, memory_format: MemoryFormat = contiguous_format) -> Any:
+def contiguous(input: Any, *, memory_format: MemoryFormat = contiguous_format) -> Any:
     """Itself when its elements lie in row-major order already, else a copy in which they do.
 
     With ``memory_format=channels_last`` that order is meant instead. Raises `ShapeError` unless there are four axes.
     """
     if memory_format is contiguous_format:  # the usual case
-        return x if x.is_contiguous() else ct.contiguous_op(x)
-    checked("contiguous", x, memory_format)
-    if lies(x, memory_format):
-        return x
+        return input if input.is_contiguous() else ct.contiguous_op(input)
+    checked("contiguous", input, memory_format)
+    if lies(input, memory_format):
+        return input
     if memory_format is preserve_format:
         why, mend = "it lies otherwise, and is to lie as it does", "use clone(), or leave memory_format out"
         raise ShapeError(f"contiguous with memory_format={memory_format}", why, mend)
-    return clone(x, memory_format=memory_format)
+    return clone(input, memory_format=memory_format)
 
 
 explain_all(globals(), "checked", "lies", "fits", "clone", "contiguous")

@@ -224,12 +224,12 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     return _joined("addmm", as_tensor(input), matmul(mat1, mat2), beta, alpha)
 
 
-def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """``beta * x + alpha * bmm(batch1, batch2)``, with x stretched to (b, n, p), the shape of the products.
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * bmm(batch1, batch2)``, with input stretched to (b, n, p), the shape of the products.
 
     Else as `addmm`, for batches of matrices.
     """
-    return _joined("baddbmm", as_tensor(x), bmm(batch1, batch2), beta, alpha)
+    return _joined("baddbmm", as_tensor(input), bmm(batch1, batch2), beta, alpha)
 
 
 def _joined(name: str, x: Any, product: Any, beta: Any, alpha: Any) -> Any:

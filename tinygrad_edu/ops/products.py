@@ -17,14 +17,14 @@ from .parts import diagonal
 from .reduce import sum
 
 
-def trace(x: Any) -> Any:
+def trace(input: Any) -> Any:
     """The sum of a matrix's diagonal: a single number, int64 for integers. Raises `ShapeError` for other axes.
 
     >>> import tinygrad_edu as tg
     >>> tg.trace(tg.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor(5.)
     """
-    x = as_tensor(x)
+    x = as_tensor(input)
     if x.ndim != 2:
         tried, why = f"trace of a tensor {tuple(x.shape)}", f"it has {x.ndim} axes, and a matrix has two"
         raise ShapeError(tried, why, "for many matrices, use x.diagonal(dim1=-2, dim2=-1).sum(-1)")
@@ -80,12 +80,12 @@ def _pairs(tried: str, a: Any, b: Any, dims: Any) -> tuple[tuple[int, ...], tupl
     return axes_of(a, first) if first else (), axes_of(b, second) if second else ()
 
 
-def inner(x: Any, other: Any) -> Any:
+def inner(input: Any, other: Any) -> Any:
     """The sum of products over the last axis of both: (…, n) and (***, n) give (…, ***). A number multiplies.
 
     Raises `ShapeError` where the last axes differ in length.
     """
-    x, other = as_tensor(x), as_tensor(other)
+    x, other = as_tensor(input), as_tensor(other)
     if not x.ndim or not other.ndim:
         return mul(x, other)
     if x.shape[-1] != other.shape[-1]:
@@ -95,7 +95,7 @@ def inner(x: Any, other: Any) -> Any:
     return tensordot(x, other, ([-1], [-1]))
 
 
-def cross(x: Any, other: Any, dim: int | None = None) -> Any:
+def cross(input: Any, other: Any, dim: int | None = None) -> Any:
     """The cross product of vectors in space, which lie along ``dim``, of length 3; other axes are broadcast.
 
     Without ``dim``, along the first axis of length 3: `linalg.cross` takes the last. Raises `ShapeError` where that
@@ -105,7 +105,7 @@ def cross(x: Any, other: Any, dim: int | None = None) -> Any:
     >>> tg.cross(tg.tensor([1.0, 0.0, 0.0]), tg.tensor([0.0, 1.0, 0.0]), dim=0)
     tensor([0., 0., 1.])
     """
-    x, other = as_tensor(x), as_tensor(other)
+    x, other = as_tensor(input), as_tensor(other)
     tried = f"cross of {tuple(x.shape)} and {tuple(other.shape)}"
     if x.ndim != other.ndim:
         why = f"they have {x.ndim} and {other.ndim} axes, and vectors lie along the same axis of both"
@@ -122,15 +122,15 @@ def cross(x: Any, other: Any, dim: int | None = None) -> Any:
     return sub_op(mul(roll(x, -1, at), roll(other, -2, at)), mul(roll(x, -2, at), roll(other, -1, at)))
 
 
-def kron(x: Any, other: Any) -> Any:
-    """The Kronecker product: ``other``, multiplied by each element of ``x``, in its place.
+def kron(input: Any, other: Any) -> Any:
+    """The Kronecker product: ``other``, multiplied by each element of ``input``, in its place.
 
     >>> import tinygrad_edu as tg
     >>> tg.kron(tg.tensor([1, 10]), tg.tensor([[1, 2], [3, 4]]))
     tensor([[ 1,  2, 10, 20],
             [ 3,  4, 30, 40]])
     """
-    x, other = as_tensor(x), as_tensor(other)
+    x, other = as_tensor(input), as_tensor(other)
     count = max(x.ndim, other.ndim)
     first, second = ((1,) * (count - one.ndim) + tuple(one.shape) for one in (x, other))
     blocks = reshape_op(x, shape=tuple(n for size in first for n in (size, 1)))
