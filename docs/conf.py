@@ -35,7 +35,6 @@ nitpicky = True
 
 autodoc_member_order = "groupwise"
 autodoc_typehints = "none"  # operations take whatever can become a tensor; docstrings say what
-autodoc_preserve_defaults = True
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
