@@ -194,6 +194,8 @@ def left_out_mistake(name: str, error: Any, torch: Any) -> str:
     tensors = [v for v in (sample.input, *sample.args, *sample.kwargs.values()) if isinstance(v, torch.Tensor)]
     if name == "cat" and any(part is not None and part is sample.kwargs.get("out") for part in sample.input):
         return "out= may be an operand here: the result is whole before it is written"
+    if name in ("aminmax", "gather") and "out tensor to have dtype" in error.error_regex:
+        return "out= may be of a wider dtype, for all operations alike: PyTorch lets only some of them convert"
     if any(t.ndim > 64 for t in tensors):
         return "NumPy has no arrays of more than 64 axes, so no such tensor can be made"
     if any(t.is_complex() or t.device.type != "cpu" for t in tensors):
