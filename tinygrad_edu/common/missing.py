@@ -6,7 +6,6 @@ for only when somebody reads the error. Then modules of any floor are looked at,
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 from functools import cache
@@ -62,6 +61,8 @@ class MissingName(AttributeError):
 
 def explain(module: str, name: str) -> str:
     """``module 'tinygrad_edu' has no attribute 'tensors'``, and what helps."""
+    import difflib  # only who reads the error pays for it
+
     text = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_"):
         return text
