@@ -83,7 +83,6 @@ def write(folder: Path, pages: dict[str, str]) -> None:
 
 def generate(app: Any) -> None:
     """Write the pages that are made from the code itself."""
-    api_pages.finish_callers()
     docstrings.learn_targets(api_pages.every_name())
     write(DOCS / "api", api_pages.pages())
     write(DOCS / "learn", lesson_pages.pages())

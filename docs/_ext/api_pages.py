@@ -125,15 +125,6 @@ def pages() -> dict[str, str]:
     return {f"{page}.rst": text for page, text in made.items()}
 
 
-def finish_callers() -> None:
-    """Let functions that are compiled at their first call have their real signatures now."""
-    for holder in (tg, tg.Tensor, tg.nn.functional):
-        for value in vars(holder).values():
-            scope = getattr(value, "__globals__", {})
-            if "compile_caller" in scope:
-                scope["compile_caller"](scope["op"], scope["caller"], scope["out"])
-
-
 def every_name() -> list[str]:
     """The full names of all entries."""
     top = [f"{TOP}.{n}" for n in tg.__all__ if is_documented(getattr(tg, n))]

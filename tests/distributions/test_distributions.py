@@ -276,7 +276,7 @@ def test_junk_is_refused_in_our_words_or_taken(name: str, junk: Any) -> None:
         except (EduError, NotImplementedError) as error:
             assert str(error)
         except TypeError as error:
-            assert "unsupported operand" in str(error), "Python's own word for what is no number"
+            assert "unsupported operand" in str(error), "Python's own words for an operand that is not a number"
 
 
 @pytest.fixture

@@ -311,11 +311,11 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str, str, str]] = {
     "argument": (
         lambda x: np.sum(x, dtype="f4"), "numpy.sum on a tensor",
         "not with these arguments: got an unexpected keyword argument 'dtype'",
-        "leave them away, or without a gradient: numpy.sum(x.detach().numpy())",
+        "leave them out, or without a gradient: numpy.sum(x.detach().numpy())",
     ),
     "where-alone": (
         np.where, "numpy.where on a tensor", "not with these arguments: missing a required argument: 'x'",
-        "leave them away, or without a gradient: numpy.where(x.detach().numpy())",
+        "leave them out, or without a gradient: numpy.where(x.detach().numpy())",
     ),
     "into-an-array": (
         np.ones((2, 3)).__iadd__, "numpy.add(out=…) of a tensor into an array",
@@ -328,7 +328,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str, str, str]] = {
     "argument-of-linalg": (
         lambda x: np.linalg.svd(x, hermitian=True), "numpy.linalg.svd on a tensor",
         "not with these arguments: got an unexpected keyword argument 'hermitian'",
-        "leave them away, or without a gradient: numpy.linalg.svd(x.detach().numpy())",
+        "leave them out, or without a gradient: numpy.linalg.svd(x.detach().numpy())",
     ),
     "batched-dot": (
         lambda x: np.dot(A, x.reshape(1, 3, 2)), "numpy.dot with a second operand of more than two axes",

@@ -159,7 +159,7 @@ class Distribution:
         """Refuse a value that is never drawn. For subclasses."""
 
     def _check_value(self, method: str, value: Any) -> None:
-        """Refuse what is no tensor, cannot be stretched to the batch, or is never drawn."""
+        """Refuse a value that is not a tensor, does not broadcast to the batch, or can never be drawn."""
         if not isinstance(value, Tensor):
             why = f"a value is a tensor, and this is {kind_of(value)}"
             raise ArgumentError(f"{self._name}.{method} of {shown(value)}", why, "make one of it first: tensor(…)")

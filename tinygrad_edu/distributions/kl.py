@@ -51,7 +51,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """How many nats more it takes to tell draws of ``p`` where ``q`` was expected: 0 where they are the same.
 
     One number for each of the batch. It is not the same the other way round. Raises NotImplementedError for kinds
-    without a formula, `DtypeError` for what is no distribution.
+    without a formula, `DtypeError` unless both are distributions.
     """
     for name, one in (("p", p), ("q", q)):
         if not isinstance(one, Distribution):

@@ -100,7 +100,7 @@ class Embedding(_Table):
     ) -> Self:  # fmt: skip
         """A layer whose table is ``embeddings`` (V, E), sharing its memory; with ``freeze``, it is not learnt.
 
-        Raises `ShapeError` for what is no matrix.
+        Raises `ShapeError` unless it is a matrix.
         """
         table = cls._given(embeddings)
         rows, width = table.shape
@@ -143,7 +143,7 @@ class EmbeddingBag(_Table):
     ) -> Self:  # fmt: skip
         """A layer whose table is ``embeddings`` (V, E), sharing its memory; with ``freeze``, it is not learnt.
 
-        Raises `ShapeError` for what is no matrix.
+        Raises `ShapeError` unless it is a matrix.
         """
         table = cls._given(embeddings)
         rows, width = table.shape

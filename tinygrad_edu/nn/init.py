@@ -229,7 +229,7 @@ def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
 
 
 def _of(name: str, tensor: Any, fewest: int = 0, most: int = 64) -> None:
-    """Refuse what is no tensor, or has too few axes or too many."""
+    """Refuse anything but a tensor with the right number of axes."""
     if not isinstance(tensor, Tensor):
         tried, why = f"{name} of a {type(tensor).__name__}", "it fills a tensor in place"
         raise DtypeError(tried, why, "pass a parameter, such as layer.weight")

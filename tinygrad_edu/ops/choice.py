@@ -266,7 +266,7 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
     """``input`` with numbers in place of nan and of both infinities, where the gradient is 0. Integers are copied.
 
     Without ``posinf`` and ``neginf``, infinities become the largest and the smallest number that the dtype has. Raises
-    `DtypeError` for what is no number.
+    `DtypeError` for a replacement that is not a number.
 
     >>> import tinygrad_edu as tg
     >>> tg.nan_to_num(tg.tensor([float("nan"), 1.0, float("inf")]), posinf=9.0)

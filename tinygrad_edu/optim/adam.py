@@ -11,6 +11,33 @@ from .optimizer import Group, Params
 from .stepping import InPlaceOptimizer
 
 
+def lean(at: Bundle, m: Array, d: Array, share: Any) -> None:
+    """``m += share * (d - m)``: a running mean takes in one more gradient. Uses the first scratch array."""
+    a = at.scratch[0]
+    at.write.subtract(d, m, a)
+    a *= share
+    m += a
+
+
+def lean_on_squares(at: Bundle, v: Array, d: Array, keep: Any, share: Any) -> None:
+    """``v = keep * v + share * d * d``. Uses the first scratch array."""
+    a = at.scratch[0]
+    at.write.multiply(d, d, a)
+    a *= share
+    v *= keep
+    v += a
+
+
+def descend(at: Bundle, p: Array, step: Array, keep: Any = None) -> None:
+    """``p = keep * p - step``, where weights decay beside the step. In one write: an interrupt finds p old or new."""
+    if keep is None:
+        p -= step
+    else:
+        b = at.scratch[1]
+        at.write.multiply(p, keep, b)
+        at.write.subtract(b, step, p)
+
+
 class Adam(InPlaceOptimizer):
     """Steps of ``lr * m / (sqrt(v) + eps)``: ``m`` and ``v`` are running means of the gradient and of its square.
 
@@ -67,13 +94,8 @@ class Adam(InPlaceOptimizer):
         )
         m, v = at.state["exp_avg"], at.state["exp_avg_sq"]
         d = self.descent(at, p, g, b, 0 if decoupled else decay, group["maximize"])
-        write.subtract(d, m, a)  # m += (1 - beta1) * (d - m)
-        a *= take1
-        m += a
-        write.multiply(d, d, a)  # v = beta2 * v + (1 - beta2) * d * d
-        a *= take2
-        v *= beta
-        v += a
+        lean(at, m, d, take1)
+        lean_on_squares(at, v, d, beta, take2)
         if group["amsgrad"]:
             largest = at.state["max_exp_avg_sq"]
             write.maximum(largest, v, largest)
@@ -82,11 +104,7 @@ class Adam(InPlaceOptimizer):
         a += eps
         write.divide(m, a, a)
         a *= rate
-        if decoupled and decay:  # in one write to p: an interrupt finds it old or new
-            write.multiply(p, keep, b)
-            write.subtract(b, a, p)
-        else:
-            p -= a
+        descend(at, p, a, keep if decoupled and decay else None)
 
 
 class AdamW(Adam):
@@ -116,4 +134,4 @@ class AdamW(Adam):
         )  # fmt: skip
 
 
-explain_all(globals())
+explain_all(globals(), "lean", "lean_on_squares", "descend")

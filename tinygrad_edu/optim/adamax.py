@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..inputs.kinds import explain_all
+from .adam import lean
 from .bundle import Array, Bundle
 from .optimizer import Group, Params
 from .stepping import InPlaceOptimizer
@@ -57,9 +58,7 @@ class Adamax(InPlaceOptimizer):
         take, forget, eps, rate = at.numbers(1 - beta1, beta2, group["eps"], group["lr"] / (1 - beta1**at.count))
         m, u = at.state["exp_avg"], at.state["exp_inf"]
         d = self.descent(at, p, g, b, group["weight_decay"], group["maximize"])
-        write.subtract(d, m, a)  # m += (1 - beta1) * (d - m)
-        a *= take
-        m += a
+        lean(at, m, d, take)
         write.abs(d, a)
         a += eps
         u *= forget

@@ -6,6 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from ..inputs.kinds import explain_all
+from .adam import descend, lean, lean_on_squares
 from .bundle import Array, Bundle
 from .optimizer import Group, Params
 from .stepping import InPlaceOptimizer
@@ -72,24 +73,15 @@ class NAdam(InPlaceOptimizer):
         )  # fmt: skip
         m, v = at.state["exp_avg"], at.state["exp_avg_sq"]
         d = self.descent(at, p, g, b, 0 if decoupled else decay, group["maximize"])
-        write.subtract(d, m, a)  # m += (1 - beta1) * (d - m)
-        a *= take1
-        m += a
-        write.multiply(d, d, a)  # v = beta2 * v + (1 - beta2) * d * d
-        a *= take2
-        v *= beta
-        v += a
+        lean(at, m, d, take1)
+        lean_on_squares(at, v, d, beta, take2)
         write.sqrt(v, a)
         a += eps
         write.multiply(d, now, b)
         write.multiply(m, later, c)
         b += c
         write.divide(b, a, a)
-        if decoupled and decay:  # in one write to p: an interrupt finds it old or new
-            write.multiply(p, keep, b)
-            write.subtract(b, a, p)
-        else:
-            p -= a
+        descend(at, p, a, keep if decoupled and decay else None)
 
 
 explain_all(globals())

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..inputs.kinds import explain_all
+from .adam import descend, lean, lean_on_squares
 from .bundle import Array, Bundle
 from .optimizer import Group, Params
 from .stepping import InPlaceOptimizer
@@ -66,13 +67,8 @@ class RAdam(InPlaceOptimizer):
         )
         m, v = at.state["exp_avg"], at.state["exp_avg_sq"]
         d = self.descent(at, p, g, b, 0 if decoupled else decay, group["maximize"])
-        write.subtract(d, m, a)  # m += (1 - beta1) * (d - m)
-        a *= take1
-        m += a
-        write.multiply(d, d, a)  # v = beta2 * v + (1 - beta2) * d * d
-        a *= take2
-        v *= beta
-        v += a
+        lean(at, m, d, take1)
+        lean_on_squares(at, v, d, beta, take2)
         if factor:
             write.sqrt(v, a)
             a += eps
@@ -80,11 +76,7 @@ class RAdam(InPlaceOptimizer):
             a *= rate
         else:
             write.multiply(m, rate, a)
-        if decoupled and decay:  # in one write to p: an interrupt finds it old or new
-            write.multiply(p, keep, b)
-            write.subtract(b, a, p)
-        else:
-            p -= a
+        descend(at, p, a, keep if decoupled and decay else None)
 
 
 def _rectified(beta2: float, t: float) -> float:

@@ -346,7 +346,7 @@ def function(called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if _plain([args, kwargs]):
         return _by_numpy(tried, called, args, kwargs)
     if why:
-        raise _refuse(tried, why, f"leave them away, or {_instead(called).removeprefix('compute it ')}")
+        raise _refuse(tried, why, f"leave them out, or {_instead(called).removeprefix('compute it ')}")
     raise _refuse(tried, mend=_instead(called))
 
 
