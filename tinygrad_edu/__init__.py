@@ -10,15 +10,14 @@ Submodules load when they are first used, so ``import tinygrad_edu`` costs littl
 
 from __future__ import annotations
 
-import importlib
 import math
 import warnings
-from typing import Any
 
 import numpy as _numpy  # at once: from ten imports deep it takes half as long again (Python 3.11)
 
 from . import autograd, dtypes
 from .backends import Device as device
+from .common import late as _late
 from .dtypes import bool_ as bool
 from .dtypes import float16, float32, float64, int8, int16, int32, int64, uint8
 from .dtypes import float16 as half
@@ -101,19 +100,9 @@ _HOME = {name: module for module, names in _LATER.items() for name in names.spli
 __all__ = sorted([*_HERE, *_HOME, *_PUBLIC])  # noqa: PLE0605
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        found = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    elif name in _MODULES:
-        found = importlib.import_module(".tensor.random" if name == "random" else f".{name}", __name__)
-    elif name == "bfloat16":
-        found = dtypes.bfloat16
-    else:
-        from .common.missing import MissingName
-
-        raise MissingName(__name__, name)
-    globals()[name] = found  # the next look finds it at once
-    return found
+__getattr__ = _late.getattr_of(
+    __name__, {**_HOME, "bfloat16": "dtypes"}, {name: name for name in _MODULES} | {"random": "tensor.random"}
+)
 
 
 def __dir__() -> list[str]:

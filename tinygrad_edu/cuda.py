@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import backends
+from .common import late as _late
 
 
 def is_available() -> bool:
@@ -18,8 +19,4 @@ def device_count() -> int:
 
 
 if not TYPE_CHECKING:  # or a type checker would believe every name
-
-    def __getattr__(name: str) -> Any:
-        from .common.missing import MissingName
-
-        raise MissingName(__name__, name)
+    __getattr__ = _late.getattr_of(__name__)

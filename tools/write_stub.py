@@ -31,7 +31,9 @@ def loaded_at_once() -> list[str]:
     for node in ast.parse((ROOT / "tinygrad_edu" / "__init__.py").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             found += [
-                f"from .{node.module or ''} import {alias.name} as {alias.asname or alias.name}" for alias in node.names
+                f"from .{node.module or ''} import {alias.name} as {alias.asname or alias.name}"
+                for alias in node.names
+                if not (alias.asname or "").startswith("_")
             ]
     return found
 

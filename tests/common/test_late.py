@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 
 import pytest
 
@@ -56,3 +57,49 @@ def test_methods_load_what_they_need_and_no_more() -> None:
         "print([name in sys.modules for name in late])"
     )
     assert done.stdout == "[False, False, False]\n[True, False, False]\n"
+
+
+INTERRUPTED = """
+import importlib, random, sys
+
+def load(target, line):
+    \"\"\"Load a module, with Ctrl-C when that many lines of ours have run.\"\"\"
+    def trace(frame, event, arg):
+        nonlocal line
+        if "tinygrad_edu" not in frame.f_code.co_filename:
+            return None
+        line -= event == "line"
+        if not line:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+    sys.settrace(trace)
+    try:
+        importlib.import_module(target)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+rng, hits = random.Random(SEED), 0
+for round in range(40):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tinygrad_edu"]:
+        del sys.modules[name]
+    import tinygrad_edu
+    target = "tinygrad_edu." + rng.choice(
+        "ops.sorting ops.inplace ops.conv linalg nn optim distributions compile tips views lessons".split()
+    )
+    hits += load(target, rng.randrange(1, rng.choice([30, 300, 3000])))
+    module = importlib.import_module(target)
+    for name in dir(module):
+        getattr(module, name)
+print(hits > 10)
+"""
+
+
+def test_a_loading_that_is_interrupted_begins_again() -> None:
+    seed = int.from_bytes(os.urandom(4))
+    print("seed", seed)
+    done = run_python(INTERRUPTED.replace("SEED", str(seed)))
+    assert (done.stdout, done.stderr) == ("True\n", "")

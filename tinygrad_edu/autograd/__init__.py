@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..common import late as _late
 from . import edges as _edges  # noqa: F401  (adds to what nodes can tell)
 from .engine import backward, grad
 from .tensors import tensor_namespace
@@ -15,16 +15,11 @@ if TYPE_CHECKING:
     from .function import Function
 
 __all__ = ["Function", "backward", "grad", "gradcheck", "gradgradcheck", "jvp", "tensor_namespace"]
-_LAZY = {"Function": "function", "jvp": "forward", "gradcheck": "check", "gradgradcheck": "check"}
+_LATER = {"Function": "function", "jvp": "forward", "gradcheck": "check", "gradgradcheck": "check"}
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
-    from ..common.missing import MissingName
-
-    raise MissingName(__name__, name)
+if not TYPE_CHECKING:  # or a type checker would believe every name
+    __getattr__ = _late.getattr_of(__name__, _LATER)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LATER})

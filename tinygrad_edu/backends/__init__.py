@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..common import late as _late
 from ..errors import DeviceError
 from .base import ALL_NAMES, Array, Backend, Device, Namespace
 from .cpu import CpuBackend
@@ -74,8 +75,4 @@ def registered() -> list[Backend]:
 
 
 if not TYPE_CHECKING:  # or a type checker would believe every name
-
-    def __getattr__(name: str) -> Any:
-        from ..common.missing import MissingName
-
-        raise MissingName(__name__, name)
+    __getattr__ = _late.getattr_of(__name__)

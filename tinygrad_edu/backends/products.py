@@ -1,7 +1,6 @@
 """Products of matrices in NumPy, and einsum of two operands, which PyTorch too does as a batch of them."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations` here: NamedTuple compiles annotations that are text, a millisecond of import.
 from functools import lru_cache
 from typing import Any, NamedTuple
 

@@ -3,7 +3,34 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
+
+
+def getattr_of(
+    package: str, functions: Mapping[str, str] | None = None, modules: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package: Python calls it for names that the package does not have (PEP 562).
+
+    ``functions`` gives the module in which a name is found, ``modules`` the module that goes by a name; both are
+    relative to the package. For any other name the error says what helps.
+    """
+    functions, modules = functions or {}, modules or {}
+
+    def find(name: str) -> Any:
+        if name in functions:
+            found = getattr(importlib.import_module(f"{package}.{functions[name]}"), name)
+        elif name in modules:
+            found = importlib.import_module(f"{package}.{modules[name]}")
+        else:
+            from .missing import MissingName
+
+            raise MissingName(package, name)
+        setattr(sys.modules[package], name, found)  # the next look finds it without us
+        return found
+
+    return find
 
 
 class LateModule:
@@ -13,18 +40,23 @@ class LateModule:
         self._name = name
 
     def __getattr__(self, key: str) -> LateFunction:
-        return LateFunction(self._name, key)
+        return LateFunction(self, key)
+
+    def _find(self, key: str) -> Any:
+        """The function itself. It is kept here, so the next call goes straight to it."""
+        vars(self)[key] = found = getattr(importlib.import_module(self._name), key)
+        return found
 
 
 class LateFunction:
     """A function of such a module. As a method it is looked up once, and then stands in the class itself."""
 
-    def __init__(self, module: str, key: str) -> None:
+    def __init__(self, module: LateModule, key: str) -> None:
         self._module, self._key = module, key
         self._places: list[tuple[type, str]] = []  # operators and methods are often one function
 
     def _found(self) -> Any:
-        return getattr(importlib.import_module(self._module), self._key)
+        return self._module._find(self._key)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._places.append((owner, name))

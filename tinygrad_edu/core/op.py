@@ -147,7 +147,9 @@ def _check(cls: type[Op]) -> None:
             or save.needed_by not in ("", *cls.operands)
         ):
             raise TypeError(f"{cls.__name__}.saves: {save} names nothing in forward's signature")
-    if cls.name in OPS:
+    # The same class once more is no mistake: Ctrl-C broke off the loading of its module, which now begins again.
+    namesake = OPS.get(cls.name, cls)
+    if (namesake.__module__, namesake.__qualname__) != (cls.__module__, cls.__qualname__):
         raise TypeError(f"an operation called {cls.name!r} exists already: {OPS[cls.name]}")
     if cls.dtypes not in DTYPES:
         raise TypeError(f"{cls.__name__}.dtypes is {cls.dtypes!r}: there are {', '.join(DTYPES)}")

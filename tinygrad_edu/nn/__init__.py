@@ -1,8 +1,9 @@
 """Layers and losses, with PyTorch's names, shapes and initial distributions."""
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..common import late as _late
 from . import functional, init, parameter, utils
 from .activation import (
     CELU,
@@ -154,8 +155,4 @@ for _name, _value in list(globals().items()):
         del globals()[_name]
 
 if not TYPE_CHECKING:  # or a type checker would believe every name
-
-    def __getattr__(name: str) -> Any:
-        from ..common.missing import MissingName
-
-        raise MissingName(__name__, name)
+    __getattr__ = _late.getattr_of(__name__)

@@ -1,9 +1,12 @@
-"""The same values in another dtype, or in memory of their own."""
+"""The same values in another dtype, or in memory of their own or in another order."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from .. import backends
+from ..backends.layout import lay
+from ..core.above import above
 from ..core.dispatch import caller
 from ..core.op import Op
 
@@ -63,3 +66,10 @@ cast, clone, contiguous_op = caller(Cast), caller(Clone), caller(Contiguous)
 def contiguous(input: Any) -> Any:
     """Itself when its elements lie in row-major order already, else a copy in which they do."""
     return input if input.is_contiguous() else contiguous_op(input)
+
+
+def laid(x: Any, made: Any) -> Any:
+    """A new tensor with its axes in memory in the order of those of ``x``."""
+    if x.array.ndim < 2 or x.is_contiguous():
+        return made
+    return above.wrap(lay(backends.of(made.array).xp, made.array, x.array.strides))

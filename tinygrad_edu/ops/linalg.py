@@ -178,7 +178,8 @@ def _letters(equation: str) -> list[str]:
     return [*parts, part]
 
 
-matmul, linear, einsum_op = caller(Matmul), caller(Linear), caller(Einsum)
+matmul: Any = caller(Matmul)
+linear, einsum_op = caller(Linear), caller(Einsum)
 
 
 def mm(input: Any, mat2: Any) -> Any:

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends
-from ..backends.layout import lay, viewable
-from ..core.above import above
+from ..backends.layout import viewable
 from ..errors import DtypeError, EduError, ShapeError
 from ..inputs.arguments import as_tensor, axis
 from ..inputs.kinds import explain_all
@@ -44,13 +42,6 @@ def view(input: Any, *given: Any, size: Any = None) -> Any:
             "use reshape(), which copies where it must, or contiguous() first",
         )
     return result
-
-
-def laid(x: Any, made: Any) -> Any:
-    """A new tensor with its axes in memory in the order of those of ``x``."""
-    if x.array.ndim < 2 or x.is_contiguous():
-        return made
-    return above.wrap(lay(backends.of(made.array).xp, made.array, x.array.strides))
 
 
 def view_as(input: Any, other: Any) -> Any:

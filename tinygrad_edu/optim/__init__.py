@@ -7,8 +7,9 @@ each step computes in float32 and rounds once, where PyTorch rounds at every ope
 ``foreach``, ``fused``, ``capturable`` and ``differentiable`` are taken as long as they ask for nothing else.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..common import late as _late
 from . import lr_scheduler
 from .adadelta import Adadelta
 from .adagrad import Adagrad
@@ -29,8 +30,4 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # or a type checker would believe every name
-
-    def __getattr__(name: str) -> Any:
-        from ..common.missing import MissingName
-
-        raise MissingName(__name__, name)
+    __getattr__ = _late.getattr_of(__name__)

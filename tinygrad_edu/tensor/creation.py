@@ -19,7 +19,7 @@ from ..errors import DtypeError, ShapeError
 from ..inputs import arguments
 from ..inputs.arguments import as_tensor
 from ..inputs.kinds import explain_all
-from ..ops.shapes import laid
+from ..ops.convert import laid
 from ..settings import modes
 
 if TYPE_CHECKING:

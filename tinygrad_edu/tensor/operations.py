@@ -10,41 +10,44 @@ from ..common.late import LateModule
 from ..core.base import TensorBase
 from ..errors import DtypeError, NoAxisError, ShapeError
 from ..inputs.kinds import explained
-from ..ops import activation as ac
 from ..ops import arithmetic as ar
-from ..ops import choice as ch
 from ..ops import index as ix
-from ..ops import linalg as la
-from ..ops import logic as lg
 from ..ops import movement as mo
-from ..ops import parts as pt
-from ..ops import reduce as rd
-from ..ops import shapes as sp
-from ..ops import unary as un
-from .printing import describe
 
 if TYPE_CHECKING:
     from ..linalg import tops as li
+    from ..ops import activation as ac
     from ..ops import angles as an
     from ..ops import arrange as ag
+    from ..ops import choice as ch
     from ..ops import formats as fm
     from ..ops import gathering as ga
+    from ..ops import linalg as la
+    from ..ops import logic as lg
+    from ..ops import parts as pt
     from ..ops import products as pr
+    from ..ops import reduce as rd
     from ..ops import scan as sc
+    from ..ops import shapes as sp
     from ..ops import softmax as sm
     from ..ops import sorting as so
     from ..ops import special as sl
     from ..ops import statistics as st
-    from . import random
+    from ..ops import unary as un
+    from . import printing, random
     from .tensor import Tensor
 
     ip: Any
-else:  # loaded with the first of their methods that is looked up
-    ag, an, fm, ga, ip, pr, sc, sl, sm, so, st = (
+else:  # each is loaded with the first of its methods that is looked up
+    ac, ag, an, ch, fm, ga, ip, la, lg, pr, pt, rd, sc, sl, sm, so, sp, st, un = (
         LateModule(f"tinygrad_edu.ops.{name}")
-        for name in "arrange angles formats gathering inplace products scan special softmax sorting statistics".split()
+        for name in (
+            "activation arrange angles choice formats gathering inplace linalg logic products parts reduce scan "
+            "special softmax sorting shapes statistics unary"
+        ).split()
     )
-    li, random = LateModule("tinygrad_edu.linalg.tops"), LateModule("tinygrad_edu.tensor.random")
+    li = LateModule("tinygrad_edu.linalg.tops")
+    printing, random = LateModule("tinygrad_edu.tensor.printing"), LateModule("tinygrad_edu.tensor.random")
 
 
 class Operations(TensorBase):
@@ -303,7 +306,7 @@ class Operations(TensorBase):
         return value
 
     def __repr__(self) -> str:
-        return describe(self)
+        return printing.describe(self)
 
     def __format__(self, spec: str) -> str:
         """``f"{loss:.3f}"``: a 0-d tensor is formatted as its number, as in PyTorch."""

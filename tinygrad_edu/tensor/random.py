@@ -20,7 +20,7 @@ from ..dtypes import as_dtype, is_float
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..inputs.arguments import as_tensor, new_shape, number, size_of
 from ..inputs.kinds import explain_all
-from ..ops.shapes import laid
+from ..ops.convert import laid
 from ..settings import modes
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import backends
 from ...backends import room
+from ...common import late as _late
 from ...common.wording import shown
 from ...core.inplace import inplace as inplace_op
 from ...core.slow import announce
@@ -387,8 +388,4 @@ explain_all(globals(), "relu", "relu_", "dropout")
 
 
 if not TYPE_CHECKING:  # or a type checker would believe every name
-
-    def __getattr__(name: str) -> Any:
-        from ...common.missing import MissingName
-
-        raise MissingName(__name__, name)
+    __getattr__ = _late.getattr_of(__name__)
