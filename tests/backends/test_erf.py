@@ -9,7 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tinygrad_edu.backends._erf import _BLOCK, erf
+from tinygrad_edu.backends._erf import erf
+from tinygrad_edu.backends.strips import STRIP
 
 TINY = [5e-324, 1e-310, 2.2250738585072014e-308, 1e-300, 1e-30, 1e-8, 1e-3]
 
@@ -71,8 +72,8 @@ def test_every_shape_and_layout() -> None:
 
 def test_block_by_block() -> None:
     """Neighbouring blocks do not disturb each other, and operands stay as they are."""
-    x = np.random.default_rng(2).normal(size=2 * _BLOCK + 3)
+    x = np.random.default_rng(2).normal(size=2 * STRIP + 3)
     kept = x.copy()
     found = erf(x)
     np.testing.assert_array_equal(x, kept)
-    np.testing.assert_array_equal(found, np.concatenate([erf(part) for part in np.split(x, [7, _BLOCK, _BLOCK + 100])]))
+    np.testing.assert_array_equal(found, np.concatenate([erf(part) for part in np.split(x, [7, STRIP, STRIP + 100])]))

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from .strips import STRIP, strips
+
 Array = Any
 
 _SLOPE = 0.12837916709551257  # 2 / sqrt(pi), the slope at 0, less 1
@@ -42,7 +44,6 @@ _FITS: dict[str, tuple[list[float], list[float], float]] = {
         6.5,
     ),
 }  # fmt: skip
-_BLOCK = 16384  # elements at a time: all that is computed for them stays in the processor's cache
 
 
 def erf(x: Array) -> Array:
@@ -52,10 +53,8 @@ def erf(x: Array) -> Array:
     # Without gaps, whatever the strides of x.
     out = np.empty_like(x, dtype=kind, order="C" if 0 in x.strides else "K")
     np.clip(x, -far, far, out=out)
-    flat = out.ravel("K")
-    room = np.empty((3, min(_BLOCK, flat.size)), kind)
-    for start in range(0, flat.size, _BLOCK):
-        z = flat[start : start + _BLOCK]
+    room = np.empty((3, min(STRIP, out.size)), kind)
+    for z in strips(out.ravel("K")):
         t, s, below = room[:, : z.size]
         np.multiply(z, z, out=t)
         _polynomial(p, t, s)

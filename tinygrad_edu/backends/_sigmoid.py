@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .strips import strips
+
 Array = Any
-_BLOCK = 16384  # elements at a time: all that is computed for them stays in the processor's cache
 
 
 def sigmoid(x: Array) -> Array:
@@ -20,9 +21,7 @@ def sigmoid(x: Array) -> Array:
     with np.errstate(over="ignore"):
         if not isinstance(out, np.ndarray):
             return 1 / (np.exp(out) + 1)
-        flat = out.ravel("K")  # without gaps, whatever the strides of x
-        for start in range(0, flat.size, _BLOCK):
-            z = flat[start : start + _BLOCK]
+        for z in strips(out.ravel("K")):  # without gaps, whatever the strides of x
             np.exp(z, out=z)
             z += 1
             np.divide(1, z, out=z)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends.blocks import in_blocks
+from ..backends.strips import in_strips
 from ..core.dispatch import caller
 from ..core.inplace import inplace as write_to
 from ..core.op import Op, Params
@@ -45,12 +45,12 @@ class LeakyRelu(Op, name="leaky_relu"):
     per_element = 4
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def forward(xp: Any, x: Any, *, negative_slope: float = 0.01) -> Any:
         return xp.maximum(x, 0) + xp.minimum(x, 0) * negative_slope  # much faster than a where over mixed signs
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def backward(xp: Any, g: Any, needs: Any, x: Any, negative_slope: float) -> Any:
         return xp.where(x > 0, g, g * negative_slope)
 
@@ -63,12 +63,12 @@ class Elu(Op):
     per_element = 5
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def forward(xp: Any, x: Any, *, alpha: float = 1.0) -> Any:
         return xp.maximum(x, 0) + xp.expm1(xp.minimum(x, 0)) * alpha
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def backward(xp: Any, g: Any, needs: Any, x: Any, alpha: float) -> Any:
         return xp.where(x > 0, g, g * (xp.exp(xp.minimum(x, 0)) * alpha))
 
@@ -106,7 +106,7 @@ class Sigmoid(Op):
         return xp.sigmoid(x)
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
         return g * (out * (1 - out))
 
@@ -119,12 +119,12 @@ class Silu(Op):
     per_element = 5
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def forward(xp: Any, x: Any) -> Any:
         return x * xp.sigmoid(x)
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
         share = xp.sigmoid(x)
         return g * (share + x * (share * (1 - share)))
@@ -138,14 +138,14 @@ class Softplus(Op):
     per_element = 10
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def forward(xp: Any, x: Any, *, beta: float = 1.0, threshold: float = 20.0) -> Any:
         scaled = x * beta
         soft = xp.maximum(scaled, 0) + xp.log1p(xp.exp(-xp.abs(scaled)))  # in this form nothing overflows
         return xp.where(scaled > threshold, x, soft / beta)
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def backward(xp: Any, g: Any, needs: Any, x: Any, beta: float, threshold: float) -> Any:
         scaled = x * beta
         return xp.where(scaled > threshold, g, g * xp.sigmoid(scaled))
@@ -159,12 +159,12 @@ class Gelu(Op):
     per_element = 5
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def forward(xp: Any, x: Any) -> Any:
         return x * _share_below(xp, x)
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
         return g * (_share_below(xp, x) + x * (xp.exp(x * x * -0.5) * PEAK))
 
@@ -184,12 +184,12 @@ class GeluTanh(Op, name="gelu_tanh"):
     per_element = 8
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def forward(xp: Any, x: Any) -> Any:
         return x * (_bend(xp, x) * 0.5 + 0.5)
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
         bend = _bend(xp, x)
         slope = x * x * (3 * CUBE * STEEPNESS) + STEEPNESS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends.blocks import in_blocks
+from ..backends.strips import in_strips
 from ..core.dispatch import caller
 from ..core.op import Op, Params
 from ..dtypes import int64
@@ -155,7 +155,7 @@ class Tanh(Op):
         return xp.tanh(x)
 
     @staticmethod
-    @in_blocks
+    @in_strips
     def backward(xp: Any, g: Any, needs: Any, out: Any) -> Any:
         return g * (1 - out * out)
 

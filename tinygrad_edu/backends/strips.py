@@ -1,33 +1,38 @@
-"""Bodies of several steps, done a block at a time where arrays are large and lie in main memory.
+"""Bodies of several steps, done a strip at a time where arrays are large and lie in main memory.
 
 NumPy does one step on the whole array before it begins the next. When the arrays are larger than the processor's cache,
-every step waits for memory, and its result needs fresh memory of the same size. A block stays in the cache until all
+every step waits for memory, and its result needs fresh memory of the same size. A strip stays in the cache until all
 steps are done with it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from .cpu import XP
+Array = Any
 
-_BLOCK = 16384  # elements: a handful of arrays of this size fit into the cache
-_LARGE = 4 * _BLOCK  # below that there is little to gain
+STRIP = 16384  # elements: a handful of arrays of this size fit into the cache
+_LARGE = 4 * STRIP  # below that there is little to gain
 
 
-def in_blocks(body: Callable[..., Any]) -> Callable[..., Any]:
-    """``body``, a forward or a backward that works on each element by itself, in blocks on the CPU.
+def strips(flat: Array) -> Iterator[Array]:
+    """A one-dimensional array in pieces that fit into the cache: views, so what is written there is in the array."""
+    return (flat[start : start + STRIP] for start in range(0, flat.size, STRIP))
+
+
+def in_strips(body: Callable[..., Any]) -> Callable[..., Any]:
+    """``body``, a forward or a backward that works on each element by itself, in strips on the CPU.
 
     Only where all arrays have one shape and lie in row-major order: elsewhere it runs as it stands.
     """
 
     @functools.wraps(body)
     def run(xp: Any, first: Any, *rest: Any, **params: Any) -> Any:
-        if xp is not XP or first.size < _LARGE:
+        if type(first) is not np.ndarray or first.size < _LARGE:
             return body(xp, first, *rest, **params)
         args = (first, *rest)
         arrays = [a for a in args if isinstance(a, np.ndarray)]
@@ -36,16 +41,16 @@ def in_blocks(body: Callable[..., Any]) -> Callable[..., Any]:
         flat = [a.reshape(-1) if isinstance(a, np.ndarray) else a for a in args]
         results: list[Any] = []
         several = False
-        for start in range(0, first.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            found = body(xp, *[a[block] if isinstance(a, np.ndarray) else a for a in flat], **params)
+        for start in range(0, first.size, STRIP):
+            strip = slice(start, start + STRIP)
+            found = body(xp, *[a[strip] if isinstance(a, np.ndarray) else a for a in flat], **params)
             several = type(found) is tuple
             parts = found if several else (found,)
             if not start:
                 results = [None if part is None else np.empty(first.size, part.dtype) for part in parts]
             for whole, part in zip(results, parts, strict=True):
                 if part is not None:
-                    whole[block] = part
+                    whole[strip] = part
         shaped = [None if whole is None else whole.reshape(first.shape) for whole in results]
         return tuple(shaped) if several else shaped[0]
 
