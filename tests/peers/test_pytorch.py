@@ -123,6 +123,22 @@ def gain_and_lose_axes(m: Any, x: Any, y: Any) -> Any:
     return (z * x).sum() + (part[0].t() * y[:, 1:]).sum()
 
 
+def reshape_what_was_written(m: Any, x: Any, y: Any) -> Any:
+    z = x * 2.0
+    part = z[0]
+    z.mul_(3.0)
+    z.unsqueeze_(1)
+    return (z * z).sum() + part.exp().sum()
+
+
+def detach_what_was_written_through_a_view(m: Any, x: Any, y: Any) -> Any:
+    z = x * 2.0
+    part = z[0]
+    part.mul_(3.0)
+    z.detach_()
+    return (part * part).sum() + (z * x).sum()
+
+
 def turn_a_leaf_round(m: Any, x: Any, y: Any) -> Any:
     x.t_()
     return x.sum()
@@ -163,6 +179,7 @@ def write_to_what_was_expanded(m: Any, x: Any, y: Any) -> Any:
 PROGRAMS: list[Callable[..., Any]] = [
     scale_a_row, write_through_a_chain_of_views, overwrite_a_region, see_a_write_through_an_older_view, several_writes,
     write_without_a_graph, fill, relu_in_place, turn_itself_round, gain_and_lose_axes,
+    reshape_what_was_written, detach_what_was_written_through_a_view,
 ]  # fmt: skip
 REFUSED: list[Callable[..., Any]] = [
     turn_a_leaf_round, give_a_view_of_a_leaf_an_axis, detach_a_view,

@@ -314,13 +314,14 @@ def _rewrite(target: TensorBase, node: Node) -> None:
         return
     target.node = node
     storage = target.storage
-    stale, storage.views = storage.views, []
-    for reference in stale:
+    known, storage.views = storage.views, []
+    for reference in known:
         tensor = reference()
         if tensor is not None and tensor.origin is None:
             storage.views.append(reference)
         elif tensor is not None:
             tensor.node = STALE
+            storage.stale[id(tensor)] = reference
             tensor._stand_on_fast_path(False)
 
 

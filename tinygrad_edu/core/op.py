@@ -139,13 +139,9 @@ def _read_signature(cls: type[Op]) -> None:
 
 
 def _check(cls: type[Op]) -> None:
-    known = {*cls.operands, *cls.params, "out", "cache"}
+    sources, parts, wanting = {*cls.operands, *cls.params, "out", "cache"}, ("", "shape", "dtype"), ("", *cls.operands)
     for save in cls.save_plan:
-        if (
-            save.source not in known
-            or save.part not in ("", "shape", "dtype")
-            or save.needed_by not in ("", *cls.operands)
-        ):
+        if save.source not in sources or save.part not in parts or save.needed_by not in wanting:
             raise TypeError(f"{cls.__name__}.saves: {save} names nothing in forward's signature")
     # The same class once more is no mistake: Ctrl-C broke off the loading of its module, which now begins again.
     namesake = OPS.get(cls.name, cls)

@@ -41,7 +41,8 @@ class Storage:
     """What is known of one buffer. It lives as long as the array that owns the memory."""
 
     __slots__ = (
-        "alias", "left", "lock", "owner", "reachable", "restore", "searched", "stamp", "users", "views", "writer"
+        "alias", "left", "lock", "owner", "reachable", "restore", "searched", "stale", "stamp", "users", "views",
+        "writer",
     )  # fmt: skip
 
     def __init__(self, owner: weakref.ref[Any]) -> None:
@@ -50,6 +51,7 @@ class Storage:
         self.writer: tuple[str, Any] = ("", None)  # the op that wrote, and its source line
         self.alias: Any = None  # the NumPy scalar that this 0-d buffer replaced, which nodes may have saved
         self.views: list[weakref.ref[Any]] = []  # tensors that share it, as far as known; after a write, look at these
+        self.stale: dict[int, weakref.ref[Any]] = {}  # views that have not looked since the last write, by `id`
         self.left: dict[int, weakref.ref[Any]] = {}  # `Moves` of tensors that were here
         self.users: list[weakref.ref[Any]] = []  # who else has arrays of it: each has a method `memory`
         self.reachable: list[weakref.ref[Any]] = []  # arrays in the user's hands: what the guard locks

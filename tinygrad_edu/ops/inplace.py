@@ -185,6 +185,7 @@ def reshaper(function: Callable[..., Any]) -> Method:
     def method(x: Any, *args: Any, **kwargs: Any) -> Any:
         settle(x)
         _check_reshaping(name, x)
+        settle_views(x)
         before, tracked = tuple(x.array.shape), x.node is not None and not isinstance(x.node, Leaf)
         # Inside no_grad() too, or the gradient of what the tensor was made from would have another shape than it.
         with enable_grad() if tracked else no_grad():
@@ -215,11 +216,14 @@ def _check_reshaping(name: str, x: Any) -> None:
     if modes().grad and (isinstance(x.node, Leaf) or isinstance(base.node, Leaf)):
         what = "a leaf that requires grad" if isinstance(x.node, Leaf) else "a view of a leaf that requires grad"
         raise InplaceError(tried, f"it is {what}, and gradients arrive there in the shape that it has", mend)
-    recorded = x.node is not None and not isinstance(x.node, Leaf)
-    if recorded and base is x and x.storage is not None and x.storage.stamp:
-        # Views of before the write are told of it when they are next used; who they are is not known.
-        why = "it was written in place, and views of it from before that could not learn of another shape"
-        raise InplaceError(tried, why, mend)
+
+
+def settle_views(base: Any) -> None:
+    """Let views that have not looked since the last write learn their place in the graph, for the base will change."""
+    for reference in [] if base.storage is None else list(base.storage.stale.values()):
+        view = reference()
+        if view is not None and view.origin is not None and view.origin.base is base:
+            settle(view)
 
 
 def _way_back(step: Any, shape: tuple[int, ...]) -> Any:

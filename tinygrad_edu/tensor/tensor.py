@@ -283,6 +283,10 @@ class Tensor(Operations):
             raise AutogradError(f"detach_ of a tensor {tuple(self.shape)}", why, mend)
         if self.is_leaf:
             return self.requires_grad_(False)
+        if self.storage is not None and self.storage.stale:
+            from ..ops.inplace import settle_views
+
+            settle_views(self)
         self.node = None
         return self
 
