@@ -47,7 +47,7 @@ class ArgumentError(EduError, ValueError):
 
 
 class KeywordError(ArgumentError, TypeError):
-    """A keyword that the function does not take. A TypeError, as Python's own is."""
+    """A call that does not fit: an unknown keyword, or an argument too few or too many. It is a TypeError too."""
 
 
 class DeviceError(EduError, RuntimeError):

@@ -12,7 +12,7 @@ import tinygrad_edu as tg
 from tests.support import ROOT, run_python, teaches
 from tinygrad_edu import autograd, backends, cuda, nn, optim
 from tinygrad_edu.common import missing
-from tinygrad_edu.errors import DtypeError
+from tinygrad_edu.errors import KeywordError
 
 F = nn.functional
 SAID = [
@@ -65,9 +65,9 @@ def test_what_a_gpu_is_asked() -> None:
 def test_old_arguments_of_losses() -> None:
     x = tg.ones(2)
     mend = "write reduction='mean' for True, and reduction='sum' for False"
-    with teaches(DtypeError, "l1_loss(size_average=False)", "size_average is an older name, which is gone", mend):
+    with teaches(KeywordError, "l1_loss(size_average=False)", "size_average is an older name, which is gone", mend):
         F.l1_loss(x, x, size_average=False)
-    with pytest.raises(DtypeError, match="leave it out for True, and write reduction='none' for False"):
+    with pytest.raises(KeywordError, match="leave it out for True, and write reduction='none' for False"):
         nn.CrossEntropyLoss(reduce=False)
     with pytest.raises(TypeError, match="did you mean reduction"):
         F.l1_loss(x, x, reduced=False)

@@ -14,7 +14,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import run_python, teaches
 from tinygrad_edu import nn
-from tinygrad_edu.errors import DtypeError, ShapeError
+from tinygrad_edu.errors import DtypeError, KeywordError, ShapeError
 
 x, y = tg.ones(2, 3), tg.zeros(2, 3)
 
@@ -101,19 +101,19 @@ def test_several_results_of_a_layer_are_not_stacked_unseen(grad: bool) -> None:
 
 def test_arguments_of_other_names() -> None:
     tried, mend = "Conv2d(…, …, …, pad=…)", "write padding= in place of pad="
-    with teaches(DtypeError, tried, "got an unexpected keyword argument 'pad'", mend, "nn.Conv2d(1, 2, 3, pad=1)"):
+    with teaches(KeywordError, tried, "got an unexpected keyword argument 'pad'", mend, "nn.Conv2d(1, 2, 3, pad=1)"):
         nn.Conv2d(1, 2, 3, pad=1)
-    with pytest.raises(DtypeError, match=r"mend: write kernel_size= in place of kernel="):
+    with pytest.raises(KeywordError, match=r"mend: write kernel_size= in place of kernel="):
         nn.Conv2d(1, 2, kernel=3)
     with pytest.raises(
-        DtypeError, match=r"Linear\(…\)\n.*'out_features'\n.*\n.*it takes in_features, out_features, bias"
+        KeywordError, match=r"Linear\(…\)\n.*'out_features'\n.*\n.*it takes in_features, out_features, bias"
     ):
         nn.Linear(3)
 
     class Plain(nn.Module):
         pass
 
-    with pytest.raises(DtypeError, match=r"(?s)too many.*give Plain an __init__ that takes them"):
+    with pytest.raises(KeywordError, match=r"(?s)too many.*give Plain an __init__ that takes them"):
         Plain(3)
 
 

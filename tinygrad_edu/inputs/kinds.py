@@ -21,7 +21,7 @@ import numpy as np
 from ..common.lines import PACKAGE, own
 from ..common.wording import shown
 from ..core.base import TensorBase
-from ..errors import ArgumentError, DtypeError, EduError
+from ..errors import ArgumentError, DtypeError, EduError, KeywordError
 from .keywords import never_began, respelt, signature_of
 
 P = ParamSpec("P")
@@ -169,7 +169,7 @@ def blame(
     except TypeError:
         if "reduction" in signature.parameters and (old := sorted(kwargs.keys() & OLD_ARGUMENTS)):
             tried, why = f"{name}({old[0]}={shown(kwargs[old[0]])})", f"{old[0]} is an older name, which is gone"
-            return DtypeError(tried, why, OLD_ARGUMENTS[old[0]])
+            return KeywordError(tried, why, OLD_ARGUMENTS[old[0]])
         return None  # Python's own words: an argument is missing, or is not known
     given = dict(bound.arguments)
     given.pop("self", None)

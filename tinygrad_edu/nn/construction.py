@@ -39,7 +39,7 @@ def check(kind: type[Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> 
             if name not in OLD_ARGUMENTS and why_not(kind.__name__, name):
                 raise KeywordError(f"{kind.__name__} with {name}=…", *refusal(kind.__name__, name, names)) from None
         tried = f"{kind.__name__}({', '.join([*('…' for _ in inputs), *(f'{name}=…' for name in options)])})"
-        raise DtypeError(tried, str(error), _mend(kind, names, options)) from None
+        raise KeywordError(tried, str(error), _mend(kind, names, options)) from None
     for name, value in given.items():
         annotation = str(parameters[name].annotation)
         if _is_data(value) and name not in _TENSORS:
