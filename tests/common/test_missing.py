@@ -102,3 +102,25 @@ def test_the_list_is_pytorchs() -> None:
         assert len(listed) > 10
         assert sum(hasattr(module, name) for name in listed) > 0.95 * len(listed)  # other versions differ a little
     assert Path(missing._FILE).is_relative_to(ROOT)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("greater", ": write gt"),
+        ("slogdet", ": it is linalg.slogdet"),
+        ("index", ". PyTorch has it, and it is not here yet; near it are index_put"),
+        ("to_sparse", ". PyTorch has it, and it is not here yet"),
+    ],
+)
+def test_methods_that_are_not_there(name: str, words: str) -> None:
+    x = tg.ones(2)
+    with pytest.raises(AttributeError) as caught:
+        getattr(x, name)
+    assert str(caught.value).startswith(f"a tensor has no attribute {name!r}{words}")
+    assert not hasattr(x, name) and name not in dir(x) and name not in dir(nn.Parameter(x))
+
+
+def test_other_names_of_methods_are_names_of_methods() -> None:
+    assert all(hasattr(tg.Tensor, name) for name in missing._SAME.values())
+    assert not any(hasattr(tg.Tensor, name) for name in missing._SAME)

@@ -62,7 +62,7 @@ UNTOLD = {
 def cases() -> Iterator[Case]:
     for where, (ours, theirs) in PLACES.items():
         for name in dir(ours):
-            mine, other = getattr(ours, name), getattr(theirs, name, None)
+            mine, other = getattr(ours, name, None), getattr(theirs, name, None)
             if name.startswith("_") or (where, name) in UNTOLD or not (callable(mine) and callable(other)):
                 continue
             if isinstance(mine, type) and (where in ("tg", "Tensor", "F") or name in ("Tensor", "Generator")):

@@ -223,7 +223,7 @@ def namesakes() -> dict[str, Any]:
         before + name: getattr(theirs, name)
         for ours, theirs, before in pairs
         for name in getattr(ours, "__all__", None) or dir(ours)
-        if not name.startswith("_") and callable(getattr(ours, name)) and callable(getattr(theirs, name, None))
+        if not name.startswith("_") and callable(getattr(ours, name, None)) and callable(getattr(theirs, name, None))
     }
 
 

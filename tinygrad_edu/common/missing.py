@@ -16,7 +16,9 @@ _THEIRS = {
     "tinygrad_edu": "torch", "tinygrad_edu.nn": "torch.nn", "tinygrad_edu.nn.functional": "torch.nn.functional",
     "tinygrad_edu.optim": "torch.optim",
 }  # fmt: skip
-_ELSEWHERE = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "nn.utils", "nn.utils.rnn", "nn.init")
+_ELSEWHERE = (
+    "", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "nn.utils", "nn.utils.rnn", "nn.init", "linalg",
+)  # fmt: skip
 
 # What old programs write, and machinery that is not here. The rest of a name stands for a star.
 _TYPES = {
@@ -47,9 +49,20 @@ _INSTEAD = {
     "nn": {"DataParallel": "models run on one device here: use the model itself"},
 }  # fmt: skip
 
+# Methods of PyTorch's tensors that are other names of methods here.
+_SAME = {
+    "absolute": "abs", "absolute_": "abs_", "arccosh": "acosh", "arcsinh": "asinh", "arctanh": "atanh",
+    "arccosh_": "acosh_", "arcsinh_": "asinh_", "arctanh_": "atanh_", "divide": "div", "divide_": "div_",
+    "fix": "trunc", "fix_": "trunc_", "ger": "outer", "greater": "gt", "greater_": "gt_", "greater_equal": "ge",
+    "greater_equal_": "ge_", "less": "lt", "less_": "lt_", "less_equal": "le", "less_equal_": "le_",
+    "multiply": "mul", "multiply_": "mul_", "ndimension": "dim", "negative": "neg", "negative_": "neg_",
+    "not_equal": "ne", "not_equal_": "ne_", "subtract": "sub", "subtract_": "sub_", "swapdims": "swapaxes",
+    "true_divide": "div", "true_divide_": "div_",
+}  # fmt: skip
+
 
 class MissingName(AttributeError):
-    """A module has no such attribute. Its text is made when it is read."""
+    """A module, or a tensor, has no such attribute. Its text is made when it is read."""
 
     def __init__(self, module: str, name: str) -> None:
         super().__init__(module, name, name=name)
@@ -66,6 +79,8 @@ def explain(module: str, name: str) -> str:
     text = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_"):
         return text
+    if module == "Tensor":
+        return _explain_method(name)
     place = module.partition(".")[2]
     if said := instead(place, name):
         return f"{text}: {said}"
@@ -84,6 +99,19 @@ def explain(module: str, name: str) -> str:
     if theirs and name in pytorch_names()[theirs]:
         return f"{text}. PyTorch has it, and it is not here yet{near}"
     return f"{text}{near}"
+
+
+def _explain_method(name: str) -> str:
+    import difflib
+
+    text, there = f"a tensor has no attribute {name!r}", dir(_module("").zeros(()))
+    if name in _SAME:
+        return f"{text}: write {_SAME[name]}"
+    if homes := [_path(place, name) for place in _ELSEWHERE if name in _names(place)]:
+        return f"{text}: it is {homes[0]}"
+    near = difflib.get_close_matches(name, [one for one in there if not one.startswith("_")], 3, 0.7)
+    also = f"; near it {'is' if len(near) == 1 else 'are'} {', '.join(near)}" if near else ""
+    return f"{text}. PyTorch has it, and it is not here yet{also}"
 
 
 def instead(place: str, name: str) -> str:

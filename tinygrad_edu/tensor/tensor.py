@@ -30,6 +30,7 @@ from ..ops import convert as ct
 from ..ops import movement as mo
 from ..settings import modes
 from . import creation
+from .absent import Absent
 from .handle import RemovableHandle
 from .operations import Operations
 from .size import Size
@@ -39,7 +40,7 @@ Dims = int | tuple[int, ...] | None
 Scalar = bool | int | float
 
 
-class Tensor(Operations):
+class Tensor(Operations, Absent):
     """An n-dimensional array of one dtype on one device, with a gradient if it wants one.
 
     Make tensors with `tensor`, `zeros`, `randn` and the like. ``array`` is the raw array underneath.
