@@ -66,8 +66,7 @@ class LazyModuleMixin(Module):
 
     def _wake(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Be what it becomes, now that there is an input."""
-        with no_grad():
-            self.initialize_parameters(*inputs, **options)
+        self.initialize_parameters(*inputs, **options)
         left = [name for name, _ in self._uninitialized()]
         if left:
             tried, why = f"{type(self).__name__}.initialize_parameters", f"{', '.join(left)} still has no shape"
@@ -125,12 +124,14 @@ class _Lazy(LazyModuleMixin):
         if inputs or options:  # else forward says what is missing
             super()._wake(inputs, options)
 
+    @no_grad()
     def initialize_parameters(self, input: Any, *args: Any, **kwargs: Any) -> None:
         """Give all parameters their shapes, by the first ``input``, and draw those that were not loaded before.
 
         Raises `ShapeError` where it can be no input of this layer, or where what was loaded is for other inputs.
         """
-        size = self._size(as_tensor(input))
+        input = as_tensor(input)
+        size = self._size(input)
         shapes = {name: shape for name, shape in self._shapes(size).items() if getattr(self, name) is not None}
         loaded = {name: getattr(self, name) for name in shapes if not is_lazy(getattr(self, name))}
         for name, tensor in loaded.items():
