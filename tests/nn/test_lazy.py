@@ -102,6 +102,17 @@ def test_what_was_not_loaded_is_drawn() -> None:
     assert model.bias.tolist() == nn.Linear(3, 2).bias.tolist()
 
 
+def test_first_values_anew() -> None:
+    """There are none before there are shapes; then they are drawn, those that were loaded among them."""
+    for layer in (nn.LazyLinear(2), nn.LazyConv1d(2, 1), nn.LazyBatchNorm1d()):
+        layer.reset_parameters()
+        assert layer.has_uninitialized_params()
+    model = nn.LazyLinear(2)
+    model.load_state_dict({"weight": tg.full((2, 3), 9.0), "bias": tg.full((2,), 9.0)})
+    model.reset_parameters()
+    assert all((p.abs() < 1).all() for p in model.parameters())
+
+
 def test_sizes_that_cannot_be_are_not_loaded() -> None:
     """And nothing is, where one does not fit."""
     tried, mend = "load_state_dict into LazyConv2d", "load into a module built with the same sizes"
