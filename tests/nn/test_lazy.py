@@ -211,6 +211,8 @@ def test_a_wrong_first_input_leaves_it_lazy() -> None:
         nn.LazyLinear(2)(None)
     with pytest.raises(TypeError, match=r"Linear\.forward\(\) missing 1 required positional argument: 'input'"):
         nn.LazyLinear(2)()
+    with pytest.raises(TypeError, match=r"Linear\.forward\(\) got an unexpected keyword argument 'inputs'"):
+        nn.LazyLinear(2)(inputs=tg.ones(3))
 
 
 def test_what_no_input_could_mend_is_refused_at_once() -> None:

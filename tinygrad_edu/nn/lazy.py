@@ -121,7 +121,7 @@ class _Lazy(LazyModuleMixin):
                 setattr(self, name, UninitializedParameter(**how))
 
     def _wake(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
-        if inputs or options:  # else forward says what is missing
+        if inputs or "input" in options:  # else forward says what is missing
             super()._wake(inputs, options)
 
     @no_grad()
