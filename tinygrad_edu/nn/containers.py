@@ -10,7 +10,7 @@ from typing import Any, Self
 from ..errors import ArgumentError, DtypeError, EduError, IndexRangeError
 from ..tensor import Tensor
 from .module import Module, described, indented
-from .parameter import Parameter
+from .parameter import Parameter, is_lazy
 
 
 def _position(holder: Module, index: Any, count: int) -> int:
@@ -298,6 +298,8 @@ def _held(name: Any, value: Any) -> str:
     """A line about what a list or dict of parameters holds. The indent is PyTorch's."""
     if not isinstance(value, Tensor):
         return f"  ({name}): Object of type: {type(value).__name__}"
+    if is_lazy(value):
+        return f"  ({name}): {value}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     where = "" if value.device == "cpu" else f" ({value.device})"
     return f"  ({name}): {kind} containing: [{value.dtype} of size {'x'.join(map(str, value.shape))}{where}]"

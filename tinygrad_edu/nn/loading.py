@@ -10,7 +10,7 @@ from ..backends.layout import overlaps
 from ..errors import DtypeError, ShapeError
 from ..settings import no_grad
 from ..tensor import Tensor, as_tensor
-from .parameter import Parameter
+from .parameter import Parameter, is_lazy
 
 if TYPE_CHECKING:
     from .stateful import Stateful
@@ -68,6 +68,7 @@ def load(module: Stateful, state: Any, strict: bool, assign: bool) -> Incompatib
     if any((names | wrong).values()):
         why = "; ".join(f"{word}: {_listed(found)}" for word, found in (names | wrong).items() if found)
         raise ShapeError(tried, why, _mend(state, own, keys, bool(values) and not any(wrong.values())))
+    values = {name: value for name, value in values.items() if not is_lazy(value)}  # these are to be lazy, and are
     if assign:
         _assign({name: own[name] for name in values}, values)
     else:
@@ -81,13 +82,20 @@ def load(module: Stateful, state: Any, strict: bool, assign: bool) -> Incompatib
 
 def _wrong(own: Mapping[str, _Entry], values: Mapping[str, Tensor], assign: bool) -> dict[str, list[str]]:
     """What does not fit although the names do."""
-    shapes = [
-        f"{name} {tuple(value.shape)} for {tuple(own[name].tensor.shape)}"
-        for name, value in values.items()
-        if value.shape != own[name].tensor.shape
-    ]
+    found = {name: _misfit(own[name], value) for name, value in values.items()}
+    shapes = [f"{name} {what}" for name, what in found.items() if what]
     fixed = [] if assign else [name for name in values if not _writeable(own[name].tensor)]
     return {"wrong shape": shapes, "cannot be written to": fixed}
+
+
+def _misfit(entry: _Entry, value: Tensor) -> str:
+    """Which shape was given for which; empty where it fits. In lazy layers there are tensors without a shape yet."""
+    given = "not known yet" if is_lazy(value) else str(tuple(value.shape))
+    if is_lazy(entry.tensor):
+        wanted = "" if is_lazy(value) else entry.module._awaits(entry.name, tuple(value.shape))
+    else:
+        wanted = str(tuple(entry.tensor.shape))
+    return f"{given} for {wanted}" if wanted not in ("", given) else ""
 
 
 def _tell(module: Stateful, keys: IncompatibleKeys) -> None:
@@ -99,6 +107,8 @@ def _tell(module: Stateful, keys: IncompatibleKeys) -> None:
 
 
 def _writeable(tensor: Tensor) -> bool:
+    if is_lazy(tensor):
+        return True
     flags = getattr(tensor.array, "flags", None)
     return bool(getattr(flags, "writeable", True) or not tensor.ndim) and not overlaps(
         tensor.array.shape, tensor.array.strides
@@ -128,16 +138,19 @@ def _mend(state: Mapping[Any, Any], own: Mapping[str, _Entry], keys: Incompatibl
 
 def _copy(own: dict[str, Tensor], values: dict[str, Tensor]) -> None:
     """Write the values into the module's tensors. Everything that can fail, or is still to be read, comes first."""
-    buffers = {id(_buffer(tensor)) for tensor in own.values()}
+    buffers = {id(_buffer(tensor)) for tensor in own.values() if not is_lazy(tensor)}
     ready = {}
     for name, value in values.items():
         tensor, value = own[name], value.detach()
         fitting = value.to(dtype=tensor.dtype, device=tensor.device)
-        of_another = _buffer(fitting) is not _buffer(tensor) and id(_buffer(fitting)) in buffers
-        ready[name] = fitting.clone() if of_another else fitting
+        itself = not is_lazy(tensor) and _buffer(fitting) is _buffer(tensor)
+        ready[name] = fitting.clone() if id(_buffer(fitting)) in buffers and not itself else fitting
     with no_grad():
         for name, value in ready.items():
-            own[name].detach().copy_(value)
+            tensor = own[name]
+            if is_lazy(tensor):
+                tensor.materialize(value.shape)
+            tensor.detach().copy_(value)
 
 
 def _buffer(tensor: Tensor) -> Any:

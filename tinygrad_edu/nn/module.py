@@ -15,6 +15,7 @@ from ..tensor import RemovableHandle, Tensor, clear_gradient
 from .construction import check
 from .hooks import Hooks, add
 from .parameter import Parameter as Parameter
+from .parameter import UninitializedBuffer, is_lazy
 from .registry import NotYet, Registry
 from .stateful import Stateful
 from .unregistered import notice
@@ -127,6 +128,9 @@ class Module(Stateful):
             self._register("_modules", name, value)
         elif isinstance(value, Parameter):
             self._register("_parameters", name, value)
+        elif isinstance(value, UninitializedBuffer):
+            self._register("_buffers", name, value)
+            (self._unsaved.discard if value.persistent else self._unsaved.add)(name)
         else:
             registry = self._home(name) if name in self.__dict__ else None
             if registry is not None:
@@ -385,10 +389,12 @@ class Module(Stateful):
             module._apply(convert)
         for parameter in self._parameters.values():
             if parameter is not None:
-                parameter.data = convert(parameter.detach())
+                parameter.data = convert(parameter.data)
                 parameter.grad = None if parameter.grad is None else convert(parameter.grad)
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if is_lazy(buffer):
+                buffer.data = convert(buffer.data)
+            elif buffer is not None:
                 self._buffers[name] = convert(buffer)
         return self
 

@@ -73,17 +73,21 @@ class _Running(_Scaled):
         self.reset_running_stats()
         super().reset_parameters()
 
-    def _check(self, input: Tensor) -> None:
+    def _channels(self, input: Tensor) -> int:
+        """How many channels the input has. Raises `ShapeError` where it has other axes."""
         name, shape = type(self).__name__, tuple(input.shape)
         form = self.forms.get(len(shape))
         if form is None:
             known = " or ".join(f"({', '.join(form)})" for form in self.forms.values())
             why = f"it takes {known}, and this has {len(shape)} ax{'i' if len(shape) == 1 else 'e'}s"
             raise ShapeError(f"{name} of a tensor {shape}", why, "reshape it, or use the layer for such inputs")
-        channels = shape[form.index("C")]
+        return shape[form.index("C")]
+
+    def _check(self, input: Tensor) -> None:
+        channels, name = self._channels(input), type(self).__name__
         if channels != self.num_features:
             why = f"its C is {channels}, and the layer is made for {self.num_features}"
-            raise ShapeError(f"{name} of a tensor {shape}", why, f"make it {name}({channels})")
+            raise ShapeError(f"{name} of a tensor {tuple(input.shape)}", why, f"make it {name}({channels})")
 
     def extra_repr(self) -> str:
         """Sizes, and what is learnt and kept."""

@@ -1,11 +1,17 @@
-"""What a module learns."""
+"""What a module learns, and what stands in its place while its shape is not known."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
+from ..core.base import TensorBase
+from ..dtypes import is_float
+from ..errors import DtypeError, ShapeError
+from ..inputs.kinds import explained
 from ..tensor import Tensor, as_tensor, wrap
 from ..tensor.creation import empty
+
+__all__ = ["Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
 class _IsParameter(type):
@@ -30,3 +36,156 @@ class Parameter(metaclass=_IsParameter):
         result = wrap(source.array)
         result.storage, result.parameter = source.storage, True
         return result.requires_grad_(requires_grad)
+
+
+# Without a shape yet --------------------------------------------------------------------------------------------------
+
+_ARRAY: Any = TensorBase.__dict__["array"]  # the slot, for those who know that there is little in it
+
+
+class _Uninitialized(Tensor):
+    """A tensor that has a dtype, a device and a place in its module, but no shape yet.
+
+    Everything that computes begins by reading ``array``. So that alone is refused here, and all else follows.
+    """
+
+    __slots__ = ()
+    cls_to_become: ClassVar[Any]  # what it is once it has a shape
+
+    @classmethod
+    def _make(cls, requires_grad: bool, device: str | None, dtype: Any, learnt: bool) -> Any:
+        result, blank = object.__new__(cls), empty(0, device=device, dtype=dtype)
+        result.array, result.parameter = blank.array, learnt
+        result.node = result.storage = result.gradient = result.origin = result.name = None
+        return result.requires_grad_(requires_grad)
+
+    @property
+    def array(self) -> NoReturn:
+        """Refused: there are no elements yet."""
+        raise ShapeError(
+            f"using an {type(self).__name__}{'' if self.name is None else f' named {self.name!r}'}",
+            "it has no shape and no elements yet: a lazy layer finds out its sizes from its first input",
+            "call the model once on a batch of the right shape before: model(x)",
+        )
+
+    @array.setter
+    def array(self, value: Any) -> None:
+        _ARRAY.__set__(self, value)
+
+    @explained
+    def materialize(self, shape: Any, device: str | None = None, dtype: Any = None) -> None:
+        """Become an ordinary tensor of this ``shape``, with whatever the memory held.
+
+        It stays the same object, so what holds it, an optimiser say, need not know. Device and dtype are its own,
+        unless given. Raises `DtypeError` where it requires grad, and ``dtype`` is no float.
+        """
+        device, dtype = self.device if device is None else device, self.dtype if dtype is None else dtype
+        made = empty(shape, device=device, dtype=dtype)
+        if self.requires_grad and not is_float(made.dtype):
+            tried, why = f"materialize with dtype={made.dtype}", "it requires grad, and integers have no derivative"
+            raise DtypeError(tried, why, "use a float, or switch it off first: requires_grad_(False)")
+        self.array, self.storage = made.array, made.storage
+        self.__class__ = type(made)  # type: ignore[assignment]
+
+    # What is known of it ------------------------------------------------------------------------------------------
+
+    @property
+    def data(self) -> Tensor:
+        """A tensor of its dtype, on its device, without elements. What it is set to says what these are to be."""
+        return wrap(_ARRAY.__get__(self))
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        self.array = empty(0, device=other.device, dtype=other.dtype).array
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype that its elements will have."""
+        return self.data.dtype
+
+    @property
+    def device(self) -> Any:
+        """Where its elements will live."""
+        return self.data.device
+
+    def is_floating_point(self) -> bool:
+        """Whether its elements will be floats of any width."""
+        return is_float(self.dtype)
+
+    @explained
+    def to(self, *target: Any, **options: Any) -> Any:
+        """One like it, for elements of another dtype or on another device; itself, when nothing changes."""
+        like = self.data.to(*target, **options)
+        if (like.dtype, like.device) == (self.dtype, self.device) and not options.get("copy"):
+            return self
+        return self._make(self.requires_grad and is_float(like.dtype), like.device, like.dtype, self.parameter)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """For ``copy`` and ``pickle``."""
+        return _again, (type(self), self.requires_grad, self.device, self.dtype, self.name)
+
+
+class UninitializedParameter(_Uninitialized):
+    """A `Parameter` whose shape is not known yet: lazy layers, such as `LazyLinear`, have them.
+
+    It can be moved to another device or dtype, frozen, copied, and handed to an optimiser. All that needs a shape or
+    elements raises `ShapeError`, until `materialize` makes it an ordinary parameter.
+
+    >>> weight = UninitializedParameter()
+    >>> weight
+    <UninitializedParameter>
+    >>> weight.materialize((2, 3))
+    >>> weight.shape, type(weight).__name__, isinstance(weight, Parameter)
+    ((2, 3), 'Tensor', True)
+    """
+
+    __slots__ = ()
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: str | None = None, dtype: Any = None) -> Any:
+        return cls._make(requires_grad, device, dtype, True)
+
+
+class UninitializedBuffer(_Uninitialized):
+    """A buffer whose shape is not known yet, such as the running mean of a `LazyBatchNorm1d`.
+
+    Assigned to an attribute of a module, it is registered as a buffer; ``persistent`` ones are part of `state_dict`.
+    All else is as for `UninitializedParameter`.
+    """
+
+    __slots__ = ()
+    cls_to_become = Tensor
+    persistent: ClassVar[bool] = True  # in the class, for a tensor has no room for it
+
+    def __new__(
+        cls, requires_grad: bool = False, device: str | None = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
+        return (cls if persistent else _Passing)._make(requires_grad, device, dtype, False)
+
+
+class _Passing(UninitializedBuffer):
+    """An `UninitializedBuffer` that is no part of the state."""
+
+    __slots__ = ()
+    persistent = False
+
+
+_Passing.__name__ = "UninitializedBuffer"  # which it is to users
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether it is an `UninitializedParameter` or an `UninitializedBuffer`."""
+    return isinstance(param, _Uninitialized)
+
+
+def _again(cls: Any, requires_grad: bool, device: str, dtype: Any, name: str | None) -> Any:
+    """What ``__reduce_ex__`` took apart."""
+    result = cls._make(requires_grad, device, dtype, issubclass(cls, UninitializedParameter))
+    result.name = name
+    return result

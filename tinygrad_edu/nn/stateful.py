@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import ArgumentError, DtypeError
 from ..tensor import RemovableHandle, Tensor
 from .loading import IncompatibleKeys, load
+from .parameter import is_lazy
 from .unregistered import notice
 
 _INSTEAD = {
@@ -40,6 +41,7 @@ class Stateful:
 
         They stand outside the graph, unless ``keep_vars`` asks for the tensors themselves. What is shared appears
         under each of its names. Names begin with ``prefix``, and are entered into ``destination`` if there is one.
+        What has no shape yet, in a lazy layer, stands there itself.
         """
         if destination is None:
             notice(self)  # type: ignore[arg-type]  # every one is a Module
@@ -47,7 +49,7 @@ class Stateful:
         self._refuse("_save_to_state_dict")
         self._call_state_hooks("save", prefix, keep_vars)
         for name, tensor in self._own_state():
-            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+            destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
         if self._defines("get_extra_state"):
             destination[f"{prefix}_extra_state"] = self.get_extra_state()
         for name, module in self._modules.items():
@@ -56,13 +58,17 @@ class Stateful:
         self._call_state_hooks("saved", destination, prefix, {})
         return destination
 
+    def _awaits(self, name: str, shape: tuple[int, ...]) -> str:
+        """What may be loaded into a tensor that has no shape yet, as text, if not this shape. For lazy layers."""
+        return ""
+
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """Copy values in by name, converted to the module's dtypes and devices; returns the names that did not match.
 
         Nothing is changed unless all shapes agree and, if ``strict``, all names. With ``assign`` the given tensors
         take the place of the module's own, with their dtypes and devices, and what was tied stays tied: make the
-        optimiser after that. Raises `ShapeError` for what does not agree, `DtypeError` for what are no numbers or no
-        dict.
+        optimiser after that. What has no shape yet, in a lazy layer, takes that of its values. Raises `ShapeError` for
+        what does not agree, `DtypeError` for what are no numbers or no dict.
         """
         return load(self, state_dict, strict, assign)
 

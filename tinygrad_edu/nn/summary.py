@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from ..tensor.creation import zeros
 from ..tensor.random import generator
 from .modes import modes_kept
 from .module import Module
+from .parameter import is_lazy
 from .unregistered import notice
 
 
@@ -30,6 +32,7 @@ class Row(NamedTuple):
     buffers: int = 0
     bytes: int = 0  # of parameters and buffers
     shared: tuple[str, ...] = ()  # where the parameters and buffers stand that were counted before
+    unsized: int = 0  # tensors, not numbers: those that have no shape yet, as in a lazy layer before its first input
 
 
 class Summary:
@@ -77,7 +80,8 @@ def summary(model: Module, input: Any = None, *, depth: int | None = None) -> Su
 
     ``input`` is an example: a tensor, a tuple of arguments, or a shape (or list of shapes) for tensors of zeros. With
     it the model is run once, in evaluation mode and outside the graph; its mode and the random generator are as before
-    afterwards. Without it the shapes are left out. ``depth`` gives that many levels of modules a row, and counts what
+    afterwards. Where there are lazy layers, it is a copy of the model that is run, and they stay lazy. Without
+    ``input`` the shapes are left out. ``depth`` gives that many levels of modules a row, and counts what
     is below with the last of them. What is shared is counted once, and marked.
 
     It is a function and no method, so that `Module` has PyTorch's names only. Raises `ArgumentError` for what is no
@@ -99,6 +103,8 @@ def summary(model: Module, input: Any = None, *, depth: int | None = None) -> Su
     if input is None:
         return Summary(tuple(_rows(model, {}, depth)))
     given = _arguments(model, input)
+    if any(is_lazy(tensor) for registry in ("_parameters", "_buffers") for tensor in model._members(registry)):
+        model = copy.deepcopy(model)
     seen = _run(model, given)
     return Summary(tuple(_rows(model, seen, depth)), tuple(_shape(one) for one in given))
 
@@ -181,7 +187,7 @@ def _rows(model: Module, seen: dict[Module, list[Any]], depth: int | None) -> It
 
 def _count(path: str, module: Module, counted: dict[int, str], folded: bool) -> dict[str, Any]:
     """What a module holds itself, or with all inside it, and was not counted before."""
-    totals = {"parameters": 0, "trainable": 0, "buffers": 0, "bytes": 0}
+    totals = {"parameters": 0, "trainable": 0, "buffers": 0, "bytes": 0, "unsized": 0}
     shared = []
     for registry in ("_parameters", "_buffers"):
         for name, tensor in module._named_members(registry, path, folded):
@@ -189,6 +195,9 @@ def _count(path: str, module: Module, counted: dict[int, str], folded: bool) -> 
                 shared.append(counted[id(tensor)])
                 continue
             counted[id(tensor)] = name
+            if is_lazy(tensor):
+                totals["unsized"] += 1
+                continue
             totals["bytes"] += tensor.nbytes
             totals[registry[1:]] += tensor.numel()
             if registry == "_parameters" and tensor.requires_grad:
@@ -219,6 +228,8 @@ def _table(found: Summary) -> str:
         f"{found.parameters:,} parameters: {found.trainable:,} trainable, {found.fixed:,} fixed; "
         f"{found.buffers:,} numbers in buffers; {found.bytes:,} bytes together"
     )
+    unsized = sum(row.unsized for row in found.rows)
+    total += f"; {unsized} tensors without a shape yet: pass an input to find them out" if unsized else ""
     return "\n".join([*text, total])
 
 
@@ -232,6 +243,7 @@ def _note(row: Row, ran: bool) -> str:
     """What the columns do not say."""
     said = [f"shared with {', '.join(row.shared)}"] if row.shared else []
     said += [f"called {row.calls} times"] if ran and row.calls > 1 else []
+    said += [f"{row.unsized} tensors without a shape yet"] if row.unsized else []
     said += ["fixed"] if row.parameters and not row.trainable else []
     return f"  ({'; '.join(said)})" if said else ""
 

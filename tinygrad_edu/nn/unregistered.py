@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.lines import resolve_line, user_line
 from ..tensor import Tensor
+from .parameter import is_lazy
 
 if TYPE_CHECKING:
     from .module import Module
@@ -72,7 +73,7 @@ def _warn(path: str, module: Module, name: str, lost: list[Any], known: set[int]
     layers = [item for item in lost if _is_module(item)]
     inside = {id(p): p for m in layers for p in m._members("_parameters")}
     inside |= {id(item): item for item in lost if _is_parameter(item)}
-    numbers = [p.numel() for key, p in inside.items() if key not in known]
+    numbers = [0 if is_lazy(p) else p.numel() for key, p in inside.items() if key not in known]
     what = f"{len(layers)} module{'s' * (len(layers) > 1)}" if layers else ""
     what += " with " * bool(layers and numbers)
     what += f"{len(numbers)} parameter{'s' * (len(numbers) > 1)} ({sum(numbers):,} numbers)" if numbers else ""
