@@ -57,5 +57,5 @@ def test_a_verdict_shows_escaped_html() -> None:
 
 
 def test_a_taken_name_is_refused() -> None:
-    with pytest.raises(ValueError, match="a task called 'fork' exists already"):
+    with pytest.raises(ValueError, match="there is already a task called 'fork'"):
         task("fork", "", "")(lambda answer: "")

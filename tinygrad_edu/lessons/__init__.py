@@ -1,8 +1,8 @@
-"""Exercise checks: ``check("fork", answer)`` says whether an answer holds, and knows the usual wrong ones.
+"""Exercise checks: ``check("fork", answer)`` judges an answer, and knows the usual wrong ones.
 
-No worked solution is stored here. A check computes what is right with the engine, or tries the learner's function on
-cases; a wrong answer that is known by name gets a hint, and nothing ever ends in a traceback. ``reason("square")`` is
-why a prediction comes out as it does: kept here, so that no notebook gives it away above its question.
+No worked solution is stored here. A check computes the right answer with the engine, or tries the learner's function
+on cases. A known wrong answer gets a hint, and nothing ever ends in a traceback. ``reason("square")`` explains why a
+prediction comes out as it does. The reasons are kept here, so no notebook gives one away above its question.
 """
 
 from .checking import TASKS, Task, Verdict, check

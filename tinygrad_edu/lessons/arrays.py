@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from ..tensor.creation import arange
 from .checking import NO_FUNCTION, NOTHING, choice, numbers, task
 
-PERMUTED = "permute takes old axes in their new order: name the old axis that comes first, then the next."
+PERMUTED = "permute takes the old axes in their new order: first the old axis that is to come first, then the next."
 
 
 def _table(*shape: int) -> Tensor:
@@ -50,28 +50,28 @@ def _layout(answer: Any) -> str:
     )
     if strides != y.stride():
         hints = (hint for wrong, hint in known if strides == wrong)
-        return next(hints, "the shape is right. For each axis of y: how many elements of z lie from one to the next?")
+        return next(hints, "the shape is right. For each axis of y: how many elements of z is it from one to the next?")
     if offset == (y.storage_offset(),):
         return ""
     if offset == (item * y.storage_offset(),):
         return "shape and strides are right; the offset is in bytes. Count in elements here, as PyTorch does."
-    return "shape and strides are right. Where in z does y[0, 0] lie?"
+    return "shape and strides are right. Where in z is y[0, 0]?"
 
 
 SHARES: dict[str, tuple[str, Callable[[Tensor], Tensor], str]] = {
-    "a": ("x[1:]", lambda x: x[1:], "a slice is said by an offset and strides: it shares."),
-    "b": ("x[[1, 2]]", lambda x: x[[1, 2]], "a list could name any rows: it is copied, even if a slice would do."),
+    "a": ("x[1:]", lambda x: x[1:], "an offset and strides describe a slice, so it shares."),
+    "b": ("x[[1, 2]]", lambda x: x[[1, 2]], "a list can name any rows: they are copied, even if a slice would do."),
     "c": ("x.T", lambda x: x.T, "the transpose swaps strides, and shares."),
     "d": ("x.T.reshape(12)", lambda x: x.T.reshape(12), "no single stride walks down the columns one after another."),
-    "e": ("x[x > 5]", lambda x: x[x > 5], "where the condition holds is known only from the values: it is copied."),
-    "f": ("x.reshape(2, 6)", lambda x: x.reshape(2, 6), "row-major order stays: only shape and strides change."),
+    "e": ("x[x > 5]", lambda x: x[x > 5], "only the values show where the condition holds, so it is copied."),
+    "f": ("x.reshape(2, 6)", lambda x: x.reshape(2, 6), "the elements stay in order: only shape and strides change."),
 }
 
 
 @task(
     "shares",
     f"x is (3, 4). Which look at the bytes of x? {' '.join(f'({k}) {v[0]}' for k, v in SHARES.items())}",
-    "what an offset and one stride per axis can say is a view; everything else is copied.",
+    "what an offset and one stride per axis can describe is a view; everything else is copied.",
 )
 def _shares(answer: Any) -> str:
     given = {letter for part in answer for letter in str(part).lower() if letter.isalpha()}
@@ -91,7 +91,7 @@ def _shares(answer: Any) -> str:
     "order",
     "y has shape (4, 5, 3) and strides (3, 12, 1). In which order, outermost first, do loops over its axes walk "
     "byte after byte?",
-    "the innermost loop belongs to the axis with the least stride, the outermost to the one with the greatest.",
+    "the innermost loop takes the axis with the smallest stride, the outermost the one with the largest.",
 )
 def _order(answer: Any) -> str:
     y = _table(60).as_strided((4, 5, 3), (3, 12, 1))
@@ -99,9 +99,9 @@ def _order(answer: Any) -> str:
     if given == ascending[::-1]:
         return ""
     known = {
-        ascending: "that begins with the least stride: the innermost loop, written last, is the one that steps often.",
-        (0, 1, 2): "that is the order of the axes. Which of them has the greatest stride?",
-        tuple(int(i) for i in np.argsort(y.shape)[::-1]): "that goes by the lengths. What counts is the stride.",
+        ascending: "that begins with the smallest stride, but the innermost loop, written last, steps most often.",
+        (0, 1, 2): "that is the order of the axes. Which of them has the largest stride?",
+        tuple(int(i) for i in np.argsort(y.shape)[::-1]): "that sorts the axes by length. What counts is the stride.",
     }
     if sorted(given) != [0, 1, 2]:
         return "give each of the axes 0, 1 and 2 once, such as (2, 0, 1)."
@@ -110,8 +110,8 @@ def _order(answer: Any) -> str:
 
 @task(
     "keep_first",
-    "Mend first_rows(batches): it is to return the first row of each batch, and keep no batch alive.",
-    "a copy of one row has bytes of its own, so the batch behind it can go.",
+    "Fix first_rows(batches): it must return the first row of each batch, and keep no batch alive.",
+    "a copy of one row has its own bytes, so the batch behind it can go.",
 )
 def _keep_first(answer: Any) -> str:
     if not callable(answer):
@@ -131,9 +131,9 @@ def _keep_first(answer: Any) -> str:
         return NOTHING
     found = [numbers(row) for row in kept]
     if len(found) != count or not all(np.array_equal(a, b) for a, b in zip(found, right, strict=True)):
-        return "those are not the first rows, one of each batch, in their order."
+        return "those are not the first rows of the batches, one from each, in order."
     if alive < batch:
-        late = "at the end all is well, but until then every batch is alive. Copy each row as soon as it is taken."
+        late = "right in the end, but until then all batches stay alive. Copy each row as soon as you take it."
         return late if counted.peak > (count - 0.5) * batch else ""
     made = counted.allocated - 2 * count * batch  # a batch takes two buffers: its numbers, and those plus 1000·i
     words = f"{alive:,} bytes stay alive for {count * columns * 4} bytes of rows: ".replace(",", " ")
@@ -141,13 +141,13 @@ def _keep_first(answer: Any) -> str:
         return f"{words}nothing was copied. detach() shares, and contiguous() copies only what is out of order."
     if made >= count * batch:
         return f"{words}whole batches were copied, and a row keeps its copy alive. Take the row first, then copy it."
-    return f"{words}rows were copied, but something still looks into the batches."
+    return f"{words}rows were copied, but something still points into the batches."
 
 
 @task(
     "centre",
-    "Mend centre(x): it returns x minus its mean, leaves x as it was, and makes one new buffer.",
-    "the difference has a buffer of its own from the start, so there is nothing to copy first.",
+    "Fix centre(x): it must return x minus its mean, leave x as it was, and make only one new buffer.",
+    "the difference gets its own buffer anyway, so there is nothing to copy first.",
 )
 def _centre(answer: Any) -> str:
     if not callable(answer):
@@ -159,7 +159,7 @@ def _centre(answer: Any) -> str:
     if returned is None:
         return NOTHING
     if not np.array_equal(x.numpy(), before):
-        return "x itself has changed. x[:] copies a list; of a tensor it is a view, and -= writes through it."
+        return "x itself has changed. x[:] copies a list, but gives a view of a tensor, and -= writes through it."
     got = numbers(returned)
     if got.shape != before.shape or not np.allclose(got, before - before.mean()):
         return "x stayed as it was, but that is not x minus its mean."
@@ -171,7 +171,7 @@ def _centre(answer: Any) -> str:
 
 @task(
     "nchw",
-    "Write to_nchw(images): images come as (N, H, W, C) and leave as (N, C, H, W), without a new byte.",
+    "Write to_nchw(images): images come in as (N, H, W, C) and go out as (N, C, H, W), without a new byte.",
     "only the order of the strides changes: the channels still lie side by side in memory.",
 )
 def _nchw(answer: Any) -> str:
@@ -190,18 +190,18 @@ def _nchw(answer: Any) -> str:
         return f"the shape is {got.shape}, and it should be {right.shape}. {PERMUTED}"
     if not np.array_equal(got, right):
         return (
-            "the shape is right and the pixels are not: reshape keeps the order in memory and cuts it anew, so "
+            "the shape is right and the pixels are not: reshape keeps the order in memory and cuts it elsewhere, so "
             "colours and places mix. Move the axes instead."
         )
     if counted.allocated:
         return f"right, but {counted.allocated} bytes are new. Which step copies? Leave it out."
-    return "" if isinstance(returned, Tensor) else "the pixels are right. Give the tensor back, not what is in it."
+    return "" if isinstance(returned, Tensor) else "the pixels are right. Return the tensor, not its contents."
 
 
 @task(
     "frames",
-    "Write frames(signal, size, hop): a view of shape (count, size), a window of `size` every `hop` samples.",
-    "overlapping windows are one buffer read with two strides: along the hop, and along the samples.",
+    "Write frames(signal, size, hop): a view of shape (count, size), a window of `size` samples every `hop`.",
+    "overlapping windows are one buffer read with two strides: to the next window, and to the next sample.",
 )
 def _frames(answer: Any) -> str:
     if not callable(answer):
@@ -228,20 +228,20 @@ def _frames(answer: Any) -> str:
 
 
 def _frames_hint(got: np.ndarray[Any, Any], signal: np.ndarray[Any, Any], size: int, hop: int) -> str:
-    """What is wrong with the windows of one signal; "" when nothing is."""
+    """What is wrong with the windows of one signal; "" if nothing is."""
     right = np.stack([signal[i : i + size] for i in range(0, len(signal) - size + 1, hop)])
     if got.shape == right.shape:
         if np.array_equal(got, right):
             return ""
         if signal.strides[0] != signal.itemsize:
-            return "in that signal the next sample is not the next element. Ask signal.stride(0)."
+            return "in that signal the next sample is not the next element. Use signal.stride(0)."
         if np.array_equal(got[:, 0], right[:, 0]):
-            return "each window begins well and goes on wrongly. How far is it from one sample to the next?"
-        return "the shape is right, the samples are not. Strides: first from window to window, then sample to sample."
+            return "each window begins right and goes wrong after that. How far is it from one sample to the next?"
+        return "the shape is right, the samples are not. Strides: first to the next window, then to the next sample."
     if got.shape == right.shape[::-1]:
         return f"the shape is {got.shape}: windows come first, so {right.shape}."
     if got.ndim == 2 and got.shape[1] == size:
-        return f"{len(got)} windows, and {len(right)} fit. How often can one hop before the last window ends?"
+        return f"there are {len(got)} windows, but {len(right)} fit. How many hops before the last window ends?"
     return f"the shape is {got.shape}, and it should be {right.shape}."
 
 
@@ -249,7 +249,7 @@ choice(
     "quiz_write",
     "Which line leaves x as it was? (a) x[1] *= 2 (b) y = x[[1]]; y *= 2 (c) x[[1]] *= 2",
     "b",
-    "y names a copy, and nobody stores it back into x.",
+    "y names a copy, and nothing stores it back into x.",
     {
         "a": "x[1] is a view, and *= writes through it.",
         "c": "Python ends with x[[1]] = …, which stores the copy back.",
@@ -261,8 +261,8 @@ choice(
     "c",
     "the corner is a view, and a view keeps the whole buffer.",
     {
-        "a": "that is what the corner shows. A buffer cannot be freed in parts.",
-        "b": "the tensor of the corner holds the buffer, whatever becomes of the other name.",
+        "a": "that is all that the corner shows, but a buffer cannot be freed in parts.",
+        "b": "the corner's tensor holds the buffer, whatever happens to the other name.",
     },
 )
 choice(
@@ -271,7 +271,7 @@ choice(
     "a",
     "one copy puts the numbers in the order of the loop, and all eight additions read in order.",
     {
-        "b": "then every step pays for a copy, and a copy reads across once itself.",
-        "c": "the count is equal, and the cache lines are not: across the rows, each brings one number that is used.",
+        "b": "then every step pays for a copy, and each copy reads across the rows once.",
+        "c": "the count is equal, but the use of cache lines is not: read across the rows, each line gives one number.",
     },
 )

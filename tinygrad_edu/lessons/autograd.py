@@ -13,7 +13,7 @@ from .checking import NO_FUNCTION, NOTHING, choice, judge_number, numbers, task
 
 
 def _slope(function: Callable[[Any], Any], at: float) -> float:
-    """The derivative at a point, by the engine."""
+    """The derivative at a point, computed by the engine."""
     x = tensor(at, requires_grad=True, dtype="float64")
     function(x).backward()
     assert x.grad is not None
@@ -45,7 +45,7 @@ def _fork(answer: Any) -> str:
 @task(
     "twice",
     "w = 3. First (w*w).backward(), then (4*w).backward(). Nothing is emptied in between. What is w.grad?",
-    "backward adds to what .grad holds; only setting .grad to None starts anew.",
+    "backward adds to what .grad holds; only setting .grad to None starts again from nothing.",
 )
 def _twice(answer: Any) -> str:
     first, second = _slope(lambda w: w * w, 3.0), _slope(lambda w: w * 4, 3.0)
@@ -60,8 +60,8 @@ def _twice(answer: Any) -> str:
 
 @task(
     "mend_loop",
-    "Mend descend(w, loss_of, steps, lr): it has to follow the gradient of each step's loss alone.",
-    "each step now starts from an empty .grad, so it follows its own loss and no older one.",
+    "Fix descend(w, loss_of, steps, lr): each step must follow the gradient of its own loss alone.",
+    "each step now starts from an empty .grad, so it follows its own loss and not an older one.",
 )
 def _mend_loop(answer: Any) -> str:
     if not callable(answer):
@@ -110,7 +110,7 @@ def _piled_up() -> float:
 @task(
     "sum_to",
     "Write sum_to(g, shape): bring a NumPy gradient g back to the shape that broadcasting stretched.",
-    "a stretched element was used many times, and the gradients of all its uses add.",
+    "a stretched element is used many times, and the gradients of all its uses add.",
 )
 def _sum_to(answer: Any) -> str:
     if not callable(answer):
@@ -132,7 +132,7 @@ def _sum_to(answer: Any) -> str:
         if got.shape != small:
             if got.shape == big:
                 return (
-                    f"for g of shape {big} and shape {small}, g came back as it was: its stretched axes must be summed."
+                    f"for g of shape {big} and shape {small}, g came back unchanged: its stretched axes must be summed."
                 )
             if got.shape == right.squeeze().shape:
                 return (
@@ -149,7 +149,7 @@ def _sum_to(answer: Any) -> str:
 
 
 def _sum_by_counting(g: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """The same by brute force: each element of g is added where broadcasting had read it."""
+    """The same by brute force: each element of g is added at the place that broadcasting read it from."""
     out = np.zeros(shape)
     where = np.broadcast_to(np.arange(out.size).reshape(shape), g.shape)
     np.add.at(out.reshape(-1), where.reshape(-1), g.reshape(-1))
@@ -231,7 +231,7 @@ choice(
     "quiz_shape",
     "X is (32, 4), the bias b is (4,), y = X + b. Which shape does b.grad have?",
     "a",
-    "a gradient has the shape of its tensor; the 32 rows that b was repeated for are summed.",
+    "a gradient has the shape of its tensor; b was repeated for 32 rows, and their gradients are summed.",
     {
         "b": "that is the shape of y. b has four numbers.",
         "c": "that sums along the wrong axis: b was repeated down the 32 rows.",
@@ -243,7 +243,7 @@ choice(
     "c",
     "adding is the feature: correctly weighted, small batches give the gradient of one large batch.",
     {
-        "a": "the learning rate has no part in what .grad holds.",
+        "a": "the learning rate has no effect on what .grad holds.",
         "b": "inference needs no gradients at all: use no_grad there.",
     },
 )

@@ -1,4 +1,4 @@
-"""What a task is, and how an answer is judged."""
+"""Tasks, and how their answers are judged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTHING = "your function returns nothing: is there a return?"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of an answer: ``state`` is "right", "wrong" or "open"."""
+    """The judgement of an answer: ``state`` is "right", "wrong" or "open"."""
 
     task: str
     state: str
@@ -29,7 +29,7 @@ class Verdict:
 
     @property
     def right(self) -> bool:
-        """Whether the answer holds."""
+        """Whether the answer is right."""
         return self.state == "right"
 
     def __repr__(self) -> str:
@@ -42,23 +42,23 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Task:
-    """A question with a judge: it returns "" for an answer that holds, else a hint."""
+    """A question with a judge, which returns "" for a right answer, else a hint."""
 
     name: str
     ask: str
     judge: Judge
-    praise: str  # said when the answer holds: the idea behind it, in a sentence
+    praise: str  # said when the answer is right: the idea behind it, in a sentence
 
 
 TASKS: dict[str, Task] = {}
 
 
 def task(name: str, ask: str, praise: str) -> Callable[[Judge], Judge]:
-    """Register the decorated judge as a task. A name that is taken is refused."""
+    """Register the decorated judge as a task. A name already taken is refused."""
 
     def register(judge: Judge) -> Judge:
         if name in TASKS and (TASKS[name].ask, TASKS[name].praise) != (ask, praise):  # a lesson may be loaded again
-            raise ValueError(f"a task called {name!r} exists already")
+            raise ValueError(f"there is already a task called {name!r}")
         TASKS[name] = Task(name, ask, judge, praise)
         return judge
 
@@ -78,9 +78,9 @@ def choice(name: str, ask: str, right: str, praise: str, hints: dict[str, str]) 
 
 
 def check(name: str, answer: Any = ...) -> Verdict:
-    """Judge an answer. ``...`` counts as not answered yet, so an unsolved notebook runs to its end.
+    """Judge an answer. ``...`` counts as not yet answered, so an unsolved notebook runs to its end.
 
-    An answer that fails in itself, such as a function that raises, gets a hint with the error's first line.
+    If judging the answer raises, as when it is a function that fails, the hint is the error's first line.
     """
     if name not in TASKS:
         near = get_close_matches(name, TASKS, 1)
@@ -91,7 +91,7 @@ def check(name: str, answer: Any = ...) -> Verdict:
     found = TASKS[name]
     try:
         hint = found.judge(answer)
-    except Exception as error:  # the learner's code may raise anything: it is told, as a hint
+    except Exception as error:  # the learner's code may raise anything: the hint reports it
         first = error.sentence() if isinstance(error, EduError) else f"{type(error).__name__}: {error}"
         return Verdict(name, "wrong", f"your answer could not be used. {first}")
     return Verdict(name, "wrong", hint) if hint else Verdict(name, "right", found.praise)
@@ -105,7 +105,7 @@ def numbers(value: Any) -> np.ndarray[Any, Any]:
 
 
 def judge_number(answer: Any, right: float, known: dict[float, str], otherwise: str) -> str:
-    """A hint for a number: none when it is right, the one for a known wrong value, else ``otherwise``."""
+    """A hint for a number: "" if it is right, its own for a known wrong value, else ``otherwise``."""
     given = float(numbers(answer).reshape(()))
     if np.isclose(given, right):
         return ""

@@ -1,4 +1,4 @@
-"""Why each prediction comes out as it does. At most 25 words, in the present, with the cause in bold."""
+"""Why each prediction comes out as it does: at most 25 words, in the present tense, with the cause in bold."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ REASONS = {
     # welcome
     "transpose": "`x.T` has **no bytes of its own**: it looks at the bytes of `x` with shape and strides swapped.",
     "loss_curve": "Most is learnt **in the first two epochs**; after that the gradients are small.",
-    "other_writers": "A random split asks for **handwriting that it knows**; an ordered one for people it never met.",
+    "other_writers": "A random split tests **handwriting that it knows**; an ordered one tests people it never met.",
     # gallery
-    "half_count": "From 2 048 on, float16 goes up **in steps of two**: one more lies halfway, and is rounded back.",
+    "half_count": "From 2 048 on, float16 goes up **in steps of two**: adding one lands halfway and is rounded back.",
     # tip lab
     "lab_right": "Shapes are aligned **from the right**: 2,000 means meet 100 readings, and neither is a 1.",
-    "lab_square": "100 meets 100, so **no error** can tell that the means run along the readings.",
-    "lab_calls": "Each row costs **three operations**: take it, its mean, the difference. One stack ends the loop.",
+    "lab_square": "100 meets 100, so **no error** reveals that each mean meets a column, not its row.",
+    "lab_calls": "Each row costs **three operations**: cut it out, take its mean, subtract. A `stack` joins them.",
     "lab_loop": "Starting an operation **costs more** than computing a hundred numbers, and the loop starts 6,001.",
-    "lab_long": "A row **costs the same to start**: for 100,000 numbers, that is little. `stack` copies still.",
+    "lab_long": "Each row **costs the same to start**, however long it is. `stack` still copies.",
     # lesson 1
-    "address": "Row 1 is **four elements** further, column 2 two more: six elements of four bytes.",
-    "address_transposed": "`t` has the strides of `x` **in the other order**, so `t[2, 1]` lies where `x[1, 2]` lies.",
-    "slice_write": "A slice is **an offset and strides** over the bytes of `x`: to write there is to write into `x`.",
-    "list_write": "No strides can say any list of rows, so `f` gets **bytes of its own**.",
+    "address": "Row 1 begins after **four elements**, and column 2 is two further: six elements of four bytes.",
+    "address_transposed": "`t` has the strides of `x` **in the other order**, so `t[2, 1]` is where `x[1, 2]` is.",
+    "slice_write": "A slice is **an offset and strides** over the bytes of `x`: writing there writes into `x`.",
+    "list_write": "A list can name rows in any order, which strides cannot describe, so `f` gets **its own bytes**.",
     "list_add": "Python ends the line with `x[[0, 2]] = …`: the copy is **stored back** into `x`.",
-    "repeats": "The copy holds place 0 twice, each time 0 + 1, and **both are stored** in one place.",
-    "reshape": "Column order has **no single stride** over the bytes of `m`, so all six numbers move.",
+    "repeats": "The copy holds place 0 twice, each time 0 + 1, and **both are stored** in the same place.",
+    "reshape": "Column order has **no single stride** over the bytes of `m`, so all six numbers are copied.",
     "alive": "A view holds its **whole buffer**; nothing can free a part of it.",
-    "stride": "Memory comes in lines of 64 bytes; at stride 16 each line brings **one number** that is used.",
+    "stride": "Memory comes in lines of 64 bytes; at stride 16 only **one number** of each line is used.",
     "copy_first": "A sum may add in any order, so it **chooses the order of the bytes**; the copy is extra work.",
     # lesson 3
     "square": "`x` enters the product **twice**, and each use sends back the other factor: 3 + 3.",
     "meet": "A nudge of `W` changes the loss along **both paths**, so both effects count.",
     "twice": "`backward` **adds** to what `.grad` holds; it never empties it.",
-    "buffers": "`detach` gives a new tensor over the **same bytes**; a gradient has bytes of its own.",
+    "buffers": "`detach` gives a new tensor over the **same bytes**; a gradient has its own.",
     "halves": "Each half's mean divides by 4, not by 8, so its gradient **counts double**.",
-    "unequal": "Dividing both by 2 gives two samples **as much weight** as six.",
+    "unequal": "Dividing both by 2 gives two samples **as much weight** as the other six.",
     "shape": "`a` has **three numbers**. Each is read four times, and the four gradients add.",
-    "cost_small": "NumPy's call for one number is slow itself, so **the node** adds only a little.",
+    "cost_small": "NumPy's own call for one number is already slow, so **the node** adds only a little.",
     "cost_large": "The arithmetic grows and **the node does not**, so the node no longer shows.",
     "cost_saved": "Each node **keeps its operand**, so every product needs fresh memory instead of reusing old memory.",
 }
 
 
 def reason(key: str) -> str:
-    """The reason behind a prediction. Raises KeyError for a key that there is none of."""
+    """The reason behind a prediction. Raises KeyError for an unknown key."""
     return REASONS[key]
