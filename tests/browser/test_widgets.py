@@ -162,7 +162,7 @@ def test_buffer_map_points_writes_and_adds(open_cells: Open) -> None:
     w.get_by_role("button", name="x[1, 1] = 99").click()
     expect(twin).to_contain_text("99")
     w.locator("svg:visible [data-act=point]").nth(3).hover()
-    expect(w.locator(".edu-tip")).to_contain_text("x[0, 3] lies at byte 12 of buffer A")
+    expect(w.locator(".edu-tip")).to_contain_text("x[0, 3] is at byte 12 of buffer A")
     add = w.get_by_role("textbox", name="add")
     add.fill("x[1:, ::2].T")
     add.press("Enter")

@@ -173,15 +173,15 @@ def test_the_free_view_keeps_to_the_buffer(widget: BufferMap) -> None:
     widget.act("free")
     assert "xᵥ = as_strided((2, 6), (6, 1), 0)" in widget.text()
     widget.act("stride:0", 7)
-    assert "would lie in cell 12" in last(widget)
+    assert "would be in cell 12" in last(widget)
     assert "as_strided((2, 6), (6, 1), 0)" in widget.text()
     widget.act("shape:1", 5)
     widget.act("stride:0", 7)
     assert "as_strided((2, 5), (7, 1), 0)" in widget.text()
     widget.act("offset", 1)
-    assert "would lie in cell 12" in last(widget)
+    assert "would be in cell 12" in last(widget)
     widget.act("stride:1", -1)
-    assert "would lie in cell -4" in last(widget)
+    assert "would be in cell -4" in last(widget)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (0,), (0, 4)])

@@ -155,9 +155,9 @@ def test_controls_come_from_the_parameters() -> None:
     assert result.verdict == "false here"
     assert tip.limits[0].words in widget.html
     widget.act("set:use", "only read")
-    assert "What follows is for" in widget.html  # the old result is not taken for the new setting's
+    assert "The result below is for" in widget.html  # the old result is not taken for the new setting's
     widget.run()
-    assert "What follows is for" not in widget.html
+    assert "The result below is for" not in widget.html
     with pytest.raises(KeyError):
         widget.act("set:colour", 1)
 
@@ -172,10 +172,10 @@ def test_edited_code_is_what_runs() -> None:
     result = widget.run()
     assert result is not None
     assert (result.slow["allocated"], result.verdict) == (0, "no difference")
-    assert "What follows is for" not in widget.html
+    assert "The result below is for" not in widget.html
     widget.act("restore")
     assert "edited" not in widget.text()
-    assert "What follows is for the code as it was." in widget.html
+    assert "The result below is for the code as it was." in widget.html
     result = widget.run()
     assert result is not None and result.verdict == "holds"
 

@@ -11,7 +11,7 @@ from .marks import attributes, escape, rich
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph. ``kind`` is "", "quiet", "verdict" (large), "hole" (where something is held back) or "error"."""
+    """A paragraph. ``kind`` is "", "quiet", "verdict" (large), "hole" (something is held back here) or "error"."""
 
     text: str
     kind: str = ""
@@ -63,7 +63,7 @@ def _lines(block: Words | Code | Editor) -> list[str]:
 
 @dataclass(frozen=True)
 class Row:
-    """Blocks side by side, or below each other where there is no room."""
+    """Blocks side by side, or one below the other where there is no room."""
 
     blocks: tuple[Words | Code | Editor, ...]
 
@@ -87,20 +87,20 @@ class Controls:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of the narrow width, which a section has room for everywhere, under a caption."""
+    """A figure of the narrow width, which fits into every section, under a caption."""
 
     figure: Figure
     caption: str = ""
 
     def html(self, live: bool) -> str:
-        """The figure. Nothing in it can be pressed: the widget that it comes from does that."""
+        """The figure. Nothing in it can be pressed, unlike in the widget it comes from."""
         caption = f"<figcaption>{rich(self.caption)}</figcaption>" if self.caption else ""
         return f'<figure class="edu-stage">{caption}{self.figure.svg(live=False)}</figure>'
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks that open at a press."""
+    """Blocks that open when pressed."""
 
     summary: str
     blocks: tuple[Words | Code, ...]
@@ -116,7 +116,7 @@ Block = Words | Code | Editor | Row | Controls | Drawing | Fold | Progress
 
 @dataclass(frozen=True)
 class Section:
-    """One step: a heading with its number, and what belongs to it. ``state`` is "done", "now" or "later"."""
+    """One step: a numbered heading and its blocks. ``state`` is "done", "now" or "later"."""
 
     heading: str
     blocks: tuple[Block, ...]
@@ -133,7 +133,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Item:
-    """A line of the list. ``state`` is what is said of it: "not yet", "predicted", "run", "explained"."""
+    """A line of the list. ``state`` is the word beside it: "not yet", "predicted", "run", "explained"."""
 
     value: str
     words: str
@@ -142,14 +142,14 @@ class Item:
 
 @dataclass(frozen=True)
 class Board(Frame):
-    """A frame whose middle is ``sections``; the figure stands for them where there is only room for a picture."""
+    """A frame whose middle is ``sections``; a picture shows the figure instead of them."""
 
     sections: tuple[Section, ...] = ()
     finders: tuple[Control, ...] = ()
     lists: tuple[tuple[str, tuple[Item, ...]], ...] = ()  # a heading and its lines
     chosen: str = ""
     kicker: str = ""  # above the question
-    empty: str = ""  # in place of lists that have nothing
+    empty: str = ""  # shown instead of empty lists
 
     def middle(self, live: bool) -> list[str]:
         """List and sections."""

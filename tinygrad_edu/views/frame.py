@@ -33,7 +33,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn canvas with its words for those who do not see it."""
+    """A drawn canvas, with words for those who cannot see it."""
 
     canvas: Canvas
     title: str
@@ -46,7 +46,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a piece of work is: steps done, of how many, and the seconds that are left, as far as is known."""
+    """How far a piece of work is: steps done, steps in all, and the seconds left, if known."""
 
     done: int
     total: int
@@ -79,11 +79,11 @@ class Frame:
     why: str
     text: str  # every value that the figure shows
     conditions: str
-    badge: str | None = None  # measured, simulated, recorded; None for what is only counted
+    badge: str | None = None  # measured, simulated or recorded; None if everything is counted
     controls: tuple[Control, ...] = field(default=())
-    tip: str | None = None  # where a hovered mark explains itself; None for no such line
+    tip: str | None = None  # the line that explains a hovered mark; None for no such line
     message: str = ""  # why the last act was refused
-    progress: Progress | None = None  # of work under way; the figure is that of the run before
+    progress: Progress | None = None  # of work under way; the figure is still that of the previous run
     summary: str = ""  # in place of the text in saved notebooks, where the text would differ from run to run
 
     def html(self, live: bool = True) -> str:
@@ -162,7 +162,7 @@ class Frame:
 
 
 def strip(shown: tuple[str, ...], right: float | None = None) -> str:
-    """The machine strip: five signs, of which only the stages shown have colour and a word. None shown, no strip.
+    """The machine strip: five signs. Only the stages shown have colour and a word; if none is shown, there is no strip.
 
     In a picture it ends at ``right``.
     """
@@ -220,7 +220,7 @@ def _icon(name: str) -> str:
 
 
 def control_html(c: Control) -> str:
-    """One control as HTML. The browser side knows these forms and nothing of any widget."""
+    """One control as HTML. The browser side knows these forms and nothing about any widget."""
     common = {"data_act": c.act, "data_key": c.key, "disabled": c.disabled, "title": c.hint}
     push = "push" if c.push else ""
     if c.kind == "break":
@@ -270,7 +270,7 @@ def control_html(c: Control) -> str:
 
 
 def _radio(c: Control, place: int, option: Any) -> str:
-    """One choice of a group. The chosen one, or the first, is the group's stop on the way of the Tab key."""
+    """One choice of a group. The chosen one, or the first, is the group's stop for the Tab key."""
     chosen = option == c.value
     stop = 0 if chosen or (c.value is None and not place) else -1
     state = {"data_act": c.act, "data_value": option, "aria_checked": str(chosen).lower(), "tabindex": stop}

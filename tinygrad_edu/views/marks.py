@@ -25,7 +25,7 @@ def wrap_text(text: str, characters: int) -> list[str]:
 
 
 def shorten(text: str, characters: int) -> str:
-    """The text, cut with an ellipsis where it is longer."""
+    """The text; if too long, cut and ended with an ellipsis."""
     return text if len(text) <= characters else text[: max(characters - 1, 1)] + "…"
 
 
@@ -43,7 +43,7 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uf
 
 
 def escape(text: str) -> str:
-    """Text for HTML and SVG, quotes too. A control character, for which XML has no place, becomes a question mark."""
+    """Text for HTML and SVG, quotes too. A control character, which XML does not allow, becomes a question mark."""
     return html.escape(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
@@ -159,7 +159,7 @@ _CLASS = re.compile(r"<(\w+) class=\"([^\"]+)\"")
 
 
 def freeze(svg: str) -> str:
-    """A figure that travels alone: light values as attributes, an opaque paper, dark values for dark systems."""
+    """A standalone figure: light values as attributes, an opaque background, dark values for dark systems."""
 
     def with_attributes(match: re.Match[str]) -> str:
         tag, classes = match.groups()

@@ -29,7 +29,7 @@ TOKENS = {
     "wash-ochre": ("#eee4d3", "#504129"),
     "wash-teal": ("#c5e1de", "#25403f"),
 }
-HOST = {  # where JupyterLab says what it wants, it wins
+HOST = {  # where JupyterLab sets a value, it wins
     "paper": "--jp-layout-color1",
     "ink": "--jp-ui-font-color1",
     "focus": "--jp-brand-color1",
@@ -112,7 +112,7 @@ MARKS: dict[str, dict[str, str]] = {
 
 
 def presentation(classes: str, theme: int = 0) -> dict[str, str]:
-    """The SVG attributes that these classes stand for: for pictures that travel without the stylesheet."""
+    """The SVG attributes of these classes, for pictures without the stylesheet."""
     found: dict[str, str] = {}
     for name in classes.split():
         found.update(MARKS.get(name, {}))
@@ -130,14 +130,14 @@ def _rules(scope: str, value_of: object) -> str:
 
 
 def dark_style() -> str:
-    """For static pictures: the dark values, where the reader's system asks for them."""
+    """For static pictures: the dark values, used where the reader's system is dark."""
     rules = _rules(".edu-static", lambda value: TOKENS[value][1] if value in TOKENS else value)
     return f"@media (prefers-color-scheme: dark) {{ {' '.join(rules.split())} }}"
 
 
 @cache
 def stylesheet() -> str:
-    """Everything that a widget in a page needs."""
+    """The stylesheet for widgets on a page."""
     light_dark = "\n".join(
         f"  --edu-{name}: {_hosted(name, f'light-dark({light}, {dark})')};" for name, (light, dark) in TOKENS.items()
     )

@@ -52,8 +52,8 @@ def checked(state: LabState) -> Frame:
 FORWARD = """\
 BroadcastLab: c = a + b, float32
           axis 0      axis 1
-  a            3       1 → 4   12 bytes, axis 1 stretched: stride 0, no bytes more
-  b        · → 3           4   16 bytes, axis 0 stretched: stride 0, no bytes more
+  a            3       1 → 4   12 bytes, axis 1 stretched: stride 0, no extra bytes
+  b        · → 3           4   16 bytes, axis 0 stretched: stride 0, no extra bytes
   c            3           4   48 bytes, the result
 forward, read again and again
   a (3, 1) (in brackets: read again)
@@ -115,7 +115,7 @@ def test_a_clash_names_the_axis_and_how_to_mend_it() -> None:
         "  why    axis -1 has 3 elements in one and 2 in the other, and only a 1 can be stretched\n"
         "  mend   give the shorter one an axis of length 1 where it lacks one: y.unsqueeze(-1)"
     )
-    assert ask(state) == "a is (2, 3), b is (2,). Which axis keeps them apart?"
+    assert ask(state) == "a is (2, 3), b is (2,). Which axis does not fit?"
     assert why(state) == "Only an axis of **length 1** can be read again: its stride becomes 0."
     assert state.backward is None
     shown = checked(state)
@@ -137,7 +137,7 @@ def test_the_trap_of_a_column_and_a_row() -> None:
     shown = lab((1000, 1), (1000,), "-", "ones")
     said = text(shown)
     for line in (
-        "  a         1000    1 → 1000   4.00 kB, axis 1 stretched: stride 0, no bytes more",
+        "  a         1000    1 → 1000   4.00 kB, axis 1 stretched: stride 0, no extra bytes",
         "  c         1000        1000   4.00 MB, the result",
         "    ∂a[999, 0] 1000 = 1+1+1+…+1",
         "    ∂b[0] −1000 = −1 −1 −1 +… −1",
@@ -156,9 +156,9 @@ def test_the_trap_of_a_column_and_a_row() -> None:
          "Each number was read **once**, so no sum is needed and each gradient has one term."),
         ((3, 1), (1, 4), "A stretched axis has **stride 0**: the same bytes are read again, and none are copied.",
          "Each number of `a` was read **four times**, so its gradient is the sum of four."),
-        ((), (20,), "Shapes meet **from the right**: an axis that `a` lacks counts as 1.",
+        ((), (20,), "Shapes are aligned **from the right**: an axis that `a` lacks counts as 1.",
          "Each number of `a` was read **20 times**, so its gradient is the sum of 20."),
-        ((4,), (2, 1, 1), "Shapes meet **from the right**: an axis that `a` lacks counts as 1.",
+        ((4,), (2, 1, 1), "Shapes are aligned **from the right**: an axis that `a` lacks counts as 1.",
          "Each number of `a` was read **two times**, so its gradient is the sum of two."),
         ((2, 2), (1, 2), "A stretched axis has **stride 0**: the same bytes are read again, and none are copied.",
          "Each number of `b` was read **two times**, so its gradient is the sum of two."),
@@ -222,7 +222,7 @@ def test_other_refusals() -> None:
     state = lab((2,), (2,), shown=False)
     for call, kind, said in (
         (lambda: model.known_op("@"), ArgumentError,
-         "the operation '@': the lab has no such one. Use one of +, -, *, /."),
+         "the operation '@': the lab does not have it. Use one of +, -, *, /."),
         (lambda: model.draft(state, "(9,)"), IndexRangeError,
          "the prediction '(9,)': the choices are (), (1,), (2,). Take one of these."),
         (lambda: model.point(state, "a:2"), IndexRangeError,

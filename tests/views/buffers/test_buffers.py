@@ -278,9 +278,9 @@ def test_strided_views_stay_inside_the_buffer() -> None:
     assert np.shares_memory(made.array, x.array)
     assert len(read({"x": x, "v": made}).buffers) == 1
     for shape, strides, offset, words in (
-        ((2, 6), (7, 1), 0, "element [1, 5] would lie in cell 12, and the buffer has cells 0 to 11"),
-        ((3, 2), (-4, 1), 6, "element [2, 0] would lie in cell -2, and the buffer has cells 0 to 11"),
-        ((1,), (1,), -1, "element [0] would lie in cell -1, and the buffer has cells 0 to 11"),
+        ((2, 6), (7, 1), 0, "element [1, 5] would be in cell 12, and the buffer has cells 0 to 11"),
+        ((3, 2), (-4, 1), 6, "element [2, 0] would be in cell -2, and the buffer has cells 0 to 11"),
+        ((1,), (1,), -1, "element [0] would be in cell -1, and the buffer has cells 0 to 11"),
     ):
         with pytest.raises(IndexRangeError) as caught:
             strided(x, shape, strides, offset)
@@ -349,6 +349,6 @@ def test_walks_are_searched_in_the_order_of_their_strides() -> None:
 def test_the_why_of_one_name_speaks_of_no_other() -> None:
     state = read({"x": tg.zeros(2, 3)})
     assert why(state) == (
-        "`x` is a shape over bytes: **its strides say** how far it is to the next element of each axis."
+        "`x` is a shape over bytes: **its strides give** the distance to the next element along each axis."
     )
-    assert why(read({"x": tg.zeros(2), "y": tg.zeros(2)})).startswith("Each name has **bytes of its own**")
+    assert why(read({"x": tg.zeros(2), "y": tg.zeros(2)})).startswith("Each name has **its own bytes**")

@@ -288,7 +288,7 @@ def test_a_write_through_a_view_is_refused_with_its_line(function: Callable[...,
         record(function, {"x": leaf([1.0, 2.0])})
     first, why, line, mend = str(caught.value).split("\n")
     assert first.startswith("stepping through a function that writes through a view (")
-    assert why == "  why:  the write changes the history of the whole tensor, which is not one step"
+    assert why == "  why:  the write changes the history of the whole tensor, and that is not one step"
     assert line.startswith("  line: test_model.py, line ")
     assert mend == "  mend: compute a new tensor instead, with where() or cat()"
 

@@ -80,9 +80,9 @@ def test_a_curve() -> None:
 @pytest.mark.parametrize(
     "offer, error, words",
     [
-        ({"choices": ["one"]}, DtypeError, "leaves nothing to choose"),
-        ({"choices": ["one", "one"]}, DtypeError, "offers something twice"),
-        ({"choices": [1, "1"]}, DtypeError, "offers something twice"),
+        ({"choices": ["one"]}, DtypeError, "has fewer than two choices"),
+        ({"choices": ["one", "one"]}, DtypeError, "or the same one twice"),
+        ({"choices": [1, "1"]}, DtypeError, "or the same one twice"),
         ({"low": 2, "high": 1}, IndexRangeError, "the low end is not below the high end"),
         ({"low": math.nan}, IndexRangeError, "the low end is not below"),
         ({"high": math.inf}, IndexRangeError, "the low end is not below"),

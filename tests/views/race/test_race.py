@@ -139,7 +139,7 @@ def test_a_stopped_sweep_shows_what_was_reached() -> None:
     assert state.place == 1
     assert "You predicted 10× at n = 100." in text(state)
     assert "Stopped: larger sizes were not reached." in text(state)
-    why, mend = "the race was stopped before it came to that", "run it again, and wait a little longer"
+    why, mend = "the race was stopped before it reached that size", "run it again, and wait a little longer"
     with teaches(IndexRangeError, "n = 100", why, mend):
         pick(state, 2)
     assert_twin(frame(state), CAPTIONS)
@@ -169,7 +169,7 @@ def test_predictions(value: object, found: float | None) -> None:
 
 
 def test_predictions_that_cannot_be() -> None:
-    mend = "0.5 says that B takes twice as long, 1 that both take the same"
+    mend = "0.5 means that B takes twice as long, 1 that both take the same"
     with teaches(IndexRangeError, "the prediction -2 times", "no time is below 0", mend):
         prediction("−2")
     with teaches(DtypeError, "the prediction 'many'", "it is not a number", "type digits, such as 2.5"):

@@ -38,7 +38,7 @@ def test_the_text_before_the_prediction() -> None:
         "B:\n"
         "  def B(x):\n"
         "      return x.detach()\n"
-        "The result is not in this page: it is measured after your prediction."
+        "The result is not on this page: it is measured after your prediction."
     )
 
 
@@ -133,7 +133,7 @@ def test_progress_has_its_place_under_run() -> None:
 
 def test_a_setting_that_changed_makes_the_old_result_say_what_it_is_for() -> None:
     html = tips.frame(TIP, state(**DONE, setting={"n": 4096})).html()
-    assert "What follows is for <code>n</code> = 1000, <code>kind</code> = plain." in html
+    assert "The result below is for <code>n</code> = 1000, <code>kind</code> = plain." in html
 
 
 def test_a_prediction_that_is_no_choice_is_refused() -> None:

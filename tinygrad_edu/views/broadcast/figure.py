@@ -1,4 +1,4 @@
-"""How broadcasting is drawn: each number beside its further reads, and under it the gradient beside its terms."""
+"""How broadcasting is drawn: each number beside its repeated reads, and below them each gradient beside its terms."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _side(canvas: Canvas, half: str, caption: str, y: float, grid: Grid, wide: b
 
 
 def _said(canvas: Canvas, state: LabState, x: float, y: float) -> None:
-    """What the learner predicted, beside what it is."""
+    """The prediction beside the right answer."""
     said = f"you: {state.said}"
     canvas.path(f"M{x} {y - 4}l6 -6l6 6l-6 6z", "you")
     canvas.text(x + 18, y, said, "m")
@@ -116,12 +116,12 @@ def _formula(state: LabState) -> str:
 
 
 def _result_width(state: LabState, grid: Grid) -> float:
-    """Of c with its head, whose shape may be left out. The same for its gradient, so that both stand in one column."""
+    """The width of c with its head, whose shape may be left out. Its gradient has the same width."""
     return max(grid.width, grids.head_width(_formula(state), ()))
 
 
 def _numbers(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, top: float) -> None:
-    """One grid of c's shape. A number stands in its card, and once more, in dots, wherever it is read again."""
+    """One grid of c's shape. A number is in its card, and again, dotted, wherever it is read again."""
     reading = state.readings[which]
     known = dict(zip(model.places(grid.shown), reading.values, strict=True))
     picked = model.picked_base(state) if state.picked and state.picked[0] == reading.name else None
@@ -136,7 +136,7 @@ def _numbers(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, 
 
 
 def _open_number(canvas: Canvas, state: LabState, which: int, place: Place, own: bool) -> None:
-    """Begin a mark that says what it is. All reads of one number, its gradient and its terms belong together."""
+    """Begin a labelled mark. All reads of one number, its gradient and its terms light up together."""
     reading = state.readings[which]
     base = model.source(reading.shape, place)
     position = model.flat(reading.shape, base)
@@ -219,7 +219,7 @@ def _sums_size(state: LabState, grid: Grid, which: int) -> tuple[float, float]:
 
 
 def _sums(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, top: float) -> None:
-    """A gradient in the places of its tensor, with the terms that add up to each number."""
+    """A gradient laid out like its tensor, with the terms that add up to each number."""
     assert state.backward is not None
     values, y = state.backward.sums[which].values, top
     for row in rows(state, grid, which):
@@ -248,7 +248,7 @@ def _sums(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, top
 def _terms(canvas: Canvas, terms: tuple[str, ...], beside: bool, x: float, y: float, grid: Grid) -> None:
     for n, line in enumerate(terms):
         if beside:
-            indent = MONO_12 if n else 0  # a further line's sign stands under the space after the =
+            indent = MONO_12 if n else 0  # the sign of a further line is under the space after the =
             canvas.text(x + grid.cell + 6 + indent, y + grid.baseline + LINE * n, line, "m t2")
         else:
             canvas.text(x + grid.cell / 2, y + grid.row + 14 + LINE * n, line, "m t2", "middle")
@@ -272,7 +272,7 @@ def _arrived(canvas: Canvas, state: LabState, grid: Grid, x: float, top: float) 
 
 
 def _table(canvas: Canvas, state: LabState, top: float, width: int) -> float:
-    """Shapes aligned from the right, and what the stretching costs: beside each row, or under it."""
+    """Shapes aligned from the right, and what stretching costs: beside each row, or below it."""
     head, *rest = words.table(state)
     widest = max((len(word) for row in rest for word in row[1:]), default=0) * MONO_12
     step = max(widest, 6 * UI_12) + 24
@@ -298,7 +298,7 @@ def _table(canvas: Canvas, state: LabState, top: float, width: int) -> float:
 
 
 def _refusal(canvas: Canvas, refusal: model.Refusal, top: float, width: int) -> None:
-    """What was tried, why it cannot be, and how to mend it."""
+    """What was tried, why it cannot work, and how to fix it."""
     room = int((width - 96) / 7.4)
     parts = [("tried", refusal.tried), ("why", refusal.why), ("mend", refusal.mend)]
     told = [(label, wrap_text(said, room)) for label, said in parts]

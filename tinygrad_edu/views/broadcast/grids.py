@@ -1,4 +1,4 @@
-"""What all grids of a broadcast figure share: their measures, their cells, and where they stand."""
+"""What all grids of a broadcast figure share: measures, cells and places."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Grid:
 
     @property
     def baseline(self) -> float:
-        """Of a number, below the top of its cell."""
+        """The baseline of a number, below the top of its cell."""
         return self.row / 2 + 4.5
 
     @property
@@ -53,7 +53,7 @@ class Grid:
 
 
 def measure(state: LabState, width: int) -> Grid:
-    """Cells as wide as the longest number asks for."""
+    """Cells as wide as the longest number needs."""
     onto = state.readings[2].shape
     shown = model.plan(onto)
     values = [v for r in state.readings for v in r.values]
@@ -86,14 +86,14 @@ def head_width(name: str, shape: Shape) -> float:
 
 
 def head(canvas: Canvas, name: str, shape: Shape, x: float, y: float, room: float) -> None:
-    """A name, and its shape where there is room for it: the table below has it in any case."""
+    """A name, and its shape if there is room: the table below has it anyway."""
     canvas.text(x, y, name, "m b f13")
     if head_width(name, shape) <= room:
         canvas.text(x + len(name) * MONO_13 + 8, y, str(shape), "m t2")
 
 
 def drawn_places(canvas: Canvas, grid: Grid, x: float, top: float) -> Iterator[tuple[Place, float, float]]:
-    """Each drawn place of c, with the left and the top of its cell. What stands around the cells is drawn meanwhile."""
+    """Each drawn place of c, with the left and top of its cell. What is around the cells is drawn on the way."""
     for i, j, y in grid.rows():
         for column, k in enumerate(grid.shown[2]):
             at = x + column * grid.cell

@@ -20,10 +20,10 @@ from ...tensor import Tensor, as_tensor, wrap
 
 OPS: dict[str, Callable[[Any, Any], Any]] = {"+": add, "-": sub, "*": mul, "/": div}
 UPSTREAMS = ("ones", "mine")
-PATTERN = (1, 0, 2, 1, 0, 1, 1, 0, 3, 0, 0, 1, 0, 2, 1)  # what "mine" begins with: sums that differ
+PATTERN = (1, 0, 2, 1, 0, 1, 1, 0, 3, 0, 0, 1, 0, 2, 1)  # the first numbers of "mine": their sums differ
 AXES = 3  # that can be drawn
 LARGEST = 4_000_000  # elements of c: a slip of the hand must not fill the memory
-MOST = (3, 5, 5)  # of each drawn axis, before places between are left out
+MOST = (3, 5, 5)  # places of each drawn axis, before those between are left out
 
 Shape = tuple[int, ...]
 Place = tuple[int, int, int]  # an index of c, filled up with zeros from the left
@@ -38,7 +38,7 @@ class Reading:
     shape: Shape
     strides: Shape  # bytes, of the view that has c's shape: 0 where an axis is stretched
     nbytes: int
-    more: int  # bytes that the view takes beyond these
+    more: int  # extra bytes that the view takes
     values: tuple[float, ...]
 
 
@@ -52,7 +52,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Backward:
-    """What the engine's backward gave. ``upstream`` is the gradient that arrives at c."""
+    """The result of the engine's backward. ``upstream`` is the gradient that arrives at c."""
 
     upstream: tuple[float, ...]
     sums: tuple[Sums, Sums]  # of a and of b
@@ -90,7 +90,7 @@ class LabState:
 
 
 def operand(value: Any, step: int) -> Tensor:
-    """A float tensor of its own from a shape (filled with ``step``, 2 ``step``, …) or from numbers.
+    """A new float tensor from a shape (filled with ``step``, 2 ``step``, …) or from numbers.
 
     Raises `ShapeError` for more than three axes or too many elements.
     """
@@ -122,16 +122,16 @@ def parse_shape(text: Any) -> Shape:
 
 
 def known_op(op: Any) -> str:
-    """The sign of an operation, given as its sign or PyTorch's name. Raises `ArgumentError` for one not here."""
+    """The sign of an operation, given as its sign or PyTorch's name. Raises `ArgumentError` for an unknown one."""
     names = {call.__name__: sign for sign, call in OPS.items()}
     found = names.get(str(op), str(op))
     if found not in OPS:
-        raise ArgumentError(f"the operation {op!r}", "the lab has no such one", f"use one of {', '.join(OPS)}")
+        raise ArgumentError(f"the operation {op!r}", "the lab does not have it", f"use one of {', '.join(OPS)}")
     return found
 
 
 def read(a: Tensor, b: Tensor, op: str) -> LabState:
-    """The forward half: c, and how its places read a and b. Shapes that do not fit give a state with a refusal."""
+    """The forward half: c, and how its places read a and b. If the shapes do not fit, the state holds a refusal."""
     shapes = (tuple(a.shape), tuple(b.shape))
     state = LabState(shapes, op)
     try:
@@ -165,14 +165,14 @@ def _values(array: Any, shown: Plan) -> tuple[float, ...]:
 
 
 def pattern(state: LabState) -> Any:
-    """What "mine" begins with: as many numbers as c has."""
+    """The first numbers of "mine": as many as c has."""
     return np.resize(np.array(PATTERN, dtype=float), math.prod(state.readings[2].shape))
 
 
 def reveal(state: LabState, a: Tensor, b: Tensor, mine: Any = None) -> LabState:
     """The state with its backward half: the engine's gradients, and its gradient for every single read.
 
-    ``mine`` is a flat array, the gradient that the learner lets arrive at c, where ``state.upstream`` asks for it.
+    ``mine`` is a flat array: the gradient that arrives at c if ``state.upstream`` is "mine".
     """
     if state.refusal or not state.readings:
         return replace(state, backward=None)
@@ -195,7 +195,7 @@ def reveal(state: LabState, a: Tensor, b: Tensor, mine: Any = None) -> LabState:
 
 
 def c_shape(a: Shape, b: Shape) -> Shape | None:
-    """The shape in which both meet; None when they do not."""
+    """The shape that both are stretched to; None if they do not fit."""
     return None if clashes(a, b) else tuple(max(m, n) if 0 not in (m, n) else 0 for m, n in columns(a, b))
 
 
@@ -207,7 +207,7 @@ def columns(a: Shape, b: Shape) -> list[tuple[int, int]]:
 
 
 def clashes(a: Shape, b: Shape) -> tuple[int, ...]:
-    """The axes, counted from the right, that keep two shapes apart."""
+    """The axes, counted from the right, on which two shapes do not fit."""
     meeting = columns(a, b)
     return tuple(i - len(meeting) for i, (m, n) in enumerate(meeting) if m != n and 1 not in (m, n))
 
@@ -239,7 +239,7 @@ def stretched(shape: Shape, onto: Shape) -> tuple[int, ...]:
 
 
 def source(shape: Shape, place: Place) -> Place:
-    """Where the number lies that is read at a place of c."""
+    """The place of the number that is read at a place of c."""
     i, j, k = (0 if size == 1 else at for size, at in zip(filled(shape), place, strict=True))
     return i, j, k
 
@@ -267,7 +267,7 @@ def reads(state: LabState, which: int) -> int:
 
 
 def choices(state: LabState) -> tuple[str, ...]:
-    """The shapes to choose from: those that are in sight, whichever is right, and single numbers."""
+    """The shapes to choose from: those shown, whichever is right, and that of a single number."""
     a, b = state.shapes
     offered = {state.readings[2].shape, a, b, a[::-1], (1, *a)[:AXES], (), (1,), (1, 1)}
     ranked = sorted(offered, key=lambda shape: (shape not in (state.readings[2].shape, a, b), len(shape), shape))
@@ -275,7 +275,7 @@ def choices(state: LabState) -> tuple[str, ...]:
 
 
 def draft(state: LabState, value: Any) -> LabState:
-    """The state with a prediction that is not committed. Raises `IndexRangeError` for one that is not offered."""
+    """The state with an uncommitted prediction. Raises `IndexRangeError` for one that is not offered."""
     offered = choices(state) if state.readings else ()
     if str(value) not in offered:
         raise IndexRangeError(f"the prediction {value!r}", f"the choices are {', '.join(offered)}", "take one of these")
@@ -283,7 +283,7 @@ def draft(state: LabState, value: Any) -> LabState:
 
 
 def point(state: LabState, key: str) -> LabState:
-    """Point at one number: ``a:3``; a second time, and nothing is pointed at."""
+    """Point at one number, ``a:3``. Pointing at it again removes the mark."""
     name, _, position = key.partition(":")
     count = {r.name: math.prod(r.shape) for r in state.readings if r.name != "c"}.get(name, 0)
     if not 0 <= int(position) < count:
@@ -295,7 +295,7 @@ def point(state: LabState, key: str) -> LabState:
 
 
 def lines(state: LabState, which: int, base: Place) -> list[list[float | None]]:
-    """The terms of one gradient's number, a line for each place along the axes before the last."""
+    """The terms of one number of a gradient, a line for each place along the axes before the last."""
     assert state.backward is not None
     shape = state.readings[2].shape
     shown, known = plan(shape), dict(zip(places(plan(shape)), state.backward.sums[which].terms, strict=True))
@@ -313,7 +313,7 @@ def lines(state: LabState, which: int, base: Place) -> list[list[float | None]]:
 
 
 def bases(state: LabState, which: int) -> list[Place]:
-    """The drawn numbers of a or b, by where they lie."""
+    """The drawn numbers of a or b, by their places."""
     shape = state.shapes[which]
     return list(dict.fromkeys(source(shape, place) for place in places(plan(state.readings[2].shape))))
 
@@ -324,7 +324,7 @@ def value_at(state: LabState, values: Sequence[float], place: Place) -> float:
 
 
 def picked_base(state: LabState) -> Place | None:
-    """Where the number lies that is pointed at, if it is drawn."""
+    """The place of the number pointed at, if it is drawn."""
     if state.picked is None:
         return None
     name, _, position = state.picked.partition(":")

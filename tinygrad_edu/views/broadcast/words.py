@@ -1,4 +1,4 @@
-"""Broadcasting in words: what is asked, what is said of each number, and the text twin."""
+"""Broadcasting in words: the question, a sentence for each number, and the text twin."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def added(terms: Sequence[float | None]) -> str:
 
 
 def tell(state: LabState, which: int, base: Place) -> str:
-    """``a[1, 0] = 20, read 4 times``, and once it is known the sum that its gradient is."""
+    """``a[1, 0] = 20, read 4 times``; once its gradient is known, also the sum that gives it."""
     reading, times = state.readings[which], reads(state, which)
     often = "once" if times == 1 else f"{times} times"
     number = index_text(reading.name, reading.shape, base)
@@ -50,14 +50,14 @@ def tell(state: LabState, which: int, base: Place) -> str:
 
 
 def equation(state: LabState, which: int, base: Place) -> Iterator[str]:
-    """The terms of one gradient's number, line by line, with the signs between the lines."""
+    """The terms of one number of a gradient, line by line, with the signs between the lines."""
     for i, line in enumerate(lines(state, which, base)):
         said = added(line)
         yield said if not i or said.startswith("−") else f"+{said}"
 
 
 def facts(state: LabState, which: int) -> str:
-    """What a, b (0, 1) or c (2) costs in bytes, read from the view that was made of it."""
+    """How many bytes a, b (0, 1) or c (2) takes, read from its view."""
     reading, onto = state.readings[which], state.readings[2].shape
     size = bytes_text(reading.nbytes)
     if which == 2:
@@ -67,7 +67,7 @@ def facts(state: LabState, which: int) -> str:
         return f"{size}, each read once"
     which_axes = f"{'axis' if len(again) == 1 else 'axes'} {', '.join(map(str, again))}"
     stride = ", ".join(sorted({str(reading.strides[i]) for i in again}))
-    more = "no bytes more" if not reading.more else f"{bytes_text(reading.more)} more"
+    more = "no extra bytes" if not reading.more else f"{bytes_text(reading.more)} extra"
     return f"{size}, {which_axes} stretched: stride {stride}, {more}"
 
 
@@ -102,7 +102,7 @@ def ask(state: LabState) -> str:
     """The question."""
     a, b = state.shapes
     if state.refusal:
-        return f"a is {a}, b is {b}. Which axis keeps them apart?"
+        return f"a is {a}, b is {b}. Which axis does not fit?"
     return f"a is {a}, b is {b}. What is the shape of a’s gradient?"
 
 
@@ -133,14 +133,14 @@ def why(state: LabState) -> str:
         size = bytes_text(state.readings[2].nbytes)
         return f"`{row}` counts as a row: **each number of `{column}` meets each of `{row}`**, and c takes {size}."
     if len(a) != len(b):
-        return f"Shapes meet **from the right**: an axis that `{row}` lacks counts as 1."
+        return f"Shapes are aligned **from the right**: an axis that `{row}` lacks counts as 1."
     if any(stretched(shape, onto) for shape in (a, b)):
         return "A stretched axis has **stride 0**: the same bytes are read again, and none are copied."
     return "The shapes are equal: **no axis is stretched**, and each number is read once."
 
 
 def describe(state: LabState) -> str:
-    """What is drawn, then the one fact."""
+    """What is drawn, then the main fact."""
     if state.refusal:
         return f"The shapes {state.shapes[0]} and {state.shapes[1]}, aligned from the right. {state.refusal.why}."
     said = []
@@ -149,7 +149,7 @@ def describe(state: LabState) -> str:
         often = "once" if again == 1 else f"{again} times"
         said.append(f"each number of {name}, of shape {state.shapes[which]}, is read {often}")
     return f"{'; '.join(said).capitalize()}. " + (
-        WAITING if state.backward is None else "In backward the gradient of c is summed over the same reads."
+        WAITING if state.backward is None else "Backward sums the gradient of c over the same reads."
     )
 
 

@@ -20,7 +20,7 @@ def draw(state: BufferState, width: int) -> Figure:
     floor_x, cell_w = (366, 36) if wide else (0, 36)
     left = floor_x + 10 if wide else 7
     y = 26.0
-    canvas.items.append("")  # the floor goes here, once its height is known
+    canvas.items.append("")  # the floor goes here once its height is known
     if state.buffers:
         canvas.text(left, 20, state.buffers[0].device, "b")
         canvas.text(left + 30, 20, "byte address" + _unit(state), "t2")
@@ -146,7 +146,7 @@ def _draw_entry(
             canvas.circle(x + w / 2, row + 13, 1.5, "dot")
             continue
         index = unravel(e, position)
-        words = f"{e.name}[{', '.join(map(str, index))}] lies at byte {byte_of(e, index)} of buffer {buffer.name}"
+        words = f"{e.name}[{', '.join(map(str, index))}] is at byte {byte_of(e, index)} of buffer {buffer.name}"
         here = position == picked_at
         canvas.open(
             tabindex=0, role="button", aria_label=words, data_act="point", data_value=f"{e.name}:{position}",

@@ -26,14 +26,14 @@ class Entry:
     """One name: its tensor's metadata, and which cells of its buffer it visits."""
 
     name: str
-    label: str  # how it was made, where that is known
+    label: str  # how it was made, if that is known
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # bytes
     offset: int  # bytes from the start of the buffer
     dtype: str
     itemsize: int
     buffer: int
-    order: tuple[int | None, ...]  # per drawn cell: the how-manieth element lies there, or None
+    order: tuple[int | None, ...]  # for each drawn cell: the position of the element there, or None
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class BufferState:
 
 
 def read(tensors: Mapping[str, Any], labels: Mapping[str, str] | None = None) -> BufferState:
-    """The map of some named tensors or arrays. Those of one buffer are grouped; values are read now."""
+    """The map of some named tensors or arrays. Those with the same buffer are grouped; values are read now."""
     owners: list[Any] = []
     found: list[tuple[str, Any, int]] = []
     for name, value in tensors.items():
@@ -103,7 +103,7 @@ def _buffer(owner: Any, name: str, arrays: list[Any]) -> Buffer:
 
 
 def _owner(array: Any) -> Any:
-    """The array that owns the memory; also behind ``as_strided``, which hides it."""
+    """The array that owns the memory, found even behind ``as_strided``, which hides it."""
     owner = backends.of(array).owner(array)
     hidden = getattr(owner.base, "base", None)
     return _owner(hidden) if isinstance(hidden, np.ndarray) else owner
@@ -136,7 +136,7 @@ def _entry(name: str, label: str, array: Any, position: int, owner: Any, buffer:
 
 
 def visit(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, byte: int) -> int | None:
-    """The position, in row-major order, of the first element of a tensor that lies at ``byte``. None when it has none.
+    """The position, in row-major order, of a tensor's first element at ``byte``; None if there is none.
 
     Solved axis by axis from the largest stride, so that ten million elements cost as much as ten.
     """
@@ -144,7 +144,7 @@ def visit(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, byte: i
         return None
     rest = byte - offset
     axes = sorted((i for i, n in enumerate(shape) if n > 1 and strides[i]), key=lambda i: -abs(strides[i]))
-    for i in axes:  # a negative stride runs backwards: count from its far end
+    for i in axes:  # a negative stride runs backwards: count from the other end
         if strides[i] < 0:
             rest += -strides[i] * (shape[i] - 1)
     found = []
@@ -248,7 +248,7 @@ def _literal(node: ast.AST, whole: str) -> Any:
 def strided(base: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Tensor:
     """A tensor over the base's buffer with any shape, strides and offset, all counted in elements.
 
-    Raises `IndexRangeError` when some index would fall outside the buffer.
+    Raises `IndexRangeError` if an index would fall outside the buffer.
     """
     array = own_buffer(base)
     owner = _owner(array)
@@ -263,7 +263,7 @@ def strided(base: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offs
             cells = f"cells 0 to {count - 1}" if count else "no cells"
             raise IndexRangeError(
                 f"shape {shape}, strides {strides}, offset {offset}",
-                f"element {far} would lie in cell {high if up else low}, and the buffer has {cells}",
+                f"element {far} would be in cell {high if up else low}, and the buffer has {cells}",
                 "make the shape, the stride or the offset smaller",
             )
     item = array.dtype.itemsize
@@ -292,7 +292,7 @@ def point(state: BufferState, name: str, index: tuple[int, ...]) -> BufferState:
 
 
 def unravel(e: Entry, position: int) -> tuple[int, ...]:
-    """The index of the how-manieth element."""
+    """The index of the element at a position in row-major order."""
     index = []
     for size in reversed(e.shape):
         index.append(position % size)
@@ -306,7 +306,7 @@ def byte_of(e: Entry, index: tuple[int, ...]) -> int:
 
 
 def same_place(state: BufferState) -> list[str]:
-    """The other names' elements that lie where the learner points: ``x[1, 2]``."""
+    """The other names' elements at the place the learner points at: ``x[1, 2]``."""
     e = entry(state, state.picked)
     if e is None or 0 in e.shape:
         return []

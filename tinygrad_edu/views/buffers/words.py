@@ -1,4 +1,4 @@
-"""The map of buffers in words: where one points, what shares what, and the text twin."""
+"""The map of buffers in words: the element pointed at, what shares what, and the text twin."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def arithmetic(state: BufferState) -> str:
 
 
 def ordinal_text(e: Entry, position: int) -> str:
-    """The how-manieth element; near the end of a large tensor counted from there: ``n−5``."""
+    """An element's position in its tensor; near the end of a large one, counted from the end: ``n−5``."""
     count = math.prod(e.shape)
     return f"n−{count - position}" if position >= 10_000 and count - position < 100 else exact(position)
 
 
 def describe(state: BufferState) -> str:
-    """What shares what, then where one stands."""
+    """What shares what, then the element pointed at."""
     groups = []
     for i, buffer in enumerate(state.buffers):
         names = [e.name for e in state.entries if e.buffer == i]
@@ -41,7 +41,7 @@ def describe(state: BufferState) -> str:
 
 
 def why(state: BufferState) -> str:
-    """Which names only look, and which own."""
+    """Which names share bytes, and which have their own."""
     if not state.entries:
         return ""
     for i, buffer in enumerate(state.buffers):
@@ -53,11 +53,11 @@ def why(state: BufferState) -> str:
                 same = "**in the same way**: a write to one changes all"
                 return f"{together} look at the bytes of buffer {buffer.name} {same}."
             differ = "**only shape, strides and offset differ**"
-            return f"{together} stand over the same bytes of buffer {buffer.name}: {differ}."
+            return f"{together} share the bytes of buffer {buffer.name}: {differ}."
     if len(state.entries) == 1:
         name = state.entries[0].name
-        return f"`{name}` is a shape over bytes: **its strides say** how far it is to the next element of each axis."
-    return "Each name has **bytes of its own**: a write to one is not seen by another."
+        return f"`{name}` is a shape over bytes: **its strides give** the distance to the next element along each axis."
+    return "Each name has **its own bytes**: a write to one does not change another."
 
 
 def text(state: BufferState) -> str:

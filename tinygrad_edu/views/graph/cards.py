@@ -1,4 +1,4 @@
-"""Which cards a run is drawn as, what is written on them, and where they go."""
+"""The cards that a run is drawn as: their text and their places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Box:
 
     @property
     def node(self) -> int:
-        """The node whose value stands on the card."""
+        """The node whose value is on the card."""
         return self.members[-1]
 
 
@@ -33,7 +33,7 @@ class Scene:
     """All cards with their places, the edges between them, and the modules around them."""
 
     boxes: tuple[Box, ...]
-    edges: tuple[tuple[int, int, tuple[tuple[int, int, int], ...]], ...]  # box, box, the run's edges that it stands for
+    edges: tuple[tuple[int, int, tuple[tuple[int, int, int], ...]], ...]  # box, box, the run's edges it represents
     placed: Placed
     modules: tuple[tuple[str, tuple[int, ...]], ...]  # open modules: label and boxes inside
 
@@ -87,7 +87,7 @@ def _modules(run: GraphRun, boxes: list[Box]) -> tuple[tuple[str, tuple[int, ...
 
 
 def width_of(run: GraphRun, box: Box) -> float:
-    """As wide as what is written on the card, now or at any other step."""
+    """The width for all that is written on the card, at any step."""
     node = run.nodes[box.node]
     head = len(title_of(run, box)) + len(corner_of(run, box)) + 1
     if not node.op:
@@ -98,7 +98,7 @@ def width_of(run: GraphRun, box: Box) -> float:
 
 @lru_cache(maxsize=8)
 def _gradient_lengths(run: GraphRun) -> dict[int, int]:
-    """How many characters each node's gradient takes at the most, so that a card keeps its width through all steps."""
+    """The most characters that each node's gradient takes, so that a card keeps its width through all steps."""
     longest: dict[int, int] = {}
     for step in run.backward:
         arrived = [(step.node, step.gradient), *((send.target, send.total) for send in step.sends)]
@@ -122,7 +122,7 @@ def heading_of(run: GraphRun, box: Box) -> str:
 
 
 def value_of(node: RunNode) -> str:
-    """The norm of an array, a single number as it is; of integers with a shape (labels, indices) only the kind."""
+    """The norm of an array; a single number as it is; for an array of integers (labels, indices) only the kind."""
     counted = node.shape and not node.dtype.startswith(("float", "bfloat"))
     return node.dtype if counted else number(node.value.norm)
 

@@ -12,11 +12,11 @@ from .model import GraphRun, GraphState, Moment, Preview, Send, moment
 from .words import describe, interesting, position, spoken, step_lines, text, why
 
 SIDE = 256  # width of the panel beside the graph
-WINDOW = 900.0  # of a tall graph, this much is drawn above and below the current step
+WINDOW = 900.0  # how much of a tall graph is drawn above and below the current step
 
 
 def draw(run: GraphRun, state: GraphState, width: int) -> Figure:
-    """The graph, with the panel beside it when there is room and below it when not."""
+    """The graph, with the panel beside it if there is room, else below it."""
     now = moment(run, state.step)
     canvas = Canvas(width)
     needed = scene(run, state.collapsed).placed.width + 4
@@ -35,7 +35,7 @@ def draw(run: GraphRun, state: GraphState, width: int) -> Figure:
 
 
 def draw_graph(canvas: Canvas, run: GraphRun, state: GraphState, now: Moment, room: float) -> None:
-    """Modules, edges, cards, in the middle of ``room``; of a very tall graph the part around the current step."""
+    """Modules, edges and cards, in the middle of ``room``. A very tall graph shows the part around the current step."""
     s = scene(run, state.collapsed)
     corners = s.placed.corners
     shown = _window(s, now)
@@ -72,7 +72,7 @@ Place = tuple[tuple[float, float], float]
 
 
 def _module_box(canvas: Canvas, label: str, inside: list[Place], others: list[Place], left: float, top: float) -> None:
-    """A hairline around a module's cards, unless it would run through somebody else's."""
+    """A hairline around a module's cards, unless it would run through another module's."""
     x0, y0 = min(x for (x, _), _ in inside) - 7, min(y for (_, y), _ in inside) - 7
     x1, y1 = max(x + w for (x, _), w in inside) + 7, max(y for (_, y), _ in inside) + CARD_H + 7
     if not any(x < x1 and x + w > x0 and y < y1 and y + CARD_H > y0 for (x, y), w in others):
@@ -214,7 +214,7 @@ def _addition(canvas: Canvas, run: GraphRun, send: Send, x: float, y: float, wid
 def _matrix(
     canvas: Canvas, p: Preview, sign: str, label: str, caption: str, bold: bool, x: float, y: float, width: float
 ) -> float:
-    """An array between brackets, or its norm where it is large; ``label`` and ``caption`` beside it."""
+    """An array between brackets, or the norm of a large one; ``label`` and ``caption`` beside it."""
     weight = " b" if bold else ""
     rows = [[number(v) for v in row] for row in p.rows] if p.rows is not None else [[f"‖·‖ {number(p.norm)}"]]
     widths = [max(len(row[j]) for row in rows) * MONO_12 + 10 for j in range(len(rows[0]))]

@@ -48,6 +48,6 @@ FORMULAS: dict[str, tuple[str, ...]] = {
 
 
 def formula(op: str, slot: int, mean: bool = False) -> str:
-    """The formula for one operand; a plain phrase for ops that have none here. ``mean``: of the op's n results."""
+    """The formula for one operand; a plain phrase for ops without one. ``mean``: the op averages its n results."""
     lines = FORMULAS.get(op, ())
     return lines[slot] + " / n" * mean if slot < len(lines) else "from {g}"

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph go. One function hides the layout engine, so that it can be exchanged."""
+"""Where the nodes of a graph go. One function hides the layout engine, so it can be exchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Placed:
-    """Top left corners of the boxes, the way of each edge from source to target, and the size of it all."""
+    """Top left corners of the boxes, the path of each edge from source to target, and the total size."""
 
     corners: tuple[Point, ...]
     routes: tuple[tuple[Point, ...], ...]

@@ -48,7 +48,7 @@ class RunNode:
 
     id: int
     op: str  # "" for a leaf
-    name: str | None  # of the variable that holds it
+    name: str | None  # name of the variable that holds it
     note: str  # Python numbers that the op was given
     shape: tuple[int, ...]
     dtype: str
@@ -58,7 +58,7 @@ class RunNode:
     groups: tuple[tuple[int, str], ...]  # the module calls around it, outermost first
     saved: tuple[str, ...]  # what it keeps for backward
     operands: tuple[str, ...]  # their names in the op's own words
-    mean: bool = False  # is the result the mean of what the op's formula is about?
+    mean: bool = False  # is the result a mean of what the op's formula describes?
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class BackStep:
 class GraphRun:
     """All that a stepper needs: nodes, edges (source, target, slot), and both passes in order.
 
-    Compared and hashed by identity: what is drawn of a run is cached under it.
+    Compared and hashed by identity: drawings of a run are cached under it.
     """
 
     nodes: tuple[RunNode, ...]
@@ -143,11 +143,11 @@ class _Recorder(Interceptor):
         return found
 
     def check(self, node: Node | None) -> None:
-        """Refuse a node of this run that came about unseen: what is left of a write through a view."""
+        """Refuse a node of this run that nobody reported: it is left from a write through a view."""
         if node is not None and node.number > self.begin and node not in self.by_node:
             raise AutogradError(
                 f"stepping through a function that writes through a view ({node.op.name})",
-                "the write changes the history of the whole tensor, which is not one step",
+                "the write changes the history of the whole tensor, and that is not one step",
                 "compute a new tensor instead, with where() or cat()",
                 node.line,
             )
@@ -191,16 +191,16 @@ class _Recorder(Interceptor):
 
 
 def _key(tensor: Tensor) -> tuple[int, int]:
-    """Which tensor, and since which write: after a write its values are others."""
+    """Which tensor, and since which write: a write changes its values."""
     return id(tensor), 0 if tensor.storage is None else tensor.storage.stamp
 
 
 def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
     """Run ``function(**leaves)`` forward and backward on copies of ``leaves``, and note every step.
 
-    The function returns a single number (a loss). Gradients of tensors that it reaches otherwise, such as a model's
-    parameters, are put back as they were. Raises `AutogradError` when the result is not one number that wants a
-    gradient, or was written to through a view on the way.
+    The function returns a single number (a loss). Gradients of other tensors that it reaches, such as a model's
+    parameters, are put back as they were. Raises `AutogradError` if the result is not one number that wants a
+    gradient, or if a tensor was written to through a view on the way.
     """
     recorder = _Recorder()
     copies = {name: _copy(tensor) for name, tensor in leaves.items()}
@@ -218,7 +218,7 @@ def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
             )
         before = [(tensor, tensor.grad) for tensor in _reached(recorder, loss)]
         for tensor, _ in before:
-            tensor.grad = None  # or backward would add to what is to be put back
+            tensor.grad = None  # or backward would add to the values that must be put back
         try:
             loss.backward(retain_graph=True)  # a part of the graph may be older than this run, and needed after it
         finally:
@@ -240,7 +240,7 @@ def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
 
 
 def _reached(recorder: _Recorder, loss: Tensor) -> list[Tensor]:
-    """The leaves that backward will give a gradient, also through a graph that is older than this run."""
+    """The leaves that backward will give a gradient, even through a graph older than this run."""
     waiting: list[Node | None] = [loss.node]
     seen: set[Node] = set()
     leaves = []
@@ -305,7 +305,7 @@ def _put_name(recorder: _Recorder, tensor: Tensor, name: str) -> None:
 
 
 def _source(function: Any) -> tuple[tuple[str, ...], int, str]:
-    """The function's body, the row of its first line, and its file; nothing where the source is not to be had."""
+    """The function's body, the row of its first line, and its file; empty if the source is not available."""
     try:
         lines, start = inspect.getsourcelines(function)
         filename = inspect.getfile(inspect.unwrap(function))
@@ -351,7 +351,7 @@ def _groups(scope: Scope | None, known: dict[int, int]) -> tuple[tuple[int, str]
 
 @dataclass(frozen=True)
 class GraphState:
-    """Where one stands in a run."""
+    """The learner's place in a run."""
 
     step: int = 0
     collapsed: frozenset[int] = field(default_factory=frozenset)  # module calls drawn as one card
@@ -360,7 +360,7 @@ class GraphState:
 
 @dataclass(frozen=True)
 class Moment:
-    """What is known at one step: which nodes are computed, which gradients have arrived, what just happened."""
+    """What is known at one step: the nodes computed, the gradients that have arrived, and what just happened."""
 
     computed: frozenset[int]
     gradients: dict[int, Preview]

@@ -12,7 +12,7 @@ from .model import GraphRun, GraphState, Moment, Preview, RunNode, Send, moment
 
 
 def describe(run: GraphRun, now: Moment) -> str:
-    """One sentence on where the run stands."""
+    """How far the run has come, in one sentence."""
     size = f"{len(run.nodes)} nodes, {len(run.edges)} edges."
     if now.now is None:
         return f"{size} Nothing is computed yet."
@@ -31,9 +31,9 @@ def why(run: GraphRun, now: Moment) -> str:
     node = run.nodes[now.now]
     if now.back is None:
         if not node.wants:
-            return f"`{node.op}` has no operand that wants a gradient, so the graph **keeps nothing** of it."
+            return f"`{node.op}` has no operand that wants a gradient, so the graph **keeps nothing** for it."
         if not node.saved:
-            return f"`{node.op}` saves no values: its gradient is **the same whatever they were**."
+            return f"`{node.op}` saves no values: its gradient **does not depend on them**."
         what, it = ("its result", "it") if node.saved == ("out",) else ("its operands", "them")
         return f"`{node.op}` needs {what} again on the way back, so **the graph keeps {it}**."
     added = next((send for send in now.back.sends if send.held is not None), None)
@@ -45,7 +45,7 @@ def why(run: GraphRun, now: Moment) -> str:
     if summed is not None:
         return f"`{run.label(summed.target)}` was stretched to fit, so its gradient is **the sum** over all its copies."
     if now.backward_step == 1:
-        return f"`{run.label(node.id)}` is the start: **its gradient with respect to itself is 1**."
+        return f"`{run.label(node.id)}` is where backward starts: **its gradient with respect to itself is 1**."
     if node.op in ("add", "sub"):
         return f"`{node.op}` passes the gradient on, since an operand moves the result **one for one**."
     if node.op in ("sum", "mean"):
@@ -64,7 +64,7 @@ def position(run: GraphRun, now: Moment) -> str:
 
 
 def spoken(run: GraphRun, box: Box, computed: bool, gradient: Preview | None) -> str:
-    """A card, for those who do not see it."""
+    """A card in words, for screen readers."""
     node = run.nodes[box.node]
     kind = f"module {box.label}" if box.group is not None else f"{node.op} {node.note}".strip() if node.op else "leaf"
     name = f" {node.name}" if node.name and box.group is None else ""
@@ -98,7 +98,7 @@ def step_lines(run: GraphRun, now: Moment, characters: int) -> list[tuple[str, s
 
 
 def _operands(run: GraphRun, node: RunNode) -> list[str]:
-    """The operands' names, each in its place; a Python number stands where no edge comes from."""
+    """The operands' names in order; a Python number for an operand without an edge."""
     sources = {slot: source for source, target, slot in run.edges if target == node.id}
     numbers = iter(node.note.split())
     places = range(max(len(node.operands), *(slot + 1 for slot in sources), 0))

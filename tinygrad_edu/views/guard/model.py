@@ -36,7 +36,7 @@ class Holding:
 
 @dataclass(frozen=True)
 class Moment:
-    """The state after one line, and what that line met."""
+    """The state after one line, and what happened in it."""
 
     row: int
     holds: tuple[Holding, ...]
@@ -57,7 +57,7 @@ class Story:
 
 
 def run(source: str, guard: str) -> Story:
-    """Execute a program line by line. A write that the guard refuses is noted, and the program goes on after it."""
+    """Execute a program line by line. A write that the guard refuses is noted, and the program goes on."""
     lines = tuple(source.strip("\n").split("\n"))
     filename = f"<lens {next(_serial)}>"
     try:
@@ -66,7 +66,7 @@ def run(source: str, guard: str) -> Story:
         place = min(getattr(error, "lineno", None) or 1, len(lines)) - 1
         return Story(lines, guard, (Moment(place, (), error=f"SyntaxError: {getattr(error, 'msg', error)}"),), ())
     linecache.cache[filename] = (len(source), None, [line + "\n" for line in lines], filename)
-    try:  # in a context of its own: modes that the program sets end with it
+    try:  # in its own context: modes that the program sets end with it
         return contextvars.copy_context().run(_execute, lines, statements, filename, guard)
     finally:
         del linecache.cache[filename]
@@ -116,7 +116,7 @@ def _few(array: Any) -> tuple[str, ...]:
 def _word(value: Any) -> str:
     try:
         return str(value) if np.iscomplexobj(value) else exact(value)
-    except (TypeError, ValueError):  # an array of something else than numbers
+    except (TypeError, ValueError):  # an array of something other than numbers
         return shorten(str(value), 12)
 
 

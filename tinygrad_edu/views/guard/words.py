@@ -9,7 +9,7 @@ NO_ARRAY = "No NumPy array exists yet."
 
 
 def remark(story: Story, row: int) -> tuple[str, str]:
-    """The word beside a line, and its style."""
+    """The word beside a line of code, and its style."""
     moment = next((m for m in story.moments if m.row == row), None)
     if moment is None:
         return "", "t2"
@@ -37,7 +37,7 @@ def free_text(state: LensState) -> str:
 
 
 def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
-    """What was tried, who holds the array, until when, and the ways out; nothing when no write was refused."""
+    """What was tried, who holds the array, until when, and how to avoid it; empty if no write was refused."""
     moment = next((m for m in state.story.moments if m.refused or m.error), None)
     if moment is None:
         return ()
@@ -57,7 +57,7 @@ def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
 
 
 def verdict_lines(state: LensState) -> list[tuple[str, str]]:
-    """Both gradients, the one of the run shown first."""
+    """Both gradients, that of the shown run first."""
     lines: list[tuple[str, str]] = []
     correct = dict(state.on.gradients)
     for name, values in state.story.gradients:

@@ -1,4 +1,4 @@
-"""How a prediction is drawn: the hole where the result will be, then both together."""
+"""How a prediction is drawn: first an empty frame for the result, then both together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .words import DRAW, LEVEL, WAITING, describe, text, tick_text
 
 
 def draw(state: GateState, width: int) -> Figure:
-    """The hole where the result will be, or the prediction and the result together."""
+    """An empty frame for the result, or the prediction and the result together."""
     q = state.question
     canvas = Canvas(width)
     if q.kind == "curve":
@@ -165,7 +165,7 @@ def frame(state: GateState, name: str = "PredictGate") -> Frame:
     else:
         controls.append(Control("button", "reset", "Ask again", push=True))
     outcome = state.outcome
-    conditions = outcome.conditions if outcome else "the result is not in this page until you commit"
+    conditions = outcome.conditions if outcome else "the result is not on this page until you commit"
     return Frame(
         name, (), q.ask, draw(state, WIDE), draw(state, NARROW), outcome.why if outcome else "", text(state),
         conditions or "counted, not timed", outcome.badge if outcome else None, tuple(controls), message=state.message,

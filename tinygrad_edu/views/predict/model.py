@@ -18,7 +18,7 @@ class Question:
     ask: str
     kind: str
     choices: tuple[str, ...] = ()
-    low: float = 0.0  # of a number's or a curve's axis, fixed before the result is known
+    low: float = 0.0  # ends of a number's or a curve's axis, fixed before the result is known
     high: float = 1.0
     unit: str = ""
     xs: tuple[float, ...] = ()  # of a curve
@@ -28,7 +28,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What turned out. ``value`` is a choice, a number, or a curve's numbers."""
+    """The result. ``value`` is a choice, a number, or a curve's numbers."""
 
     value: Any
     why: str = ""
@@ -38,7 +38,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class GateState:
-    """A question; the prediction under way; and, once that is committed, the outcome."""
+    """A question, the prediction, and, once that is committed, the outcome."""
 
     question: Question
     draft: Any = None
@@ -49,12 +49,12 @@ class GateState:
 
 def question(ask: str, *, choices: Sequence[str] = (), low: float = 0.0, high: float = 1.0, unit: str = "",
              xs: Sequence[float] = (), x_label: str = "", y_label: str = "") -> Question:  # fmt: skip
-    """A question by what it offers: ``choices``, a curve over ``xs``, else a number from ``low`` to ``high``."""
+    """A question that offers ``choices``, or a curve over ``xs``, or else a number from ``low`` to ``high``."""
     offered, places = tuple(dict.fromkeys(map(str, choices))), tuple(map(float, xs))
     if len(offered) < len(choices) or len(offered) == 1:
         raise DtypeError(
             "a question with choices",
-            f"{list(choices)} leaves nothing to choose, or offers something twice",
+            f"{list(choices)} has fewer than two choices, or the same one twice",
             "offer two or more different ones",
         )
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
@@ -64,7 +64,7 @@ def question(ask: str, *, choices: Sequence[str] = (), low: float = 0.0, high: f
 
 
 def draft(q: Question, value: Any) -> Any:
-    """A prediction as the question takes it. Raises `IndexRangeError` for one that it cannot be."""
+    """A prediction in the question's own form. Raises `IndexRangeError` for one that does not fit the question."""
     if q.kind == "choice":
         if str(value) not in q.choices:
             raise IndexRangeError(
@@ -90,7 +90,7 @@ def draft(q: Question, value: Any) -> Any:
 
 
 def outcome(q: Question, found: Any, why: str = "") -> Outcome:
-    """What was revealed, as plain data. Raises `DtypeError` for what cannot be an answer to the question."""
+    """The result, as plain data. Raises `DtypeError` for one that cannot answer the question."""
     known = found if isinstance(found, Outcome) else Outcome(found)
     value, wanted = known.value, "one of the choices"
     if q.kind == "choice":

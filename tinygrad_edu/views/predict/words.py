@@ -1,4 +1,4 @@
-"""A prediction in words: what waits, what was said, what turned out, and the text twin."""
+"""A prediction in words: what is hidden, what was predicted, what came out, and the text twin."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from ...common.wording import number, plain
 from .model import GateState, Question
 
-WAITING = "The result is ready and waits for your prediction."
+WAITING = "The result waits for your prediction."
 LEVEL = "a level line, whose points the arrow keys move"
 DRAW = "Draw your prediction here, from left to right."
 
 
 def tick_text(value: float) -> str:
-    """A round number without needless digits."""
+    """A round number without unneeded zeros."""
     return f"{value:g}".replace("-", "−")
 
 
@@ -32,7 +32,7 @@ def describe(state: GateState) -> str:
     """What is known so far, in a sentence."""
     q = state.question
     if state.outcome is None:
-        return WAITING + (f" You are about to say {spoken(q, state.draft)}." if state.draft is not None else "")
+        return WAITING + (f" You are about to predict {spoken(q, state.draft)}." if state.draft is not None else "")
     kind = (state.outcome.badge or "result").capitalize()
     return f"You predicted {spoken(q, state.draft)}. {kind}: {spoken(q, state.outcome.value)}."
 

@@ -25,7 +25,7 @@ Place = Callable[[float], float]
 
 
 def draw(state: RaceState, width: int) -> Figure:
-    """The hole where the result will be, or all of the result."""
+    """An empty frame for the result, or the whole result."""
     canvas = Canvas(width)
     shown, wide = state.shown, width >= WIDE
     if shown is None or state.result is None:
@@ -63,7 +63,7 @@ class Axis:
 
 
 def axis(result: Sweep) -> Axis:
-    """A range that holds the least and the bulk of all runs, and 1. It is the same whatever size is shown."""
+    """A range that holds 1, the fastest run and most of the others. It is the same for every size shown."""
     timings = [timing for one in result.comparisons for timing in (one.slow, one.fast)]
     runs = sorted(value for timing in timings for value in multiples(timing)[0])
     least = min(value for timing in timings for group in multiples(timing) for value in group)
@@ -186,7 +186,7 @@ def _power(power: int) -> str:
 
 
 def _size_ticks(canvas: Canvas, state: RaceState, across: Place, y: float, right: float) -> None:
-    """As many sizes as there is room for, the last one always."""
+    """As many sizes as there is room for, always with the last one."""
     labels = [exact(size) for size in state.sizes]
     last = across(state.sizes[-1]) - len(labels[-1]) * UI_12 / 2
     free = -math.inf
@@ -201,7 +201,7 @@ def _size_ticks(canvas: Canvas, state: RaceState, across: Place, y: float, right
 
 
 def _size_button(canvas: Canvas, state: RaceState, place: int, x: float, bottom: float, top: float) -> None:
-    """A size to press. The one that is shown has a line and its name."""
+    """A size to press. The one shown has a line and its name."""
     told = f"show n = {exact(state.sizes[place])}"
     canvas.open(
         data_act="n", data_value=place, tabindex=0, role="button", aria_label=told, data_link=f"n{place}",
@@ -215,7 +215,7 @@ def _size_button(canvas: Canvas, state: RaceState, place: int, x: float, bottom:
 
 
 def _end_labels(canvas: Canvas, state: RaceState, ends: list[tuple[float, float]]) -> None:
-    """The names where the lines end, kept apart."""
+    """The names at the ends of the lines, kept apart."""
     heights = [y for _, y in ends]
     if abs(heights[0] - heights[1]) < 16:
         center, sign = sum(heights) / 2, 8 if heights[0] > heights[1] else -8
@@ -299,7 +299,7 @@ def _label(canvas: Canvas, x: float, y: float, told: str, cls: str, span: tuple[
 
 
 def _verdict(canvas: Canvas, state: RaceState, shown: Comparison, y: float, width: int) -> None:
-    """The ratio in large digits, what it says, and what else is to be known."""
+    """The ratio in large digits, the verdict and the remarks."""
     canvas.text(0, y + 32, f"{ratio_text(shown.ratio)}×", "f24 b")
     left = 116.0
     canvas.text(left, y + 16, words.verdict(state, state.place), "f16 b")

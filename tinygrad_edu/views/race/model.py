@@ -15,10 +15,10 @@ WARMUPS = ("3 warm-ups", "no warm-up")
 
 @dataclass(frozen=True)
 class RaceState:
-    """What is raced, what was predicted, and what was measured. ``place`` is the size that is shown, by its position.
+    """What is raced, what was predicted, and what was measured. ``place`` is the position of the size shown.
 
     Without ``sizes`` the functions are called as they are. ``said`` is the committed prediction, times faster, and
-    ``said_at`` the place that it was for. ``result`` holds the sizes that were reached.
+    ``said_at`` the place it was made for. ``result`` holds the sizes that were reached.
     """
 
     names: tuple[str, str]
@@ -45,7 +45,7 @@ def prediction(value: Any) -> float | None:
         return None
     found = float(predict.draft(predict.Question("", "number"), value))
     if found <= 0:
-        why, mend = "no time is below 0", "0.5 says that B takes twice as long, 1 that both take the same"
+        why, mend = "no time is below 0", "0.5 means that B takes twice as long, 1 that both take the same"
         raise IndexRangeError(f"the prediction {found:g} times", why, mend)
     return found
 
@@ -55,7 +55,7 @@ def pick(state: RaceState, place: int) -> RaceState:
     if not 0 <= place < max(len(state.sizes), 1):
         raise IndexRangeError(f"size {place}", f"there are {len(state.sizes)} sizes", "count from 0")
     if state.result is not None and place >= len(state.result.sizes):
-        why = "the race was stopped before it came to that"
+        why = "the race was stopped before it reached that size"
         raise IndexRangeError(
             f"n = {exact(state.sizes[place])}" if state.sizes else "", why, "run it again, and wait a little longer"
         )
@@ -63,7 +63,7 @@ def pick(state: RaceState, place: int) -> RaceState:
 
 
 def finish(state: RaceState, result: Sweep) -> RaceState:
-    """With what was measured. The size that was asked for is shown, or the largest that was reached."""
+    """The state with what was measured. It shows the size that was asked for, or the largest reached."""
     return replace(state, result=result, place=min(state.place, len(result.sizes) - 1), message="")
 
 
@@ -74,7 +74,7 @@ def multiples(timing: Timing) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def otherwise(state: RaceState) -> int | None:
-    """The smallest size with the opposite verdict: where the claim is false, or where it is true after all."""
+    """The smallest size with the opposite verdict, if there is one: there the claim is false, or true after all."""
     assert state.result is not None and state.shown is not None
     wanted = "slower" if state.shown.verdict == "faster" else "faster"
     return next((i for i, one in enumerate(state.result.comparisons) if one.verdict == wanted), None)

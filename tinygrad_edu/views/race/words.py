@@ -1,4 +1,4 @@
-"""A race in words: what is asked, the verdict and what else is to be known, and the text twin."""
+"""A race in words: the question, the verdict and the remarks on it, and the text twin."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ LETTERS = ("A", "B")
 WAITING = "Nothing is measured before you commit to a prediction."
 MEASURING = "The two take turns now."
 WHY = (
-    "Other work on the machine **adds time in spells**: as the two take turns, it hits both of a pair, "
-    "and their ratio stays."
+    "Other work on the machine **adds time in spells**. Because the two take turns, a spell hits both of a "
+    "pair and their ratio stays."
 )
 
 
 def at(state: RaceState, place: int) -> str:
-    """``at n = 1000``; nothing where there are no sizes."""
+    """``at n = 1000``; "" when there are no sizes."""
     return f"at n = {exact(state.sizes[place])}" if state.sizes else ""
 
 
 def said_text(value: float) -> str:
-    """A prediction as it was typed, or nearly."""
+    """A prediction, nearly as it was typed."""
     return exact(value) if value.is_integer() else f"{value:g}"
 
 
@@ -33,7 +33,7 @@ def title(state: RaceState, which: int) -> str:
 
 
 def question(state: RaceState) -> str:
-    """What is to be predicted."""
+    """The question to predict an answer to."""
     if state.ask:
         return state.ask
     where = at(state, state.place if state.said is None else state.said_at)
@@ -56,7 +56,7 @@ def middle(comparison: Comparison) -> str:
 
 
 def remarks(state: RaceState) -> str:
-    """What was predicted, where it is otherwise, and whether all was measured."""
+    """The prediction, a size where the verdict differs, and whether the race was stopped early."""
     assert state.result is not None
     parts = []
     if state.said is not None:
@@ -84,7 +84,7 @@ def describe(state: RaceState) -> str:
 
 
 def conditions(state: RaceState) -> str:
-    """What held while it was measured."""
+    """The conditions of the measurement."""
     shown = state.shown
     if shown is None:
         return "nothing is measured yet"
@@ -140,7 +140,7 @@ def _row(values: Sequence[float]) -> str:
 
 
 def summary(state: RaceState) -> str:
-    """Where it stands, in words that another machine would use too."""
+    """How far the race has come, in words that are the same on every machine."""
     sizes = f" at n = {', '.join(map(exact, state.sizes))}" if state.sizes else ""
     told = "nothing measured yet" if state.result is None else "measured; the times are in the picture"
     return f"TimingRace: {title(state, 0)} beside {title(state, 1)}{sizes}: {told}."

@@ -15,7 +15,7 @@ _DRAWN: dict[str, tuple[Drawing, ...]] = {}  # laying out a graph takes a while
 
 
 def picture(tip: Tip) -> tuple[Drawing, ...]:
-    """The tip's small example, drawn by its widget. None where the bars say it all."""
+    """The tip's small example, drawn by its widget. None if the bars show it all."""
     if tip.slug not in _DRAWN:
         _DRAWN[tip.slug] = EXAMPLES[tip.picture.widget].draw(tip)
     return _DRAWN[tip.slug]
@@ -58,5 +58,5 @@ EXAMPLES = {
     "BufferMap": Example(("tensors", "buffers"), _buffer_map),
     "BroadcastLab": Example(("tensors", "buffers"), _broadcast_lab),
     "GraphStepper": Example(("tensors",), _graph_stepper),
-    "TimingRace": Example(("tensors", "device"), lambda tip: ()),  # the bars say it all
+    "TimingRace": Example(("tensors", "device"), lambda tip: ()),  # the bars show it all
 }

@@ -1,4 +1,4 @@
-"""How a tip is drawn: the steps from prediction to limits, and one picture that stands for them."""
+"""How a tip is drawn: the steps from prediction to limits, and one picture to represent them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESET = Control("button", "reset", "Reset", push=True, key="r")
 
 
 def sections(tip: Tip, visit: Visit, progress: Progress | None) -> tuple[Section, ...]:
-    """The steps, of which those that would give the result away hold nothing before the prediction."""
+    """The steps. Those that would give the result away are empty before the prediction."""
     code = Section("", (_code(tip, visit), *_code_controls(visit)))
     predict = _step(1, _predict(tip, visit), visit.committed)
     if not visit.committed:
@@ -118,7 +118,7 @@ def _explain(tip: Tip, visit: Visit) -> tuple[Block, ...]:
 
 
 def _limits(tip: Tip, visit: Visit) -> tuple[Block, ...]:
-    blocks: list[Block] = [Words("No tip holds everywhere. Predict what becomes of this one, then try.")]
+    blocks: list[Block] = [Words("No tip holds everywhere. Predict the verdict for each setting, then try it.")]
     for place, limit in enumerate(tip.limits):
         blocks.append(Controls((Control("button", "limit", f"Run with {limit_text(limit)}", place),)))
         found = visit.ends.get(place)
@@ -140,7 +140,7 @@ def _more(tip: Tip, result: Result) -> tuple[Block, ...]:
 
 
 def draw(tip: Tip, visit: Visit, width: int) -> Figure:
-    """What stands for the sections in a picture: both ways as code, and the bars once there are any."""
+    """The picture of the sections: both ways as code, and the bars once there are any."""
     canvas = Canvas(width)
     y = _draw_code(canvas, tip, visit) + 8
     title = f"{tip.slug}: two ways to do the same"

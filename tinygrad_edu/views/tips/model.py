@@ -1,4 +1,4 @@
-"""The tips as a front door, as plain data: which tip is in front, and what became of each."""
+"""The tips as a front door, as plain data: which tip is in front, and how far each one is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LETTERS = {name: letter for letter, name in WAYS}
 
 @dataclass(frozen=True)
 class Visit:
-    """What became of one tip so far."""
+    """How far the learner is with one tip."""
 
     setting: Mapping[str, Any] = field(default_factory=dict)  # what differs from the defaults
     draft: str | None = None
@@ -23,7 +23,7 @@ class Visit:
     code: Mapping[str, str] = field(default_factory=dict)  # edited copies, by "slow" and "fast"
     editing: bool = False
     result: Result | None = None
-    ran: Mapping[str, str] = field(default_factory=dict)  # the edited copies that the result is of
+    ran: Mapping[str, str] = field(default_factory=dict)  # the edited copies that gave the result
     explanation: str = ""
     explained: bool = False
     ends: Mapping[int, Result] = field(default_factory=dict)  # the limits that were tried
@@ -38,7 +38,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class BrowserState:
-    """The filters, the tip in front, and what became of each."""
+    """The filters, the tip in front, and the visit to each tip."""
 
     slug: str
     alone: bool = False  # one tip, without the list
@@ -51,11 +51,11 @@ class BrowserState:
 
     @property
     def visit(self) -> Visit:
-        """What became of the tip in front."""
+        """The visit to the tip in front."""
         return self.visit_of(self.slug)
 
     def visit_of(self, slug: str) -> Visit:
-        """What became of a tip."""
+        """The visit to a tip."""
         return self.visits.get(slug, Visit())
 
     def with_visit(self, **changes: Any) -> BrowserState:
@@ -68,14 +68,16 @@ class BrowserState:
 
 
 def draft(tip: Tip, state: BrowserState, value: Any) -> BrowserState:
-    """A prediction, not committed yet. Raises `ArgumentError` for what is none of the choices."""
+    """A prediction, not committed yet. Raises `ArgumentError` if it is not one of the choices."""
     if value not in tip.question.choices:
         raise ArgumentError(
-            f"the prediction {value!r}", "it is none of the choices", f"take one of {', '.join(tip.question.choices)}"
+            f"the prediction {value!r}",
+            "it is not one of the choices",
+            f"take one of {', '.join(tip.question.choices)}",
         )
     return state.with_visit(draft=value)
 
 
 def way(tip: Tip, visit: Visit, name: str) -> str:
-    """The code of ``slow`` or ``fast``, as edited. It is called A or B: which one is faster is to be found out."""
+    """The code of ``slow`` or ``fast``, as edited. Its name is A or B, so that it does not tell which is faster."""
     return visit.code.get(name, source_of(getattr(tip, name), LETTERS[name]))

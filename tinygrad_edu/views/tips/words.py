@@ -1,4 +1,4 @@
-"""A tip in words: what was predicted and found, where it ends, and the text twin."""
+"""A tip in words: the prediction, the findings, the limits, and the text twin."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from ...tips import Limit, Result, Tip
 from ...tips.words import count_text, fact_text
 from .model import WAYS, BrowserState, Visit, way
 
-WAITING = "The result is not in this page: it is measured after your prediction."
+WAITING = "The result is not on this page: it is measured after your prediction."
 SAID = {"holds": "The tip holds", "no difference": "No difference", "false here": "False here"}
 
 
 def what_changed(tip: Tip, visit: Visit, result: Result) -> str:
-    """What the result below is for, where that is no more what is set and written above."""
+    """Which settings or code the result belongs to, once those above have been changed."""
     if dict(result.setting) != tip.setting(visit.setting):
-        return f"What follows is for {setting_text(result.setting)}."
-    return "What follows is for the code as it was." if visit.code != visit.ran else ""
+        return f"The result below is for {setting_text(result.setting)}."
+    return "The result below is for the code as it was." if visit.code != visit.ran else ""
 
 
 def setting_text(setting: Mapping[str, Any]) -> str:
-    """The parameters and what they were set to."""
+    """The parameters and their values."""
     return ", ".join(f"`{name}` = {value}" for name, value in setting.items() if name != "device")
 
 
 def limit_text(limit: Limit) -> str:
-    """The setting at which the tip ends."""
+    """The setting in which the tip fails."""
     return ", ".join(f"{name} = {value}" for name, value in limit.setting.items())
 
 
 def shown_fact(name: str, value: Any) -> str:
-    """What was counted of the guide's own code."""
+    """One count of the guide's own code."""
     said = "the same numbers as B" if name == "equal" else fact_text(name)
     return f"{said}: {count_text(name, value)}"
 
@@ -80,7 +80,7 @@ def heading(tip: Tip, state: BrowserState) -> str:
 
 
 def name_of(state: BrowserState) -> str:
-    """The widget's name: one tip alone is no browser."""
+    """The widget's name: a single tip is not a browser."""
     return "Tip" if state.alone else "TipBrowser"
 
 

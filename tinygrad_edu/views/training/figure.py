@@ -10,7 +10,7 @@ from ..marks import Canvas
 from .model import TrainingState
 from .words import describe, latest, text, why
 
-POINTS = 120  # the newest ones can be hovered; the line shows all
+POINTS = 120  # the newest points can be hovered; the line shows all
 
 
 def draw(state: TrainingState, width: int) -> Figure:

@@ -7,13 +7,13 @@ from .model import TrainingState
 
 
 def latest(state: TrainingState) -> str:
-    """The newest accuracy, where one was logged."""
+    """The newest accuracy, if one was logged."""
     found = next((a for a in reversed(state.accuracies) if a is not None), None)
     return "" if found is None else f"test accuracy {100 * found:.1f} %"
 
 
 def describe(state: TrainingState) -> str:
-    """Where it stands, in words that another machine's rounding does not change."""
+    """The progress so far, in words that do not depend on a machine's rounding."""
     done = len(state.losses)
     if not done:
         return f"TrainingMonitor: epoch 0 of {state.epochs}, nothing logged yet."
