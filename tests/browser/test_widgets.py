@@ -188,7 +188,7 @@ def test_buffer_map_free_view(open_cells: Open) -> None:
     expect(twin).to_contain_text("as_strided((2, 6), (4, 1), 0)")
     for _ in range(5):
         notebook.page.keyboard.press("ArrowUp")
-    expect(twin).to_contain_text("would lie in cell")
+    expect(twin).to_contain_text("would be in cell")
 
 
 def test_guard_lens_switches_walks_and_edits(open_cells: Open) -> None:

@@ -1,4 +1,4 @@
-"""Say it with a slice, where a slice can say it."""
+"""Use a slice where a slice can do it."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def picture() -> dict[str, Any]:
 
 TIP = Tip(
     slug="basic-vs-advanced-indexing",
-    title="Say it with a slice, where a slice can say it",
+    title="Use a slice where a slice can do it",
     theme="arrays",
-    why="A slice is a **start and a stride**, so it can be a view; a list of positions cannot, so it is copied.",
+    why="A slice is a **start and a stride**, so it can be a view; a list of positions is neither, so it copies.",
     about=(
-        "Slices and single numbers, called basic indexing, give a view: the elements lie evenly spaced, and shape and "
-        "strides can say so. A tensor of positions or of true and false, called advanced indexing, may pick anything. "
-        "No strides say that, so the elements are copied, even when the positions are `0, 1, 2, …`. Writing shows the "
-        "difference: into a slice, it reaches `x`; into `batch = x[rows]`, it does not. Yet `x[rows] += 1` reaches "
-        "`x`, as Python reads the copy, adds, and then assigns it back to `x[rows]`."
+        "Slices and single numbers (basic indexing) give a view: their elements are evenly spaced, so a shape and "
+        "strides can describe them. A tensor of positions or of true and false (advanced indexing) may pick any "
+        "elements. Strides cannot describe that, so the elements are copied, even if the positions are `0, 1, 2, …`. "
+        "A write shows the difference: through a slice it reaches `x`; into `batch = x[rows]` it does not. Yet "
+        "`x[rows] += 1` does reach `x`: Python makes the copy, adds to it, and then assigns it back to `x[rows]`."
     ),
     sources=(
         Source("G", "Performance Tips", "use basic indexing to create views of arrays instead of copies"),
         Source("G", "Make Use of Views", "views are efficient to create, as they do not involve copying any memory"),
     ),
     parameters=(
-        Size("n", 1024, 16, 4096, "the number of rows of x, of which half are read"),
+        Size("n", 1024, 16, 4096, "the number of rows of x; half of them are read"),
         Choice("rows", "in order", ("in order", "shuffled"), "which rows are read"),
         Choice("use", "read", ("read", "write"), "what is done with them"),
     ),
@@ -69,17 +69,17 @@ TIP = Tip(
         Claim("changes", fast=False, slow=False),
     ),
     limits=(
-        Limit({"rows": "shuffled"}, "false here", "No slice says these rows: shuffled batches have to be copied."),
+        Limit({"rows": "shuffled"}, "false here", "No slice can pick these rows: shuffled batches must be copied."),
         Limit({"use": "write"}, "false here", "A write into the slice changes x; the copy in A leaves x as it was."),
     ),
     question=Question(
-        "`rows` holds 0, 1, 2, … in order: the rows that `x[: len(rows)]` reads too. What is `x[rows]`?",
+        "`rows` holds 0, 1, 2, … in order, so `x[: len(rows)]` reads the same rows. What is `x[rows]`?",
         ("a view of x", "a copy"),
         view_or_copy,
         tempting="a view of x",
-        refutation="What the positions are does not count: a tensor as index may pick anything, so it always copies.",
+        refutation="Which positions it holds does not matter: a tensor may pick any rows, so it always copies.",
     ),
-    explain="`x[rows]` and `x[: len(rows)]` read the same rows. Why can only one of them do without a copy?",
+    explain="`x[rows]` and `x[: len(rows)]` read the same rows. Why does only one of them need a copy?",
     symptoms=("out of memory", "my write is lost"),
     picture=Picture("BufferMap", picture),
     elsewhere=(

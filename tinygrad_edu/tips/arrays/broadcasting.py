@@ -1,4 +1,4 @@
-"""Let an axis be stretched, in place of a loop over it."""
+"""Stretch an axis instead of looping over it."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def stretched(result: Result) -> str:
 
 TIP = Tip(
     slug="broadcasting",
-    title="Let an axis be stretched, in place of a loop over it",
+    title="Stretch an axis instead of looping over it",
     theme="arrays",
-    why="A stretched axis has **stride 0**: every row reads the same bytes of `bias`, and one operation covers all.",
+    why="A stretched axis has **stride 0**: every row reads the same bytes of `bias`, and one operation does them all.",
     about=(
-        "Where two shapes differ, the shorter is filled up with ones from the left, and an axis of size one is read "
-        "again for each place of the other. Nothing is repeated in memory: the stride of that axis is 0. A loop over "
-        "the rows starts an operation for each, and a copy puts the results together; `tile` or `repeat` write the "
-        "repetition out first. Look at the shapes before: `(1000, 1) - (1000,)` is no error but a result of 1000 × "
-        "1000. In backward the stretched axis is a sum, since each number was read many times."
+        "If two shapes differ, the shorter one is padded with ones on the left, and an axis of size one is read again "
+        "for each place along the other. Nothing is repeated in memory: the stride of that axis is 0. A loop over the "
+        "rows starts an operation for each of them, and a copy joins the results; `tile` and `repeat` first write the "
+        "repetition out. Check the shapes beforehand: `(1000, 1) - (1000,)` is not an error but gives 1000 × 1000 "
+        "numbers. Backward sums over a stretched axis, since each number was read many times."
     ),
     sources=(Source("R", "Use Broadcasting Effectively", "add the bias to the whole tensor, not row by row"),),
     parameters=(
@@ -61,11 +61,11 @@ TIP = Tip(
     fast=fast,
     claims=(Claim("calls", times=10), Claim("allocated", times=2), Claim("peak"), Claim("time")),
     limits=(
-        Limit({"n": 1}, "no difference", "There is one row, so the loop goes round once."),
+        Limit({"n": 1}, "no difference", "There is only one row, so the loop runs once."),
         Limit(
             {"then": "add each row up"},
             "false here",
-            "The loop needs one row at a time; broadcasting makes all of them before they are added up.",
+            "The loop needs one row at a time; broadcasting makes all of them before any is added up.",
         ),
     ),
     question=Question(
@@ -73,15 +73,15 @@ TIP = Tip(
         ("none", "as many as x has"),
         stretched,
         tempting="as many as x has",
-        refutation="It is never written out: the axis gets stride 0, and each row reads the same bytes.",
+        refutation="The copies are never written out: the axis gets stride 0, and each row reads the same bytes.",
     ),
     slip=Slip(
         "R",
         run=guide,
         shows={"equal": False},
         words=(
-            "Its loop gives every row the same name and throws it away, so that only the last is left: the two ways "
-            "do not compute the same. Here the loop keeps its rows."
+            "Its loop gives every row the same name, so only the last one is left, and the two ways do not compute the "
+            "same. Here the loop keeps its rows."
         ),
     ),
     explain="Both ways do the same additions. What does A do for each row that B does once?",

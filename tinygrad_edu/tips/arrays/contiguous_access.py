@@ -35,14 +35,14 @@ TIP = Tip(
     slug="contiguous-access",
     title="Read memory in the order of its bytes",
     theme="arrays",
-    why="A cache line of **64 bytes** comes in at once: in order all of it is used, across it one number.",
+    why="Memory comes in **lines of 64 bytes**: in order, all of a line is used; across it, one number.",
     about=(
-        "Memory is one long row of bytes, and a matrix lies in it row after row. The processor does not fetch single "
-        "numbers but lines, most often of 64 bytes. Along a row, sixteen float32 come with each line; across the rows, "
-        "each number lies in a line of its own, most of which is thrown away. Which way is along the bytes is told by "
-        "the strides, not by the shape: `b.T` costs nothing to make, but added to `a`, which lies row after row, it is "
-        "read across. Where that happens again and again, one `contiguous()` pays for its copy. `b.T.sum()` needs "
-        "none: a sum may take its numbers in any order."
+        "Memory is one long line of bytes, and a matrix is stored in it row after row. The processor does not fetch "
+        "single numbers but cache lines, usually of 64 bytes. Along a row, each cache line brings sixteen float32; "
+        "across the rows, each number is in a different one, and most of it is thrown away. The strides, not the "
+        "shape, show which direction follows the bytes: `b.T` costs nothing to make, but adding it to `a`, which is "
+        "stored row after row, reads it across. If that happens again and again, one `contiguous()` pays for its "
+        "copy. `b.T.sum()` needs none: a sum may take its numbers in any order."
     ),
     sources=(
         Source("R", "Contiguous Memory Access", "make tensors contiguous, and process data in memory order"),
@@ -50,23 +50,21 @@ TIP = Tip(
     ),
     parameters=(
         Size("n", 1024, 16, 2048, "the number of rows, and of columns"),
-        Choice("order", "rows", ("rows", "columns"), "which lie side by side in the memory of b"),
+        Choice("order", "rows", ("rows", "columns"), "what is stored side by side in b"),
     ),
     inputs=inputs,
     slow=slow,
     fast=fast,
     claims=(Claim("stride"), Claim("time")),
-    limits=(
-        Limit({"order": "columns"}, "no difference", "b lies column after column, so b.T is in memory order already."),
-    ),
+    limits=(Limit({"order": "columns"}, "no difference", "b is stored column by column, so b.T is in order already."),),
     question=Question(
-        "A reads `b.T` row by row. How far apart in memory are two numbers that it reads in turn?",
+        "A reads `b.T` row by row. How far apart in memory are two numbers that it reads one after the other?",
         ("4 bytes", "a whole row of b"),
         step,
         tempting="4 bytes",
-        refutation="A row of `b.T` is a column of `b`, and in a column neighbours have a whole row between them.",
+        refutation="A row of `b.T` is a column of `b`, and neighbours in a column are a whole row apart.",
     ),
-    explain="Both ways add the same numbers, equally often. Where does A lose its time?",
+    explain="Both ways add the same numbers, equally often. Where does A lose time?",
     symptoms=("my loop is slow", "slower after a transpose"),
     picture=Picture(
         "BufferMap", lambda: {"b": (b := tg.arange(12.0).reshape(3, 4)), "A: b.T": b.T, "B: b": b.T.contiguous()}

@@ -45,13 +45,13 @@ TIP = Tip(
     slug="in-place",
     title="Overwrite what nobody needs any more",
     theme="arrays",
-    why="`y = y - 1` fills a **new buffer** while the old one still stands; `y.sub_(1)` writes where y is.",
+    why="`y = y - 1` fills a **new buffer** while the old one still exists; `y.sub_(1)` writes over the old.",
     about=(
-        "Each operation puts its result into a new buffer. The name `y` moves on to it, and the old buffer is freed "
-        "only afterwards, so two of them stand side by side. Operations with an underscore, and `relu(inplace=True)` "
-        "in layers, write their result over their operand. Only overwrite what is yours: here the result of `exp`, "
-        "which nobody else has seen. In place on `x` itself would change the caller's numbers as well. And backward "
-        "may need the old values: then an error says who wrote over what."
+        "Each operation puts its result into a new buffer. Then the name `y` moves on to it, and only then is the "
+        "old buffer freed, so for a while there are two. Operations with an underscore, and layers with "
+        "`inplace=True`, write their result over their operand. Only overwrite what is yours: here the result of "
+        "`exp`, which nobody else has seen. Writing over `x` itself would change the caller's numbers too. And "
+        "backward may need the old values: then an error tells you which operation wrote over what."
     ),
     sources=(
         Source("P", "Use In-Place Operations", "x.add_(1) and relu(inplace=True) save memory"),
@@ -69,7 +69,7 @@ TIP = Tip(
         Limit(
             {"gradient": "wanted"},
             "false here",
-            "The gradient of exp is its result, and B has written over that: better an error than a wrong gradient.",
+            "The gradient of exp is its result, and B has written over that: an error is better than a wrong gradient.",
         ),
     ),
     question=Question(
@@ -77,7 +77,7 @@ TIP = Tip(
         ("one", "two", "three"),
         buffers,
         tempting="one",
-        refutation="Two at most: the old `y` is freed when its name moves on, after the new one was computed from it.",
+        refutation="Two at most: the old `y` is freed when its name moves on, once the new one is computed.",
     ),
     explain="A gives the name y to a new tensor twice. When is the memory of the old one freed?",
     symptoms=("out of memory",),

@@ -1,4 +1,4 @@
-"""Do not write through views of what gradients go through."""
+"""Do not write through views that gradients go through."""
 
 from __future__ import annotations
 
@@ -52,13 +52,14 @@ def picture() -> dict[str, Any]:
 
 TIP = Tip(
     slug="in-place-costs-under-autograd",
-    title="Do not write through views of what gradients go through",
+    title="Do not write through views that gradients go through",
     theme="arrays",
-    why="A write through a tracked view **rewrites history**, and backward walks through every step of it.",
+    why="A write through a view in the graph **rewrites history**, and backward walks through every step of it.",
     about=(
-        "Without gradients, a write through a view is the write and nothing else. With them, the base gets a node that "
-        "says “as before, but this part is new”, and each view is read anew from there. In backward, each of these "
-        "nodes fills a gradient as large as the base. Of the data, only old values that a gradient needs are copied."
+        "Without gradients, a write through a view is just a write. With them, the tensor behind the view, its base, "
+        "gets a node that means “as before, but this part is new”, and each view is taken again from there. In "
+        "backward, each of these nodes fills a gradient as large as the base. No data is copied, except old values "
+        "that a gradient needs."
     ),
     sources=(
         Source(
@@ -67,29 +68,29 @@ TIP = Tip(
     ),
     parameters=(
         Size("n", 512, 16, 1024, "the number of rows of y, and of columns; half of the rows are changed"),
-        Size("views", 1, 1, 16, "how many views see the change, and are used afterwards"),
+        Size("views", 1, 1, 16, "how many views see the change and are used afterwards"),
     ),
     inputs=inputs,
     slow=slow,
     fast=fast,
     claims=(Claim("nodes"), Claim("copies", fast=0, slow=1), Claim("allocated")),
     limits=(
-        Limit({"views": 16}, "false here", "One write reaches 16 views. B computes and keeps each one by itself."),
+        Limit({"views": 16}, "false here", "One write reaches 16 views. B computes and keeps each of them separately."),
     ),
     slip=Slip(
         "G",
         guide,
         {"copies": 0, "copied": 0},
-        "MyGrad copies both. Here, as in PyTorch, history is rewritten; that of `add_` needs no old values at all.",
+        "MyGrad copies both. Here, as in PyTorch, history is rewritten, and for `add_` that needs no old values.",
     ),
     question=Question(
-        "A multiplies half of `y` by `w` in place, and wants gradients. What has to be copied for that?",
+        "A multiplies half of `y` by `w` in place, and wants gradients. What must be copied for that?",
         ("nothing", "the half", "all of y"),
         copied,
         tempting="nothing",
-        refutation="In place is not free: the gradient of `w` needs the half as it was, so it is copied first.",
+        refutation="Writing in place is not free: the gradient of `w` needs the half as it was, so it is copied first.",
     ),
-    explain="B makes a tensor that A does without, and yet A needs more memory. What for?",
+    explain="B makes one tensor more than A, and yet A needs more memory. What for?",
     symptoms=("out of memory", "my backward is slow"),
     picture=Picture("BufferMap", picture),
     elsewhere=(

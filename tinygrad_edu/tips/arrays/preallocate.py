@@ -47,13 +47,13 @@ TIP = Tip(
     slug="preallocate",
     title="Make a working buffer once, and write into it",
     theme="arrays",
-    why="An operation makes a **new buffer** for its result; with `out=` it writes into one that is there.",
+    why="An operation makes a **new buffer** for its result; with `out=` it writes into an existing one.",
     about=(
-        "`y = column * row` does not write into the old `y`. It makes a new buffer, fills it, and only then the name "
-        "moves over and the old buffer is let go. In a loop that is a new buffer for each operation of each step, and "
-        "two of them at once. A buffer made before the loop is written again and again: `out=` for the first "
-        "operation, methods with an underscore for those that follow. The clock depends on the size: small blocks are "
-        "handed out again at once; for large ones (on Linux, above 32 MB) the system is asked, and clears every page."
+        "`y = column * row` does not write into the old `y`. It makes and fills a new buffer; only then does the name "
+        "move over, and the old buffer is freed. In a loop that is a new buffer for each operation of each step, and "
+        "two of them at once. A buffer made before the loop can be filled again and again: `out=` for the first "
+        "operation, methods with an underscore for the rest. The time saved depends on the size: small blocks of "
+        "memory are simply used again; large ones (on Linux, above 32 MB) come from the system, which clears each page."
     ),
     sources=(Source("R", "Pre-allocate Tensors", "allocate working tensors once, and reuse them for every batch"),),
     parameters=(
@@ -65,10 +65,10 @@ TIP = Tip(
     fast=fast,
     claims=(Claim("allocated", times=4), Claim("peak"), Claim("time")),
     limits=(
-        Limit({"n": 512, "keep": "every result"}, "no difference", "What is kept needs a buffer for each step anyway."),
+        Limit({"n": 512, "keep": "every result"}, "no difference", "Each result that is kept needs a buffer anyway."),
     ),
     question=Question(
-        "A goes round three times and calls every result `y`. How many buffers does it make for them?",
+        "A runs its loop three times and calls every result `y`. How many buffers does it make for them?",
         ("one", "three", "six"),
         made,
         tempting="three",
@@ -79,8 +79,8 @@ TIP = Tip(
         run=guide,
         shows={"equal": False},
         words=(
-            "Its process_batch returns a shallow clone, which shares the one buffer: the next call writes over the "
-            "result of the last. Use each result before the next call, or return a copy."
+            "Its process_batch returns a shallow clone, which shares the one buffer, so each call writes over the "
+            "previous result. Use each result before the next call, or return a copy."
         ),
     ),
     explain="A keeps no buffer for longer than a step. What does it pay for in each step that B pays for once?",

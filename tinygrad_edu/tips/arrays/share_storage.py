@@ -35,13 +35,13 @@ TIP = Tip(
     slug="share-storage",
     title="Share what is only read",
     theme="arrays",
-    why="A second tensor over the **same buffer** costs a shape and strides; a clone costs every byte again.",
+    why="A second tensor over the **same buffer** costs only a shape and strides; a clone costs every byte again.",
     about=(
         "A tensor is a small record (shape, strides, dtype) that points at a buffer. `clone()` makes a second buffer "
         "and moves every byte into it, which takes memory and the time to read and write it all. `detach()` makes a "
-        "second record over the same buffer, outside of the graph; a plain `b = a` does not even do that, it is a "
-        "second name for the same tensor. For somebody who only reads, all three are the same. Who writes, writes for "
-        "all: there a clone is needed. So it is where a small part is to outlive a large buffer."
+        "second record over the same buffer, outside the graph; a plain `b = a` does not even do that, it only adds a "
+        "second name for the same tensor. If you only read, all three do the same. If you write, every tensor over "
+        "the buffer changes: then you need a clone. You also need one to keep a small part of a large buffer."
     ),
     sources=(
         Source("R", "Avoid Unnecessary Copies", "use shallow_clone(), or a reference, in place of clone()"),
@@ -49,25 +49,21 @@ TIP = Tip(
     ),
     parameters=(
         Size("n", 1024, 16, 2048, "the number of rows, and of columns"),
-        Choice("use", "only read", ("only read", "write"), "what is done with the second tensor"),
+        Choice("use", "only read", ("only read", "write"), "what the second tensor is used for"),
     ),
     inputs=inputs,
     slow=slow,
     fast=fast,
     claims=(Claim("allocated", fast=0), Claim("copies", fast=0, slow=1), Claim("time")),
-    limits=(
-        Limit(
-            {"use": "write"}, "false here", "Who writes into shared memory changes x as well: here one needs a clone."
-        ),
-    ),
+    limits=(Limit({"use": "write"}, "false here", "A write into shared memory changes x too: here you need a clone."),),
     question=Question(
         "`detach()` gives a second tensor that can be used in place of `x`. How many new bytes does it take?",
         ("none", "as many as x has"),
         new_bytes,
         tempting="as many as x has",
-        refutation="A new tensor is not new memory: `detach()` makes a new record over the buffer that is there.",
+        refutation="A new tensor is not new memory: `detach()` makes a new record over the existing buffer.",
     ),
-    explain="`mine` is a new tensor both times. What is new in A that is not new in B?",
+    explain="In both ways `mine` is a new tensor. What is new in A but not in B?",
     symptoms=("out of memory", "my loop is slow"),
     picture=Picture(
         "BufferMap",

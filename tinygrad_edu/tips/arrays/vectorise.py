@@ -48,12 +48,12 @@ TIP = Tip(
     slug="vectorise",
     title="Call the model once, for all samples",
     theme="arrays",
-    why="Starting an operation costs **the same for one sample as for many**, and a batch starts each one once.",
+    why="Starting an operation costs **the same for one sample as for many**, and a batch starts each only once.",
     about=(
-        "Every operation has a price before its first multiplication: Python calls it, shapes and dtypes are looked "
-        "at, a buffer is made, a graph node is kept. For a layer of a few hundred weights that is most of the time. "
-        "With a batch the price is paid once, and a matrix product over many rows uses each weight that it fetches "
-        "many times. A loop also keeps a graph for each sample, which backward has to walk through again."
+        "Every operation has a price before its first multiplication: Python calls it, checks shapes and dtypes, makes "
+        "a buffer, and keeps a graph node. For a layer of a few hundred weights that is most of the time. A batch pays "
+        "this price only once, and a matrix product over many rows fetches each weight once and uses it many times. "
+        "A loop also keeps a graph for each sample, and backward has to walk through all of them."
     ),
     sources=(
         Source("P", "Vectorize Operations", "give the model the whole batch, not one sample after the other"),
@@ -73,7 +73,7 @@ TIP = Tip(
         Limit(
             {"norm": "BatchNorm"},
             "false here",
-            "In training, BatchNorm takes mean and spread over the batch: what it gives depends on who else is in it.",
+            "In training, BatchNorm takes mean and spread over the batch: each result depends on the other samples.",
         ),
     ),
     question=Question(
@@ -81,7 +81,7 @@ TIP = Tip(
         ("three", "one for each sample", "three for each sample", MORE),
         started,
         tempting="three for each sample",
-        refutation="The loop itself starts some: one cuts each sample out, and a last one joins the predictions.",
+        refutation="The loop itself starts more: one to cut out each sample, and a last one to join the predictions.",
     ),
     explain="The multiplications are the same in A and B. What does A pay for n times?",
     symptoms=("my loop is slow", "the processor or GPU is hardly busy"),

@@ -61,9 +61,10 @@ TIP = Tip(
     theme="arrays",
     why="A loop gives each sample **nodes of its own**, and each row sends back a gradient as large as the batch.",
     about=(
-        "One loss over the batch is a few graph nodes, however many the samples. A loop makes a chain of nodes for "
-        "each: cut a row out, take its loss, add it up; and backward walks through them all. Each row's gradient has "
-        "the shape of all of `output`, zero but for one row: with twice the samples that is four times the bytes."
+        "One loss over the batch is a few graph nodes, however many samples there are. A loop makes a chain of nodes "
+        "for each sample (cut out a row, take its loss, add it up), and backward walks through them all. Each row's "
+        "gradient has the shape of all of `output` and is zero outside that row: with twice the samples that makes "
+        "four times the bytes."
     ),
     sources=(Source("P", "Optimize Loss Calculation", "give the criterion all outputs and targets at once"),),
     parameters=(
@@ -75,15 +76,15 @@ TIP = Tip(
     fast=fast,
     claims=(Claim("calls", times=10), Claim("nodes", times=10), Claim("allocated", times=10), Claim("time")),
     limits=(
-        Limit({"n": 1}, "no difference", "There is one sample, so its loss is the loss."),
+        Limit({"n": 1}, "no difference", "There is only one sample, so its loss is the whole loss."),
         Limit({"weights": "by class"}, "false here", "In the mean over one sample, its class weight cancels out."),
     ),
     question=Question(
-        "In backward, each `output[i]` of A sends a gradient back to `output`. How many bytes does it have?",
+        "In backward, each `output[i]` of A sends a gradient back to `output`. How many bytes does that gradient take?",
         ("as many as the row", "as many as output"),
         row_gradient,
         tempting="as many as the row",
-        refutation="A gradient has the shape of what was cut, and that is all of `output`: zeros, but for one row.",
+        refutation="A gradient has the shape of the tensor that was cut: all of `output`, zero outside one row.",
     ),
     slip=Slip(
         "P",
@@ -92,7 +93,7 @@ TIP = Tip(
         "Its loop ends with the sum of the losses, its criterion with their mean: loss and gradients are n times "
         "as large, and the learning rate no longer fits. Here the loop divides by n.",
     ),
-    explain="With twice as many samples, what grows twofold in A, and what fourfold?",
+    explain="With twice as many samples, what doubles in A, and what is multiplied by four?",
     symptoms=("my loop is slow", "out of memory", "the loss grows with the batch size"),
     picture=Picture("GraphStepper", picture),
     elsewhere=(Elsewhere("PyTorch 2.13", "2026-11", "loss = F.cross_entropy(output, target, weight)"),),

@@ -1,4 +1,4 @@
-"""Look at bytes in another way before you move them."""
+"""Try a view before you move any bytes."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def picture() -> dict[str, Any]:
 
 TIP = Tip(
     slug="views-not-copies",
-    title="Look at bytes in another way before you move them",
+    title="Try a view before you move any bytes",
     theme="arrays",
     why="A view is **shape and strides** over bytes that stay where they are; a copy reads and writes each of them.",
     about=(
-        "Slices, `transpose` and `view` only say in another way where the elements lie. `reshape` does so too where it "
-        "can, and copies without a word where it cannot: two axes become one only if no gap in memory is between them. "
-        "The tiles are at two strides, one to the right and one down, and no single stride leads through all of them. "
-        "B keeps both axes, and walks over both. Where you count on a view, write `view`: it raises an error instead."
+        "Slices, `transpose` and `view` only describe the same bytes in another way. `reshape` does so too if it can, "
+        "and copies silently if it cannot: two axes become one only if a single stride leads through both. Here one "
+        "stride goes to the tile on the right and another to the tile below, and no single one leads through them all. "
+        "B keeps both axes and walks over both. If you rely on a view, write `view`: it raises an error instead."
     ),
     sources=(
         Source("R", "Use Views Instead of Copies", "use view(), not reshape().detach(), which it says is a copy"),
@@ -58,7 +58,7 @@ TIP = Tip(
     ),
     parameters=(
         Size("side", 128, 4, 256, "the pixels along each side of a tile"),
-        Choice("across", "8", ("8", "1"), "how many tiles stand side by side in the image"),
+        Choice("across", "8", ("8", "1"), "how many tiles are side by side in the image"),
         Size("keep", 8, 1, 8, "how many of the 8 rows of tiles are wanted"),
     ),
     inputs=inputs,
@@ -71,24 +71,24 @@ TIP = Tip(
         Claim("time"),
     ),
     limits=(
-        Limit({"keep": 2}, "false here", "A view of a part keeps all of the buffer alive; a copy would let it go."),
-        Limit({"across": "1"}, "no difference", "These tiles lie one behind the other, so `reshape` gives a view."),
+        Limit({"keep": 2}, "false here", "A view of a part keeps the whole buffer alive; a copy would let it go."),
+        Limit({"across": "1"}, "no difference", "These tiles follow each other in memory, so `reshape` gives a view."),
     ),
     slip=Slip(
         "R",
         guide,
         {"allocated": 0, "shares": True, "equal": True},
         "The guide marks `reshape(…).detach()` as a copy, but it copies nothing: `reshape` gives a view of a tensor "
-        "that lies in order, and `detach` shares memory. What does copy is a `reshape` behind a `transpose`.",
+        "that is stored in order, and `detach` shares memory. A `reshape` after a `transpose` does copy.",
     ),
     question=Question(
         "A cuts the image into tiles and makes one list of them with `reshape`. How many new bytes does that take?",
         ("none", "as many as the image has"),
         new_bytes,
         tempting="none",
-        refutation="`reshape` gives a view only where strides can say the new shape; where not, it copies all of it.",
+        refutation="`reshape` gives a view only if strides can describe the new shape; otherwise it copies everything.",
     ),
-    explain="Both ways have the same `grid`, which is a view. What does A want of it that strides cannot say?",
+    explain="Both ways start from the same `grid`, which is a view. What does A ask for that strides cannot describe?",
     symptoms=("out of memory", "my loop is slow", "slower after a transpose"),
     picture=Picture("BufferMap", picture),
     elsewhere=(
