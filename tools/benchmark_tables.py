@@ -69,7 +69,7 @@ def page(record: dict[str, Any]) -> str:
     ]
     blocks = [f"```\n{text}\n```" for text in record["others"].values()]
     how = "Ratios to PyTorch eager: below 1 is faster. Median [quartiles] of interleaved turns, every contender in a\n"
-    how += "process of its own, one thread, one core. [benchmarks/README.md](../benchmarks/README.md) tells more."
+    how += "process of its own, one thread, one core. [benchmarks/README.md](../benchmarks/README.md) explains how."
     figures = "\n".join(table(record, columns, tuple(columns)))
     parts = ["# Benchmarks", how, measured(record), figures, "\n".join(reasons), *blocks, *tip_times()]
     return "\n\n".join(parts) + "\n"
@@ -81,7 +81,7 @@ def tip_times() -> tuple[str, str, str]:
     from benchmarks.tips import text
 
     how = "Every tip as a learner runs it: A is the slow way, B the fast one. Counts (bytes, copies, operations,\n"
-    how += "nodes) are the same everywhere and are held by the tests; these times are of one machine, and hold there."
+    how += "nodes) are the same everywhere, and the tests check them; these times hold for one machine only."
     return "## Tips", how, text(json.loads(TIPS.read_text(encoding="utf-8")))
 
 

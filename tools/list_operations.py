@@ -20,13 +20,13 @@ from tinygrad_edu.core.op import OPS, Op  # noqa: E402
 
 HEAD = """# Operations
 
-What this engine computes, and what each operation is tested on. Names, arguments, dtypes, shapes, views and gradients
+What this engine computes, and how each operation is tested. Names, arguments, dtypes, shapes, views and gradients
 are PyTorch's. `tg` is `import tinygrad_edu as tg`, `F` is `tg.nn.functional`.
 
 The tables list the operations that the graph is made of, one class each. *Gradient*: derivatives of every order, each
 checked against finite differences in float64 over several memory layouts, and in narrower dtypes against float64.
 *View*: the result shares memory with its operand. *Buffer*: in place, and with `out=`, it needs no temporary. *Cases*:
-how many sets of operands it is tried on; ✓ where PyTorch itself is asked for the same.
+how many sets of operands it is tried on; ✓ if PyTorch computes the same ones for comparison.
 
 This page is made by `python tools/list_operations.py` from the list of test cases.
 """
