@@ -4,7 +4,7 @@
     python start.py course    opens the course in JupyterLab
     python start.py tests     runs all checks
 
-It uses the standard library alone, and syntax that Python 3.6 can read: an old Python gets an answer too.
+It uses only the standard library, and syntax that Python 3.6 can read, so an old Python gets an answer too.
 """
 
 import argparse
@@ -34,7 +34,7 @@ PYTEST_STAGES = {
     "units": ("tests", ["-m", "not slow and not browser and not docs", "--ignore=tests/peers"]),
     "peers": ("tests/peers", ["-m", "not slow"]),
     "notebooks": ("notebooks", NBVAL),
-    "docs": ("tests/project", ["-m", "docs"]),  # of all tests, half a minute would go in collecting them
+    "docs": ("tests/project", ["-m", "docs"]),  # not tests/ as a whole: collecting it takes half a minute
     "browser": ("tests/browser", ["-m", "browser"]),
 }
 STAGES = ("lint", "types", *PYTEST_STAGES)
@@ -59,7 +59,7 @@ VENV_HELP = """This Python cannot make virtual environments.
 
 
 class Problem(Exception):
-    """Something that the user can mend. Its text says how."""
+    """Something that the user can fix. Its text says how."""
 
 
 # ---------------------------------------------------------------- checks
@@ -76,7 +76,7 @@ def check_python(version=sys.version_info):
 
 
 def answers(ip, port):
-    """Whether a server listens there."""
+    """Whether a server is listening there."""
     try:
         socket.create_connection(("127.0.0.1" if ip == "0.0.0.0" else ip, port), timeout=1).close()
     except OSError:
@@ -87,7 +87,7 @@ def answers(ip, port):
 def is_free(ip, port):
     """Whether a server could listen there."""
     with socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET) as probe:
-        if os.name != "nt":  # as servers do: a port that was closed a moment ago counts as free
+        if os.name != "nt":  # as servers do: a port closed a moment ago counts as free
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((ip, port))
@@ -97,12 +97,12 @@ def is_free(ip, port):
 
 
 def check_port(ip, port):
-    """Refuse a port that cannot be had, and name the next free one."""
+    """Refuse a port that is not free, and name the next free one."""
     if is_free(ip, port):
         return
     free = next((p for p in range(max(port + 1, 1024), port + 1100) if is_free(ip, p)), None)
     if free is None:
-        raise Problem(f"Cannot listen on {ip}, port {port}. Leave out --ip and --port, or mend them.")
+        raise Problem(f"Cannot listen on {ip}, port {port}. Leave out --ip and --port, or correct them.")
     raise Problem(
         f"Port {port} is taken, perhaps by another JupyterLab.\n"
         f"  - Use the next free one: python start.py course --port {free}"
@@ -113,14 +113,14 @@ def check_port(ip, port):
 
 
 def stamp_key():
-    """A digest of all that decides what is installed. The place counts: an editable install points to it."""
+    """A digest of everything that decides what is installed, including the folder: an editable install points to it."""
     parts = [(ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")]
     parts += [str(ROOT).encode(), sys.version.encode()]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 def read_stamp():
-    """What the last set-up left behind; empty when there was none."""
+    """The record of the last set-up; empty if there was none."""
     try:
         stamp = json.loads(STAMP.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -138,7 +138,7 @@ def is_ready(extra):
 
 
 def is_usable():
-    """Whether .venv can be added to: it runs this very Python, and its making did not break off."""
+    """Whether .venv can be added to: it runs this same Python, and was not left unfinished."""
     version = sys.version.split()[0]
     command = [str(PYTHON), "-c", f"import sys; sys.exit(sys.version.split()[0] != '{version}')"]
     try:
@@ -148,7 +148,7 @@ def is_usable():
 
 
 class Progress:
-    """Prints each step with the time since the start and, on a terminal, what the tool at work says."""
+    """Prints each step with the time since the start and, on a terminal, the output of the running tool."""
 
     def __init__(self):
         self.start = time.monotonic()
@@ -157,7 +157,7 @@ class Progress:
         print(f"[{time.monotonic() - self.start:5.1f} s] {text}", flush=True)
 
     def run(self, *command):
-        """Run a tool. Returns its exit status and all it said."""
+        """Run a tool. Returns its exit status and all its output."""
         said = []
         live = sys.stdout.isatty()
         with subprocess.Popen(command, cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as tool:
@@ -171,20 +171,20 @@ class Progress:
 
 
 def make_venv(progress):
-    """Make an empty .venv in the place of one that cannot be used."""
+    """Make an empty .venv, replacing one that cannot be used."""
     if VENV.exists():
-        progress.step("removing a .venv that is unfinished, broken or of another Python")
+        progress.step("removing a .venv that is unfinished, broken or for another Python")
         shutil.rmtree(str(VENV))
     progress.step("making .venv")
     VENV.mkdir()
-    write_stamp(extra="unfinished")  # first: if the rest breaks off, the next set-up starts anew
+    write_stamp(extra="unfinished")  # first: if the rest is interrupted, the next set-up starts again
     status, said = progress.run(sys.executable, "-m", "venv", "--without-pip", str(VENV))
     if status:
         raise Problem(f"{said}\n{VENV_HELP}")
 
 
 def install(progress, extra):
-    """Install into .venv, with uv where it is there. Where uv fails, pip may still know a mirror."""
+    """Install into .venv, with uv if there is one. If uv fails, pip may still know a mirror."""
     if extra == "peers":
         install(progress, "test")
         extra = "test,peers"
@@ -210,17 +210,17 @@ def install(progress, extra):
 
 
 def set_up(extra):
-    """Make .venv hold tinygrad_edu with this extra. Does nothing when it does already."""
+    """Make .venv hold tinygrad_edu with this extra. Does nothing if it already does."""
     if is_ready(extra):
         return
     progress = Progress()
-    progress.step("setting up tinygrad_edu, only needed now and after changes")
+    progress.step("setting up tinygrad_edu, needed only now and after changes")
     if not is_usable():
         make_venv(progress)
     write_stamp(extra="outdated")
     install(progress, extra)
     quiet_lab(VENV)
-    write_stamp(key=stamp_key(), extra=extra)  # last: all is there
+    write_stamp(key=stamp_key(), extra=extra)  # last: everything is there
     progress.step("ready")
 
 
@@ -239,7 +239,7 @@ def course(options):
     check_port(options.ip, options.port)
     set_up("course")
     token = secrets.token_hex(16)
-    page = "/lab/workspaces/tinygrad_edu/tree/welcome.ipynb"  # its own workspace: no tabs of other projects
+    page = "/lab/workspaces/tinygrad_edu/tree/welcome.ipynb"  # a separate workspace: no tabs of other projects
     command = [
         str(PYTHON), "-m", "jupyterlab", "-y", "--LabApp.log_level=ERROR", "--ServerApp.log_level=ERROR",
         f"--ServerApp.ip={options.ip}", f"--ServerApp.port={options.port}", "--ServerApp.port_retries=0",
@@ -275,7 +275,7 @@ def is_within(path, folder):
 
 
 def stage_commands(name, arguments):
-    """The commands of one stage. Paths among pytest's arguments take the place of the stage's own folder."""
+    """The commands of one stage. Paths among pytest's arguments replace the stage's own folder."""
     if name == "lint":
         return [["ruff", "check"], ["ruff", "format", "--check"]]
     if name == "types":
@@ -288,7 +288,7 @@ def stage_commands(name, arguments):
 
 
 def has_peers():
-    """Whether the libraries that ours is compared with are installed."""
+    """Whether the libraries to compare with are installed."""
     return subprocess.call([str(PYTHON), "-c", "import torch"], stderr=subprocess.DEVNULL) == 0
 
 
@@ -366,5 +366,5 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # being ended is as good as Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a request to end counts as Ctrl-C
     sys.exit(main())

@@ -109,7 +109,7 @@ def page(tip: Tip) -> str:
         f"## Predict first\n\n{question(tip)}",
         f"## Why\n\n{tip.why}\n\n{tip.about}\n",
         f"## What is claimed\n\n{bullets(map(claim, tip.claims))}",
-        f"## Where it ends\n\n{bullets(limits)}",
+        f"## Where it fails\n\n{bullets(limits)}",
         f"## What the guides say\n\n{bullets(sources)}\n{slip(tip)}",
         "## The same elsewhere\n",
         *same,

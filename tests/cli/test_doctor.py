@@ -122,7 +122,7 @@ Worth mending
 Could be added
   o widgets: anywidget: for the widgets in notebooks
       python -m pip install "anywidget>=0.9.21"
-  o cuda: CuPy: for arrays on the NVIDIA GPU that is here
+  o cuda: CuPy: for arrays on this machine's NVIDIA GPU
       python -m pip install "cupy-cuda13x>=14"
   o browser: Chromium: only for the browser tests
       sudo apt install chromium, or set CHROMIUM to its path"""
@@ -170,7 +170,7 @@ def test_nothing_to_mend() -> None:
             Advice(
                 "trap",
                 "threads",
-                "BLAS starts 16 threads where 2 can run at once: they wait for each other",
+                "BLAS starts 16 threads, but 2 can run at once: they wait for each other",
                 "export OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2 MKL_NUM_THREADS=2",
             ),
         ),
@@ -188,7 +188,7 @@ def test_nothing_to_mend() -> None:
             Advice(
                 "trap",
                 "Python",
-                "assert is switched off by PYTHONOPTIMIZE or -O: checks in lessons and tests pass without looking",
+                "assert is switched off by PYTHONOPTIMIZE or -O: checks in lessons and tests pass without checking",
                 "unset PYTHONOPTIMIZE",
             ),
         ),
@@ -197,7 +197,7 @@ def test_nothing_to_mend() -> None:
             Advice(
                 "trap",
                 "home folder",
-                "/home/ada cannot be written to: JupyterLab does not start, caches are lost",
+                "/home/ada cannot be written to: JupyterLab does not start, and caches are lost",
                 "export HOME=$(mktemp -d)",
             ),
         ),
@@ -212,14 +212,14 @@ def test_nothing_to_mend() -> None:
         ),
         (
             {"gpu": Gpu(True, "installed", (), "RuntimeError: asleep")},
-            Advice("trap", "GPU", "CuPy is installed, and no GPU answers: RuntimeError: asleep", "nvidia-smi"),
+            Advice("trap", "GPU", "CuPy is installed, but no GPU answers: RuntimeError: asleep", "nvidia-smi"),
         ),
         (
             {"gpu": Gpu(False, "installed", (), "RuntimeError: asleep")},
             Advice(
                 "trap",
                 "GPU",
-                "CuPy is installed, and no GPU answers: RuntimeError: asleep",
+                "CuPy is installed, but no GPU answers: RuntimeError: asleep",
                 "install NVIDIA's driver, then restart",
             ),
         ),
@@ -334,7 +334,7 @@ def test_peaks_are_measured(quick: None) -> None:
 def test_one_thread_is_not_measured_where_threads_cannot_be_limited(quick: None) -> None:
     peaks = measure_peaks(lacking(blas=Blas("openblas", "0.3", None)), lambda label: None)
     assert (peaks[1].text, peaks[1].median) == ("not measured", None)
-    assert peaks[1].how == "needs threadpoolctl, and a BLAS that it knows"
+    assert peaks[1].how == "needs threadpoolctl and a BLAS that it knows"
     assert peaks[2].how == "8×8 times 8×8, as many threads as BLAS takes"
 
 

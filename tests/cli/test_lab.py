@@ -27,8 +27,8 @@ def test_an_installed_package_finds_them_where_one_stands(tmp_path: Path) -> Non
 
 
 def test_without_notebooks_it_says_how_to_get_them(tmp_path: Path) -> None:
-    why = f"the notebooks are not part of the installed package, and {tmp_path} holds none"
-    mend = "clone the repository, and run the command inside of it (or python start.py course, which sets all up)"
+    why = f"the notebooks are not part of the installed package, and {tmp_path} has none"
+    mend = "clone the repository, and run the command inside it (or python start.py course, which sets everything up)"
     with teaches(LabError, "open the course", why, mend):
         find_notebooks(tmp_path / "tinygrad_edu", tmp_path)
 

@@ -108,7 +108,7 @@ def test_the_installed_command_is_this_one() -> None:
         (
             ["lab", "--port", "x"],
             "tinygrad-edu lab",
-            "argument --port: 'x' is no whole number from 0 to 65535",
+            "argument --port: 'x' is not a whole number from 0 to 65535",
             "see tinygrad-edu lab --help",
         ),
     ],
@@ -218,7 +218,7 @@ def test_streams_that_the_caller_closed(words: str, status: int) -> None:
 @pytest.mark.parametrize("port", ["-1", "65536", "8888x"])
 def test_ports_that_cannot_be(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "--port", port]) == 2
-    assert f"{port!r} is no whole number from 0 to 65535" in capsys.readouterr().err
+    assert f"{port!r} is not a whole number from 0 to 65535" in capsys.readouterr().err
 
 
 def test_ctrl_c_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,7 +78,7 @@ def test_the_list_as_json(made_up: None) -> None:
 def test_nothing_fits_and_near_symptoms_are_named(made_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli_tips, "search", lambda **given: ())
     assert list_tips(Terminal(), "", "", "out of memry", as_json=False).split("\n")[:2] == [
-        "No tip fits. Symptoms that there are:",
+        "No tip fits. The known symptoms are:",
         "  out of memory",
     ]
     everything = list_tips(Terminal(), "", "", "zzz", as_json=False)
@@ -99,7 +99,7 @@ def test_parts_of_titles() -> None:
 
 @pytest.mark.parametrize(
     ("given", "why"),
-    [("performance", "it fits several guides"), ("numpy", "it is no guide's letter, and in no guide's title")],
+    [("performance", "it fits several guides"), ("numpy", "it is not the letter of a guide, nor part of its title")],
 )
 def test_guides_that_are_not_clear(given: str, why: str) -> None:
     mend = "use one of: " + ", ".join(f"{letter} ({title})" for letter, title in GUIDES.items())
@@ -137,7 +137,7 @@ Predict
   - none
   - 4 kB
 
-A, what one has
+A, what people write
   def slow(x):
       return x.clone()
 
@@ -158,7 +158,7 @@ Settings
   --size kind=plain  plain or odd  which numbers
   --device cpu       cpu           where the tensors live
 
-Where it ends
+Where it fails
   --size kind=odd  no difference  With odd numbers clone is free.
 
 Helps when you say
@@ -219,7 +219,7 @@ How many bytes does detach take?
   Here: none.
   Not “4 kB”: They are shared.
 
-Where it ends
+Where it fails
   --size kind=odd  no difference  With odd numbers clone is free.
 
 {Terminal(80).prose(f"Measured on {CONDITIONS.text()}")}
@@ -252,7 +252,7 @@ def test_a_setting_can_be_typed_as_it_is_shown() -> None:
 def test_sizes(made_up: None) -> None:
     assert parse_size(TIP, "n=12") == ("n", "12")
     assert parse_size(TIP, "kind=a=b") == ("kind", "a=b")
-    with teaches(TipError, "--size 12", "a size has a name", "write it so: --size n=12"):
+    with teaches(TipError, "--size 12", "a size has a name", "write: --size n=12"):
         parse_size(TIP, "12")
     with teaches(TipError, "--size kin=odd", "made-up has no parameter 'kin'", "did you mean kind=odd?"):
         parse_size(TIP, "kin=odd")
@@ -303,15 +303,12 @@ def test_checks_that_pass_and_fail() -> None:
     assert found[0].faults == ("with {'kind': 'odd'} the verdict is holds, not no difference",)
     passed = replace(found[0], faults=())
     assert checked(Terminal(60), [passed, found[1]]) == (
-        "● made-up: holds, and ends in 1 setting\n"
+        "● made-up: holds, with 1 limit\n"
         "▲ other-one: FAILED\n"
         "    by default the verdict is false here: B copies.\n"
         "1 of 2 failed: other-one"
     )
-    assert (
-        checked(Terminal(60, encoding="ascii"), [passed])
-        == "* made-up: holds, and ends in 1 setting\nall 1 as they say"
-    )
+    assert checked(Terminal(60, encoding="ascii"), [passed]) == "* made-up: holds, with 1 limit\n1 of 1 hold"
 
 
 def test_a_failed_claim_is_the_exit_status(made_up: None, progress: Progress) -> None:
@@ -341,4 +338,4 @@ def test_all_are_checked_when_none_is_named(made_up: None, progress: Progress, m
     monkeypatch.setattr(cli_tips, "check", keep)
     text, status = check_tips(Terminal(), progress, [], as_json=False)
     assert (held, status) == (["made-up", "other-one"], 0)
-    assert text.endswith("all 2 as they say")
+    assert text.endswith("2 of 2 hold")

@@ -405,7 +405,7 @@ def test_counters_inside_of_themselves_are_refused() -> None:
     counted = Counters()
     why, mend = "everything inside would count twice", "use a second one: with Counters() as inner:"
     with counted:
-        with teaches(ArgumentError, "Counters inside of themselves", why, mend, "with counted"), counted:
+        with teaches(ArgumentError, "Counters inside themselves", why, mend, "with counted"), counted:
             raise AssertionError("not reached")
         tg.ones(2) + 1
     assert counted.calls == 1

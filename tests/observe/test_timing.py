@@ -633,10 +633,10 @@ def test_conditions_name_this_machine() -> None:
          'give two, such as ("loop", "dot")'),
         ({"names": None}, "names=None", "there are two functions to name", 'give two, such as ("loop", "dot")'),
         ({"sizes": 1.5}, "sizes=(1.5,)", "a size is a count, at least 1", "give whole numbers from 1 up"),
-        ({"sizes": ()}, "sizes=()", "there is no size to measure at", "give some, such as (10, 100, 1000)"),
+        ({"sizes": ()}, "sizes=()", "there is no size to measure", "give some, such as (10, 100, 1000)"),
         ({"sizes": (0, 1)}, "sizes=(0, 1)", "a size is a count, at least 1", "give whole numbers from 1 up"),
         ({"sizes": (1.5,)}, "sizes=(1.5,)", "a size is a count, at least 1", "give whole numbers from 1 up"),
-        ({"sizes": [10, 1, 10]}, "sizes=(10, 1, 10)", "sizes ascend, each of them once", "write (1, 10)"),
+        ({"sizes": [10, 1, 10]}, "sizes=(10, 1, 10)", "sizes must ascend, each of them once", "write (1, 10)"),
     ],
 )  # fmt: skip
 def test_arguments_that_cannot_be(change: dict[str, Any], given: str, why: str, mend: str) -> None:
@@ -657,7 +657,7 @@ def test_what_only_makes_a_generator_is_not_timed() -> None:
 
     async def answer() -> None: ...
 
-    why = "a call of it only makes a generator or a coroutine, and runs nothing"
+    why = "calling it only makes a generator or a coroutine, and runs nothing"
     with teaches(ArgumentError, "timing with slow=items", why, "time what runs it: lambda: list(items())", "compare("):
         compare(items, len)
     with teaches(

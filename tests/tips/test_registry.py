@@ -37,14 +37,14 @@ def test_a_file_without_a_tip(value: Any) -> None:
 
 
 def test_a_slug_is_taken_once() -> None:
-    why, mend = "there is one of that name already", "give it another slug"
+    why, mend = "there is already one with that name", "give it another slug"
     with teaches(TipError, "the tip made-up", why, mend):
         add({"made-up": TIP}, PLACE, TIP)
 
 
 @pytest.mark.parametrize("place", ["arrays.make_up", "compute.made_up", "arrays.made-up"])
 def test_a_file_is_called_as_its_tip(place: str) -> None:
-    why = f"it stands in {place.replace('.', '/')}.py, where arrays/made_up.py is its place"
+    why = f"it is in {place.replace('.', '/')}.py, but belongs in arrays/made_up.py"
     with teaches(TipError, "the tip made-up", why, MEND):
         add({}, f"tinygrad_edu.tips.{place}", TIP)
 
@@ -87,15 +87,15 @@ FAULTS: dict[str, tuple[Spoil, list[str]]] = {
     ),
     "an unknown count": (
         lambda tip: replace(tip, claims=(*tip.claims, Claim("flops"))),
-        [f"a claim is about 'flops', which is not among {COUNTS}, time"],
+        [f"a claim is about 'flops', which is not one of {COUNTS}, time"],
     ),
     "nowhere else": (
         lambda tip: replace(tip, elsewhere=()),
-        ["elsewhere is empty", "it is not said how the same is done in PyTorch"],
+        ["elsewhere is empty", "it does not show how to do the same in PyTorch"],
     ),
     "not in PyTorch": (
         lambda tip: replace(tip, elsewhere=(replace(tip.elsewhere[0], framework="PyTorch3D 0.7"),)),
-        ["it is not said how the same is done in PyTorch"],
+        ["it does not show how to do the same in PyTorch"],
     ),
     "a framework without a name": (
         lambda tip: replace(tip, elsewhere=(*tip.elsewhere, replace(tip.elsewhere[0], framework=""))),
@@ -107,19 +107,19 @@ FAULTS: dict[str, tuple[Spoil, list[str]]] = {
     ),
     "an unknown guide": (
         lambda tip: replace(tip, sources=(Source("Q", "", ""),)),
-        ["'Q' is none of the guides P, R, G, L, M"],
+        ["'Q' is not one of the guides P, R, G, L, M"],
     ),
     "a slip of an unknown guide": (
         lambda tip: replace(tip, slip=replace(tip.slip, guide="p")),
-        ["'p' is none of the guides P, R, G, L, M"],
+        ["'p' is not one of the guides P, R, G, L, M"],
     ),
     "a slip that shows what is not counted": (
         lambda tip: replace(tip, slip=replace(tip.slip, shows={"time": 1, "equal": True})),
-        [f"the slip shows 'time', which is not among {COUNTS}, equal"],
+        [f"the slip shows 'time', which is not one of {COUNTS}, equal"],
     ),
     "other arguments": (
         lambda tip: replace(tip, slow=slow),
-        ["fast takes other arguments than slow: x, sort", "guide takes other arguments than slow: x, sort"],
+        ["fast does not take the arguments of slow: x, sort", "guide does not take the arguments of slow: x, sort"],
     ),
     "other names": (
         lambda tip: replace(tip, slow=other, fast=other),
@@ -127,7 +127,7 @@ FAULTS: dict[str, tuple[Spoil, list[str]]] = {
     ),
     "a guide with other arguments": (
         lambda tip: replace(tip, slip=Slip("P", guide, {}, "")),
-        ["guide takes other arguments than slow: x, kind"],
+        ["guide does not take the arguments of slow: x, kind"],
     ),
     "inputs without a parameter": (
         lambda tip: replace(tip, inputs=only_n),
@@ -135,7 +135,7 @@ FAULTS: dict[str, tuple[Spoil, list[str]]] = {
     ),
     "a limit that is none": (
         lambda tip: replace(tip, limits=(Limit({"n": 1}, "holds", ""),)),
-        ["a limit's verdict is 'holds', which is not among no difference, false here"],
+        ["a limit's verdict is 'holds', which is not one of no difference, false here"],
     ),
     "nothing tempting": (
         lambda tip: replace(tip, question=replace(tip.question, tempting="three")),
@@ -190,13 +190,13 @@ def test_a_misspelt_slug_is_told_the_nearest(given: str) -> None:
     with pytest.raises(TipError) as caught:
         tips.find(given)
     assert caught.value.tried == f"the tip {given!r}"
-    assert caught.value.why == "there is no tip of that name"
+    assert caught.value.why == "there is no tip with that name"
     assert caught.value.mend.startswith("did you mean broadcasting")
 
 
 def test_a_name_that_is_near_to_none_is_told_all() -> None:
     mend = f"there are: {', '.join(tip.slug for tip in tips.all_tips())}"
-    with teaches(TipError, "the tip 'xyz'", "there is no tip of that name", mend):
+    with teaches(TipError, "the tip 'xyz'", "there is no tip with that name", mend):
         tips.find("xyz")
 
 
@@ -243,8 +243,8 @@ def test_search_by_words_that_all_stand_somewhere() -> None:
 
 def test_a_theme_or_guide_that_there_is_none_of() -> None:
     mend = "did you mean arrays or autograd or data?"
-    with teaches(TipError, "the theme 'array'", "there is no theme of that name", mend):
+    with teaches(TipError, "the theme 'array'", "there is no theme with that name", mend):
         tips.search(theme="array")
     mend = "there are: P, R, G, L, M"
-    with teaches(TipError, "the guide 'X'", "there is no guide of that name", mend):
+    with teaches(TipError, "the guide 'X'", "there is no guide with that name", mend):
         tips.search(source="X")

@@ -216,8 +216,8 @@ def in_itself(x: Tensor, kind: str) -> list[Any]:
         (lambda x, kind: {}["y"], "KeyError: 'y'"),
         (lambda x: x, "TypeError: "),
         (lambda x, kind: sys.exit(3), "SystemExit: 3"),
-        (lambda x, kind: (row for row in x), "a way: it gives a generator, of which nothing has run. Return what it"),
-        (unfinished, "a way: it gives a coroutine, of which nothing has run. Return what it computes."),
+        (lambda x, kind: (row for row in x), "a way: it gives a generator, and none of it has run. Return what it"),
+        (unfinished, "a way: it gives a coroutine, and none of it has run. Return what it computes."),
         (in_itself, "RecursionError: "),
     ],
 )
@@ -411,7 +411,7 @@ FAULTS: dict[str, tuple[Callable[[Tip], Tip], str]] = {
     ),
     "an answer": (
         lambda tip: replace(tip, question=replace(tip.question, answer=lambda result: "three")),
-        "the answer 'three' is none of the choices",
+        "the answer 'three' is not one of the choices",
     ),
     "a temptation": (
         lambda tip: replace(tip, question=replace(tip.question, tempting="two")),

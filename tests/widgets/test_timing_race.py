@@ -283,7 +283,7 @@ def test_sizes_are_the_argument_where_nothing_makes_one(clock: Clock) -> None:
     [
         ({"fast": 3}, "timing with fast=3", "it cannot be called", "give a function, such as a lambda"),
         ({"make": 3}, "timing with make=3", "it cannot be called", "give a function, such as a lambda"),
-        ({"sizes": (3, 2)}, "timing with sizes=(3, 2)", "sizes ascend, each of them once", "write (2, 3)"),
+        ({"sizes": (3, 2)}, "timing with sizes=(3, 2)", "sizes must ascend, each of them once", "write (2, 3)"),
         ({"sizes": (3,), "n": 4}, "TimingRace(n=4)", "the sizes are (3,)", "take one of them"),
         ({"names": "ab"}, "timing with names='ab'", "there are two functions to name",
          'give two, such as ("loop", "dot")'),

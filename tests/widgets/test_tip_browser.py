@@ -46,7 +46,7 @@ def test_nothing_is_given_away_before_the_prediction(slug: str) -> None:
         assert not any(words in shown for words in hidden)
     assert widget.run() is None  # Run is not offered, and does nothing
     assert [e.text for e in check(widget.html, live=True).elements if e.tag == "h4"] == [
-        "1Predict", "2Run", "3See", "4Explain", "5Try where it ends",
+        "1Predict", "2Run", "3See", "4Explain", "5Try where it fails",
     ]  # fmt: skip
     assert ("run", None) not in check(widget.html, live=True).acts()
     assert "def slow" not in widget.html and "def fast" not in widget.html

@@ -1,4 +1,4 @@
-"""What follows from the facts: what is missing, what will surprise, and the command that mends it."""
+"""What follows from the facts: what is missing, what will surprise, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Advice:
     kind: str
     about: str
     why: str
-    fix: str  # a command where there is one
+    fix: str  # a command, if there is one
 
 
 def advise(facts: Facts, peaks: Sequence[Peak] = ()) -> list[Advice]:
@@ -59,23 +59,23 @@ def _traps(facts: Facts) -> Iterator[Advice]:
         why = f"{facts.cpu.cores} cores are visible and {usable} may be used: BLAS may start a thread for each"
         yield Advice("trap", "threads", why, "export " + THREAD_VARIABLES.format(usable))
     if threads is not None and threads > usable:
-        why = f"BLAS starts {threads} threads where {usable} can run at once: they wait for each other"
+        why = f"BLAS starts {threads} threads, but {usable} can run at once: they wait for each other"
         yield Advice("trap", "threads", why, "export " + THREAD_VARIABLES.format(usable))
     if facts.python.debug:
         why = "this is a debug build: every timing is several times too long"
         yield Advice("trap", "Python", why, "use a release build, from python.org or your system's packages")
     if facts.python.optimized:
-        why = "assert is switched off by PYTHONOPTIMIZE or -O: checks in lessons and tests pass without looking"
+        why = "assert is switched off by PYTHONOPTIMIZE or -O: checks in lessons and tests pass without checking"
         yield Advice("trap", "Python", why, "unset PYTHONOPTIMIZE")
     if not facts.home_writable:
-        why = f"{facts.home} cannot be written to: JupyterLab does not start, caches are lost"
+        why = f"{facts.home} cannot be written to: JupyterLab does not start, and caches are lost"
         yield Advice("trap", "home folder", why, "export HOME=$(mktemp -d)")
     if facts.lab_extensions:
         why = f"JupyterLab does not find {' and '.join(facts.lab_extensions)}: widgets show as text"
         packages = ("jupyterlab_widgets", "anywidget")
         yield Advice("trap", "JupyterLab", why, f"{facts.python.installer} --force-reinstall {' '.join(packages)}")
     if facts.gpu.error:
-        why = f"CuPy is installed, and no GPU answers: {facts.gpu.error}"
+        why = f"CuPy is installed, but no GPU answers: {facts.gpu.error}"
         yield Advice("trap", "GPU", why, "nvidia-smi" if facts.gpu.driver else "install NVIDIA's driver, then restart")
 
 
@@ -95,7 +95,7 @@ def _missing(facts: Facts) -> Iterator[Advice]:
             yield Advice("missing", extra, f"{names}: for {purpose}", _install(facts, lacking))
     if facts.gpu.driver and facts.gpu.cupy is None:
         fix = f'{facts.python.installer} "cupy-cuda13x>=14"'
-        yield Advice("missing", "cuda", "CuPy: for arrays on the NVIDIA GPU that is here", fix)
+        yield Advice("missing", "cuda", "CuPy: for arrays on this machine's NVIDIA GPU", fix)
     if facts.browser is None:
         why = "Chromium: only for the browser tests"
         yield Advice("missing", "browser", why, "sudo apt install chromium, or set CHROMIUM to its path")

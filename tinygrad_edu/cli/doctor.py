@@ -1,12 +1,12 @@
-"""``tinygrad-edu doctor``: what is installed, what the machine can do, and how to mend what is missing.
+"""``tinygrad-edu doctor``: what is installed, what the machine can do, and how to fix the rest.
 
-The schema of ``--json``, where keys may be added and none changes its meaning:
+The schema of ``--json``; keys may be added, but none changes its meaning:
 
 | key | value |
 |---|---|
 | ``schema`` | 1 |
 | ``version`` | of tinygrad_edu |
-| ``engine_works``, ``engine_error`` | whether a small gradient came out right, else why not |
+| ``engine_works``, ``engine_error`` | whether a small gradient came out right, or else why not |
 | ``python`` | ``version``, ``executable``, ``installer``, ``debug``, ``optimized`` |
 | ``packages`` | list of ``name``, ``extra`` ("" is none), ``needed``, ``version`` or null, ``state`` as in `Package` |
 | ``blas`` | ``name``, ``version``, ``threads`` or null |
@@ -112,7 +112,7 @@ def _gpu(facts: Facts) -> str:
     if gpu.devices:
         return f"{', '.join(gpu.devices)}, CuPy {gpu.cupy}"
     if gpu.error:
-        return "CuPy is installed, no GPU answers"
+        return "CuPy is installed, but no GPU answers"
     return "NVIDIA, without CuPy" if gpu.driver else "no NVIDIA GPU"
 
 
@@ -126,7 +126,7 @@ def _packages(terminal: Terminal, packages: tuple[Package, ...]) -> str:
 
 
 def _advice(terminal: Terminal, kind: str, advice: list[Advice]) -> str:
-    """Each with its command on a line of its own, unbroken, so that it can be copied."""
+    """Each with its command on a separate, unbroken line, so that it can be copied."""
     if not advice:
         return ""
     sign = "○" if kind == "missing" else "▲"

@@ -1,4 +1,4 @@
-"""What there is on this machine and in this environment. Facts only: what follows from them is in `advice`."""
+"""What this machine and this environment have. Facts only: what follows from them is in `advice`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Python:
 
 @dataclass(frozen=True)
 class Package:
-    """A package that an extra asks for. ``version`` is None where it is not installed."""
+    """A package that an extra needs. ``version`` is None if it is not installed."""
 
     name: str
     extra: str
@@ -59,7 +59,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Blas:
-    """What multiplies matrices for NumPy. ``threads`` is None where threadpoolctl is not there, or cannot tell."""
+    """What multiplies matrices for NumPy. ``threads`` is None if threadpoolctl is not installed, or cannot tell."""
 
     name: str
     version: str
@@ -78,10 +78,10 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that `doctor` looks at, besides what it measures."""
+    """Everything that `doctor` looks at, besides what it measures."""
 
     version: str
-    engine_error: str  # empty when a gradient came out right
+    engine_error: str  # empty if a gradient came out right
     python: Python
     packages: tuple[Package, ...]
     blas: Blas
@@ -95,8 +95,8 @@ class Facts:
 
 
 def gather() -> Facts:
-    """The facts here and now."""
-    home = os.path.expanduser("~")  # Path.home() refuses a user without a home, which is what we look for
+    """The current facts."""
+    home = os.path.expanduser("~")  # Path.home() fails for a user without a home, and that is what we look for
     return Facts(
         version=tg.__version__,
         engine_error=engine_error(),
@@ -114,7 +114,7 @@ def gather() -> Facts:
 
 
 def python() -> Python:
-    """The interpreter that runs this."""
+    """The interpreter that is running."""
     called = "python" if shutil.which("python") == sys.executable else sys.executable
     has_pip = importlib.util.find_spec("pip") is not None
     installer = f"{called} -m pip install" if has_pip else f"uv pip install --python {sys.executable}"
@@ -123,7 +123,7 @@ def python() -> Python:
 
 
 def engine_error() -> str:
-    """Why the engine does not work, in a line; empty when a small gradient and both other packages work."""
+    """Why the engine does not work, in one line; empty if a small gradient and both other packages work."""
     try:
         x = tg.tensor([1.0, 2.0], requires_grad=True)
         (x * x).sum().backward()
@@ -139,7 +139,7 @@ def engine_error() -> str:
 
 
 def requirements() -> list[str]:
-    """What the installed project asks for, as in its metadata; what it asks for at least, where it is not installed."""
+    """What the installed project needs, from its metadata; its minimum if it is not installed."""
     try:
         return importlib.metadata.requires(PROJECT) or []
     except importlib.metadata.PackageNotFoundError:
@@ -156,7 +156,7 @@ def packages(lines: list[str]) -> Iterator[Package]:
             if (found.group(1) if found else "") != extra:
                 continue
             name, needed = re.match(r"([\w.-]+)(?:\[.*\])?\s*(.*)", wanted.strip()).groups()  # type: ignore[union-attr]
-            if name.replace("-", "_") != PROJECT and name not in seen:  # an extra repeats those that it builds on
+            if name.replace("-", "_") != PROJECT and name not in seen:  # an extra repeats those it builds on
                 seen.add(name)
                 yield Package(name, extra, needed.strip(), version_of(name))
 
@@ -184,7 +184,7 @@ def release(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-# What NumPy, the GPU and Jupyter stand on ----------------------------------------------------------------------------
+# What NumPy, the GPU and Jupyter rest on ------------------------------------------------------------------------------
 
 
 def blas() -> Blas:
@@ -198,7 +198,7 @@ def blas() -> Blas:
 
 
 def gpu() -> Gpu:
-    """The GPUs that answer CuPy."""
+    """The GPUs that CuPy can use."""
     driver = shutil.which("nvidia-smi") is not None
     if not importlib.util.find_spec("cupy"):
         return Gpu(driver, None)
@@ -207,12 +207,12 @@ def gpu() -> Gpu:
         count = cupy.cuda.runtime.getDeviceCount()
         names = [cupy.cuda.runtime.getDeviceProperties(index)["name"].decode() for index in range(count)]
         return Gpu(driver, cupy.__version__, tuple(names))
-    except Exception as error:  # a driver that is missing, too old or asleep: each has an error of its own
+    except Exception as error:  # a driver that is missing, too old or asleep: each raises a different error
         return Gpu(driver, "installed", (), f"{type(error).__name__}: {error}".splitlines()[0])
 
 
 def missing_lab_extensions(prefix: Path) -> tuple[str, ...]:
-    """The halves of the widgets that JupyterLab does not find, in an environment that has a JupyterLab."""
+    """The parts of the widgets that JupyterLab does not find, in an environment with JupyterLab."""
     if version_of("jupyterlab") is None:
         return ()
     folder = prefix / "share" / "jupyter" / "labextensions"

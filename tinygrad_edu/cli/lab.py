@@ -12,7 +12,7 @@ from ..errors import EduError
 from .facts import python
 
 FIRST = "welcome.ipynb"
-WORKSPACE = "/lab/workspaces/tinygrad_edu/tree"  # its own: no tabs of other projects
+WORKSPACE = "/lab/workspaces/tinygrad_edu/tree"  # a separate workspace: no tabs of other projects
 
 
 class LabError(EduError):
@@ -26,18 +26,18 @@ def find_notebooks(package: Path, current: Path) -> Path:
             return folder
     raise LabError(
         "open the course",
-        f"the notebooks are not part of the installed package, and {current} holds none",
-        "clone the repository, and run the command inside of it (or python start.py course, which sets all up)",
+        f"the notebooks are not part of the installed package, and {current} has none",
+        "clone the repository, and run the command inside it (or python start.py course, which sets everything up)",
     )
 
 
 def command(notebooks: Path, port: int | None, browser: bool) -> list[str]:
-    """What starts JupyterLab on the course. It asks the network for nothing."""
+    """The command that starts JupyterLab on the course, without any use of the network."""
     root = hasattr(os, "geteuid") and os.geteuid() == 0  # containers often have no other user
     return [
         sys.executable, "-m", "jupyterlab", "-y", f"--ServerApp.root_dir={notebooks}",
         f"--LabApp.default_url={WORKSPACE}/{FIRST}", "--LabApp.news_url=None",
-        "--LabApp.log_level=ERROR", "--ServerApp.log_level=ERROR",  # the address is told nevertheless
+        "--LabApp.log_level=ERROR", "--ServerApp.log_level=ERROR",  # the address is printed all the same
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         *([f"--ServerApp.port={port}", "--ServerApp.port_retries=0"] if port is not None else []),
         *([] if browser else ["--no-browser"]),
@@ -46,7 +46,7 @@ def command(notebooks: Path, port: int | None, browser: bool) -> list[str]:
 
 
 def lab(port: int | None, browser: bool) -> int:
-    """Become JupyterLab, or wait for it and return its exit status. Raises `LabError` where it cannot start."""
+    """Become JupyterLab, or wait for it and return its exit status. Raises `LabError` if it cannot start."""
     notebooks = find_notebooks(Path(__file__).parents[1], Path.cwd())
     if importlib.util.find_spec("jupyterlab") is None:
         why, mend = "JupyterLab is not installed", f'{python().installer} "jupyterlab>=4.4" "ipykernel>=7"'

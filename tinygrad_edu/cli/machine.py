@@ -1,4 +1,4 @@
-"""The processor and the memory, and how much of them this process may use: containers are given a part."""
+"""The processor and the memory, and how much of them this process may use: a container gets only a part."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Cpu:
 
 @dataclass(frozen=True)
 class Memory:
-    """In bytes; None where the system does not tell. ``limit`` is a container's."""
+    """In bytes; None if the system does not tell. ``limit`` is that of a container."""
 
     total: int | None
     available: int | None
@@ -81,7 +81,7 @@ def cgroup_memory(root: Path, groups: str) -> int | None:
 def _folders(root: Path, groups: str, controller: str) -> list[Path]:
     """The cgroup's folder and those above it, of version 2 (controller "") or 1. Containers see their own as the root.
 
-    A limit further up holds too.
+    A limit higher up applies too.
     """
     for line in groups.splitlines():
         _, names, path = line.split(":", 2)
@@ -93,7 +93,7 @@ def _folders(root: Path, groups: str, controller: str) -> list[Path]:
 
 
 def _read(path: Path) -> str:
-    """The text of a file of the system, without the line end; empty where there is none."""
+    """The text of a system file, without the line end; empty if there is none."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""Reading the command line, and ending well: what cannot be done is said in a few lines, and never in a traceback."""
+"""Reading the command line and ending well: a failure is a few lines, and never a traceback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import EduError
 from .terminal import Progress, Terminal
 
 PROGRAM = "tinygrad-edu"
-WRONG, PIPE_CLOSED, INTERRUPTED = 2, 141, 130  # exit statuses, the last two as shells give them
+WRONG, PIPE_CLOSED, INTERRUPTED = 2, 141, 130  # exit statuses; the last two are those of shells
 
 EXAMPLES = """examples:
   tinygrad-edu tips list --symptom "out of memory"
@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse complains of."""
+        """Raise argparse's complaint as an error."""
         raise UsageError(self.prog, message, f"see {self.prog} --help")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -54,13 +54,13 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser() -> Parser:
     """The whole command line."""
-    about = "Performance tips, shown live; a look at this machine; the course."
+    about = "Performance tips, live; a check of this machine; the course."
     parser = Parser(prog=PROGRAM, description=about, epilog=EXAMPLES)
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
     tips = commands.add_parser("tips", help="list, explain, run and check the performance tips", epilog=EXAMPLES)
     _tips(tips.add_subparsers(dest="action", metavar="ACTION", title="actions", parser_class=Parser))
-    doctor = commands.add_parser("doctor", help="what is installed, what the machine can do, how to mend the rest")
+    doctor = commands.add_parser("doctor", help="what is installed, what the machine can do, how to fix the rest")
     _json(doctor)
     lab = commands.add_parser("lab", help="open the course in JupyterLab")
     lab.add_argument(
@@ -75,22 +75,22 @@ def make_parser() -> Parser:
 def _port(text: str) -> int:
     """A port's number; argparse says what is wrong."""
     if not (text.isdecimal() and int(text) < 65536):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 65535")
     return int(text)
 
 
 def _tips(actions: Any) -> None:
-    found = actions.add_parser("list", help="which tips there are, or which fit")
-    found.add_argument("--theme", default="", help="only of this theme, such as arrays")
-    found.add_argument("--source", default="", help="only from this guide: its letter, or a part of its title")
-    found.add_argument("--symptom", default="", metavar="TEXT", help='only what cures this, such as "slow"')
-    explain = actions.add_parser("explain", help="what a tip says, with both functions")
+    found = actions.add_parser("list", help="list all tips, or those that fit")
+    found.add_argument("--theme", default="", help="only tips of this theme, such as arrays")
+    found.add_argument("--source", default="", help="only tips from this guide: its letter, or a part of its title")
+    found.add_argument("--symptom", default="", metavar="TEXT", help='only tips that cure this, such as "slow"')
+    explain = actions.add_parser("explain", help="explain a tip, with both functions")
     explain.add_argument("slug", metavar="SLUG", help="the tip's name, as in the list")
     run = actions.add_parser("run", help="run both ways of a tip here, and compare them")
     run.add_argument("slug", metavar="SLUG", help="the tip's name, as in the list")
     run.add_argument("--size", action="append", default=[], metavar="NAME=VALUE", help="a parameter, such as n=1000")
     run.add_argument("--device", help="where the tensors live (default: cpu)")
-    check = actions.add_parser("check", help="hold tips to what they say; fails if one does not keep it")
+    check = actions.add_parser("check", help="test the claims of tips; fails if one does not hold")
     check.add_argument("slugs", nargs="*", metavar="SLUG", help="only these tips")
     for action in (found, explain, run, check):
         _json(action)
@@ -102,7 +102,7 @@ def _json(parser: argparse.ArgumentParser) -> None:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options. Raises `UsageError` for what cannot be understood, with the nearest option that there is."""
+    """The options. Raises `UsageError` for an unknown one, with the nearest known one."""
     options, unknown = make_parser().parse_known_args(arguments)
     if unknown:
         known = [name for name in options.parser._option_string_actions if name.startswith("--")]
@@ -115,7 +115,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def perform(options: argparse.Namespace) -> tuple[str, int]:
-    """What to print, and the exit status. Modules load when they are needed: ``--help`` answers at once."""
+    """What to print, and the exit status. Modules load only when needed, so ``--help`` answers at once."""
     terminal, progress = Terminal.of(sys.stdout), Progress(sys.stderr)
     if options.version:
         return f"{PROGRAM} {tg.__version__}", 0
@@ -147,7 +147,7 @@ def perform_tips(terminal: Terminal, progress: Progress, options: argparse.Names
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit status: 2 for what cannot be done, 130 after Ctrl-C."""
+    """Run a command line and return its exit status: 2 if it cannot be done, 130 after Ctrl-C."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller, as after ``>&-``
             setattr(sys, name, io.StringIO())
@@ -157,10 +157,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _put(text)
             return status
         finally:
-            _put("")  # what --help printed: here, where a closed pipe can still be told from a fault
+            _put("")  # what --help printed: written here, where a closed pipe can still be told from a fault
     except EduError as error:
         Progress(sys.stderr).clear()
-        told = f"{error.tried}\n  why:  {error.why}\n  mend: {error.mend}"  # no line: it would be one of the launcher
+        told = f"{error.tried}\n  why:  {error.why}\n  mend: {error.mend}"  # no line: it would be the launcher's
         print(Terminal.of(sys.stderr).spell(told), file=sys.stderr)
         return WRONG
     except BrokenPipeError:  # as after ``| head``
@@ -172,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _put(text: str) -> None:
-    """Print. Raises `OutputError` for a disk that is full, and its like."""
+    """Print. Raises `OutputError` if it fails, as on a full disk."""
     try:
         print(text, end="\n" if text else "", flush=True)
     except BrokenPipeError:
@@ -183,5 +183,5 @@ def _put(text: str) -> None:
 
 
 def _drop_output() -> None:
-    """What is left to print goes nowhere, or Python would complain on its way out."""
+    """Discard what is left to print, or Python would complain as it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""What this machine can do at most: measured in a few seconds, to hold tips and lessons against."""
+"""The most that this machine can do: measured in a few seconds, to compare tips and lessons with."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .facts import Facts
 
 BUDGET = 0.6  # seconds for each, after the warm-up
 COPIED = 128 << 20  # bytes of each of two arrays: more than most caches hold
-SHARE = 8  # but no more than this part of the free memory
+SHARE = 8  # but at most one part in so many of the free memory
 MATRIX = 1024  # rows and columns
 
 
 @dataclass(frozen=True)
 class Peak:
-    """One figure, with its middle half. ``unit`` is "s" for what a call costs, else something per second.
+    """One figure, with its middle half. ``unit`` is "s" for the cost of a call, else something per second.
 
-    ``median`` and ``quartiles`` are None where it could not be measured; ``how`` then says why.
+    ``median`` and ``quartiles`` are None if it could not be measured; ``how`` then says why.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Peak:
 
 
 def measure_peaks(facts: Facts, tell: Callable[[str], None]) -> tuple[Peak, ...]:
-    """All peaks, one after the other. ``tell`` is called with the label of the one that comes next."""
+    """All peaks, one after the other. ``tell`` is called with the label of the next one."""
     tell("memory bandwidth")
     peaks = [_bandwidth(facts)]
     for threads in ("one thread", "all threads"):
@@ -61,11 +61,11 @@ def _bandwidth(facts: Facts) -> Peak:
 
 
 def _matmul(facts: Facts, threads: str) -> Peak:
-    """The rate of a large product. `measure` holds BLAS to one thread, where threadpoolctl is there to do so."""
+    """The rate of a large product. `measure` limits BLAS to one thread, if threadpoolctl is installed."""
     name, label, unit = f"matmul_{threads.replace(' ', '_')}", f"float32 matmul, {threads}", "FLOP/s"
     limited = facts.blas.threads is not None
     if threads == "one thread" and not limited:
-        return Peak(name, label, unit, "needs threadpoolctl, and a BLAS that it knows")
+        return Peak(name, label, unit, "needs threadpoolctl and a BLAS that it knows")
     allowed: Callable[[], AbstractContextManager[object]] = nullcontext
     if threads == "all threads" and limited:
         pools = importlib.import_module("threadpoolctl").ThreadpoolController()

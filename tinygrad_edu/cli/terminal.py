@@ -1,4 +1,4 @@
-"""Text for a terminal: how wide it is, whether it takes colour, which signs it can show."""
+"""Text for a terminal: its width, its colours, and the signs it can show."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-NARROWEST, WIDEST = 40, 120  # columns; in longer lines the eye loses the next one
-FALLBACK = 100  # columns, where there is no terminal: a pipe or a file
+NARROWEST, WIDEST = 40, 120  # columns; with longer lines, the eye loses its place
+FALLBACK = 100  # columns, if there is no terminal but a pipe or a file
 GAP = "  "
 STYLES = {"bold": "1", "dim": "2", "red": "31", "blue": "34", "yellow": "33"}
 
-# What stands in for a sign that the stream cannot encode. One character each where columns depend on it.
+# What replaces a sign that the stream cannot encode; one character each where columns depend on it.
 ASCII = {
     "●": "*", "○": "o", "▲": "!", "×": "x", "–": "-", "−": "-", "—": "-", "·": "-", "…": "...", "→": "->", "←": "<-",
     "≥": ">=", "≤": "<=", "≈": "~", "µ": "u", "∂": "d", "’": "'", "‘": "'", "“": '"', "”": '"', "\u2009": " ",
@@ -54,7 +54,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Terminal:
-    """How to write to one stream. ``width`` counts columns; ``encoding`` decides which signs there are."""
+    """How to write to one stream. ``width`` counts columns; ``encoding`` decides which signs can be used."""
 
     width: int = FALLBACK
     colour: bool = False
@@ -62,13 +62,13 @@ class Terminal:
 
     @classmethod
     def of(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Terminal:
-        """The terminal behind ``stream``. COLUMNS, NO_COLOR, FORCE_COLOR and TERM are asked in ``environ``."""
+        """The terminal behind ``stream``. ``environ`` gives COLUMNS, NO_COLOR, FORCE_COLOR and TERM."""
         columns = environ.get("COLUMNS", "")
         width = int(columns) if columns.isdecimal() and int(columns) else _columns_of(stream)
         return cls(min(max(width, NARROWEST), WIDEST), _takes_colour(stream, environ), stream.encoding or "utf-8")
 
     def paint(self, text: str, *styles: str) -> str:
-        """``text`` in these `STYLES`, or as it is where there is no colour."""
+        """``text`` in these `STYLES`, or unchanged if there is no colour."""
         if not self.colour or not styles or not text:
             return text
         return f"\x1b[{';'.join(STYLES[style] for style in styles)}m{text}\x1b[0m"
@@ -90,7 +90,7 @@ class Terminal:
         return sign
 
     def prose(self, text: str, indent: str = "") -> str:
-        """``text`` in lines that fit, each behind ``indent``. Its own line breaks stay."""
+        """``text`` in lines that fit, each behind ``indent``. Its line breaks stay."""
         room = max(self.width - len(indent), NARROWEST // 2)
         lines = [line for part in self.spell(text).split("\n") for line in wrap(part, room)]
         return "\n".join((indent + line).rstrip() for line in lines)
@@ -108,10 +108,10 @@ class Terminal:
         right: Collection[int] = (),
         paint: Mapping[int, str] | None = None,
     ) -> str:
-        """Aligned columns. The last one wraps; where too little room is left for it, it goes below the others.
+        """Aligned columns. The last one wraps; if too little room is left for it, it goes below the others.
 
-        Where these do not fit either, each cell has a line of its own. ``right`` numbers the columns that stand to the
-        right, ``paint`` gives columns a style, both from 0; the last column takes neither. Cells have no line breaks.
+        If those do not fit either, each cell gets its own line. ``right`` has the numbers of right-aligned columns, and
+        ``paint`` gives columns a style, both from 0; the last column takes neither. Cells have no line breaks.
         """
         body = [[self.spell(cell) for cell in row] for row in rows]
         top = [[self.spell(cell) for cell in head]] if head else []
@@ -132,7 +132,7 @@ class Terminal:
             if beside:
                 texts = [self.paint(text, *["bold"] * is_head) for text in wrap(row[-1], self.width - margin)]
                 lines += [start + texts[0], *(" " * margin + text for text in texts[1:])]
-            else:  # a head stands above its column, or nowhere
+            else:  # a head is above its column, or nowhere
                 lines += [start, *([] if is_head else self._hanging(row[-1], indent))]
         return "\n".join(line.rstrip() for line in lines)
 
@@ -140,7 +140,7 @@ class Terminal:
         return [f"{indent}    {line}" for line in wrap(text, self.width - len(indent) - 4)]
 
     def _stacked(self, row: Sequence[str], head: Sequence[str], indent: str) -> Iterator[str]:
-        """One cell below the other, each behind its head."""
+        """The cells one below the other, each after its head."""
         names = [f"{self.spell(name)}: " if name else "" for name in head] or [""] * len(row)
         for line in wrap(names[0] + row[0], self.width - len(indent)):
             yield indent + line
@@ -148,7 +148,7 @@ class Terminal:
             yield from self._hanging(name + cell, indent) if cell else ()
 
     def json(self, data: Any) -> str:
-        """``data`` as JSON in ASCII, so that every stream takes it. What is no number in JSON becomes null."""
+        """``data`` as JSON in ASCII, so every stream accepts it. Infinities and NaN become null."""
         return json.dumps(_strict(data), indent=2, allow_nan=False)
 
 
@@ -158,7 +158,7 @@ def _aligned(text: str, width: int, right: bool) -> str:
 
 
 def _strict(data: Any) -> Any:
-    """``data`` without infinities and NaN, which JSON has no word for."""
+    """``data`` without infinities and NaN, which JSON cannot express."""
     if isinstance(data, Mapping):
         return {str(key): _strict(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
@@ -183,7 +183,7 @@ def _takes_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
 
 
 class Progress:
-    """One line that says what is going on, where a person looks on; otherwise nothing."""
+    """One line that shows what is going on, if a person is watching; otherwise nothing."""
 
     def __init__(self, stream: TextIO, environ: Mapping[str, str] = os.environ) -> None:
         self._stream = stream
@@ -191,14 +191,14 @@ class Progress:
         self._terminal = Terminal.of(stream, environ)
 
     def show(self, text: str) -> None:
-        """Put ``text`` in the place of what stood there."""
+        """Replace the line with ``text``."""
         if self._shown:
             line = wrap(self._terminal.spell(f"{text} …"), self._terminal.width - 1)[0]
             self._stream.write(f"\r\x1b[K{line}")
             self._stream.flush()
 
     def clear(self) -> None:
-        """Leave the line as it was."""
+        """Clear the line."""
         if self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

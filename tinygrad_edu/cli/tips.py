@@ -1,6 +1,6 @@
 """``tinygrad-edu tips``: list, explain, run and check the performance tips.
 
-What ``--json`` prints, where keys may be added and none changes its meaning:
+What ``--json`` prints; keys may be added, but none changes its meaning:
 
 ``list``
     a list of ``slug``, ``title``, ``theme``, ``guides`` (letters), ``why``, ``symptoms``.
@@ -11,7 +11,7 @@ What ``--json`` prints, where keys may be added and none changes its meaning:
     (``guide``, ``code``, ``words``, or null), ``elsewhere`` (``framework``, ``date``, ``code``), ``widget``.
 ``run``
     what `tips.Result.to_dict` gives: ``slug``, ``setting``, ``verdict``, ``reason``, ``equal``, ``claims``, ``slow``,
-    ``fast`` and ``guide`` (counts by name; guide is null where there is no slip), ``timing`` (as in
+    ``fast`` and ``guide`` (counts by name; guide is null if there is no slip), ``timing`` (as in
     `observe.timing.Comparison.to_dict`; null if a way failed).
 ``check``
     ``passed`` and ``tips``: a list of ``slug``, ``passed``, ``verdict``, ``faults``, ``limits`` (``setting``,
@@ -60,12 +60,12 @@ def list_tips(terminal: Terminal, theme: str, source: str, symptom: str, *, as_j
 
 
 def guide_of(source: str) -> str:
-    """The letter of the guide that ``source`` names, by its letter or a part of its title; else as it was given."""
+    """The letter of the guide that ``source`` names by letter or part of its title; else ``source`` itself."""
     if source.upper() in GUIDES:
         return source.upper()
     fits = [letter for letter, title in GUIDES.items() if source and source.lower() in title.lower()]
     if source and len(fits) != 1:
-        why = "it fits several guides" if fits else "it is no guide's letter, and in no guide's title"
+        why = "it fits several guides" if fits else "it is not the letter of a guide, nor part of its title"
         mend = "use one of: " + ", ".join(f"{letter} ({title})" for letter, title in GUIDES.items())
         raise TipError(f"tips from the guide {source!r}", why, mend)
     return fits[0] if fits else ""
@@ -76,11 +76,11 @@ def _none_fits(terminal: Terminal, symptom: str) -> str:
         return "No tip fits."
     known = sorted({words for tip in all_tips() for words in tip.symptoms})
     near = get_close_matches(symptom.lower(), known, n=5, cutoff=0.3) or known
-    return terminal.section("No tip fits. Symptoms that there are:", terminal.prose("\n".join(near), "  "))
+    return terminal.section("No tip fits. The known symptoms are:", terminal.prose("\n".join(near), "  "))
 
 
 def in_short(tip: Tip) -> dict[str, Any]:
-    """A tip as ``list --json`` shows it."""
+    """A tip as ``list --json`` prints it."""
     names = ("slug", "title", "theme", "guides", "why", "symptoms")
     return {name: getattr(tip, name) for name in names}
 
@@ -89,7 +89,7 @@ def in_short(tip: Tip) -> dict[str, Any]:
 
 
 def explain(terminal: Terminal, slug: str, *, as_json: bool) -> str:
-    """All that a tip says, with both functions as they stand."""
+    """Everything a tip says, with both functions."""
     tip = find(slug)
     if as_json:
         return terminal.json(in_full(tip))
@@ -98,14 +98,14 @@ def explain(terminal: Terminal, slug: str, *, as_json: bool) -> str:
         terminal.section(tip.title, terminal.prose(plain(tip.why))),
         terminal.prose(plain(tip.about)),
         terminal.section("Predict", terminal.prose(_predict(tip), "  ")),
-        _code(terminal, "A, what one has", source_of(tip.slow)),
+        _code(terminal, "A, what people write", source_of(tip.slow)),
         _code(terminal, "B, what the tip proposes", source_of(tip.fast)),
         terminal.section(
             "The guides say", "\n".join(terminal.prose(f"{who} {what.rstrip('.')}.", "  ") for who, what in says)
         ),
         *([_slip(terminal, tip)] if tip.slip else []),
         terminal.section("Settings", _settings(terminal, tip)),
-        terminal.section("Where it ends", _limits(terminal, tip)),
+        terminal.section("Where it fails", _limits(terminal, tip)),
         terminal.section("Helps when you say", terminal.prose("\n".join(tip.symptoms), "  ")),
         *(_code(terminal, f"In {e.framework}, as of {e.date}", e.code) for e in tip.elsewhere),
         f"Try it:\n  tinygrad-edu tips run {slug}",
@@ -114,7 +114,7 @@ def explain(terminal: Terminal, slug: str, *, as_json: bool) -> str:
 
 
 def in_full(tip: Tip) -> dict[str, Any]:
-    """A tip as ``explain --json`` shows it."""
+    """A tip as ``explain --json`` prints it."""
     question, slip = tip.question, tip.slip
     return in_short(tip) | {
         "about": tip.about,
@@ -160,7 +160,7 @@ def _settings(terminal: Terminal, tip: Tip) -> str:
 
 
 def arguments(setting: Mapping[str, Any]) -> str:
-    """A setting as one would type it."""
+    """A setting as typed on the command line."""
     given = [f"--device {v}" if name == "device" else f"--size {quote(f'{name}={v}')}" for name, v in setting.items()]
     return " ".join(given)
 
@@ -171,7 +171,7 @@ def arguments(setting: Mapping[str, Any]) -> str:
 def run_tip(
     terminal: Terminal, progress: Progress, slug: str, given: Sequence[str], device: str | None, *, as_json: bool
 ) -> str:
-    """Both ways beside each other, and what became of each claim. ``given`` is written NAME=VALUE."""
+    """Both ways side by side, and the verdict on each claim. ``given`` is written NAME=VALUE."""
     tip = find(slug)
     setting: dict[str, Any] = dict(parse_size(tip, text) for text in given)
     if device is not None:
@@ -182,10 +182,10 @@ def run_tip(
 
 
 def parse_size(tip: Tip, text: str) -> tuple[str, str]:
-    """The name and the value in ``n=1000``. Raises `TipError` where there is no such parameter."""
+    """The name and the value in ``n=1000``. Raises `TipError` if there is no such parameter."""
     name, equals, value = text.partition("=")
     if not equals:
-        mend = f"write it so: --size {tip.parameters[0].name if tip.parameters else 'n'}={text}"
+        mend = f"write: --size {tip.parameters[0].name if tip.parameters else 'n'}={text}"
         raise TipError(f"--size {text}", "a size has a name", mend)
     names = [parameter.name for parameter in tip.every_parameter]
     near = get_close_matches(name, names, 1)
@@ -199,7 +199,7 @@ def _under_way(done: int, total: int, left: float) -> str:
 
 
 def outcome(terminal: Terminal, tip: Tip, result: Result) -> str:
-    """One run in print."""
+    """One run as text."""
     setting = ", ".join(f"{name}={value}" for name, value in result.setting.items())
     verdict = terminal.paint(result.verdict, "bold", _colour(result.verdict))
     reason = f"\n{terminal.prose(plain(result.reason), '  ')}" if result.reason else ""
@@ -210,14 +210,14 @@ def outcome(terminal: Terminal, tip: Tip, result: Result) -> str:
         f"Verdict: {verdict}{reason}",
         terminal.prose(plain(tip.why)),
         terminal.section(plain(tip.question.ask), terminal.prose(_answer(tip, result), "  ")),
-        terminal.section("Where it ends", _limits(terminal, tip)),
+        terminal.section("Where it fails", _limits(terminal, tip)),
         "\n".join([*conditions, "A and B in full:", f"  tinygrad-edu tips explain {tip.slug}"]),
     ]
     return "\n\n".join(parts)
 
 
 def _answer(tip: Tip, result: Result) -> str:
-    """What the question came to here, and why the tempting answer is wrong where it is."""
+    """The answer to the question here, and why the tempting one is wrong if it is."""
     right, tempting = tip.question.answer(result), tip.question.tempting
     refutation = "" if right == tempting else f"\nNot “{tempting}”: {plain(tip.question.refutation)}"
     return f"Here: {right}.{refutation}"
@@ -241,7 +241,7 @@ def _row(judged: Judged, result: Result) -> tuple[str, str, str, str]:
 
 
 def check_tips(terminal: Terminal, progress: Progress, slugs: Sequence[str], *, as_json: bool) -> tuple[str, int]:
-    """Hold tips to their claims, all of them if none is named. The exit status is 1 if a counted claim fails."""
+    """Test the claims of tips, of all if none is named. The exit status is 1 if a counted claim fails."""
     tips = [find(slug) for slug in slugs] or list(all_tips())
     found = []
     for done, tip in enumerate(tips):
@@ -253,7 +253,7 @@ def check_tips(terminal: Terminal, progress: Progress, slugs: Sequence[str], *, 
 
 
 def verdicts(found: Sequence[Checked]) -> dict[str, Any]:
-    """Checks as ``check --json`` shows them."""
+    """Checks as ``check --json`` prints them."""
     tips = [
         {
             "slug": one.slug,
@@ -268,14 +268,16 @@ def verdicts(found: Sequence[Checked]) -> dict[str, Any]:
 
 
 def checked(terminal: Terminal, found: Sequence[Checked]) -> str:
-    """Checks in print: a line each, and what is wrong below it."""
+    """Checks as text: a line each, and what is wrong below it."""
     lines = []
     for one in found:
         sign = terminal.paint(terminal.spell("●" if one.passed else "▲"), "blue" if one.passed else "red")
-        ended = f", and ends in {plural(len(one.limits), 'setting')}"
+        ended = f", with {plural(len(one.limits), 'limit')}"
         words = f"{one.result.verdict}{ended}" if one.passed else "FAILED"
         lines.append(f"{sign} {one.slug}: {words}")
         lines += [terminal.prose(fault, "    ") for fault in one.faults]
     failed = [one.slug for one in found if not one.passed]
-    total = f"{len(failed)} of {len(found)} failed: {', '.join(failed)}" if failed else f"all {len(found)} as they say"
+    total = (
+        f"{len(failed)} of {len(found)} failed: {', '.join(failed)}" if failed else f"{len(found)} of {len(found)} hold"
+    )
     return "\n".join([*lines, terminal.prose(total)])

@@ -1,4 +1,4 @@
-"""Counting what a program does to buffers and to the graph. Counts are exact: the same program gives the same ones."""
+"""Counting what a program does to buffers and to the graph. Counts are exact, and the same in every run."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ class Counters(Interceptor):
     """Counts while its ``with`` block runs: operations, new buffers, copies, graph nodes.
 
     ``calls``
-        operations done, forward and backward.
+        operations carried out, forward and backward.
     ``copies``, ``copied``
-        how many of them only moved elements into a new buffer, and how many bytes. The old values that an in-place
-        write had to keep for backward are such a copy too.
+        how many of them only moved elements into a new buffer, and how many bytes. Old values that an in-place write
+        had to keep for backward count as a copy too.
     ``allocated``
-        bytes of all new buffers: results and what else backward will need of them, gradients and their sums, what
-        ``zeros`` and its like make, and old values that were kept. Single numbers are no buffers.
+        bytes of all new buffers: results and whatever else backward will need, gradients and their sums, results of
+        ``zeros`` and similar functions, and old values that were kept. Single numbers do not count as buffers.
     ``live``, ``peak``
         bytes of new buffers that are alive now, and the most that were alive at once.
     ``owners``
-        whose they were at the peak: ``created`` (by ``zeros`` and its like), ``activations`` (results in the graph,
-        and what else is kept for backward), ``gradients``, ``temporaries``.
+        what the bytes at the peak were: ``created`` (by ``zeros`` and similar functions), ``activations`` (results in
+        the graph, and what else is kept for backward), ``gradients``, ``temporaries``.
     ``nodes``
         graph nodes made.
     ``stride``
-        bytes from one element to the next along the last axis of what is read, in the operation where that is most.
+        bytes from one element to the next along the last axis of an operand, at the most over all operations.
 
-    What one operation needs for itself while it runs is not seen, nor what is done with arrays instead of tensors, as
-    by NumPy, by the steps of an optimiser (which makes its state in the first one) and by ``deepcopy``. Only the thread
-    that entered the block is counted.
+    Memory that an operation needs only while it runs is not seen. Nor is work on arrays instead of tensors: by NumPy,
+    by the steps of an optimiser (the first one makes its state), and by ``deepcopy``. Only the thread that entered
+    the block is counted.
 
     >>> import tinygrad_edu as tg
     >>> x = tg.ones(1000)
@@ -60,15 +60,15 @@ class Counters(Interceptor):
         self.owners = dict.fromkeys(OWNERS, 0)
         self._live = dict.fromkeys(OWNERS, 0)
         self._alive: dict[int, tuple[weakref.ref[Any], int, str]] = {}
-        self._gone: deque[int] = deque()  # keys of buffers that were freed since somebody looked, in any thread
+        self._gone: deque[int] = deque()  # keys of buffers freed since the last look, in any thread
         self._seen: set[int] = set()  # numbers of the nodes that are counted
         self._start = 0
 
     def __enter__(self) -> Counters:
         if self in modes().observers:
             why, mend = "everything inside would count twice", "use a second one: with Counters() as inner:"
-            raise ArgumentError("Counters inside of themselves", why, mend)
-        self._start = number()  # nodes from before have smaller ones
+            raise ArgumentError("Counters inside themselves", why, mend)
+        self._start = number()  # older nodes have smaller numbers
         super().__enter__()
         return self
 
@@ -79,7 +79,7 @@ class Counters(Interceptor):
         return sum(self._live.values())
 
     def facts(self) -> dict[str, int]:
-        """The counts by name, without those that change after the end."""
+        """The counts by name, without those that change after the block."""
         names = ("calls", "copies", "copied", "allocated", "peak", "nodes", "stride")
         return {name: getattr(self, name) for name in names}
 
@@ -97,9 +97,9 @@ class Counters(Interceptor):
                     self.copies += 1
                     self.copied += bytes_of(result.array)
             for kept in () if result.node is None else _arrays(result.node.saved):
-                if self._is_new(kept, arrays):  # an index, or what an LSTM computed on the way
+                if self._is_new(kept, arrays):  # an index, or something an LSTM computed on the way
                     self._add(kept, "activations")
-            bases = [] if result.origin is None else [result.origin.base]  # a write to a view gives it a node as well
+            bases = [] if result.origin is None else [result.origin.base]  # a write to a view gives it a node too
             self._count_nodes([tensor.node for tensor in (result, *bases)])
         return result
 
@@ -115,7 +115,7 @@ class Counters(Interceptor):
         return grads
 
     def made(self, array: Any, why: str) -> None:
-        """Count a buffer that is no result of an operation."""
+        """Count a buffer that is not the result of an operation."""
         if not self._is_new(array, ()):
             return
         self._add(array, _OWNER_OF[why])
@@ -124,8 +124,8 @@ class Counters(Interceptor):
             self.copied += bytes_of(array)
 
     def _is_new(self, array: Any, others: Iterable[Any]) -> bool:
-        """Whether the array's buffer was not there before: it is not that of an operand, nor counted already."""
-        self._forget()  # or a new buffer at an old one's place would be taken for it
+        """Whether the array's buffer is new: not that of an operand, and not counted already."""
+        self._forget()  # or a new buffer at the address of an old one would be mistaken for it
         buffer = _buffer(array)
         if buffer is None or id(buffer) in self._alive:
             return False
@@ -147,7 +147,7 @@ class Counters(Interceptor):
             self._live[owner] -= size
 
     def _count_nodes(self, waiting: list[Node | None]) -> None:
-        """Count these nodes and those that they come from, each of them once."""
+        """Count these nodes and all their ancestors, each once."""
         while waiting:
             node = waiting.pop()
             if node is not None and node.number > self._start and node.number not in self._seen:
@@ -157,12 +157,12 @@ class Counters(Interceptor):
 
 
 def bytes_of(array: Any) -> int:
-    """How many bytes the elements of an array of any device take."""
+    """How many bytes the elements of an array take, on any device."""
     return int(array.size) * int(array.dtype.itemsize)
 
 
 def _buffer(array: Any) -> Any:
-    """The array that owns the memory of an array or a tensor; None for a single number, or what is no array."""
+    """The array that owns the memory of an array or a tensor; None for a single number, or anything else."""
     array = getattr(array, "array", array)
     if not getattr(array, "ndim", 0) or not hasattr(array, "__setitem__"):
         return None
@@ -171,12 +171,12 @@ def _buffer(array: Any) -> Any:
 
 
 def _only_moves(op: Any) -> bool:
-    """Whether an operation computes nothing. What a `Function` does, which is no class of ours, is not known."""
+    """Whether an operation computes nothing. For a user's `Function` that is not known."""
     return isinstance(op, type) and issubclass(op, Op) and (op.view or not op.computes)
 
 
 def _arrays(tree: Any) -> Iterator[Any]:
-    """What is in nested tuples and lists."""
+    """The items of nested tuples and lists."""
     if isinstance(tree, (tuple, list)):
         for item in tree:
             yield from _arrays(item)
@@ -185,5 +185,5 @@ def _arrays(tree: Any) -> Iterator[Any]:
 
 
 def _stride(array: Any) -> int:
-    """Bytes from one element to the next along the last axis, which is walked first; 0 where there is no next one."""
+    """Bytes from one element to the next along the last axis, which is read first; 0 if there is no next element."""
     return abs(array.strides[-1]) if array.ndim and array.shape[-1] > 1 else 0

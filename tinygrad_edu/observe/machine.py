@@ -1,4 +1,4 @@
-"""What a time was measured on, and how the machine is kept quiet meanwhile."""
+"""The machine that a time was measured on, and how it is kept quiet meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..errors import TimingError
 
 RESOLUTION = time.get_clock_info("perf_counter").resolution  # seconds; no time is shorter
 PATIENCE = 60.0  # seconds that one measurement waits for another
-_LOOK = 0.1  # seconds between two looks at whether it was stopped meanwhile
+_LOOK = 0.1  # seconds between two checks whether it was stopped meanwhile
 _ONE_AT_A_TIME = threading.RLock()
 
 Progress = Callable[[int, int, float], object]  # (done, total, seconds_left); answers False to stop
@@ -26,9 +26,9 @@ Progress = Callable[[int, int, float], object]  # (done, total, seconds_left); a
 
 @dataclass(frozen=True)
 class Conditions:
-    """What held while times were measured.
+    """The conditions in which times were measured.
 
-    ``threads`` of BLAS is None where they could not be limited: that needs threadpoolctl, and a library that it knows.
+    ``threads`` of BLAS is None if they could not be limited: that needs threadpoolctl, and a library that it knows.
     """
 
     cpu: str
@@ -39,7 +39,7 @@ class Conditions:
     blas: str
     threads: int | None
     gc: str
-    clock: float  # the least difference that it tells, in seconds
+    clock: float  # the least difference it can show, in seconds
 
     def text(self) -> str:
         """One line for the foot of a figure."""
@@ -54,10 +54,10 @@ class Conditions:
 
 @block
 def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
-    """Collect garbage before the block and not inside it; give BLAS and OpenMP one thread, if threadpoolctl is there.
+    """Collect garbage before the block and not inside it; give BLAS and OpenMP one thread, if threadpoolctl is here.
 
     Both hold for the whole process, and are put back afterwards. So threads that measure wait for each other, and
-    ``progress(0, 1, seconds)`` is called meanwhile. Raises `TimingError` where it returns False, or after a minute.
+    ``progress(0, 1, seconds)`` is called meanwhile. Raises `TimingError` if it returns False, or after a minute.
     """
     with _alone(progress):
         collecting = gc.isenabled()
@@ -73,7 +73,7 @@ def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
 
 @block
 def _alone(progress: Progress | None) -> Iterator[None]:
-    """Let nobody else measure in this process."""
+    """Let no other thread of this process measure."""
     tried, since = "measuring", time.monotonic()
     while not _ONE_AT_A_TIME.acquire(timeout=_LOOK):
         waited = time.monotonic() - since
@@ -90,7 +90,7 @@ def _alone(progress: Progress | None) -> Iterator[None]:
 
 @block
 def _one_thread() -> Iterator[int | None]:
-    """Yields 1, or None where nobody can say how many threads there are."""
+    """Yields 1, or None if the number of threads cannot be known."""
     if importlib.util.find_spec("threadpoolctl") is None:
         yield None
         return
@@ -101,7 +101,7 @@ def _one_thread() -> Iterator[int | None]:
 
 
 def conditions(threads: int | None) -> Conditions:
-    """This machine, with so many threads for BLAS."""
+    """This machine, with this number of threads for BLAS."""
     return Conditions(
         cpu=processor(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
@@ -116,7 +116,7 @@ def conditions(threads: int | None) -> Conditions:
 
 
 def processor() -> str:
-    """The processor's name, where the system tells it."""
+    """The processor's name, if the system tells it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
             names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
@@ -126,7 +126,7 @@ def processor() -> str:
 
 
 def _blas() -> str:
-    """The library that does NumPy's matrix products."""
+    """The library that computes NumPy's matrix products."""
     config = np.show_config(mode="dicts")
     found = config["Build Dependencies"]["blas"]
     name = found["name"].removeprefix("scipy-").replace("openblas", "OpenBLAS")

@@ -1,4 +1,4 @@
-"""What timing finds: the times of one function, a comparison of two, and comparisons over a range of sizes."""
+"""What timing gives: the times of one function, a comparison of two, and comparisons over a range of sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .statistics import (
     ratio_quartiles,
 )
 
-# Where a function happens to lie in memory can change its time by a few percent, the same in every repeat, so that no
+# Where a function happens to be in memory can change its time by a few percent, the same in every repeat, so no
 # interval shows it (Mytkowicz et al. 2009, "Producing wrong data without doing anything obviously wrong").
 NOISE = 1.05
 FEWEST = 3  # pairs: fewer show no spread
@@ -75,17 +75,17 @@ class Comparison:
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """Where the true median ratio lies, with 95 % confidence. Of fewer than six pairs it is the range."""
+        """Where the true median ratio is, with 95 % confidence. For fewer than six pairs it is the range."""
         return median_interval(self.ratios)
 
     @property
     def verdict(self) -> str:
-        """What became of fast beside slow: "faster", "slower" or "no difference".
+        """How fast compares with slow: "faster", "slower" or "no difference".
 
-        There is no difference where the interval includes 1, where the ratio is within 5 % of it, or where the medians
-        differ by less than the clock can tell. Three to five pairs must also agree, or chance is taken for a difference
-        too often: in logarithms, the nearest to 1 must be at least a third as far from it as the farthest. Fewer say
-        nothing.
+        There is no difference if the interval includes 1, if the ratio is within 5 % of 1, or if the medians differ by
+        less than the clock can tell. Three to five pairs must also agree, or chance would too often look like a
+        difference: in logarithms, the ratio nearest to 1 must be at least a third as far from it as the farthest. Fewer
+        than three pairs never show a difference.
         """
         low, high = self.interval
         pairs, near, far = len(self.ratios), *sorted((abs(math.log(low)), abs(math.log(high))))
@@ -97,7 +97,7 @@ class Comparison:
         return "faster" if self.ratio > 1 else "slower"
 
     def sentence(self) -> str:
-        """The verdict, the ratio and the middle half of all pairs, in a line."""
+        """The verdict, the ratio and the middle half of all pairs, in one line."""
         slow, fast = self.slow.name, self.fast.name
         words = {
             "faster": f"{fast} is faster than {slow}",
@@ -123,7 +123,7 @@ class Comparison:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON."""
+        """Everything as plain data, for JSON."""
         return {
             "slow": _timing_dict(self.slow),
             "fast": _timing_dict(self.fast),
@@ -150,7 +150,7 @@ def _timing_dict(timing: Timing) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Two functions compared at each of ``sizes``, in ascending order. Stopped, it has those that were reached."""
+    """Two functions compared at each of ``sizes``, in ascending order. After a stop, it has those that were reached."""
 
     sizes: tuple[int, ...]
     comparisons: tuple[Comparison, ...]
@@ -160,8 +160,8 @@ class Sweep:
     def crossover(self) -> float | None:
         """The size at which the two are equal, between one where fast is faster and one where it is slower.
 
-        It is interpolated between the two neighbours where the ratio passes 1, on logarithmic axes. None where the
-        verdict never turns round; the first, where it does so more than once.
+        It is interpolated between the two sizes around the place where the ratio passes 1, on logarithmic axes. None if
+        the verdict never turns round; the first place if it does so more than once.
         """
         decided = [i for i, one in enumerate(self.comparisons) if one.verdict != "no difference"]
         for first, last in itertools.pairwise(decided):
@@ -185,7 +185,7 @@ class Sweep:
         return "\n".join([*lines, *["stopped"] * self.stopped])
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON."""
+        """Everything as plain data, for JSON."""
         return {
             "sizes": list(self.sizes),
             "crossover": self.crossover,

@@ -1,10 +1,10 @@
-"""Time one function, two beside each other, or two over a range of sizes, in a way that can be believed.
+"""Time one function, two side by side, or two over a range of sizes, in a way that you can believe.
 
-Why these statistics: noise on a computer only ever adds time, and it comes in spells. So the two take turns, and a
-spell falls on both of a pair and cancels in their ratio; the median does not mind the few pairs that it hits unequally.
-(`timeit` advises the least time, which nobody has in daily use; means and standard deviations, as of pyperf and
-hyperfine, follow the few slow runs.) The interval is that of the sign test: it assumes no shape of the distribution,
-and is exact for few pairs too, where a bootstrap claims differences that are not there.
+Why these statistics? Noise on a computer only ever adds time, and it comes in spells. So the two functions take turns:
+a spell falls on both of a pair and cancels in their ratio, and the median ignores the few pairs that it hits unequally.
+(`timeit` advises the least time, which nobody gets in daily use; means and standard deviations, as in pyperf and
+hyperfine, follow the few slow runs.) The interval is that of the sign test. It assumes no shape of the distribution,
+and is exact even for few pairs, where a bootstrap claims differences that do not exist.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = ["Comparison", "Conditions", "Sweep", "Timing", "compare", "measure", 
 
 Function = Callable[..., object]
 
-FEWEST, LEAST, MOST = 4, 6, 60  # repeats, where the budget decides: LEAST may take twice the budget, FEWEST any time
+FEWEST, LEAST, MOST = 4, 6, 60  # repeats, if the budget decides: LEAST may take twice the budget, FEWEST any time
 ENOUGH = 50e-6  # seconds for one reading of the clock: then the clock itself is less than a thousandth of it
-WARM = 0.25  # of the budget, after which no warm-up begins
-MANY = 2**16  # loops, for a function that no clock can tell from nothing
+WARM = 0.25  # the part of the budget after which no warm-up begins
+MANY = 2**16  # loops, for a function too fast for any clock
 
 DEFERRED = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
 
@@ -48,12 +48,12 @@ def measure(
     Calls that are too slow for that are repeated four times, after fewer warm-ups.
 
     Fast functions are called several times in a row, until that takes 50 µs; `Timing.loops` says how often. For a
-    function that changes its inputs, ``setup()`` is called before every call, outside of the clock, and gives a tuple
+    function that changes its inputs, ``setup()`` is called before every call, outside the timing, and returns a tuple
     of arguments, one argument, or None; loops are then 1. With ``warmup=0`` the very first call counts as a repeat.
 
-    ``progress(done, total, seconds_left)`` is called between repeats. Where it returns False, what was measured until
-    then is the result. Raises `ArgumentError` for arguments that cannot be, and `TimingError`, chained, if the function
-    raises.
+    ``progress(done, total, seconds_left)`` is called between repeats. If it returns False, the result is what was
+    measured until then. Raises `ArgumentError` for arguments that do not fit, and `TimingError`, chained, if the
+    function raises.
     """
     check_arguments({"function": function}, setup, repeats, warmup, budget, progress)
     runner = _Runner(name_of(function), function, setup)
@@ -70,7 +70,7 @@ def compare(
 ) -> Comparison:  # fmt: skip
     """Time ``slow()`` and ``fast()`` in turns, and say which is faster, and by how much.
 
-    Who begins changes from pair to pair. ``budget`` is for both together; everything else is as in `measure`.
+    The one that begins changes from pair to pair. ``budget`` is for both together; everything else is as in `measure`.
     """
     check_arguments({"slow": slow, "fast": fast}, setup, repeats, warmup, budget, progress)
     check_names(names)
@@ -88,9 +88,9 @@ def sweep(
 ) -> Sweep:  # fmt: skip
     """Compare ``slow(make(size))`` with ``fast(make(size))`` at each of ``sizes``, which ascend.
 
-    ``make`` gives a tuple of arguments, one argument, or None. It is called once for each size, or, if ``fresh``,
-    before every call. ``budget`` is for all sizes together: what small ones leave, the larger ones get. ``progress``
-    is called between repeats and counts sizes; where there is only one, its repeats.
+    ``make`` returns a tuple of arguments, one argument, or None. It is called once for each size, or, if ``fresh``,
+    before every call. ``budget`` is for all sizes together: larger ones get what small ones leave. ``progress``
+    is called between repeats and counts sizes, or the repeats if there is only one size.
     """
     check_arguments({"slow": slow, "fast": fast, "make": make}, None, repeats, warmup, budget, progress)
     check_names(names)
@@ -117,17 +117,17 @@ def sweep(
 
 
 def _counting(progress: Progress, place: int, total: int, end: float) -> Progress:
-    """Progress that counts sizes in place of repeats."""
+    """Progress that counts sizes instead of repeats."""
     return lambda _, __, left: progress(place, total, max(left, end - _clock()))
 
 
 def name_of(function: Any) -> str:
-    """What to call a function."""
+    """The name to show for a function."""
     return getattr(function, "__name__", type(function).__name__)
 
 
 def arguments(value: Any) -> tuple[Any, ...]:
-    """What ``setup`` or ``make`` gave, as arguments: a tuple of them, a single one, or none."""
+    """The result of ``setup`` or ``make`` as arguments: a tuple of them, a single one, or none."""
     return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
@@ -135,7 +135,7 @@ def arguments(value: Any) -> tuple[Any, ...]:
 
 
 class _Runner:
-    """A function, and what its calls took so far."""
+    """A function, and the times of its calls so far."""
 
     def __init__(self, name: str, function: Function, setup: Callable[[], Any] | None) -> None:
         self.name, self.function, self.setup = name, function, setup
@@ -144,7 +144,7 @@ class _Runner:
         self.loops = 1
 
     def seconds(self, when: str) -> float:
-        """Seconds per call, of as many calls as there are loops."""
+        """Seconds per call, over as many calls as there are loops."""
         function = self.function
         if self.setup is not None:
             try:
@@ -152,7 +152,7 @@ class _Runner:
             except Exception as error:
                 raise _raised(f"inputs of {self.name}, {when}", "what makes them", error) from error
         rounds = itertools.repeat(None, self.loops)
-        gc.collect(0)  # what came since the last time: older objects have been looked through before
+        gc.collect(0)  # only recent objects: older ones have been looked through before
         try:
             start = _clock()
             for _ in rounds:
@@ -192,7 +192,7 @@ def _compare(
 def _run(
     runners: Sequence[_Runner], repeats: int | None, warmup: int, budget: float, progress: Progress | None
 ) -> bool:
-    """Fill the runners with times, in turns. Returns whether it was stopped."""
+    """Fill the runners with times, in turn. Returns whether it was stopped."""
     begin, most = _clock(), repeats or MOST
 
     def spent() -> float:
@@ -231,7 +231,7 @@ def _run(
 
 
 def _turn(runners: Sequence[_Runner], place: int) -> Sequence[_Runner]:
-    """Who begins changes every time: nobody is always first."""
+    """The one that begins changes every time, so none is always first."""
     return runners if place % 2 == 0 else runners[::-1]
 
 
@@ -245,7 +245,7 @@ def _raised(tried: str, name: str, error: BaseException) -> TimingError:
 
 
 def _line_of(error: BaseException) -> str:
-    """The line in the function that was called; where it is none of Python's, the line that asked for the timing."""
+    """The line in the function that was called; if that is not Python code, the line that asked for the timing."""
     step = error.__traceback__
     while step is not None and own[step.tb_frame.f_code.co_filename]:
         step = step.tb_next
@@ -260,12 +260,12 @@ def _nothing_measured(tried: str) -> TimingError:
 def check_arguments(
     functions: dict[str, Any], setup: Any, repeats: int | None, warmup: int, budget: float, progress: Any
 ) -> None:
-    """Raise `ArgumentError` for what cannot be timed."""
+    """Raise `ArgumentError` for something that cannot be timed."""
     for name, function in {**functions, "setup": setup, "progress": progress}.items():
         if not callable(function) and (function is not None or name in functions):
             raise _refusal(f"{name}={function!r}", "it cannot be called", "give a function, such as a lambda")
         if name in functions and any(kind(function) for kind in DEFERRED):
-            why = "a call of it only makes a generator or a coroutine, and runs nothing"
+            why = "calling it only makes a generator or a coroutine, and runs nothing"
             run = "asyncio.run" if inspect.iscoroutinefunction(function) else "list"
             mend = f"time what runs it: lambda: {run}({name_of(function)}())"
             raise _refusal(f"{name}={name_of(function)}", why, mend)
@@ -289,12 +289,12 @@ def checked_sizes(given: Any) -> tuple[int, ...]:
     """The sizes as whole numbers. Raises `ArgumentError` unless they ascend from 1 or more."""
     sizes = tuple(given) if isinstance(given, Iterable) else (given,)
     if not sizes:
-        raise _refusal(f"sizes={sizes}", "there is no size to measure at", "give some, such as (10, 100, 1000)")
+        raise _refusal(f"sizes={sizes}", "there is no size to measure", "give some, such as (10, 100, 1000)")
     if not all(_whole(size) and size > 0 for size in sizes):
         raise _refusal(f"sizes={sizes}", "a size is a count, at least 1", "give whole numbers from 1 up")
     if any(low >= high for low, high in itertools.pairwise(sizes)):
         mend = f"write {tuple(sorted(set(sizes)))}"
-        raise _refusal(f"sizes={sizes}", "sizes ascend, each of them once", mend)
+        raise _refusal(f"sizes={sizes}", "sizes must ascend, each of them once", mend)
     return tuple(map(int, sizes))
 
 

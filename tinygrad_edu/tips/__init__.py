@@ -1,6 +1,6 @@
-"""Performance tips, each to be seen: a slow way beside a fast one, what is claimed of them, and where it ends.
+"""Performance tips that you can watch: a slow way beside a fast one, the claims about them, and where they fail.
 
-A tip is one file below this package. `find` and `search` read it, `run` measures it, `check` holds it to its claims.
+A tip is one file below this package. `find` and `search` read it, `run` measures it, `check` tests its claims.
 """
 
 from .registry import all_tips, find, search

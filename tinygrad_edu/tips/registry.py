@@ -13,12 +13,12 @@ from ..common.lines import own
 from ..common.wording import suggestion
 from .tip import COUNTED, FALSE, GUIDES, SAME, THEMES, TIME, VERDICTS, Tip, TipError
 
-WHY_WORDS = 25  # of the one sentence
+WHY_WORDS = 25  # at most, in the one sentence
 
 
 @cache
 def all_tips() -> tuple[Tip, ...]:
-    """Every tip, in the order of the themes, then of their files' names. Raises `TipError` for a faulty one."""
+    """Every tip, ordered by theme, then by file name. Raises `TipError` for a faulty one."""
     found: dict[str, Tip] = {}
     package = __package__ or ""
     for theme in THEMES:
@@ -32,15 +32,15 @@ def all_tips() -> tuple[Tip, ...]:
 
 
 def add(found: dict[str, Tip], module: str, tip: Any) -> None:
-    """Enter what a file defines as ``TIP``. Raises `TipError` for what is no tip, is faulty, or is there already."""
+    """Register the ``TIP`` of a file. Raises `TipError` if it is not a tip, is faulty, or is there already."""
     if not isinstance(tip, Tip):
         raise TipError(f"the file of {module}", "it defines no TIP", "end it with TIP = Tip(…)")
     if tip.slug in found:
-        raise TipError(f"the tip {tip.slug}", "there is one of that name already", "give it another slug")
+        raise TipError(f"the tip {tip.slug}", "there is already one with that name", "give it another slug")
     theme, name = module.split(".")[-2:]
     faults = list(faults_of(tip))
     if tip.theme != theme or tip.slug.replace("-", "_") != name:
-        faults.append(f"it stands in {theme}/{name}.py, where {tip.theme}/{tip.slug.replace('-', '_')}.py is its place")
+        faults.append(f"it is in {theme}/{name}.py, but belongs in {tip.theme}/{tip.slug.replace('-', '_')}.py")
     if faults:
         raise TipError(f"the tip {tip.slug}", "; ".join(faults), "see 'Add a tip' in CONTRIBUTING.md")
     own[tip.slow.__code__.co_filename] = False  # what the learner reads: errors name lines of it
@@ -48,7 +48,7 @@ def add(found: dict[str, Tip], module: str, tip: Any) -> None:
 
 
 def faults_of(tip: Tip) -> Iterable[str]:
-    """What keeps a tip from being complete, in words. Raises `TipError` for a limit's setting that cannot be."""
+    """What a tip lacks or has wrong, in words. Raises `TipError` for a limit's setting that does not fit."""
     yield from _faults_of_words(tip)
     yield from _faults_of_functions(tip)
     yield from _faults_of_claims(tip)
@@ -61,11 +61,11 @@ def _faults_of_words(tip: Tip) -> Iterable[str]:
         yield f"why has {len(tip.why.split())} words, and one sentence of {WHY_WORDS} is enough"
     for letter in (*tip.guides, *((tip.slip.guide,) if tip.slip else ())):
         if letter not in GUIDES:
-            yield f"{letter!r} is none of the guides {', '.join(GUIDES)}"
+            yield f"{letter!r} is not one of the guides {', '.join(GUIDES)}"
     if tip.question.tempting not in tip.question.choices:
         yield "the tempting answer is not among the choices"
     if "PyTorch" not in [elsewhere.framework.partition(" ")[0] for elsewhere in tip.elsewhere]:
-        yield "it is not said how the same is done in PyTorch"
+        yield "it does not show how to do the same in PyTorch"
 
 
 def _faults_of_functions(tip: Tip) -> Iterable[str]:
@@ -75,7 +75,7 @@ def _faults_of_functions(tip: Tip) -> Iterable[str]:
     takes = list(inspect.signature(tip.slow).parameters)
     for role, function in _functions(tip):
         if list(inspect.signature(function).parameters) != takes:
-            yield f"{role} takes other arguments than slow: {', '.join(takes)}"
+            yield f"{role} does not take the arguments of slow: {', '.join(takes)}"
         if function.__name__ != role:
             yield f"the function of {role} is called {function.__name__}"
 
@@ -83,16 +83,16 @@ def _faults_of_functions(tip: Tip) -> Iterable[str]:
 def _faults_of_claims(tip: Tip) -> Iterable[str]:
     for claim in tip.claims:
         if claim.fact not in (*COUNTED, TIME):
-            yield f"a claim is about {claim.fact!r}, which is not among {', '.join((*COUNTED, TIME))}"
+            yield f"a claim is about {claim.fact!r}, which is not one of {', '.join((*COUNTED, TIME))}"
     if not any(claim.counted for claim in tip.claims):
         yield "no claim is about a count, so nothing would be the same on every machine"
     for name in tip.slip.shows if tip.slip else ():
         if name not in (*COUNTED, "equal"):
-            yield f"the slip shows {name!r}, which is not among {', '.join((*COUNTED, 'equal'))}"
+            yield f"the slip shows {name!r}, which is not one of {', '.join((*COUNTED, 'equal'))}"
     for limit in tip.limits:
         if limit.verdict not in (SAME, FALSE):
-            yield f"a limit's verdict is {limit.verdict!r}, which is not among {', '.join(VERDICTS[1:])}"
-        tip.setting(limit.setting)  # says itself what is wrong
+            yield f"a limit's verdict is {limit.verdict!r}, which is not one of {', '.join(VERDICTS[1:])}"
+        tip.setting(limit.setting)  # raises, and says what is wrong
 
 
 def _functions(tip: Tip) -> list[tuple[str, Callable[..., Any]]]:
@@ -109,15 +109,15 @@ def find(slug: str) -> Tip:
 
 
 def unknown(what: str, given: str, known: Iterable[str]) -> TipError:
-    """The error for a name that is none, with the nearest that there is."""
+    """The error for an unknown name, with the nearest known ones."""
     mend = suggestion(str(given).lower(), known, most=3, likeness=0.4)
-    return TipError(f"the {what} {given!r}", f"there is no {what} of that name", mend)
+    return TipError(f"the {what} {given!r}", f"there is no {what} with that name", mend)
 
 
 def search(words: str = "", *, theme: str = "", source: str = "", symptom: str = "") -> tuple[Tip, ...]:
-    """The tips that fit: all ``words`` stand somewhere in them, theme and guide are those, a symptom holds the text.
+    """The tips that contain all ``words``, have this theme and guide, and have a symptom that contains the text.
 
-    Raises `TipError` for a theme or a guide that there is none of.
+    Raises `TipError` for an unknown theme or guide.
     """
     if theme and theme not in THEMES:
         raise unknown("theme", theme, THEMES)

@@ -1,4 +1,4 @@
-"""Running a tip: do both ways agree, what does each need, and does what is claimed hold here?"""
+"""Running a tip: do both ways agree, what does each need, and do the claims hold here?"""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .words import claim_text
 
 Way = Callable[..., Any]
 Progress = Callable[[int, int, float], Any]
-BUDGET = 1.5  # seconds of clock in one run
+BUDGET = 1.5  # seconds of timing in one run
 NUMBERS = (np.ndarray, np.generic, int, float)
 EXACT = "biu"  # kinds of dtypes without fractions
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim, what became of it, and that in words."""
+    """A claim, its verdict here, and the counts in words."""
 
     claim: Claim
     verdict: str
@@ -39,10 +39,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Result:
-    """What one run of a tip found.
+    """The findings of one run of a tip.
 
     ``slow``, ``fast`` and ``guide`` are counts by name, see `tip.COUNTED`. ``verdict`` follows from counts alone, so
-    it is the same on every machine; what the clock says is in ``timing`` and in the judged claim about time.
+    it is the same on every machine; times are in ``timing`` and in the judged claim about time.
     """
 
     slug: str
@@ -79,13 +79,13 @@ def run(
 ) -> Result:
     """Run both ways of a tip, count, compare, and take the time.
 
-    ``slow`` and ``fast`` stand in for the tip's own functions, such as a learner's edited copies. ``clock=False``
-    leaves the time out. ``progress`` is that of `observe.timing.compare`. Raises `TipError` for settings that cannot
-    be. An error inside a way is a fact about it, and makes the verdict *false here*.
+    ``slow`` and ``fast`` replace the tip's own functions, for example with a learner's edited copies. ``clock=False``
+    leaves the time out. ``progress`` is that of `observe.timing.compare`. Raises `TipError` for settings that do not
+    fit. An error inside a way is a fact about it, and makes the verdict *false here*.
     """
     chosen = tip.setting(setting or {})
-    alone = quiet(progress) if clock else nullcontext()  # while the one counts, the other would be timed badly
-    same_numbers = seeded(0)  # whatever ways draw; the learner's own stream goes on as if nothing had been
+    alone = quiet(progress) if clock else nullcontext()  # while one run counts, another would be timed badly
+    same_numbers = seeded(0)  # for ways that draw random numbers; the learner's own stream stays as it was
     with alone, same_numbers:
         return _run(tip, chosen, slow or tip.slow, fast or tip.fast, clock, budget, progress)
 
@@ -120,7 +120,7 @@ def _arguments(tip: Tip, setting: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _count(tip: Tip, way: Way, setting: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """What one call of one way needs, and what it gives."""
+    """What one call of one way needs, and its result."""
     arguments = _arguments(tip, setting)
     before = [plain(a) for a in arguments]
     counters, value, error = Counters(), None, ""
@@ -129,7 +129,7 @@ def _count(tip: Tip, way: Way, setting: Mapping[str, Any]) -> tuple[dict[str, An
         with scoped(device=setting["device"]), counters:
             value = way(*arguments)
         found, value = _settled(value)
-    except (Exception, SystemExit) as problem:  # a learner's copy may raise anything: it is told, as part of the result
+    except (Exception, SystemExit) as problem:  # a learner's copy may raise anything: the result reports it
         error = problem.sentence() if isinstance(problem, EduError) else f"{type(problem).__name__}: {problem}"
     given = tensors(arguments)
     return {
@@ -142,10 +142,10 @@ def _count(tip: Tip, way: Way, setting: Mapping[str, Any]) -> tuple[dict[str, An
 
 
 def _settled(value: Any) -> tuple[list[TensorBase], Any]:
-    """The tensors that a way gave, and its numbers. Raises `TipError` for what has yet to run."""
+    """The tensors that a way returned, and its numbers. Raises `TipError` for a generator or coroutine."""
     if isinstance(value, (Generating, Coroutine)):
         value.close()
-        why, mend = f"it gives a {type(value).__name__}, of which nothing has run", "return what it computes"
+        why, mend = f"it gives a {type(value).__name__}, and none of it has run", "return what it computes"
         raise TipError("a way", why, mend)
     return tensors(value), plain(value)
 
@@ -165,7 +165,7 @@ def buffer(tensor: TensorBase) -> Any:
 
 
 def plain(tree: Any) -> Any:
-    """The values of a tree of tensors and arrays as NumPy arrays of their own."""
+    """The values of a tree of tensors and arrays as new NumPy arrays."""
     if isinstance(tree, TensorBase):
         return np.array(backends.of(tree.array).to_numpy(tree.array))
     if isinstance(tree, np.ndarray):
@@ -193,7 +193,7 @@ def _same_numbers(a: Any, b: Any, tolerance: float) -> bool:
     if a.shape != b.shape or (a.dtype.kind in EXACT and b.dtype.kind in EXACT):
         return False
     a, b = a.astype(np.float64), b.astype(np.float64)
-    largest = np.abs(b).max(initial=0.0, where=np.isfinite(b))  # an infinite one would make all others agree
+    largest = np.abs(b).max(initial=0.0, where=np.isfinite(b))  # an infinite largest value would make all others agree
     return np.allclose(a, b, rtol=0, atol=tolerance * largest, equal_nan=True)
 
 
@@ -218,7 +218,7 @@ def _judge(claim: Claim, slow: Mapping[str, Any], fast: Mapping[str, Any], timin
 def _verdict(
     tip: Tip, setting: Mapping[str, Any], facts: Mapping[str, Any], equal: bool, judged: tuple[Judged, ...]
 ) -> tuple[str, str]:
-    """What follows from the counts, and the likely reason where that is not *holds*."""
+    """The verdict from the counts, and the likely reason if it is not *holds*."""
     known = [limit.words for limit in tip.limits if all(setting[k] == v for k, v in limit.setting.items())]
     names = {"slow": "A", "fast": "B"}
     errors = [f"{name} fails: {facts[way]['error']}" for way, name in names.items() if facts[way]["error"]]
@@ -235,7 +235,7 @@ def _verdict(
 
 @dataclass(frozen=True)
 class Checked:
-    """A tip held to what it says: by default, at each limit, and of its guide. ``faults`` is empty when all is well."""
+    """A tip and the test of its claims: by default, at each limit, about its guide. ``faults`` is empty if all hold."""
 
     slug: str
     result: Result
@@ -244,12 +244,12 @@ class Checked:
 
     @property
     def passed(self) -> bool:
-        """Whether every deterministic claim is as the tip says."""
+        """Whether every counted claim holds."""
         return not self.faults
 
 
 def check(tip: Tip) -> Checked:
-    """Hold a tip to what it says, by counts alone: no clock is asked."""
+    """Test the claims of a tip by counts alone, without a clock."""
     result = run(tip, clock=False)
     faults = [] if result.verdict == HOLDS else [f"by default the verdict is {result.verdict}: {result.reason}"]
     if tip.slip is not None and result.guide is not None:
@@ -262,7 +262,7 @@ def check(tip: Tip) -> Checked:
         ]
     answer = tip.question.answer(result)
     if answer not in tip.question.choices:
-        faults.append(f"the answer {answer!r} is none of the choices")
+        faults.append(f"the answer {answer!r} is not one of the choices")
     elif answer == tip.question.tempting:
         faults.append(f"the tempting answer {answer!r} is the right one")
     limits = tuple(run(tip, limit.setting, clock=False) for limit in tip.limits)

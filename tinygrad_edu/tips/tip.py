@@ -1,4 +1,4 @@
-"""What a tip is: two functions that do the same, what is claimed of them, and all that a learner needs around them."""
+"""A tip: two functions that do the same, the claims about them, and all that a learner needs around them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ THEMES = {
 HOLDS, SAME, FALSE = "holds", "no difference", "false here"
 VERDICTS = (HOLDS, SAME, FALSE)
 
-# What is counted of each way, and how it is said. "time" is the only one that a clock has to do with.
+# What is counted for each way, and its words. "time" is not here: it is the only one that needs a clock.
 COUNTED = {
     "allocated": "newly allocated",
     "copied": "copied",
@@ -54,12 +54,12 @@ TIME = "time"
 
 
 class TipError(EduError, ValueError):
-    """A tip does not exist, is not complete, or was asked for what it cannot do."""
+    """A tip does not exist, is incomplete, or was asked for something it cannot do."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """An input that is a number: a slider over powers of two from ``low`` to ``high``."""
+    """A parameter that is a number: a slider over powers of two from ``low`` to ``high``."""
 
     name: str
     default: int
@@ -68,7 +68,7 @@ class Size:
     words: str
 
     def parse(self, value: Any) -> int:
-        """The value as a number in range. Raises `TipError` for others."""
+        """The value as a number in range. Raises `TipError` for any other."""
         try:
             number = int(str(value))
         except ValueError:
@@ -81,14 +81,14 @@ class Size:
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """The values that the slider has."""
+        """The values on the slider."""
         powers = (2**i for i in range(self.high.bit_length()))
         return tuple(sorted({self.low, self.high, self.default, *(p for p in powers if self.low < p < self.high)}))
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An input that is one of a few words."""
+    """A parameter that is one of a few words."""
 
     name: str
     default: str
@@ -96,7 +96,7 @@ class Choice:
     words: str
 
     def parse(self, value: Any) -> str:
-        """The value, if it is one of the options. Raises `TipError` for others."""
+        """The value, if it is one of the options. Raises `TipError` for any other."""
         if str(value) not in self.options:
             raise TipError(f"{self.name}={value}", f"it is {self.words}", f"use one of: {', '.join(self.options)}")
         return str(value)
@@ -104,7 +104,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Source:
-    """Where the tip comes from: a guide by its letter in `GUIDES`, the section, and what it says there."""
+    """Where the tip comes from: the guide's letter in `GUIDES`, the section, and what it says there."""
 
     guide: str
     section: str
@@ -113,10 +113,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the tip says of one count, or of the time.
+    """What the tip says about one count, or about the time.
 
     ``fast`` (and ``slow``) name an exact value. Without ``fast``, the slow way needs more: at least ``times`` as much.
-    With ``no_more``, it is enough that the fast way needs no more than the slow one.
+    With ``no_more``, the fast way need only take no more than the slow one.
     """
 
     fact: str
@@ -142,17 +142,17 @@ class Limit:
 
 @dataclass(frozen=True)
 class Slip:
-    """Where a guide is wrong, sloppy or out of date: its code, as it would be here, and what turns out."""
+    """Where a guide is wrong, sloppy or out of date: its code, written for this engine, and what that code shows."""
 
     guide: str
     run: Callable[..., Any]
-    shows: Mapping[str, Any]  # counts by name; "equal": whether it gives the numbers of the fast way
+    shows: Mapping[str, Any]  # counts by name; "equal": whether it gives the same numbers as the fast way
     words: str
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be predicted. ``answer`` takes the result and gives one of the choices: nothing is written down."""
+    """The question to predict. ``answer`` computes the right choice from the result: it is not written down."""
 
     ask: str
     choices: tuple[str, ...]
@@ -163,7 +163,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """The same tip in another framework, as it was written at the date, for that version."""
+    """The same tip in another framework, for the version and at the date given."""
 
     framework: str
     date: str
@@ -208,7 +208,7 @@ class Tip:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """Every parameter at its default."""
+        """The default of every parameter."""
         return {p.name: p.default for p in self.every_parameter}
 
     @property
@@ -217,7 +217,7 @@ class Tip:
         return (*self.parameters, Choice("device", self.devices[0], self.devices, "where the tensors live"))
 
     def setting(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The defaults, with what is given in their place. Raises `TipError` for names and values that cannot be."""
+        """The defaults, replaced by what is given. Raises `TipError` for unknown names and values that do not fit."""
         known = {p.name: p for p in self.every_parameter}
         for name in given:
             if name not in known:
@@ -230,11 +230,11 @@ class Tip:
 
     @property
     def guides(self) -> tuple[str, ...]:
-        """The letters of the guides that it comes from."""
+        """The letters of the guides that the tip comes from."""
         return tuple(dict.fromkeys(source.guide for source in self.sources))
 
 
-@cache  # a frame asks several times, and reading and parsing the file is most of what it takes
+@cache  # a frame asks several times, and reading and parsing the file takes most of its time
 def source_of(function: Callable[..., Any], name: str = "") -> str:
     """The text of a function as a learner reads it: without type hints and docstring, under another name if given."""
     lines = textwrap.dedent(inspect.getsource(function)).rstrip().split("\n")

@@ -1,4 +1,4 @@
-"""How counts and claims are said."""
+"""Counts and claims in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .tip import COUNTED, IN_BYTES, TIME, Claim
 
 
 def count_text(fact: str, value: Any) -> str:
-    """A count as it is read: ``4.19 MB``, ``1024``, ``yes``; an error as it is."""
+    """A count as readers see it: ``4.19 MB``, ``1024``, ``yes``; an error as it is."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if fact in IN_BYTES or fact == "stride":
@@ -28,7 +28,7 @@ def fact_text(fact: str) -> str:
 
 
 def claimed(claim: Claim) -> str:
-    """What is claimed, before anything is counted: ``A has more than B``."""
+    """The claim, before anything is counted: ``A has more than B``."""
     if claim.fact == TIME:
         return "B takes less"
     if claim.no_more:

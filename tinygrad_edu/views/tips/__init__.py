@@ -1,4 +1,4 @@
-"""The tips as a front door: find one, predict, run, see, explain, try where it ends."""
+"""The tips as a front door: find one, predict, run, see, explain, try where it fails."""
 
 from .figure import draw, frame, sections
 from .model import LETTERS, BrowserState, Visit, draft, way

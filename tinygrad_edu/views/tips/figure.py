@@ -13,7 +13,7 @@ from .examples import EXAMPLES, picture
 from .model import WAYS, BrowserState, Visit, way
 from .words import SAID, WAITING, limit_text, name_of, shown_fact, summary, text, what_changed
 
-STEPS = ("Predict", "Run", "See", "Explain", "Try where it ends")
+STEPS = ("Predict", "Run", "See", "Explain", "Try where it fails")
 RESET = Control("button", "reset", "Reset", push=True, key="r")
 
 
