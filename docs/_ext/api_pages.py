@@ -14,7 +14,7 @@ from docstrings import markup
 import tinygrad_edu as tg
 
 TOP = "tinygrad_edu"
-LARGE = 30  # names: a module that has more is shown in sections
+LARGE = 30  # names; a module with more is shown in sections
 # Page: the modules on it. A package with a star stands for all modules in it.
 PAGES = {
     "autograd": ["tinygrad_edu.autograd"],
@@ -40,7 +40,7 @@ PAGES = {
 
 
 def title_of(module: Any) -> str:
-    """What a module says of itself in its first words."""
+    """The first sentence of a module's docstring."""
     return re.split(r"[.:;] |\n\n", (module.__doc__ or module.__name__).strip())[0].replace("\n", " ").rstrip(".")
 
 
@@ -107,11 +107,11 @@ def module_page(page: str, names: list[str]) -> str:
 
 
 def functions_page() -> str:
-    """What ``tinygrad_edu`` itself holds, by the file that it comes from."""
+    """The functions of ``tinygrad_edu`` itself, by the file that they come from."""
     shown = [n for n in tg.__all__ if is_documented(getattr(tg, n)) and getattr(tg, n) is not tg.Tensor]
     values = [n for n in tg.__all__ if not is_documented(getattr(tg, n)) and not inspect.ismodule(getattr(tg, n))]
     listed = ", ".join(f"``{n}``" for n in sorted([*values, "bfloat16"]))
-    about = f"What stands in ``tinygrad_edu`` itself: ``import tinygrad_edu as tg``.\n\nDtypes and numbers: {listed}.\n"
+    about = f"Functions of ``tinygrad_edu`` itself: ``import tinygrad_edu as tg``.\n\nDtypes and numbers: {listed}.\n"
     return f"{heading('Functions', '=')}\n{about}\n{grouped(TOP, shown, tg)}"
 
 

@@ -1,6 +1,6 @@
-"""Docstrings in the form of the source, turned into what Sphinx reads.
+"""Docstrings as written in the source, turned into the form that Sphinx reads.
 
-A `name` in single backticks becomes a link where the reference has that name, and code where it has not.
+A `name` in single backticks becomes a link if the reference has that name, else code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def nearness(name: str, where: str) -> int:
 
 
 def markup(where: str, text: str) -> list[str]:
-    """A docstring in the lines that Sphinx reads. Of several things of one name, the nearest is meant."""
+    """A docstring as lines for Sphinx. If several things have one name, it links to the nearest."""
 
     def role(match: re.Match[str]) -> str:
         word = match[1]
@@ -68,7 +68,7 @@ def signature_of(function: Any) -> str:
 def process_signature(app: Any, what: str, name: str, obj: Any, options: Any, given: Any, result: Any) -> Any:
     """Sphinx asks this for every signature.
 
-    A module is made from what its ``__init__`` takes. A method in place takes what the method without underscore does.
+    A module takes the arguments of its ``__init__``, an in-place method those of the method without underscore.
     """
     if inspect.isclass(obj) and issubclass(obj, tg.nn.Module):
         return signature_of(obj.__init__), None

@@ -1,4 +1,4 @@
-"""The page of lessons: every notebook, with what one can do after it."""
+"""The page of lessons: every notebook, with what learners can do after it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 HEAD = """# Learn
 
-Notebooks to work through, in this order. `python start.py course` opens them; each can be downloaded here too.
-Every part begins with a prediction, and shows the result only after it is given. A lesson takes about an hour.
+Notebooks to work through, in this order. `python start.py course` opens them; you can also download each one here.
+Every part begins with a prediction, and shows the result only after it. A lesson takes about an hour.
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tinygrad_edu.views.marks import Canvas
 from tinygrad_edu.views.tokens import stylesheet
 
-WORDS = "Two names point at two tensors, which share one buffer. It lies on a device, which works through a queue."
+WORDS = "Two names point at two tensors, which share a buffer. The buffer is on a device, which works through a queue."
 TENSORS = (("x", "(3, 4)  float32"), ("x.T", "(4, 3)  float32"))
 WORK = ("matmul", "add", "relu")
 CARD, CELL = 148, 24

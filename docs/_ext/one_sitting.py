@@ -1,4 +1,4 @@
-"""What `one_sitting.md` shows that no file of the repository holds: generated code, and the picture of its graph."""
+"""The parts of `one_sitting.md` that no file of the repository holds: generated code, and the picture of its graph."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from tinygrad_edu.tips.words import claimed, fact_text
 
 HEAD = """# Tips
 
-Each tip has two ways to do the same: **A**, what one has, and **B**, what is proposed. What can be counted is the same
-on every machine, and is checked by `tinygrad-edu tips check`. Time is measured on yours: `tinygrad-edu tips run SLUG`,
-or `show_tip(slug)` in a notebook, where you predict first.
+Each tip has two ways to do the same: **A**, what people write, and **B**, what the tip proposes. Counts are the same on
+every machine, and `tinygrad-edu tips check` checks them. Time is measured on your machine, by
+`tinygrad-edu tips run SLUG`, or by `show_tip(slug)` in a notebook, where you predict first.
 
 See also the tips [by source](sources.md) and [by symptom](symptoms.md).
 """
@@ -45,31 +45,31 @@ def code(text: str, lexer: str = "python") -> str:
 
 
 def folded(summary: str, text: str) -> str:
-    """What is shown after a click."""
+    """A text shown after a click."""
     return f"<details>\n<summary>{summary}</summary>\n\n{text}\n</details>\n"
 
 
 def command(tip: Tip, setting: Mapping[str, Any]) -> str:
-    """The command line that runs the tip so."""
+    """The command line that runs the tip with this setting."""
     return f"tinygrad-edu tips run {tip.slug} {arguments(setting)}".rstrip()
 
 
 def question(tip: Tip) -> str:
-    """The prediction. Its answer is what comes out while the page is made, and is folded away."""
+    """The prediction. Its answer is computed while the page is made, and folded away."""
     result = run(tip, clock=False)
     counted = [judged.words for judged in result.claims if judged.claim.counted]
     answer = (
         f"**{tip.question.answer(result)}.** {tip.question.refutation}\n\n"
-        f"Tempting was: {tip.question.tempting}.\n\n"
+        f"The tempting answer: {tip.question.tempting}.\n\n"
         f"Counted with {', '.join(f'`{k}={v}`' for k, v in result.setting.items())}:\n\n{bullets(counted)}\n"
         f"*Can you say why?* {tip.explain}\n"
     )
-    return f"{tip.question.ask}\n\n{bullets(tip.question.choices)}\n{folded('Show what comes out', answer)}"
+    return f"{tip.question.ask}\n\n{bullets(tip.question.choices)}\n{folded('Show the answer', answer)}"
 
 
 def parameters(tip: Tip) -> str:
-    """The inputs as a table."""
-    rows = ["| input | default | from | what it is |", "|---|---|---|---|"]
+    """The parameters as a table."""
+    rows = ["| parameter | default | values | meaning |", "|---|---|---|---|"]
     for p in tip.every_parameter:
         values = f"{p.low} to {p.high}" if isinstance(p, Size) else ", ".join(p.options)
         rows.append(f"| `{p.name}` | {p.default} | {values} | {p.words} |")
@@ -77,8 +77,8 @@ def parameters(tip: Tip) -> str:
 
 
 def claim(one: Claim) -> str:
-    """A claim; of a time, that it is only one."""
-    doubt = "" if one.counted else ". Measured where it runs, and never taken for granted"
+    """A claim; for one about time, a note that it may not hold."""
+    doubt = "" if one.counted else ". Measured where it runs, and never assumed"
     return f"{fact_text(one.fact)}: {claimed(one)}{doubt}"
 
 
@@ -86,11 +86,11 @@ def slip(tip: Tip) -> str:
     """Where a guide is wrong, if it is."""
     if tip.slip is None:
         return ""
-    return f"### A slip, put right\n\n{GUIDES[tip.slip.guide]}: {tip.slip.words}\n\n{code(source_of(tip.slip.run))}"
+    return f"### A slip, corrected\n\n{GUIDES[tip.slip.guide]}: {tip.slip.words}\n\n{code(source_of(tip.slip.run))}"
 
 
 def lexer(framework: str) -> str:
-    """How the code of a framework is coloured."""
+    """The lexer that colours the code of a framework."""
     return LEXERS.get(framework.split()[0], "text")
 
 
@@ -102,13 +102,13 @@ def page(tip: Tip) -> str:
     return "\n".join([
         f"# {tip.title}\n\n`{tip.slug}` · {THEMES[tip.theme]} · drawn by [{tip.picture.widget}](../widgets.md)\n",
         f"*For:* {', '.join(tip.symptoms)}.\n",
-        f"## Two ways\n\n**A**, what one has:\n\n{code(source_of(tip.slow))}",
-        f"**B**, what is proposed:\n\n{code(source_of(tip.fast))}",
+        f"## Two ways\n\n**A**, what people write:\n\n{code(source_of(tip.slow))}",
+        f"**B**, what the tip proposes:\n\n{code(source_of(tip.fast))}",
         f"Both get the same inputs. `{command(tip, {})}` runs them:\n\n{parameters(tip)}",
         code(source_of(tip.inputs)),
         f"## Predict first\n\n{question(tip)}",
         f"## Why\n\n{tip.why}\n\n{tip.about}\n",
-        f"## What is claimed\n\n{bullets(map(claim, tip.claims))}",
+        f"## The claims\n\n{bullets(map(claim, tip.claims))}",
         f"## Where it fails\n\n{bullets(limits)}",
         f"## What the guides say\n\n{bullets(sources)}\n{slip(tip)}",
         "## The same elsewhere\n",
@@ -117,7 +117,7 @@ def page(tip: Tip) -> str:
 
 
 def listing(title: str, groups: Mapping[str, list[Tip]]) -> str:
-    """Tips under headings. Where there are none yet, so is no heading."""
+    """Tips under headings. A heading without tips is left out."""
     parts = [f"## {name}\n\n{bullets(map(link, tips))}" for name, tips in groups.items() if tips]
     return "\n".join([f"# {title}\n", *parts])
 
