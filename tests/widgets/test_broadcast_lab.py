@@ -141,7 +141,7 @@ def test_the_gradient_of_c_is_ones_or_set_number_by_number() -> None:
     widget.act("turn", "0")
     assert "∂a[0, 0] 3 = 2+1" in widget.text()
     widget.act("upstream", "his")
-    assert last(widget) == "▲ ∂c 'his': there is no such one. Use ones or mine."
+    assert last(widget) == "▲ ∂c 'his': there is no such value. Use ones or mine."
     fresh = BroadcastLab((2, 1), (2,), predict=False)
     fresh.act("turn", "1")
     assert "∂a[0, 0] 2 = 1+1" in fresh.text()  # from 1 and 0

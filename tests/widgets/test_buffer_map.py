@@ -138,7 +138,7 @@ def test_a_locked_array_stays_locked_and_a_read_only_one_is_refused() -> None:
     frozen.flags.writeable = False
     widget = BufferMap(f=frozen)
     widget.act("write")
-    assert last(widget) == "▲ f[0] = 99: read-only memory: it was made so where it came from. Map a copy of it."
+    assert last(widget) == "▲ f[0] = 99: read-only memory: its owner made it so. Map a copy of it."
     widget.act("reset")
     assert frozen.tolist() == [0.0, 1.0, 2.0]
 

@@ -132,7 +132,7 @@ def test_a_reveal_that_fails_leaves_the_prediction(failure: Any, words: str) -> 
     widget.predict(3)
     assert not widget.committed
     assert widget.state.draft == 3.0
-    assert widget.text().endswith(f"▲ The result could not be had. {words}")
+    assert widget.text().endswith(f"▲ The result could not be computed. {words}")
     assert 'role="alert"' in widget.html
     assert export_predictions() == []
     widget.act("commit")

@@ -388,15 +388,15 @@ def test_first_lines(line: str, found: tuple[tuple[int, ...], bool]) -> None:
 @pytest.mark.parametrize(
     ("line", "cell", "tried", "why", "mend"),
     [
-        ("n=1,x", "", "%%race n=1,x", "sizes are whole numbers with commas between", "write n=10,100,1000"),
+        ("n=1,x", "", "%%race n=1,x", "sizes are whole numbers separated by commas", "write n=10,100,1000"),
         ("m=3", "", "%%race m=3", "there are n=… and fresh, each at most once", "write %%race n=10,100,1000"),
         ("", "x = 1", "%%race", "it races two functions, and this cell defines 0 (none)",
-         "define two, or part two blocks of code by a line # ---"),
+         "define two, or separate two blocks of code with a line # ---"),
         ("", "def f(): ...", "%%race", "it races two functions, and this cell defines 1 (f)",
-         "define two, or part two blocks of code by a line # ---"),
-        ("", "def f(x): ...\ndef g(): ...", "%%race", "f takes arguments, and there are no sizes to make them from",
+         "define two, or separate two blocks of code with a line # ---"),
+        ("", "def f(x): ...\ndef g(): ...", "%%race", "f takes arguments, but there are no sizes to make them from",
          "write %%race n=10,100,1000"),
-        ("", "\n# ---\n# ---\n# ---\n", "%%race", "3 lines # --- part it into 4 blocks",
+        ("", "\n# ---\n# ---\n# ---\n", "%%race", "3 lines # --- split it into 4 blocks",
          "use one such line between A and B, and one before A if both need a setup"),
     ],
 )  # fmt: skip
@@ -422,5 +422,5 @@ def test_the_magic_in_a_shell() -> None:
     done = run_python(SHELL, "-W", "ignore")
     assert done.returncode == 0, done.stderr
     assert "TimingRace: A f beside B g at n = 10: nothing measured yet.\nf\n" in done.stdout
-    assert "UsageError: %%race n=x: sizes are whole numbers with commas between. Write n=10,100,1000." in done.stderr
+    assert "UsageError: %%race n=x: sizes are whole numbers separated by commas. Write n=10,100,1000." in done.stderr
     assert "UsageError: line 4 of the cell cannot be read: '(' was never closed." in done.stderr

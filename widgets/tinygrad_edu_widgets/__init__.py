@@ -18,7 +18,7 @@ __all__ = [
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What ``%load_ext tinygrad_edu_widgets`` does: the cell magic ``%%race``."""
+    """Run by ``%load_ext tinygrad_edu_widgets``: adds the cell magic ``%%race``."""
     from .race_magic import RaceMagics
 
     shell.register_magics(RaceMagics)

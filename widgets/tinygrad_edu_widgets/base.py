@@ -21,21 +21,21 @@ from tinygrad_edu.views.tokens import stylesheet
 from .registry import enter
 
 _STATIC = Path(__file__).parent / "static"
-_PATIENCE = 0.2  # seconds before progress is shown, and between two looks at it
+_PATIENCE = 0.2  # seconds before progress is shown, and between two updates
 
 Tell = Callable[[int, int, float], bool]
 Job = Callable[[Tell], Any]
 
 
 class EduWidget(anywidget.AnyWidget):
-    """Base of the widgets. A subclass says what its frame is and what each act does to its state.
+    """Base of the widgets. A subclass defines its frame and what each act does to its state.
 
-    ``class BufferMap(EduWidget, room=buffers)`` enters it into the registry, with the part of `tinygrad_edu.views`
-    that it shows.
+    ``class BufferMap(EduWidget, room=buffers)`` registers it, with the part of `tinygrad_edu.views` that it
+    shows.
 
-    Messages arrive on threads of the kernel's choosing, also while a cell runs. So acts are done one after another,
-    under the engine's settings (`no_grad`, guard, device) that held where the widget was made. Whatever becomes of an
-    act, the browser is answered.
+    Messages arrive on threads that the kernel chooses, even while a cell runs. So acts are done one after another,
+    under the engine's settings (`no_grad`, guard, device) in force where the widget was made. Whatever happens in an
+    act, the browser gets an answer.
     """
 
     _esm = _STATIC / "edu.js"
@@ -53,7 +53,7 @@ class EduWidget(anywidget.AnyWidget):
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._settings = contextvars.copy_context()
-        self._notice = ""  # why the last act was refused, in widgets whose state has no place for it
+        self._notice = ""  # why the last act was refused, for widgets whose state does not hold it
         self.progress: Progress | None = None  # of the work under way, once it has taken a while
         self._work: _Work | None = None
         super().__init__(label=type(self).__name__)
@@ -61,7 +61,7 @@ class EduWidget(anywidget.AnyWidget):
         self._show()
 
     def frame(self) -> Frame:
-        """The widget as it stands."""
+        """The frame of the current state."""
         raise NotImplementedError
 
     def data(self) -> Any:
@@ -69,13 +69,13 @@ class EduWidget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def _act(self, act: str, value: Any) -> None:
-        """Change the state. Raises KeyError for an act that there is none of."""
+        """Change the state. Raises KeyError for an unknown act."""
         raise NotImplementedError
 
     def act(self, act: str, value: Any = None) -> None:
         """Do what a press of the control ``act`` does. Drives a widget without a browser.
 
-        What the widget refuses, it says in its picture. Raises `KeyError` for an act that there is none of.
+        The picture shows what the widget refuses. Raises `KeyError` for an unknown act.
         """
         self._answer(act, value, patient=False)
 
@@ -104,21 +104,21 @@ class EduWidget(anywidget.AnyWidget):
         self._notice = error.sentence()
 
     def _receive(self, _: Any, content: Any, __: Any) -> None:
-        """A message from the browser. One that cannot be followed is answered in words: nobody could catch an error."""
+        """A message from the browser. If it cannot be carried out, the answer says so: nobody could catch an error."""
         if isinstance(content, dict) and isinstance(content.get("act"), str):
             self._answer(content["act"], content.get("value"), patient=True)
 
     @property
     def working(self) -> bool:
-        """Whether work that an act began is still under way."""
+        """Whether work started by an act is still under way."""
         return self._work is not None
 
     def work(self, job: Job, then: Callable[[Any], None]) -> None:
-        """Do ``job(tell)`` on a thread of its own, under this widget's settings, and then ``then(what it returned)``.
+        """Do ``job(tell)`` on a new thread, under this widget's settings, and then ``then(result)``.
 
-        For what takes longer than an answer may. The job calls ``tell(done, total, seconds_left)`` now and then, which
-        shows how far it is, and ends early when that returns False: *Stop*, the act ``halt``, was pressed. ``then``
-        changes the state; it is not called for a job that `abandon` gave up. Only an act begins work, one at a time.
+        For work that takes longer than an answer may. The job calls ``tell(done, total, seconds_left)`` now and then,
+        to show its progress, and ends early if that returns False: *Stop*, the act ``halt``, was pressed. ``then``
+        changes the state; it is not called for a job that `abandon` gave up. Only an act may begin work, one at a time.
         """
         if self._work is None:
             self._work = _Work(self, job, then)
@@ -131,7 +131,7 @@ class EduWidget(anywidget.AnyWidget):
             self._work = self.progress = None
 
     def wait(self, seconds: float = 60.0) -> None:
-        """Wait for the work under way. Raises `TimeoutError` after so many seconds."""
+        """Wait for the work under way. Raises `TimeoutError` after ``seconds``."""
         work = self._work
         if work is not None:
             work.join(seconds)
@@ -146,14 +146,14 @@ class EduWidget(anywidget.AnyWidget):
         self.html = self._framed().html()
 
     def _framed(self) -> Frame:
-        """The frame, with what the last act met."""
+        """The frame, with the refusal or progress of the last act."""
         frame = dataclasses.replace(self.frame(), progress=self.progress)
         if not self._notice:
             return frame
         return dataclasses.replace(frame, message=self._notice, text=f"{frame.text}\n▲ {self._notice}")
 
     def present(self, on: bool = True) -> None:
-        """Large type for a projector, or back."""
+        """Large type for a projector, or normal type again."""
         self.presenting = on
 
     def text(self) -> str:
@@ -179,7 +179,7 @@ class EduWidget(anywidget.AnyWidget):
 
 
 class _Work(threading.Thread):
-    """What a widget does while it answers other acts."""
+    """The work of a widget, which answers other acts meanwhile."""
 
     def __init__(self, widget: EduWidget, job: Job, then: Callable[[Any], None]) -> None:
         super().__init__(name=f"{type(widget).__name__} at work", daemon=True)
@@ -188,7 +188,7 @@ class _Work(threading.Thread):
         self.shown = time.monotonic()
 
     def run(self) -> None:
-        """The job, then its result in the widget, unless that has gone on to something else."""
+        """Do the job, then show its result, unless the widget has gone on to something else."""
         widget = self.widget
         try:
             result, failure = widget._settings.copy().run(self.job, self.tell), None
@@ -215,7 +215,7 @@ class _Work(threading.Thread):
             widget._notice = f"It could not be done: {first_line(error)}"
 
     def tell(self, done: int, total: int, left: float) -> bool:
-        """Show how far the job is, not too often. Returns whether to go on."""
+        """Show the job's progress, not too often. Returns whether to go on."""
         now = time.monotonic()
         if now - self.shown > _PATIENCE and not self.stop.is_set():
             self.shown = now
@@ -227,6 +227,6 @@ class _Work(threading.Thread):
 
 
 def first_line(error: BaseException) -> str:
-    """``ValueError: what it says``, without the rest."""
+    """The first line, ``ValueError: message``, without the rest."""
     said = str(error).strip().splitlines()
     return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__

@@ -14,11 +14,11 @@ from .base import EduWidget
 
 
 class BroadcastLab(EduWidget, room=broadcast):
-    """``BroadcastLab((3, 1), (1, 4))`` shows how two shapes meet, and how backward sums what was read again.
+    """``BroadcastLab((3, 1), (1, 4))`` shows how two shapes broadcast, and how backward sums over repeated reads.
 
     ``a`` and ``b`` are shapes, or tensors of up to three axes (integers are converted to the default float, as
-    gradients are floats); ``op`` is ``+ - * /`` or PyTorch's name. The gradients are computed when the learner has
-    committed to the shape of a's gradient, or at once with ``predict=False``; then shapes may be changed at will.
+    gradients are floats); ``op`` is ``+ - * /`` or PyTorch's name. The gradients are computed once the learner has
+    committed to the shape of a's gradient, or at once with ``predict=False``; then shapes may be changed freely.
 
     Gestures: type a shape (Enter); choose the operation, a prediction, ∂c (arrow keys in the group); *Commit*; press a
     number to follow it (Enter); press a number of ∂c to change it; *Reset* (r) brings back the first shapes and asks
@@ -34,12 +34,12 @@ class BroadcastLab(EduWidget, room=broadcast):
 
     def _start(self) -> None:
         self._tensors: dict[str, Tensor] = dict(self._given)
-        self._mine: Any = None  # the learner's ∂c, once a number of it was pressed
+        self._mine: Any = None  # the learner's ∂c, once a number of it has been pressed
         self.state = broadcast.LabState(((), ()), op=self._first, locked=self._predict)
         self._read(self._first)
 
     def _read(self, op: str) -> None:
-        """Run forward anew, and backward too if nothing is held back."""
+        """Run forward again, and backward too if nothing is hidden."""
         before = self.state
         found = broadcast.read(self._tensors["a"], self._tensors["b"], op)
         same = found.shapes == before.shapes
@@ -54,11 +54,11 @@ class BroadcastLab(EduWidget, room=broadcast):
             self.state = broadcast.reveal(self.state, self._tensors["a"], self._tensors["b"], self._mine)
 
     def frame(self) -> Frame:
-        """The widget as it stands."""
+        """The frame of the current state."""
         return broadcast.frame(self.state)
 
     def data(self) -> Any:
-        """Shapes, values, and once they are revealed the gradients with their terms, as plain data."""
+        """Shapes, values and, once revealed, the gradients with their terms, as plain data."""
         return dataclasses.asdict(self.state)
 
     def _act(self, act: str, value: Any) -> None:
@@ -91,7 +91,7 @@ class BroadcastLab(EduWidget, room=broadcast):
 
     def _set_upstream(self, value: Any) -> None:
         if value not in broadcast.UPSTREAMS:
-            raise ArgumentError(f"∂c {value!r}", "there is no such one", f"use {' or '.join(broadcast.UPSTREAMS)}")
+            raise ArgumentError(f"∂c {value!r}", "there is no such value", f"use {' or '.join(broadcast.UPSTREAMS)}")
         self.state = dataclasses.replace(self.state, upstream=value)
         self._reveal()
 

@@ -22,15 +22,15 @@ class BufferMap(EduWidget, room=buffers):
     """``BufferMap(x=x, t=x.T)`` shows which names look at which bytes, and in what order.
 
     Gestures: hover or focus a cell for its address, press it to point there; choose a name, drag or arrow its index;
-    *x[…] = 99* writes where you point, into your own memory; type a view (``x[::2].T``); *Free view* opens shape,
-    strides and offset to dragging; *Reset* (r) brings back the first names, and the values that were written over.
+    *x[…] = 99* writes where you point, into your own memory; type a view (``x[::2].T``); *Free view* lets you drag
+    shape, strides and offset; *Reset* (r) brings back the first names, and the values that were written over.
     """
 
     def __init__(self, *, ask: str = "", labels: dict[str, str] | None = None, **tensors: Any) -> None:
         self._given = {name: as_tensor(value) for name, value in tensors.items()}
-        self._written: list[tuple[Tensor, tuple[int, ...], Any]] = []  # where, and what was there before
+        self._written: list[tuple[Tensor, tuple[int, ...], Any]] = []  # the place, and its old value
         self._first_labels = dict(labels or {})
-        self._ask = ask or "Which of these names own bytes of their own?"
+        self._ask = ask or "Which of these names have their own bytes?"
         self._start()
         super().__init__()
 
@@ -41,7 +41,7 @@ class BufferMap(EduWidget, room=buffers):
         self.state = buffers.read(self._tensors, self._labels)
 
     def frame(self) -> Frame:
-        """The widget as it stands."""
+        """The frame of the current state."""
         extra: list[Control] = []
         entry = buffers.entry(self.state, self.state.picked)
         if entry is not None and 0 not in entry.shape:
@@ -104,7 +104,7 @@ class BufferMap(EduWidget, room=buffers):
         return found
 
     def _again(self, picked: str | None = None) -> None:
-        """Read the map anew, pointing where it pointed, or at the start of ``picked``."""
+        """Read the map again, pointing at the same place, or at the start of ``picked``."""
         before = self.state
         self.state = buffers.read(self._tensors, self._labels)
         entry = self._entry(picked or str(before.picked))
@@ -119,7 +119,7 @@ class BufferMap(EduWidget, room=buffers):
         array = own_buffer(tensor)
         if not array.flags.writeable:
             held = explanation(array)
-            why = held.why if held is not None else "it was made so where it came from"
+            why = held.why if held is not None else "its owner made it so"
             raise InplaceError(f"{self.state.picked}{list(index)} = 99", f"read-only memory: {why}", "map a copy of it")
         self._written.append((tensor, index, array[index].copy()))
         self._put(tensor, index, 99)
@@ -127,7 +127,7 @@ class BufferMap(EduWidget, room=buffers):
 
     @staticmethod
     def _put(tensor: Tensor, index: tuple[int, ...], value: Any) -> None:
-        """One element, at its place and nowhere else, noted as a write: a graph that has saved it will refuse."""
+        """Write one element, and nothing else. It counts as a write: a graph that has saved it will refuse."""
         array = own_buffer(tensor)
         array[index] = np.asarray(value).astype(array.dtype)
         tensor.storage.written("put_", None)

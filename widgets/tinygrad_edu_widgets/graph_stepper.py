@@ -40,11 +40,11 @@ class GraphStepper(EduWidget, room=graph):
         return frozenset(node.groups[0][0] for node in self.run.nodes if node.groups)
 
     def _editable(self) -> dict[str, str]:
-        """Leaves that are one number, by name: they can be typed over."""
+        """Leaves that are one number, by name: the learner can type over them."""
         return {name: f"{t.item():g}" for name, t in self._leaves.items() if t.numel() == 1 and t.requires_grad}
 
     def frame(self) -> Frame:
-        """The widget as it stands."""
+        """The frame of the current state."""
         return graph.frame(self.run, self.state, self._ask, self._editable())
 
     def data(self) -> graph.GraphRun:
@@ -52,7 +52,7 @@ class GraphStepper(EduWidget, room=graph):
         return self.run
 
     def step(self, by: int = 1) -> None:
-        """Go on by some steps, or back."""
+        """Go forward by some steps, or back."""
         self.act("goto", self.state.step + by)
 
     def _act(self, act: str, value: Any) -> None:

@@ -38,7 +38,7 @@ class GuardLens(EduWidget, room=guard):
         self.state, self._editing = guard.lens(self._code, self._guard), False
 
     def frame(self) -> Frame:
-        """The widget as it stands."""
+        """The frame of the current state."""
         return guard.frame(self.state, self._ask, self._editing)
 
     def data(self) -> Any:
@@ -49,7 +49,7 @@ class GuardLens(EduWidget, room=guard):
         last = len(self.state.story.lines) - 1
         if act == "guard":
             if value not in ("on", "off"):
-                raise ValueError(f"the guard is on or off, and not {value!r}")
+                raise ValueError(f"the guard is on or off, not {value!r}")
             self.state = replace(self.state, guard=str(value))
         elif act == "row":
             self.state = replace(self.state, row=max(0, min(int(value), last)))

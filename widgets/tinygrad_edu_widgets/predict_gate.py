@@ -1,4 +1,4 @@
-"""Predict first: the result is shown only after a prediction was committed."""
+"""Predict first: the result is shown only after a prediction is committed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _PREDICTIONS: list[dict[str, Any]] = []
 class PredictGate(EduWidget, room=predict):
     """``PredictGate("Which?", reveal, choices=[…])`` asks; ``reveal()`` is called when the learner commits.
 
-    Before that the result is nowhere: not in a trait, a message, the page or the saved notebook, as ``reveal`` has
-    not run. It returns a choice, a number or a curve's heights, or an `Outcome` with a reason and a badge. Without
-    ``choices`` and ``xs`` a number between ``low`` and ``high`` is asked; with ``xs`` a curve is drawn.
+    Before that the result does not exist anywhere, neither in a trait, a message, the page nor the saved notebook:
+    ``reveal`` has not run. It returns a choice, a number or a curve's heights, or an `Outcome` with a reason and a
+    badge. Without ``choices`` and ``xs`` it asks for a number between ``low`` and ``high``; with ``xs`` the learner
+    draws a curve.
 
     Gestures: choose (arrow keys in the group), type, or draw (or *Start level*, and move each point by ↑ and ↓);
     *Commit*; *Draw again*; *Ask again* afterwards.
@@ -34,7 +35,7 @@ class PredictGate(EduWidget, room=predict):
         super().__init__()
 
     def frame(self) -> Frame:
-        """The widget as it stands."""
+        """The frame of the current state."""
         return predict.frame(self.state)
 
     def data(self) -> Any:
@@ -83,9 +84,9 @@ class PredictGate(EduWidget, room=predict):
         q = self.state.question
         try:
             outcome = predict.outcome(q, self._reveal(), self._why)
-        except Exception as error:  # of whoever wrote the question: the prediction stays, and can be committed again
+        except Exception as error:  # by the author of the question: the prediction stays, and can be committed again
             why = error.sentence() if isinstance(error, EduError) else first_line(error)
-            self.state = dataclasses.replace(self.state, message=f"The result could not be had. {why}")
+            self.state = dataclasses.replace(self.state, message=f"The result could not be computed. {why}")
             return
         self.state = dataclasses.replace(self.state, committed=True, outcome=outcome, message="")
         note_prediction(q.ask, self.state.draft, outcome.value)
@@ -95,7 +96,7 @@ class PredictGate(EduWidget, room=predict):
 
 
 def note_prediction(question: str, predicted: Any, result: Any) -> None:
-    """Keep a prediction that was committed, with what turned out, for `export_predictions`."""
+    """Keep a committed prediction, with its result, for `export_predictions`."""
     _PREDICTIONS.append({"question": question, "predicted": predicted, "result": result})
 
 

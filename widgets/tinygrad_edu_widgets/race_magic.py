@@ -1,6 +1,6 @@
 """The cell magic ``%%race``: the learner's own code, raced.
 
-``%load_ext tinygrad_edu_widgets`` brings it. The cell holds two functions::
+``%load_ext tinygrad_edu_widgets`` adds it. The cell holds two functions::
 
     %%race n=10,100,1000
     def make(n):
@@ -15,8 +15,8 @@
     def builtin(xs):
         return sum(xs)
 
-``make`` may be absent: then both get ``n``, or nothing if no sizes are given. Or the cell holds two blocks parted by a
-line ``# ---``, or three, of which the first makes what both use and is not timed. A block's first line may name it, as
+``make`` may be absent: then both get ``n``, or nothing if no sizes are given. Or the cell holds two blocks separated by
+a line ``# ---``, or three: then the first makes what both use, and is not timed. A block's first line may name it, as
 in ``# loop``. With ``fresh`` on the first line, inputs are made before every call.
 """
 
@@ -46,7 +46,7 @@ class RaceMagics(Magics):
 
     @cell_magic
     def race(self, line: str, cell: str) -> TimingRace:
-        """Race two functions, or two blocks of code parted by a line `# ---`.
+        """Race two functions, or two blocks of code separated by a line `# ---`.
 
         %%race n=10,100,1000   the sizes: functions get n, or what make(n) gives; blocks use n
         %%race n=1000 fresh    make inputs before every call, for code that changes them
@@ -81,7 +81,7 @@ def read_line(line: str) -> tuple[tuple[int, ...], bool]:
     try:
         sizes = tuple(int(part) for part in given[0].removeprefix("n=").split(","))
     except ValueError:
-        why = "sizes are whole numbers with commas between"
+        why = "sizes are whole numbers separated by commas"
         raise ArgumentError(f"%%race {given[0]}", why, "write n=10,100,1000") from None
     return sizes, "fresh" in words
 
@@ -95,7 +95,7 @@ class Block:
     start: int
 
     def function(self, space: dict[str, Any]) -> Callable[[], None]:
-        """The code as a function without arguments: as in any function, names that it sets are its own."""
+        """The code as a function without arguments: as in any function, names that it sets are local."""
         module = ast.parse("def block(): pass", FILE)
         definition = module.body[0]
         assert isinstance(definition, ast.FunctionDef)
@@ -113,13 +113,13 @@ def _functions(cell: str, space: dict[str, Any], sized: bool) -> tuple[Any, Any,
     if len(names) != 2:
         held = ", ".join(names) or "none"
         why = f"it races two functions, and this cell defines {len(names)} ({held})"
-        raise ArgumentError("%%race", why, "define two, or part two blocks of code by a line # ---")
+        raise ArgumentError("%%race", why, "define two, or separate two blocks of code with a line # ---")
     exec(compile(tree, FILE, "exec"), space)
     pair = [space[name] for name in names]
     has_make = any(isinstance(node, ast.FunctionDef) and node.name == "make" for node in tree.body)
     for function in pair:
         if not sized and inspect.signature(function).parameters:
-            why = f"{function.__name__} takes arguments, and there are no sizes to make them from"
+            why = f"{function.__name__} takes arguments, but there are no sizes to make them from"
             raise ArgumentError("%%race", why, "write %%race n=10,100,1000")
     return pair[0], pair[1], space["make"] if has_make else None
 
@@ -128,7 +128,7 @@ def _blocks(cell: str, space: dict[str, Any]) -> tuple[Any, Any, Any]:
     """The two raced blocks as functions, and what runs the block before them, with ``n``."""
     blocks = read_blocks(cell)
     if len(blocks) > 3:
-        why = f"{len(blocks) - 1} lines # --- part it into {len(blocks)} blocks"
+        why = f"{len(blocks) - 1} lines # --- split it into {len(blocks)} blocks"
         raise ArgumentError("%%race", why, "use one such line between A and B, and one before A if both need a setup")
     inside = {**space}
     slow, fast = (block.function(inside) for block in blocks[-2:])

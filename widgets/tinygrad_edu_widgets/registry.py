@@ -1,4 +1,4 @@
-"""Which widgets there are, each declared once: by a class that names its room. Its other faces follow from its name."""
+"""The widgets, each declared once, by a class that names its room. Its other parts are found by its name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 @dataclass(frozen=True)
 class Entry:
-    """One widget, and where its faces are. Paths begin at the root of the repository."""
+    """One widget, and where its parts are. Paths begin at the root of the repository."""
 
     widget: type
     room: ModuleType  # of tinygrad_edu.views: what it shows
@@ -31,12 +31,12 @@ class Entry:
 
     @property
     def picture(self) -> str:
-        """What ``tools/draw_widgets.py`` draws with the function of the same name."""
+        """The picture that ``tools/draw_widgets.py`` draws with the function of the same name."""
         return f"docs/widgets/{self.slug}.svg"
 
     @property
     def tests(self) -> tuple[str, str]:
-        """Of its room, and of its acts."""
+        """The tests of its room, and of its acts."""
         return f"tests/views/{self.folder}", f"tests/widgets/test_{self.slug}.py"
 
 

@@ -18,10 +18,11 @@ from .base import EduWidget, Tell
 class TimingRace(EduWidget, room=race):
     """``TimingRace(slow, fast, sizes=(10, 100, 1000), make=…)`` races two functions once a prediction is committed.
 
-    Each is called with what ``make(size)`` gives: a tuple of arguments, a single one, or None. Without ``make`` it is
-    called with the size itself, and without ``sizes`` with nothing. Inputs are made once for each size, or, with
-    ``fresh=True``, before every call, for functions that change them. ``n`` is the size that is asked for, or else the
-    largest; ``budget`` is how many seconds a race may take. ``%%race`` does the same for the code of a cell.
+    Each is called with the result of ``make(size)``: a tuple of arguments, a single one, or None. Without ``make`` it
+    is called with the size itself, and without ``sizes`` with no arguments. Inputs are made once for each size, or,
+    with ``fresh=True``, before every call, for functions that change them. ``n`` is the size that the question asks
+    about, the largest by default; ``budget`` is how many seconds a race may take. ``%%race`` does the same for the code
+    of a cell.
 
     Gestures: type a prediction, *Commit*; then the slider, or a press on a size in the sweep (Enter), shows that size;
     *3 warm-ups*, *no warm-up* and *Run again* race once more; *Stop* ends between two repeats and keeps what was
@@ -43,7 +44,7 @@ class TimingRace(EduWidget, room=race):
         super().__init__()
 
     def frame(self) -> Frame:
-        """The widget as it stands."""
+        """The frame of the current state."""
         return race.frame(self.state, self.working)
 
     def data(self) -> Any:
@@ -117,7 +118,7 @@ def _nothing(_: int) -> None:
 
 
 def _names(slow: Callable[..., object], fast: Callable[..., object]) -> tuple[str, str]:
-    """The functions' own names; a lambda has none."""
+    """The functions' names; a lambda has none."""
     one, other = name_of(slow), name_of(fast)
     return ("first", "second") if "<" in one + other or one == other else (one, other)
 

@@ -1,4 +1,4 @@
-"""Every tip live: find one, predict, run both ways, see why, explain, and try where it ends."""
+"""Every tip live: find one, predict, run both ways, see why, explain, and try where it fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TipBrowser(EduWidget, room=tips):
 
     Gestures: search, or filter by theme, guide and symptom; choose a tip (arrow keys in the list); choose and *Commit*
     a prediction; set sizes and *Run*, *Stop* between two repeats; *Edit the code* of both ways; *Compare* your own
-    explanation; run a setting where the tip ends; *Reset* the tip (r).
+    explanation; run a setting where the tip fails; *Reset* the tip (r).
     """
 
     def __init__(self, slug: str = "", *, alone: bool = False) -> None:
@@ -39,11 +39,11 @@ class TipBrowser(EduWidget, room=tips):
 
     @property
     def result(self) -> Result | None:
-        """What its last run found."""
+        """The result of its last run."""
         return self.state.visit.result
 
     def frame(self) -> Frame:
-        """The widget as it stands."""
+        """The frame of the current state."""
         return tips.frame(self.tip, self.state, self.progress)
 
     def data(self) -> Any:
@@ -125,7 +125,7 @@ class TipBrowser(EduWidget, room=tips):
         self.state = self.state.with_visit(editing=True)
 
     def _edited(self) -> None:
-        self._compiled()  # what cannot run stays open, with the reason
+        self._compiled()  # code that cannot run stays open, with the reason
         self.state = self.state.with_visit(editing=False)
 
     def _compiled(self) -> dict[str, Any]:
@@ -172,16 +172,16 @@ class TipBrowser(EduWidget, room=tips):
 
 
 def compiled(tip: Tip, name: str, source: str) -> Callable[..., Any]:
-    """A learner's copy of ``slow`` or ``fast`` as a function. Raises `TipError` for code that defines none."""
+    """A learner's copy of ``slow`` or ``fast`` as a function. Raises `TipError` if the code does not define it."""
     letter = tips.LETTERS[name]
     file = f"<{tip.slug}, {letter}, edited>"
     space = dict(getattr(tip, name).__globals__)
     try:
         exec(compile(source, file, "exec"), space)
-    except (Exception, SystemExit) as error:  # of the learner's code: said as it is
+    except (Exception, SystemExit) as error:  # by the learner's code: shown as it is
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise TipError(
-            f"the edited {letter}", f"{type(error).__name__}{line}: {error}", "mend it, or take the original code"
+            f"the edited {letter}", f"{type(error).__name__}{line}: {error}", "fix it, or take the original code"
         ) from None
     if not callable(space.get(letter)):
         raise TipError(f"the edited {letter}", f"it defines no function {letter}", f"begin with def {letter}(…):")
@@ -191,5 +191,5 @@ def compiled(tip: Tip, name: str, source: str) -> Callable[..., Any]:
 
 
 def show_tip(slug: str) -> TipBrowser:
-    """One tip, to be predicted, run and explained. Raises `TipError` for a slug that there is none of."""
+    """One tip, to be predicted, run and explained. Raises `TipError` for an unknown slug."""
     return TipBrowser(slug, alone=True)

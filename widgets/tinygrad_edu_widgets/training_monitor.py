@@ -15,7 +15,7 @@ from .base import EduWidget
 class TrainingMonitor(EduWidget, room=training):
     """A progress bar and a loss curve: ``monitor = TrainingMonitor(epochs)``, then ``monitor.log(loss=…, accuracy=…)``.
 
-    Gestures: hover a point to read it. A running cell hears no button: the notebook's own ■ ends the loop.
+    Gestures: hover a point to read it. Buttons do nothing while a cell runs: the notebook's own ■ ends the loop.
     """
 
     def __init__(self, epochs: int, *, ask: str = "How fast will the loss fall?") -> None:
@@ -24,7 +24,7 @@ class TrainingMonitor(EduWidget, room=training):
         super().__init__()
 
     def frame(self) -> Frame:
-        """The widget as it stands."""
+        """The frame of the current state."""
         return training.frame(self.state, self._ask)
 
     def data(self) -> Any:
