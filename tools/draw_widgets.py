@@ -1,7 +1,7 @@
-"""Draw docs/widgets/*.svg: each widget on an example of its own, and the key to all of them.
+"""Draw docs/widgets/*.svg: each widget on its own example, and the key to all of them.
 
 Run it after changing a figure: ``python tools/draw_widgets.py``. A test compares the pictures with what it draws.
-Times would differ from run to run, so those of the race are recorded: ``--record`` measures them anew.
+Times would differ from run to run, so those of the race are recorded: ``--record`` measures them again.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def guard_lens() -> Frame:
 
 
 def predict_gate() -> Frame:
-    """A difference that many expect to have a thousand numbers."""
+    """A difference that many people expect to have a thousand numbers."""
 
     def reveal() -> int:
         return (tg.zeros(1000, 1) - tg.zeros(1000)).numel()
@@ -85,7 +85,7 @@ def predict_gate() -> Frame:
         reveal,
         low=0,
         high=1_000_000,
-        why="Shapes meet from the right, so **each is stretched** along the axis that only the other one has.",
+        why="Shapes are aligned from the right, so **each is stretched** along the axis that only the other has.",
     )
     widget.predict(1000)
     return widget.frame()
@@ -131,7 +131,7 @@ def one_call(x: tg.Tensor) -> float:
 
 
 def record() -> None:
-    """Race here and now, and keep every time with its date and conditions."""
+    """Run the race, and keep every time with its date and conditions."""
     found = sweep(loop, one_call, SIZES, make=tg.ones, names=("loop", "one call")).to_dict()
     for one in found["comparisons"]:
         for timing in (one["slow"], one["fast"]):
@@ -174,7 +174,7 @@ PICTURES = {"key": key} | {name: made for name, made in DRAWN.items() if made is
 
 
 def draw(name: str) -> str:
-    """One picture. Of NumPy only the first number is shown, so that it need not be drawn anew for each release."""
+    """One picture. Of NumPy only the first number is shown, so it need not be drawn again for each release."""
     frame = PICTURES[name]()
     if frame.badge is None:
         frame = dataclasses.replace(frame, conditions=re.sub(r"(\d+)\.\d+(\.\d+)*", r"\1", frame.conditions))

@@ -97,7 +97,7 @@ SIGNS: list[tuple[str, int, list[tuple[Draw, str, str]]]] = [
         (names, "name", "a filled tag that points at its tensor"),
         (tensors, "tensor", "a round card: shape, strides, dtype"),
         (buffers, "buffer", "square cells; a tick is a byte"),
-        (device, "device", "a floor: what stands on it lives there"),
+        (device, "device", "a floor: what is on it lives there"),
         (queue, "queue", "a lane: work points in the direction of time"),
         (lock, "lock", "from the line that locks ● to the one that frees ○"),
     ]),
@@ -105,7 +105,7 @@ SIGNS: list[tuple[str, int, list[tuple[Draw, str, str]]]] = [
         (forward, "forward", "a solid line with a filled head"),
         (backward, "backward", "a dashed line with an open head"),
         (value, "value", "a bare number, blue, on the left"),
-        (gradient, "gradient", "with ∂, magenta, on the right; ∂ – is not yet"),
+        (gradient, "gradient", "with ∂, magenta, on the right; ∂ – is not there yet"),
     ]),
     ("Where a time comes from", 108, [
         (measured, "", "machine, versions, runs and spread are named"),
@@ -113,7 +113,7 @@ SIGNS: list[tuple[str, int, list[tuple[Draw, str, str]]]] = [
         (recorded, "", "hardware, date and versions are named"),
     ]),
     ("Compared", 30, [
-        (first, "A", "what one has: hollow and grey"),
+        (first, "A", "what people have: hollow and grey"),
         (second, "B, or the result", "filled and blue; no word of praise"),
         (you, "you", "your prediction: a diamond, never moved"),
     ]),
@@ -155,8 +155,8 @@ def refused(c: Canvas, x: float, y: float) -> None:
     c.rect(x, y, 396, 72, "wash")
     c.rect(x, y, 3, 72, "edge-alert")
     c.text(x + 16, y + 24, "▲ Shapes do not fit", "ta b f13")
-    c.text(x + 16, y + 43, "what was tried · why it cannot be", "")
-    c.text(x + 16, y + 60, "one way to mend it", "")
+    c.text(x + 16, y + 43, "what was tried · why it cannot work", "")
+    c.text(x + 16, y + 60, "one way to fix it", "")
 
 
 def still(c: Canvas, x: float, y: float) -> None:

@@ -1,4 +1,4 @@
-"""The API reference: which page shows which names. Written from what the modules hold when the site is built."""
+"""The API reference: which page shows which names. Written from the modules when the site is built."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tinygrad_edu as tg
 
 TOP = "tinygrad_edu"
 LARGE = 30  # names; a module with more is shown in sections
-# Page: the modules on it. A package with a star stands for all modules in it.
+# Page: the modules on it. A package with a star means all modules in it.
 PAGES = {
     "autograd": ["tinygrad_edu.autograd"],
     "nn": ["tinygrad_edu.nn"],

@@ -14,7 +14,7 @@ from typing import Any
 import tinygrad_edu as tg
 
 DEFINITIONS = re.compile(r"(\S.*\n(    \S.*(\n|$))+)+")  # words, each with its meaning indented below it
-TARGETS: dict[str, list[str]] = {}  # what a docstring may call it: the full names that it may mean
+TARGETS: dict[str, list[str]] = {}  # a name in a docstring: the full names that it may mean
 
 
 def learn_targets(names: Iterable[str]) -> None:

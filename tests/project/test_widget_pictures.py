@@ -46,7 +46,7 @@ def test_every_widget_has_a_picture_and_every_picture_is_shown() -> None:
 
 @each_picture
 def test_no_time_in_a_picture_is_made_up(name: str) -> None:
-    """What is drawn anew each time can only be counted, or be recorded and say so."""
+    """A picture may hold only counts, or times that are recorded and say so."""
     frame = PICTURES[name]()
     assert frame.badge in (None, "recorded")
     if frame.badge:

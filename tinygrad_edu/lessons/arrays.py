@@ -172,7 +172,7 @@ def _centre(answer: Any) -> str:
 @task(
     "nchw",
     "Write to_nchw(images): images come in as (N, H, W, C) and go out as (N, C, H, W), without a new byte.",
-    "only the order of the strides changes: the channels still lie side by side in memory.",
+    "only the order of the strides changes: the channels are still side by side in memory.",
 )
 def _nchw(answer: Any) -> str:
     if not callable(answer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 REASONS = {
     # welcome
-    "transpose": "`x.T` has **no bytes of its own**: it looks at the bytes of `x` with shape and strides swapped.",
+    "transpose": "`x.T` has **no bytes of its own**: it reads the bytes of `x`, with shape and strides swapped.",
     "loss_curve": "Most is learnt **in the first two epochs**; after that the gradients are small.",
     "other_writers": "A random split tests **handwriting that it knows**; an ordered one tests people it never met.",
     # gallery

@@ -106,7 +106,7 @@ class Fold:
     blocks: tuple[Words | Code, ...]
 
     def html(self, live: bool) -> str:
-        """The blocks, closed; open in a page that nobody can press."""
+        """The blocks, closed; open on a page without a kernel."""
         inside = "".join(block.html(live) for block in self.blocks)
         return f'<details class="edu-fold"><summary>{escape(self.summary)}</summary>{inside}</details>'
 

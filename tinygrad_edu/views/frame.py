@@ -16,7 +16,7 @@ BADGES = {"measured": "●", "simulated": "◌", "recorded": "■"}
 
 @dataclass(frozen=True)
 class Control:
-    """Something to press or to set. ``act`` is the message that it sends, with ``value`` or what was entered."""
+    """Something to press or to set. ``act`` is the message that it sends, with ``value`` or the text entered."""
 
     kind: str  # button, icon, radio, text, search, number, range, scrub, select, area, break
     act: str = ""

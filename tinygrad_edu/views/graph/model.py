@@ -143,7 +143,7 @@ class _Recorder(Interceptor):
         return found
 
     def check(self, node: Node | None) -> None:
-        """Refuse a node of this run that nobody reported: it is left from a write through a view."""
+        """Refuse a node of this run that was not reported: it comes from a write through a view."""
         if node is not None and node.number > self.begin and node not in self.by_node:
             raise AutogradError(
                 f"stepping through a function that writes through a view ({node.op.name})",
@@ -346,7 +346,7 @@ def _groups(scope: Scope | None, known: dict[int, int]) -> tuple[tuple[int, str]
     return tuple(reversed(chain))
 
 
-# Where one stands --------------------------------------------------------------------------------------------------
+# The learner's place -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
