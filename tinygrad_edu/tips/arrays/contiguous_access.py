@@ -39,7 +39,7 @@ TIP = Tip(
     about=(
         "Memory is one long line of bytes, and a matrix is stored in it row after row. The processor does not fetch "
         "single numbers but cache lines, usually of 64 bytes. Along a row, each cache line brings sixteen float32; "
-        "across the rows, each number is in a different one, and most of it is thrown away. The strides, not the "
+        "across the rows, each number is in a different line, most of which is thrown away. The strides, not the "
         "shape, show which direction follows the bytes: `b.T` costs nothing to make, but adding it to `a`, which is "
         "stored row after row, reads it across. If that happens again and again, one `contiguous()` pays for its "
         "copy. `b.T.sum()` needs none: a sum may take its numbers in any order."

@@ -38,7 +38,7 @@ TIP = Tip(
     why="A second tensor over the **same buffer** costs only a shape and strides; a clone costs every byte again.",
     about=(
         "A tensor is a small record (shape, strides, dtype) that points at a buffer. `clone()` makes a second buffer "
-        "and moves every byte into it, which takes memory and the time to read and write it all. `detach()` makes a "
+        "and copies every byte into it, which takes memory and the time to read and write it all. `detach()` makes a "
         "second record over the same buffer, outside the graph; a plain `b = a` does not even do that, it only adds a "
         "second name for the same tensor. If you only read, all three do the same. If you write, every tensor over "
         "the buffer changes: then you need a clone. You also need one to keep a small part of a large buffer."

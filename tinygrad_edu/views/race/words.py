@@ -12,8 +12,8 @@ LETTERS = ("A", "B")
 WAITING = "Nothing is measured before you commit to a prediction."
 MEASURING = "The two take turns now."
 WHY = (
-    "Other work on the machine **adds time in spells**. Because the two take turns, a spell hits both of a "
-    "pair and their ratio stays."
+    "Other work on the machine **adds time in spells**; as the two take turns, a spell hits both of a "
+    "pair, and their ratio stays."
 )
 
 
