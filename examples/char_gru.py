@@ -2,11 +2,11 @@
 
     python examples/char_gru.py
 
-Shows `Embedding` -> `GRU` -> `Linear`, clipping of gradients, and how a state is carried on when text is written.
-The perplexity says among how many equally likely letters the network is left to choose.
+Shows `Embedding` -> `GRU` -> `Linear`, gradient clipping, and how the state carries on while text is written.
+The perplexity is the number of equally likely letters that the network still has to choose from.
 
-After about half a minute it is below 4 on text held out of training, of about 100 different letters. A table of letter
-pairs leaves 12.
+After about half a minute it is below 4 on text held out of training, with about 100 different letters. A table of
+letter pairs gives 12.
 """
 
 import argparse
@@ -83,5 +83,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--text", dest="path", help="a file to learn in place of Python's help")
+    parser.add_argument("--text", dest="path", help="a file to learn instead of Python's help")
     main(**vars(parser.parse_args()))

@@ -2,7 +2,7 @@
 
     python examples/denoising_autoencoder.py --plot digits.png
 
-Shows `Conv2d` on the way down and `ConvTranspose2d` on the way up, a `Dataset` of one's own, `nn.summary`, and
+Shows `Conv2d` on the way down and `ConvTranspose2d` on the way up, your own `Dataset`, `nn.summary`, and
 `training.fit` with `ReduceLROnPlateau`, which ends when the rate has become small.
 
 After about ten seconds it removes at least 83 % of the noise, as a mean square, from digits that it has never seen. A
@@ -18,7 +18,7 @@ from tinygrad_edu.nn import functional as F
 from tinygrad_edu.optim.lr_scheduler import ReduceLROnPlateau
 from tinygrad_edu.training import fit
 
-NOISE = 0.4  # the standard deviation; pixels lie between 0 and 1
+NOISE = 0.4  # the standard deviation; pixels are between 0 and 1
 
 
 class Autoencoder(nn.Module):
@@ -73,7 +73,7 @@ def plot(path, rows):
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise SystemExit("--plot draws with matplotlib, and it is not installed: pip install matplotlib") from None
+        raise SystemExit("--plot draws with matplotlib, which is not installed: pip install matplotlib") from None
     figure = Figure(figsize=(10, len(rows)), layout="constrained")
     for axes, (name, pictures) in zip(figure.subplots(len(rows), 10), rows.items(), strict=True):
         for axis, picture in zip(axes, pictures, strict=False):

@@ -3,9 +3,9 @@
     python examples/digits_cnn.py
 
 Shows `BatchNorm2d`, `AdamW` with `OneCycleLR`, a training loop by hand, and `save` and `load`. A third part, held back
-from training, chooses the epoch to keep, so that the test images stay unseen until the end.
+from training, chooses the epoch to keep, so the test images stay unseen until the end.
 
-After some seconds it reads at least 98 % of the 360 test images right.
+After a few seconds it reads at least 98 % of the 360 test images right.
 """
 
 import argparse
@@ -20,7 +20,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(1, 32, 3, padding=1, bias=False),  # BatchNorm2d adds a bias of its own
+            nn.Conv2d(1, 32, 3, padding=1, bias=False),  # BatchNorm2d adds its own bias
             nn.BatchNorm2d(32),
             nn.ReLU(),
             nn.MaxPool2d(2),  # 8×8 -> 4×4

@@ -12,7 +12,7 @@ from tinygrad_edu.nn import functional as F
 
 
 def read_paragraphs():
-    """The paragraphs of prose in Python's help, each of them once and in one line."""
+    """The paragraphs of prose in Python's help, each once and on one line."""
     try:
         from pydoc_data.topics import topics
     except ImportError:
@@ -47,13 +47,13 @@ class Text:
         return passages[:, :-1], passages[:, 1:]
 
     def held_out_rows(self, length):
-        """The held-out text in rows of this length, and the letters that come next; a rest is left out."""
+        """The held-out text in rows of this length, and the letters that come next; any remainder is left out."""
         rows = (len(self.held_out) - 1) // length
         end = rows * length
         return self.held_out[:end].view(rows, length), self.held_out[1 : end + 1].view(rows, length)
 
     def perplexity_of_pairs(self, x, y):
-        """The perplexity of ``y`` by a table that knows the letter before, ``x``, and no more: a network's minimum."""
+        """The perplexity of ``y`` from a table that knows only the letter before, ``x``: a network should do better."""
         counts = tg.full((len(self.alphabet), len(self.alphabet)), 0.1)  # a new pair is rare, not impossible
         counts.index_put_((self.training[:-1], self.training[1:]), tg.tensor(1.0), accumulate=True)
         scores = (counts / counts.sum(dim=1, keepdim=True)).log()

@@ -5,8 +5,8 @@
 Shows `TransformerEncoderLayer` behind a causal mask, positions that are learnt, one matrix that both reads and scores
 letters, and `AdamW` with a rate that rises linearly and falls along a cosine, in a `SequentialLR`.
 
-The perplexity says among how many equally likely letters the network is left to choose. After about half a minute it is
-below 4.5 on text held out of training. A table of letter pairs leaves 12.
+The perplexity is the number of equally likely letters that the network still has to choose from. After about half a
+minute it is below 4.5 on text held out of training. A table of letter pairs gives 12.
 """
 
 import argparse
@@ -97,5 +97,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--text", dest="path", help="a file to learn in place of Python's help")
+    parser.add_argument("--text", dest="path", help="a file to learn instead of Python's help")
     main(**vars(parser.parse_args()))
