@@ -39,7 +39,7 @@ class Counters(Interceptor):
     ``nodes``
         graph nodes made.
     ``stride``
-        bytes from one element to the next along the last axis of an operand, at the most over all operations.
+        bytes from one element to the next along the last axis of an operand; the largest over all operations.
 
     Memory that an operation needs only while it runs is not seen. Nor is work on arrays instead of tensors: by NumPy,
     by the steps of an optimiser (the first one makes its state), and by ``deepcopy``. Only the thread that entered

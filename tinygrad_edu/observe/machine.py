@@ -54,7 +54,7 @@ class Conditions:
 
 @block
 def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
-    """Collect garbage before the block and not inside it; give BLAS and OpenMP one thread, if threadpoolctl is here.
+    """Collect garbage before the block and not inside it; with threadpoolctl, give BLAS and OpenMP one thread.
 
     Both hold for the whole process, and are put back afterwards. So threads that measure wait for each other, and
     ``progress(0, 1, seconds)`` is called meanwhile. Raises `TimingError` if it returns False, or after a minute.
