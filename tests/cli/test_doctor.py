@@ -111,7 +111,7 @@ Packages
   o anywidget   not installed  the widgets in notebooks
   ! jupyterlab  4.1            the course in JupyterLab
 
-Worth mending
+Worth fixing
   ! jupyterlab: 4.1 is installed, the course in JupyterLab needs
     >=4.4
       python -m pip install "jupyterlab>=4.4"

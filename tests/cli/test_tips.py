@@ -206,7 +206,7 @@ def test_an_outcome() -> None:
 Alias what is only read
 made-up with n=1000, kind=plain, device=cpu
 
-  verdict                    A                    B  of what
+  verdict                    A                    B  about
   holds                4.00 kB              0 bytes  newly allocated
   holds    4.00 µs (4.00–4.00)  1.00 µs (1.00–1.00)  time: B is faster than A:
                                                      4.0× (4.0–4.0)

@@ -32,7 +32,7 @@ from .peaks import Peak, measure_peaks
 from .terminal import Progress, Terminal
 
 SIGNS = {"ok": "●", "missing": "○", "old": "▲"}
-TITLES = {"broken": "The engine does not work", "trap": "Worth mending", "missing": "Could be added"}
+TITLES = {"broken": "The engine does not work", "trap": "Worth fixing", "missing": "Could be added"}
 
 
 def doctor(terminal: Terminal, progress: Progress, *, as_json: bool) -> tuple[str, int]:

@@ -33,7 +33,7 @@ from ..tips.tip import COUNTED, HOLDS, SAME
 from ..tips.words import count_text
 from .terminal import Progress, Terminal
 
-HEAD = ("verdict", "A", "B", "of what")
+HEAD = ("verdict", "A", "B", "about")
 COLOURS = {HOLDS: "blue", SAME: "yellow"}  # and red for "false here"
 
 

@@ -103,5 +103,5 @@ def outcome(q: Question, found: Any, why: str = "") -> Outcome:
         value, wanted = tuple(map(float, value)), f"a curve of {len(q.xs)} points"
         fits = len(value) == len(q.xs)
     if not fits:
-        raise DtypeError(f"the result {shorten(repr(value), 40)}", f"the question asks for {wanted}", "mend reveal()")
+        raise DtypeError(f"the result {shorten(repr(value), 40)}", f"the question asks for {wanted}", "fix reveal()")
     return replace(known, value=value, why=known.why or why)

@@ -133,7 +133,7 @@ def _more(tip: Tip, result: Result) -> tuple[Block, ...]:
     folds: list[Block] = [Fold("Where it comes from", tuple(said))]
     if tip.slip is not None and result.guide is not None:
         shown = ", ".join(shown_fact(name, result.guide[name]) for name in tip.slip.shows)
-        slip = (Words(tip.slip.words), Code(f"as the {GUIDES[tip.slip.guide]} has it", source_of(tip.slip.run)))
+        slip = (Words(tip.slip.words), Code(f"as in the {GUIDES[tip.slip.guide]}", source_of(tip.slip.run)))
         folds.append(Fold("Where the guide slips", (*slip, Words(f"Counted here: {shown}.", "quiet"))))
     codes = tuple(Code(f"{e.framework}, {e.date}", e.code) for e in tip.elsewhere)
     return (*folds, Fold("The same elsewhere", codes))
