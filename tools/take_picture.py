@@ -51,7 +51,7 @@ def tip_browser() -> Frame:
 
 
 FRAMES = {"graph_stepper": (graph_stepper, 880), "tip_browser": (tip_browser, 1140)}  # and how wide the window is
-TALLEST = 890  # of a longer one, the beginning
+TALLEST = 910  # of a longer one, the beginning
 DOCS = Path(__file__).parents[1] / "docs"
 
 
