@@ -122,7 +122,7 @@ def test_an_empty_prediction_cannot_be_committed() -> None:
         (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
         (AssertionError(), "AssertionError"),
         ("many", "ValueError: could not convert string to float: 'many'"),
-        (float("nan"), "the result nan: the question asks for a finite number. Mend reveal()."),
+        (float("nan"), "the result nan: the question asks for a finite number. Fix reveal()."),
         (None, "TypeError: float() argument must be a string or a real number, not 'NoneType'"),
     ],
 )
