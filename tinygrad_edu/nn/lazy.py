@@ -1,8 +1,8 @@
-"""Lazy layers: they find out how many features or channels come in from the first input, and then are ordinary ones.
+"""Lazy layers: they learn the number of features or channels from their first input, and then become ordinary layers.
 
-A lazy layer is the ordinary layer, made for inputs of size 0, with an `UninitializedParameter` in place of each
-parameter and an `UninitializedBuffer` in place of each running statistic. The first call sees the input, gives them
-their shapes, draws their first values as the ordinary layer does, and changes the layer's class.
+A lazy layer is the ordinary layer, made for inputs of size 0, with an `UninitializedParameter` for each parameter and
+an `UninitializedBuffer` for each running statistic. The first call looks at its input, gives these their shapes, draws
+their first values as the ordinary layer does, and changes the layer's class.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ class LazyModuleMixin(Module):
     A subclass has parameters that are `UninitializedParameter`, and `initialize_parameters`, which gives them their
     shapes. The first call runs that before its hooks and forward, and makes the module one of ``cls_to_become``.
 
-    Where the first call is refused by `initialize_parameters`, the module is as lazy as before, and can be called
-    again.
+    If `initialize_parameters` refuses the first call, the module stays lazy and can be called again.
     """
 
     cls_to_become: ClassVar[type[Module] | None] = None  # None: it keeps its class
@@ -65,7 +64,7 @@ class LazyModuleMixin(Module):
         return proceed(*inputs, **options)
 
     def _wake(self, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
-        """Be what it becomes, now that there is an input."""
+        """Turn into the ordinary module, now that there is an input."""
         self.initialize_parameters(*inputs, **options)
         left = [name for name, _ in self._uninitialized()]
         if left:
@@ -90,29 +89,29 @@ class LazyModuleMixin(Module):
 
 
 class _Lazy(LazyModuleMixin):
-    """What our own lazy layers share. Each of them says how many channels an input has, and its shapes for any number.
+    """What our own lazy layers share. Each knows how many channels an input has, and which shapes that number gives.
 
-    Other than in PyTorch, sizes that were loaded have to agree with the layer and its first input, and the layer knows
-    how many channels come in afterwards, whether it drew its parameters or loaded them.
+    Unlike PyTorch's, they check that loaded sizes agree with the layer and with its first input, and they fill in the
+    number of channels whether they drew their parameters or loaded them.
     """
 
     size: ClassVar[str]  # the attribute that is filled in
 
     def reset_parameters(self) -> None:
-        """Give the parameters first values anew, once they have shapes."""
+        """Draw the parameters again, once they have shapes."""
         if not self.has_uninitialized_params():
             super().reset_parameters()  # type: ignore[misc]  # of the ordinary layer
 
     def _size(self, input: Tensor) -> int:
-        """How many features or channels the input has. Raises `ShapeError` where it can be no input of this layer."""
+        """How many features or channels the input has. Raises `ShapeError` if the layer cannot take it."""
         raise NotImplementedError
 
     def _shapes(self, size: int | None) -> dict[str, Shape]:
-        """The shapes of parameters and buffers; None for what depends on a size that is not known."""
+        """The shapes of parameters and buffers, with None for what depends on an unknown ``size``."""
         raise NotImplementedError
 
     def _leave_open(self, device: str | None, dtype: Any, *, bias: bool) -> None:
-        """Put something without a shape in place of each parameter and running statistic, and of the bias if wanted."""
+        """Replace each parameter and running statistic, and the bias if wanted, by a tensor without a shape."""
         how = {"device": device, "dtype": dtype}
         for name in self._shapes(None):
             if self._buffers.get(name) is not None:
@@ -128,7 +127,7 @@ class _Lazy(LazyModuleMixin):
     def initialize_parameters(self, input: Any, *args: Any, **kwargs: Any) -> None:
         """Give all parameters their shapes, by the first ``input``, and draw those that were not loaded before.
 
-        Raises `ShapeError` where it can be no input of this layer, or where what was loaded is for other inputs.
+        Raises `ShapeError` if the layer cannot take it, or if the loaded parameters are for other inputs.
         """
         input = as_tensor(input)
         size = self._size(input)
@@ -285,9 +284,9 @@ class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):
 
 
 class _LazyNorm(_Lazy, _Running):
-    """What all lazy normalisations share: their arguments, and that all they hold has one number for each channel.
+    """What all lazy normalisations share: their arguments, and one number per channel in all that they hold.
 
-    As in PyTorch, a `LazyBatchNorm1d` is no `BatchNorm1d` until it becomes one; a `LazyLinear` is a `Linear` all along.
+    As in PyTorch, a `LazyBatchNorm1d` is not a `BatchNorm1d` until its first call; a `LazyLinear` is always a `Linear`.
     """
 
     size = "num_features"
@@ -330,8 +329,8 @@ class LazyBatchNorm3d(_LazyNorm, _BatchNorm):
 class LazyInstanceNorm1d(_LazyNorm, _InstanceNorm):
     """An `InstanceNorm1d` that takes ``num_features`` from its first input, (N, C, L) or (C, L), and then is one.
 
-    As in PyTorch, it learns a scale and a shift and keeps running statistics unless told otherwise, which the ordinary
-    layer does not.
+    As in PyTorch, it learns a scale and a shift and keeps running statistics by default; the ordinary layer
+    does neither.
     """
 
     cls_to_become = InstanceNorm1d
