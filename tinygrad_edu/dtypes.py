@@ -1,4 +1,4 @@
-"""Dtypes and how they meet, in PyTorch, NumPy and JAX, as data: the engine reads it and widgets draw it.
+"""Dtypes, and in which dtype two of them meet: in PyTorch, NumPy and JAX, as data that the engine and widgets read.
 
 A dtype *is* a NumPy dtype, so ``tensor.dtype == np.float32`` and ``tensor.dtype == tinygrad_edu.float32`` both hold.
 """
@@ -23,7 +23,7 @@ float64 = np.dtype(np.float64)
 
 
 def _load_bfloat16() -> np.dtype[Any]:
-    import ml_dtypes  # 3 ms: paid by those who use it
+    import ml_dtypes  # takes 3 ms, so only programs that use it pay for it
 
     return np.dtype(ml_dtypes.bfloat16)
 
@@ -38,7 +38,7 @@ def __getattr__(name: str) -> Any:
 NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 _SHORT = dict(zip(("b", "u1", "i1", "i2", "i4", "i8", "f2", "bf", "f4", "f8"), NAMES, strict=True))
 
-# Row meets column. The order of rows and columns is that of NAMES; "--" is a pair that the framework refuses.
+# Row meets column. Rows and columns are in the order of NAMES; "--" is a pair that the framework refuses.
 _TORCH_GRID = """
     b  u1 i1 i2 i4 i8 f2 bf f4 f8
     u1 u1 i2 i2 i4 i8 f2 bf f4 f8
@@ -71,10 +71,10 @@ class Promotion(NamedTuple):
     grid: dict[tuple[str, str], str]  # two tensors; "" where the framework refuses
     zero_dim_yields: bool  # does a 0-d tensor count by its kind alone, as a Python number does?
     products_mix: bool  # may the operands of a matrix product differ in dtype?
-    integers_average: bool  # have integers a mean, a variance, a softmax?
-    python_float: str  # what a Python float makes of integers; "" is the default dtype
-    exp_of: dict[str, str]  # what exp and the like make of integers and bools; "" is the default dtype
-    quotient_of: dict[str, str]  # what true division makes of them
+    integers_average: bool  # do integers have a mean, a variance, a softmax?
+    python_float: str  # what integers become next to a Python float; "" is the default dtype
+    exp_of: dict[str, str]  # what integers and bools become under exp and the like; "" is the default dtype
+    quotient_of: dict[str, str]  # what they become under true division
     source: str
 
 
@@ -116,18 +116,18 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2}  # bool < integer < float; NumP
 def as_dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype meant by ``dtype``: a NumPy dtype, its name (``"bfloat16"`` too), or ``float``, ``int``, ``bool``.
 
-    Python's ``float`` means float64, as in PyTorch. Raises `DtypeError` for what the engine has no arithmetic for.
+    Python's ``float`` means float64, as in PyTorch. Raises `DtypeError` for one that the engine cannot compute with.
     """
     try:
         return _KNOWN[dtype]
-    except (KeyError, TypeError):  # not yet, or not hashable
+    except (KeyError, TypeError):  # not asked for before, or not hashable
         found = _find(dtype)
     if isinstance(dtype, (str, type, np.dtype)):
         _KNOWN[dtype] = found
     return found
 
 
-_KNOWN: dict[Any, np.dtype[Any]] = {}  # by all that it was called so far: the search takes microseconds
+_KNOWN: dict[Any, np.dtype[Any]] = {}  # by every name that was asked for so far: the search takes microseconds
 
 
 def _find(dtype: Any) -> np.dtype[Any]:
@@ -191,8 +191,8 @@ def result_type(
 ) -> np.dtype[Any]:
     """The dtype in which tensors, 0-d tensors and Python scalars meet.
 
-    Tensors promote in full. What comes after them counts only where its *kind* is higher (bool, integer, float):
-    Python scalars in every table, 0-d tensors in PyTorch's.
+    Tensors with dimensions count in full. Python scalars count only if their *kind* is higher (bool, integer, float);
+    in PyTorch's table, so do 0-d tensors.
     """
     groups = (arrays, zero_dim, scalars) if PROMOTIONS[table].zero_dim_yields else ([*arrays, *zero_dim], scalars)
     result: np.dtype[Any] | None = None
@@ -230,7 +230,7 @@ def meeting(
     scalars = [{bool: bool_, int: int64}.get(kind, widest) for kind in numbers]
     target = result_type(table, arrays, zero_dim, scalars)
     if rule == "floating" and not is_float(target) and not rules.integers_average:
-        raise DtypeError("", f"{target} has no fractions, and the result needs them", "convert it first: x.float()")
+        raise DtypeError("", f"{target} has no fractions, but the result needs them", "convert it first: x.float()")
     if rule in ("float", "quotient", "floating"):
         target = real_type(table, target, rule != "float", default)
     return target

@@ -1,6 +1,6 @@
-"""Errors that teach: what was tried, why it cannot be, which line asked for it, and one way to mend it.
+"""Errors that teach: what was tried, why it cannot work, which line asked for it, and one way to fix it.
 
-Where PyTorch says RuntimeError, ours are that too, so that ``except RuntimeError`` carries over.
+Where PyTorch raises a RuntimeError, ours is one too, so ``except RuntimeError`` carries over.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from .common.lines import Line, describe_line, user_line
 class EduError(Exception):
     """Base of every error that this package raises about tensors.
 
-    The parts are kept apart as attributes, so that a widget can lay them out without parsing text:
+    The parts are also kept as attributes, so a widget can lay them out without parsing text:
     ``tried`` (the operation with shapes, dtypes and device), ``why``, ``line`` (source) and ``mend``.
 
-    An error finds the user's line itself. It is given one where that is another: that of the node which saved a value,
-    say. ``""`` is for errors that no line of a program caused.
+    An error finds the user's line by itself. Pass ``line`` when another one is to blame, such as the line whose node
+    saved a value, and ``""`` when no line of a program caused the error.
     """
 
     def __init__(self, tried: str, why: str, mend: str, line: str | Line = None) -> None:
@@ -39,15 +39,15 @@ class DtypeError(EduError, TypeError, RuntimeError):
 
 
 class NoAxisError(ShapeError, TypeError):
-    """A 0-d tensor was taken for a sequence. A TypeError, as of numbers: libraries ask by it what may be iterated."""
+    """A 0-d tensor was used as a sequence. Also a TypeError, as with numbers: libraries test for it before a loop."""
 
 
 class ArgumentError(EduError, ValueError):
-    """An argument is none of the values that it may have: a name that does not exist, a share above 1."""
+    """An argument has a value that it may not have: a name that does not exist, a fraction above 1."""
 
 
 class KeywordError(ArgumentError, TypeError):
-    """A call that does not fit: an unknown keyword, or an argument too few or too many. It is a TypeError too."""
+    """A call that does not fit: an unknown keyword, or too few or too many arguments. Also a TypeError."""
 
 
 class DeviceError(EduError, RuntimeError):
@@ -79,7 +79,7 @@ class LinAlgError(EduError, ValueError, RuntimeError):
 
 
 class StateFileError(EduError, ValueError, RuntimeError):
-    """A file of tensors cannot be read, or not be written: it is cut short, spoilt, or of another format."""
+    """A file of tensors cannot be read or written: it is cut short, damaged, or in another format."""
 
 
 class OutOfMemoryError(EduError, RuntimeError, MemoryError):
@@ -87,8 +87,8 @@ class OutOfMemoryError(EduError, RuntimeError, MemoryError):
 
 
 class TrainingError(EduError, RuntimeError):
-    """Training cannot go on: the loss is no number any more, or no batch came."""
+    """Training cannot go on: the loss is no longer a number, or no batch came."""
 
 
 class TimingError(EduError, RuntimeError):
-    """A function raised while it was timed, or timing was stopped before there was anything to tell."""
+    """A function raised an error while it was timed, or timing was stopped before there was a result."""

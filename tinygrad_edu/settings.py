@@ -1,7 +1,7 @@
 """Scoped values: what holds *here*, in this thread or task, and what holds everywhere.
 
-All switches of the engine are fields of one immutable record, ``Modes``. Reading it is one lookup, so that an
-operation can consult every switch at once. New threads start with the default, as in PyTorch.
+All switches of the engine are fields of one immutable record, ``Modes``. Reading it is one lookup, so an operation
+can consult every switch at once. New threads start with the default, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _WORDS = {
 
 
 class _Kept:
-    """What a `Modes` has made already, apart from its switches."""
+    """What a `Modes` remembers besides its switches."""
 
     __slots__ = ("twin",)
     twin: Modes | None  # with `grad` the other way round
 
 
 class Modes(_Kept):
-    """The engine's switches. Never changed in place but by `set_default`; `replace` makes a changed copy."""
+    """The engine's switches. Only `set_default` changes them in place; `replace` makes a changed copy."""
 
     __slots__ = ("device", "dtype", "grad", "guard", "inference", "line", "observers", "plain", "promotion", "scope")
 
@@ -48,7 +48,7 @@ class Modes(_Kept):
         self.device: str = values.get("device", "cpu")  # where new tensors go
         self.dtype: str = values.get("dtype", "float32")  # of new tensors made from Python floats
         self.scope: Any = values.get("scope")  # the nn.Module call in progress
-        self.line: Any = values.get("line")  # the user's line, where the code between there and here is all ours
+        self.line: Any = values.get("line")  # the user's line, if all code between it and here is ours
         # One flag for the fast path: nobody watches and nothing has to be checksummed.
         self.plain: bool = not self.observers and self.guard != "verify"
         self.twin = None
@@ -70,10 +70,10 @@ class Modes(_Kept):
         values["grad"] = values["grad"] and not values["inference"]
         return Modes(**values)
 
-    # What happens at every step of a program is written out, for speed:
+    # Programs make these three changes at every step, so they are written out, for speed:
 
     def recording(self, grad: bool) -> Modes:
-        """``replace(grad=grad)``. A change of it is made once: programs go to and fro between the two."""
+        """``replace(grad=grad)``. The changed copy is kept, because programs go back and forth between the two."""
         changes = self.grad is not grad
         if changes and self.twin is not None:
             return self.twin
@@ -106,8 +106,9 @@ class Modes(_Kept):
 _DEFAULT = Modes()
 MODES: ContextVar[Modes] = ContextVar("tinygrad_edu.modes", default=_DEFAULT)
 modes: Callable[[], Modes] = MODES.get
-# What holds outside all scopes where this was imported: mostly the main thread. Tasks share it, for a context is copied
-# by reference; so `set_grad_enabled` outlives the task that calls it. Notebooks run each cell with an await in one.
+# The modes outside all scopes in the thread that imported this, mostly the main thread. Its tasks share this record,
+# because a context is copied by reference: so `set_grad_enabled` outlives the task that calls it. Notebooks need that,
+# as they run each cell that has an await in a task of its own.
 _HERE = Modes()
 MODES.set(_HERE)
 
@@ -143,7 +144,7 @@ class Scope(Block):
         MODES.set(found)
 
     def _leave(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
-        MODES.set(self._open[-1])  # as `Block` does it, with a call less
+        MODES.set(self._open[-1])  # as in `Block`, with one call fewer
         del self._open[-1]
 
 
@@ -205,7 +206,7 @@ class _Recording(scoped):
 
         def __init__(self, function: Any = None) -> None: ...
     else:
-        __init__ = object.__init__  # all is done in `__new__`: one call is quicker than two
+        __init__ = object.__init__  # `__new__` does everything: one call is quicker than two
 
     def __enter__(self) -> Any:
         m = modes()
@@ -268,7 +269,7 @@ class promotion(scoped):
 class set_grad_enabled(scoped):
     """Switch recording on or off: at once, or for a ``with`` block, as in PyTorch.
 
-    At once and outside all scopes, it is switched for the tasks of this thread too; a block is its task's own.
+    Called at once, outside all scopes, it holds for the tasks of this thread too. A block holds for its own task alone.
     """
 
     def __init__(self, mode: bool) -> None:
@@ -291,7 +292,7 @@ class set_grad_enabled(scoped):
         return super().__call__(function)
 
     def _take_back(self) -> None:
-        """It was not meant for at once: it is a block or a decorator."""
+        """Undo the switch that was made at once: this is a block or a decorator."""
         if isinstance(self._was, Modes):
             MODES.set(self._was)
         elif self._was is not None:

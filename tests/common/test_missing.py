@@ -25,7 +25,7 @@ SAID = [
     (tg, "zero_", ": it is a method of tensors, x.zero_(…)"),
     (tg, "tensors", "; near it are tinygrad_edu.tensor, tinygrad_edu.tensordot"),
     (tg, "qqqq", ""),
-    (tg, "sparse_coo_tensor", ". PyTorch has it, and it is not here yet"),
+    (tg, "sparse_coo_tensor", ". PyTorch has it, but it is not here yet"),
     (tg, "Variable", ": tensors take part in the graph themselves: write tensor(data, requires_grad=True)"),
     (tg, "LongTensor", ": write tensor(data, dtype='int64'), or empty(size, dtype='int64')"),
     (tg, "FloatTensor", ": write tensor(data, dtype='float32'), or empty(size, dtype='float32')"),
@@ -35,7 +35,7 @@ SAID = [
         ": there is no compiler of models here: call the model itself",
     ),
     (autograd, "Variable", ": tensors take part in the graph themselves: write tensor(data, requires_grad=True)"),
-    (backends, "cudnn", ": there is no cuDNN here to be set: leave the line out"),
+    (backends, "cudnn", ": there is no cuDNN here to set up: leave the line out"),
     (nn, "linear", ": write nn.Linear"),
     (nn, "Adam", ": it is optim.Adam"),
     (nn, "one_hot", ": it is nn.functional.one_hot"),
@@ -58,14 +58,14 @@ def test_what_helps(module: Any, name: str, words: str) -> None:
 
 
 def test_what_a_gpu_is_asked() -> None:
-    with pytest.raises(AttributeError, match="'synchronize': programs here ask is_available"):
+    with pytest.raises(AttributeError, match="'synchronize': programs here need is_available"):
         cuda.synchronize  # noqa: B018
 
 
 def test_old_arguments_of_losses() -> None:
     x = tg.ones(2)
     mend = "write reduction='mean' for True, and reduction='sum' for False"
-    with teaches(KeywordError, "l1_loss(size_average=False)", "size_average is an older name, which is gone", mend):
+    with teaches(KeywordError, "l1_loss(size_average=False)", "size_average is an old name that is gone", mend):
         F.l1_loss(x, x, size_average=False)
     with pytest.raises(KeywordError, match="leave it out for True, and write reduction='none' for False"):
         nn.CrossEntropyLoss(reduce=False)

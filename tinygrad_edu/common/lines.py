@@ -40,7 +40,7 @@ def user_line() -> Line:
 
 
 def pose_as_file(name: str, source: Callable[[], str]) -> str:
-    """A file name for generated code. There is no such file: who looks for its lines, as tracebacks do, gets these."""
+    """A file name for generated code. No such file exists, but a traceback that looks up its lines finds them."""
     file = f"{PACKAGE}generated/{name}.py"
     cache: Any = linecache.cache
     cache[file] = (source,)  # called when somebody looks
@@ -59,7 +59,7 @@ def resolve_line(line: Line) -> tuple[str, int] | None:
 
 
 def describe_line(line: Line) -> str:
-    """``file.py:12: source text`` of a noted instruction, as far as it can be known."""
+    """``file.py, line 12: source text`` of a noted instruction, as far as it is known."""
     found = resolve_line(line)
     if found is None:
         return ""

@@ -1,7 +1,7 @@
-"""A name that is not there: what is near it, whether PyTorch has it, and what to write instead.
+"""A name that does not exist: which names are like it, whether PyTorch has it, and what to write instead.
 
-Programs ask for names that are not there all the time, with `hasattr` or to complete a word. So the words are looked
-for only when somebody reads the error. Then modules of any floor are looked at, by their names.
+Programs ask for missing names all the time, with `hasattr` or to complete a word. So the text is made only when
+somebody reads the error. By then modules of every floor may be looked at, by name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ELSEWHERE = (
     "", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "nn.utils", "nn.utils.rnn", "nn.init", "linalg",
 )  # fmt: skip
 
-# What old programs write, and machinery that is not here. The rest of a name stands for a star.
+# What old programs write, and machinery that does not exist here. "*" is any other name in that place.
 _TYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
     "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
@@ -29,8 +29,8 @@ _INSTEAD = {
     "": {
         "Variable": "tensors take part in the graph themselves: write tensor(data, requires_grad=True)",
         "jit": "there is no compiler of models here: call the model itself (compile.trace shows what it computes)",
-        "autocast": "dtypes are not mixed by themselves here: convert with x.half() or x.bfloat16() where you want it",
-        "amp": "dtypes are not mixed by themselves here: convert with x.half() or x.bfloat16() where you want it",
+        "autocast": "dtypes are not mixed automatically here: convert with x.half() or x.bfloat16() where you want it",
+        "amp": "dtypes are not mixed automatically here: convert with x.half() or x.bfloat16() where you want it",
         "multiprocessing": "tensors are not shared between processes: use Python's, and send NumPy arrays",
     },
     "autograd": {
@@ -38,13 +38,13 @@ _INSTEAD = {
         "detect_anomaly": "every error of backward names the line that made the node: leave it out",
     },
     "backends": {
-        "cudnn": "there is no cuDNN here to be set: leave the line out",
-        "mps": "there is no such device here: ask for tinygrad_edu.cuda.is_available(), or use 'cpu'",
-        "mkldnn": "there is no such library here to be set: leave the line out",
-        "cuda": "there is nothing to be set: leave the line out",
+        "cudnn": "there is no cuDNN here to set up: leave the line out",
+        "mps": "there is no such device here: check tinygrad_edu.cuda.is_available(), or use 'cpu'",
+        "mkldnn": "there is no such library here to set up: leave the line out",
+        "cuda": "there is nothing here to set up: leave the line out",
     },
     "cuda": {
-        "*": "programs here ask is_available() and device_count(), and the rest is seen to: leave the line out",
+        "*": "programs here need is_available() and device_count(), and the rest is automatic: leave the line out",
     },
     "nn": {"DataParallel": "models run on one device here: use the model itself"},
 }  # fmt: skip
@@ -74,7 +74,7 @@ class MissingName(AttributeError):
 
 def explain(module: str, name: str) -> str:
     """``module 'tinygrad_edu' has no attribute 'tensors'``, and what helps."""
-    import difflib  # only who reads the error pays for it
+    import difflib  # paid for only when somebody reads the error
 
     text = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_"):
@@ -97,7 +97,7 @@ def explain(module: str, name: str) -> str:
     near = f"; near it {'is' if len(close) == 1 else 'are'} {', '.join(close)}" if close else ""
     theirs = _THEIRS.get(module)
     if theirs and name in pytorch_names()[theirs]:
-        return f"{text}. PyTorch has it, and it is not here yet{near}"
+        return f"{text}. PyTorch has it, but it is not here yet{near}"
     return f"{text}{near}"
 
 

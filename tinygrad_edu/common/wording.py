@@ -41,7 +41,7 @@ _repr.maxlist = _repr.maxtuple = _repr.maxdict = _repr.maxset = 12
 
 
 def shown(value: object, most: int = 60) -> str:
-    """``repr`` for an error: short, without an address, and of anything, be it a list that is thousands deep."""
+    """``repr`` for an error: short, without an address, and safe for anything, even a list that is thousands deep."""
     try:
         text = " ".join(_repr.repr(value).split())
     except Exception as error:  # it may be anybody's __repr__
@@ -61,7 +61,7 @@ def exact(value: float) -> str:
 
 
 def brief(value: Any) -> str:
-    """A value in five characters: fewer digits where it must be, but never another magnitude."""
+    """A value in five characters: with fewer digits where there is no room, but never of another magnitude."""
     text, value = exact(value), float(value)
     for form in (".5g", ".3g", ".2g", ".1g", ".0e"):
         if len(text) <= 5:
@@ -120,7 +120,7 @@ def duration_with_spread(seconds: float, spread: Iterable[float]) -> str:
 
 
 def ratio_text(ratio: float, like: float | None = None) -> str:
-    """A ratio with the digits that a measurement can bear, or with those of the ratio ``like``: ``36``, ``3.6``.
+    """A ratio with as many digits as a measurement supports, or as many as the ratio ``like``: ``36``, ``3.6``.
 
     >>> ratio_text(36.4), ratio_text(3.62), ratio_text(1.038), ratio_text(0.26)
     ('36', '3.6', '1.04', '0.26')
@@ -137,12 +137,12 @@ def ratio_with_spread(ratio: float, spread: Iterable[float]) -> str:
 
 
 def suggestion(given: str, known: Iterable[str], most: int = 1, likeness: float = 0.6) -> str:
-    """The nearest of the known words, for who wrote another; all of them where none is near.
+    """The known word nearest to one that somebody mistyped; all of them where none is near.
 
     >>> suggestion("inplace", ["in-place", "vectorise"])
     'did you mean in-place?'
     """
-    from difflib import get_close_matches  # for those who mistyped
+    from difflib import get_close_matches  # needed only after a slip
 
     words = list(known)
     near = get_close_matches(given, words, most, likeness)
