@@ -228,7 +228,7 @@ def test_what_is_not_a_number(value: object, kind: str, why: str) -> None:
     with teaches(
         DtypeError,
         f"mul with a tensor from {kind}",
-        f"it has dtype {why}, and tensors hold bools, integers and floats",
+        f"it has dtype {why}, but tensors hold bools, integers and floats",
         "convert it to numbers first: labels to class indices, for example",
         line="tg.ones(2) * value",
     ):

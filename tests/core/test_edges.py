@@ -96,7 +96,7 @@ def test_a_program_keeps_its_constants_as_they_were() -> None:
 
 def test_a_grad_of_another_shape_is_refused() -> None:
     x = tg.ones(2, requires_grad=True)
-    with pytest.raises(ShapeError, match=r"x has shape \(2,\), and each of its elements one derivative"):
+    with pytest.raises(ShapeError, match=r"x has shape \(2,\), and each of its elements has one derivative"):
         x.grad = tg.ones(3, 3)
     with pytest.raises(DtypeError, match="it is a ndarray, and a gradient is a tensor"):
         x.grad = np.ones(2)

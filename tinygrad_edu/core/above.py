@@ -1,4 +1,4 @@
-"""What the core calls although it is defined above it."""
+"""What the core calls, although it is defined on a higher floor."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from typing import Any, NoReturn
 
 
 class Above:
-    """One place for what stands on a higher floor, or further on in the core. Who defines it fills it in."""
+    """What is defined on a higher floor, or later in the core. The module that defines it fills it in here.
+
+    So imports only ever point down, and the core can still make a `Tensor`.
+    """
 
     # `tensor`
     Tensor: Any
-    classes: Any  # of a tensor, by the type and the dtype of its array
+    classes: Any  # the class of a tensor, by the type and the dtype of its array
     wrap: Callable[[Any], Any]  # a raw array as a tensor
-    as_tensor: Callable[..., Any]  # what an operation was given as a tensor
+    as_tensor: Callable[..., Any]  # any operand as a tensor
     cast: Callable[..., Any]
     # `core.inplace`, `core.slow` and `ops.out`
     adopt: Callable[..., None]
     settle: Callable[[Any], None]
     slow: Callable[..., Any]
     into: Callable[..., Any]
-    signature: Callable[..., Any]  # `inputs.source`: of a caller, before there is one
+    signature: Callable[..., Any]  # `inputs.source`: of a caller, before that is compiled
     # `explain`: errors in words
     fail: Callable[..., NoReturn]
     describe_call: Callable[..., str]

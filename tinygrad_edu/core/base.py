@@ -35,5 +35,5 @@ class TensorBase:
         raise NotImplementedError
 
     def _stand_on_fast_path(self, plain: bool) -> None:
-        """Say whether generated callers may take this tensor for a plain one."""
+        """Set whether generated callers may treat this tensor as a plain one."""
         raise NotImplementedError

@@ -1,9 +1,9 @@
 """From a call to a result. Every op has a caller of its own, generated once from its signature and its `saves`.
 
-The caller does the usual case without a detour: *plain* tensors, which are NumPy arrays of one dtype outside of any
-trace, and nobody watching. The class of a tensor and `m.plain` say so, which makes it cheap to ask. A single condition
-sends everything else to `core.slow`, which looks up how these operands meet and then runs the op's *runner*:
-the same lines without the questions, for any one device and any one dtype. Both record in the same way.
+The caller does the usual case by itself: *plain* tensors, which hold NumPy arrays of one dtype outside any trace, with
+nobody watching. The class of a tensor and `m.plain` show whether that is so, which makes it cheap to ask. Everything
+else goes to `core.slow`, which looks up how these operands meet and then runs the op's *runner*: the same lines
+without the questions, for any one device and any one dtype. Both record in the same way.
 Read them: ``print(OPS["mul"].source)``, ``print(write_runner(OPS["mul"]))``.
 """
 
@@ -46,7 +46,7 @@ def _keywords(op: type[Op]) -> str:
 
 
 def _given(op: type[Op]) -> str:
-    """The operands and parameters of a call, as whoever takes it over wants them."""
+    """The operands and parameters of a call, as `slow`, `into` and `fail` take them."""
     operands = op.operands[0] if op.variadic else f"({', '.join(op.operands)},)"
     return f"op, {operands}, dict({_keywords(op)[2:]})"
 
@@ -61,7 +61,7 @@ def write_caller(op: type[Op], out: bool = False) -> str:
     meeting = _meeting(op)
     for n in op.operands:
         lines += _operand_lines(op, n, meeting, give_up)
-    if len(meeting) == 2 and not op.differentiable:  # a bool does not tell in which dtype it was found
+    if len(meeting) == 2 and not op.differentiable:  # a bool cannot show that an integer met a float
         x, y = meeting
         lines.append(f"    if not exact and d.kind != 'f' and float in (type({x}), type({y})): {give_up}")
     floats = op.dtypes in ("float", "quotient", "floating")
@@ -72,11 +72,12 @@ def write_caller(op: type[Op], out: bool = False) -> str:
     if len(meeting) > 1 and op.differentiable and not floats:
         lines.append(f"    if not exact and out.dtype is not d: return slow({_given(op)})")
     text = "\n".join([*lines, *_result_lines(op, checked=True)]) + "\n"
+    # Bodies say x and y, users say input and other. The names made of them, x_a and x_n, change too.
     return re.sub(rf"\b({'|'.join(op.public)})(?=_[an]\b|\b)", lambda found: op.public[found[0]], text)
 
 
 def write_runner(op: type[Op]) -> str:
-    """The source of the op's runner: for operands that were brought together, and any world's arrays."""
+    """The source of the op's runner: for arrays of any world, once `slow` has made the operands fit each other."""
     names = op.operands
     operands = [f"*{names[0]}"] if op.variadic else [*names, *["*"] * bool(op.params)]
     lines = [f"def {op.name}({', '.join(['m', 'line', *operands, *op.params])}):"]
@@ -94,7 +95,10 @@ def write_runner(op: type[Op]) -> str:
 
 
 def _out_lines(op: type[Op]) -> list[str]:
-    """Write the result straight into ``out``, where nothing about that is special."""
+    """Write the result straight into ``out``, where nothing about that is special.
+
+    The generated text notes the write as `Storage.written` does, without the call.
+    """
     names, into = op.operands, f"into({_given(op)}, out)"
     if not op.into or op.params or op.dtypes == "each":
         return [f"    if out is not None: return {into}"]
@@ -116,7 +120,7 @@ def _out_lines(op: type[Op]) -> list[str]:
         "                    with writing: g.stamp = clock.last_write = number()",
         f"                    g.writer = ('{op.name}(…, out=…)', w)",
         f"                except Exception: return {into}",
-        f"                except BaseException: g.written('{op.name}', None); raise",  # Ctrl-C, and it may be written
+        f"                except BaseException: g.written('{op.name}', None); raise",  # Ctrl-C: it may be written
         "                return out",
         f"        return {into}",
     ]
@@ -145,7 +149,7 @@ def _forward_lines(op: type[Op]) -> list[str]:
 
 
 def _result_lines(op: type[Op], checked: bool) -> list[str]:
-    """The tensor, and its place in the graph. What was not checked before may have become of any class or dtype."""
+    """The tensor, and its place in the graph. Without the caller's checks, the result may be of any class or dtype."""
     known = checked and not op.converts
     lines = [
         f"    t = new({'Tensor' if known else 'classes[type(out), out.dtype]'}); t.array = out; t.parameter = False",
@@ -206,6 +210,7 @@ def _recording_lines(op: type[Op], checked: bool, known: bool) -> list[str]:
     ]
     for save in op.save_plan:
         if save.source in names and not save.part and not op.variadic:
+            # What the node saves and user code can reach is locked for as long as the node lives: see `core.guard`.
             x, needed = save.source, f" and {save.needed_by}_n is not None" if save.needed_by else ""
             lines.append(
                 f"        if {_is_tensor(op, x, checked)}{x}.storage is not None and {x}.storage.reachable{needed} "
@@ -226,7 +231,7 @@ def _shapes_lines(op: type[Op], checked: bool) -> list[str]:
             f"        else: n.shapes = ({x}_a.shape, {y}_a.shape)",
         ]
     shapes = f"({', '.join(f'getattr({n}_a, {chr(39)}shape{chr(39)}, ())' for n in names)},)"
-    if len(names) == 2:  # next to a number nothing is stretched, for it is the result that has the operand's shape
+    if len(names) == 2:  # next to a Python number nothing is stretched: the result has the operand's shape
         x, y = names
         alone = f"type({x}) in NUMBERS or type({y}) in NUMBERS"
         return [f"        s = {shapes}; n.shapes = None if s[0] == s[1] or {alone} else s"]
@@ -245,7 +250,7 @@ def _is_tensor(op: type[Op], x: str, checked: bool) -> str:
 
 
 def _scope(op: type[Op], xp: Any) -> dict[str, Any]:
-    """What callers and runners see."""
+    """The globals of callers and runners."""
     body: Any = op if op.narrow is None else op.__base__  # runners widen and round by themselves
     return {
         "op": op, "XP": xp, "forward": body.forward, "NARROW": op.narrow, "WIDE": float32, "FLOATS": FLOATS,
@@ -286,7 +291,8 @@ def caller(op: type[Op], out: bool = False) -> Callable[..., Any]:
     return function
 
 
-# Compiling is most of what importing the ops would cost, and few programs use all of them: the first call does it.
+# Compiling is most of what importing the ops would cost, and few programs use all of them: the first call does it. It
+# changes the code of the function and not the function, because modules and `Tensor` have taken hold of that already.
 _FIRST_CALL = compile(
     "def first_call(*operands, **params): compile_caller(op, caller, out); return caller(*operands, **params)",
     "",
@@ -299,11 +305,11 @@ def _compile_caller(op: type[Op], function: Any, out: bool) -> None:
     real = _compiled(op, write_caller(op, out), "callers_with_out" if out else "callers")
     function.__globals__.update({**_scope(op, XP), **function.__globals__})
     function.__defaults__, function.__kwdefaults__ = real.__defaults__, real.__kwdefaults__
-    function.__code__ = real.__code__
+    function.__code__ = real.__code__  # last: another thread may call at any time, and this needs all of the above
 
 
 def slow_caller(op: type[Op]) -> Callable[..., Any]:
-    """A caller without a fast path: operands that are a sequence or follow a rule of their own, or another device."""
+    """A caller without a fast path, for ops whose operands are a sequence or follow a rule of their own."""
 
     defaults = {name: value for name, value in op.params.items() if value is not REQUIRED}
 

@@ -1,7 +1,7 @@
 """The graph of recorded operations, and the walk back through it.
 
-Edges point from a result's node to its operands' nodes. Leaves are held weakly, so a graph never keeps a parameter
-alive and no cycle exists: with the garbage collector off, memory is still freed when the last name goes.
+Edges point from a result's node to its operands' nodes. A leaf refers to its tensor weakly, so a graph never keeps a
+parameter alive and there are no cycles: memory is freed when the last name goes, even with the garbage collector off.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Extra:
     locks: tuple[Any, ...]  # tuples and None, not lists and a dict: most of these records hold one lock and no more
     checks: tuple[tuple[Any, int], ...]
     hooks: dict[Any, Any] | None
-    after: dict[Any, Any] | None  # of a leaf: called with its tensor once the gradient stands in .grad
+    after: dict[Any, Any] | None  # of a leaf: called with its tensor once the gradient is in .grad
 
     def __init__(self, *locks: Any) -> None:
         self.locks, self.checks, self.hooks, self.after = locks, (), None, None
@@ -83,7 +83,7 @@ class Leaf(Node):
 
 
 def unbroadcast(xp: Any, g: Array, shape: tuple[int, ...]) -> Array:
-    """Undo broadcasting, in the one place where it is undone: sum over each axis along which it stretched ``shape``."""
+    """Undo broadcasting: sum over each axis along which it stretched ``shape``. It is undone nowhere else."""
     extra = g.ndim - len(shape)
     if extra > 0:
         g = xp.sum(g, 0 if extra == 1 else tuple(range(extra)), False)
@@ -116,7 +116,7 @@ KEEP = "retain_grad"  # the key among a node's hooks of the one that fills .grad
 
 
 def _alone() -> int:
-    """What Python counts for an object that only a slot refers to, while it is asked for there: Pythons differ."""
+    """The reference count of an object that only one slot refers to, as counted there. It differs between Pythons."""
     probe = Node()
     probe.saved = (object(),)
     return getrefcount(probe.saved)
@@ -126,7 +126,7 @@ _ALONE = _alone()
 
 
 def _owns(held: Array, array: Array) -> bool:
-    """May ``array`` be added into ``held``, as far as they can tell? A view may be alone; its memory is not."""
+    """May ``array`` be added into ``held``? Not if that is a view: nobody else may have the view, but its memory."""
     return held.base is None and held.dtype is array.dtype
 
 
@@ -146,7 +146,7 @@ class Backward:
         self.heap: list[tuple[int, Node]] = []
         self.wanted = None if only is None else set(only)
         self.observers = modes().observers
-        self.exposed = any(o.keeps for o in self.observers)  # has anybody else seen a gradient, who may have kept it?
+        self.exposed = any(o.keeps for o in self.observers)  # has anybody else seen a gradient, and perhaps kept it?
         self.captured: dict[Node, Any] = {}
 
     def send(self, node: Node, g: Any) -> None:
@@ -158,7 +158,7 @@ class Backward:
                 observer.made(total, "gradient")
         else:
             self.waiting[node] = g
-            if node.number:
+            if node.number:  # leaves have none: what arrives there waits until the end
                 heappush(self.heap, (-node.number, node))
 
     def run(self) -> dict[Node, Any]:
@@ -185,8 +185,8 @@ class Backward:
     def _plainly(self) -> dict[Node, Any]:
         """`run` where nobody watches and arrays are raw: `next`, `visit` and `pull` in one, for speed.
 
-        A node about which there is something special is left to those. In a chain the next node is known at once: only
-        where ways part does the heap have to tell which comes first.
+        A node with anything special about it is left to those. Along a chain the next node is known at once; only
+        where paths part must the heap tell which comes first.
         """
         heap, waiting, retain, homes = self.heap, self.waiting, self.retain, backends.BY_TYPE
         kind = xp = following = None
@@ -220,7 +220,7 @@ class Backward:
                 if parent is None or part is None:
                     continue
                 if parent in waiting:
-                    waiting[parent] = waiting.pop(parent) + part  # popped, so that NumPy may reuse the memory
+                    waiting[parent] = waiting.pop(parent) + part  # popped, so NumPy may reuse its memory
                 else:
                     waiting[parent] = part
                     if not parent.number:
@@ -229,7 +229,7 @@ class Backward:
                         following = parent
                     else:
                         heappush(heap, (-parent.number, parent))
-            saved = g = grads = part = None  # what is not needed any more is free before the next one computes
+            saved = g = grads = part = None  # all that is no longer needed is freed before the next node computes
         return waiting
 
     def pull(self, node: Node, g: Any) -> tuple[Any, ...]:
@@ -276,7 +276,7 @@ class Backward:
             MODES.set(before.watched_by(watching[:-1] if watching else inside))
             if not watching:
                 return self.visit(node, g)
-            # A method, for a closure that calls itself would keep g until the garbage collector comes.
+            # A method: a closure that calls itself would be a cycle, and keep g until the garbage collector runs.
             rest = watching[:-1]
             found: tuple[Any, ...] = watching[-1].backward(node, g, lambda: self.watched(node, g, rest, inside))
             return found
@@ -300,7 +300,7 @@ def has_arrays(saved: tuple[Any, ...]) -> bool:
 def check_saved(node: Node, cached: bool) -> tuple[Any, ...]:
     """What the node saved, ready to compute with. Refuses an array that was written after the node saved it.
 
-    With a cache at hand, what only stands in for it may have been written.
+    With a cache at hand, what was saved only to compute that again may have been written.
     """
     assert node.saved is not None
     found = list(node.saved)
@@ -332,18 +332,18 @@ def _current(node: Node, source: str, value: Array) -> Array:
 def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create: bool) -> None:
     """Add a gradient to a leaf's ``.grad``, in place unless the gradient is recorded (``create``), as PyTorch does.
 
-    ``array`` is that of ``g``, a tensor, or ``g`` itself. One that is shared is copied: no two leaves share memory.
+    ``array`` is the array of the tensor ``g``, or ``g`` itself. A shared one is copied, so no two leaves share memory.
     """
     tensor = leaf.tensor()
     if tensor is None:
         return  # nobody can read it any more
     if tensor.node is not None and tensor.node is not leaf:
-        tried, why = f"a gradient for a leaf {tuple(tensor.array.shape)}", f"{tensor.node!r} was written to it since"
-        raise AutogradError(tried, f"{why}, so it is no leaf any more", "write to a clone, or call backward() before")
+        tried, why = f"a gradient for a leaf {tuple(tensor.array.shape)}", f"{tensor.node!r} has written to it since"
+        raise AutogradError(tried, f"{why}, so it is no longer a leaf", "write to a clone, or call backward() before")
     world, home = backends.of(array), backends.of(tensor.array)
     if world is not home:
         tried = f"a gradient of {world.name} for a leaf {tuple(tensor.array.shape)} of {home.name}"
-        why = "after a trace, .grad would hold a recording in place of numbers"
+        why = "after a trace, .grad would hold a recording instead of numbers"
         raise AutogradError(tried, why, "pass the leaf to the traced function, as an input")
     with _accumulating:
         held = tensor.gradient
@@ -354,7 +354,7 @@ def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create
         elif tuple(held.array.shape) != tuple(g.shape):
             tried = f"adding a gradient {tuple(g.shape)} to .grad"
             why = f".grad was set to a tensor {tuple(held.array.shape)}"
-            raise ShapeError(tried, why, "set .grad to None, or to a tensor of its tensor's shape")
+            raise ShapeError(tried, why, "set .grad to None, or to a tensor of that shape")
         elif create:
             tensor.gradient = held + g
         elif getrefcount(held.array) == _ALONE and _owns(held.array, array) and not modes().observers:

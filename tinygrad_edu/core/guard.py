@@ -4,10 +4,11 @@ Only *exposed* arrays are locked, those that user code can reach: those handed i
 of, and those that ``numpy()`` handed out. A `Lock` lives exactly as long as some node refers to it; when the last one
 goes (after backward, with the loss, or with a failed op) the arrays become writable again.
 
-Holes are known. A view that was taken *before* the lock still writes, and so does a second array over the same buffer.
-``np.add.at`` and the ``at`` of every other ufunc write to any array: they never ask whether they may. Level ``verify``
-finds both out at backward, by checksum. A view taken *while* locked stays read-only. What NumPy could not make writable
-again is not locked: memory that another library lends (``torch_tensor.numpy()``), and what ``as_strided`` returns.
+There are known holes. A view that was taken *before* the lock can still write, and so can a second array over the same
+buffer. ``np.add.at`` and the ``at`` of every other ufunc write to read-only arrays too: they never check. Level
+``verify`` finds such writes at backward, by checksum. A view taken *while* locked stays read-only. Arrays that NumPy
+could not make writable again are never locked: memory that another library lends (``torch_tensor.numpy()``), and what
+``as_strided`` returns.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from ..settings import modes
 from .graph import Extra, Node
 from .storage import Storage, find, storage_of
 
-_mutex = RLock()  # reentrant: a collection of garbage meanwhile may run code that locks
+_mutex = RLock()  # reentrant: garbage may be collected while it is held, and that may run code which locks
 
 
 class Lock:
-    """What the nodes share that need one buffer as it is. Its arrays are released when the last node lets it go."""
+    """Shared by the nodes that need one buffer unchanged. When the last of them goes, the arrays are released."""
 
     __slots__ = ("__weakref__", "complete", "holders", "limit")
 
     def __init__(self) -> None:
-        self.complete = False  # are all arrays locked that can be reached?
-        self.holders: list[weakref.ref[Node]] = []
-        self.limit = 64
+        self.complete = False  # are all reachable arrays locked?
+        self.holders: list[weakref.ref[Node]] = []  # for `guard.explain`
+        self.limit = 64  # with more holders than this, those that are gone are taken off the list
 
     def add(self, node: Node) -> None:
         """Let ``node`` hold the lock."""
@@ -66,7 +67,7 @@ def hold(node: Node, storage: Storage) -> None:
 
 
 def _lock(storage: Storage) -> Lock:
-    """The storage's lock, made now if need be. Goes on with one that an interrupt has left half made."""
+    """The storage's lock, made now if need be. One that an interrupt left half made is completed."""
     lock: Lock = storage.lock()
     if lock is None:
         lock = Lock()
@@ -80,16 +81,16 @@ def _lock(storage: Storage) -> Lock:
 
 
 def _releaser(storage: Storage) -> Callable[[Any], Any]:
-    """What is called with a weak reference once its lock is gone. It does what `Storage.restore` lists, and empties it.
+    """What the weak reference to a lock calls when the lock goes: it does what `Storage.restore` lists, and empties it.
 
-    All in C, without a line of Python: there an interrupt (Ctrl-C) could come and be lost with the rest of the work,
-    or another thread, which would find the arrays locked and not see that they are about to be released.
+    All of it runs in C, without a line of Python. Between two such lines an interrupt (Ctrl-C) could come and be lost,
+    with the rest of the work; or another thread could run, find the arrays locked, and take that for lasting.
     """
     restore = storage.restore
     work = chain(starmap(np.ndarray.setflags, restore), map(list.clear, (restore,)))
-    release: Any = partial(next, filter(None, work))  # each step gives None, so that `next` goes through to the end
-    # With the last array the storage may go, and with it the weak reference, which `next` is about to return: Python
-    # only lends it. So the storage stays until that is done.
+    release: Any = partial(next, filter(None, work))  # each step gives None, so `next` runs to the end
+    # `next` returns its default: the weak reference, which Python only lends it. Releasing the last array may free the
+    # storage, and with it that reference. So the storage has to stay until `next` is done.
     release.storage = storage
     return release
 
@@ -99,10 +100,10 @@ def _make_readonly(storage: Storage, array: Any) -> None:
         return
     restore, owner = storage.restore, backends.CPU.owner(array)
     if array is owner:
-        restore.insert(0, (owner, True))  # NumPy makes no view writable whose owner is not
+        restore.insert(0, (owner, True))  # NumPy refuses to make a view writable before its owner
     elif owner.flags.writeable or any(owner is other for other, _ in restore):
         restore.append((array, True))
-    else:  # the user has made the owner read-only, and it will be so again
+    else:  # the user has made the owner read-only: open it just long enough to release the view
         restore += [(owner, True), (array, True), (owner, False)]
     np.ndarray.setflags(array, write=False)
 
@@ -135,21 +136,21 @@ def _reach(storage: Storage, array: Any) -> None:
     if not _can_be_unlocked(array):
         return
     storage.reachable[:] = [reference for reference in storage.reachable if reference() is not None]
-    lock = storage.lock()  # which cannot go meanwhile, as it has a name
+    lock = storage.lock()  # it has a name here, so it cannot go before the array is on the list
     if lock is not None:
         _make_readonly(storage, array)
     storage.reachable.append(weakref.ref(array))
 
 
 def _can_be_unlocked(array: Any) -> bool:
-    """Whether NumPy will make this array writable again, after those that it is a view of: others are never locked."""
+    """Whether NumPy would make this array writable again, once its bases are. Otherwise it is never locked."""
     base = array.base
     if isinstance(base, np.ndarray):
         return base.flags.writeable or _can_be_unlocked(base)
     if array.flags.owndata or base is None:
         return bool(array.flags.owndata)
     try:
-        BytesIO().readinto(base)  # reads nothing, and asks what NumPy asks: for plain memory that may be written
+        BytesIO().readinto(base)  # reads nothing, but checks as NumPy does: is this plain, writable memory?
     except TypeError:
         return False
     return True
@@ -159,10 +160,10 @@ def _can_be_unlocked(array: Any) -> bool:
 
 
 def _savers(array: Any, storage: Storage) -> set[Node]:
-    """Live nodes that saved this memory. They are looked for only here, so that saving costs nothing.
+    """Live nodes that saved this memory. They are looked for only here, so saving costs nothing.
 
-    Looking through all objects takes long, so it is done in steps, youngest objects first, and only until every
-    reference to the memory is accounted for. Mostly that needs no look at all.
+    A search through all objects takes long, so it is done in steps, youngest objects first, and only until every
+    reference to the memory is accounted for. Mostly no search is needed.
     """
     owner = backends.CPU.owner(array)
     tensors = {tensor for reference in storage.views if (tensor := reference()) is not None}
@@ -176,13 +177,13 @@ def _savers(array: Any, storage: Storage) -> set[Node]:
         held += [value for node in nodes for value in node.saved or ()]
         if _all_known(owner, held, handed_out):
             break
-        # Not isinstance: that asks every object for its __class__, and some answer with effects.
+        # Not isinstance: that asks every object for its __class__, and in some objects that runs code.
         nodes.update(node for node in gc.get_objects(generation) if type(node) is Node and _saved(node, owner))
     return nodes
 
 
 def _saved(node: Node, owner: Any) -> bool:
-    """Whether the node saved this memory. One that another thread is about to make has nothing yet."""
+    """Whether the node saved this memory. A node that another thread is just making has saved nothing yet."""
     values = getattr(node, "saved", None) or ()
     return any(isinstance(value, np.ndarray) and backends.CPU.owner(value) is owner for value in values)
 
@@ -191,8 +192,9 @@ def _all_known(owner: Any, held: list[Any], handed_out: set[int]) -> bool:
     """Whether all references to the memory are known: ``held`` lists their arrays, once for each place."""
     held[:] = [a for a in held if a is owner or getattr(a, "base", None) is owner]
     arrays = {id(a): a for a in (owner, *held)}
-    # Each of `held` counts twice, in its place and in that list; so does the owner, for each view. Here and where this
-    # is called from it has a name.
+    # The references that we can explain: counting adds `_OWN` to each array. Each of `held` has one from its place and
+    # one from that list. The owner has one from each view, and a name here and in the caller: `len(arrays) + 1`
+    # together. The views that were handed out refer to it too.
     found = sum(map(sys.getrefcount, arrays.values()))
     return found <= _OWN * len(arrays) + 2 * len(held) + len(arrays) + 1 + len(handed_out - set(arrays))
 

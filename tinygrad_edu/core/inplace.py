@@ -1,12 +1,12 @@
 """Views and in-place writes, by PyTorch's rules.
 
-A view shares its base's buffer. Writing through either rewrites *history*, never data: the base gets a new node that
-says "the old base, but with this region replaced", and every view's node is marked stale. No buffer is copied, save
-an operand that the op both overwrites and needs later.
+A view shares its base's buffer. Writing through either rewrites *history* and copies no data: the base gets a new node
+that stands for "the old base, with this region replaced", and every view's node is marked stale. The one buffer that is
+copied is that of an operand which the op both overwrites and needs later.
 
 Two words are used here and elsewhere. To *adopt* a tensor is to note that it is a view, of which base, by which steps.
 To *settle* a stale view is to give it a node again, one that repeats these steps from the base's new node. That waits
-until the view is next used, for most views are not used after a write.
+until the view is next used, because most views are not used after a write.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class View:
 
 
 def adopt(tensor: TensorBase, source: TensorBase, op: type[Op], params: Params) -> None:
-    """Let ``tensor``, just made from ``source`` by a view op, be known as a view, if it does share memory."""
-    if not hasattr(source.array, "__setitem__"):  # a NumPy scalar: now it needs memory, so that both can show it
+    """Note that ``tensor``, just made from ``source`` by a view op, is a view, if the two do share memory."""
+    if not hasattr(source.array, "__setitem__"):  # a NumPy scalar: it needs memory now, for both to share
         tensor.array = op.forward(backends.CPU.xp, own_buffer(source), **params)
     array, owner = tensor.array, getattr(tensor.array, "base", None)
     if array is not source.array and owner is not source.array:
@@ -62,7 +62,7 @@ def adopt(tensor: TensorBase, source: TensorBase, op: type[Op], params: Params) 
     share_storage(source, tensor)
     step = ((op, params),)
     outer = source.origin
-    if outer is None or isinstance(source.node, Leaf):
+    if outer is None or isinstance(source.node, Leaf):  # the graph starts at a leaf, even at one that is a view itself
         tensor.origin = View(source, step, modes().grad)
     else:
         tensor.origin = View(outer.base, outer.chain + step, outer.tracked and modes().grad)
@@ -118,7 +118,7 @@ def settle(tensor: TensorBase) -> None:
         node.line = base.node.line
         tensor.node = node
     tensor._stand_on_fast_path(True)
-    note_sharer(tensor)
+    note_sharer(tensor)  # again: `_rewrite` took it off the list when it became stale
 
 
 def replay(chain: Chain, xp: Any, array: Any) -> Any:
@@ -181,8 +181,8 @@ def inplace(
 ) -> Any:  # fmt: skip
     """``target`` becomes ``op(target, *others)``, in its own buffer. Returns ``target``.
 
-    ``name`` is what errors call it; the op's own with an underscore unless given. ``once`` says that where elements
-    share a place, the caller has seen to it that no place is given two values.
+    ``name`` is what errors call it, by default the op's name with an underscore. With ``once`` the caller promises
+    that no place in memory gets two values, even where elements share one.
 
     Raises `InplaceError` for a leaf that requires grad, a view of one, and overlapping memory; `DtypeError` when the
     result does not fit the target's dtype; `ShapeError` when it does not fit its shape.
@@ -201,9 +201,10 @@ def inplace(
 def write_plainly(
     op: type[Op], target: TensorBase, operands: tuple[Any, ...], params: Params, name: str, line: Line, grad: bool
 ) -> bool:
-    """The write where nothing about it is special, for speed: says whether it was done, and leaves the rest alone.
+    """Do the write here if nothing about it is special, for speed. Returns whether it was done.
 
-    Plain tensors of one float dtype and Python numbers, none in the graph; memory that no two elements share.
+    Not special are plain tensors of one float dtype and Python numbers, with none of them in the graph, and memory
+    that no two elements share.
     """
     if not op.into or type(target) is not above.Tensor or (grad and target.node is not None):
         return False
@@ -227,14 +228,14 @@ def write_plainly(
         else:
             return False
     if operands[0] is not target and any(getattr(a, "shape", array.shape) != array.shape for a in arrays):
-        return False  # into `out`, NumPy would stretch the result
+        return False  # with `out`, NumPy would stretch the result without a word
     own_buffer(target)
     try:
         done = backends.CPU.into(op.into[0], array, *arrays, *op.into[1:], **params)
         if done:
             target.storage.written(name, line)
     except (ValueError, IndexError, TypeError, OverflowError):
-        return False  # the long way explains
+        return False  # the long way explains what is wrong
     except BaseException:  # Ctrl-C waits until NumPy is done: now it is written
         target.storage.written(name, line)
         raise
@@ -279,6 +280,7 @@ def write(call: Call, name: str) -> Any:
             target.storage.written(name, call.line)
         raise
     if tracked:
+        # The op's own result is recorded first. Where the target has another dtype, a recorded cast leads on to it.
         value = above.wrap(array if out.dtype == array.dtype else out)
         value.node = record(call, operands, arrays, value.array, cache)
         _rewrite(target, value.to(array.dtype).node)
@@ -286,13 +288,13 @@ def write(call: Call, name: str) -> Any:
 
 
 def _into(call: Call, backend: Any, out: Any, arrays: tuple[Any, ...]) -> bool:
-    """Compute straight into ``out``, without a temporary, where op and backend can. Says whether it was done."""
+    """Compute straight into ``out``, without a temporary, where op and backend can. Returns whether it was done."""
     op = call.op
     same = all(getattr(a, "dtype", out.dtype) == out.dtype for a in arrays)
     if not op.into or not same or (op.dtypes in ("float", "quotient", "floating") and not is_float(out.dtype)):
         return False
     if op.result_shape([tuple(getattr(a, "shape", ())) for a in arrays]) != tuple(out.shape):
-        return False  # the body meets it again, and explains
+        return False  # the body will fail too, and explain
     try:
         done: bool = backend.into(op.into[0], out, *arrays, *op.into[1:], **call.params)
     except (ValueError, IndexError, TypeError, OverflowError):
@@ -317,7 +319,7 @@ def _rewrite(target: TensorBase, node: Node) -> None:
     known, storage.views = storage.views, []
     for reference in known:
         tensor = reference()
-        if tensor is not None and tensor.origin is None:
+        if tensor is not None and tensor.origin is None:  # the target, or another tensor over all of its memory
             storage.views.append(reference)
         elif tensor is not None:
             tensor.node = STALE
@@ -351,7 +353,7 @@ def refuse(name: str, target: TensorBase, tracked: bool, once: bool = False) -> 
             raise InplaceError(tried, why, "make the view outside no_grad(), or write inside it")
     whose = "its" if not once and shows_twice(target.array) else ""
     if (tracked or (modes().grad and base.node is not None)) and shows_twice(base.array):
-        # What is written to one of them shows in the others, and history cannot say so.
+        # What is written to one of them shows in the others, and the graph has no way to record that.
         whose = whose or ("its" if base is target else "its base's")
     if whose:
         why = (

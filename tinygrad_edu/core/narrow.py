@@ -1,7 +1,7 @@
 """Sixteen-bit floats, called *narrow* here: kept in 16 bits and computed with in 32, rounded once per operation.
 
-So do accelerators, and PyTorch on a CPU. NumPy rounds after each step inside an operation, and for bfloat16 it often
-answers in float32. An op that computes is therefore replaced by a variant of itself; its body stays as it is.
+Accelerators do the same, and so does PyTorch on a CPU. NumPy rounds after each step inside an operation, and for
+bfloat16 it often answers in float32. So an op that computes is replaced by a variant of itself, with the same body.
 """
 
 from __future__ import annotations

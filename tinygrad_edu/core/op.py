@@ -52,7 +52,7 @@ class Op(Costed):
     broadcasts: ClassVar[bool] = False  # the engine sums gradients back to the operands' shapes
     view: ClassVar[bool] = False  # the result may share the first operand's memory
     differentiable: ClassVar[bool] = True
-    into: ClassVar[tuple[Any, ...]] = ()  # a function of NumPy with ``out=``, and its last operands: no temporary
+    into: ClassVar[tuple[Any, ...]] = ()  # NumPy's function with ``out=``, and its last operands: saves a temporary
     # Forward returns (out, cache). "constant": the cache has no derivative (positions). "recomputed": backward is
     # given None in its place when the gradient itself is recorded, and computes it again; a kept one would be a
     # constant there, and second derivatives silently wrong.
@@ -68,7 +68,7 @@ class Op(Costed):
     variadic: ClassVar[bool]
     params: ClassVar[Params]
     save_plan: ClassVar[tuple[Save, ...]]
-    frees: ClassVar[bool | None]  # does backward free arrays? None: if there are some in its index
+    frees: ClassVar[bool | None]  # does backward free arrays? None: only if the index holds any
     narrow: ClassVar[Any] = None  # a variant's 16-bit float: see `core.narrow`
     source: ClassVar[Any] = ""  # the generated caller, for those who want to read it
 
@@ -96,13 +96,13 @@ class Op(Costed):
 
     @staticmethod
     def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
-        """Why these shapes cannot be, and how to mend it; None where NumPy's own words must do."""
+        """Why these shapes do not fit, and how to fix that; None where NumPy's own words must do."""
         pairs = ((x, y) for i, x in enumerate(shapes) for y in shapes[i + 1 :])
         return next((found for x, y in pairs if (found := why_not_broadcast(x, y))), None)
 
     @staticmethod
     def result_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
-        """The shape of the result, of ops with ``into``; None where it is not told in advance."""
+        """The shape of the result, for ops with ``into``; None where it is not known in advance."""
         return broadcast_shape(shapes)
 
 
@@ -111,7 +111,7 @@ CO_VARARGS = 0x04  # of `inspect`, which takes long to import
 
 
 class _Required:
-    """The default of a parameter that has none."""
+    """Stands in for the default of a parameter that has none."""
 
     def __repr__(self) -> str:
         return "required"
@@ -122,7 +122,7 @@ DTYPES = ("same", "float", "quotient", "floating", "equal", "where", "each")
 
 
 def _read_signature(cls: type[Op]) -> None:
-    """Operands and parameters of `forward`. From its code object: `inspect.signature` would be most of the import."""
+    """Operands and parameters of `forward`. `inspect.signature` would take most of the import, so from its code."""
     function = getattr(cls.forward, "__wrapped__", cls.forward)
     code, defaults = function.__code__, function.__defaults__ or ()
     count, keywords = code.co_argcount, code.co_kwonlyargcount

@@ -1,9 +1,8 @@
 """The slow path: everything unusual about a call. Conversion, promotion, devices, interceptors.
 
-`slow` is where generated callers send what they do not do themselves. Operands *meet* in the dtype and on the device
-that the operation is carried out in. Which these are depends on little: the dtypes and types of the arrays, and the
-table in force. So it is worked out once, as a `Plan`, and looked up from then on. In-place writes use the parts of this
-too.
+Generated callers send to `slow` every call that they do not handle themselves. Operands *meet* in the dtype and on the
+device in which the operation is carried out. Both depend on little: the dtypes and types of the arrays, and the table
+in force. So they are worked out once, as a `Plan`, and looked up from then on. In-place writes use parts of this too.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ NUMBERS = (bool, int, float)
 
 
 class Call:
-    """One operation under way, as interceptors see it. In place, ``target`` is the tensor that it writes to.
+    """One operation under way, as interceptors see it. ``target`` is the tensor that an in-place one writes to.
 
     To compute with other operands, an interceptor calls the operation itself, and returns that result.
     """
@@ -45,7 +44,7 @@ class Call:
     ) -> None:
         self.op, self.operands, self.params, self.line, self.modes = op, operands, params, line, m
         self.target, self.result = target, None
-        self.run: Any = None  # the runner, of what has one
+        self.run: Any = None  # the op's runner; in-place writes and Functions have none
 
 
 class Interceptor(Scope):
@@ -59,7 +58,7 @@ class Interceptor(Scope):
 
     def __new__(cls, *inputs: Any, **options: Any) -> Self:
         self = super().__new__(cls)
-        self.__dict__["_open"] = []
+        self.__dict__["_open"] = []  # not in `__init__`, which a subclass may well not call
         return self
 
     def _changed(self, m: Modes) -> Modes:
@@ -89,7 +88,7 @@ class Interceptor(Scope):
 
 
 def announce(observers: tuple[Any, ...], array: Any, why: str) -> None:
-    """Tell those who watch of a buffer that is no result of an operation."""
+    """Tell those who watch about a buffer that is not the result of an operation."""
     for observer in observers:
         observer.made(array, why)
 
@@ -98,11 +97,11 @@ def announce(observers: tuple[Any, ...], array: Any, why: str) -> None:
 
 
 class Plan(NamedTuple):
-    """What is to be done with operands of certain dtypes and devices."""
+    """What to do with operands of certain dtypes and devices."""
 
     op: type[Op]  # the operation, or its variant for 16-bit floats
     run: Callable[..., Any]  # its runner
-    changes: tuple[Callable[[Any], Any] | None, ...]  # of each operand, in the order in which they are made
+    changes: tuple[Callable[[Any], Any] | None, ...]  # what makes each operand fit, or None; empty if all fit
 
 
 _PLANS: dict[tuple[Any, ...], Plan] = {}
@@ -213,7 +212,7 @@ def _operand(op: type[Op], value: Any) -> Any:
         above.settle(value)
         return value
     if isinstance(value, np.generic) and modes().promotion == "torch":
-        value = value.item()  # PyTorch takes a NumPy scalar for a number; to NumPy and JAX it is an array
+        value = value.item()  # PyTorch treats a NumPy scalar as a number; to NumPy and JAX it is an array
     if type(value) in NUMBERS:
         return value
     try:
@@ -272,7 +271,7 @@ def _fits(operand: Any, target: Any) -> bool:
 
 
 def _world(operands: tuple[Any, ...]) -> Any:
-    """The namespace for these operands: of those off the CPU first, then of those with dimensions."""
+    """The namespace for these operands: that of one off the CPU if there is one, else of one with dimensions."""
     arrays = [o.array for o in operands if isinstance(o, TensorBase)]
     arrays.sort(key=lambda a: (backends.of(a) is backends.CPU, not a.ndim))
     return backends.of(arrays[0]).xp if arrays else XP
@@ -294,7 +293,7 @@ def _place(op: type[Op], operands: tuple[Any, ...], params: Params, device: str 
     return fixed.pop()
 
 
-# What those need who make nodes themselves: in-place writes, and Functions ----------------------------------------
+# For code that makes nodes itself: in-place writes, and Functions -------------------------------------------------
 
 
 def record(call: Call, operands: tuple[Any, ...], arrays: tuple[Any, ...], out: Any, cache: Any) -> Node:
@@ -336,7 +335,7 @@ def saved_by(op: type[Op], operands: tuple[Any, ...], needs: tuple[Any, ...], va
 
 
 def run_body(op: type[Op], xp: Any, arrays: Any, params: Params, operands: Any) -> Any:
-    """`op.forward`, with NumPy's complaints turned into ours."""
+    """`op.forward`, with NumPy's errors turned into ours."""
     try:
         return op.forward(xp, *arrays, **params)
     except Exception as error:

@@ -1,7 +1,7 @@
-"""A buffer's memory of itself: when it was last written and by whom, which tensors view it, which arrays the user has.
+"""What is known of a buffer: when it was last written and by whom, which tensors view it, which arrays the user has.
 
-Nothing is kept for a buffer until something asks: most intermediate results never get a `Storage`. Order is kept by
-one counter. Every graph node takes a number from it when it is made and every write takes one too, so *"was this
+Nothing is kept for a buffer until something asks: most intermediate results never get a `Storage`. One counter keeps
+the order. Every graph node takes a number from it when it is made and every write takes one too, so *"was this
 buffer overwritten after that node saved it?"* is one comparison, and saving costs nothing.
 """
 
@@ -32,9 +32,9 @@ class _Clock:
 clock = _Clock()
 
 
-writing = Lock()
+writing = Lock()  # held while a write takes its number: see `Storage.written`
 
-Restore = list[tuple[Any, bool]]  # arrays, and whether each is to be writable
+Restore = list[tuple[Any, bool]]  # arrays, and whether to make each of them writable
 
 
 class Storage:
@@ -51,11 +51,11 @@ class Storage:
         self.writer: tuple[str, Any] = ("", None)  # the op that wrote, and its source line
         self.alias: Any = None  # the NumPy scalar that this 0-d buffer replaced, which nodes may have saved
         self.views: list[weakref.ref[Any]] = []  # tensors that share it, as far as known; after a write, look at these
-        self.stale: dict[int, weakref.ref[Any]] = {}  # views that have not looked since the last write, by `id`
-        self.left: dict[int, weakref.ref[Any]] = {}  # `Moves` of tensors that were here
+        self.stale: dict[int, weakref.ref[Any]] = {}  # by id: views that have not looked since the last write
+        self.left: dict[int, weakref.ref[Any]] = {}  # by id: `Moves` of tensors that were here
         self.users: list[weakref.ref[Any]] = []  # who else has arrays of it: each has a method `memory`
         self.reachable: list[weakref.ref[Any]] = []  # arrays in the user's hands: what the guard locks
-        self.lock: Callable[[], Any] = NoneType  # a weak reference to the guard's lock, or what gives None as well
+        self.lock: Callable[[], Any] = NoneType  # a weak reference to the guard's lock; before, what gives None too
         self.searched = False  # has the guard looked for nodes that saved it before it could be reached?
         self.restore: Restore = []  # what undoes the lock, owner first
 
@@ -90,22 +90,23 @@ def storage_of(array: Any) -> Storage:
     key = id(owner)
     storage = _STORAGES.get(key)
     if storage is None:
-        storage = _STORAGES.setdefault(key, Storage(_forgetting(owner, key)))
+        storage = _STORAGES.setdefault(key, Storage(_forgetting(owner, key)))  # the same for two threads at once
     return storage
 
 
 def _forgetting(owner: Any, key: int) -> weakref.ref[Any]:
-    """A reference that takes the entry ``key`` away with the array.
+    """A weak reference that removes the entry ``key`` when the array goes.
 
-    No line of Python runs then, where an interrupt could be lost and leave the entry to the next array of that id.
+    It does so without a line of Python. There an interrupt (Ctrl-C) could come and be lost, and the entry would be
+    left for the next array with that id.
     """
-    return weakref.ref(owner, partial(_STORAGES.pop, key))  # called with itself, which `pop` takes for its default
+    return weakref.ref(owner, partial(_STORAGES.pop, key))  # it is called with itself: `pop` takes that as a default
 
 
 def replace_scalar(scalar: Any, array: Any) -> Storage:
     """A tensor held a NumPy scalar and now holds this 0-d array: writes to it count as writes to the scalar."""
     storage = storage_of(array)
-    if type(scalar).__name__ not in ("bool", "bool_"):  # there are two of those, and everybody shares them
+    if type(scalar).__name__ not in ("bool", "bool_"):  # NumPy has only two of those, and everybody shares them
         storage.alias = (scalar, _forgetting(array, id(scalar)))
         _STORAGES[id(scalar)] = storage
     return storage
