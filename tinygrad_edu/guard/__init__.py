@@ -36,7 +36,7 @@ _READ_ONLY = ("read-only", "readonly")  # what NumPy says
 
 
 class _Guarded(scoped):
-    """A scope in which a write to a held array ends in `MemoryGuardError` instead of NumPy's mute ValueError."""
+    """A scope in which a write to a held array raises `MemoryGuardError`, not NumPy's ValueError without a reason."""
 
     level: str
 
@@ -167,7 +167,7 @@ def _let_go(nodes: set[Node]) -> str:
 
 
 def _leads_to(value: Any, nodes: set[Node]) -> bool:
-    """Whether a tensor, or one in a list, tuple or dict, was computed by way of one of the nodes."""
+    """Whether a tensor, or one in a list, tuple or dict, was computed through one of the nodes."""
     todo = [one.node for one in _tensors(value) if one.node is not None]
     seen = set(todo)
     while todo:
@@ -214,7 +214,7 @@ def _clear_frames(error: BaseException | None, ours: bool) -> None:
             if own[frame.f_code.co_filename] or not ours:
                 with suppress(RuntimeError):  # it is still running
                     frame.clear()
-                    _ = frame.f_locals  # where somebody has looked at them, a copy was kept: this renews it
+                    _ = frame.f_locals  # if somebody looked at them before, a copy was kept: this refreshes it
         error = error.__cause__ or error.__context__
 
 
@@ -262,7 +262,7 @@ def _arrays_at(frame: FrameType, source: str) -> list[np.ndarray[Any, Any]]:
 
 
 def _look_up(node: ast.AST, scope: dict[str, Any]) -> Any:
-    """The value of ``a``, ``a.b``, ``a["b"]`` or ``a[i]``, without running code of anybody's."""
+    """The value of ``a``, ``a.b``, ``a["b"]`` or ``a[i]``, without running anybody's code."""
     if isinstance(node, ast.Name):
         return scope.get(node.id)
     if isinstance(node, ast.Attribute):
@@ -282,7 +282,7 @@ def _look_up(node: ast.AST, scope: dict[str, Any]) -> Any:
 
 
 class _Hooks:
-    """Installed once, when the first array is shared: nobody else pays for it."""
+    """Installed once, when the first array is shared: programs that share none do not pay for it."""
 
     installed = False
 
@@ -307,7 +307,7 @@ def listen() -> None:
     sys.excepthook = excepthook
     shell = _shell()
     if shell is not None:
-        # What failed inside of the package keeps no arrays locked; the frames of the user's own stay for %debug.
+        # An error must not keep arrays locked, so this package's own frames are emptied. The user's stay, for %debug.
         shell.events.register("post_run_cell", lambda result: _clear_frames(result.error_in_exec, ours=True))
     if shell is not None and not shell.custom_exceptions:
 
