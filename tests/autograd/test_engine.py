@@ -89,9 +89,9 @@ def test_backward_without_grad(how: str) -> None:
     with teaches(
         AutogradError,
         f"backward() from a tensor (1,) {y.dtype}",
-        "nothing that it was computed from requires grad, or no gradient passes a step on the way: no_grad(), "
+        "nothing that it was computed from requires grad, or a step on the way lets no gradient through: no_grad(), "
         "detach(), argmax, a comparison",
-        "make the leaves with requires_grad=True before computing, and take the loss of the scores themselves",
+        "make the leaves with requires_grad=True before computing, and compute the loss from the scores themselves",
         line="y.backward()",
     ):
         y.backward()
@@ -185,7 +185,7 @@ def test_grad_of_what_was_not_used(unused: Any) -> None:
         AutogradError,
         "grad with respect to input 1",
         "the outputs were not computed from it, or it does not require grad",
-        "leave it out, or pass allow_unused=True for None in its place",
+        "leave it out, or pass allow_unused=True to get None for it",
         line="grad(x * 2, [x, unused])",
     ):
         grad(x * 2, [x, unused])
@@ -273,9 +273,8 @@ def test_a_hook_that_returns_something_else(result: Any) -> None:
 
 
 def test_a_hook_where_no_gradient_comes() -> None:
-    with teaches(
-        AutogradError, "register_hook", "this tensor wants no gradient, so none will come", "set requires_grad first"
-    ):
+    why = "this tensor does not require grad, so no gradient will come"
+    with teaches(AutogradError, "register_hook", why, "set requires_grad first"):
         tg.ones(1).register_hook(print)
 
 

@@ -253,7 +253,7 @@ def test_a_recorded_write_is_refused() -> None:
     with teaches(
         AutogradError,
         "mul in place, inside jvp(), on a tensor that requires grad",
-        "forward mode over a recorded write is not supported: the tangent of what was overwritten would be lost",
+        "forward mode does not support a recorded write: the tangent of what was overwritten would be lost",
         "use the out-of-place form there",
         line="y.mul_(x)",
     ):

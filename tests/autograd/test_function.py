@@ -291,7 +291,7 @@ def test_too_few_gradients() -> None:
     with teaches(
         AutogradError,
         "Wrong.backward",
-        "it returned 1 gradient(s), and Wrong.forward takes 2 argument(s)",
+        "it returned 1 gradient(s), but Wrong.forward takes 2 argument(s)",
         "return one per argument, None for those that need none",
     ):
         wrong(lambda ctx, g: g).apply(leaf(1.0), leaf(1.0)).backward()
@@ -301,7 +301,7 @@ def test_a_gradient_of_the_wrong_shape() -> None:
     with teaches(
         ShapeError,
         "Wrong.backward",
-        "the gradient of argument 1 has shape (2,), and the argument (1,)",
+        "the gradient of argument 1 has shape (2,), but the argument has (1,)",
         "return a gradient of the argument's shape: sum over what was broadcast",
     ):
         wrong(lambda ctx, g: (g, g)).apply(leaf(1.0, 2.0), leaf(1.0)).sum().backward()
@@ -344,7 +344,7 @@ def test_a_saved_result_among_several_allows_no_second_derivative() -> None:
     assert gradcheck(Pair.apply, x)
     with pytest.raises(AutogradError, match="a second derivative or forward mode of Pair"):
         grad(Pair.apply(x)[0], x, create_graph=True)
-    with pytest.raises(AutogradError, match="save the arguments in its place"):
+    with pytest.raises(AutogradError, match="save the arguments instead"):
         jvp(Pair.apply, (x.detach(),), (tg.ones(1, dtype="float64"),))
 
 
@@ -354,7 +354,7 @@ def test_saved_tensors_are_for_backward() -> None:
         def forward(ctx: Any, x: Any) -> Any:
             return ctx.saved_tensors[0]
 
-    with pytest.raises(AutogradError, match="they are handed to backward, and this is not backward"):
+    with pytest.raises(AutogradError, match="they are handed to backward, but this is not backward"):
         Early.apply(leaf(1.0))
 
 

@@ -1,4 +1,4 @@
-"""Is a gradient right? Compared with finite differences, element by element."""
+"""Is a gradient right? It is compared with finite differences, element by element."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def gradcheck(
 ) -> bool:
     """Whether the gradients of ``func(*inputs)`` agree with central finite differences, all of them.
 
-    ``inputs`` are tensors, of which those that require grad are checked; they must be float64, for in float32 the
-    differences are too coarse. Every element of every float result is checked against every element of every such
-    input: use small tensors. With ``check_forward_ad`` forward mode is checked too.
+    Those of the ``inputs`` that require grad are checked. They must be float64, because differences are too coarse in
+    float32. Every element of every float result is checked against every element of every such input: use small
+    tensors. With ``check_forward_ad`` forward mode is checked too.
 
-    Returns True, or raises `GradcheckError` that names the first element (with ``raise_exception=False``: returns
-    False). Raises `DtypeError` for inputs of another dtype, `AutogradError` when none requires grad.
+    Returns True, or raises a `GradcheckError` that names the first wrong element (with ``raise_exception=False`` it
+    returns False). Raises `DtypeError` for inputs of another dtype, `AutogradError` when none requires grad.
 
     >>> import tinygrad_edu as tg
     >>> gradcheck(lambda x: (x * x).sum(), tg.tensor([1.0, 2.0], dtype="float64", requires_grad=True))
@@ -61,9 +61,9 @@ def gradcheck(
 
 
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **how: Any) -> bool:
-    """Whether second derivatives agree too: `gradcheck` of the gradient, in the inputs and in what comes into it.
+    """Whether second derivatives agree too: `gradcheck` of the gradient, in the inputs and in ``grad_outputs``.
 
-    ``grad_outputs`` are the gradients of the results; random ones unless given. The rest is as in `gradcheck`.
+    Those are the gradients of the results, random ones by default. The rest is as in `gradcheck`.
     """
     args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     results = tuple(r for r in _results(func, args) if r.node is not None)

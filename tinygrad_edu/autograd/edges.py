@@ -16,9 +16,9 @@ def name(self: Node) -> str:
 
 
 def _next_functions(self: Node) -> tuple[tuple[Node | None, int], ...]:
-    """Where gradients go from here: for each operand its node, or None, and which of that node's results it was.
+    """Where gradients go from here: for each operand its node, or None, and the number of that node's result.
 
-    Nodes have one result here, so that number is 0.
+    Nodes have one result here, so the number is always 0.
     """
     return tuple((parent, 0) for parent in self.parents)
 

@@ -29,10 +29,11 @@ def _roots(name: str, outputs: Any, gradients: Any) -> list[tuple[Node, Any]]:
         if output.node is None:
             raise AutogradError(
                 _from(name, output),
-                "nothing that it was computed from requires grad, or no gradient passes a step on the way: "
+                "nothing that it was computed from requires grad, or a step on the way lets no gradient through: "
                 "no_grad(), detach(), argmax, a comparison",
-                "make the leaves with requires_grad=True before computing, and take the loss of the scores themselves"
-                + (", and a gradient of which you want another with create_graph=True" if name == "grad()" else ""),
+                "make the leaves with requires_grad=True before computing, and compute the loss from the scores "
+                "themselves"
+                + ("; for a second derivative, take the first with create_graph=True" if name == "grad()" else ""),
             )
         array = output.array
         if gradient is None:
@@ -149,7 +150,7 @@ class _Young(_Selective):
 def transpose(output: Any, x: Any, since: int, create: bool) -> Any:
     """The gradient of one number with respect to the leaf ``x``, over a graph made after ``since``; None for zero.
 
-    For `forward`: the graph is one op's backward body, and what it was made of stays as it is.
+    For `forward`: the graph is one op's backward body. The older graph that it grew from stays as it is.
     """
     run = _Young(x.node, since)
     run.send(output.node, above.wrap(backends.of(output.array).xp.ones_like(output.array)))
@@ -175,6 +176,7 @@ def backward(
             g = run_hooks(leaf, g)
         array = g.array if isinstance(g, TensorBase) else g
         tensor = leaf.tensor() if array.ndim > 1 else None
+        # A gradient is laid out in memory as its leaf is: then an optimiser reads both in the same order.
         if tensor is not None and array.strides != tensor.array.strides:
             if array is g:
                 g = lay_as_leaf(backends.of(array).xp, array, tensor.array.strides)
@@ -255,7 +257,7 @@ def grad(
             raise AutogradError(
                 f"grad with respect to input {position}",
                 "the outputs were not computed from it, or it does not require grad",
-                "leave it out, or pass allow_unused=True for None in its place",
+                "leave it out, or pass allow_unused=True to get None for it",
             )
         result.append(g if g is None or isinstance(g, TensorBase) else above.wrap(g))
     return tuple(result)

@@ -1,8 +1,8 @@
 """Forward mode: tangents that travel along with the values, and no graph.
 
-A backward body is linear in the gradient that comes in. Its own derivative with respect to that gradient is therefore
-the forward rule of the same op: what turns tangents of operands into the tangent of the result. So forward mode needs
-no second set of rules. It watches the operations from outside and transposes one backward body at a time.
+A backward body is linear in the gradient that comes in. So its own derivative with respect to that gradient is the
+forward rule of the same op: it turns the tangents of operands into the tangent of the result. Forward mode therefore
+needs no second set of rules. It watches the operations from outside and transposes one backward body at a time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Tangents:
         self.held: dict[int, tuple[Any, Any]] = {}
 
     def set(self, tensor: TensorBase, tangent: Any) -> None:
-        """Give ``tensor``, and whoever wraps the same array anew, this tangent; None for zero."""
+        """Give this tangent to ``tensor``, and to any new tensor around the same array; None for zero."""
         self._hold(tensor, tangent)
         self._hold(tensor.array, tangent)
 
@@ -59,7 +59,7 @@ class Tangents:
 
 
 class Forward(Interceptor):
-    """Computes a tangent for the result of each operation that an operand with a tangent goes into."""
+    """Computes a tangent for the result of each operation that has an operand with a tangent."""
 
     differentiates = True
 
@@ -108,7 +108,7 @@ def _refuse_recorded_write(call: Call, moving: bool) -> None:
     if moving and modes().grad and any(isinstance(o, TensorBase) and o.node is not None for o in call.operands):
         raise AutogradError(
             f"{call.op.name} in place, inside jvp(), on a tensor that requires grad",
-            "forward mode over a recorded write is not supported: the tangent of what was overwritten would be lost",
+            "forward mode does not support a recorded write: the tangent of what was overwritten would be lost",
             "use the out-of-place form there",
         )
 
@@ -154,7 +154,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
     """
     primals, tangents = _tuple(primals), _tuple(tangents)
     _check(primals, tangents)
-    inputs = [ct.clone(p) for p in primals]  # of our own: a tangent must not reach another name of the same memory
+    inputs = [ct.clone(p) for p in primals]  # copies: a tangent must not reach other tensors over the same memory
     with Forward() as level:
         for x, t in zip(inputs, tangents, strict=True):
             level.tangents.set(x, t)
@@ -165,7 +165,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
         if not isinstance(r, TensorBase):
             raise AutogradError(
                 f"jvp of a function that returned {type(r).__name__}",
-                "its result has a tangent only if it is a tensor, or a tuple of tensors",
+                "only a tensor, or a tuple of tensors, can have a tangent",
                 "return tensors, not numbers taken out of them",
             )
     found = tuple(_or_zero(level.tangents.of(r), r) for r in results)

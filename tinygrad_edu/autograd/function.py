@@ -1,4 +1,4 @@
-"""Functions with a backward of one's own: `Function`, as in PyTorch."""
+"""Operations whose derivative you write yourself: `Function`, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Context:
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` kept, inside `backward`."""
         if self._saved is None:
-            why = "they are handed to backward, and this is not backward"
+            why = "they are handed to backward, but this is not backward"
             raise AutogradError("saved_tensors", why, "use them in backward only")
         return self._saved
 
@@ -48,8 +48,8 @@ class Context:
         """Accepted, as in PyTorch, and without effect: the gradient of a result that was not used is always zeros."""
 
     def mark_dirty(self, *arguments: Any) -> None:
-        """Refused: a `Function` cannot say here that it has changed its arguments in place."""
-        why, mend = "its arguments must be as they were", "compute a new tensor, and return that"
+        """Refused: here a `Function` must not change its arguments in place."""
+        why, mend = "it must leave its arguments as they were", "compute a new tensor, and return that"
         raise AutogradError("mark_dirty in a Function", why, mend)
 
 
@@ -58,10 +58,10 @@ class Function:
 
     Subclass it with two static methods: ``forward(ctx, *args)``, which computes with tensors and is not recorded, and
     ``backward(ctx, *gradients)``, which takes one gradient per result and returns one per argument, None for those
-    that are no tensors. Call it by ``apply``. `forward` may also leave ``ctx`` out, with ``setup_context(ctx, inputs,
-    output)`` beside it.
+    that are not tensors. Call it with ``apply``. `forward` may also leave ``ctx`` out, with ``setup_context(ctx,
+    inputs, output)`` beside it.
 
-    Second derivatives work where `backward` is made of tensor operations.
+    Second derivatives work if `backward` is made of tensor operations.
 
     >>> import tinygrad_edu as tg
     >>> class Square(Function):
@@ -140,7 +140,7 @@ class _Custom:
                 if not isinstance(one, TensorBase):
                     why, mend = f"forward returned {type(one).__name__}", "return a tensor, or a tuple of tensors"
                     raise AutogradError(f"{self.name}.apply", why, mend, call.line)
-            # An operand handed through, or a view of one, becomes another tensor, with memory and history of its own.
+            # An operand that is passed through, or a view of one, is cloned: a result has its own memory and history.
             results = tuple(ct.clone(r) if _shares_memory(r, call.operands) else r for r in given)
             smooth = [r for g, r in zip(given, results, strict=True) if self._is_smooth(g)]
             self.single = not isinstance(output, tuple)
@@ -209,8 +209,8 @@ class _Custom:
         if modes().grad and any(save.source.startswith("result ") for save in self.save_plan):
             raise AutogradError(
                 f"a second derivative or forward mode of {self.name}",
-                "it saved one of several results, which the gradient's own graph cannot be tied to",
-                "save the arguments in its place, and compute the result again in backward",
+                "it saved one of several results, and the graph of the gradient cannot be connected to that",
+                "save the arguments instead, and compute the result again in backward",
             )
         wrap = above.wrap
         ctx = copy.copy(self.ctx)
@@ -231,7 +231,7 @@ class _Custom:
         if len(grads) != len(self.operands):
             raise AutogradError(
                 f"{self.name}.backward",
-                f"it returned {len(grads)} gradient(s), and {self.name}.forward takes {len(self.operands)} argument(s)",
+                f"it returned {len(grads)} gradient(s), but {self.name}.forward takes {len(self.operands)} argument(s)",
                 "return one per argument, None for those that need none",
             )
         return grads
@@ -246,7 +246,7 @@ class _Custom:
         if tuple(part.shape) != shape:
             raise ShapeError(
                 f"{self.name}.backward",
-                f"the gradient of argument {i} has shape {tuple(part.shape)}, and the argument {shape}",
+                f"the gradient of argument {i} has shape {tuple(part.shape)}, but the argument has {shape}",
                 "return a gradient of the argument's shape: sum over what was broadcast",
             )
         part = part.to(dtype)

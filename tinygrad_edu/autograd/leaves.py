@@ -16,7 +16,10 @@ _MOVES: dict[int, Moves] = {}
 
 
 def wake(tensor: TensorBase) -> None:
-    """Let gradients arrive at this tensor: those of older graphs too, and by way of its hooks."""
+    """Let gradients arrive at this tensor, those of older graphs too, and run its hooks.
+
+    So a leaf that slept gets its old node back, which older graphs point to and which has the hooks.
+    """
     asleep = _ASLEEP.pop(id(tensor), None)
     tensor.node = Leaf(tensor) if asleep is None else asleep[0]
 
@@ -63,19 +66,20 @@ class Moves:
         """``tensor`` leaves this storage now."""
         if storage.stamp > self.last > 0:
             self.spoiled = (self.last, storage.writer)
-        written_all([], "", None)  # backward is to look closer at what is older
+        written_all([], "", None)  # sets the clock: backward will look closer at all older nodes
         self.last = clock.last_write
         self.steps = [step for step in self.steps if step[0]() is not None]
         scalar = None if storage.alias is None else storage.alias[0]
         self.steps.append((weakref.ref(tensor.array), scalar, tensor.node, self.last))
         if scalar is not None:
-            self.scalars += (tensor.array,)  # with it, the storage would go that knows the NumPy scalar
+            self.scalars += (tensor.array,)  # it keeps alive the storage that knows the NumPy scalar
         storage.left = {**storage.left, id(tensor): weakref.ref(self)}
 
     def follow(self, array: Any, node: Node | None, since: int) -> tuple[Any, Any]:
-        """What the tensor shows now, if it has left ``array`` after ``since``, an operand with this node; else that.
+        """What the tensor shows now, if it was an operand with this node and left ``array`` after ``since``.
 
-        With it goes who has written to it, or to other memory that the tensor has shown on the way, if anybody.
+        Otherwise ``array``. Second comes who has written to it since, or to other memory that the tensor showed on
+        the way; None if nobody has.
         """
         tensor = self.tensor()
         for reference, scalar, owner, when in self.steps:

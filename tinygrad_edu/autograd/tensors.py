@@ -21,7 +21,7 @@ def _raw(index: Any) -> Any:
 def tensor_namespace(device: str) -> backends.Namespace:
     """The namespace in which bodies compute with tensors of ``device``, so that what they do is recorded."""
 
-    # Here, as few programs need all of them.
+    # Imported here, because few programs need all of them.
     from ..ops import activation as ac
     from ..ops import angles as an
     from ..ops import arithmetic as ar
