@@ -1,1 +1,1 @@
-"""What calls are given: numbers, lists, sizes, axes and dtypes, taken for what is meant, or refused in words."""
+"""What users pass in: numbers, lists, sizes, axes and dtypes, converted to what is meant or refused in words."""

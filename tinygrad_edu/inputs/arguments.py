@@ -26,7 +26,7 @@ def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
         data = backends.of(data.array).to_numpy(data.array)
     if data is None:
         why, mend = (
-            "None is what a function gives that returns nothing",
+            "None is what a function without a return gives",
             "end the function, or a forward, with return …",
         )
         raise DtypeError("a tensor from None", why, mend)
@@ -55,7 +55,7 @@ def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
 
 
 def _must_fit(tried: str, values: np.ndarray[Any, Any], wanted: np.dtype[Any]) -> None:
-    """Refuse numbers that an integer dtype does not hold: they would become others."""
+    """Refuse numbers that an integer dtype cannot hold: they would turn into others."""
     limits = np.iinfo(wanted)
     below = values < float(limits.max + 1) if values.dtype.kind == "f" else values <= limits.max
     wrong = values[~((values >= limits.min) & below)]
@@ -73,12 +73,12 @@ def as_tensor(value: Any) -> Any:
 
 
 def extremes(x: TensorBase) -> tuple[Any, Any] | None:
-    """The smallest and the largest element; None where there are none, and while tracing: a replay looks no more."""
+    """The smallest and the largest element; None where there are none, or while tracing: a replay cannot look again."""
     array = x.array
     backend = backends.of(array)
     if not array.size or not backend.readable:
         return None
-    # On raw arrays: this is a check, and no step of the model that an observer should see.
+    # On raw arrays: this is a check, not a step of the model that an observer should see.
     low, high = backend.xp.amin(array), backend.xp.amax(array)
     return backend.to_numpy(low).item(), backend.to_numpy(high).item()
 
@@ -130,22 +130,20 @@ def size_of(make: str, given: tuple[Any, ...], size: Any) -> tuple[Any, ...]:
     if size is None:
         return given
     if given:
-        tried, why = f"{make}({shown(sizes(given))}, size={shown(size)})", "the size is said twice"
+        tried, why = f"{make}({shown(sizes(given))}, size={shown(size)})", "the size is given twice"
         raise ShapeError(tried, why, "give it once")
     if not isinstance(size, (tuple, list)):
-        raise ShapeError(
-            f"{make}(size={shown(size)})", "a size by this name is a tuple", f"write size=({shown(size)},)"
-        )
+        raise ShapeError(f"{make}(size={shown(size)})", "size= takes a tuple", f"write size=({shown(size)},)")
     return (size,)
 
 
-_SMALL, _FEW = 1 << 20, 32  # elements and axes that there is always room for
+_SMALL, _FEW = 1 << 20, 32  # for so many elements and axes there is always room
 
 
 def new_shape(make: str, given: tuple[Any, ...], itemsize: int = 4) -> tuple[int, ...]:
     """``f(2, 3)`` or ``f((2, 3))`` as ``(2, 3)``.
 
-    Raises `ShapeError` for what are no sizes, and `OutOfMemoryError` for more elements than there is room for.
+    Raises `ShapeError` for what is not a size, and `OutOfMemoryError` for more elements than there is room for.
     """
     if not given:
         why, mend = "it was given no size", f"write {make}(3) for a vector, {make}(()) for a single number"
@@ -159,20 +157,20 @@ def new_shape(make: str, given: tuple[Any, ...], itemsize: int = 4) -> tuple[int
     if 0 < math.prod(found) < _SMALL and len(found) < _FEW and min(found, default=1) > 0:
         return found  # the usual case
     if any(n < 0 for n in found):
-        why, mend = "an axis has no fewer than 0 elements", "sizes are integers from 0 up"
+        why, mend = "an axis cannot have fewer than 0 elements", "sizes are integers from 0 up"
         raise ShapeError(f"{make}({shown(shape)})", why, mend)
     room.check(f"{make}({shown(shape)})", found, itemsize)
     return found
 
 
 def whole(what: str, name: str, value: Any) -> int:
-    """An integer from one, or from what stands for one: a NumPy integer, a tensor with a single one."""
+    """An integer, from one or from something that holds one: a NumPy integer, a tensor with a single integer."""
     try:
         if not isinstance(value, bool):
             return operator.index(value)
     except (TypeError, EduError):
         pass
-    why = f"{name} is an integer, and this is {kind_of(value)}"
+    why = f"{name} is an integer, but this is {kind_of(value)}"
     mend = "use // where / gave a fraction" if isinstance(value, (float, np.floating)) else "give one integer"
     raise DtypeError(f"{what} with {name}={shown(value)}", why, mend)
 
@@ -183,24 +181,24 @@ def number(what: str, value: Any, name: str = "") -> Any:
     if not isinstance(found, (bool, int, float)) and hasattr(found, "item") and getattr(found, "ndim", 0) == 0:
         found = found.item()
     if not isinstance(found, (bool, int, float)):
-        why = f"{name or 'it'} takes a number, and this is {type(value).__name__}"
+        why = f"{name or 'it'} takes a number, but this is {type(value).__name__}"
         given = f"{name}=" if name else ""
         raise DtypeError(f"{what} with {given}{shown(value)}", why, "take one element: x[0].item()")
     return found
 
 
-# What stands in an index ------------------------------------------------------------------------------------------
+# What may be in an index ------------------------------------------------------------------------------------------
 
 _BOUNDS = (int, type(None))
 
 
 def plain_index(index: Any, x: Any) -> tuple[Any, Any]:
-    """An index in NumPy's terms, as ``(first, then)``. ``first`` is None, but where ints must be taken out before.
+    """An index in NumPy's terms, as ``(first, then)``. ``first`` is None unless ints must be taken out in a first step.
 
-    PyTorch takes ints out one by one and looks at tensors last; to NumPy, ints count among the tensors. So the two put
-    the axes of the result in different places when a slice stands between an int and a tensor.
+    PyTorch takes ints out one by one and looks at tensors last; NumPy counts ints among the tensors. So the two put
+    the axes of the result in different places when a slice comes between an int and a tensor.
 
-    Raises `DtypeError` for what is no index. Whether there is such an element, NumPy says: then see `check_index`.
+    Raises `DtypeError` for what is not an index. Whether such an element exists, NumPy will tell; see `check_index`.
     """
     ndim = x.array.ndim
     if type(index) is int:  # one that names a single element gets "...", so that the result is a view too
@@ -222,12 +220,12 @@ def check_index(index: Any, x: Any) -> tuple[Any, Any]:
     """`plain_index` of anything, with every part looked at, but not yet the numbers in tensors.
 
     Raises `IndexRangeError` for an int that is too large, too many indices or a mask of another shape, `DtypeError` for
-    what is no index, `ShapeError` for a step of 0.
+    what is not an index, `ShapeError` for a step of 0.
     """
     shape = x.array.shape
     parts = index if isinstance(index, tuple) else (index,)
     if isinstance(index, list) and not all(isinstance(part, (int, np.integer, np.bool_, float)) for part in index):
-        why = "PyTorch takes a list of lists, tensors or slices for a tuple of indices, and NumPy for one index tensor"
+        why = "PyTorch reads a list of lists, tensors or slices as a tuple of indices, and NumPy as one index tensor"
         raise _no_index(DtypeError, parts, shape, why, "say which: x[tuple(index)], or x[tensor(index)]")
     plain, used, basic, ints = [], 0, True, 0
     for part in parts:
@@ -243,7 +241,7 @@ def check_index(index: Any, x: Any) -> tuple[Any, Any]:
     if basic:
         return None, (*plain, Ellipsis) if ints == len(plain) == len(shape) else tuple(plain)
     if not rest:
-        plain = [part for part in plain if part is not Ellipsis]  # for no axis, it keeps nothing apart
+        plain = [part for part in plain if part is not Ellipsis]  # it stands for no axis, so it separates nothing
     return _ints_first(tuple(plain)) if ints else (None, tuple(plain))
 
 
@@ -286,12 +284,12 @@ def _check_places(plain: Any, parts: Any, shape: tuple[int, ...], rest: int) -> 
                 count = part.ndim
                 if tuple(part.shape) != shape[at : at + count]:
                     why = f"the mask has shape {tuple(part.shape)}, and those axes have shape {shape[at : at + count]}"
-                    raise _no_index(IndexRangeError, parts, shape, why, "make the mask by comparing that very tensor")
+                    raise _no_index(IndexRangeError, parts, shape, why, "make the mask by comparing this tensor itself")
             at += count
 
 
 def beyond(index: int, axis: int, size: int) -> tuple[str, str]:
-    """Why there is no such element, and how to mend it."""
+    """Why there is no such element, and how to fix it."""
     if not size:
         return f"axis {axis} has no elements, so none has index {index}", "check how the tensor came to be empty"
     return f"axis {axis} has {size} elements, and index {index} is not among them", f"use {-size} to {size - 1}"
@@ -317,7 +315,7 @@ def _ints_first(plain: tuple[Any, ...]) -> tuple[Any, Any]:
 
 
 def _index_part(part: Any, parts: Any, shape: tuple[int, ...]) -> Any:
-    """An int, a bool, a slice of ints, or an array of its own: a later write to a tensor must not change backward."""
+    """An int, a bool, a slice of ints, or a copy of an array: a later write to a tensor must not change backward."""
     if part is None or part is Ellipsis or type(part) is int or type(part) is bool:
         return part
     if type(part) is slice:
@@ -338,19 +336,19 @@ def _index_part(part: Any, parts: Any, shape: tuple[int, ...]) -> Any:
     elif hasattr(part, "__index__"):
         return operator.index(part)
     else:
-        why = f"an index is made of ints, slices, ..., None and tensors of these, and not of {type(part).__name__}"
+        why = f"an index is made of ints, slices, ..., None and tensors of ints or bools, not of {type(part).__name__}"
         raise _no_index(DtypeError, parts, shape, why, "round it to an int first: x[int(i)]")
     if array.dtype.kind in "bi":
         return array
     if array.dtype == np.uint8:
-        why = "PyTorch takes uint8 for a mask, and you may have meant positions"
+        why = "PyTorch reads uint8 as a mask, and you may have meant positions"
         raise _no_index(DtypeError, parts, shape, why, "say which: i.bool() for a mask, i.long() for positions")
-    why = f"it has dtype {array.dtype}, and positions are integers, masks are bool"
+    why = f"it has dtype {array.dtype}, but positions are integers and masks are bools"
     raise _no_index(DtypeError, parts, shape, why, "convert it: i.long() for positions, x > 0 for a mask")
 
 
 def _positions_of(part: Any, parts: Any, shape: tuple[int, ...]) -> Any:
-    """A list or an array as an array of its own."""
+    """A list or an array as a new array."""
     try:
         array = np.array(part) if isinstance(part, (np.ndarray, np.generic)) else nested.array_of(part, "an index")[0]
     except ShapeError:

@@ -1,4 +1,4 @@
-"""What went wrong in an operation or on the way back, in words; and NumPy's complaints turned into ours."""
+"""What went wrong in an operation or in backward, in words; and NumPy's errors turned into ours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def describe_call(op: type[Op], operands: Any, params: Params) -> str:
 
 
 def fail(op: type[Op], operands: tuple[Any, ...], params: Params, error: Exception) -> NoReturn:
-    """Raise what a body has raised, in our words where it is a complaint of NumPy's."""
+    """Raise the error that a body has raised, in our words if it is one of NumPy's."""
     if isinstance(error, EduError):
         raise error
     if absurd := refused(error):
@@ -43,7 +43,7 @@ def fail(op: type[Op], operands: tuple[Any, ...], params: Params, error: Excepti
         raise kind(describe_call(op, operands, params), why, mend) from error
     bare = [n for n, o in zip(op.operands, operands, strict=False) if isinstance(o, (bool, int, float))]
     if isinstance(error, AttributeError) and bare and isinstance(error.obj, (bool, int, float)):
-        why, mend = f"{bare[0]} is a number, and it takes a tensor", "make one of it: tensor([…])"
+        why, mend = f"{bare[0]} is a number, and the operation takes a tensor", "make a tensor of it: tensor([…])"
         raise DtypeError(describe_call(op, operands, params), why, mend) from error
     if isinstance(error, AttributeError) and isinstance(error.obj, backends.Namespace):
         known = " ".join(backends.ALL_NAMES)
@@ -53,16 +53,16 @@ def fail(op: type[Op], operands: tuple[Any, ...], params: Params, error: Excepti
 
 
 def mixed(op: type[Op], operands: tuple[Any, ...]) -> DtypeError:
-    """The error for a product of several dtypes: convert the integers among them, or else the first, the data."""
+    """The error for a product of several dtypes. Convert the integers among them, or else the first: the data."""
     dtypes = {n: o.array.dtype for n, o in zip(op.operands, operands, strict=False) if isinstance(o, TensorBase)}
     names = " and ".join(dict.fromkeys(dtype.name for dtype in dtypes.values()))
     odd = next((n for n, dtype in dtypes.items() if not is_float(dtype)), next(iter(dtypes)))
     target = next(dtype for dtype in dtypes.values() if dtype != dtypes[odd])
-    why = f"the operands are {names}, and a matrix product mixes no dtypes"
+    why = f"the operands are {names}, and a matrix product does not mix dtypes"
     return DtypeError("", why, f"convert one of them first: {odd}.to('{target}')")
 
 
-# Into memory that is there already -----------------------------------------------------------------------------------
+# Into existing memory ------------------------------------------------------------------------------------------------
 
 _KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2}
 

@@ -1,6 +1,6 @@
-"""Keywords that a function does not know: NumPy's spellings are put right, others are refused in words.
+"""Keywords that a function does not know: NumPy's spellings are translated, others are refused in words.
 
-Nothing here runs before Python itself has refused the call, so that a call without such a keyword pays nothing.
+Nothing here runs before Python itself has refused the call, so a call without such a keyword pays nothing.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def _meant(key: str, known: Mapping[str, Any], given: Mapping[str, Any], spellin
 
 
 def refusal(name: str, key: str, known: Iterable[str]) -> tuple[str, str]:
-    """Why there is no such keyword here, and how to mend it."""
+    """Why there is no such keyword here, and how to fix it."""
     if reason := why_not(name, key):
-        return f"PyTorch's {name} has it, and this one leaves it out: {reason}", f"call it without {key}"
+        return f"PyTorch's {name} has it, but this one leaves it out: {reason}", f"call it without {key}"
     known = list(known)
     if not known:
         return "it takes no arguments by name", f"call it without {key}"

@@ -1,7 +1,7 @@
-"""What arguments are taken for: told by their annotations and names, where a function fails or a layer is made.
+"""What each argument takes, by its annotation or its name: looked up where a function fails or a layer is made.
 
-A function that was handed junk fails somewhere inside, in NumPy's words. Only then does `explained` look for the
-argument to blame, so that a call that succeeds pays next to nothing.
+A function that was given junk fails somewhere inside, in NumPy's words. Only then does `explained` look for the
+argument to blame, so a call that succeeds pays next to nothing.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .keywords import never_began, respelt, signature_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Taken = tuple[Callable[[Any], bool], str, str]  # whether a value fits, what is taken, how to mend it
+Taken = tuple[Callable[[Any], bool], str, str]  # whether a value fits, what is taken, how to fix it
 _GENERATED = f"{PACKAGE}generated"
 _PYTHON = os.path.dirname(os.__file__) + os.sep
 _NUMPY = os.path.dirname(np.__file__) + os.sep
-JUNK = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)  # what junk ends in, deep inside
+JUNK = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)  # what junk causes, deep inside
 
 
 def kind_of(value: Any) -> str:
@@ -94,7 +94,7 @@ _INT: Taken = (_is_whole, "an integer", "give one integer, such as 1")
 _SIZES: Taken = (_several, "an integer, or a tuple of them", "give integers, such as 2 or (2, 3)")
 _FLAG: Taken = (_is_flag, "True or False", "write True or False")
 _NUMBER: Taken = (_is_number, "a number", "give one number, such as 0.5")
-_TENSOR: Taken = (_is_tensor, "a tensor", "make one of it first: tensor(…)")
+_TENSOR: Taken = (_is_tensor, "a tensor", "make a tensor of it first: tensor(…)")
 _DATA: Taken = (_is_data, "a tensor", "pass a tensor, or what tensor(…) takes")
 _TENSORS: Taken = (_row, "a list of tensors", "put them into a list: [x, y]")
 
@@ -130,7 +130,7 @@ def taken(parameter: inspect.Parameter, names: bool = True) -> Taken | None:
 
 
 def misfit(tried: str, parameter: inspect.Parameter, value: Any, names: bool = True) -> DtypeError | None:
-    """The error for a value that is not what its parameter takes; its default always is, and for a flag None is too."""
+    """The error for a value that its parameter does not take. The default always fits, and for a flag so does None."""
     known = taken(parameter, names)
     if known is None or value is parameter.default:
         return None
@@ -138,7 +138,7 @@ def misfit(tried: str, parameter: inspect.Parameter, value: Any, names: bool = T
     optional = parameter.default is None or str(parameter.annotation).endswith("| None")
     if fits(value) or (value is None and (optional or takes == _FLAG[1])):
         return None
-    why = f"{parameter.name} takes {takes}{', or None' if optional else ''}, and this is {kind_of(value)}"
+    why = f"{parameter.name} takes {takes}{', or None' if optional else ''}, but this is {kind_of(value)}"
     if takes == _INT[1] and isinstance(value, (float, np.floating)):
         mend = "use // where / gave a fraction"
     return DtypeError(f"{tried} with {parameter.name}={shown(value)}", why, mend)
@@ -156,7 +156,7 @@ OLD_ARGUMENTS = {
 def blame(
     name: str, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception
 ) -> EduError | None:
-    """The error that names the argument; None where a function of the user's, called inside, has raised."""
+    """The error that names the argument; None if a function of the user's, called inside, has raised."""
     frame = error.__traceback__
     while frame is not None:
         filename = frame.tb_frame.f_code.co_filename
@@ -168,7 +168,7 @@ def blame(
         bound = signature.bind(*args, **kwargs)
     except TypeError:
         if "reduction" in signature.parameters and (old := sorted(kwargs.keys() & OLD_ARGUMENTS)):
-            tried, why = f"{name}({old[0]}={shown(kwargs[old[0]])})", f"{old[0]} is an older name, which is gone"
+            tried, why = f"{name}({old[0]}={shown(kwargs[old[0]])})", f"{old[0]} is an old name that is gone"
             return KeywordError(tried, why, OLD_ARGUMENTS[old[0]])
         return None  # Python's own words: an argument is missing, or is not known
     given = dict(bound.arguments)
@@ -186,7 +186,7 @@ def blame(
 
 
 def _known(filename: str) -> bool:
-    """Whether it is NumPy's, or Python's own: what we call, and what calls nobody back."""
+    """Whether the file is NumPy's, or Python's own: code that we call, and that never calls the user's."""
     if filename.startswith((_NUMPY, "numpy/", "<__array_function__", "<frozen")):
         return True
     return filename.startswith(_PYTHON) and "site-packages" not in filename
@@ -219,7 +219,7 @@ def again(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: E
 
 
 def explanation(name: str, function: Any, args: Any, kwargs: Mapping[str, Any], error: Exception) -> Exception:
-    """What is to be raised for ``error``, by the frame that has caught it: itself, where nobody here is to blame."""
+    """What the frame that has caught ``error`` should raise: the error itself, if no argument is to blame."""
     inside = error.__traceback__ and error.__traceback__.tb_next
     return blame(name, function, args, kwargs, error.with_traceback(inside)) or error
 
@@ -227,7 +227,7 @@ def explanation(name: str, function: Any, args: Any, kwargs: Mapping[str, Any], 
 def checked(init: Callable[..., None]) -> Callable[..., None]:
     """An ``__init__`` whose failures name the argument, and that refuses what its annotations do not take.
 
-    That comes last: what it says itself says more.
+    The annotations are checked last, because its own errors explain more.
     """
     own = [p for p in signature_of(init).parameters.values() if p.kind is not p.VAR_KEYWORD][1:]
     places: list[Any] = [p if taken(p, names=False) and p.kind is p.POSITIONAL_OR_KEYWORD else None for p in own]
@@ -252,7 +252,7 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
-    """A warning at the user's line, however deep in this package it is found to be due."""
+    """Warn at the user's line, however deep inside this package the reason is found."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and own[frame.f_code.co_filename]:
         level, frame = level + 1, frame.f_back
@@ -262,7 +262,7 @@ def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
 def explain_all(namespace: dict[str, Any], *but: str) -> None:
     """Make the public functions of a module `explained`, and its constructors `checked`.
 
-    All ``but`` those that are called so often that one call more would show.
+    All ``but`` those that are called so often that the extra call would show.
     """
     made: dict[Any, Any] = {}
     for name, found in list(namespace.items()):

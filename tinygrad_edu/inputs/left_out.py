@@ -12,10 +12,10 @@ _LOSSES = (
     "MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss "
     "TripletMarginLoss"
 )
-_OLDER = "it is deprecated in PyTorch, and reduction= says the same"
+_OLDER = "it is deprecated in PyTorch, and reduction= does the same"
 _NO_PICKLE = "files are safetensors, and no pickle is read or written"
 
-# The keyword, the functions, methods and classes of PyTorch's that have it, and why they do without it here.
+# The keyword, the functions, methods and classes that have it in PyTorch, and why they do without it here.
 LEFT_OUT: tuple[tuple[str, str, str], ...] = (
     ("layout", f"{_MAKERS} {_LIKE}", "all tensors are dense"),
     ("pin_memory", f"{_MAKERS} {_LIKE} tensor", "no memory is set aside for copies to a GPU"),
@@ -24,14 +24,14 @@ LEFT_OUT: tuple[tuple[str, str, str], ...] = (
         f"cpu cuda empty {_LIKE.replace('empty_like ', '')}",
         "contiguous(), to() and empty_like() take it",
     ),
-    ("out", f"{_MAKERS} bernoulli multinomial normalize", "it makes a new tensor; fill an old one by copy_()"),
+    ("out", f"{_MAKERS} bernoulli multinomial normalize", "it makes a new tensor; fill an old one with copy_()"),
     ("out", "add sub mul floor_divide", "a method returns a new tensor; the function of the same name takes out="),
-    ("names", "full", "axes have numbers, and no names"),
+    ("names", "full", "axes have numbers, not names"),
     ("out_dtype", "addmm baddbmm bmm mm", "a product has the dtype of its factors"),
     ("sparse_grad", "gather", "all gradients are dense"),
     ("dtype", "view", "bytes are not read as another dtype; to() converts"),
     ("inputs", "backward", "autograd.grad gives the gradients of chosen tensors"),
-    ("implicit", "expand", "PyTorch keeps it to itself"),
+    ("implicit", "expand", "it is private to PyTorch"),
     ("pickle_module", "load save", _NO_PICKLE),
     ("pickle_protocol", "save", _NO_PICKLE),
     ("mmap", "load", "a file is read whole, and checked"),
@@ -39,10 +39,10 @@ LEFT_OUT: tuple[tuple[str, str, str], ...] = (
     ("_disable_byteorder_record", "save", _NO_PICKLE),
     ("size_average", _LOSSES, _OLDER),
     ("reduce", _LOSSES, _OLDER),
-    ("min_value", "Hardtanh", "it is deprecated in PyTorch, for min_val"),
-    ("max_value", "Hardtanh", "it is deprecated in PyTorch, for max_val"),
+    ("min_value", "Hardtanh", "it is deprecated in PyTorch, in favour of min_val"),
+    ("max_value", "Hardtanh", "it is deprecated in PyTorch, in favour of max_val"),
     ("antialias", "interpolate", "an image that shrinks is not smoothed first"),
-    ("_stacklevel", "softmax log_softmax softmin", "PyTorch keeps it to itself"),
+    ("_stacklevel", "softmax log_softmax softmin", "it is private to PyTorch"),
     ("always_call", "register_forward_hook", "a forward that raises has no output to look at"),
 )
 

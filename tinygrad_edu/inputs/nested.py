@@ -28,7 +28,7 @@ def array_of(data: Any, tried: str) -> tuple[np.ndarray[Any, Any], np.dtype[Any]
     so do NumPy's scalars, arrays and tensors. A tensor stands for its one element, whatever its shape.
     """
     shape = _shape(data, tried)
-    if math.prod(shape) > _FEW:  # else the lists themselves are there already
+    if math.prod(shape) > _FEW:  # smaller ones fit, as the lists themselves did
         room.check(tried, shape, 8)
     kinds: set[Any] = set()
     rows = _row(data, shape, kinds, tried)
@@ -36,7 +36,7 @@ def array_of(data: Any, tried: str) -> tuple[np.ndarray[Any, Any], np.dtype[Any]
     try:
         return np.empty(shape, broad) if 0 in shape else np.array(rows, broad), found
     except OverflowError:
-        why, mend = "it holds an integer beyond those that 64 bits have room for", "write it as a float: 1e30"
+        why, mend = "it holds an integer that does not fit into 64 bits", "write it as a float: 1e30"
         raise DtypeError(tried, why, mend) from None
 
 
@@ -108,7 +108,7 @@ def _element(item: Any, kinds: set[Any], tried: str) -> Any:
 
 
 def element_of(tensor: TensorBase) -> Any:
-    """The one element of a tensor in a list, as an array. One with a history is refused: it would be lost unseen."""
+    """The one element of a tensor in a list, as an array. A tensor with a history is refused: that would be lost."""
     if tensor.requires_grad and modes().grad:
         raise AutogradError(
             "a tensor from a list with tensors that require grad",
@@ -116,7 +116,7 @@ def element_of(tensor: TensorBase) -> Any:
             "join them with stack([…]) or cat([…]), or detach() them first",
         )
     if tensor.array.size != 1:
-        why = f"a tensor {tuple(tensor.array.shape)} is among its numbers, and only one with a single element is one"
+        why = f"a tensor {tuple(tensor.array.shape)} is among its numbers, and only a single element is a number"
         raise ShapeError("a tensor from a list with tensors", why, "join them with stack([…]) or cat([…])")
     return np.asarray(backends.of(tensor.array).to_numpy(tensor.array))
 
@@ -133,6 +133,6 @@ def refuse(tried: str, item: Any, dtype: np.dtype[Any]) -> DtypeError:
     item = item.item() if isinstance(item, np.generic) else item
     known = item is None or isinstance(item, (str, bytes, complex))
     holding = repr(item)[:60] if known else type(item).__name__  # no repr with an address in it
-    why = f"it has dtype {dtype}, and tensors hold bools, integers and floats"
+    why = f"it has dtype {dtype}, but tensors hold bools, integers and floats"
     mend = "convert it to numbers first: labels to class indices, for example"
     return DtypeError(f"{tried} holding {holding}", why, mend)

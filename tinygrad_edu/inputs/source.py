@@ -1,4 +1,4 @@
-"""What functions that are generated, or wrapped, tell those who ask for their signature or text: made when asked."""
+"""Signatures and source text of generated or wrapped functions, made only when somebody asks for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..core.op import REQUIRED, Op
 
 
 class Told(Signature):
-    """A signature that is worked out when somebody looks: few are, and they would slow the import down."""
+    """A signature that is worked out when somebody looks: few ever do, and it would slow the import down."""
 
     __slots__ = ("_known", "_tell")
 
@@ -33,7 +33,7 @@ class Told(Signature):
         return Signature.empty
 
     def replace(self, *, parameters: Any = None, return_annotation: Any = Signature.empty) -> Any:
-        """A plain signature, with what is given in the place of its own."""
+        """A plain signature, with the given parts in place of its own."""
         own = self.parameters.values() if parameters is None else parameters
         return Signature(list(own), return_annotation=return_annotation)
 
@@ -42,7 +42,7 @@ class Told(Signature):
 
 
 def signature(op: type[Op], out: bool) -> Signature:
-    """The signature that the caller will have; with ``out``, of the one that takes ``out=`` too."""
+    """The signature that the caller will have; with ``out``, that of the caller which takes ``out=`` too."""
     return Told(lambda: _parameters(op, out))
 
 
@@ -58,7 +58,7 @@ def _parameters(op: type[Op], out: bool) -> list[Parameter]:
 
 
 def with_keyword(wrapper: Any, name: str) -> None:
-    """Let a wrapper say that it takes one more keyword than what it wraps."""
+    """Give a wrapper the signature of what it wraps, with one more keyword."""
     wrapper.__signature__ = Told(lambda: _and_keyword(wrapper.__wrapped__, name))
 
 
@@ -69,7 +69,7 @@ def _and_keyword(function: Any, name: str) -> list[Parameter]:
 
 
 def as_signed(method: Any, function: Any) -> None:
-    """Let ``method`` say that it takes what ``function`` takes."""
+    """Give ``method`` the signature of ``function``."""
     method.__signature__ = Told(lambda: list(inspect.signature(function).parameters.values()))
 
 
