@@ -47,7 +47,7 @@ def test_unknown_devices_and_arrays() -> None:
     with pytest.raises(DeviceError) as caught:
         backends.get("gpu")
     assert caught.value.tried == "device 'gpu'"
-    assert caught.value.why == f"there is no such device here; there are {', '.join(backends.names())}"
+    assert caught.value.why == f"there is no such device here; the devices are {', '.join(backends.names())}"
     with pytest.raises(TypeError, match="list is not an array of any device"):
         backends.of([1.0])
 
@@ -130,7 +130,7 @@ def test_im2col_by_hand() -> None:
     with pytest.raises(ValueError, match="a window of 3x3 does not fit into 2x3"):
         im2col(x, (3, 3), (1, 1), (0, 0))
     with pytest.raises(
-        ValueError, match=r"the stride is \(0, 1\) and the dilation \(1, 1\), and windows move by at least 1"
+        ValueError, match=r"the stride is \(0, 1\) and the dilation \(1, 1\), but windows move by at least 1"
     ):
         im2col(x, (1, 1), (0, 1), (0, 0))
 

@@ -121,7 +121,7 @@ def test_too_much(name: str) -> None:
     assert isinstance(error, RuntimeError), "which it is in PyTorch"
     assert isinstance(error, MemoryError)
     assert error.why.startswith("it asks for "), error
-    assert " bytes, and this machine has " in error.why
+    assert " bytes, but this machine has " in error.why
     assert error.line.startswith("test_room.py")
 
 
@@ -131,7 +131,7 @@ def test_beyond_all_arrays(name: str) -> None:
 
 
 def test_what_it_says() -> None:
-    has = f"and this machine has {room.memory():,}"
+    has = f"but this machine has {room.memory():,}"
     mend = "make it smaller, or work on one part at a time"
     with teaches(
         OutOfMemoryError, "ones((1000000000000000,))", f"it asks for 4,000,000,000,000,000 bytes, {has}", mend

@@ -54,9 +54,8 @@ def get(name: str) -> Backend:
     try:
         return _BY_NAME[name]
     except (KeyError, TypeError):  # or something that cannot be a name
-        raise DeviceError(
-            f"device {name!r}", f"there is no such device here; there are {', '.join(names())}", "name one of these"
-        ) from None
+        why = f"there is no such device here; the devices are {', '.join(names())}"
+        raise DeviceError(f"device {name!r}", why, "name one of these") from None
 
 
 def of(array: Array) -> Backend:
@@ -70,7 +69,7 @@ def names() -> list[str]:
 
 
 def registered() -> list[Backend]:
-    """Every backend, the recorder too, which is no device that can be named."""
+    """Every backend, with the recorder, which cannot be named as a device."""
     return list(_BY_NAME.values())
 
 

@@ -1,10 +1,10 @@
 """The error function, which NumPy lacks.
 
-``erf(x) = tanh(x * h(x * x))``, where ``h = 2 / sqrt(pi) + t * S(t)`` hardly bends, so that a short rational function
-serves for S. Near 0 the result is as precise as ``x * 2 / sqrt(pi)``, and far out tanh makes it exactly 1.
+``erf(x) = tanh(x * h(x * x))``, where ``h = 2 / sqrt(pi) + t * S(t)`` hardly bends, so a short rational function is
+enough for S. Near 0 the result is as precise as ``x * 2 / sqrt(pi)``, and far out tanh makes it exactly 1.
 
 The coefficients were fitted for this file, with 70 digits, by Lawson's iteration: S = P / Q is linearised over nodes
-spread as Chebyshev's, and each is weighed anew by its error until all errors are alike. What is made small is the
+spread like Chebyshev's, and each node gets a new weight from its error until all errors are alike. This minimises the
 relative error of erf: 3.4e-9 for float32 and 1.1e-17 for float64. All coefficients are positive, so nothing cancels.
 
 The largest error, measured on every seventh float32 against SciPy and on 350 000 float64 numbers against mpmath, is 2.2

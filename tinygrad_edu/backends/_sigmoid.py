@@ -1,7 +1,7 @@
 """The logistic function, which NumPy lacks: ``1 / (1 + exp(-x))``.
 
-Far to the left the exponential becomes inf, and the result 0, which it is there to all digits but those of numbers too
-small to be normal. So NumPy's complaint about inf is not wanted.
+Far to the left the exponential becomes inf and the result 0, which is right but for numbers too small to be normal. So
+NumPy's warning about inf is switched off.
 """
 
 from __future__ import annotations

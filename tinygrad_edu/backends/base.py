@@ -33,8 +33,8 @@ ALL_NAMES = tuple(name for group in NAMES.values() for name in group.split())
 class Namespace:
     """One world's functions under the agreed names. A missing or a superfluous name is refused here, once.
 
-    power, floor_divide, remainder, fmod ``(x, y)``: not with two bools, nor with integers where the result is none:
-             with negative exponents, and divided by 0
+    power, floor_divide, remainder, fmod ``(x, y)``: refused for two bools, and for integers without an integer result:
+             to a negative exponent, or divided by 0
     reduce:  ``sum prod amax amin argmax argmin any all (x, axis, keepdims)`` with ``axis`` an int, a tuple or None;
              ``argmax`` and ``argmin`` take an int or None, and give the first of equal elements
     scan:    ``cumsum(x, axis)``, ``cumprod(x, axis)``; ``argsort(x, axis, descending)``, stable, NaN counts as largest
@@ -45,10 +45,10 @@ class Namespace:
              order, and no copy if it is: channels last for images where ``like``, from which they come, lies so
     index:   ``scatter_add(shape, index, values)`` adds values at ``zeros(shape)[index]``, repeated indices too;
              ``put(x, index, values)`` is a copy of ``x`` with ``x[index] = values``
-    product: ``matmul(x, y)`` is ``x @ y``, which a world may know a quicker way to;
+    product: ``matmul(x, y)`` is ``x @ y``, which a world may compute in a quicker way;
              ``einsum(equation, x, y)``: letters, ``->`` given, none twice in one operand
     window:  ``im2col(x, kernel, stride, padding, dilation, fill=0, size=None)`` is (N, C, kh, kw, oh, ow) of a
-             (N, C, H, W) array; there are as many windows as fit, or ``size``, and outside of x they see ``fill``;
+             (N, C, H, W) array; there are as many windows as fit, or ``size``, and outside x they see ``fill``;
              ``col2im(cols, shape, stride, padding, dilation)`` adds the windows back into ``shape``;
              ``conv(x, weight, stride, padding, dilation, groups, size=None)`` is (N, F, oh, ow); its gradients are
              ``conv_input(g, weight, size, stride, padding, dilation, groups)`` and
@@ -74,9 +74,9 @@ class Namespace:
 
 
 class Device(str):
-    """The name of a device, such as ``"cpu"`` or ``"cuda:1"``, which also tells its parts.
+    """The name of a device, such as ``"cpu"`` or ``"cuda:1"``, with its parts.
 
-    ``Device("cuda:1")`` and ``Device("cuda", 1)`` are the same. There may be no such device: that is said when one is
+    ``Device("cuda:1")`` and ``Device("cuda", 1)`` are the same. The device need not exist: the error comes when it is
     used.
 
     >>> x = Device("cuda:1")
@@ -96,21 +96,21 @@ class Device(str):
 
     @property
     def index(self) -> int | None:  # type: ignore[override]  # text can be searched with `find` too
-        """Which one of its kind, where the name says so."""
+        """Which one of its kind, if the name has a number."""
         number = self.partition(":")[2]
         return int(number) if number.isdigit() else None
 
 
 class Backend:
-    """A place where arrays live, and all that the engine wants of it.
+    """A place where arrays live, and all that the engine needs from it.
 
     *Arrays*: the namespace ``xp`` for bodies, the types of its arrays, the way in and out, and whose memory an array
     looks at. *Queues*: streams and events, and the wait for all of them. *Memory*: what its allocator counts. What a
-    backend does not say is as on the CPU: work is done at once, and nobody counts.
+    backend does not define is as on the CPU: work is done at once, and nobody counts.
     """
 
     name: str
-    device = Device("")  # the name that tensors show as their device; the backend's own where it says nothing else
+    device = Device("")  # the name that tensors show as their device; by default the backend's own
     xp: Namespace
     array_types: tuple[type, ...]
     readable = True  # may values be looked at now? Not while they are only being recorded
@@ -143,7 +143,7 @@ class Backend:
         return self.stream_type()
 
     def current_stream(self) -> Stream:
-        """The stream that takes the work which is asked for now."""
+        """The stream that takes what is asked for now."""
         return self.stream()
 
     def synchronize(self) -> None:

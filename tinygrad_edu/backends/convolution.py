@@ -25,9 +25,9 @@ Pair = tuple[int, int]
 def _count(shape: tuple[int, ...], kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> Pair:
     """How many windows fit, down and across."""
     if min(*stride, *dilation) < 1:
-        raise ValueError(f"the stride is {stride} and the dilation {dilation}, and windows move by at least 1")
+        raise ValueError(f"the stride is {stride} and the dilation {dilation}, but windows move by at least 1")
     if min(padding) < 0:
-        raise ValueError(f"the padding is {padding}, and it cannot be negative")
+        raise ValueError(f"the padding is {padding}, but it cannot be negative")
     room = [n + 2 * p for n, p in zip(shape[2:], padding, strict=True)]
     oh, ow = ((n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(room, kernel, stride, dilation, strict=True))
     if oh < 1 or ow < 1:
@@ -58,7 +58,7 @@ def im2col(
 
 
 def col2im(cols: Array, shape: tuple[int, ...], stride: Pair, padding: Pair, dilation: Pair = (1, 1)) -> Array:
-    """The adjoint of `im2col`: every window is added back where it was read, and what it read of padding is dropped."""
+    """The adjoint of `im2col`: every window is added back where it was read, and what came from padding is dropped."""
     kh, kw, oh, ow = cols.shape[2:]
     (h, w), (sh, sw), (ph, pw), (dh, dw) = shape[2:], stride, padding, dilation
     out = np.zeros(shape, cols.dtype)
@@ -113,7 +113,7 @@ def conv(
     """Cross-correlation of (N, C, H, W) with kernels (F, C / groups, kh, kw): (N, F, oh, ow).
 
     There are as many windows as fit, or ``size``; those that reach beyond the padding see more zeros. The padding may
-    be negative where a size is given: windows then begin inside of the image.
+    be negative where a size is given: windows then begin inside the image.
     """
     (f, per_group, kh, kw), n = weight.shape, x.shape[0]
     if x.shape[1] != per_group * groups or f % groups:
@@ -136,7 +136,7 @@ def conv(
 def conv_kernel(x: Array, g: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Array:
     """The gradient of the kernels, (F, C / groups, kh, kw), of a `conv` of ``x`` with ``g`` at its result."""
     out = _conv_kernel(x, g, kernel, stride, padding, dilation, groups, True)
-    if not np.isfinite(out).all():  # what lies between the rows is multiplied by 0, and may not be inf or nan
+    if not np.isfinite(out).all():  # what lies between the rows is multiplied by 0: if it is inf or nan, that shows
         out = _conv_kernel(x, g, kernel, stride, padding, dilation, groups, False)
     return out
 
@@ -188,8 +188,8 @@ def _strips(
     """The windows of a few images at a time, as matrices (images, groups, what a window of a group holds, windows).
 
     With them come the slice of the images, and how far apart the rows of the result are. Windows that move by 1 lie
-    row behind row in memory, and are copied so in long runs if ``between``: the runs hold windows that begin in one
-    row and end in the next, too, which nobody wants, between those of the one row and of the next.
+    row behind row in memory. With ``between`` they are copied in long runs. Such a run also holds windows that begin
+    in one row and end in the next: nobody wants those, and they lie between the windows of the two rows.
     """
     (n, c, h, w), (kh, kw), (sh, sw), (ph, pw), (dh, dw) = x.shape, kernel, stride, padding, dilation
     (oh, ow), item = size, x.itemsize

@@ -1,8 +1,8 @@
-"""What an operation asks of a device: arithmetic, and bytes that come from its memory and go there.
+"""What an operation asks of a device: arithmetic, and bytes that are read from its memory and written to it.
 
 A simulator, a roofline and a profiler read it. The counts are those of one kernel that reads each operand once and
-writes its result once. How many the operations are is a convention, the same for all: an addition counts one, and so
-does an exponential or a comparison; what only moves elements counts none.
+writes its result once. Operations are counted by one convention: an addition counts one, and so does an exponential or
+a comparison; moving an element counts none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Cost(NamedTuple):
 
 
 def bytes_of(array: Any) -> int:
-    """The bytes of memory that an array looks at: what is expanded is read once."""
+    """The bytes of memory that an array looks at: along an expanded axis they are read once."""
     if not hasattr(array, "dtype"):
         return 0  # a Python number travels with the command
     if 0 in array.shape:
@@ -44,7 +44,7 @@ class Costed:
     view: ClassVar[bool] = False
     per_element: ClassVar[int] = 1  # operations for each element of the result
     per_input: ClassVar[int] = 0  # and for each element of the first operand: reductions
-    gathers: ClassVar[bool] = False  # does it read of the first operand only the elements that it hands on?
+    gathers: ClassVar[bool] = False  # does it read only those elements of the first operand that it hands on?
 
     @classmethod
     def flops(cls, shapes: list[Sizes], out: Sizes, params: dict[str, Any]) -> int:

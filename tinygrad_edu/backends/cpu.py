@@ -41,7 +41,7 @@ def _room(x: Array, dtype: Any = None) -> Array:
     """An empty array whose axes follow each other in memory as those of ``x``."""
     if 0 not in x.strides:
         return np.empty_like(x, dtype)
-    axes = order(x.shape, x.strides)  # NumPy would take a stride of 0 for the shortest
+    axes = order(x.shape, x.strides)  # NumPy would treat a stride of 0 as the shortest
     back = [axes.index(i) for i in range(x.ndim)]
     return np.empty_like(np.empty([x.shape[i] for i in axes], dtype or x.dtype).transpose(back))
 
@@ -55,7 +55,7 @@ def _sum(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
             out = _add(x, axis, None, None, keepdims)
         else:
             out = add(x, axis, None, keepdims)
-    elif dtype.kind in "bui":  # of uint8 NumPy would make uint64, which is no dtype of ours
+    elif dtype.kind in "bui":  # NumPy would add uint8 in uint64, which is not a dtype of ours
         out = _add(x, axis, np.int64, None, keepdims)
     else:  # added up in half precision, a thousand bfloat16 ones make 256
         out = add(x, axis, np.float32, keepdims).astype(dtype)
@@ -109,7 +109,7 @@ def _running(ufunc: Any, x: Array, axis: int) -> Array:
         return _row_major(ufunc.accumulate(x, axis, np.int64))
     if x.shape[axis] <= FEW // 4 or dtype.itemsize == 8:
         return _row_major(ufunc.accumulate(x, axis))
-    # There is no other way than one by one.
+    # A running sum can only be added one by one, so it is added in float64.
     return ufunc.accumulate(x, axis, np.float64).astype(dtype, "C")
 
 
@@ -137,7 +137,7 @@ def _zeros_like(x: Array) -> Array:
 
 
 def _relu(x: Array) -> Array:
-    zero = _ZERO.get(x.dtype)  # an array: np.maximum(x, 0) would convert the 0 at each call, which takes as long again
+    zero = _ZERO.get(x.dtype)  # an array: np.maximum(x, 0) would convert the 0 at each call, which doubles the time
     return np.maximum(x, x.dtype.type(0) if zero is None else zero)
 
 
@@ -198,7 +198,7 @@ _INT8 = np.dtype("i1")
 def _refuse_bools(name: str, x: Array, y: Array) -> None:
     """NumPy would answer in int8."""
     if all(isinstance(operand, bool) or getattr(operand, "dtype", None) == np.bool_ for operand in (x, y)):
-        raise _refused(name, x, y, "bools do not count", "convert one of them first: x.long()")
+        raise _refused(name, x, y, "it is not defined for two bools", "convert one of them first: x.long()")
 
 
 def _whole(x: Array, y: Array) -> bool:
@@ -228,15 +228,15 @@ def _astype(x: Array, dtype: Any) -> Array:
 
 def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     if x.shape == shape:
-        return x[...]  # an ordinary view, for NumPy makes what it broadcasts read-only
+        return x[...]  # an ordinary view, because NumPy makes what it broadcasts read-only
     if x.dtype in _ZERO and x.flags.c_contiguous and x.size:
         lead = len(shape) - x.ndim
         axes = zip(x.shape, shape[lead:], x.strides)  # noqa: B905
         strides = [0 if n == 1 else step for n, size, step in axes if n in (1, size)]
-        if lead >= 0 and len(strides) == x.ndim:  # as NumPy would do it, four times as fast, and not read-only
+        if lead >= 0 and len(strides) == x.ndim:  # what NumPy would return, four times as fast and not read-only
             return np.ndarray(shape, x.dtype, x if x.ndim else np.asarray(x), 0, (0,) * lead + tuple(strides))
     out = np.broadcast_to(x, shape)
-    if x.flags.writeable:  # NumPy hands it out read-only, and a part of it may well be written to
+    if x.flags.writeable:  # NumPy returns it read-only, but parts of it may well be written to
         try:
             out.flags.writeable = True
         except ValueError:  # the guard has locked the owner of the memory, but not x
@@ -251,7 +251,7 @@ def _ones_like(x: Array) -> Array:
 def _diagonal(x: Array, offset: int, axis1: int, axis2: int) -> Array:
     result = x.diagonal(offset, axis1, axis2)
     if x.flags.writeable:
-        result.flags.writeable = True  # NumPy hands it out read-only, for reasons of its own history
+        result.flags.writeable = True  # NumPy returns it read-only, for historical reasons
     return result
 
 

@@ -41,7 +41,7 @@ def channels_last(shape: Sizes, strides: Sizes) -> bool:
 
 
 def order(shape: Sizes, strides: Sizes) -> Sizes:
-    """The axes, outermost in memory first. What has no order of its own, as an axis along which nothing moves, keeps
+    """The axes, outermost in memory first. An axis without an order of its own, such as one with a stride of 0, keeps
     its place, as in PyTorch: a longer stride changes places with the next shorter one behind it."""
     axes = list(reversed(range(len(shape))))  # innermost first
     for first in range(1, len(axes)):
@@ -59,7 +59,7 @@ def order(shape: Sizes, strides: Sizes) -> Sizes:
 
 
 def lay(xp: Any, array: Any, strides: Sizes) -> Any:
-    """The array without gaps, its axes in memory in the order that ``strides`` say; a copy unless it lies so."""
+    """The array without gaps, its axes in memory in the order of ``strides``; a copy unless it lies so already."""
     axes = order(tuple(array.shape), strides)
     if axes == tuple(range(len(axes))):
         return xp.contiguous(array)
@@ -68,7 +68,7 @@ def lay(xp: Any, array: Any, strides: Sizes) -> Any:
 
 
 def lay_as_leaf(xp: Any, g: Any, strides: Sizes) -> Any:
-    """A gradient as its leaf lies, which has ``strides``; in row-major order if the leaf has gaps, as in PyTorch."""
+    """A gradient laid out as its leaf is, with ``strides``; in row-major order if the leaf has gaps, as in PyTorch."""
     shape = tuple(g.shape)
     axes = order(shape, strides)
     dense = contiguous(tuple(shape[i] for i in axes), tuple(strides[i] for i in axes), g.dtype.itemsize)
@@ -76,7 +76,7 @@ def lay_as_leaf(xp: Any, g: Any, strides: Sizes) -> Any:
 
 
 def viewable(shape: Sizes, strides: Sizes, wanted: Sizes) -> bool:
-    """Is there a shape and strides over the same bytes that show ``shape`` as ``wanted``? Both hold as many elements.
+    """Can other strides over the same bytes show ``shape`` as ``wanted``, which holds as many elements?
 
     Axes that follow each other without a gap are one block of memory, and each block must be filled by sizes of
     ``wanted``.
@@ -109,7 +109,7 @@ def overlaps(shape: Sizes, strides: Sizes) -> bool:
     axes = sorted((abs(stride), size) for size, stride in zip(shape, strides, strict=True) if size != 1)
     reach, nested = 0, True
     for stride, size in axes:
-        nested = nested and stride > reach  # each step leads out of all that the shorter steps reach
+        nested = nested and stride > reach  # each step leads beyond all that the shorter steps reach
         reach += stride * (size - 1)
     if nested:
         return False
@@ -136,7 +136,7 @@ def broadcast_shape(shapes: list[Sizes]) -> Sizes | None:
 
 
 def why_not_broadcast(x: Sizes, y: Sizes) -> tuple[str, str] | None:
-    """Which axis keeps two shapes from being stretched to one, and how to mend it; None when nothing does."""
+    """Which axis keeps two shapes from being stretched to one, and how to fix it; None when nothing does."""
     for back, (m, n) in enumerate(zip(reversed(x), reversed(y), strict=False), 1):
         if m != n and 1 not in (m, n):
             why = f"axis {-back} has {m} elements in one and {n} in the other, and only a 1 can be stretched"

@@ -1,4 +1,4 @@
-"""Products of matrices in NumPy, and einsum of two operands, which PyTorch too does as a batch of them."""
+"""Products of matrices in NumPy, and einsum of two operands as a batch of such products, as in PyTorch."""
 
 # No `from __future__ import annotations` here: NamedTuple compiles annotations that are text, a millisecond of import.
 from functools import lru_cache
@@ -37,7 +37,7 @@ class _Plan(NamedTuple):
 
 
 def einsum(equation: str, x: Array, y: Array) -> Array:
-    """``x`` times ``y``, by an equation as `Namespace` says."""
+    """``x`` times ``y``, by an equation as `Namespace` describes it."""
     plan = _plan(equation)
     if plan.turned:
         x, y = y, x
@@ -79,5 +79,5 @@ def _plan(equation: str) -> _Plan:
 
 
 def _for_blas(x: Array) -> Array:
-    """Matrices of which rows or columns have no gaps: NumPy multiplies others without BLAS."""
+    """Matrices whose rows or columns have no gaps: NumPy multiplies others without BLAS."""
     return x if x.itemsize in x.strides[1:] else np.ascontiguousarray(x)

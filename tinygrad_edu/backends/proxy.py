@@ -1,7 +1,7 @@
-"""Arrays that are no NumPy arrays, although NumPy computes their values: recordings, and devices that are made up.
+"""Arrays that are not NumPy arrays, although NumPy computes their values: recordings, and devices that are made up.
 
-The operators are written here, once. A world says what an operator does there, and nothing slips past it: a proxy
-joins in none of NumPy's protocols.
+The operators are written here, once. Each world defines what an operator does there, and nothing slips past it, because
+a proxy takes part in none of NumPy's protocols.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _update(name: str) -> Any:
 class ProxyArray:
     """Base of such arrays, around the NumPy array that holds the elements.
 
-    A world fills in `operate` and `update`, and may say in `refuse` why a value cannot be looked at.
+    A world fills in `operate` and `update`, and may explain in `refuse` why a value cannot be looked at.
     """
 
     __slots__ = ("__weakref__", "values")
@@ -58,7 +58,7 @@ class ProxyArray:
         raise NotImplementedError
 
     def update(self, name: str, *operands: Any) -> Any:
-        """Do what ``name`` says in `UPDATES` in this array's own memory. Returns the array."""
+        """Do the update called ``name`` in `UPDATES`, in this array's own memory. Returns the array."""
         raise NotImplementedError
 
     def refuse(self, what: str) -> NoReturn:
@@ -112,7 +112,7 @@ def proxies(tree: Any) -> list[Any]:
 
 
 def unwrap(tree: Any, part: Callable[[Any], Any], other: Callable[[Any], Any] = lambda value: value) -> Any:
-    """Arguments with ``part(p)`` in place of each proxy, and ``other(value)`` in place of what is none."""
+    """Arguments with ``part(p)`` in place of each proxy, and ``other(value)`` in place of anything else."""
     if isinstance(tree, ProxyArray):
         return part(tree)
     if type(tree) in (tuple, list):

@@ -1,7 +1,7 @@
 """The queue of a device, in its simplest form: work is done when it is asked for, so there is nothing to wait for.
 
-Names and meanings are those of PyTorch's ``Stream`` and ``Event``. A device that works on while the host goes ahead has
-classes of its own with the same methods.
+Names and meanings are those of PyTorch's ``Stream`` and ``Event``. A device that works while the host goes ahead has
+its own classes with the same methods.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Event:
         self._time = time.perf_counter_ns()
 
     def query(self) -> bool:
-        """Whether all before this point is done."""
+        """Whether everything before this point is done."""
         return True
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Let what the stream does from now on begin after this point."""
+        """Let the stream begin its later work after this point."""
 
     def synchronize(self) -> None:
         """Let the host wait for this point."""
@@ -54,7 +54,7 @@ class Stream:
     event_type: type[Event] = Event
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Mark this point of the stream by ``event``, or by a new one, which is returned."""
+        """Mark this point of the stream with ``event``, or with a new one, and return it."""
         event = self.event_type() if event is None else event
         event.record(self)
         return event
@@ -64,11 +64,11 @@ class Stream:
         event.wait(self)
 
     def wait_stream(self, stream: Stream) -> None:
-        """Begin what comes next after all that the other stream was asked for so far."""
+        """Begin what comes next after everything that the other stream was asked for so far."""
         self.wait_event(stream.record_event())
 
     def query(self) -> bool:
-        """Whether all that the stream was asked for is done."""
+        """Whether everything that the stream was asked for is done."""
         return True
 
     def synchronize(self) -> None:

@@ -1,4 +1,4 @@
-"""Is there room for it? Sizes are looked at before memory is asked for, so that an absurd one is refused at once."""
+"""Is there room for it? Sizes are checked before memory is asked for, so an absurd one is refused at once."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from ..errors import OutOfMemoryError, ShapeError
 
-_MOST_AXES, _MOST_BYTES = 64, 2**63 - 1  # NumPy's, and for bytes anybody's
+_MOST_AXES, _MOST_BYTES = 64, 2**63 - 1  # NumPy's limit, and for bytes everybody's
 
 
 @cache
 def memory() -> int:
-    """The bytes of main memory; where the system does not tell, as many as can be counted."""
+    """The bytes of main memory; where the system does not tell, the largest number of bytes."""
     try:
         found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # Windows has no sysconf
@@ -33,14 +33,14 @@ def check(tried: str, shape: tuple[int, ...], itemsize: int) -> None:
 
 def _too_much(asked: int) -> str:
     words = f"it asks for {asked:,} bytes" if asked < 10**21 else f"it asks for 10**{len(str(asked)) - 1} bytes"
-    return f"{words}, and this machine has {memory():,}" if memory() < _MOST_BYTES else f"{words}, which is too much"
+    return f"{words}, but this machine has {memory():,}" if memory() < _MOST_BYTES else f"{words}, which is too much"
 
 
 _BEYOND = ("is too big", "iterator is too large", "llowed dimension", "maximum supported dimension")
 
 
 def refused(error: Exception) -> tuple[str, str] | None:
-    """Why NumPy got no memory, or made no array so large, and how to mend it; None for other errors."""
+    """Why NumPy got no memory, or could not make so large an array, and how to fix it; None for other errors."""
     if not isinstance(error, MemoryError):
         mend = "make it smaller, or work on one part at a time"
         beyond = any(words in str(error) for words in _BEYOND)

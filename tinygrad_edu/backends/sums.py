@@ -1,9 +1,9 @@
 """Long sums that stay precise.
 
-NumPy adds in pairs along the axis whose elements are neighbours in memory, and one by one along all others: a million
-float32 added one by one are wrong in the third digit, since each addition rounds to what the sum has grown to. Here no
-more than `FEW` are added one by one. A long axis is seen as `BLOCKS` parts, which are added to each other, then the
-parts of what is left, and so on. As the parts lie one behind the other, these are also the longest loops there are.
+NumPy adds in pairs along the axis whose elements are neighbours in memory, and one by one along all others. A million
+float32 added one by one are wrong in the third digit, because each addition is rounded at the size that the sum has
+reached. Here no more than `FEW` are added one by one. A long axis is split into `BLOCKS` parts, which are added to each
+other; then the result is split, and so on. The parts follow each other in memory, so the loops are as long as can be.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .layout import Sizes, how_many
 Array = Any
 
 FEW = 64
-SMALL = 1 << 15  # of arrays up to this size twice as many: two more calls would take longer than adding does
+SMALL = 1 << 15  # in arrays up to this size twice as many: two more calls would take longer than the additions
 BLOCKS = 16
 
 
@@ -39,7 +39,7 @@ def add(x: Array, axis: Any, dtype: Any, keepdims: bool) -> Array:
     elif _easy(x, axis):
         return _add(x, axis, dtype, None, keepdims)
     axes = _counted(axis, len(shape))
-    if ordered and axes == list(range(len(axes))):  # they are one in memory
+    if ordered and axes == list(range(len(axes))):  # in memory they are one axis
         out = _along(x.reshape(-1, *shape[len(axes) :]), 0, dtype, False)
         return out.reshape((1,) * len(axes) + out.shape) if keepdims else out
     inner = _in_pairs(shape, x.strides, axes)
@@ -70,7 +70,7 @@ def add_few(x: Array, n: int, axis: int, keepdims: bool) -> Array:
 
 
 def _easy(x: Array, axis: Any) -> bool:
-    """Are all elements of one block of memory wanted, or only few of each?"""
+    """Does the sum take in one whole block of memory, or only few elements for each result?"""
     if axis is None:
         return bool(x.flags.forc)
     return how_many(tuple([x.shape[a] for a in axis])) <= FEW
@@ -99,7 +99,7 @@ def _along(x: Array, axis: int, dtype: Any, keepdims: bool) -> Array:
     """Add up one axis."""
     while (size := x.shape[axis]) > 2 * BLOCKS:
         even = size >= BLOCKS * BLOCKS or not size % BLOCKS
-        blocks = BLOCKS if even else isqrt(size)  # so that what is over fits into the first part
+        blocks = BLOCKS if even else isqrt(size)  # so that the rest fits into the first part
         length = size // blocks
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         if size == blocks * length:
