@@ -135,7 +135,7 @@ def test_type() -> None:
     x = tg.ones(2)
     assert x.type(tg.float64).dtype == x.type("float64").dtype == tg.float64
     assert x.type(tg.float32) is x
-    with teaches(DtypeError, "type()", "it converts to the dtype that it is given", "ask x.dtype for its own"):
+    with teaches(DtypeError, "type()", "it converts to the dtype that it is given", "read x.dtype for the present one"):
         x.type()
 
 

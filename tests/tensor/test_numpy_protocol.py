@@ -187,7 +187,7 @@ def test_several_results_are_tensors() -> None:
     assert [part.tolist() for part in parts] == [part.tolist() for part in np.split(A, 3, axis=1)]
     assert [part.shape for part in np.array_split(x, 2, -1)] == [(2, 2), (2, 1)]
     assert [part.shape for part in np.atleast_2d(x, x[0], 2.0)] == [(2, 3), (1, 3), (1, 1)]
-    with pytest.raises(ShapeError, match="the axis has 3 elements, which 2 does not divide"):
+    with pytest.raises(ShapeError, match="the axis has 3 elements, and they do not split into 2 equal parts"):
         np.split(x, 2, axis=1)
 
 

@@ -75,7 +75,7 @@ def test_options() -> None:
 
 def test_options_that_do_not_exist() -> None:
     with teaches(
-        ArgumentError, "set_printoptions(profile='long')", "there are the profiles default, short, full",
+        ArgumentError, "set_printoptions(profile='long')", "the profiles are default, short, full",
         "name one of them",
     ):  # fmt: skip
         tg.set_printoptions(precision=1, profile="long")

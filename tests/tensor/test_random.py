@@ -150,15 +150,15 @@ def test_a_generator_goes_on_from_where_it_stood(way: str, tmp_path: Path) -> No
 def test_states_that_do_not_come_from_a_generator(state: Any) -> None:
     g = tg.Generator()
     with teaches(
-        ArgumentError, "set_state of a Generator", "the bytes do not say where a stream stands",
-        "pass what get_state() of a Generator gave", "g.set_state(",
+        ArgumentError, "set_state of a Generator", "the bytes do not hold the state of a stream",
+        "pass what get_state() of a Generator returned", "g.set_state(",
     ):  # fmt: skip
         g.set_state(state)
     assert draw(generator=g) == draw(generator=tg.Generator())
 
 
 def test_words_about_generators_and_seeds() -> None:
-    why = "random numbers come from a Generator, and this is a int"
+    why = "random numbers come from a Generator, but this is a int"
     with teaches(ArgumentError, "generator=3", why, "use Generator().manual_seed(0)", "tg.rand(2, generator=3)"):
         tg.rand(2, generator=3)
     for seed in ("a", None, [1], float("nan"), float("inf")):
@@ -281,7 +281,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "randint beyond float16": (lambda: tg.randint(4000, (2,), dtype="float16"), DtypeError, "from -2048 to 2048 only"),
     "randint_like of none": (lambda: tg.randint_like(tg.ones(2), 5, 2), ShapeError, "randint_like(5, 2, (2,))"),
     "randperm too long": (lambda: tg.randperm(300, dtype="uint8"), DtypeError, "uint8 holds all integers up to 255"),
-    "randperm of -1": (lambda: tg.randperm(-1), ShapeError, "an axis has no fewer than 0 elements"),
+    "randperm of -1": (lambda: tg.randperm(-1), ShapeError, "an axis cannot have fewer than 0 elements"),
     "normal without a size": (lambda: tg.normal(0.0, 1.0), ShapeError, "give a size: normal(0.0, 1.0, (3,))"),
     "normal of integers": (lambda: tg.normal(tg.tensor([0])), DtypeError, "normal of dtype int64"),
     "normal by less than 0": (lambda: tg.normal(tg.zeros(2), tg.tensor([1.0, -2.0])), ArgumentError, "with std=-2.0"),

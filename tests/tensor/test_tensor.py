@@ -96,7 +96,7 @@ def test_from_numpy_is_on_the_cpu_whatever_the_default() -> None:
     ],
 )
 def test_what_is_no_number_is_refused(data: Any, holding: str, dtype: str) -> None:
-    why = f"it has dtype {dtype}, and tensors hold bools, integers and floats"
+    why = f"it has dtype {dtype}, but tensors hold bools, integers and floats"
     with teaches(DtypeError, f"a tensor from {holding}", why, LABELS, line="tg.tensor(data)"):
         tg.tensor(data)
     with pytest.raises(DtypeError):
@@ -104,7 +104,7 @@ def test_what_is_no_number_is_refused(data: Any, holding: str, dtype: str) -> No
 
 
 def test_nothing_is_no_tensor() -> None:
-    why, mend = "None is what a function gives that returns nothing", "end the function, or a forward, with return …"
+    why, mend = "None is what a function without a return gives", "end the function, or a forward, with return …"
     with teaches(DtypeError, "a tensor from None", why, mend, line="tg.tensor(None)"):
         tg.tensor(None)
     with pytest.raises(DtypeError, match="mul with a tensor from None"):
@@ -287,7 +287,7 @@ def test_numpy_on_what_requires_grad() -> None:
     x = tg.ones(2, requires_grad=True)
     words = (
         "numpy() on a tensor that requires grad",
-        "what NumPy does with the values, the graph cannot record",
+        "the graph cannot record what NumPy does with the values",
         "say so with x.detach().numpy()",
     )
     with teaches(AutogradError, *words, line="x.numpy()"):
@@ -322,7 +322,7 @@ def test_requires_grad_on_what_has_no_derivative(dtype: str) -> None:
     with teaches(
         DtypeError,
         f"requires_grad on a tensor of dtype {dtype}",
-        "a derivative needs steps as small as one likes, and integers have none",
+        "a derivative needs arbitrarily small steps, and integers have none",
         "convert it first: x.float()",
         line="tg.tensor([1], dtype=dtype, requires_grad=True)",
     ):
@@ -518,13 +518,14 @@ def test_to() -> None:
 
 def test_to_what_does_not_exist() -> None:
     why = (
-        "it names neither a device, of which there are cpu, far, nor a dtype: "
+        "it names neither a device (cpu, far) nor a dtype: "
         "tensors have one of the dtypes bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64"
     )
     for thing in (tg.ones(1), tg.nn.Linear(1, 1)):
         with teaches(DeviceError, "to('gpu')", why, "name one of these, such as 'cpu' or 'float32'"):
             thing.to("gpu")
-    with teaches(DeviceError, "device 'gpu'", "there is no such device here; there are cpu, far", "name one of these"):
+    why = "there is no such device here; the devices are cpu, far"
+    with teaches(DeviceError, "device 'gpu'", why, "name one of these"):
         tg.ones(1, device="gpu")
 
 

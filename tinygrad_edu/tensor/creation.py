@@ -31,7 +31,7 @@ def zeros(
 ) -> Tensor:
     """Zeros of the given shape: ``zeros(2, 3)``, ``zeros((2, 3))`` or ``zeros(size=(2, 3))``.
 
-    Raises `ShapeError` for sizes that are none.
+    Raises `ShapeError` for what is not a size.
     """
     return _filled("zeros", arguments.size_of("zeros", given, size), dtype, device, requires_grad)
 
@@ -46,7 +46,7 @@ def ones(
 def empty(
     *given: Any, size: Any = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of the given shape whose elements are whatever the memory held: for those who write to all of it."""
+    """A tensor of the given shape whose elements are whatever the memory held. Write to all of it before you read."""
     return _filled("empty", arguments.size_of("empty", given, size), dtype, device, requires_grad)
 
 
@@ -55,7 +55,7 @@ def full(
 ) -> Tensor:
     """One value everywhere; its kind decides the dtype (bool, int64 or the default float)."""
     if not isinstance(size, (tuple, list)):
-        why, mend = "its size is a tuple, for the value follows it", f"write full(({size!r},), …)"
+        why, mend = "its size is a tuple, and the value follows it", f"write full(({size!r},), …)"
         raise ShapeError(f"full({size!r}, …)", why, mend)
     value = arguments.number("full", fill_value)
     dtype = dtype or scalar_dtype(value, as_dtype(modes().dtype))
@@ -76,10 +76,10 @@ def arange(
     start: Any = None, end: Any = None, step: Any = 1, *,
     dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The numbers from ``start`` up to but without ``end``: ``arange(end)`` or ``arange(start, end, step)``.
+    """The numbers from ``start`` up to, but not including, ``end``: ``arange(end)`` or ``arange(start, end, step)``.
 
     int64 for integers, else the default float. Raises `ShapeError` for a step of 0, or one that leads away from
-    ``end``, and `DtypeError` for numbers that the dtype does not hold.
+    ``end``, and `DtypeError` for numbers that the dtype cannot hold.
 
     >>> import tinygrad_edu as tg
     >>> tg.arange(5), tg.arange(1, 2, 0.25)
@@ -108,7 +108,7 @@ def arange(
     exact = isinstance(end, int) and isinstance(start, int) and isinstance(step, int)
     steps = 0 if exact else (end - start) / step
     if math.isinf(steps):
-        raise ShapeError(tried, "it would never end: the step is too small for so far a way", "use a larger step")
+        raise ShapeError(tried, "it would never end: the step is too small for this distance", "use a larger step")
     count = -((start - end) // step) if exact else math.ceil(steps)
     room.check(tried, (count,), 8)
     if whole and not _holds(np.dtype(np.int64), step):
@@ -131,9 +131,9 @@ def linspace(
     try:
         count = operator.index(steps)
     except TypeError:
-        raise DtypeError(tried, "steps is how many numbers there are", "use an integer") from None
+        raise DtypeError(tried, "steps is the number of values", "use an integer") from None
     if count < 0:
-        raise ShapeError(tried, "there are no fewer than 0 numbers", "use a step count from 0 up")
+        raise ShapeError(tried, "there cannot be fewer than 0 values", "use a step count from 0 up")
     room.check(tried, (count,), 8)
     kind = as_dtype(dtype or modes().dtype)
     if kind == np.bool_:
@@ -170,7 +170,7 @@ def ones_like(input: Any, *, dtype: Any = None, device: str | None = None, requi
 def empty_like(
     input: Any, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """A tensor as `empty` makes it, with the shape, dtype and device of ``input`` unless others are named.
+    """A tensor like one from `empty`, with the shape, dtype and device of ``input`` unless others are named.
 
     Its axes lie in memory in the same order, unless ``memory_format`` says otherwise; see `formats`.
     """

@@ -55,7 +55,7 @@ def result_type(tensor: Any, other: Any) -> np.dtype[Any]:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether in-place operations convert one dtype to the other by themselves, as in ``x += y``, by PyTorch's rule.
+    """Whether in-place operations, such as ``x += y``, convert one dtype to the other unasked, by PyTorch's rule.
 
     They do within a kind and up from bool to integer to float, but not down, where values would be lost.
     """
@@ -64,9 +64,9 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 def finfo(dtype: Any = None) -> Any:
-    """The limits of a float dtype, the default one unless named: ``.eps``, ``.max``, ``.tiny``, ``.bits`` and more.
+    """The limits of a float dtype, by default the default dtype: ``.eps``, ``.max``, ``.tiny``, ``.bits`` and more.
 
-    It is NumPy's object. Raises `DtypeError` for integers.
+    Returns NumPy's object. Raises `DtypeError` for integers.
     """
     kind = as_dtype(dtype or modes().dtype)
     if not is_float(kind):
@@ -80,9 +80,9 @@ def finfo(dtype: Any = None) -> Any:
 
 
 def iinfo(dtype: Any) -> Any:
-    """The limits of an integer dtype: ``.min``, ``.max`` and ``.bits``. NumPy's object.
+    """The limits of an integer dtype: ``.min``, ``.max`` and ``.bits``.
 
-    Raises `DtypeError` for floats and bools.
+    Returns NumPy's object. Raises `DtypeError` for floats and bools.
     """
     kind = as_dtype(dtype)
     if kind.kind not in "iu":
@@ -91,12 +91,12 @@ def iinfo(dtype: Any) -> Any:
 
 
 def get_default_device() -> backends.Device:
-    """Where tensors are made unless a device is named."""
+    """The device on which tensors are made if none is named."""
     return backends.get(modes().device).device
 
 
 def set_default_device(device: Any) -> None:
-    """Make tensors on this device unless another is named, in all threads; None stands for the CPU.
+    """Make tensors on this device, in all threads, unless another is named; None means the CPU.
 
     For one block only, there is ``settings.scoped(device=…)``. Raises `DeviceError` where there is no such device.
     """
@@ -109,7 +109,7 @@ def get_default_dtype() -> np.dtype[Any]:
 
 
 def set_default_dtype(d: Any) -> None:
-    """Make tensors from Python floats of this dtype, in all threads. Raises `DtypeError` for a dtype of integers.
+    """Give this dtype to tensors made from Python floats, in all threads. Raises `DtypeError` for an integer dtype.
 
     For one block only, there is ``settings.scoped(dtype=…)``.
     """

@@ -1,6 +1,6 @@
 """NumPy's functions on tensors: ``np.sin(t)``, ``np.sum(t, axis=0)``, ``array * t`` give tensors, with gradients.
 
-Those that are not listed here compute with the values and give arrays, for tensors that require no grad.
+Functions that are not listed here compute with the values and give arrays, if no tensor requires grad.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.bitwise_or: lg.bitwise_or, np.bitwise_xor: lg.bitwise_xor, np.invert: lg.bitwise_not,
 }  # fmt: skip
 
-# Ufuncs whose method PyTorch calls otherwise, or that has NumPy's name: reached where a tensor has it.
+# Ufuncs, and the method of tensors that does the same, under PyTorch's name: used where tensors have it.
 METHODS = {
     "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2",
     "arctanh": "atanh", "copysign": "copysign", "cosh": "cosh", "deg2rad": "deg2rad", "exp2": "exp2", "fmax": "fmax",
@@ -62,7 +62,7 @@ METHODS = {
     "trunc": "trunc",
 }  # fmt: skip
 
-# What to write in place of a function that has no counterpart. Of others, NumPy's values are all there is.
+# What to write in place of a function that has no counterpart. For all others there are only NumPy's values.
 INSTEAD = {
     "add.reduce": "x.sum()", "average": "(x * weights).sum() / weights.sum()", "append": "cat([x, y])",
     "compress": "x[condition]", "convolve": "nn.functional.conv1d()",
@@ -145,7 +145,7 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     if not isinstance(indices_or_sections, (tuple, list)) and x.ndim:
         count, pieces = x.shape[arguments.axis(x, axis, x.ndim)], indices_or_sections
         if isinstance(pieces, int) and pieces > 0 and count % pieces:
-            why = f"the axis has {count} elements, which {pieces} does not divide"
+            why = f"the axis has {count} elements, and they do not split into {pieces} equal parts"
             raise ShapeError(
                 f"numpy.split of a tensor {tuple(x.shape)}", why, "use numpy.array_split or tensor_split()"
             )
@@ -174,7 +174,7 @@ def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 def _solve(a: Any, b: Any) -> Any:
     a, b = as_tensor(a), as_tensor(b)
-    return _linalg("solve", a, b if b.ndim in (1, a.ndim) else b.unsqueeze(0))  # NumPy's vectors have one axis, no more
+    return _linalg("solve", a, b if b.ndim in (1, a.ndim) else b.unsqueeze(0))  # to NumPy, only one axis makes a vector
 
 
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
@@ -350,8 +350,8 @@ def function(called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     raise _refuse(tried, mend=_instead(called))
 
 
-# What is not among ours, NumPy computes itself, as with PyTorch's tensors. It gives arrays: nothing here wants a
-# gradient, and most who call such functions, matplotlib among them, want numbers.
+# NumPy itself computes what is not listed here, as with PyTorch's tensors. It gives arrays: no tensor here requires
+# grad, and most callers of such functions, matplotlib among them, want numbers.
 
 
 def _tensors(value: Any) -> Iterator[TensorBase]:
@@ -378,7 +378,7 @@ def _by_numpy(tried: str, called: Callable[..., Any], args: Any, kwargs: Any) ->
 
 
 def _arrays(value: Any) -> Any:
-    """With arrays that cannot be written to in place of tensors."""
+    """The same, with read-only arrays in place of tensors."""
     if isinstance(value, TensorBase):
         own_buffer(value)
         array = value.array.view()

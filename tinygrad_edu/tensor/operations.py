@@ -1,4 +1,4 @@
-"""The operations of a tensor, as methods and operators. Each carries PyTorch's name and is one line to an op."""
+"""The operations of a tensor, as methods and operators. Each has PyTorch's name and is one line to an op."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Operations(TensorBase):
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.array.ndim:
-            why, mend = "it has no axis to go along", "use item() for its value"
+            why, mend = "it has no axis to loop over", "use item() for its value"
             raise NoAxisError("iterating over a 0-d tensor", why, mend)
         return (self[i] for i in range(len(self)))
 
@@ -235,7 +235,7 @@ class Operations(TensorBase):
 
     @explained
     def copy_(self, other: Any, non_blocking: builtins.bool = False) -> Tensor:
-        """Overwrite with ``other``, broadcast to this shape. Nothing here depends on ``non_blocking``."""
+        """Overwrite with ``other``, broadcast to this shape. ``non_blocking`` has no effect here."""
         return self._put(..., other, "copy_")
 
     @explained
@@ -255,12 +255,12 @@ class Operations(TensorBase):
 
     @explained
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-        """Fill with 1 where chance has it, with probability ``p`` (a number or a tensor), and 0 elsewhere."""
+        """Fill with random 0s and 1s: 1 with probability ``p``, a number or a tensor."""
         return self._draw("bernoulli_", p, generator=generator)
 
     @explained
     def random_(self, *limits: builtins.int, generator: Any = None) -> Tensor:
-        """Fill with integers, each as likely: ``random_(high)``, ``random_(low, high)``, or all from 0 that fit."""
+        """Fill with equally likely integers: ``random_(high)``, ``random_(low, high)``, or all from 0 that fit."""
         return self._draw("random_", *limits, generator=generator)
 
     def _draw(self, name: str, *limits: Any, generator: Any) -> Tensor:
@@ -268,7 +268,7 @@ class Operations(TensorBase):
 
     @explained
     def bernoulli(self, p: builtins.float | None = None, *, generator: Any = None) -> Tensor:
-        """A new tensor with 1 where chance has it, with the probabilities held here (or ``p``), and 0 elsewhere."""
+        """A new tensor of random 0s and 1s: 1 with the probability held at that place, or with ``p`` everywhere."""
         return random.bernoulli(self, p, generator=generator)
 
     @explained

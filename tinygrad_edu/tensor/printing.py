@@ -34,11 +34,11 @@ def set_printoptions(
     precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
     linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
 ) -> None:  # fmt: skip
-    """Say how tensors are printed, in all threads; what is not named stays as it is.
+    """Set how tensors are printed, in all threads. Options that are not named stay as they are.
 
-    ``precision`` counts the digits behind the point. Tensors of more than ``threshold`` elements show only the first
+    ``precision`` counts the digits after the point. Tensors of more than ``threshold`` elements show only the first
     and the last ``edgeitems`` along each axis. ``sci_mode`` writes ``1.0000e+05`` always (True), never (False), or
-    where numbers differ widely (None, which every call without it brings back). A ``profile``, "default", "short" or
+    where numbers differ widely (None, which every call without it restores). A ``profile``, "default", "short" or
     "full", sets all of them first. Raises `ArgumentError` for another profile, and for numbers below 0.
     """
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
@@ -47,7 +47,7 @@ def set_printoptions(
         if not value >= 0:
             raise ArgumentError(f"set_printoptions({name}={value!r})", "it is a count", "use 0 or more")
     if profile is not None and profile not in _PROFILES:
-        why, mend = f"there are the profiles {', '.join(_PROFILES)}", "name one of them"
+        why, mend = f"the profiles are {', '.join(_PROFILES)}", "name one of them"
         raise ArgumentError(f"set_printoptions(profile={profile!r})", why, mend)
     before = _options if profile is None else _PROFILES[profile]
     vars(_options).update({**vars(before), **chosen, "sci_mode": sci_mode})
@@ -69,7 +69,7 @@ def describe(x: Any) -> str:
 
 
 def _with_notes(text: str, notes: list[str]) -> str:
-    """The notes behind the values, each on a line of its own where the line gets too long."""
+    """The notes after the values, each on a new line where the line gets too long."""
     column = len(text) - text.rfind("\n") + 1
     for note in notes:
         fits = column + len(note) + 2 <= _options.linewidth
@@ -117,7 +117,7 @@ def _writer(shown: Array) -> tuple[Callable[[Any], str], int]:
 
 
 def _nested(array: Array, write: Callable[[Any], str], width: int, indent: int, cut: bool) -> str:
-    """The values in brackets, of which the first stands in column ``indent``."""
+    """The values in brackets, the first bracket in column ``indent``."""
     if not array.ndim:
         return write(array.item()).rjust(width)
     edge, flat = _options.edgeitems, array.ndim == 1

@@ -1,4 +1,4 @@
-"""Random numbers. One stream per thread, one call to seed them, and a `Generator` for a stream of one's own."""
+"""Random numbers. One stream per thread, one call to seed them all, and a `Generator` for a separate stream."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _State:
     def __init__(self) -> None:
         self.seed: int | None = None
         self.local = local()
-        self.epoch = 0  # raised by manual_seed, so that other threads start anew too
+        self.epoch = 0  # raised by manual_seed, so that other threads restart too
 
 
 _state = _State()
@@ -53,7 +53,7 @@ def manual_seed(seed: int) -> None:
 
 
 def generator() -> np.random.Generator:
-    """This thread's generator. The main thread's stream depends on the seed alone, others' on their name too."""
+    """This thread's generator. The main thread's stream depends on the seed alone, another's on its name too."""
     own = _state.local
     if getattr(own, "epoch", None) != _state.epoch or not hasattr(own, "generator"):
         own.epoch = _state.epoch
@@ -63,7 +63,7 @@ def generator() -> np.random.Generator:
 
 
 def _salt() -> list[int]:
-    """What sets this thread's stream apart from the main thread's."""
+    """What makes this thread's stream different from the main thread's."""
     import threading
 
     thread = threading.current_thread()
@@ -82,7 +82,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def _seed(seed: Any) -> int:
-    """As PyTorch counts seeds: it takes negative ones too."""
+    """The seed as PyTorch reads it: it takes negative ones too."""
     try:
         return int(seed) % 2**64
     except (TypeError, ValueError, OverflowError):
@@ -90,10 +90,10 @@ def _seed(seed: Any) -> int:
 
 
 class Generator:
-    """A stream of random numbers of its own, beside that of `manual_seed`. Hand it over as ``generator=…``.
+    """A separate stream of random numbers, beside that of `manual_seed`. Pass it as ``generator=…``.
 
-    Until `manual_seed` or `seed` gives it another, it begins with one fixed seed, as PyTorch's does. Where it is taken,
-    a NumPy generator is taken too. It draws on the host whatever its ``device`` is, and serves every device.
+    Until `manual_seed` or `seed` gives it another, it starts from a fixed seed, as PyTorch's does. A NumPy generator
+    may be passed instead. Whatever its ``device``, it draws on the host, and serves every device.
 
     >>> import tinygrad_edu as tg
     >>> g = tg.Generator().manual_seed(3)
@@ -107,37 +107,37 @@ class Generator:
         self.manual_seed(67280421310721)  # PyTorch's
 
     def manual_seed(self, seed: int) -> Generator:
-        """Begin anew, from ``seed``, with the numbers that `tinygrad_edu.manual_seed` gives. Returns itself."""
+        """Start again from ``seed``, with the same numbers as after `tinygrad_edu.manual_seed`. Returns itself."""
         self._seed = _seed(seed)
         self.stream = np.random.default_rng([self._seed])
         return self
 
     def seed(self) -> int:
-        """Begin anew, from a seed that nobody can foresee. Returns the seed."""
-        import secrets  # 3 ms, for the few that ask
+        """Start again from a seed that nobody can foresee. Returns the seed."""
+        import secrets  # takes 3 ms, and few programs need it
 
         return self.manual_seed(secrets.randbits(64)).initial_seed()
 
     def initial_seed(self) -> int:
-        """The seed from which it began last."""
+        """The seed that it last started from."""
         return self._seed
 
     def get_state(self) -> Tensor:
-        """Where it stands in its stream, in bytes for `set_state`: a tensor of uint8, which `save` writes."""
+        """Its position in the stream, as bytes for `set_state`: a tensor of uint8, which `save` can write."""
         import json
 
         text = json.dumps([self._seed, self.stream.bit_generator.state])
         return above.wrap(np.array(bytearray(text.encode())))
 
     def set_state(self, new_state: Any) -> Generator:
-        """Go on from where another stood at its `get_state`. Raises `ArgumentError` for what is none of these."""
+        """Go on from the position that `get_state` returned. Raises `ArgumentError` for anything else."""
         import json
 
         fresh = np.random.default_rng()
         try:
             seed, fresh.bit_generator.state = json.loads(np.asarray(_values(new_state), np.uint8).tobytes())
         except (KeyError, OverflowError, TypeError, ValueError):
-            why, mend = "the bytes do not say where a stream stands", "pass what get_state() of a Generator gave"
+            why, mend = "the bytes do not hold the state of a stream", "pass what get_state() of a Generator returned"
             raise ArgumentError("set_state of a Generator", why, mend) from None
         self._seed, self.stream = seed, fresh
         return self
@@ -153,13 +153,13 @@ else:  # numpy.random takes as long to import as all of the engine
 
 
 def stream(given: AnyGenerator) -> np.random.Generator:
-    """What draws for a ``generator=`` argument: for None `generator`. Raises `ArgumentError` for what cannot draw."""
+    """The generator that a ``generator=`` argument stands for. Raises `ArgumentError` for what cannot draw."""
     if isinstance(given, Generator):
         return given.stream
     if isinstance(given, np.random.Generator):
         return given
     if given is not None:
-        why = f"random numbers come from a Generator, and this is a {type(given).__name__}"
+        why = f"random numbers come from a Generator, but this is a {type(given).__name__}"
         raise ArgumentError(f"generator={given!r:.60}", why, "use Generator().manual_seed(0)")
     return generator()
 
@@ -179,7 +179,7 @@ def _float(name: str, dtype: Any) -> np.dtype[Any]:
     return found
 
 
-# Even and normal ----------------------------------------------------------------------------------------------------
+# Uniform and normal -------------------------------------------------------------------------------------------------
 
 
 def randn(
@@ -215,9 +215,9 @@ def randint(
     low: Any = 0, high: Any = None, size: Any = None, *,
     generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Integers from ``low`` up to but without ``high``: ``randint(high, size)`` or ``randint(low, high, size)``.
+    """Integers from ``low`` up to, not including, ``high``: ``randint(high, size)`` or ``randint(low, high, size)``.
 
-    Raises `ShapeError` where there are none in between, `DtypeError` where the dtype does not hold them all.
+    Raises `ShapeError` if there are none in between, `DtypeError` if the dtype cannot hold them all.
     """
     if size is None:
         low, high, size = 0, low, high
@@ -236,7 +236,7 @@ def _integers(rng: np.random.Generator, name: str, low: Any, high: Any, size: An
     if not isinstance(size, (tuple, list)):
         raise DtypeError(tried, "the size is a tuple", f"write ({size!r},)")
     if first > last:
-        raise ShapeError(tried, f"there is no integer from {first} up to but without {last + 1}", "raise high")
+        raise ShapeError(tried, f"there is no integer from {first} up to, not including, {last + 1}", "raise high")
     lowest, highest = _range(dtype)
     if first < lowest or last > highest:
         raise DtypeError(tried, f"{dtype} holds all integers from {lowest} to {highest} only", "use int64")
@@ -244,7 +244,7 @@ def _integers(rng: np.random.Generator, name: str, low: Any, high: Any, size: An
 
 
 def _range(dtype: Any) -> tuple[int, int]:
-    """Between which limits every integer has a place in this dtype."""
+    """The limits between which this dtype holds every integer."""
     if dtype == np.bool_:
         return 0, 1
     if is_float(dtype):
@@ -257,7 +257,7 @@ def randperm(
     n: int, *,
     generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The integers 0 to n - 1 in random order. Raises `DtypeError` where the dtype does not hold them all."""
+    """The integers 0 to n - 1 in random order. Raises `DtypeError` if the dtype cannot hold them all."""
     dtype = as_dtype(dtype or "int64")
     (count,), (_, highest) = new_shape("randperm", (n,), 8), _range(dtype)
     if count - 1 > highest:
@@ -304,16 +304,16 @@ def randint_like(
     return made.requires_grad_() if requires_grad else made
 
 
-# By given probabilities. What is drawn stands outside the graph: a draw has no slope --------------------------------
+# With given probabilities. The results are outside the graph: a draw has no slope -----------------------------------
 
 
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *,
     generator: AnyGenerator = None, dtype: Any = None, device: str | None = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Normally distributed numbers: for tensors one for each mean and deviation, for two numbers a ``size`` of them.
+    """Normally distributed numbers: one for each mean and deviation in tensors; for two numbers, ``size`` of them.
 
-    Raises `ShapeError` for a negative deviation, and `DtypeError` for integer tensors.
+    Raises `ArgumentError` for a negative deviation, and `DtypeError` for integer tensors.
     """
     given = [x for x in (mean, std) if isinstance(x, (TensorBase, np.ndarray))]
     if not given:
@@ -343,9 +343,9 @@ def _normal(rng: np.random.Generator, name: str, mean: Any, std: Any, shape: tup
 
 
 def bernoulli(input: Any, p: float | None = None, *, generator: AnyGenerator = None) -> Tensor:
-    """Ones with the probability that ``input`` holds at each place, else zeros; in the shape and dtype of ``input``.
+    """Random 0s and 1s in the shape and dtype of ``input``, which holds the probability of a 1 at each place.
 
-    With ``p`` that one probability holds everywhere. Raises `ShapeError` for what is no probability.
+    With ``p`` that one probability holds everywhere. Raises `ArgumentError` for what is not a probability.
     """
     x = as_tensor(input)
     if p is None:
@@ -360,7 +360,7 @@ def _flips(rng: np.random.Generator, name: str, p: Any, shape: tuple[int, ...]) 
     p = np.asarray(p, np.float64)
     fits = zip(reversed(p.shape), reversed(shape), strict=False)
     if p.ndim > len(shape) or any(n not in (1, size) for n, size in fits):
-        raise ShapeError(f"{name} with p {p.shape}", f"there is one for each of {shape}", "give one number")
+        raise ShapeError(f"{name} with p {p.shape}", f"there is one for each element of {shape}", "give one number")
     wrong = p[~((p >= 0) & (p <= 1))]
     if wrong.size:
         why = f"a probability lies between 0 and 1, and {wrong[0]} does not"
@@ -369,7 +369,7 @@ def _flips(rng: np.random.Generator, name: str, p: Any, shape: tuple[int, ...]) 
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: AnyGenerator = None) -> Tensor:
-    """Positions drawn with probabilities in proportion to the weights ``input``, of shape (n,) or (rows, n), as int64.
+    """Positions, as int64, drawn in proportion to the weights ``input``, of shape (n,) or (rows, n).
 
     Without ``replacement`` no position comes twice in a row. Raises `ShapeError` for weights that are negative, not
     finite or all 0, and for more samples than there are positions with a weight.
@@ -396,7 +396,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         draws = stream(generator).random((len(weights), num_samples))
         rows = [np.searchsorted(s, d * s[-1], side="right") for s, d in zip(sums, draws, strict=True)]
         found = np.reshape(rows, draws.shape)
-    else:  # a race: who has twice the weight arrives in half the time, on average
+    else:  # a race: a position with twice the weight arrives in half the time, on average
         with np.errstate(divide="ignore"):
             arrivals = stream(generator).standard_exponential(weights.shape) / weights
         found = np.argsort(arrivals, axis=1)[:, :num_samples]
@@ -407,7 +407,7 @@ _LIMITS = {"normal_": ("mean", "std"), "exponential_": ("lambd",), "uniform_": (
 
 
 def values_for(x: TensorBase, name: str, *limits: Any, generator: AnyGenerator = None) -> Any:
-    """What an in-place method of ``x`` fills it with: ``normal_``, ``uniform_``, ``exponential_``, ``random_`` …"""
+    """The numbers with which an in-place method fills ``x``: ``normal_``, ``uniform_``, ``random_`` and the like."""
     shape, dtype, rng = tuple(x.shape), x.dtype, stream(generator)
     if name == "random_":  # over all integers from 0 that the dtype holds, unless there are limits
         low, high = (0, _range(dtype)[1] + 1) if not limits else (0, *limits) if len(limits) == 1 else limits

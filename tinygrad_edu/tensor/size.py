@@ -1,4 +1,4 @@
-"""The size of a tensor: a tuple that can tell how many elements there are."""
+"""The size of a tensor: a tuple that knows how many elements there are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import DtypeError
 class Size(tuple[int, ...]):
     """The length of each axis, as ``x.size()`` gives it: a tuple with `numel`.
 
-    ``x.shape`` is a plain tuple, for it is asked for at every step. Raises `DtypeError` for what are no integers.
+    ``x.shape`` is a plain tuple, because it is read at every step. Raises `DtypeError` unless all sizes are integers.
 
     >>> import tinygrad_edu as tg
     >>> tg.zeros(2, 3, 4).size()[1:].numel()

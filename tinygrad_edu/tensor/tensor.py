@@ -1,4 +1,4 @@
-"""The tensor: an array that can remember what made it. Methods carry PyTorch's names; each is one line to an op."""
+"""The tensor: an array that can remember what made it. Methods have PyTorch's names; most are one line to an op."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .handle import RemovableHandle
 from .operations import Operations
 from .size import Size
 
-_DEVICES = ("cpu", "cuda", "mps", "xpu")  # what PyTorch programs call devices: an unknown one is no unknown dtype
+_DEVICES = ("cpu", "cuda", "mps", "xpu")  # what PyTorch programs call devices, so these are not taken for dtypes
 Dims = int | tuple[int, ...] | None
 Scalar = bool | int | float
 
@@ -64,8 +64,8 @@ class Tensor(Operations, Absent):
     def __new__(cls, *data: Any, device: str | None = None) -> Tensor:
         """PyTorch's old constructor: ``Tensor([1, 2])`` holds these as floats, ``Tensor(2, 3)`` has this size.
 
-        The dtype is the default one, and with a size the values are whatever the memory held. Better say which is
-        meant: `tensor` or `empty`. The engine makes its tensors without it.
+        The dtype is the default one, and with a size the values are whatever the memory held. Better use `tensor` or
+        `empty`, which say what is meant. The engine makes its own tensors without it.
         """
         if len(data) == 1 and not isinstance(data[0], (int, float, np.number)):
             made = as_tensor(data[0], modes().dtype, device)
@@ -130,7 +130,7 @@ class Tensor(Operations, Absent):
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor) or (self.requires_grad and not is_float(other.dtype)):
             what = f"a tensor of dtype {other.dtype}" if isinstance(other, Tensor) else f"a {type(other).__name__}"
-            why, mend = f"x holds {self.dtype} elements, and is given {what}", "give it a tensor of that dtype"
+            why, mend = f"x holds {self.dtype} elements, but is given {what}", "give it a tensor of that dtype"
             raise DtypeError("x.data = …", why, mend)
         if self.origin is not None or tuple(other.shape) != tuple(self.shape):
             raise ShapeError(
@@ -157,10 +157,10 @@ class Tensor(Operations, Absent):
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None and not isinstance(value, TensorBase):
-            why, mend = f"it is a {type(value).__name__}, and a gradient is a tensor", "make one of it first: tensor(…)"
-            raise DtypeError("x.grad = …", why, mend)
+            why = f"it is a {type(value).__name__}, and a gradient is a tensor"
+            raise DtypeError("x.grad = …", why, "make a tensor of it first: tensor(…)")
         if value is not None and tuple(value.array.shape) != tuple(self.array.shape):
-            why = f"x has shape {tuple(self.array.shape)}, and each of its elements one derivative"
+            why = f"x has shape {tuple(self.array.shape)}, and each of its elements has one derivative"
             raise ShapeError(f"x.grad = {tuple(value.array.shape)}", why, "give it a tensor of that shape")
         self.gradient = value
 
@@ -199,7 +199,7 @@ class Tensor(Operations, Absent):
 
     def _memory(self, name: str) -> Any:
         if backends.of(self.array) is not backends.CPU:
-            why, mend = f"the elements live on {self.device!r}, which tells no addresses", "copy them first: x.cpu()"
+            why, mend = f"the elements live on {self.device!r}, which gives no addresses", "copy them first: x.cpu()"
             raise DeviceError(f"{name}()", why, mend)
         return own_buffer(self)
 
@@ -213,7 +213,7 @@ class Tensor(Operations, Absent):
         return contiguous(tuple(self.array.shape), self.array.strides, self.array.dtype.itemsize)
 
     def _stand_on_fast_path(self, plain: builtins.bool) -> None:
-        """Say whether generated callers may take this tensor for a plain one. Subclasses never are."""
+        """Set whether generated callers may treat this tensor as a plain one. Users' subclasses never are."""
         if type(self) in (Tensor, SlowTensor):
             self.__class__ = _CLASSES[type(self.array), self.array.dtype] if plain else SlowTensor
 
@@ -235,7 +235,7 @@ class Tensor(Operations, Absent):
             if not is_float(self.dtype):
                 raise DtypeError(
                     f"requires_grad on a tensor of dtype {self.dtype}",
-                    "a derivative needs steps as small as one likes, and integers have none",
+                    "a derivative needs arbitrarily small steps, and integers have none",
                     "convert it first: x.float()",
                 )
             wake(self)
@@ -295,8 +295,8 @@ class Tensor(Operations, Absent):
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces it.
 
-        Returns a handle whose ``remove()`` takes the hook away. Raises `AutogradError` for a tensor that requires no
-        grad.
+        Returns a handle whose ``remove()`` takes the hook away. Raises `AutogradError` for a tensor that does not
+        require grad.
 
         >>> import tinygrad_edu as tg
         >>> x = tg.tensor([1.0, 2.0], requires_grad=True)
@@ -324,13 +324,13 @@ class Tensor(Operations, Absent):
         hooks = node.hooks()
         handle = RemovableHandle(hooks, call)
         if KEEP in hooks:
-            hooks[KEEP] = hooks.pop(KEEP)  # what is kept is what all other hooks have made of it
+            hooks[KEEP] = hooks.pop(KEEP)  # last, so that it keeps what all other hooks have made of the gradient
         return handle
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Call ``hook(self)`` each time backward has added to ``.grad`` of this leaf: for a step without an optimiser.
 
-        Raises `AutogradError` for a tensor that is no leaf, or requires no grad.
+        Raises `AutogradError` for a tensor that is not a leaf, or does not require grad.
         """
         node = self._node_for("register_post_accumulate_grad_hook")
         if not isinstance(node, Leaf):
@@ -342,13 +342,16 @@ class Tensor(Operations, Absent):
 
     def _node_for(self, what: str) -> Node:
         if not self.requires_grad:
-            why, mend = "this tensor wants no gradient, so none will come", "set requires_grad first"
+            why, mend = "this tensor does not require grad, so no gradient will come", "set requires_grad first"
             raise AutogradError(what, why, mend)
         assert self.node is not None
         return self.node
 
     def retain_grad(self) -> None:
-        """Keep ``.grad`` on this tensor too, though it is not a leaf. Raises `AutogradError` if it requires no grad."""
+        """Keep ``.grad`` on this tensor too, though it is not a leaf.
+
+        Raises `AutogradError` if it does not require grad.
+        """
         self._node_for("retain_grad")
         if not self.is_leaf:
             assert self.node is not None
@@ -369,14 +372,14 @@ class Tensor(Operations, Absent):
         """The elements as a NumPy array over the same memory. Read-only while the graph needs them.
 
         Raises `AutogradError` for a tensor that requires grad, `DeviceError` off the CPU, both as PyTorch does.
-        ``force=True`` stands for ``x.detach().cpu().numpy()``, which raises neither.
+        ``force=True`` is short for ``x.detach().cpu().numpy()``, which raises neither.
         """
         if force:
             return self.detach().cpu().numpy()
         if self.requires_grad:
             raise AutogradError(
                 "numpy() on a tensor that requires grad",
-                "what NumPy does with the values, the graph cannot record",
+                "the graph cannot record what NumPy does with the values",
                 "say so with x.detach().numpy()",
             )
         if backends.of(self.array) is not backends.CPU:
@@ -414,9 +417,9 @@ class Tensor(Operations, Absent):
     ) -> Tensor:  # fmt: skip
         """The same values in another dtype or on another device; itself, when nothing changes and no copy is wanted.
 
-        ``x.to(dtype)``, ``x.to(device)``, ``x.to(device, dtype)`` or ``x.to(other)``, like another tensor; what follows
-        by position are ``non_blocking``, which nothing here depends on, and ``copy``. With ``memory_format`` images
-        come in that order in memory; see `formats`.
+        ``x.to(dtype)``, ``x.to(device)``, ``x.to(device, dtype)`` or ``x.to(other)``, like another tensor. After these
+        may come ``non_blocking``, which has no effect here, and ``copy``. ``memory_format`` sets the order of images in
+        memory; see `formats`.
         """
         if target or other is not None:
             first, *rest = target or (other,)
@@ -448,9 +451,9 @@ class Tensor(Operations, Absent):
 
     @explained
     def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Tensor:
-        """In another dtype, as by `to`. Raises `DtypeError` without one: PyTorch then names a class of its own."""
+        """In another dtype, as with `to`. Raises `DtypeError` without one: PyTorch then names an old class."""
         if dtype is None:
-            raise DtypeError("type()", "it converts to the dtype that it is given", "ask x.dtype for its own")
+            raise DtypeError("type()", "it converts to the dtype that it is given", "read x.dtype for the present one")
         return self.to(dtype=dtype)
 
     def is_floating_point(self) -> builtins.bool:
@@ -552,16 +555,16 @@ class Tensor(Operations, Absent):
 
     @explained
     def clone(self, *, memory_format: Any = None) -> Tensor:
-        """A copy in memory of its own; gradients pass through. ``memory_format`` is as in `to`."""
+        """A copy in new memory; gradients pass through. ``memory_format`` is as in `to`."""
         return ct.clone(self) if memory_format is None else _formats().clone(self, memory_format=memory_format)
 
     # Python and NumPy ---------------------------------------------------------------------------------------
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """For ``copy`` and ``pickle``: a leaf with memory of its own, and its mark as a parameter or its gradient.
+        """For ``copy`` and ``pickle``: a leaf with its own memory, and with its mark as a parameter or its gradient.
 
         The gradient of a parameter stays behind, as in PyTorch: a copy of a model begins without any. Raises
-        `AutogradError` for what an operation made: its history cannot be copied with it.
+        `AutogradError` for the result of an operation, because its history cannot be copied with it.
         """
         if not self.is_leaf:
             raise AutogradError(
@@ -585,7 +588,7 @@ class Tensor(Operations, Absent):
 
 
 class SlowTensor(Tensor):
-    """A tensor that generated callers must not take for a plain one.
+    """A tensor that generated callers must not treat as a plain one.
 
     It is off the CPU, being traced, a stale view, or of a 16-bit float dtype.
     """
@@ -593,7 +596,7 @@ class SlowTensor(Tensor):
     __slots__ = ()
 
 
-SlowTensor.__name__ = "Tensor"  # which it is to users: Python's own messages name the class
+SlowTensor.__name__ = "Tensor"  # Python's own messages name the class, and to users it is a Tensor
 
 
 class _Classes(dict[Any, type[Tensor]]):
@@ -613,7 +616,7 @@ def clear_gradient(tensor: Tensor, set_to_none: bool) -> None:
     if set_to_none:
         tensor.gradient = None
     elif tensor.gradient is not None:
-        if tensor.gradient.requires_grad:  # it came with create_graph: the zeros have no history
+        if tensor.gradient.requires_grad:  # it was made with create_graph; zeros have no history
             tensor.gradient = tensor.gradient.detach()
         tensor.gradient.zero_()
 
@@ -660,7 +663,7 @@ def as_tensor(data: Any, dtype: Any = None, device: str | None = None) -> Tensor
     array = arguments.numbers(data, dtype, copy=False)
     result = wrap(_to_device_array(array, device))
     if isinstance(data, np.ndarray) and result.array is array and np.may_share_memory(array, data):
-        result.array = array.view()  # ours stays writable when the guard locks theirs
+        result.array = array.view()  # the guard locks the user's array, and this view stays writable
         result.storage = guard.expose_input(data)
         note_sharer(result)
         listen()
@@ -668,7 +671,7 @@ def as_tensor(data: Any, dtype: Any = None, device: str | None = None) -> Tensor
 
 
 def _as_operand(data: Any, dtype: Any = None, device: str | None = None) -> Tensor:
-    """`as_tensor`, for what an operation was given. Tensors in a tuple were hardly meant to be stacked."""
+    """`as_tensor`, for the operand of an operation. Tensors in a tuple were hardly meant to be stacked."""
     if isinstance(data, tuple) and any(isinstance(item, TensorBase) and item.array.ndim for item in data):
         why = "one tensor is wanted, and layers such as GRU and LSTM return several"
         mend = "take it out of the tuple first: output, state = layer(x); or join them with stack or cat"
@@ -710,7 +713,7 @@ def _named(word: str) -> np.dtype[Any]:
     try:
         return as_dtype(word)
     except DtypeError as error:
-        why = f"it names neither a device, of which there are {', '.join(backends.names())}, nor a dtype: {error.why}"
+        why = f"it names neither a device ({', '.join(backends.names())}) nor a dtype: {error.why}"
         raise DeviceError(f"to({word!r})", why, "name one of these, such as 'cpu' or 'float32'") from None
 
 
