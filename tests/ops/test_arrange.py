@@ -130,7 +130,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[EduError], str, str, str]] = [
         lambda x: x.repeat(1.5, 1),
         DtypeError,
         "repeat(1.5, 1)",
-        "these are no integers",
+        "these are not all integers",
         "pass integers, or one tuple of them",
     ),
     (
@@ -166,13 +166,13 @@ WRONG: list[tuple[Callable[[Any], Any], type[EduError], str, str, str]] = [
         ShapeError,
         "repeat_interleave(output_size=5)",
         "the repeats add up to 4",
-        "leave output_size away, or give that number",
+        "leave output_size out, or give that number",
     ),
     (
         lambda x: x.flip(),
         DtypeError,
         "flip()",
-        "nothing says which sizes or axes are meant",
+        "no sizes or axes were given",
         "pass integers, one by one or as a tuple: flip((2, 3))",
     ),
     (
@@ -207,7 +207,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[EduError], str, str, str]] = [
         lambda x: x.unsqueeze(0).diag(),
         ShapeError,
         "diag of a tensor (1, 2, 3)",
-        "it has 3 axes, and diag() takes vectors and matrices",
+        "it has 3 axes, but diag() takes vectors and matrices",
         "use diagonal(dim1=-2, dim2=-1) for many matrices",
     ),
 ]

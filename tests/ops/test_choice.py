@@ -133,8 +133,8 @@ def test_a_number_fills_in_the_dtype_of_the_tensor(dtype: str, value: Any, expec
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_no_value(dtype: str, value: Any) -> None:
-    tried, why = f"masked_fill of (1,) {dtype}, mask (1,) bool", f"{dtype} has no {value!r}"
-    with teaches(DtypeError, tried, why, "fill with what it has, or convert x first"):
+    tried, why = f"masked_fill of (1,) {dtype}, mask (1,) bool", f"{dtype} cannot hold {value!r}"
+    with teaches(DtypeError, tried, why, "fill with a number that it can, or convert x first"):
         tg.zeros(1, dtype=dtype).masked_fill(tg.tensor([True]), value)
 
 
@@ -142,23 +142,23 @@ X, HOLDS = tg.ones(2), tg.tensor([True, False])
 WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     (
         lambda: tg.where(tg.tensor([1, 0]), X, X), DtypeError, "where with a condition of dtype int64",
-        "a condition holds or not, at each element", "compare first: where(condition != 0, x, y)",
+        "a condition is true or false at each element", "compare first: where(condition != 0, x, y)",
     ),
     (
         lambda: tg.where(HOLDS, X), DtypeError, "where with one value",
-        "there is nothing to take where the other is asked for", "give both: where(condition, x, y)",
+        "it needs a second one for where the condition fails", "give both: where(condition, x, y)",
     ),
     (
         lambda: X.masked_fill(tg.tensor([1, 0]), 0), DtypeError, "masked_fill of (2,) float32, mask (2,) int64",
-        "a mask holds or not, at each element", "compare first: mask != 0",
+        "a mask is true or false at each element", "compare first: mask != 0",
     ),
     (
         lambda: X.masked_fill(HOLDS, X), ShapeError, "masked_fill of (2,) float32, mask (2,) bool",
-        "the value has shape (2,), and all places get one and the same number", "use where(mask, value, x)",
+        "the value has shape (2,), but all places get the same number", "use where(mask, value, x)",
     ),
     (
         lambda: X.long().masked_fill(HOLDS, tg.tensor(0.5)), DtypeError, "masked_fill of (2,) int64, mask (2,) bool",
-        "the value is float32, and int64 has no fractions", "convert it first: value.to('int64')",
+        "the value is float32, but int64 has no fractions", "convert it first: value.to('int64')",
     ),
     (
         lambda: tg.clamp(tg.ones(2, 3), tg.ones(2)), ShapeError, "clamp_between((2, 3) float32, (2,) float32) on cpu",

@@ -81,30 +81,30 @@ BOTH = (2, 3, 8, 8), (3, 6, 3, 3)
 WRONG: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], str, str]] = [
     (
         (2, 3, 8, 8), (4, 6, 3, 3), {},
-        "there are kernels for 4 channels, and the image has 3", "make it ConvTranspose2d(3, 6, …)",
+        "there are kernels for 4 channels, but the image has 3", "make it ConvTranspose2d(3, 6, …)",
     ),
     (
         (2, 9, 4), (4, 3, 3), {},
-        "there are kernels for 4 channels, and the sequence has 9",
+        "there are kernels for 4 channels, but the sequence has 9",
         "channels come before the places: x.permute(0, 2, 1)",
     ),
     (
         (2, 3, 8), (1, 6, 3), {},
-        "there are kernels for 1 channel, and the sequence has 3", "make it ConvTranspose1d(3, 6, …)",
+        "there are kernels for 1 channel, but the sequence has 3", "make it ConvTranspose1d(3, 6, …)",
     ),
-    ((2, 3, 8, 8), (3, 6, 3), {}, "kernels come as (C, F, kh, kw), and these have 3 axes", "reshape the kernels"),
-    ((3, 8), (3, 6, 3, 3), {"axes": 1}, "kernels come as (C, F, k), and these have 4 axes", "reshape the kernels"),
+    ((2, 3, 8, 8), (3, 6, 3), {}, "kernels come as (C, F, kh, kw), but these have 3 axes", "reshape the kernels"),
+    ((3, 8), (3, 6, 3, 3), {"axes": 1}, "kernels come as (C, F, k), but these have 4 axes", "reshape the kernels"),
     (
         (8, 8), (3, 6, 3, 3), {},
-        "images come as (N, C, H, W) or (C, H, W), and this has 2 axes", "add the missing axes: x.unsqueeze(0)",
+        "images come as (N, C, H, W) or (C, H, W), but this has 2 axes", "add the missing axes: x.unsqueeze(0)",
     ),
-    (*BOTH, {"stride": 0}, "the stride is (0, 0), and it is at least 1", "use stride=1 or more"),
-    (*BOTH, {"padding": -1}, "the padding is (-1, -1), and it is at least 0", "use padding=0 or more"),
-    (*BOTH, {"groups": 2}, "3 channels cannot be shared out evenly among 2 groups", "use a number that divides them"),
-    (*BOTH, {"bias": (5,)}, "the result has 6 channels, and the bias has shape (5,)", "make the bias (6,)"),
+    (*BOTH, {"stride": 0}, "the stride is (0, 0), but it must be at least 1", "use stride=1 or more"),
+    (*BOTH, {"padding": -1}, "the padding is (-1, -1), but it must be at least 0", "use padding=0 or more"),
+    (*BOTH, {"groups": 2}, "3 channels cannot be divided evenly among 2 groups", "use a number that divides them"),
+    (*BOTH, {"bias": (5,)}, "the result has 6 channels, but the bias has shape (5,)", "make the bias (6,)"),
     (
         (2, 3, 0, 8), (3, 6, 3, 3), {},
-        "there is nothing in (2, 3, 0, 8) to write", "check how the tensor came to be empty",
+        "a tensor (2, 3, 0, 8) has no elements to write", "check how it came to be empty",
     ),
     (
         *BOTH, {"stride": 2, "output_padding": (2, 1)},
@@ -128,7 +128,7 @@ def test_what_does_not_fit(shape: Any, kernel: Any, how: dict[str, Any], why: st
 
 def test_dtypes_that_do_not_go_together() -> None:
     mend = "convert it: x.float()"
-    with teaches(DtypeError, "conv_transpose2d((1, 1, 2, 2) bool)", "bools are not added up", mend, line="conv_tr"):
+    with teaches(DtypeError, "conv_transpose2d((1, 1, 2, 2) bool)", "bools cannot be added up", mend, line="conv_tr"):
         F.conv_transpose2d(tg.ones(1, 1, 2, 2).bool(), tg.ones(1, 1, 2, 2).bool())
     with pytest.raises(DtypeError):
         F.conv_transpose2d(tg.ones(1, 1, 2, 2), tg.ones(1, 1, 2, 2).double())

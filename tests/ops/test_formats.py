@@ -71,13 +71,13 @@ def test_formats_are_single_objects() -> None:
 
 def test_formats_that_do_not_fit() -> None:
     x = tg.ones(2, 3)
-    why = "that is an order of images (N, C, H, W), and this has 2 axes"
+    why = "that is an order of images (N, C, H, W), but this has 2 axes"
     mend = "leave memory_format out, or convert tensors of four axes only"
     for name in ("clone", "contiguous", "to"):
         tried = f"{name} of a tensor (2, 3) with memory_format=channels_last"
         with teaches(ShapeError, tried, why, mend):
             getattr(x, name)(memory_format=LAST)
-        why_not = "a memory format is one of three names, and this is a str"
+        why_not = "a memory format is one of three names, but this is a str"
         names = "use contiguous_format, channels_last or preserve_format"
         with teaches(DtypeError, f"{name} with memory_format='last'", why_not, names):
             getattr(x, name)(memory_format="last")
@@ -85,7 +85,8 @@ def test_formats_that_do_not_fit() -> None:
         tg.empty_like(x, memory_format=LAST)
     assert not x.is_contiguous(memory_format=LAST)
     with teaches(
-        ShapeError, "contiguous with memory_format=preserve_format", "it lies otherwise, and is to lie as it does",
+        ShapeError, "contiguous with memory_format=preserve_format",
+        "its elements are not in row-major order, and preserve_format keeps them so",
         "use clone(), or leave memory_format out",
     ):  # fmt: skip
         x.T.contiguous(memory_format=tg.preserve_format)

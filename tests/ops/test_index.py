@@ -112,37 +112,37 @@ NO_INDEX: dict[str, tuple[Any, type[Exception], str, str, str]] = {
                      "write : for each axis instead"),
     "mask of another shape": (
         X[:, :2] > 0, Beyond, "x[mask (2, 2, 4)]", "the mask has shape (2, 2, 4), and those axes have shape (2, 3, 4)",
-        "make the mask by comparing that very tensor",
+        "make the mask by comparing this tensor itself",
     ),
     "mask of rows": (
         (slice(None), [True, False]), Beyond, "x[:, [True, False]]",
-        "the mask has shape (2,), and those axes have shape (3,)", "make the mask by comparing that very tensor",
+        "the mask has shape (2,), and those axes have shape (3,)", "make the mask by comparing this tensor itself",
     ),
     "unequal lengths": (
         ([0, 1], [0, 1, 2]), Beyond, "x[[0, 1], [0, 1, 2]]",
         "the index tensors have shapes (2,) and (3,), which cannot be stretched to one",
-        "give them one length, or an axis of length 1 where one shall be repeated: i[:, None]",
+        "give them one length, or an axis of length 1 where one should be repeated: i[:, None]",
     ),
     "a float": (1.0, DtypeError, "x[1.0]",
-                "an index is made of ints, slices, ..., None and tensors of these, and not of float",
+                "an index is made of ints, slices, ..., None and tensors of ints or bools, not of float",
                 "round it to an int first: x[int(i)]"),
     "a name": ("row", DtypeError, "x['row']",
-               "an index is made of ints, slices, ..., None and tensors of these, and not of str",
+               "an index is made of ints, slices, ..., None and tensors of ints or bools, not of str",
                "round it to an int first: x[int(i)]"),
     "floats": ([0.0, 1.0], DtypeError, "x[[0.0, 1.0]]",
-               "it has dtype float64, and positions are integers, masks are bool",
+               "it has dtype float64, but positions are integers and masks are bools",
                "convert it: i.long() for positions, x > 0 for a mask"),
     "a float tensor": (tg.tensor([1.0]), DtypeError, "x[[1.0]]",
-                       "it has dtype float32, and positions are integers, masks are bool",
+                       "it has dtype float32, but positions are integers and masks are bools",
                        "convert it: i.long() for positions, x > 0 for a mask"),
     "uint8": (tg.tensor([0, 1], dtype="uint8"), DtypeError, "x[[0, 1]]",
-              "PyTorch takes uint8 for a mask, and you may have meant positions",
+              "PyTorch reads uint8 as a mask, and you may have meant positions",
               "say which: i.bool() for a mask, i.long() for positions"),
     "int8": (tg.tensor([0, 1], dtype="int8"), DtypeError, "x[[0, 1]]",
              "it is int8, and PyTorch takes int32, int64 and bool", "convert it: x.long()"),
     "list of lists": (
         [[0, 1], [1, 0]], DtypeError, "x[[[0, 1], [1, 0]]]",
-        "PyTorch takes a list of lists, tensors or slices for a tuple of indices, and NumPy for one index tensor",
+        "PyTorch reads a list of lists, tensors or slices as a tuple of indices, and NumPy as one index tensor",
         "say which: x[tuple(index)], or x[tensor(index)]",
     ),
     "ragged": (([[0, 1], [0]],), DtypeError, "x[[[0, 1], [0]]]", "its rows differ in length", "pad them to one length"),
@@ -260,13 +260,13 @@ def test_writing_what_does_not_fit() -> None:
     x = tg.tensor(X)
     with teaches(
         ShapeError, "x[0, [0, 1]] = (3, 4) of a tensor (2, 3, 4)",
-        "the index names a region (2, 4), and a tensor (3, 4) cannot be stretched to it",
+        "the index names a region (2, 4), but a tensor (3, 4) cannot be stretched to it",
         "give it that shape, or axes of length 1", line="x[0, [0, 1]] = tg.ones(3, 4)",
     ):  # fmt: skip
         x[0, [0, 1]] = tg.ones(3, 4)
     with teaches(
         ShapeError, "copy_ with a tensor (3,) on a tensor (2, 3, 4)",
-        "the index names a region (2, 3, 4), and a tensor (3,) cannot be stretched to it",
+        "the index names a region (2, 3, 4), but a tensor (3,) cannot be stretched to it",
         "give it that shape, or axes of length 1", line="x.copy_(tg.ones(3))",
     ):  # fmt: skip
         x.copy_(tg.ones(3))
@@ -427,12 +427,12 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "gather beyond": (lambda x: x.gather(1, P + 3), Beyond, "gather(dim=1)"),
     "gather negative": (lambda x: x.gather(1, P - 1), Beyond, "use 0 to 3: positions count from the front here"),
     "gather of floats": (lambda x: x.gather(1, P * 1.0), DtypeError, "convert it: index.long()"),
-    "gather of bytes": (lambda x: x.gather(1, P.byte()), DtypeError, "positions are integers, and this is uint8"),
+    "gather of bytes": (lambda x: x.gather(1, P.byte()), DtypeError, "positions are integers, but this is uint8"),
     "gather rank": (lambda x: x.gather(1, ONE), ShapeError, "gather of a tensor (3, 4) with an index (1,)"),
     "gather axis": (lambda x: x.gather(2, P), ShapeError, "dim lies between -2 and 1"),
     "gather longer": (
         lambda x: x.gather(0, tg.zeros(1, 5, dtype="int64")), ShapeError,
-        "along axis 1, index has 5 elements and the tensor 4\n",
+        "along axis 1, index has 5 elements, but the tensor has 4\n",
     ),
     "gather elsewhere": (lambda x: x.gather(1, P.to("far")), DeviceError, "with an index on 'far'"),
     "scatter dtype": (lambda x: x.scatter(1, P, P), DtypeError, "scatter of int64 into float64"),
@@ -446,7 +446,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "select beyond": (lambda x: x.index_select(0, ONE + 3), Beyond, "index 3 is not among them"),
     "select negative": (lambda x: x.index_select(0, ONE - 1), Beyond, "positions count from the front here"),
     "select of one": (lambda x: x.sum().index_select(0, tg.tensor([0, 0])), ShapeError, "index names 2"),
-    "add short": (lambda x: x.index_add(0, P[:, 0], x[:1]), ShapeError, "source has shape (2, 4), and this has (1, 4)"),
+    "add short": (lambda x: x.index_add(0, P[:, 0], x[:1]), ShapeError, "source has shape (2, 4), but this has (1, 4)"),
     "add dtype": (lambda x: x.index_add(0, ONE, x[:1].float()), DtypeError, "index_add of float32 into float64"),
     "add half of integers": (
         lambda x: x.long().index_add(0, ONE, x[:1].long(), alpha=0.5), DtypeError, "int64 holds no fractions",

@@ -306,7 +306,7 @@ def test_out_is_filled_and_returned(name: str) -> None:
 
 def test_two_results_need_two_buffers() -> None:
     x = tg.tensor(X)
-    with pytest.raises(ArgumentError, match="there are 2 results, and 1 to write to"):
+    with pytest.raises(ArgumentError, match="there are 2 results, but out has 1"):
         tg.sort(x, out=tg.zeros_like(x))
     values, places = tg.zeros(2), tg.zeros(3, dtype="int64")
     with pytest.raises(ShapeError, match="max"):

@@ -157,11 +157,11 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     ),
     (
         lambda: M.mv(tg.ones(2)), ShapeError, "matmul((2, 3) float32, (2,) float32) on cpu",
-        "the inner sizes are 3 and 2, and they must be equal", "transpose the first: x.mT @ y",
+        "the inner sizes are 3 and 2, but they must be equal", "transpose the first: x.mT @ y",
     ),
     (
         lambda: M.mm(tg.ones(3, 2, dtype="float64")), DtypeError, "matmul((2, 3) float32, (3, 2) float64) on cpu",
-        "the operands are float32 and float64, and a matrix product mixes no dtypes",
+        "the operands are float32 and float64, and a matrix product does not mix dtypes",
         "convert one of them first: x.to('float64')",
     ),
     (
@@ -171,7 +171,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     ),
     (
         lambda: tg.addmm(V.double(), M, tg.ones(3, 3)), DtypeError,
-        "addmm of (3,) float64 and a product (2, 3) float32", "what joins a matrix product has its dtype",
+        "addmm of (3,) float64 and a product (2, 3) float32", "what is added to a product must have its dtype",
         "convert it first: x.to('float32')",
     ),
     (
@@ -180,21 +180,21 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     ),
     (
         lambda: tg.einsum("ij,jk", M), ShapeError, "einsum('ij,jk') of (2, 3) float32",
-        "the equation speaks of 2 operands, and there are 1", "separate the operands by commas: 'ij,jk->ik'",
+        "the equation names 2 operands, but there are 1", "separate the operands with commas: 'ij,jk->ik'",
     ),
     (
         lambda: tg.einsum("", []), ShapeError, "einsum('') of nothing",
-        "the equation speaks of 1 operand, and there are 0", "separate the operands by commas: 'ij,jk->ik'",
+        "the equation names 1 operand, but there are 0", "separate the operands with commas: 'ij,jk->ik'",
     ),
     (
         lambda: tg.einsum("ijk", M), ShapeError, "einsum('ijk') of (2, 3) float32",
-        "'ijk' names 3 axes, and the operand has 2",
-        "name each axis by a letter, or write '...' for those without a name",
+        "'ijk' names 3 axes, but the operand has 2",
+        "name each axis with a letter, or write '...' for those without a name",
     ),
     (
         lambda: tg.einsum("...ijk", M), ShapeError, "einsum('...ijk') of (2, 3) float32",
-        "'...ijk' names 3 axes, and the operand has 2",
-        "name each axis by a letter, or write '...' for those without a name",
+        "'...ijk' names 3 axes, but the operand has 2",
+        "name each axis with a letter, or write '...' for those without a name",
     ),
     (
         lambda: tg.einsum("i1", M), ShapeError, "einsum('i1') of (2, 3) float32", "'1' in 'i1' names no axis",
@@ -211,21 +211,21 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     ),
     (
         lambda: tg.einsum("ij->ii", M), ShapeError, "einsum('ij->ii') of (2, 3) float32",
-        "'i' occurs twice in the result", "name each axis of the result once, by a letter of the operands",
+        "'i' occurs twice in the result", "name each axis of the result once, with a letter of the operands",
     ),
     (
         lambda: tg.einsum("ij->ik", M), ShapeError, "einsum('ij->ik') of (2, 3) float32",
-        "'k' is in the result and in no operand", "name each axis of the result once, by a letter of the operands",
+        "'k' is in the result but in no operand", "name each axis of the result once, with a letter of the operands",
     ),
     (
         lambda: tg.einsum("ii", M), ShapeError, "einsum('ii') of (2, 3) float32",
-        "'i' takes the diagonal of axes of 2 and 3 elements", "give the two axes letters of their own",
+        "'i' takes the diagonal of axes of 2 and 3 elements", "give the two axes different letters",
     ),
     (
         lambda: tg.einsum("ij,jk", M, tg.ones(2, 4)), ShapeError,
         "einsum('ij,jk') of (2, 3) float32 and (2, 4) float32",
         "'j' stands for an axis of 3 elements and for one of 2",
-        "give axes that count different things letters of their own",
+        "give different letters to axes that count different things",
     ),
     (
         lambda: tg.einsum(M, [0, 52]), ShapeError, "einsum without an equation",
@@ -238,7 +238,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     (
         lambda: tg.einsum("i,i", V, V.long()), DtypeError,
         "einsum((3,) float32, (3,) int64, equation='i,i->') on cpu",
-        "the operands are float32 and int64, and a matrix product mixes no dtypes",
+        "the operands are float32 and int64, and a matrix product does not mix dtypes",
         "convert one of them first: y.to('float32')",
     ),
 ]  # fmt: skip
@@ -273,7 +273,7 @@ def test_equal_rows_have_no_slope() -> None:
     [
         (((3,), (2, 3)), 2, ShapeError, "both hold rows: (…, P, M) and (…, R, M)", "add an axis: x.unsqueeze(0)"),
         (
-            ((2, 3), (2, 4)), 2, ShapeError, "the rows of one have 3 elements, those of the other 4",
+            ((2, 3), (2, 4)), 2, ShapeError, "the rows of one have 3 elements, but those of the other have 4",
             "compare rows of one length",
         ),
         (((2, 3), (2, 3)), -1, ArgumentError, "it is the order of a norm", "use 0 or more: 2, inf"),

@@ -137,8 +137,8 @@ def test_all_close_and_equal_are_bools() -> None:
 @pytest.mark.parametrize("function", [tg.isclose, tg.allclose])
 def test_tolerances_are_not_negative(function: Callable[..., Any], name: str) -> None:
     for value in (-1e-9, NAN):
-        mend = f"give {name} as a number that is not negative"
-        with teaches(ArgumentError, f"isclose with {name}={value!r}", "nothing is closer than equal", mend):
+        mend = f"give {name} as a number from 0 up"
+        with teaches(ArgumentError, f"isclose with {name}={value!r}", "a tolerance cannot be negative", mend):
             function(tg.ones(2), tg.ones(2), **{name: value})
 
 
@@ -162,8 +162,8 @@ def test_bits_meet_in_one_dtype() -> None:
 
 
 BITS = (
-    "bits are those of bools and integers that the dtype can hold",
-    "join comparisons with brackets, as in (x > 0) & (y > 0), for & binds tighter; or convert: x.long()",
+    "only bools and integers that the dtype can hold have bits",
+    "put comparisons in brackets, (x > 0) & (y > 0), because & binds tighter; or convert: x.long()",
 )
 
 

@@ -54,7 +54,7 @@ def test_statistics_move_together_or_not_at_all(name: str, wrong: int, bad: Any)
     x, running = tg.tensor(numbers(4, 2, 3)), [tg.zeros(2), tg.ones(2)]
     running[wrong] = bad
     before = [tensor.tolist() for tensor in running]
-    with pytest.raises(ShapeError, match=f"^{name} of a tensor .*\n.*a running statistic is .* moved in place"):
+    with pytest.raises(ShapeError, match=f"^{name} of a tensor .*\n.*a running statistic is .* updated in place"):
         getattr(F, name)(x, *running, **({"training": True} if name == "batch_norm" else {}))
     assert [tensor.tolist() for tensor in running] == before
 
@@ -155,35 +155,35 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         lambda: F.layer_norm(tg.ones(2, 4), (3,)),
         ShapeError,
         "layer_norm((2, 4) float32, shape=(3,), eps=1e-05) on cpu",
-        "the last axes of the input are (4,), and the layer normalises (3,)",
+        "the last axes of the input are (4,), but the layer normalises (3,)",
         "make the layer for the input: normalized_shape=(4,)",
     ),
     (
         lambda: F.layer_norm(tg.ones(2, 4), 4, tg.ones(3)),
         ShapeError,
         "layer_norm((2, 4) float32, (3,) float32, shape=(4,), eps=1e-05) on cpu",
-        "its parameters must have the shape (4,) that is normalised",
+        "its parameters must have the normalised shape (4,)",
         "make them of shape (4,)",
     ),
     (
         lambda: F.rms_norm(tg.ones(2, 4), (), eps=0.5),
         ShapeError,
         "rms_norm((2, 4) float32, shape=(), eps=0.5) on cpu",
-        "normalized_shape is empty, and the mean of single elements is they themselves",
-        "name the last sizes",
+        "normalized_shape is empty, and a single element is its own mean",
+        "give the sizes of the last axes",
     ),
     (
         lambda: F.layer_norm(tg.ones(2, 4, dtype="int64"), (4,)),
         DtypeError,
         "layer_norm((2, 4) int64, shape=(4,), eps=1e-05) on cpu",
-        "int64 has no fractions, and the result needs them",
+        "int64 has no fractions, but the result needs them",
         "convert it first: x.float()",
     ),
     (
         lambda: F.group_norm(tg.ones(2, 4), 3),
         ShapeError,
         "group_norm((2, 4) float32, groups=3, eps=1e-05) on cpu",
-        "4 channels cannot be shared out among 3 groups",
+        "4 channels cannot be divided among 3 groups",
         "use a number that divides the channels",
     ),
     (
@@ -204,35 +204,35 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         lambda: F.batch_norm(tg.ones(4), tg.ones(4), tg.ones(4), training=True),
         ShapeError,
         "batch_norm((4,) float32, eps=1e-05) on cpu",
-        "inputs come as (N, C, …), and this has 1 axis",
+        "inputs come as (N, C, …), but this has 1 axis",
         "add the missing axis: x.unsqueeze(0)",
     ),
     (
         lambda: F.batch_norm(tg.ones(2, 4), None, None, tg.ones(3), training=True),
         ShapeError,
         "batch_norm((2, 4) float32, (3,) float32, eps=1e-05) on cpu",
-        "there are 4 channels, and a parameter has shape (3,)",
+        "there are 4 channels, but a parameter has shape (3,)",
         "make it of shape (4,)",
     ),
     (
         lambda: F.batch_norm(tg.ones(2, 4), tg.ones(3), tg.ones(4)),
         ShapeError,
         "batch_norm_eval((2, 4) float32, (3,) float32, (4,) float32, eps=1e-05) on cpu",
-        "there are 4 channels, and a parameter has shape (3,)",
+        "there are 4 channels, but a parameter has shape (3,)",
         "make it of shape (4,)",
     ),
     (
         lambda: F.batch_norm(tg.ones(2, 4), tg.ones(4), tg.ones(3), training=True),
         ShapeError,
         "batch_norm of a tensor (2, 4) of cpu",
-        "a running statistic is (3,) of cpu, and is moved in place",
+        "a running statistic is (3,) of cpu, and is updated in place",
         "make it (4,), on cpu",
     ),
     (
         lambda: F.batch_norm(tg.ones(2, 4), None, tg.ones(4)),
         ArgumentError,
         "batch_norm of a tensor (2, 4)",
-        "outside of training, the running mean and variance are what it normalises with",
+        "outside training, it normalises with the running mean and variance",
         "pass both, or training=True",
     ),
     (

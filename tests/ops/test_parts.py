@@ -210,14 +210,14 @@ def test_the_memory_must_be_known() -> None:
         with teaches(
             ShapeError,
             f"as_strided((1,), (1,), None) of a tensor {tuple(part.shape)}",
-            "its memory is part of a larger one that no tensor of the graph shows, so strides have no fixed start",
+            "its memory is part of a larger block that no tensor of the graph shows, so strides have no fixed start",
             "clone() it first",
         ):
             part.as_strided((1,), (1,))
     with teaches(
         ShapeError,
         "as_strided((1,), (1,), None) of a tensor (0, 4)",
-        "x is empty, and begins nowhere",
+        "x is empty, so it has no first element",
         "pass storage_offset",
     ):
         x[3:].as_strided((1,), (1,))
@@ -239,7 +239,7 @@ def test_where_elements_lie() -> None:
         with teaches(
             DeviceError,
             f"{name}()",
-            "the elements live on 'far', which tells no addresses",
+            "the elements live on 'far', which gives no addresses",
             "copy them first: x.cpu()",
         ):
             getattr(x.to("far"), name)()
@@ -270,19 +270,19 @@ WRONG: list[tuple[Parts, type[EduError], str, str, str]] = [
         "the axis has 3 elements, and these do not all lie within it",
         "start at 0 to 3, and leave room for the length",
     ),
-    (lambda x: x.narrow(0, 1.0, 1), DtypeError, "narrow with 1.0", "it is no integer", "pass an integer"),
+    (lambda x: x.narrow(0, 1.0, 1), DtypeError, "narrow with 1.0", "it is not an integer", "pass an integer"),
     (
         lambda x: x.narrow(0, tg.tensor([1]), 1),
         DtypeError,
         "narrow with tensor([1])",
-        "it is no integer",
+        "it is not an integer",
         "pass an integer",
     ),
     (
         lambda x: x.narrow(0, tg.tensor(True), 1),
         DtypeError,
         "narrow with tensor(True)",
-        "it is no integer",
+        "it is not an integer",
         "pass an integer",
     ),
     (
@@ -303,14 +303,14 @@ WRONG: list[tuple[Parts, type[EduError], str, str, str]] = [
         lambda x: x.sum().select(0, 0),
         ShapeError,
         "select of a 0-d tensor",
-        "it has no axis to go along",
+        "it has no axis to loop over",
         "give it one: x.unsqueeze(0)",
     ),
     (
         lambda x: x.sum().unbind(),
         ShapeError,
         "unbind of a 0-d tensor",
-        "it has no axis to go along",
+        "it has no axis to loop over",
         "give it one: x.unsqueeze(0)",
     ),
     (
@@ -324,29 +324,29 @@ WRONG: list[tuple[Parts, type[EduError], str, str, str]] = [
         lambda x: x.split([1, 1]),
         ShapeError,
         "split([1, 1], dim=0) of a tensor (3, 4)",
-        "the sizes add up to 2, and the axis has 3 elements",
-        "name a size for every piece, none of them negative, or one size for all: split(2)",
+        "the sizes add up to 2, but the axis has 3 elements",
+        "give a size for every piece, none of them negative, or one size for all: split(2)",
     ),
     (
         lambda x: x.split([4, -1]),
         ShapeError,
         "split([4, -1], dim=0) of a tensor (3, 4)",
-        "the sizes add up to 3, and the axis has 3 elements",
-        "name a size for every piece, none of them negative, or one size for all: split(2)",
+        "the sizes add up to 3, but the axis has 3 elements",
+        "give a size for every piece, none of them negative, or one size for all: split(2)",
     ),
     (
         lambda x: x.chunk(0, 1),
         ArgumentError,
         "chunk(0, dim=1) of a tensor (3, 4)",
-        "there is at least one piece",
+        "there must be at least one piece",
         "ask for 1 or more",
     ),
-    (lambda x: x.chunk(2.0), DtypeError, "chunk with 2.0", "it is no integer", "pass an integer"),
+    (lambda x: x.chunk(2.0), DtypeError, "chunk with 2.0", "it is not an integer", "pass an integer"),
     (
         lambda x: x.diagonal(0, 1, -1),
         ShapeError,
         "diagonal(dim1=1, dim2=-1) of a tensor (3, 4)",
-        "both are the same axis, and a diagonal needs two",
+        "both are the same axis, but a diagonal needs two",
         "name two axes",
     ),
     (
@@ -360,21 +360,21 @@ WRONG: list[tuple[Parts, type[EduError], str, str, str]] = [
         lambda x: x.unfold(0, 4, 1),
         ShapeError,
         "unfold((3, 4) float64, dim=0, size=4, step=1) on cpu",
-        "the axis has 3 elements, and a window 4",
+        "the axis has 3 elements, but a window has 4",
         "use windows of 0 to 3 elements",
     ),
     (
         lambda x: x.unfold(0, -1, 1),
         ShapeError,
         "unfold((3, 4) float64, dim=0, size=-1, step=1) on cpu",
-        "the axis has 3 elements, and a window -1",
+        "the axis has 3 elements, but a window has -1",
         "use windows of 0 to 3 elements",
     ),
     (
         lambda x: x.unfold(0, 2, 0),
         ShapeError,
         "unfold((3, 4) float64, dim=0, size=2, step=0) on cpu",
-        "the step is 0, and windows move by at least 1",
+        "the step is 0, but windows move by at least 1",
         "use step=1 or more",
     ),
     (
@@ -388,7 +388,7 @@ WRONG: list[tuple[Parts, type[EduError], str, str, str]] = [
         lambda x: x.as_strided((3, 5), (4, 1)),
         ShapeError,
         "as_strided((3, 4) float64, size=(3, 5), stride=(4, 1), offset=0) on cpu",
-        "its last element is number 12 of a memory with 12",
+        "its last element would be number 12 in memory that holds 12",
         "check sizes, strides and offset",
     ),
     (

@@ -183,7 +183,7 @@ def test_ways_of_saying_what_is_divided_by() -> None:
     assert x.var(False).item() == x.var(correction=0).item()  # a bool in place of dim
     assert x.var(1, correction=1.5).tolist() == [4.0, 36.0]
     tried = "var with unbiased=True and correction=1"
-    why = "unbiased=True says correction=1, and unbiased=False says correction=0"
+    why = "unbiased=True means correction=1, and unbiased=False means correction=0"
     with teaches(DtypeError, tried, why, "give only correction", line="x.var("):
         x.var(1, unbiased=True, correction=1)
 
@@ -239,10 +239,10 @@ def test_which_norms_there_are() -> None:
     assert (x.norm(1, dim=0).tolist(), x.norm(1, 0, True).tolist()) == ([3.0, 4.0], [[3.0, 4.0]])
     assert tg.tensor([3, 4]).norm(dtype="float64").item() == 5.0
     assert math.isnan(tg.tensor([NAN, 1.0]).norm(INF).item())
-    why, mend = "it names no norm of this engine: this one needs singular values", "p is 'fro' or a number"
+    why, mend = "there is no such norm here: this one needs singular values", "p is 'fro' or a number"
     with teaches(DtypeError, "norm with p='nuc'", why, mend, line="x.norm("):
         x.norm("nuc")
-    with teaches(DtypeError, "norm with p='two'", "it names no norm of this engine", mend, line="x.norm("):
+    with teaches(DtypeError, "norm with p='two'", "there is no such norm here", mend, line="x.norm("):
         x.norm("two")
 
 

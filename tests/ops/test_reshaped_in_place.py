@@ -88,7 +88,7 @@ def test_a_leaf_changes_inside_no_grad_only() -> None:
     w = tg.tensor(VALUES, requires_grad=True)
     with teaches(
         InplaceError, "squeeze_ on a tensor (2, 3, 1) float64",
-        "it is a leaf that requires grad, and gradients arrive there in the shape that it has",
+        "it is a leaf that requires grad, and gradients arrive there in its present shape",
         "use squeeze, which gives a view",
     ):  # fmt: skip
         w.squeeze_()

@@ -47,7 +47,7 @@ def test_what_stays_is_copied_all_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["abs", "floor", "ceil", "round", "trunc", "relu"])
 def test_bools_are_refused(name: str) -> None:
-    why, mend = "bools are true or false, and no numbers", "convert them first: x.long()"
+    why, mend = "bools are true or false, not numbers", "convert them first: x.long()"
     params = ", decimals=0" if name == "round" else ""
     with teaches(DtypeError, f"{name}((2,) bool{params}) on cpu", why, mend):
         getattr(tg, name)(tg.ones(2, dtype="bool"))
@@ -57,7 +57,7 @@ def test_plus_gives_the_tensor_itself_but_not_of_bools() -> None:
     x = tg.ones(2, requires_grad=True)
     assert +x is x
     assert tg.positive(x) is x
-    why, mend = "bools are true or false, and no numbers", "convert them first: x.long()"
+    why, mend = "bools are true or false, not numbers", "convert them first: x.long()"
     with teaches(DtypeError, "+x of a tensor (2,) bool", why, mend):
         +tg.ones(2, dtype="bool")
 
@@ -93,7 +93,7 @@ def test_rounding() -> None:
 
 
 def test_mistaken_decimals() -> None:
-    why = "integers have no digits behind the point, and those before it are PyTorch's to round in floats only"
+    why = "integers have no digits after the point, and PyTorch rounds those before it only in floats"
     with teaches(
         DtypeError, "round of a tensor (1,) int64, decimals=-1", why, "convert it first: x.double().round(decimals=…)"
     ):
@@ -102,7 +102,7 @@ def test_mistaken_decimals() -> None:
     for decimals in wrong:
         with teaches(
             DtypeError, f"round of a tensor (1,) float32, decimals={decimals!r}",
-            "it counts the digits behind the point that stay", "give it a small integer",
+            "it is how many digits after the point to keep", "give it a small integer",
         ):  # fmt: skip
             tg.ones(1).round(decimals=decimals)
 

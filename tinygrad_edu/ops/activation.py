@@ -1,4 +1,4 @@
-"""What makes a network more than one matrix: functions that bend, on each element."""
+"""Functions that bend, on each element: they make a network more than one matrix."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Elu(Op):
 
 
 class Hardtanh(Op):
-    """``x`` between ``low`` and ``high``, and these beyond. The slope at both is 0, unlike that of `clamp`."""
+    """``x`` limited to ``low`` and ``high``. The slope at both limits is 0, unlike that of `clamp`."""
 
     dtypes = "each"
     saves = ("x", "low", "high")
@@ -152,7 +152,7 @@ class Softplus(Op):
 
 
 class Gelu(Op):
-    """``x`` times the share of a normal distribution that lies below x."""
+    """``x`` times the fraction of a normal distribution that lies below x."""
 
     dtypes = "floating"
     saves = ("x",)
@@ -173,7 +173,7 @@ def _share_below(xp: Any, x: Any) -> Any:
     return xp.erf(x * ROOT_OF_HALF) * 0.5 + 0.5
 
 
-ROOT_OF_HALF, PEAK = 0.7071067811865476, 0.3989422804014327  # the latter: how high the normal distribution's curve is
+ROOT_OF_HALF, PEAK = 0.7071067811865476, 0.3989422804014327  # the second: the normal distribution's curve at 0
 
 
 class GeluTanh(Op, name="gelu_tanh"):
@@ -225,13 +225,13 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """``input`` between ``min_val`` and ``max_val``, and these beyond; there the slope is 0.
+    """``input`` limited to ``min_val`` and ``max_val``; at the limits and beyond, the slope is 0.
 
-    ``inplace`` writes to the input. Integers stay integers, and so the limits lose their fractions. Raises
+    ``inplace`` writes to the input. Integers stay integers, so the limits lose their fractions. Raises
     `ArgumentError` where ``min_val`` is above ``max_val``, `DtypeError` for bools.
     """
     if not min_val <= max_val:
-        tried, why = f"hardtanh with min_val={min_val} and max_val={max_val}", "nothing lies between them"
+        tried, why = f"hardtanh with min_val={min_val} and max_val={max_val}", "min_val must be below max_val"
         raise ArgumentError(tried, why, "give the smaller one first")
     x = as_tensor(input)
     kind = int if x.dtype.kind in "iu" else float
@@ -256,9 +256,9 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
 
 
 def gelu(input: Any, *, approximate: str = "none") -> Any:
-    """``input`` times the share of a normal distribution that lies below the input, by erf.
+    """``input`` times the fraction of a normal distribution that lies below the input, computed with erf.
 
-    Or, with ``"tanh"``, nearly so. Raises `ShapeError` for another approximation, `DtypeError` for integers.
+    ``"tanh"`` approximates that. Raises `ArgumentError` for another approximation, `DtypeError` for integers.
     """
     if approximate not in ("none", "tanh"):
         tried, why = f"gelu with approximate={approximate!r}", "there is no such approximation"

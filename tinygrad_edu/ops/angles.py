@@ -60,7 +60,7 @@ class Atan(Op):
 
 
 class Atan2(Op):
-    """The angle, between -pi and pi, of the point that lies y to the right and x up: which quadrant it is in counts."""
+    """The angle, from -pi to pi, of the point that lies y to the right and x up: the quadrant is taken into account."""
 
     dtypes = "float"
     broadcasts = True

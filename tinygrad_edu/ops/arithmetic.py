@@ -49,7 +49,7 @@ class Sub(Op):
         if len(shapes) < 2:
             return None  # a number that does not fit the dtype: NumPy says which
         return Op.hint(shapes, params) or (
-            "between bools there is no difference",
+            "bools cannot be subtracted",
             "ask where they differ with x ^ y, or count with x.long() - y.long()",
         )
 
@@ -133,7 +133,7 @@ class TruncDivide(Op, name="trunc_divide"):
         down = xp.floor_divide(x, y)
         if down.dtype.kind in "iu":
             return down + ((down < 0) & (down * y != x))
-        exact = x / y  # rounding that once is more precise than mending `down`
+        exact = x / y  # rounding this once is more precise than correcting `down`
         return xp.where(exact < 0, xp.ceil(exact), xp.floor(exact))
 
     @staticmethod
@@ -143,7 +143,7 @@ class TruncDivide(Op, name="trunc_divide"):
 
 
 class Remainder(Op):
-    """``x % y``, broadcast: what ``x // y`` leaves, with the sign of y.
+    """``x % y``, broadcast: the remainder of ``x // y``, with the sign of y.
 
     Integers stay integers. Raises `DtypeError` for integers divided by 0, and for two bools.
     """
@@ -161,7 +161,7 @@ class Remainder(Op):
 
 
 class Fmod(Op):
-    """What the division ``x / y``, rounded towards 0, leaves: the remainder with the sign of x.
+    """The remainder of ``x / y`` rounded towards 0: it has the sign of x.
 
     Integers stay integers. Raises `DtypeError` for integers divided by 0, and for two bools.
     """
@@ -217,7 +217,7 @@ class Neg(Op):
 
     @staticmethod
     def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
-        return "a bool has no negative", "turn a mask around with ~x, or count with -x.long()"
+        return "a bool has no negative", "invert a mask with ~x, or count with -x.long()"
 
 
 class Lerp(Op):
@@ -230,7 +230,7 @@ class Lerp(Op):
 
     @staticmethod
     def forward(xp: Any, x: Any, end: Any, weight: Any) -> Any:
-        # Seen from the nearer end, so that weight 1 gives `end` exactly, however it was rounded.
+        # Measured from the nearer end, so that weight 1 gives `end` exactly in spite of rounding.
         way = end - x
         return xp.where((weight < 0.5) & (weight > -0.5), x + way * weight, end - way * (1 - weight))
 
@@ -288,7 +288,7 @@ add_scaled, lerp_op, addcmul_op, addcdiv_op = (
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``input + alpha * other``, broadcast. Of two bools, whether any is true.
 
-    ``alpha`` is a number. Raises `DtypeError` for a float that is to scale integers.
+    ``alpha`` is a number. Raises `DtypeError` for a float that would scale integers.
     """
     if alpha is False:
         return add_op(input, mul(other, False))  # the one factor besides True that bools have
@@ -302,7 +302,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``input - alpha * other``, broadcast.
 
-    ``alpha`` is a number. Raises `DtypeError` for a float that is to scale integers, and for two bools.
+    ``alpha`` is a number. Raises `DtypeError` for a float that would scale integers, and for two bools.
     """
     return (
         sub_op(input, other)
@@ -325,7 +325,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
         return div_op(input, other)
     if rounding_mode not in ("floor", "trunc"):
         tried, mend = f"div with rounding_mode={rounding_mode!r}", "use 'floor', 'trunc' or None"
-        raise ArgumentError(tried, "there is no such way of rounding", mend)
+        raise ArgumentError(tried, "there is no such rounding mode", mend)
     return floor_divide(input, other) if rounding_mode == "floor" else trunc_divide(input, other)
 
 
@@ -340,7 +340,7 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """``input + value * tensor1 * tensor2``, broadcast.
 
-    ``value`` is a number. Raises `DtypeError` for a float that is to scale integers, and for bools.
+    ``value`` is a number. Raises `DtypeError` for a float that would scale integers, and for bools.
     """
     return addcmul_op(input, tensor1, tensor2, value=factor("addcmul", "value", value, input, tensor1, tensor2))
 
@@ -358,7 +358,7 @@ def factor(function: str, name: str, value: Any, *operands: Any) -> Any:
         raise DtypeError(tried, "a factor is one number", "multiply by it first: y * factor")
     dtypes = {scalar_dtype(o, float32) if type(o) in (bool, int, float) else as_tensor(o).dtype for o in operands}
     if dtypes and all(dtype.kind == "b" for dtype in dtypes):
-        raise DtypeError(tried, "bools are not scaled, nor counted", "convert one of them first: x.long()")
+        raise DtypeError(tried, "bools cannot be scaled", "convert one of them first: x.long()")
     if isinstance(value, float) and dtypes and not any(map(is_float, dtypes)):
         why = "the operands are integers, and so is the result"
         raise DtypeError(tried, why, "convert one of them first: x.float()")

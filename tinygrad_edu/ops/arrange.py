@@ -1,4 +1,4 @@
-"""Elements repeated, turned round, shifted or blanked out: results in memory of their own."""
+"""Elements repeated, reversed, shifted or blanked out, in new memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .parts import diagonal, diagonal_op
 
 
 class Repeat(Op):
-    """The whole tensor so many times along each axis, in memory of its own. New axes may come in front."""
+    """The whole tensor repeated along each axis, in new memory. New axes may come in front."""
 
     computes = False
     dtypes = "each"
@@ -55,12 +55,12 @@ def _padded(shape: tuple[int, ...], repeats: tuple[int, ...]) -> tuple[int, ...]
 
 
 def _interleaved(shape: tuple[int, ...], repeats: tuple[int, ...]) -> tuple[int, ...]:
-    """Each axis behind one that counts its repeats."""
+    """Each axis after one that counts its repeats."""
     return tuple([n for pair in zip(repeats, shape, strict=True) for n in pair])
 
 
 class RepeatInterleave(Op, name="repeat_interleave"):
-    """The slices of ``dim`` at the positions ``index``, in memory of their own."""
+    """The slices of ``dim`` at the positions ``index``, in new memory."""
 
     computes = False
     dtypes = "each"
@@ -76,7 +76,7 @@ class RepeatInterleave(Op, name="repeat_interleave"):
 
 
 class Flip(Op):
-    """The axes ``dims`` backwards, in memory of its own."""
+    """The axes ``dims`` reversed, in new memory."""
 
     computes = False
     dtypes = "each"
@@ -186,7 +186,7 @@ roll_op, tril_op, triu_op, diag_op = caller(Roll), caller(Tril), caller(Triu), c
 
 
 def repeat(input: Any, *given: Any, repeats: Any = None) -> Any:
-    """The whole tensor so many times along each axis, in memory of its own. New axes may come in front.
+    """The whole tensor repeated so many times along each axis, in new memory. New axes may come in front.
 
     Raises `ShapeError` for fewer numbers than there are axes.
     """
@@ -209,10 +209,10 @@ def tile(input: Any, *given: Any, dims: Any = None) -> Any:
 def repeat_interleave(
     input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Any:
-    """Each element of ``dim`` so many times, one after the other; without ``dim``, each element of all.
+    """Each element of ``dim`` repeated so many times in a row; without ``dim``, each element of the tensor.
 
     ``repeats`` is a number, or a tensor with one for each element. Given alone, as in ``repeat_interleave(repeats)``,
-    the result holds the positions: 0 so many times, then 1. Raises `ShapeError` where the numbers do not fit.
+    the result holds the positions: 0 so many times, then 1 and so on. Raises `ShapeError` where the numbers do not fit.
     """
     x = as_tensor(input)
     if repeats is None:
@@ -252,11 +252,11 @@ def _times(repeats: Any, count: int) -> Any:
 def _whole(index: Any, output_size: int | None) -> None:
     if output_size is not None and output_size != len(index):
         tried, why = f"repeat_interleave(output_size={output_size})", f"the repeats add up to {len(index)}"
-        raise ShapeError(tried, why, "leave output_size away, or give that number")
+        raise ShapeError(tried, why, "leave output_size out, or give that number")
 
 
 def flip(input: Any, *given: Any, dims: Any = None) -> Any:
-    """The axes ``dims`` backwards, in memory of its own: PyTorch has no views that go backwards."""
+    """The axes ``dims`` reversed, in new memory: PyTorch has no views that go backwards."""
     x = as_tensor(input)
     return flip_op(x, dims=axes_of(x, listed("flip", given, dims)))
 
@@ -297,9 +297,9 @@ def _matrices(name: str, x: Any) -> Any:
 
 
 def diag(input: Any, diagonal: int = 0) -> Any:
-    """Of a vector, a matrix with it on the diagonal; of a matrix, a copy of its diagonal.
+    """For a vector, a matrix with it on the diagonal; for a matrix, a copy of its diagonal.
 
-    Raises `ShapeError` for any other number of axes: `diagonal` takes the diagonals of many matrices.
+    Raises `ShapeError` for any other number of axes. For the diagonals of many matrices there is `diagonal`.
     """
     x = as_tensor(input)
     if x.ndim == 1:
@@ -308,16 +308,16 @@ def diag(input: Any, diagonal: int = 0) -> Any:
         return diag_op(x, diagonal=diagonal)
     if x.ndim == 2:
         return clone(diagonal_op(x, offset=diagonal, dim1=0, dim2=1))
-    tried, why = f"diag of a tensor {tuple(x.shape)}", f"it has {x.ndim} axes, and diag() takes vectors and matrices"
+    tried, why = f"diag of a tensor {tuple(x.shape)}", f"it has {x.ndim} axes, but diag() takes vectors and matrices"
     raise ShapeError(tried, why, "use diagonal(dim1=-2, dim2=-1) for many matrices")
 
 
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Matrices with the last axis of ``input`` on their diagonal, and zeros elsewhere: `diagonal` the other way round.
+    """Matrices with the last axis of ``input`` on their diagonal, and zeros elsewhere: the reverse of `diagonal`.
 
-    (…, n) becomes (…, m, m), with m = n + abs(offset); ``dim1`` and ``dim2`` say which axes of the result hold the rows
-    and the columns. A positive ``offset`` begins that many columns to the right, a negative one so many rows further
-    down.
+    (…, n) becomes (…, m, m), with m = n + abs(offset); ``dim1`` and ``dim2`` are the axes of the result that hold the
+    rows and the columns. A positive ``offset`` begins that many columns to the right, a negative one that many rows
+    further down.
 
     >>> import tinygrad_edu as tg
     >>> tg.diag_embed(tg.tensor([[1.0, 2.0], [3.0, 4.0]])).shape
@@ -374,8 +374,8 @@ def flipud(input: Any) -> Any:
 def _flipped(name: str, x: Any, at: int) -> Any:
     x = as_tensor(x)
     if x.ndim <= at:
-        tried, why = f"{name} of a tensor {tuple(x.shape)}", f"it has no axis {at} to turn round"
-        raise ShapeError(tried, why, "flip() takes the axis to turn round: flip(x, 0)" if at else "give it an axis")
+        tried, why = f"{name} of a tensor {tuple(x.shape)}", f"it has no axis {at} to reverse"
+        raise ShapeError(tried, why, "flip() takes the axis to reverse: flip(x, 0)" if at else "give it an axis")
     return flip_op(x, dims=(at,))
 
 

@@ -1,4 +1,4 @@
-"""What sequences are processed with: attention, the lookup of embeddings, and dropout."""
+"""Operations for sequences: attention, the lookup of embeddings, and dropout."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Attention(Op, name="scaled_dot_product_attention"):
     """For each row of ``query`` (…, L, E): the mean of the rows of ``value`` (…, S, V), weighted by how well ``key``
     (…, S, E) fits: ``softmax(query @ key.mT * scale + mask) @ value``.
 
-    Where a bool ``mask`` is false nothing is looked at; ``causal`` lets row i look at rows 0 to i. A row that may look
-    at nothing gives zeros. ``keep`` says which weights dropout leaves; those are divided by ``1 - dropout_p``.
+    Where a bool ``mask`` is false, a row must not look; with ``causal`` row i looks only at rows 0 to i. A row that may
+    look at nothing gives zeros. ``keep`` marks the weights that dropout leaves; those are divided by ``1 - dropout_p``.
     """
 
     dtypes = "each"
@@ -69,10 +69,10 @@ class Attention(Op, name="scaled_dot_product_attention"):
         if min(map(len, (query, key, value))) < 2:
             return "query, key and value come as (…, rows, features)", "add the missing axes: x.unsqueeze(0)"
         if query[-1] != key[-1]:
-            why = f"query has {query[-1]} features and key {key[-1]}, and they are compared one by one"
+            why = f"query has {query[-1]} features and key {key[-1]}, but they are compared one by one"
             return why, "project both to the same number of features"
         if key[-2] != value[-2]:
-            return f"key has {key[-2]} rows and value {value[-2]}", "give one row of value for each row of key"
+            return f"key has {key[-2]} rows, but value has {value[-2]}", "give one row of value for each row of key"
         why = f"the leading axes of {query}, {key} and {value} cannot be stretched to one shape"
         if rest:
             why = f"a mask {rest[0]} cannot be stretched to the weights (…, {query[-2]}, {key[-2]}), or: {why}"
@@ -92,7 +92,7 @@ def _turned(xp: Any, x: Any) -> Any:
 
 
 def _weights(xp: Any, query: Any, key: Any, mask: Any, scale: float, causal: bool) -> Any:
-    """How much each row of query takes of each row of key; together 1, or 0 where nothing may be looked at."""
+    """How much each row of query takes of each row of key; they add to 1, or to 0 where it may look at nothing."""
     scores = query * scale @ _turned(xp, key)
     nothing = -float("inf")
     if causal:
@@ -144,11 +144,11 @@ class Embedding(Op):
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
-        return f"indices point into a table (V, E), and the weight is {shapes[0]}", "pass the weight second: (V, E)"
+        return f"indices point into a table (V, E), but the weight is {shapes[0]}", "pass the weight second: (V, E)"
 
 
 class Dropout(Op):
-    """``x`` where ``keep`` holds, divided by the share ``1 - p`` that is kept on average; elsewhere 0."""
+    """``x`` where ``keep`` holds, divided by ``1 - p``, the fraction that is kept on average; elsewhere 0."""
 
     dtypes = "each"
     saves = ("keep", "p")
@@ -157,7 +157,7 @@ class Dropout(Op):
     @staticmethod
     def forward(xp: Any, x: Any, keep: Any, *, p: float) -> Any:
         out = x * _growth(p)
-        out *= keep  # in place: in memory the result lies as x, not as what was drawn
+        out *= keep  # in place, so that the result is laid out in memory like x, not like keep
         return out
 
     @staticmethod
@@ -179,33 +179,33 @@ def embedding(
 ) -> Any:  # fmt: skip
     """The rows of ``weight`` (V, E) that the integers ``input`` (…) name: (…, E).
 
-    Row ``padding_idx`` gets no gradient. With ``max_norm``, rows that are named and whose ``norm_type``-norm is larger
-    are first scaled down to it, in ``weight`` itself. With ``scale_grad_by_freq`` each row's gradient is divided by how
-    often it is named. Raises `IndexRangeError` for an index outside of 0 to V - 1, `DtypeError` for what is no integer,
+    Row ``padding_idx`` gets no gradient. With ``max_norm``, named rows with a larger ``norm_type``-norm are first
+    scaled down to it, in ``weight`` itself. With ``scale_grad_by_freq`` each row's gradient is divided by how often it
+    is named. Raises `IndexRangeError` for an index outside 0 to V - 1, `DtypeError` for what is not an integer,
     `ArgumentError` for ``sparse``: gradients are dense here.
     """
     x, weight = as_tensor(input), as_tensor(weight)
     tried = f"embedding({tuple(x.shape)} {x.dtype}, {tuple(weight.shape)} {weight.dtype})"
     if sparse:
-        why = "a sparse gradient would hold the named rows alone, and gradients here are dense"
+        why = "a sparse gradient would hold only the named rows, but gradients here are dense"
         raise ArgumentError(f"{tried} with sparse=True", why, "leave sparse out")
     if x.dtype.kind != "i":
         raise DtypeError(tried, "rows are named by integers", "convert the indices: x.long()")
     if weight.ndim != 2:
-        why = f"the table has {weight.ndim} axes, and each row of (V, E) stands for one index"
+        why = f"the table has {weight.ndim} axes, but each row of (V, E) stands for one index"
         raise ShapeError(tried, why, "pass the indices first and a table (V, E) second")
     rows = weight.shape[0]
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
-            why = f"the table has {rows} rows, and padding_idx is {padding_idx}"
+            why = f"the table has {rows} rows, but padding_idx is {padding_idx}"
             raise IndexRangeError(tried, why, f"use 0 to {rows - 1}")
         padding_idx %= rows
     low, high = extremes(x) or (0, -1)
     if low < 0 or high >= rows:
-        why = f"the indices run from {low} to {high}, and the table has {rows} rows: 0 to {rows - 1}"
+        why = f"the indices run from {low} to {high}, but the table has {rows} rows: 0 to {rows - 1}"
         mend = "make the table larger, or find out where the indices come from"
         if low < 0:
-            mend = "count from 0; what stands for nothing gets a row of its own: padding_idx"
+            mend = "count from 0; for padding, set aside a row with padding_idx"
         raise IndexRangeError(tried, why, mend)
     if max_norm is not None and x.numel():
         _shorten(weight, x, max_norm, norm_type)

@@ -81,21 +81,21 @@ def _hint_of_channels(shapes: Any, params: Any) -> tuple[str, str] | None:
     """Why `_split` refused."""
     x, *parameters = shapes
     if len(x) < 2:
-        why = f"inputs come as (N, C, …), and this has {len(x)} ax{'i' if x else 'e'}s"
+        why = f"inputs come as (N, C, …), but this has {len(x)} ax{'i' if x else 'e'}s"
         return why, "add the missing axis: x.unsqueeze(0)"
     groups = params.get("groups", 1)
     if groups < 1 or x[1] % groups:
-        return f"{x[1]} channels cannot be shared out among {groups} groups", "use a number that divides the channels"
+        return f"{x[1]} channels cannot be divided among {groups} groups", "use a number that divides the channels"
     wrong = [shape for shape in parameters if shape != (x[1],)]
     if wrong:
-        return f"there are {x[1]} channels, and a parameter has shape {wrong[0]}", f"make it of shape ({x[1]},)"
+        return f"there are {x[1]} channels, but a parameter has shape {wrong[0]}", f"make it of shape ({x[1]},)"
     return None
 
 
 class BatchNorm(Op, name="batch_norm"):
     """Mean 0 and variance 1 for each channel of (N, C, …), over the batch; then times ``weight``, plus ``bias``.
 
-    ``mean`` and ``var`` are those of this very batch, where the caller knows them already.
+    A caller that knows the ``mean`` and ``var`` of this batch already may pass them.
     """
 
     dtypes = "floating"
@@ -126,7 +126,7 @@ class BatchNorm(Op, name="batch_norm"):
 
 
 class BatchNormEval(Op, name="batch_norm_eval"):
-    """Each channel of (N, C, …) less its ``mean``, by the root of its ``var``; then times ``weight``, plus ``bias``."""
+    """Each channel of (N, C, …) minus ``mean``, over the root of ``var``; then times ``weight``, plus ``bias``."""
 
     dtypes = "floating"
     saves = ("x", "mean", "var", "weight", "eps")
@@ -199,8 +199,8 @@ batch_norm_op, batch_norm_eval, group_norm_op = caller(BatchNorm), caller(BatchN
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """Mean 0 and variance 1 for each of ``num_groups`` groups of channels of each element of a batch (N, C, …).
 
-    Then each channel times its ``weight``, plus its ``bias``. Raises `ShapeError` where the channels cannot be shared
-    out, or a parameter does not have one element per channel.
+    Then each channel times its ``weight``, plus its ``bias``. Raises `ShapeError` if the groups do not divide the
+    channels, or a parameter does not have one element per channel.
     """
     x = as_tensor(input)
     if x.ndim > 1 and num_groups > 0 and x.array.size == num_groups:
@@ -208,7 +208,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     if mixed(x, weight, bias):
         return group_norm_op(x.float(), weight, bias, groups=num_groups, eps=eps).to(x.dtype)
     if not x.array.size and x.ndim > 1 and x.shape[1] and num_groups > 0 and not x.shape[1] % num_groups:
-        return batch_norm(x, None, None, weight, bias, True, eps=eps)  # of nothing, which does not divide by it
+        return batch_norm(x, None, None, weight, bias, True, eps=eps)  # of an empty batch, without a division by 0
     return group_norm_op(x, weight, bias, groups=num_groups, eps=eps)
 
 
@@ -225,7 +225,7 @@ def batch_norm(
 
     In training, mean and variance are those of the batch, and the running ones, if given, move towards them in place:
     ``running = (1 - momentum) * running + momentum * new``, with the unbiased variance. Otherwise the running ones are
-    used as they are. Raises `ShapeError` in training where a channel has one value only.
+    used as they are. Raises `ShapeError` in training if a channel has only one value.
     """
     x = as_tensor(input)
     tried = f"batch_norm of a tensor {tuple(x.shape)}"
@@ -237,7 +237,7 @@ def batch_norm(
         return wide.to(x.dtype)
     if not training:
         if running_mean is None or running_var is None:
-            why = "outside of training, the running mean and variance are what it normalises with"
+            why = "outside training, it normalises with the running mean and variance"
             raise ArgumentError(tried, why, "pass both, or training=True")
         return batch_norm_eval(x, running_mean, running_var, weight, bias, eps=eps)
     if x.ndim > 1 and x.array.size == x.shape[1]:
@@ -246,7 +246,7 @@ def batch_norm(
         return batch_norm_op(x, weight, bias, eps=eps)
     check_running("batch_norm", x, running_mean, running_var)
     xp = backends.of(x.array).xp
-    if not x.array.size:  # nothing has no mean: the running ones stay where they are, and no gradient is nan
+    if not x.array.size:  # an empty batch has no mean: the running one stays as it is, and no gradient is nan
         ends = (1, x.shape[1], 1, 1)
         return batch_norm_op(x, weight, bias, eps=eps, mean=xp.zeros(ends, x.dtype), var=xp.ones(ends, x.dtype))
     # The batch's own moments, computed once for both uses, on raw arrays.
@@ -260,7 +260,7 @@ def batch_norm(
 
 
 def check_running(name: str, x: Any, *statistics: Any) -> None:
-    """Refuse running statistics that cannot be moved in place: before any is, so that an error changes none."""
+    """Refuse running statistics that cannot be updated in place. All are checked first, so an error changes none."""
     place, shape = backends.of(x.array), (int(x.shape[1]),)
     for running in statistics:
         if running is None or (backends.of(running.array) is place and tuple(running.shape) == shape):
@@ -269,13 +269,13 @@ def check_running(name: str, x: Any, *statistics: Any) -> None:
         if place.name == "trace":
             mend = "pass it to the traced function as an input"
         tried = f"{name} of a tensor {tuple(x.shape)} of {place.name}"
-        why = f"a running statistic is {tuple(running.shape)} of {home.name}, and is moved in place"
+        why = f"a running statistic is {tuple(running.shape)} of {home.name}, and is updated in place"
         raise ShapeError(tried, why, f"{mend}, on {x.device}")
 
 
 def _move(running: Any, new: Any, momentum: float, factor: float) -> None:
-    """``running = (1 - momentum) * running + factor * new``, in place. Buffers have no history, so it is a plain write
-    to memory, which the memory guard is told of."""
+    """``running = (1 - momentum) * running + factor * new``, in place. Buffers have no history, so this is a plain
+    write to memory, noted in its storage: backward then refuses what it has overwritten."""
     if running is None:
         return
     array = own_buffer(running)

@@ -20,7 +20,7 @@ from .unary import beside
 
 
 class Maximum(Op):
-    """The larger of x and y, broadcast; nan where either is. Where they are equal each gets half of the gradient."""
+    """The larger of x and y, broadcast; nan where either is nan. Where they are equal, each gets half the gradient."""
 
     broadcasts = True
     into = ("maximum",)
@@ -36,7 +36,7 @@ class Maximum(Op):
 
 
 class Minimum(Op):
-    """The smaller of x and y, broadcast; nan where either is. Where they are equal each gets half of the gradient."""
+    """The smaller of x and y, broadcast; nan where either is nan. Where they are equal, each gets half the gradient."""
 
     broadcasts = True
     into = ("minimum",)
@@ -52,7 +52,7 @@ class Minimum(Op):
 
 
 def _to_the_chosen(xp: Any, g: Any, needs: Any, tie: Any, x_loses: Any, y_loses: Any) -> Any:
-    """The gradient for whichever operand was taken, half of it for each where they tie, and all for both at a nan."""
+    """The gradient for the operand that was taken; half of it for each where they tie, all of it for both at a nan."""
     share, zero = xp.where(tie, g * 0.5, g), xp.zeros_like(g)
     gx = xp.where(x_loses, zero, share) if needs[0] else None
     return gx, xp.where(y_loses, zero, share) if needs[1] else None
@@ -80,7 +80,7 @@ class Where(Op):
 
 
 class Clamp(Op):
-    """``x`` held between the numbers ``min`` and ``max``; the gradient passes where x was inside, the ends included."""
+    """``x`` held between the numbers ``min`` and ``max``; gradients pass where x was inside, both ends included."""
 
     saves = ("x", "min", "max")
     into = ("clip",)
@@ -98,9 +98,9 @@ class Clamp(Op):
 
 
 class ClampBetween(Op, name="clamp_between"):
-    """`clamp` with tensors as bounds. The gradient goes to x where it was inside, the ends included, else to a bound.
+    """`clamp` with tensors as bounds. The gradient goes to x where it was inside, ends included, else to a bound.
 
-    Where ``min`` is above ``max`` the result is ``max``, and so is what gets the gradient.
+    Where ``min`` is above ``max`` the result is ``max``, which also gets the gradient.
     """
 
     broadcasts = True
@@ -126,7 +126,7 @@ class ClampBetween(Op, name="clamp_between"):
 
 
 def _held(xp: Any, x: Any, min: Any, max: Any) -> Any:
-    """``x``, not below ``min`` and, what counts more, not above ``max``."""
+    """``x``, not below ``min`` and not above ``max``. If the two contradict each other, ``max`` wins."""
     if min is not None:
         x = xp.maximum(x, min)
     return x if max is None else xp.minimum(x, max)
@@ -139,7 +139,7 @@ def _where_inside(xp: Any, g: Any, x: Any, min: Any, max: Any) -> Any:
 
 
 class NanToNum(Op, name="nan_to_num"):
-    """``x`` with numbers in place of nan and of both infinities. There the gradient is 0."""
+    """``x`` with numbers in place of nan and both infinities, where the gradient is 0."""
 
     dtypes = "each"
     computes = False
@@ -203,7 +203,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
         return clamp_between(x, min, max)
     low, high = _number(min), _number(max)
     if x.dtype.kind in "bui" and not low is high is None:
-        return clamp_between(x, low, high)  # there the bounds have a say in the dtype
+        return clamp_between(x, low, high)  # where the bounds help to decide the dtype
     return clamp_op(x, min=low, max=high)
 
 
@@ -252,10 +252,10 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         return nonzero(as_tensor(condition), as_tuple=True)
     if input is None or other is None:
         mend = "give both: where(condition, x, y)"
-        raise DtypeError("where with one value", "there is nothing to take where the other is asked for", mend)
+        raise DtypeError("where with one value", "it needs a second one for where the condition fails", mend)
     condition = as_tensor(condition)
     if condition.dtype.kind != "b":
-        why, mend = "a condition holds or not, at each element", "compare first: where(condition != 0, x, y)"
+        why, mend = "a condition is true or false at each element", "compare first: where(condition != 0, x, y)"
         raise DtypeError(f"where with a condition of dtype {condition.dtype}", why, mend)
     if not isinstance(input, TensorBase) and not isinstance(other, TensorBase):
         input = as_tensor(input)  # two numbers meet in the dtypes that tensors of them would have
@@ -290,14 +290,14 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     x, mask = as_tensor(input), as_tensor(mask)
     tried = f"masked_fill of {tuple(x.shape)} {x.dtype}, mask {tuple(mask.shape)} {mask.dtype}"
     if mask.dtype.kind != "b":
-        raise DtypeError(tried, "a mask holds or not, at each element", "compare first: mask != 0")
+        raise DtypeError(tried, "a mask is true or false at each element", "compare first: mask != 0")
     if getattr(value, "ndim", 0):
-        why = f"the value has shape {tuple(value.shape)}, and all places get one and the same number"
+        why = f"the value has shape {tuple(value.shape)}, but all places get the same number"
         raise ShapeError(tried, why, "use where(mask, value, x)")
     if not isinstance(value, TensorBase):
         value = _element(tried, value, x.dtype)
     elif is_float(value.dtype) and x.dtype.kind in "iu":
-        why = f"the value is {value.dtype}, and {x.dtype} has no fractions"
+        why = f"the value is {value.dtype}, but {x.dtype} has no fractions"
         raise DtypeError(tried, why, f"convert it first: value.to('{x.dtype}')")
     return masked_fill_op(x, mask, value.to(x.dtype))
 
@@ -314,7 +314,7 @@ def _element(tried: str, value: Any, dtype: Any) -> Any:
         except (OverflowError, TypeError):  # an integer beyond all dtypes
             fits = False
     if not fits:
-        raise DtypeError(tried, f"{dtype} has no {value!r}", "fill with what it has, or convert x first")
+        raise DtypeError(tried, f"{dtype} cannot hold {value!r}", "fill with a number that it can, or convert x first")
     return above.wrap(found)
 
 

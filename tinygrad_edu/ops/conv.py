@@ -1,7 +1,7 @@
 """Convolution of images (N, C, H, W) and of sequences (N, C, L).
 
-It is linear in the images and in the kernels, so that its derivatives are two more operations of the same family, and
-each one's derivatives are the other two. How windows become matrix products stands in `backends.convolution`.
+It is linear in the images and in the kernels. So its derivatives are two more operations of the same family, and the
+derivatives of each are the other two. `backends.convolution` shows how windows become matrix products.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Col2im(Op):
 
 
 class ConvInput(Op, name="conv_input"):
-    """The gradient of the images of a convolution, from that of its result: each pixel adds up what read it."""
+    """The gradient of the images of a convolution, from that of its result: each pixel adds up all that read it."""
 
     dtypes = "equal"
     saves = ("g if weight", "weight if g", "g.shape", "weight.shape", "stride", "padding", "dilation", "groups")
@@ -151,25 +151,25 @@ class Conv2d(Op):
         axes = len(params["stride"])
         if len(weight) != axes + 2:
             form = "(F, C, kh, kw)" if axes == 2 else "(F, C, k)"
-            return f"kernels come as {form}, and these have {len(weight)} axes", "reshape the kernels"
+            return f"kernels come as {form}, but these have {len(weight)} axes", "reshape the kernels"
         if len(x) not in (axes + 1, axes + 2):
             return not_images(x, axes)
         for name, least, what in (
-            ("stride", 1, "windows move by"), ("dilation", 1, "what a window sees is apart by"), ("padding", 0, "it is")
+            ("stride", 1, "windows move by"), ("dilation", 1, "it must be"), ("padding", 0, "it must be")
         ):  # fmt: skip
             if min(params[name]) < least:
-                return f"the {name} is {params[name]}, and {what} at least {least}", f"use {name}={least} or more"
+                return f"the {name} is {params[name]}, but {what} at least {least}", f"use {name}={least} or more"
         groups, c = params["groups"], x[-axes - 1]
         if groups < 1 or weight[0] % groups:
-            why = f"{weight[0]} kernels cannot be shared out evenly among {groups} groups"
+            why = f"{weight[0]} kernels cannot be divided evenly among {groups} groups"
             return why, "use a number of groups that divides both the channels and the kernels"
         if c != weight[1] * groups:
             of = f" of each of {groups} groups" if groups > 1 else ""
             what, many = "image" if axes == 2 else "sequence", "s" * (weight[1] != 1)
-            why = f"the kernel reads {weight[1]} channel{many}{of}, and the {what} has {c}"
+            why = f"the kernel reads {weight[1]} channel{many}{of}, but the {what} has {c}"
             return why, channels_first(x, weight[1] * groups, axes) or f"make it Conv{axes}d({c}, {weight[0]}, …)"
         if len(shapes) == 3 and shapes[2] != weight[:1]:
-            return f"there are {weight[0]} kernels, and the bias has shape {shapes[2]}", f"make the bias ({weight[0]},)"
+            return f"there are {weight[0]} kernels, but the bias has shape {shapes[2]}", f"make the bias ({weight[0]},)"
         if axes == 1:
             return f"a kernel of {weight[2]} does not fit into {x[-1]} places", "add padding, or use a smaller kernel"
         why = f"a {weight[2]}x{weight[3]} kernel does not fit into {x[-2]}x{x[-1]} pixels"
@@ -185,8 +185,8 @@ class Conv1d(Conv2d, name="conv1d"):
 
 
 def image_shape(shape: tuple[int, ...], axes: int) -> tuple[int, int, int, int]:
-    """The (N, C, H, W) that a shape stands for, of which the last ``axes``, 1 or 2, are those that windows move along:
-    N is 1 for a single image, and H for a sequence."""
+    """The (N, C, H, W) that a shape stands for. Windows move along its last ``axes``, 1 or 2: N is 1 for a single
+    image, and H is 1 for a sequence."""
     batch = len(shape) - axes - 1
     if batch not in (0, 1):
         raise ValueError("axes")
@@ -205,11 +205,11 @@ def not_images(shape: tuple[int, ...], axes: int) -> tuple[str, str]:
     """The hint for an operand that is neither a batch nor one image or sequence."""
     what = "images come as (N, C, H, W) or (C, H, W)" if axes == 2 else "sequences come as (N, C, L) or (C, L)"
     mend = "add the missing axes: x.unsqueeze(0)" if len(shape) <= axes else "flatten the extra axes into the first"
-    return f"{what}, and this has {len(shape)} ax{'i' if len(shape) == 1 else 'e'}s", mend
+    return f"{what}, but this has {len(shape)} ax{'i' if len(shape) == 1 else 'e'}s", mend
 
 
 def channels_first(x: tuple[int, ...], channels: int, axes: int) -> str:
-    """How to mend an operand whose channels come last, as in image files; "" where they do not."""
+    """How to fix an operand whose channels come last, as in image files; "" where they do not."""
     order = (*range(len(x) - axes - 1), len(x) - 1, *range(len(x) - axes - 1, len(x) - 1))
     return f"channels come before the places: x.permute{order}" if x[-1] == channels else ""
 
@@ -222,14 +222,14 @@ conv1d_op, conv2d_op = caller(Conv1d), caller(Conv2d)
 def counts(value: Any, name: str, axes: int) -> tuple[int, ...]:
     """One integer for each axis: ``3``, ``(3,)`` and ``(3, 3)`` mean the same for an image.
 
-    Raises `ShapeError` for another number of them, `DtypeError` for what is no integer.
+    Raises `ShapeError` for another number of them, `DtypeError` for what is not an integer.
     """
     parts = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if any(not isinstance(part, (int, np.integer)) for part in parts):
         mend = f"use {name}=1" + ", or a pair of integers" * (axes == 2)
         raise DtypeError(f"{name}={value!r}", "places are counted in integers", mend)
     if len(parts) not in (1, axes):
-        why = f"it has {len(parts)} parts, and windows move along {axes} ax{'i' if axes == 1 else 'e'}s"
+        why = f"it has {len(parts)} parts, but windows move along {axes} ax{'i' if axes == 1 else 'e'}s"
         raise ShapeError(f"{name}={value!r}", why, f"use one number: {name}=1")
     return parts if len(parts) == axes else parts * axes
 
@@ -242,14 +242,14 @@ def _conv(op: Any, axes: int, x: Any, weight: Any, bias: Any, stride: Any, paddi
         check_word(op.__name__, padding, stride)
         size = {"size": tuple(x.shape[-axes:])} if padding == "same" else {}
         kernel = weight.shape[2:] if padding == "same" else (1,) * axes
-        # Where "same" has an odd number to share out, the larger part goes below and to the right.
+        # Where "same" has to split an odd number, the larger part goes below and to the right.
         padding = tuple(d * (k - 1) // 2 for d, k in zip(dilation, kernel, strict=False)) or 0
     padding = counts(padding, "padding", axes)
     return op(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups, **size)
 
 
 def check_word(name: str, padding: str, stride: tuple[int, ...]) -> None:
-    """Refuse words for a padding, other than "valid", for none, and "same", which goes with a stride of 1."""
+    """Refuse words for a padding other than "valid", which means none, and "same", which needs a stride of 1."""
     if padding not in ("same", "valid"):
         tried, mend = f"{name} with padding={padding!r}", "use a number, 'same' or 'valid'"
         raise ArgumentError(tried, "there is no such padding", mend)
@@ -265,8 +265,8 @@ def conv2d(
     """Cross-correlation of images (N, C, H, W), or of one (C, H, W), with kernels (F, C / groups, kh, kw).
 
     The result is (N, F, oh, ow). ``stride``, ``padding`` and ``dilation`` are numbers or pairs; ``padding`` may be
-    ``"valid"``, none, or ``"same"``, which keeps H and W. With ``groups``, each group of channels has kernels of its
-    own. Raises `ShapeError` where the shapes do not fit, `DtypeError` where dtypes differ.
+    ``"valid"``, none, or ``"same"``, which keeps H and W. With ``groups``, each group of channels has its own kernels.
+    Raises `ShapeError` where the shapes do not fit, `DtypeError` where dtypes differ.
 
     >>> import tinygrad_edu as tg
     >>> image = tg.arange(9.0).reshape(1, 1, 3, 3)
@@ -289,7 +289,7 @@ def conv1d(
 def refuse_bools(name: str, x: Any) -> None:
     """NumPy's product of bools is "or", not a sum."""
     if x.dtype.kind == "b":
-        raise DtypeError(f"{name}({tuple(x.shape)} bool)", "bools are not added up", "convert it: x.float()")
+        raise DtypeError(f"{name}({tuple(x.shape)} bool)", "bools cannot be added up", "convert it: x.float()")
 
 
 explain_all(globals(), "counts", "not_images", "image_shape", "channels_first", "check_word", "refuse_bools")

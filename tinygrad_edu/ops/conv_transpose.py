@@ -16,7 +16,7 @@ from .conv import channels_first, counts, image_shape, not_images, refuse_bools
 
 class ConvTranspose2d(Op, name="conv_transpose2d"):
     """Each pixel of (N, C, H, W) or (C, H, W) writes ``weight`` (C, F / groups, kh, kw), times itself, into a window of
-    the result; plus ``bias`` (F,). It is what `conv2d` does backwards, from the gradient of its result to its input.
+    the result; plus ``bias`` (F,). The backward of `conv2d` does the same, from its result's gradient to its input's.
 
     ``padding`` takes edges off the result, ``output_padding`` adds rows and columns below and to the right.
     """
@@ -64,24 +64,24 @@ class ConvTranspose2d(Op, name="conv_transpose2d"):
         axes, groups = len(params["stride"]), params["groups"]
         if len(weight) != axes + 2:
             form = "(C, F, kh, kw)" if axes == 2 else "(C, F, k)"
-            return f"kernels come as {form}, and these have {len(weight)} axes", "reshape the kernels"
+            return f"kernels come as {form}, but these have {len(weight)} axes", "reshape the kernels"
         if len(x) not in (axes + 1, axes + 2):
             return not_images(x, axes)
         for name, least in (("stride", 1), ("dilation", 1), ("padding", 0), ("output_padding", 0)):
             if min(params[name]) < least:
-                return f"the {name} is {params[name]}, and it is at least {least}", f"use {name}={least} or more"
+                return f"the {name} is {params[name]}, but it must be at least {least}", f"use {name}={least} or more"
         c, what = x[-axes - 1], "image" if axes == 2 else "sequence"
         if c != weight[0]:
-            why = f"there are kernels for {weight[0]} channel{'s' * (weight[0] != 1)}, and the {what} has {c}"
+            why = f"there are kernels for {weight[0]} channel{'s' * (weight[0] != 1)}, but the {what} has {c}"
             mend = channels_first(x, weight[0], axes)
             return why, mend or f"make it ConvTranspose{axes}d({c}, {weight[1] * groups}, …)"
         if groups < 1 or c % groups:
-            return f"{c} channels cannot be shared out evenly among {groups} groups", "use a number that divides them"
+            return f"{c} channels cannot be divided evenly among {groups} groups", "use a number that divides them"
         if len(shapes) == 3 and shapes[2] != (weight[1] * groups,):
-            why = f"the result has {weight[1] * groups} channels, and the bias has shape {shapes[2]}"
+            why = f"the result has {weight[1] * groups} channels, but the bias has shape {shapes[2]}"
             return why, f"make the bias ({weight[1] * groups},)"
         if 0 in (*x[-axes - 1 :], *weight):
-            return f"there is nothing in {x if 0 in x else weight} to write", "check how the tensor came to be empty"
+            return f"a tensor {x if 0 in x else weight} has no elements to write", "check how it came to be empty"
         if _too_far(params["output_padding"], params["stride"], params["dilation"]):
             why = f"output_padding {params['output_padding']} is not below stride or dilation: no window would reach it"
             return why, "use less output_padding, or pad the result"
@@ -141,7 +141,7 @@ def conv_transpose2d(
 
     Each pixel writes its kernel of ``weight`` (C, F / groups, kh, kw), times itself, into a window of the result;
     windows are ``stride`` apart, and are added up where they overlap. ``padding`` is taken off every edge;
-    ``output_padding`` is added below and to the right, to tell apart the sizes that `conv2d` makes equal: ``oh`` is
+    ``output_padding`` is added below and to the right, as `conv2d` maps several sizes to the same one: ``oh`` is
     ``(H - 1) * stride - 2 * padding + dilation * (kh - 1) + output_padding + 1``. Raises `ShapeError` where the shapes
     do not fit, `DtypeError` where dtypes differ.
 

@@ -1,4 +1,4 @@
-"""The same values in another dtype, or in memory of their own or in another order."""
+"""The same values in another dtype, in new memory or in another order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cast(Op):
 
 
 class Clone(Op):
-    """A copy in memory of its own, with the axes in the same order there."""
+    """A copy in new memory, with the axes in the same order there."""
 
     computes = False
     dtypes = "each"

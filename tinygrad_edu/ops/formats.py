@@ -1,7 +1,7 @@
 """Memory formats: in which order the elements of images lie, whatever order their axes are named in.
 
-Images (N, C, H, W) usually lie channel by channel. Where each pixel's channels lie side by side (``channels_last``),
-the shape stays the same and the strides tell.
+Images (N, C, H, W) are usually stored channel by channel. If the channels of each pixel are stored side by side
+(``channels_last``), the shape stays the same and only the strides differ.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MemoryFormat:
 
 contiguous_format = MemoryFormat("contiguous_format")  # row-major
 channels_last = MemoryFormat("channels_last")  # of four axes, the second one innermost
-preserve_format = MemoryFormat("preserve_format")  # as the tensor lies that is given
+preserve_format = MemoryFormat("preserve_format")  # the order of the given tensor
 
 
 class Relaid(Op):
@@ -60,14 +60,14 @@ relaid = caller(Relaid)
 
 
 def checked(what: str, x: Any, memory_format: Any) -> None:
-    """Refuse what is no format, and one for another number of axes."""
+    """Refuse what is not a format, and a format for another number of axes."""
     if not isinstance(memory_format, MemoryFormat):
-        why = f"a memory format is one of three names, and this is {kind_of(memory_format)}"
+        why = f"a memory format is one of three names, but this is {kind_of(memory_format)}"
         mend = "use contiguous_format, channels_last or preserve_format"
         raise DtypeError(f"{what} with memory_format={memory_format!r:.40}", why, mend)
     if memory_format is channels_last and x.array.ndim != 4:
         tried = f"{what} of a tensor {tuple(x.array.shape)} with memory_format=channels_last"
-        why = f"that is an order of images (N, C, H, W), and this has {x.array.ndim} axes"
+        why = f"that is an order of images (N, C, H, W), but this has {x.array.ndim} axes"
         raise ShapeError(tried, why, "leave memory_format out, or convert tensors of four axes only")
 
 
@@ -92,7 +92,7 @@ def fits(x: Any, memory_format: Any) -> bool:
 
 
 def clone(input: Any, *, memory_format: MemoryFormat | None = None) -> Any:
-    """A copy in memory of its own; gradients pass through.
+    """A copy in new memory; gradients pass through.
 
     The axes lie in memory in the same order as those of ``input``, unless ``memory_format`` says otherwise: see
     `formats`.
@@ -111,7 +111,7 @@ def clone(input: Any, *, memory_format: MemoryFormat | None = None) -> Any:
 def contiguous(input: Any, *, memory_format: MemoryFormat = contiguous_format) -> Any:
     """Itself when its elements lie in row-major order already, else a copy in which they do.
 
-    With ``memory_format=channels_last`` that order is meant instead. Raises `ShapeError` unless there are four axes.
+    With ``memory_format=channels_last`` it is that order instead. Raises `ShapeError` unless there are four axes.
     """
     if memory_format is contiguous_format:  # the usual case
         return input if input.is_contiguous() else ct.contiguous_op(input)
@@ -119,7 +119,10 @@ def contiguous(input: Any, *, memory_format: MemoryFormat = contiguous_format) -
     if lies(input, memory_format):
         return input
     if memory_format is preserve_format:
-        why, mend = "it lies otherwise, and is to lie as it does", "use clone(), or leave memory_format out"
+        why, mend = (
+            "its elements are not in row-major order, and preserve_format keeps them so",
+            "use clone(), or leave memory_format out",
+        )
         raise ShapeError(f"contiguous with memory_format={memory_format}", why, mend)
     return clone(input, memory_format=memory_format)
 

@@ -22,8 +22,8 @@ def gather(input: Any, dim: int, index: Any) -> Any:
     """``input`` read along ``dim``.
 
     ``out[i][j] = input[index[i][j]][j]`` for ``dim=0``, ``input[i][index[i][j]]`` for ``dim=1``. ``index`` has as many
-    axes as ``input``, and is no longer than it but along ``dim``; the result has its shape. Raises `ShapeError` where
-    that is not so, and `IndexRangeError` for a position that is not there. Positions count from 0.
+    axes as ``input``, and is no longer than it except along ``dim``; the result has the shape of ``index``. Raises
+    `ShapeError` for other shapes, and `IndexRangeError` for a position that does not exist. Positions count from 0.
 
     >>> import tinygrad_edu as tg
     >>> scores = tg.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
@@ -32,16 +32,16 @@ def gather(input: Any, dim: int, index: Any) -> Any:
             [0.5000]])
     """
     x, dim, index = _along_one("gather", input, dim, index)
-    if not index.array.size:  # PyTorch then asks for no shape, and no dtype
+    if not index.array.size:  # then PyTorch does not check the shape, or the dtype
         return getitem(reshape_op(x, shape=(-1,)), index=(np.zeros(index.shape, np.int64),), copies=True)
     _inside(f"gather(dim={dim})", index, _row(x)[dim], dim)
     return gather_op(x, index, dim=dim)
 
 
 def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
-    """`gather` with ``input`` and ``indices`` stretched to each other but along ``dim``.
+    """`gather` with ``input`` and ``indices`` broadcast to each other, except along ``dim``.
 
-    Without it, both are flattened. Negative positions count from the end. Raises as `gather` does.
+    Without ``dim``, both are flattened. Negative positions count from the end. Raises as `gather` does.
     """
     x, indices = as_tensor(input), _positions("take_along_dim", as_tensor(indices))
     if dim is None:
@@ -66,8 +66,8 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
 def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
     """A copy of ``input`` with ``src`` written along ``dim``: ``out[index[i][j]][j] = src[i][j]`` for ``dim=0``.
 
-    ``src`` is a tensor of the same dtype, at least as large as ``index``, or a number. Of elements written to one place
-    the last stays; with ``reduce="add"`` or ``"multiply"`` all of them count. Raises as `gather` does.
+    ``src`` is a tensor of the same dtype, at least as large as ``index``, or a number. Of several elements written to
+    one place the last stays; with ``reduce="add"`` or ``"multiply"`` they are combined. Raises as `gather` does.
 
     >>> import tinygrad_edu as tg
     >>> tg.zeros(2, 3).scatter(1, tg.tensor([[2], [0]]), 1.0)  # one-hot rows
@@ -75,7 +75,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
             [1., 0., 0.]])
     """
     if reduce not in (None, "add", "multiply"):
-        why = "elements are written, or combined by 'add' or 'multiply'"
+        why = "elements are written, or combined with 'add' or 'multiply'"
         raise ArgumentError(f"scatter with reduce={reduce!r}", why, "use one of these, or leave reduce out")
     if (src is None) == (value is None):
         why, mend = "it writes either a tensor (src) or a number (value)", "give one of them"
@@ -84,7 +84,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
 
 
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
-    """A copy of ``input`` with ``src`` added along ``dim``, several to one place too: the adjoint of `gather`.
+    """A copy of ``input`` with ``src`` added along ``dim``, even several to one place: the adjoint of `gather`.
 
     ``src`` is a tensor of the same dtype, at least as large as ``index``. Raises as `gather` does.
     """
@@ -105,7 +105,7 @@ def _scatter(name: str, x: Any, dim: int, index: Any, src: Any, reduce: str | No
         if src.array.ndim != index.array.ndim:
             raise _unequal_axes(name, src, index)
         if any(have < want for have, want in zip(src.shape, index.shape, strict=True)):
-            why = f"src has shape {tuple(src.shape)}, and each element of index takes one of it"
+            why = f"src has shape {tuple(src.shape)}, but each element of index needs one of src"
             raise _shapes(name, x, dim, index, why, "make index no larger than src")
         if tuple(src.shape) != tuple(index.shape):
             src = getitem(src, index=tuple(slice(0, size) for size in index.shape))
@@ -119,7 +119,7 @@ def _scatter(name: str, x: Any, dim: int, index: Any, src: Any, reduce: str | No
 
 
 def _put_multiply(x: Any, where: tuple[Any, ...], src: Any) -> Any:
-    """``x`` with ``src`` multiplied in at ``where``: what comes first to its place, then what comes second, …."""
+    """``x`` multiplied by ``src`` at ``where``: first by the first element for each place, then by the second, …"""
     places = [np.asarray(backends.of(part).to_numpy(part)) for part in where]
     flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*places)), x.shape).reshape(-1)
     order = np.argsort(flat, kind="stable")
@@ -136,12 +136,12 @@ def _put_multiply(x: Any, where: tuple[Any, ...], src: Any) -> Any:
 def index_select(input: Any, dim: int, index: Any) -> Any:
     """The slices of ``input`` at ``index``, a vector of positions along ``dim``; always a copy.
 
-    Raises `IndexRangeError` for a position that is not there. Positions count from 0.
+    Raises `IndexRangeError` for a position that does not exist. Positions count from 0.
     """
     x, dim, index = _slices("index_select", input, dim, index)
     if not x.array.ndim:
         if index.array.size != 1:
-            why = f"a 0-d tensor has one element, and index names {index.array.size}"
+            why = f"a 0-d tensor has one element, but index names {index.array.size}"
             raise _shapes("index_select", x, dim, index, why, "reshape it to (1,) first")
         return getitem(reshape_op(x, shape=(1,)), index=(np.zeros((), np.int64),))
     return getitem(x, index=_at(dim, index), copies=True)
@@ -150,8 +150,8 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
     """A copy of ``input`` with ``alpha * source`` added to its slices at ``index`` along ``dim``, repeated ones too.
 
-    ``source`` has the dtype of ``input``, and its shape but for ``dim``, where it is as long as ``index``. Raises
-    `ShapeError` where it has not, `IndexRangeError` for a position that is not there.
+    ``source`` has the dtype of ``input``, and its shape except along ``dim``, where it is as long as ``index``. Raises
+    `ShapeError` for another shape, `IndexRangeError` for a position that does not exist.
     """
     x, dim, index = _slices("index_add", input, dim, index)
     source = _like("index_add", x, as_tensor(source))
@@ -168,7 +168,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     """A copy of ``input`` with its slices at ``index`` along ``dim`` replaced by those of ``source``.
 
-    Of several, the last. Raises as `index_add` does.
+    Of several slices for one position, the last stays. Raises as `index_add` does.
     """
     x, dim, index = _slices("index_copy", input, dim, index)
     source = _like("index_copy", x, as_tensor(source))
@@ -197,7 +197,7 @@ def fill(input: Any, value: Any) -> Any:
 def _one_number(name: str, x: Any, value: Any) -> Any:
     value = value if isinstance(value, TensorBase) else _number(x, value)
     if value.array.ndim:
-        why, mend = f"it fills with one number, and value has shape {tuple(value.shape)}", "use index_copy, or copy_"
+        why, mend = f"it fills with one number, but value has shape {tuple(value.shape)}", "use index_copy, or copy_"
         raise ShapeError(f"{name} with a tensor", why, mend)
     return value if value.dtype == x.dtype else cast(value, dtype=x.dtype)
 
@@ -206,7 +206,7 @@ def index_put(input: Any, indices: tuple[Any, ...], values: Any, accumulate: boo
     """A copy of ``input`` with ``input[indices] = values``, or with all of ``values`` added there if ``accumulate``.
 
     ``indices`` is a tuple of integer or bool tensors, as between the brackets of ``input[i, j]``. ``values`` has the
-    dtype of ``input`` and is stretched to what they name. Raises as ``input[indices]`` does.
+    dtype of ``input`` and is broadcast to the places that they name. Raises as ``input[indices]`` does.
     """
     if not isinstance(indices, (tuple, list)):
         why, mend = "indices is a tuple, one tensor for each axis", "put it into one: (index,)"
@@ -225,7 +225,7 @@ def index_put(input: Any, indices: tuple[Any, ...], values: Any, accumulate: boo
 
 
 def masked_select(input: Any, mask: Any) -> Any:
-    """The elements of ``input`` where ``mask`` holds, in a row; both are stretched to one shape. Always a copy.
+    """The elements of ``input`` where ``mask`` holds, in a row; both are broadcast to one shape. Always a copy.
 
     Raises `DtypeError` for a mask that is not bool.
     """
@@ -237,7 +237,7 @@ def masked_select(input: Any, mask: Any) -> Any:
         shape = np.broadcast_shapes(x.shape, mask.shape)
     except ValueError:
         tried = f"masked_select on a tensor {tuple(x.shape)} with a mask {tuple(mask.shape)}"
-        why, mend = "they cannot be stretched to one shape", "make the mask by comparing that very tensor"
+        why, mend = "they cannot be stretched to one shape", "make the mask by comparing this tensor itself"
         raise ShapeError(tried, why, mend) from None
     x, mask = (one if tuple(one.shape) == shape else expand_op(one, shape=shape) for one in (x, mask))
     return read(x, mask)
@@ -247,7 +247,7 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """Where ``input`` is not 0.
 
     The result holds int64 positions (count, ndim), or with ``as_tuple`` one vector per axis, ready as an index. How
-    many there are depends on the values, so they are looked at on the host.
+    many there are depends on the values, so they are found on the host.
     """
     x = as_tensor(input)
     world = backends.of(x.array)
@@ -285,7 +285,7 @@ def meshgrid(*tensors: Any, indexing: Literal["ij", "xy"] = "ij") -> tuple[Any, 
     return tuple(grids)
 
 
-# What they refuse, and small conversions ----------------------------------------------------------------------------
+# Checks, and small conversions --------------------------------------------------------------------------------------
 
 
 def _vector(x: Any) -> Any:
@@ -313,13 +313,13 @@ def _at(dim: int, index: Any) -> tuple[Any, ...]:
 
 
 def _number(x: Any, value: Any) -> Any:
-    """A number as a tensor of the dtype of ``x``, beside it."""
+    """A number as a tensor with the dtype of ``x``, on its device."""
     return above.as_tensor(value, x.dtype, x.device)
 
 
 def _positions(name: str, index: Any) -> Any:
     if index.dtype.name not in ("int32", "int64") and index.array.size:
-        why = f"positions are integers, and this is {index.dtype}"
+        why = f"positions are integers, but this is {index.dtype}"
         raise DtypeError(f"{name} with an index of dtype {index.dtype}", why, "convert it: index.long()")
     return index
 
@@ -335,7 +335,7 @@ def _along_one(name: str, x: Any, dim: int, index: Any) -> tuple[Any, int, Any]:
         longer = [i for i, (n, size) in enumerate(zip(_row(index), _row(x), strict=True)) if i != dim and n > size]
         if longer:
             i = longer[0]
-            why = f"along axis {i}, index has {index.shape[i]} elements and the tensor {x.shape[i]}"
+            why = f"along axis {i}, index has {index.shape[i]} elements, but the tensor has {x.shape[i]}"
             raise _shapes(name, x, dim, index, why, f"cut the index, or did you mean dim={i}?")
     return x, dim, index
 
@@ -354,14 +354,14 @@ def _slices(name: str, x: Any, dim: int, index: Any, negative: bool = False) -> 
 def _one_each(name: str, x: Any, dim: int, index: Any, source: Any) -> None:
     wanted = tuple(x.shape) and (*x.shape[:dim], index.array.size, *x.shape[dim + 1 :])
     if tuple(source.shape) != wanted or (not wanted and index.array.size != 1):
-        why = f"each position gets a slice, so source has shape {wanted}, and this has {tuple(source.shape)}"
+        why = f"each position gets a slice, so source has shape {wanted}, but this has {tuple(source.shape)}"
         raise _shapes(name, x, dim, index, why, "reshape source, or check dim")
 
 
 def _like(name: str, x: Any, source: Any) -> Any:
     if source.dtype != x.dtype:
         tried = f"{name} of {source.dtype} into {x.dtype}"
-        raise DtypeError(tried, "both have one dtype", f"convert one of them: source.to('{x.dtype}')")
+        raise DtypeError(tried, "both must have one dtype", f"convert one of them: source.to('{x.dtype}')")
     return source
 
 
@@ -372,7 +372,7 @@ def _same_place(name: str, x: Any, index: Any) -> None:
 
 
 def _inside(tried: str, index: Any, size: int, dim: int, negative: bool = False) -> None:
-    """All positions are there. While they are only being recorded, they cannot be looked at."""
+    """Refuse positions that do not exist. While they are only being recorded, they cannot be looked at."""
     world = backends.of(index.array)
     if not world.readable or not index.array.size:
         return

@@ -24,9 +24,9 @@ from .movement import reshape_op
 
 
 class GetItem(Op, name="getitem"):
-    """``x[index]``. The gradient goes back to where each element was read, and adds where one was read twice.
+    """``x[index]``. The gradient goes back to where each element was read, and adds up where one was read twice.
 
-    With ``copies``, which says that tensors are among the index, the result lies in row-major order.
+    ``copies`` means that the index has tensors in it: then the result is in row-major order.
     """
 
     computes = False
@@ -67,7 +67,7 @@ class ScatterAdd(Op, name="scatter_add_at"):
 class Put(Op):
     """A copy of ``x`` with ``x[index] = values``. Of values written to one place, the last stays and gets the gradient.
 
-    What was overwritten gets none. (PyTorch hands the gradient to each of them, and calls the result undefined.)
+    Overwritten values get none. (PyTorch hands the gradient to each of them, and calls the result undefined.)
     """
 
     computes = False
@@ -100,7 +100,7 @@ class Put(Op):
 
 
 class PutAdd(Op, name="put_add"):
-    """A copy of ``x`` with ``values`` added at ``x[index]``, each of them where several meet in one place."""
+    """A copy of ``x`` with ``values`` added at ``x[index]``: all of them where several meet in one place."""
 
     dtypes = "each"
     saves = ("index", "values.shape")
@@ -137,7 +137,7 @@ def _may_repeat(index: Any) -> bool:
 
 
 def _stays(xp: Any, shape: tuple[int, ...], index: Any, region: tuple[int, ...]) -> Any:
-    """Where in the region a written value is the last one for its place: number them, write the numbers, look."""
+    """Where in the region a written value is the last one for its place: number them, write the numbers, compare."""
     order = xp.reshape(xp.arange(how_many(region)), region)
     return xp.put(xp.zeros(shape, order.dtype), index, order)[index] == order
 
@@ -145,7 +145,7 @@ def _stays(xp: Any, shape: tuple[int, ...], index: Any, region: tuple[int, ...])
 class Gather(Op):
     """``x`` read at ``index`` along ``dim``. Along the other axes every element of ``index`` reads in its own place.
 
-    The result lies in row-major order, or as ``index`` does.
+    The result is in row-major order, or laid out as ``index`` is.
     """
 
     computes = False
@@ -193,11 +193,11 @@ gather_op = caller(Gather)
 def read(x: Any, index: Any) -> Any:
     """``x[index]`` as in PyTorch: a view for ints, slices, ``...`` and None, a copy once a tensor is among them.
 
-    Integer tensors, arrays and lists pick positions, bool tensors where they hold; several of them are stretched to one
-    shape and read together. Unlike PyTorch, slices may have a negative step.
+    Integer tensors, arrays and lists pick positions, bool tensors the places where they hold; several of them are
+    broadcast to one shape and read together. Unlike PyTorch, slices may have a negative step.
 
-    Raises `IndexRangeError` for positions that are not there and masks that do not fit, `DtypeError` for an index of
-    another dtype: floats, and uint8, which PyTorch takes for a mask.
+    Raises `IndexRangeError` for positions that do not exist and masks that do not fit, `DtypeError` for an index of
+    another dtype: floats, and uint8, which PyTorch reads as a mask.
     """
     first, then = plain_index(index, x)
     if first is not None:
@@ -236,17 +236,17 @@ def write(x: Any, index: Any, value: Any, name: str = "") -> Any:
 def _write_places(target: Any, index: Any, value: Any, name: str, fills: bool) -> None:
     """Write to a tensor that shows some places in memory several times, if no place is given two values.
 
-    History takes it for a write to those places of the base. As in PyTorch, ``fill_`` and ``zero_`` may write to a
-    whole axis of stride 0, and ``v[:] = 1`` may not.
+    The graph records it as a write to those places of the base. As in PyTorch, ``fill_`` and ``zero_`` may write to a
+    whole axis of stride 0, but ``v[:] = 1`` may not.
     """
     array, view, grad = target.array, target.origin, modes().grad
     if backends.of(array) is not backends.CPU:
-        inplace(Put, target, (value,), {"index": index}, name)  # which refuses
+        inplace(Put, target, (value,), {"index": index}, name)  # this refuses the write
         return
     offsets = np.zeros(array.shape, np.int64)
     for axis, (size, step) in enumerate(zip(array.shape, array.strides, strict=True)):
         offsets += (np.arange(size) * step).reshape(-1, *(1,) * (array.ndim - axis - 1))
-    where = getitem(above.wrap(offsets), index=index).array  # refuses what is not there
+    where = getitem(above.wrap(offsets), index=index).array  # refuses places that do not exist
     tracked = grad and value.node is not None
     allowed = np.unique(where).size == where.size
     if not allowed and value.array.size == 1 and not tracked:
@@ -269,7 +269,7 @@ def _tried(x: Any, index: Any) -> str:
 
 
 def _why_not(shape: tuple[int, ...], index: Any, values: tuple[int, ...] | None = None) -> tuple[str, str] | None:
-    """Why this index cannot be read, or ``values`` not be written there, and how to mend it."""
+    """Why this index cannot be read, or ``values`` cannot be written there, and how to fix it."""
     taken = sum(axes_taken(part) for part in index)
     axis, plain, sizes = 0, [], []
     for part in index:
@@ -289,7 +289,7 @@ def _why_not(shape: tuple[int, ...], index: Any, values: tuple[int, ...] | None 
         np.broadcast_shapes(*sizes)
     except ValueError:
         why = f"the index tensors have shapes {' and '.join(map(str, sizes))}, which cannot be stretched to one"
-        return why, "give them one length, or an axis of length 1 where one shall be repeated: i[:, None]"
+        return why, "give them one length, or an axis of length 1 where one should be repeated: i[:, None]"
     if values is None:
         return None
     try:
@@ -297,6 +297,6 @@ def _why_not(shape: tuple[int, ...], index: Any, values: tuple[int, ...] | None 
     except (IndexError, ValueError):
         return None  # it is an int or a slice: `check_index` has words for these
     return (
-        f"the index names a region {region}, and a tensor {values} cannot be stretched to it",
+        f"the index names a region {region}, but a tensor {values} cannot be stretched to it",
         "give it that shape, or axes of length 1",
     )

@@ -1,7 +1,7 @@
 """In place: PyTorch's names with an underscore. Each writes the result into the buffer of its first operand.
 
-What an op can write straight into a buffer (`Op.into`) needs no temporary; anything else is computed and copied.
-History is rewritten by `core.inplace` either way: gradients are those of the out-of-place form.
+An op that can write straight into a buffer (`Op.into`) needs no temporary; any other result is computed and copied.
+Either way `core.inplace` rewrites history: gradients are those of the out-of-place form.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Method = Callable[..., Any]
 
 
 def twin(function: Callable[..., Any], op: type[Op] | None = None) -> Method:
-    """The in-place form of ``function``. Calls that give ``op`` its operands and no more go straight to it."""
+    """The in-place form of ``function``. Calls with nothing but the operands of ``op`` go straight to that."""
     name = f"{function.__name__.removesuffix('_op')}_"
     defaults = {} if op is None else {key: value for key, value in op.params.items() if value is not REQUIRED}
     anything = function if hasattr(function, "__wrapped__") else explained(function)
@@ -62,7 +62,7 @@ def twin(function: Callable[..., Any], op: type[Op] | None = None) -> Method:
 
 
 def _overwrite(name: str, function: Callable[..., Any], x: Any, args: Any, kwargs: Any) -> Any:
-    """``x`` becomes ``function(x, …)``: computed beside it, then copied into its buffer."""
+    """``x`` becomes ``function(x, …)``: computed in new memory, then copied into its buffer."""
     given = (x, *args, *kwargs.values())
     tracked = modes().grad and any(isinstance(v, TensorBase) and v.requires_grad for v in given)
     # What the graph saves of x must not be the buffer that is about to be overwritten.
@@ -125,10 +125,10 @@ index_add_, index_copy_ = twin(gathering.index_add), twin(gathering.index_copy)
 
 
 def by_places(method: Method, assignment: Callable[..., Any]) -> Method:
-    """``method``, but for a tensor that shows some places in memory several times: it becomes an assignment by index.
+    """``method``, which turns into an assignment by index if the tensor shows some places in memory several times.
 
-    ``assignment`` takes the arguments and returns index and value. What would be computed beside the tensor has
-    several results for such a place.
+    ``assignment`` takes the arguments and returns index and value. A result computed in new memory would have several
+    values for such a place.
     """
 
     @functools.wraps(method)
@@ -178,7 +178,7 @@ clip_ = clamp_
 
 
 def reshaper(function: Callable[..., Any]) -> Method:
-    """The in-place form of a function that gives a view: the tensor itself shows its memory that way from now on."""
+    """The in-place form of a function that gives a view: from now on the tensor itself shows its memory that way."""
     name = f"{function.__name__}_"
 
     @functools.wraps(function)
@@ -187,7 +187,7 @@ def reshaper(function: Callable[..., Any]) -> Method:
         _check_reshaping(name, x)
         settle_views(x)
         before, tracked = tuple(x.array.shape), x.node is not None and not isinstance(x.node, Leaf)
-        # Inside no_grad() too, or the gradient of what the tensor was made from would have another shape than it.
+        # Recorded inside no_grad() too: else the gradient would arrive at the tensor's node in the new shape.
         with enable_grad() if tracked else no_grad():
             view = function(x, *args, **kwargs)
         if view is x:
@@ -215,11 +215,11 @@ def _check_reshaping(name: str, x: Any) -> None:
     mend = f"use {name[:-1]}, which gives a view"
     if modes().grad and (isinstance(x.node, Leaf) or isinstance(base.node, Leaf)):
         what = "a leaf that requires grad" if isinstance(x.node, Leaf) else "a view of a leaf that requires grad"
-        raise InplaceError(tried, f"it is {what}, and gradients arrive there in the shape that it has", mend)
+        raise InplaceError(tried, f"it is {what}, and gradients arrive there in its present shape", mend)
 
 
 def settle_views(base: Any) -> None:
-    """Let views that have not looked since the last write learn their place in the graph, for the base will change."""
+    """Let views that have not looked since the last write find their place in the graph, before the base changes."""
     for reference in [] if base.storage is None else list(base.storage.stale.values()):
         view = reference()
         if view is not None and view.origin is not None and view.origin.base is base:
@@ -227,7 +227,7 @@ def settle_views(base: Any) -> None:
 
 
 def _way_back(step: Any, shape: tuple[int, ...]) -> Any:
-    """The step that makes the tensor as it was, of shape ``shape``, of what ``step`` made of it."""
+    """The step that undoes ``step``: it gives the tensor its old ``shape`` back."""
     op, params = step
     if op is not Permute:
         return Reshape, {"shape": shape}
@@ -236,7 +236,7 @@ def _way_back(step: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _keep_views(base: Any, back: Any) -> None:
-    """Views of a base that is about to change its shape go on to show what they have shown."""
+    """Let the views of a base that is about to change its shape go on showing the same elements."""
     for reference in base.storage.views:
         other = reference()
         if other is not None and other.origin is not None and other.origin.base is base:

@@ -1,4 +1,4 @@
-"""Results written into memory that is there already: PyTorch's ``out=``."""
+"""Results written into existing memory: PyTorch's ``out=``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def compute_into(op: type[Op], operands: tuple[Any, ...], params: Params, out: T
 
 
 def check_out(name: str, out: Any, operands: tuple[Any, ...]) -> None:
-    """Refuse an ``out`` that is no tensor, or that gradients would have to go through."""
+    """Refuse an ``out`` that is not a tensor, or that gradients would have to pass through."""
     if not isinstance(out, TensorBase):
         why, mend = "results are written into a tensor", "make one of the right shape first: empty_like(x)"
         raise DtypeError(f"{name} with out={type(out).__name__}", why, mend)

@@ -25,7 +25,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class Matmul(Op):
     """``x @ y``: the matrix product, batched over leading axes, which broadcast.
 
-    A vector counts as a row on the left and as a column on the right, and that axis is missing in the result. Raises
+    A vector counts as a row on the left and as a column on the right, and the result lacks that axis. Raises
     `ShapeError` where the inner sizes differ or an operand has no axis, `DtypeError` where the dtypes differ.
 
     >>> import tinygrad_edu as tg
@@ -66,7 +66,7 @@ class Matmul(Op):
         if inner[0] == inner[1]:
             why = f"the leading axes are {x[:-2]} and {y[:-2]}, and only a 1 can be stretched"
             return why, "check which of the leading axes count the same thing"
-        why = f"the inner sizes are {inner[0]} and {inner[1]}, and they must be equal"
+        why = f"the inner sizes are {inner[0]} and {inner[1]}, but they must be equal"
         if len(x) > 1 and x[-2] == inner[1]:
             return why, "transpose the first: x.mT @ y"
         if len(y) > 1 and y[-1] == inner[0]:
@@ -122,16 +122,16 @@ class Linear(Op):
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         if len(shapes) < 2:
-            return "x and weight are tensors, and one of them is a number", "make one of it: tensor([…])"
+            return "x and weight must be tensors, but one of them is a number", "make a tensor of it: tensor([…])"
         x, weight = shapes[:2]
         if x and len(weight) == 2 and x[-1] != weight[1]:
-            why = f"the layer takes {weight[1]} features, and the last axis of its input has {x[-1]}"
+            why = f"the layer takes {weight[1]} features, but the last axis of its input has {x[-1]}"
             return (
                 why,
                 f"flatten or project the input to (…, {weight[1]}), or make the layer Linear({x[-1]}, {weight[0]})",
             )
         if len(shapes) == 3 and shapes[2] != weight[:1]:
-            return f"there are {weight[0]} outputs, and the bias has shape {shapes[2]}", f"make the bias ({weight[0]},)"
+            return f"there are {weight[0]} outputs, but the bias has shape {shapes[2]}", f"make the bias ({weight[0]},)"
         return None
 
     @classmethod
@@ -142,7 +142,7 @@ class Linear(Op):
 class Einsum(Op):
     """``x`` times ``y``, summed over the letters that the equation leaves out: ``"bij,bjk->bik"``.
 
-    Each operand names a letter once, and names none that only it has and the result has not: see `einsum`.
+    Each operand names a letter at most once, and every letter is in the other operand or the result: see `einsum`.
     """
 
     dtypes = "equal"
@@ -218,8 +218,8 @@ def outer(input: Any, vec2: Any) -> Any:
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)``, with the input stretched to the shape of the product.
 
-    With ``beta=0`` the input is left out, even where it is nan. Raises `ShapeError` for what are no matrices and for an
-    input that cannot be stretched so, `DtypeError` for dtypes that differ.
+    With ``beta=0`` the input is left out, even where it is nan. Raises `ShapeError` for operands that are not matrices
+    and for an input that cannot be stretched to that shape, `DtypeError` for dtypes that differ.
     """
     mat1, mat2 = _with_axes("addmm", mat1, mat2, 2, 2)
     return _joined("addmm", as_tensor(input), matmul(mat1, mat2), beta, alpha)
@@ -228,7 +228,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """``beta * input + alpha * bmm(batch1, batch2)``, with input stretched to (b, n, p), the shape of the products.
 
-    Else as `addmm`, for batches of matrices.
+    Otherwise as `addmm`, for batches of matrices.
     """
     return _joined("baddbmm", as_tensor(input), bmm(batch1, batch2), beta, alpha)
 
@@ -241,7 +241,7 @@ def _joined(name: str, x: Any, product: Any, beta: Any, alpha: Any) -> Any:
         why, mend = "what is added can only be stretched to the shape of the product", "check its axes, or use + and @"
         raise ShapeError(tried, why, mend)
     if x.dtype != product.dtype:
-        why, mend = "what joins a matrix product has its dtype", f"convert it first: x.to('{product.dtype}')"
+        why, mend = "what is added to a product must have its dtype", f"convert it first: x.to('{product.dtype}')"
         raise DtypeError(tried, why, mend)
     if alpha != 1:
         product = mul(product, factor(name, "alpha", alpha, product))
@@ -265,16 +265,16 @@ def _tried(name: str, *operands: Any) -> str:
     return f"{name} of {' and '.join(f'{tuple(x.shape)} {x.dtype}' for x in operands) or 'nothing'}"
 
 
-# Einsum: what the equation says beyond one product of two, in terms of other operations -------------------------
+# Einsum: what goes beyond one product of two operands, in terms of other operations -----------------------------
 
 
 def einsum(equation: Any, *operands: Any) -> Any:
     """Products of elements, summed over all letters that the result does not name: ``einsum("ij,jk->ik", x, y)``.
 
-    Each letter names an axis of the same length everywhere, or 1, which is stretched. A letter twice in one operand
-    takes the diagonal. ``...`` stands for axes without a name, counted from the right. Without ``->`` the result
-    has the letters that occur once, in alphabetical order, after those of ``...``. Operands may come in a list; they
-    are multiplied from left to right. Axes may also be named by numbers: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
+    Each letter names an axis of the same length everywhere, or of length 1, which is stretched. A letter twice in one
+    operand takes the diagonal. ``...`` stands for axes without a name, counted from the right. Without ``->`` the
+    result has the letters that occur once, in alphabetical order, after those of ``...``. Operands may come in a list;
+    they are multiplied from left to right. Numbers may name axes too: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
 
     Raises `ShapeError` where the equation makes no sense or does not fit the shapes.
 
@@ -323,15 +323,15 @@ def _from_lists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 @lru_cache(maxsize=512)
 def _read(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
-    """One letter per axis of each operand, and of the result. Raises ValueError: why it cannot be, and how to mend it.
+    """One letter per axis of each operand, and of the result. Raises ValueError: why that fails, and how to fix it.
 
-    The axes of ``...`` are given letters that are still free.
+    The axes of ``...`` get letters that are still free.
     """
     left, arrow, right = equation.partition("->")
     terms = [term.strip() for term in left.split(",")]
     if len(terms) != len(ranks):
-        why = f"the equation speaks of {len(terms)} operand{'s' * (len(terms) > 1)}, and there are {len(ranks)}"
-        raise ValueError(why, "separate the operands by commas: 'ij,jk->ik'")
+        why = f"the equation names {len(terms)} operand{'s' * (len(terms) > 1)}, but there are {len(ranks)}"
+        raise ValueError(why, "separate the operands with commas: 'ij,jk->ik'")
     free = [letter for letter in reversed(LETTERS) if letter not in equation]
     unnamed = [rank - len(_letters_of(term)) if "..." in term else 0 for term, rank in zip(terms, ranks, strict=True)]
     dots = "".join(free[: max(unnamed)])
@@ -339,8 +339,8 @@ def _read(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     for term, rank, count in zip(terms, ranks, unnamed, strict=True):
         letters = _letters_of(term, dots[len(dots) - max(count, 0) :])
         if len(letters) != rank or count < 0 or max(unnamed) > len(free):
-            why = f"{term!r} names {len(_letters_of(term))} axes, and the operand has {rank}"
-            raise ValueError(why, "name each axis by a letter, or write '...' for those without a name")
+            why = f"{term!r} names {len(_letters_of(term))} axes, but the operand has {rank}"
+            raise ValueError(why, "name each axis with a letter, or write '...' for those without a name")
         named.append(letters)
     together = "".join(named)
     if not arrow:
@@ -349,13 +349,13 @@ def _read(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     out = _letters_of(right.strip(), dots)
     for letter in out:
         if out.count(letter) > 1 or letter not in together:
-            why = "occurs twice in the result" if out.count(letter) > 1 else "is in the result and in no operand"
-            raise ValueError(f"{letter!r} {why}", "name each axis of the result once, by a letter of the operands")
+            why = "occurs twice in the result" if out.count(letter) > 1 else "is in the result but in no operand"
+            raise ValueError(f"{letter!r} {why}", "name each axis of the result once, with a letter of the operands")
     return tuple(named), out
 
 
 def _letters_of(term: str, dots: str = "") -> str:
-    """The letters of one operand, with ``dots`` in place of "...". Raises ValueError for what is no letter."""
+    """The letters of one operand, with ``dots`` in place of "...". Raises ValueError for what is not a letter."""
     before, found, after = term.partition("...")
     for character in before + after:
         if character not in LETTERS + " ":
@@ -365,18 +365,18 @@ def _letters_of(term: str, dots: str = "") -> str:
 
 
 def _check_sizes(named: tuple[str, ...], tensors: list[Any]) -> None:
-    """Raise ValueError for a letter that stands for axes of two lengths: why it cannot be, and how to mend it."""
+    """Raise ValueError for a letter that stands for axes of two lengths: why that fails, and how to fix it."""
     sizes: dict[str, int] = {}
     for letters, x in zip(named, tensors, strict=True):
         own: dict[str, int] = {}
         for letter, size in zip(letters, x.shape, strict=True):
             if own.setdefault(letter, size) != size:
                 why = f"{letter!r} takes the diagonal of axes of {own[letter]} and {size} elements"
-                raise ValueError(why, "give the two axes letters of their own")
+                raise ValueError(why, "give the two axes different letters")
             known = sizes.get(letter, 1)
             if 1 not in (size, known) and size != known:
                 why = f"{letter!r} stands for an axis of {known} elements and for one of {size}"
-                raise ValueError(why, "give axes that count different things letters of their own")
+                raise ValueError(why, "give different letters to axes that count different things")
             sizes[letter] = size if known == 1 else known
 
 
@@ -391,7 +391,7 @@ def _without_repeats(x: Any, letters: str) -> tuple[Any, str]:
 
 
 def _summed(x: Any, letters: str, keep: str) -> tuple[Any, str]:
-    """The sum over the letters that nobody asks for later."""
+    """The sum over the letters that are not needed later."""
     gone = tuple(i for i, letter in enumerate(letters) if letter not in keep)
     return (sum_op(x, dim=gone), "".join(letter for letter in letters if letter in keep)) if gone else (x, letters)
 
@@ -409,7 +409,7 @@ def _pair(x: Any, letters: str, y: Any, others: str, later: str, out: str) -> tu
 
 
 def _dropped(x: Any, letters: str, drop: list[str]) -> tuple[Any, str]:
-    """Without axes of length 1: what they are multiplied with stretches them."""
+    """Drop axes of length 1: the operand that they are multiplied with stretches them."""
     if not drop:
         return x, letters
     shape = tuple(size for size, letter in zip(x.shape, letters, strict=True) if letter not in drop)
@@ -419,7 +419,7 @@ def _dropped(x: Any, letters: str, drop: list[str]) -> tuple[Any, str]:
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """The p-norm of the difference of each row of ``x1`` (…, P, M) and each of ``x2`` (…, R, M), as (…, P, R).
 
-    Leading axes are broadcast. All P times R times M differences stand in memory: there is no other ``compute_mode``.
+    Leading axes are broadcast. All P times R times M differences are held in memory, whatever the ``compute_mode``.
     Where two rows are equal, the gradient is 0. Raises `ShapeError` where the rows differ in length, `DtypeError` for
     integers, `ArgumentError` for a negative ``p``.
 
@@ -433,7 +433,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
     if min(x1.ndim, x2.ndim) < 2:
         raise ShapeError(tried, "both hold rows: (…, P, M) and (…, R, M)", "add an axis: x.unsqueeze(0)")
     if x1.shape[-1] != x2.shape[-1]:
-        why = f"the rows of one have {x1.shape[-1]} elements, those of the other {x2.shape[-1]}"
+        why = f"the rows of one have {x1.shape[-1]} elements, but those of the other have {x2.shape[-1]}"
         raise ShapeError(tried, why, "compare rows of one length")
     if p < 0:
         raise ArgumentError(f"{tried} with p={p!r}", "it is the order of a norm", "use 0 or more: 2, inf")

@@ -16,7 +16,7 @@ from .reduce import all_op
 
 
 class Compare:
-    """What comparisons share: the operands meet in one dtype, the result is bool and has no gradient."""
+    """Shared by comparisons: the operands meet in one dtype, the result is bool and has no gradient."""
 
     differentiable = False
 
@@ -109,7 +109,7 @@ class Isclose(Compare, Op):
     @staticmethod
     def forward(xp: Any, x: Any, y: Any, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
         finite = _is_finite(x) & _is_finite(y)
-        # What is not finite becomes 0 here, for infinity less infinity is nan. And 0.0 makes floats of integers.
+        # What is not finite becomes 0 here, because infinity less infinity is nan. And 0.0 turns integers into floats.
         a, b = xp.where(finite, x, 0.0), xp.where(finite, y, 0.0)
         close = (x == y) | (finite & (xp.abs(a - b) <= xp.abs(b) * rtol + atol))
         return close | ((x != x) & (y != y)) if equal_nan else close
@@ -123,7 +123,7 @@ INFINITY = float("inf")
 
 
 class Logical(Compare):
-    """What questions about truth share: every number but 0 is true, and dtypes need not meet."""
+    """Shared by questions about truth: every number but 0 is true, and dtypes may differ."""
 
     dtypes = "each"
 
@@ -167,13 +167,13 @@ class LogicalNot(Logical, Op, name="logical_not"):
 
 
 class Bitwise(Compare):
-    """What operations on bits share: floats are refused."""
+    """Shared by operations on bits: floats are refused."""
 
     @staticmethod
     def hint(shapes: list[tuple[int, ...]], params: Params) -> tuple[str, str] | None:
         return Op.hint(shapes, params) or (
-            "bits are those of bools and integers that the dtype can hold",
-            "join comparisons with brackets, as in (x > 0) & (y > 0), for & binds tighter; or convert: x.long()",
+            "only bools and integers that the dtype can hold have bits",
+            "put comparisons in brackets, (x > 0) & (y > 0), because & binds tighter; or convert: x.long()",
         )
 
 
@@ -245,7 +245,7 @@ _COMPARABLE = (TensorBase, int, float, complex, list, tuple, range)
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """Whether the elements are equal, or finite and not further apart than ``atol + rtol * |other|``; bools.
 
-    A nan is close to nothing, or with ``equal_nan`` to another nan. Raises `ShapeError` for a negative tolerance.
+    A nan is close to nothing, or with ``equal_nan`` to another nan. Raises `ArgumentError` for a negative tolerance.
 
     >>> import tinygrad_edu as tg
     >>> tg.isclose(tg.tensor([1.0, 1.0]), tg.tensor([1.000001, 1.1]))
@@ -253,13 +253,13 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
     """
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if not tolerance >= 0:
-            why, mend = "nothing is closer than equal", f"give {name} as a number that is not negative"
+            why, mend = "a tolerance cannot be negative", f"give {name} as a number from 0 up"
             raise ArgumentError(f"isclose with {name}={tolerance!r}", why, mend)
     return isclose_op(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close, as `isclose` says; a bool. Raises as `isclose` does."""
+    """Whether all elements are close in the sense of `isclose`; a bool. Raises as `isclose` does."""
     return bool(all_op(isclose(input, other, rtol, atol, equal_nan)).item())
 
 

@@ -1,4 +1,4 @@
-"""Losses that are worth one node of their own: one number per sample or element, before the reduction."""
+"""Losses that are worth a node of their own: one number per sample or element, before the reduction."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class CrossEntropy(Op, name="softmax_cross_entropy"):
 
 
 def _terms(shape: tuple[int, ...], reduction: str) -> float:
-    """What the sum of the losses is divided by; nan where a mean has nothing to be taken of."""
+    """What the sum of the losses is divided by; nan for a mean of nothing."""
     return (how_many(shape) or float("nan")) if reduction == "mean" else 1
 
 
@@ -93,7 +93,7 @@ def _entries(xp: Any, shape: tuple[int, ...], target: Any) -> tuple[Any, ...]:
 class BinaryCrossEntropy(Op, name="binary_cross_entropy"):
     """``-(target * log(x) + (1 - target) * log(1 - x))``, for probabilities ``x`` and a target of the same shape.
 
-    No logarithm counts for less than -100, so that no loss is infinite; the gradient is bounded too, as in PyTorch.
+    Logarithms are cut off at -100, so no loss is infinite; the gradient is bounded too, as in PyTorch.
     """
 
     dtypes = "floating"
@@ -115,7 +115,7 @@ class BinaryCrossEntropy(Op, name="binary_cross_entropy"):
 
 
 def _logarithms(xp: Any, x: Any) -> Any:
-    """``log(x)`` and ``log(1 - x)``, at least -100; of 0 none is taken, as NumPy would warn."""
+    """``log(x)`` and ``log(1 - x)``, at least -100. The logarithm of 0 is never taken, because NumPy would warn."""
     none, certain = x == 0, x == 1
     yes = xp.maximum(xp.log(xp.where(none, 1, x)), -100.0)
     no = xp.log1p(-xp.where(certain, 0, x))
@@ -123,7 +123,7 @@ def _logarithms(xp: Any, x: Any) -> Any:
 
 
 class BinaryCrossEntropyWithLogits(Op, name="binary_cross_entropy_with_logits"):
-    """`binary_cross_entropy` of ``sigmoid(x)``, stable for large scores ``x``. ``pos_weight`` weighs the targets' 1.
+    """`binary_cross_entropy` of ``sigmoid(x)``, stable for large scores ``x``. ``pos_weight`` weights the 1s of target.
 
     Its gradient is ``sigmoid(x) - target`` where ``pos_weight`` is not given.
     """
@@ -158,7 +158,7 @@ def _surprises(xp: Any, x: Any) -> Any:
 
 
 class WeightedMean(Op, name="weighted_mean"):
-    """``sum(x) / sum(weights)``: the mean of losses ``x`` that carry their weights already; nan where all are 0."""
+    """``sum(x) / sum(weights)``: the mean of losses ``x`` that are already weighted; nan where all weights are 0."""
 
     dtypes = "floating"
     saves = ("x.shape", "weights", "out if weights")

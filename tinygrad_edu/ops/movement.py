@@ -42,13 +42,13 @@ class Reshape(Op):
             return f"{wanted} leaves more than one size open", "give all sizes but one"
         count = math.prod(shapes[0])
         if -1 not in wanted:
-            why = f"{shapes[0]} has {count} elements, which do not fill {wanted}"
+            why = f"{shapes[0]} has {count} elements, and {wanted} needs another number"
             return why, "let one size be -1 to have it computed"
         known = -math.prod(wanted)
         if not known:
             return f"{shapes[0]} has no elements, so any size would do for the -1", "give all sizes"
-        why = f"{shapes[0]} has {count} elements, which is no multiple of {known}"
-        return why, "check the sizes; to join all axes behind the first, use flatten(1)"
+        why = f"{shapes[0]} has {count} elements, which is not a multiple of {known}"
+        return why, "check the sizes; to join all axes after the first, use flatten(1)"
 
 
 class Permute(Op):
@@ -74,7 +74,7 @@ class Permute(Op):
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         count = len(shapes[0])
         return (
-            f"{shapes[0]} has {count} axes, and {tuple(params['dims'])} does not name each of them once",
+            f"{shapes[0]} has {count} axes, but {tuple(params['dims'])} does not name each of them once",
             f"order all of {tuple(range(count))}",
         )
 
@@ -99,18 +99,18 @@ class Expand(Op):
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         x, wanted = shapes[0], tuple(params["shape"])
         if min(wanted, default=0) < 0:
-            return f"{wanted} asks for a negative number of elements", "sizes count from 0; -1 keeps an axis as it is"
+            return f"{wanted} asks for a negative number of elements", "use sizes from 0 up; -1 keeps an axis as it is"
         for back, (n, size) in enumerate(zip(reversed(x), reversed(wanted), strict=False), 1):
             if n not in (1, size):
                 return (
-                    f"axis {-back} has {n} elements, and only axes of length 1 can be stretched",
+                    f"axis {-back} has {n} elements, but only axes of length 1 can be stretched",
                     "give it an axis of length 1 where one is missing: x.unsqueeze(…)",
                 )
         return None
 
 
 class Cat(Op):
-    """Tensors joined along an existing axis, in memory of their own. Those of shape (0,) are passed over."""
+    """Tensors joined along an existing axis, in new memory. Those of shape (0,) are skipped."""
 
     computes = False
     saves = ("xs.shape", "dim")
@@ -142,11 +142,11 @@ class Cat(Op):
         count = min(ranks)
         if len(ranks) > 1:
             why = f"the shapes {', '.join(map(str, shapes))} have {' and '.join(map(str, sorted(ranks)))} axes"
-            return why, "give them as many: x.unsqueeze(0), or x.unsqueeze(-1)"
+            return why, "give them the same number of axes: x.unsqueeze(0), or x.unsqueeze(-1)"
         if not -count <= dim < count:
             axes = "1 axis" if count == 1 else f"{count} axes"
             mend = "use stack(), which makes a new axis" if count == 1 else f"join along 0 to {count - 1}"
-            return f"they have {axes}, and there is no axis {dim}", mend
+            return f"they have {axes}, so there is no axis {dim}", mend
         return (
             f"the shapes {', '.join(map(str, shapes))} differ in more than axis {dim}",
             "make the other axes equal, or join along another axis",
@@ -180,7 +180,7 @@ class Stack(Op):
 class Transfer(Op):
     """The same values on another device. The gradient travels back.
 
-    Here two worlds meet, so this is the one body that names backends and not ``xp`` alone.
+    Two worlds meet here, so this is the one body that uses backends and not only ``xp``.
     """
 
     computes = False
@@ -217,7 +217,7 @@ def listed(name: str, given: tuple[Any, ...], keyword: Any) -> tuple[int, ...]:
     values = sizes(given if keyword is None else (*given, keyword))
     if not given and keyword is None:
         mend = f"pass integers, one by one or as a tuple: {name}((2, 3))"
-        raise DtypeError(f"{name}()", "nothing says which sizes or axes are meant", mend)
+        raise DtypeError(f"{name}()", "no sizes or axes were given", mend)
     if all(type(value) is int for value in values):
         return values
     try:
@@ -226,7 +226,7 @@ def listed(name: str, given: tuple[Any, ...], keyword: Any) -> tuple[int, ...]:
     except TypeError:
         pass
     tried = f"{name}({', '.join(map(repr, values))})"
-    raise DtypeError(tried, "these are no integers", "pass integers, or one tuple of them") from None
+    raise DtypeError(tried, "these are not all integers", "pass integers, or one tuple of them") from None
 
 
 def axes_of(x: Any, given: Any) -> tuple[int, ...]:
@@ -241,7 +241,7 @@ def axes_of(x: Any, given: Any) -> tuple[int, ...]:
 def reshape(input: Any, *given: Any, shape: Any = None) -> Any:
     """The same elements in another shape: a view where that is possible, else a copy. One size may be -1.
 
-    Raises `ShapeError` where the elements do not fill the shape.
+    Raises `ShapeError` where the number of elements does not fit the shape.
 
     >>> import tinygrad_edu as tg
     >>> tg.arange(6).reshape(2, -1)
@@ -267,7 +267,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 def squeeze(input: Any, dim: int | tuple[int, ...] | None = None) -> Any:
-    """Without its axes of length 1, or without those of ``dim`` that have length 1; a view.
+    """The tensor without its axes of length 1, or without those of ``dim`` that have length 1; a view.
 
     >>> import tinygrad_edu as tg
     >>> tg.zeros(1, 3, 1).squeeze().shape, tg.zeros(1, 3, 1).squeeze(0).shape
@@ -280,7 +280,7 @@ def squeeze(input: Any, dim: int | tuple[int, ...] | None = None) -> Any:
 
 
 def unsqueeze(input: Any, dim: int) -> Any:
-    """With a new axis of length 1 at ``dim``; a view."""
+    """The tensor with a new axis of length 1 at ``dim``; a view."""
     x = as_tensor(input)
     at = axis(x, dim, x.ndim + 1)
     return reshape_op(x, shape=(*x.shape[:at], 1, *x.shape[at:]))
@@ -310,7 +310,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
 def expand(input: Any, *given: Any, size: Any = None) -> Any:
     """Axes of length 1 stretched without copying; -1 keeps an axis as it is. New axes may come in front. A view.
 
-    Raises `ShapeError` for an axis of another length than 1 that is asked to change.
+    Raises `ShapeError` for an axis that would change although its length is not 1.
 
     >>> import tinygrad_edu as tg
     >>> tg.tensor([[1], [2]]).expand(-1, 3)
@@ -324,14 +324,14 @@ def expand(input: Any, *given: Any, size: Any = None) -> Any:
         few = f"{len(wanted)} sizes do not name all of its {x.ndim} axes"
         raise ShapeError(
             f"expand{wanted} of a tensor {tuple(x.shape)}",
-            few if lead < 0 else "-1 keeps an axis as it is, and one that is new has no length yet",
-            "give every axis of the result a size; -1 keeps what is there",
+            few if lead < 0 else "-1 keeps an axis as it is, but a new axis has no length yet",
+            "give every axis of the result a size; -1 keeps the length of an existing one",
         )
     return expand_op(x, shape=tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted)))
 
 
 def several(name: str, tensors: Any) -> list[Any]:
-    """The tensors to join. Raises `DtypeError` for one that is in no list, `ShapeError` for none."""
+    """The tensors to join. Raises `DtypeError` for one that is not in a list, `ShapeError` for an empty list."""
     if isinstance(tensors, TensorBase):
         mend = f"put them into a list: {name}([x, y])"
         raise DtypeError(f"{name} of one tensor", "it takes a list of tensors to join", mend)
@@ -339,7 +339,7 @@ def several(name: str, tensors: Any) -> list[Any]:
         try:
             tensors = list(tensors)
         except TypeError:
-            why = f"tensors takes a list of tensors, and this is {kind_of(tensors)}"
+            why = f"tensors takes a list of tensors, but this is {kind_of(tensors)}"
             raise DtypeError(f"{name} of {shown(tensors)}", why, f"put them into a list: {name}([x, y])") from None
     if not len(tensors):
         raise ShapeError(f"{name} of no tensors", "there is nothing to take a shape from", "pass at least one tensor")
@@ -350,7 +350,7 @@ def several(name: str, tensors: Any) -> list[Any]:
 
 
 def cat(tensors: Any, dim: int = 0) -> Any:
-    """Tensors joined along ``dim``, in the dtype in which they meet. Those of shape (0,) are passed over.
+    """Tensors joined along ``dim``, in the dtype in which they meet. Those of shape (0,) are skipped.
 
     Raises `ShapeError` when the other axes differ, or for an empty list.
 

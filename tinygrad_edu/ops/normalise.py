@@ -16,7 +16,7 @@ from ..inputs.kinds import explain_all
 
 
 PIECE = (
-    1024  # elements at a time of rows longer than 16 times this, of which the sum would drift: BLAS adds in a few lanes
+    1024  # elements at a time, in rows longer than 16 times this: their sums would drift, as BLAS adds in a few lanes
 )
 
 
@@ -36,8 +36,8 @@ def _in_pieces(xp: Any, x: Any, y: Any) -> Any:
 
 
 def total(xp: Any, x: Any, weight: Any = None) -> Any:
-    """The sums along the last axis, which stays with length 1, each element times its ``weight``. As a product of
-    matrices: BLAS adds several times as fast as a sum does."""
+    """The sums along the last axis, which stays with length 1, each element times its ``weight``. It is a product of
+    matrices, because BLAS adds several times as fast as a sum does."""
     count = x.shape[-1]
     if count == 1 and weight is None:
         return x
@@ -71,11 +71,11 @@ def _hint_of_last(shapes: Any, params: Any) -> tuple[str, str] | None:
     """Why `_rows` refused."""
     shape, x = params["shape"], shapes[0]
     if not shape:
-        return "normalized_shape is empty, and the mean of single elements is they themselves", "name the last sizes"
+        return "normalized_shape is empty, and a single element is its own mean", "give the sizes of the last axes"
     if x[max(len(x) - len(shape), 0) :] != shape:
-        why = f"the last axes of the input are {x[-len(shape) :]}, and the layer normalises {shape}"
+        why = f"the last axes of the input are {x[-len(shape) :]}, but the layer normalises {shape}"
         return why, f"make the layer for the input: normalized_shape={x[-len(shape) :]}"
-    return f"its parameters must have the shape {shape} that is normalised", f"make them of shape {shape}"
+    return f"its parameters must have the normalised shape {shape}", f"make them of shape {shape}"
 
 
 class LayerNorm(Op, name="layer_norm"):
@@ -170,7 +170,7 @@ layer_norm_op, rms_norm_op = caller(LayerNorm), caller(RMSNorm)
 
 
 def mixed(x: Any, *parameters: Any) -> bool:
-    """Whether x is of 16 bits among parameters of 32: it is then computed in 32, and comes back in its own dtype."""
+    """Whether x has 16 bits and a parameter 32: then the result is computed in 32, and returned in the dtype of x."""
     return is_narrow(x.dtype) and any(getattr(p, "dtype", None) == float32 for p in parameters)
 
 
@@ -197,7 +197,7 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
     """The last axes, which have ``normalized_shape``, divided by the root of their mean square, times ``weight``.
 
-    ``eps`` is the smallest step at 1 of the dtype that it is computed in, unless given. Raises as `layer_norm` does.
+    ``eps`` is by default the smallest step at 1 in the dtype of the computation. Raises as `layer_norm` does.
     """
     x, shape = as_tensor(input), _shape(normalized_shape)
     if eps is None:

@@ -1,6 +1,6 @@
 """PyTorch's functions that take ``out=``, a tensor to write the result into: for buffers that are used again and again.
 
-These are the functions at top level; methods and operators have no ``out=`` and do not pay for asking. Ops with an
+These are the functions at top level. Methods and operators have no ``out=``, and do not pay for the check. Ops with an
 `Op.into` compute straight into the buffer, without a temporary; the others are computed and copied.
 """
 
@@ -45,9 +45,9 @@ Function = Callable[..., Any]
 
 
 def with_out(function: Function, op: Any = None) -> Function:
-    """``function``, taking ``out=`` too. Where a call gives ``op`` its operands and no more, it goes straight to it.
+    """``function`` that takes ``out=`` too. A call with nothing but the operands of ``op`` goes straight to that.
 
-    Its failures are explained here, as by `kinds.explained`: one call around it does both.
+    Its failures are explained here, as `kinds.explained` does: one wrapper does both.
     """
     function = getattr(function, "__wrapped__", function)
 
@@ -77,7 +77,8 @@ def _written(function: Function, args: Any, kwargs: Any, out: Any) -> Any:
         value = function(*args, **kwargs)
         values = (value,) if isinstance(value, TensorBase) else value
         if len(values) != len(outs):
-            why, mend = f"there are {len(values)} results, and {len(outs)} to write to", "give one for each, as a tuple"
+            why = f"there are {len(values)} results, but out has {len(outs)}"
+            mend = "give one for each, as a tuple"
             raise ArgumentError(name, why, mend)
         for one, result in zip(outs, values, strict=True):
             check_fits(name, one, result.array)

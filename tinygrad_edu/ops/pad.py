@@ -17,7 +17,7 @@ from ..inputs.kinds import explain_all
 
 
 class Pad(Op):
-    """``x`` with ``value`` around it: ``edges`` has how much before and after, for each axis. Less than 0 cuts off."""
+    """``x`` with ``value`` around it: so much before and after, by ``edges``, for each axis. Less than 0 cuts off."""
 
     computes = False
     dtypes = "each"
@@ -39,7 +39,7 @@ class Pad(Op):
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
-        return f"more is cut off than {shapes[0]} has", "cut off less: negative numbers shorten an axis"
+        return f"it would cut off more than {shapes[0]} has", "cut off less: negative numbers shorten an axis"
 
 
 def _regions(shape: tuple[int, ...], edges: Any) -> tuple[Any, Any, tuple[int, ...]]:
@@ -56,7 +56,7 @@ def _regions(shape: tuple[int, ...], edges: Any) -> tuple[Any, Any, tuple[int, .
 
 
 class PadWithin(Op, name="pad_within"):
-    """``x`` made longer by elements of its own: for each axis, ``runs`` of places (first, step, count), one after the
+    """``x`` extended with its own elements: for each axis, ``runs`` of places (first, step, count), one after the
     other; None for an axis that stays as it is."""
 
     computes = False
@@ -89,7 +89,7 @@ class PadWithin(Op, name="pad_within"):
 
 
 def _run(first: int, step: int, count: int) -> slice:
-    """The slice that reads a run of places; of a place repeated, the one."""
+    """The slice that reads a run of places; for a repeated place, just that place."""
     if not step:
         return slice(first, first + 1)
     stop = first + step * count
@@ -140,18 +140,18 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
         size = x.shape[axis]
         most = {"reflect": max(size - 1, 0), "circular": size}.get(mode, float("inf") if size else 0)
         if max(before, after) > most:
-            why = f"axis {axis} has {size} elements, which do not give {max(before, after)} more"
+            why = f"axis {axis} has {size} elements, too few to give {max(before, after)} more"
             raise ShapeError(tried, why, "pad less, or in several steps")
         short = size + before + after
         if short < 0 or (mode == "circular" and short and size + min(before, 0) + min(after, 0) < 1):
-            why = f"axis {axis} has {size} elements, and {before} and {after} more leave none"
+            why = f"axis {axis} has {size} elements, and with {before} and {after} more none are left"
             raise ShapeError(tried, why, "cut off less: negative numbers shorten an axis")
     runs = [_runs(_places(x.shape[axis], before, after, mode)) for axis, (before, after) in enumerate(edges, kept)]
     return pad_within(x, runs=(*(None,) * kept, *runs))
 
 
 def _places(size: int, before: int, after: int, mode: str) -> list[int]:
-    """Which element of the axis stands at each place of the longer one."""
+    """Which element of the axis is at each place of the longer one."""
     if mode == "circular":
         kept = range(max(-before, 0), size - max(-after, 0))
         return [kept[i % len(kept)] for i in range(-max(before, 0), len(kept) + max(after, 0))] if kept else []

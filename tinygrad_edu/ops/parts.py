@@ -74,10 +74,10 @@ class Unfold(Op):
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
         if params["step"] < 1:
-            return f"the step is {params['step']}, and windows move by at least 1", "use step=1 or more"
+            return f"the step is {params['step']}, but windows move by at least 1", "use step=1 or more"
         length = shapes[0][params["dim"]]
         return (
-            f"the axis has {length} elements, and a window {params['size']}",
+            f"the axis has {length} elements, but a window has {params['size']}",
             f"use windows of 0 to {length} elements",
         )
 
@@ -93,7 +93,7 @@ class AsStrided(Op, name="as_strided"):
     @staticmethod
     def forward(xp: Any, x: Any, *, size: Any, stride: Any, offset: int = 0) -> Any:
         if min((*size, *stride, offset), default=0) < 0 or _reach(size, stride, offset) > how_many(x.shape):
-            raise ValueError("it would read outside of the tensor's memory")
+            raise ValueError("it would read outside the tensor's memory")
         return xp.as_strided(x, size, stride, offset)
 
     @staticmethod
@@ -109,7 +109,8 @@ class AsStrided(Op, name="as_strided"):
         if min((*size, *stride, offset), default=0) < 0:
             return "a size, a stride or the offset is negative", "use flip() to go backwards: it copies"
         last, count = _reach(size, stride, offset) - 1, how_many(shapes[0])
-        return f"its last element is number {last} of a memory with {count}", "check sizes, strides and offset"
+        why = f"its last element would be number {last} in memory that holds {count}"
+        return why, "check sizes, strides and offset"
 
 
 def _reach(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
@@ -127,7 +128,7 @@ def _along(name: str, x: Any, dim: int) -> tuple[Any, int]:
     """The tensor, and its axis counted from 0; there must be one."""
     x = as_tensor(x)
     if not x.ndim:
-        raise ShapeError(f"{name} of a 0-d tensor", "it has no axis to go along", "give it one: x.unsqueeze(0)")
+        raise ShapeError(f"{name} of a 0-d tensor", "it has no axis to loop over", "give it one: x.unsqueeze(0)")
     return x, axis(x, dim, x.ndim)
 
 
@@ -141,7 +142,7 @@ def _integer(name: str, value: Any) -> int:
             return whole(value)
     except TypeError:
         pass
-    raise DtypeError(f"{name} with {value!r}", "it is no integer", "pass an integer") from None
+    raise DtypeError(f"{name} with {value!r}", "it is not an integer", "pass an integer") from None
 
 
 def _cut(x: Any, at: int, start: int, stop: int) -> Any:
@@ -209,31 +210,31 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, .
     if sum(lengths) != count or min(lengths, default=0) < 0:
         raise ShapeError(
             f"split({list(lengths)}, dim={dim}) of a tensor {tuple(x.shape)}",
-            f"the sizes add up to {sum(lengths)}, and the axis has {count} elements",
-            "name a size for every piece, none of them negative, or one size for all: split(2)",
+            f"the sizes add up to {sum(lengths)}, but the axis has {count} elements",
+            "give a size for every piece, none of them negative, or one size for all: split(2)",
         )
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
     return tuple(_cut(x, at, start, start + size) for start, size in zip(starts, lengths, strict=True))
 
 
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """At most ``chunks`` pieces of ``dim``, of one size but for the last; views. Fewer where those fill it."""
+    """At most ``chunks`` pieces of ``dim``, all of one size except perhaps the last; views."""
     x, at = _along("chunk", input, dim)
     number, count = _integer("chunk", chunks), x.shape[at]
     if number < 1:
         tried = f"chunk({number}, dim={dim}) of a tensor {tuple(x.shape)}"
-        raise ArgumentError(tried, "there is at least one piece", "ask for 1 or more")
+        raise ArgumentError(tried, "there must be at least one piece", "ask for 1 or more")
     return split(x, -(-count // number), at) if count else split_with_sizes(x, (0,) * number, at)
 
 
-_TENSOR = 256  # bytes, at least, that a tensor takes beside its elements
+_TENSOR = 256  # bytes that a tensor takes, at least, besides its elements
 
 
 def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
-    """Pieces of ``dim``: so many of nearly one size, the first ones longer by 1, or cut before the given places; views.
+    """Pieces of ``dim``: a number of nearly equal ones, the first perhaps longer by 1, or cut at given places; views.
 
-    Places count as in slices: negative ones from the end, and what lies beyond the axis cuts nothing off. A 1-d tensor
-    of integers is a list of places. Raises `ShapeError` for a 0-d tensor, `ArgumentError` for fewer than 1 piece.
+    Places count as in slices: negative ones from the end, and those beyond the axis cut nothing off. A 1-d tensor of
+    integers is a list of places. Raises `ShapeError` for a 0-d tensor, `ArgumentError` for fewer than 1 piece.
 
     >>> import tinygrad_edu as tg
     >>> [part.tolist() for part in tg.arange(5).tensor_split(2)]
@@ -252,7 +253,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
     pieces = _integer("tensor_split", given)
     tried = f"tensor_split({pieces}, dim={dim}) of a tensor {tuple(x.shape)}"
     if pieces < 1:
-        raise ArgumentError(tried, "there is at least one piece", "ask for 1 or more")
+        raise ArgumentError(tried, "there must be at least one piece", "ask for 1 or more")
     room.check(tried, (pieces,), _TENSOR)
     size, longer = divmod(count, pieces)
     starts = [i * size + min(i, longer) for i in range(pieces + 1)]
@@ -268,7 +269,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     first, second = axis(x, dim1, max(x.ndim, 1)), axis(x, dim2, max(x.ndim, 1))
     if first == second:
         tried = f"diagonal(dim1={dim1}, dim2={dim2}) of a tensor {tuple(x.shape)}"
-        raise ShapeError(tried, "both are the same axis, and a diagonal needs two", "name two axes")
+        raise ShapeError(tried, "both are the same axis, but a diagonal needs two", "name two axes")
     return diagonal_op(x, offset=_integer("diagonal", offset), dim1=first, dim2=second)
 
 
@@ -291,12 +292,12 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
 
 
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
-    """Any shape and strides over the memory that ``input`` shows, or shows a part of; a view.
+    """Any shape and strides over the memory of ``input``, or of the tensor that it is a view of; a view.
 
-    Elements may be seen twice. Strides and offset count elements of that memory: of the tensor that ``input`` is a view
-    of, or of ``input`` itself. The offset is that of ``input`` unless given. Raises `ShapeError` for an element outside
-    the memory, and where the memory does not hold its tensor in row-major order. What overlaps cannot be written to.
-    Gradients reach all elements that are seen; PyTorch's reach only those among them that ``input`` shows.
+    Elements may be seen twice. Strides and offset count elements of that memory. The offset is by default that of
+    ``input``. Raises `ShapeError` for an element outside the memory, and where the memory does not hold its tensor in
+    row-major order. A view that overlaps itself cannot be written to. Gradients reach all elements that the view shows;
+    PyTorch's reach only those that ``input`` shows too.
     """
     x = as_tensor(input)
     lengths, steps = listed("as_strided", (tuple(size),), None), listed("as_strided", (tuple(stride),), None)
@@ -316,7 +317,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     if backends.of(array).owner(array).size != array.size:
         raise ShapeError(
             tried,
-            "its memory is part of a larger one that no tensor of the graph shows, so strides have no fixed start",
+            "its memory is part of a larger block that no tensor of the graph shows, so strides have no fixed start",
             "clone() it first",
         )
     offset = _begins(x, tried) if storage_offset is None else _integer("as_strided", storage_offset)
@@ -333,7 +334,7 @@ def _begins(x: Any, tried: str) -> int:
         return 0
     where = positions(tuple(x.origin.base.array.shape), x.origin.chain).reshape(-1)
     if not where.size:
-        raise ShapeError(tried, "x is empty, and begins nowhere", "pass storage_offset")
+        raise ShapeError(tried, "x is empty, so it has no first element", "pass storage_offset")
     return int(where[0])
 
 

@@ -20,8 +20,8 @@ from .conv import counts, image_shape, not_images, refuse_bools
 def _geometry(
     x: tuple[int, ...], kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """Image, kernel, stride, padding, dilation, and how many windows there are: all as for images, a sequence having a
-    height of 1. Refuses what would leave a window empty, or give none."""
+    """Image, kernel, stride, padding, dilation, and the number of windows, all as for images: a sequence has a height
+    of 1. Refuses what would leave a window empty, or give no window."""
     axes = len(kernel)
     image = image_shape(x, axes)
     if min(*kernel, *stride, *dilation, *image[1:]) < 1 or min(padding) < 0:
@@ -34,7 +34,7 @@ def _geometry(
         room = length + 2 * p - reach
         count = (room + s - 1 if ceil_mode else room) // s + 1
         if ceil_mode and (count - 1) * s >= length + p:
-            count -= 1  # a window that begins beyond the image would hold padding alone
+            count -= 1  # a window that begins beyond the image would hold only padding
         in_padding = range(min(count, -(-p // s)))  # the windows that begin there, and what they see first of the image
         if 2 * p > reach or count < 1 or max([0, *((s * i - p) % d for i in in_padding)]) >= length:
             raise ValueError("windows")
@@ -53,12 +53,12 @@ def _hint(shapes: Any, params: Any) -> tuple[str, str] | None:
     for name, value in (("kernel", kernel), ("stride", stride), ("dilation", dilation), ("padding", padding)):
         least = 0 if name == "padding" else 1
         if min(value) < least:
-            return f"the {name} is {value}, and it is at least {least}", f"use {name}={least} or more"
+            return f"the {name} is {value}, but it must be at least {least}", f"use {name}={least} or more"
     if any(2 * p > d * (k - 1) + 1 for p, d, k in zip(padding, dilation, kernel, strict=True)):
         why = f"padding {padding} is more than half of the window {kernel}: some windows would be empty"
         return why, "use less padding, or a larger window"
     if any(p and d > length for p, d, length in zip(padding, dilation, x[-axes:], strict=True)):
-        why = f"with dilation {dilation}, a window may see padding on both sides of {x[-axes:]}, and nothing between"
+        why = f"with dilation {dilation}, a window may see padding on both sides of {x[-axes:]}, and nothing of it"
         return why, "use less dilation, or no padding"
     return f"a window of {kernel} does not fit into {x[-axes:]}", "use a smaller window"
 
@@ -84,7 +84,7 @@ def _places(x: Any, axis: int, count: int, kernel: int, stride: int, dilation: i
 
 
 def _stages(how: Any) -> list[tuple[int, Any]]:
-    """Windows of images as windows of a row, then of a column of what those give. With each goes its axis."""
+    """Windows of images as windows along rows, then windows along columns of those results; each with its axis."""
     (n, c, h, w), (kh, kw), (sh, sw), (ph, pw), (dh, dw), (oh, ow) = how
     return [
         (3, ((n, c, h, w), (1, kw), (1, sw), (0, pw), (1, dw), (h, ow))),
@@ -170,7 +170,7 @@ class MaxPool1d(MaxPool2d, name="max_pool1d"):
 
 
 def lowest(dtype: Any) -> Any:
-    """What padding holds, so that it never wins."""
+    """The value of padding, so that it never wins."""
     if is_float(dtype):
         return -float("inf")
     return -(2 ** (8 * dtype.itemsize - 1)) if dtype.kind == "i" else 0
@@ -218,7 +218,7 @@ class AvgPool2d(Op, name="avg_pool2d"):
         axes, how = len(kernel), _geometry(x.shape, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
         _, kernel, stride, _, _, size = how
         out = _framed(xp, x, how, 0)
-        for axis in (0, 1):  # the sums of the columns of a window, then their sum
+        for axis in (0, 1):  # first the sums of a window's columns, then the sum of those
             first, *others = _places(out, axis + 2, size[axis], kernel[axis], stride[axis], 1)
             out = first
             for other in others:
@@ -258,7 +258,7 @@ class AvgPool1d(AvgPool2d, name="avg_pool1d"):
 
 
 def _divisor(xp: Any, dtype: Any, how: Any, ceil_mode: bool, count_include_pad: bool) -> Any:
-    """How many elements each window averages: one number where all windows are whole, else (oh, ow)."""
+    """How many elements each window averages: one number if all windows are complete, else (oh, ow)."""
     image, kernel, stride, padding, _, size = how
     if count_include_pad and not ceil_mode:
         return kernel[0] * kernel[1]
@@ -271,7 +271,7 @@ def _divisor(xp: Any, dtype: Any, how: Any, ceil_mode: bool, count_include_pad: 
 
 
 class AdaptiveAvgPool2d(Op, name="adaptive_avg_pool2d"):
-    """The means of ``size`` windows of (N, C, H, W) or (C, H, W), which share the pixels out as evenly as can be."""
+    """The means of ``size`` windows of (N, C, H, W) or (C, H, W), which divide the pixels as evenly as possible."""
 
     dtypes = "floating"
     saves = ("x.shape",)
@@ -289,7 +289,7 @@ class AdaptiveAvgPool2d(Op, name="adaptive_avg_pool2d"):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, shape: Any) -> Any:
-        # A pixel belongs to one window, or to a few that follow each other: which, is found by the same rule.
+        # A pixel belongs to one window, or to a few neighbouring ones. The same rule finds which.
         (h, w), (n, c, oh, ow) = shape[-2:], image_shape(g.shape, 2)
         rows = _sums(xp, xp.reshape(g, (n, c, oh, ow)) / _lengths(xp, w, ow, g.dtype), 3, w)
         return xp.reshape(_sums(xp, rows / xp.reshape(_lengths(xp, h, oh, g.dtype), (oh, 1)), 2, h), shape)
@@ -339,9 +339,9 @@ def max_pool2d(
 ) -> Any:  # fmt: skip
     """The largest element of each window of images (N, C, H, W), or of one (C, H, W).
 
-    ``stride`` is ``kernel_size`` unless given. Padding never wins. With ``ceil_mode`` a last window may reach beyond
-    the image. With ``return_indices`` the result is a pair: values, and their places in the flattened image as int64.
-    Raises `ShapeError` where some window would hold nothing.
+    ``stride`` is ``kernel_size`` by default. Padding never wins. With ``ceil_mode`` a last window may reach beyond the
+    image. With ``return_indices`` the result is a pair: values, and their places in the flattened image as int64.
+    Raises `ShapeError` if some window would be empty.
     """
     more = {"dilation": counts(dilation, "dilation", 2), "ceil_mode": ceil_mode}
     how = _how(2, kernel_size, stride, padding, **more)
@@ -366,14 +366,14 @@ def avg_pool2d(
 ) -> Any:  # fmt: skip
     """The mean of each window of images (N, C, H, W), or of one (C, H, W).
 
-    ``stride`` is ``kernel_size`` unless given. Padding is zeros; they count as elements unless ``count_include_pad`` is
+    ``stride`` is ``kernel_size`` by default. Padding is zeros; they count as elements unless ``count_include_pad`` is
     false. ``divisor_override`` divides the sums in place of the count. Integers are divided towards zero. Raises
-    `ShapeError` where some window would hold nothing.
+    `ShapeError` if some window would be empty.
     """
     x = as_tensor(input)
     refuse_bools("avg_pool2d", x)
     if divisor_override == 0:
-        raise ArgumentError("divisor_override=0", "nothing is divided by 0", "leave it out, or give another")
+        raise ArgumentError("divisor_override=0", "no sum can be divided by 0", "leave it out, or give another number")
     more = {"count_include_pad": count_include_pad, "divisor_override": divisor_override}
     return avg_pool2d_op(x, **_how(2, kernel_size, stride, padding, ceil_mode=ceil_mode, **more))
 
@@ -390,10 +390,10 @@ def avg_pool1d(
 
 
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """The means of windows that share images (N, C, H, W), or one (C, H, W), out into ``output_size``.
+    """The means of windows that divide images (N, C, H, W), or one (C, H, W), into ``output_size`` parts.
 
-    It is a number, or a pair in which None keeps H or W. Where the sizes do not divide, windows differ in length by
-    one at most, and neighbours share pixels. Raises `ArgumentError` for sizes below 1.
+    It is a number, or a pair in which None keeps H or W. Where the sizes do not divide evenly, windows differ in length
+    by one at most, and neighbours share pixels. Raises `ArgumentError` for sizes below 1.
     """
     x = as_tensor(input)
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size, output_size)

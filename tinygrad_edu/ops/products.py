@@ -1,4 +1,4 @@
-"""Further products, made of those of `linalg`: over chosen axes, of vectors in space, of every pair of elements."""
+"""Further products, built on those of `linalg`: over chosen axes, of vectors in space, of every pair of elements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def trace(input: Any) -> Any:
     """
     x = as_tensor(input)
     if x.ndim != 2:
-        tried, why = f"trace of a tensor {tuple(x.shape)}", f"it has {x.ndim} axes, and a matrix has two"
+        tried, why = f"trace of a tensor {tuple(x.shape)}", f"it has {x.ndim} axes, but a matrix has two"
         raise ShapeError(tried, why, "for many matrices, use x.diagonal(dim1=-2, dim2=-1).sum(-1)")
     return sum(diagonal(x))
 
@@ -47,7 +47,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     for i, j in zip(for_a, for_b, strict=True):
         m, n = a.shape[i], b.shape[j]
         if m != n and 1 not in (m, n):
-            why = f"axis {i} of the first has {m} elements, axis {j} of the second {n}"
+            why = f"axis {i} of the first has {m} elements, but axis {j} of the second has {n}"
             raise ShapeError(tried, why, "pair axes that count the same thing")
     for i, j in zip(for_a, for_b, strict=True):  # stretched, and summed: the same as summing the other one first
         if a.shape[i] != b.shape[j]:
@@ -75,7 +75,7 @@ def _pairs(tried: str, a: Any, b: Any, dims: Any) -> tuple[tuple[int, ...], tupl
         raise ShapeError(tried, "dims is one number, or two lists", "name the axes of each: dims=([1], [0])")
     first, second = (tuple(one) if isinstance(one, (tuple, list)) else (one,) for one in dims)
     if len(first) != len(second):
-        why = f"{len(first)} axes of the first are to meet {len(second)} of the second"
+        why = f"{len(first)} axes of the first cannot be paired with {len(second)} of the second"
         raise ShapeError(tried, why, "name as many axes in each list")
     return axes_of(a, first) if first else (), axes_of(b, second) if second else ()
 
@@ -90,7 +90,7 @@ def inner(input: Any, other: Any) -> Any:
         return mul(x, other)
     if x.shape[-1] != other.shape[-1]:
         tried = f"inner of {tuple(x.shape)} and {tuple(other.shape)}"
-        why = f"the last axes have {x.shape[-1]} and {other.shape[-1]} elements, and they must be equal"
+        why = f"the last axes have {x.shape[-1]} and {other.shape[-1]} elements, but they must be equal"
         raise ShapeError(tried, why, "check which axis of each operand counts the same thing")
     return tensordot(x, other, ([-1], [-1]))
 
@@ -108,7 +108,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Any:
     x, other = as_tensor(input), as_tensor(other)
     tried = f"cross of {tuple(x.shape)} and {tuple(other.shape)}"
     if x.ndim != other.ndim:
-        why = f"they have {x.ndim} and {other.ndim} axes, and vectors lie along the same axis of both"
+        why = f"they have {x.ndim} and {other.ndim} axes, but vectors lie along the same axis of both"
         raise ShapeError(tried, why, "add an axis to the shorter one: y.unsqueeze(0)")
     if dim is None:
         dim = next((i for i, n in enumerate(x.shape) if n == 3), None)
@@ -117,7 +117,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Any:
     at = axis(x, dim, max(x.ndim, 1))
     if not x.ndim or x.shape[at] != 3 or other.shape[at] != 3:
         found = f"axis {dim} has {x.shape[at]} and {other.shape[at]} elements" if x.ndim else "there is no axis"
-        raise ShapeError(tried, f"{found}, and vectors in space have 3", "name their axis: dim=-1")
+        raise ShapeError(tried, f"{found}, but vectors in space have 3", "name their axis: dim=-1")
     # Element i is x[i + 1] * y[i + 2] - x[i + 2] * y[i + 1], counted in a circle.
     return sub_op(mul(roll(x, -1, at), roll(other, -2, at)), mul(roll(x, -2, at), roll(other, -1, at)))
 

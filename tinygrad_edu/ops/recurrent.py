@@ -1,9 +1,9 @@
 """Recurrences: one layer of an RNN, LSTM or GRU over all steps of a sequence, as one node.
 
-What a step takes from the input does not depend on other steps, so it comes in already computed, for all steps in one
-product: ``steps`` (L, N, gates * H). The loop holds only what must wait for the step before. Backward is laid out the
-same way: slopes for all steps at once, then a loop for what flows from step to step, then the weights' gradient, again
-in one product. With ``reverse`` the last step is taken first.
+What a step takes from the input does not depend on other steps. So it is computed beforehand, for all steps in one
+product, and passed in as ``steps`` (L, N, gates * H). The loop holds only what must wait for the step before. Backward
+is built the same way: slopes for all steps at once, then a loop for what flows from step to step, then the gradient of
+the weights, again in one product. With ``reverse`` the last step is taken first.
 """
 
 from __future__ import annotations
@@ -199,9 +199,9 @@ def _gru_parts(xp: Any, step: Any, state: Any, turned: Any, bias: Any) -> tuple[
 
 
 def _scale(xp: Any, state: Any) -> Any:
-    """What makes one tanh of all gates of an LSTM: ``tanh(x * scale) * scale + (1 - scale)``.
+    """The factor with which one tanh computes all gates of an LSTM: ``tanh(x * scale) * scale + (1 - scale)``.
 
-    It is 1 for the new gate; 1/2 for the others gives their sigmoid, in the form that cannot overflow.
+    It is 1 for the new gate; 1/2 for the others gives their sigmoid, in a form that cannot overflow.
     """
     half, one = xp.full((state.shape[-1],), 0.5, state.dtype), xp.ones((state.shape[-1],), state.dtype)
     return xp.concatenate((half, half, one, half), 0)
@@ -229,11 +229,11 @@ def _stacked(xp: Any, rows: Any, reverse: bool) -> Any:
     return xp.reshape(xp.concatenate(_in_time(rows, reverse), 0), (len(rows), *rows[0].shape))
 
 
-# What the steps have found is cached too, for their results side by side, `out`, may be overwritten.
+# The result of each step is cached too, because `out`, which holds them all, may be overwritten.
 
 
 def _chain(xp: Any, first: Any, found: Any, out: Any, reverse: bool) -> tuple[Any, Any]:
-    """What each step was given, the result of the one before, and its own result."""
+    """For each step, the result of the step before, which it was given, and its own result."""
     rows = xp.reshape(first, (1, *first.shape))
     if found is None:
         return xp.concatenate((out[1:], rows) if reverse else (rows, out[:-1]), 0), out
@@ -254,7 +254,7 @@ def _of_weight(xp: Any, pull: Any, earlier: Any) -> Any:
 
 
 def _check_shapes(gates: int, steps: Any, weight: Any, *states: Any) -> None:
-    """Refuse what would be stretched: gradients would come back in other shapes."""
+    """Refuse shapes that would be broadcast: gradients would come back in other shapes."""
     rows, size = weight.shape
     if rows != gates * size or not steps.shape[0] or steps.shape[2] != rows:
         raise ValueError("shape")
@@ -264,7 +264,7 @@ def _check_shapes(gates: int, steps: Any, weight: Any, *states: Any) -> None:
 
 
 def _hint(gates: int, shapes: Any) -> tuple[str, str] | None:
-    """Why these shapes are no recurrence."""
+    """Why these shapes do not make a recurrence."""
     if not shapes[0] or not shapes[0][0]:
         return "there is no step to take", "pass at least one step: (L, N, features)"
     wide = "H" if gates == 1 else f"{gates}H"

@@ -30,7 +30,7 @@ def kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
 
 
 def _count(shape: tuple[int, ...], dim: Any) -> int:
-    """How many elements meet in each one of the result."""
+    """How many elements go into each element of the result."""
     return how_many(shape) if dim is None else how_many(tuple(shape[axis] for axis in axes_of(dim, len(shape))))
 
 
@@ -99,7 +99,7 @@ def before(xp: Any, x: Any, dim: int) -> Any:
 
 
 def backwards(x: Any, dim: int) -> Any:
-    """The axis ``dim``, counted from 0, from its end."""
+    """``x`` with the axis ``dim``, counted from 0, reversed."""
     return x[(slice(None),) * dim + (slice(None, None, -1),)]
 
 
@@ -155,7 +155,7 @@ def _from_mean(xp: Any, x: Any, dim: Any) -> Any:
 
 
 class Extreme:
-    """What reductions that choose an element share: there is none to choose where an axis is empty."""
+    """Shared by reductions that choose an element: an empty axis has none to choose."""
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
@@ -204,9 +204,9 @@ class Amin(Extreme, Op):
 
 
 def _to_ties(xp: Any, g: Any, x: Any, out: Any, dim: Any) -> Any:
-    """The gradient for all that equal the result, in even shares; where that is nan, for all nan.
+    """The gradient in equal shares for all elements equal to the result; where that is nan, for every nan.
 
-    So does PyTorch's max(). Its amax gives nan to all of such a row.
+    PyTorch's max() does the same. Its amax gives nan to a whole row with a nan.
     """
     shape = kept(x.shape, dim)
     ties = xp.astype((x == xp.reshape(out, shape)) | (x != x), g.dtype)
@@ -324,7 +324,7 @@ def given(x: Any, dtype: Any) -> Any:
 def sum(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over ``dim``, or over everything. Integers and bools give int64, unless ``dtype`` says otherwise.
 
-    With ``dtype`` the elements are converted before they are added. Raises `ShapeError` for an axis that is not there.
+    With ``dtype`` the elements are converted before they are added. Raises `ShapeError` for a ``dim`` out of range.
 
     >>> import tinygrad_edu as tg
     >>> tg.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=1, keepdim=True).tolist()
@@ -365,9 +365,9 @@ def var(
 ) -> Any:
     """The variance over ``dim``, or over everything.
 
-    Of n elements, the squared distances from their mean are added, and divided by ``n - correction``. ``correction`` is
-    1 unless given; ``unbiased=False`` is an older way of saying 0. Raises `DtypeError` for integers and bools, and when
-    both are given.
+    The squared distances of n elements from their mean are added, and divided by ``n - correction``. ``correction`` is
+    1 by default; ``unbiased=False`` is an older way to write 0. Raises `DtypeError` for integers and bools, and if both
+    are given.
     """
     return _spread(var_op, input, dim, unbiased, keepdim, correction)
 
@@ -396,7 +396,7 @@ def _spread(op: Any, x: Any, dim: Any, unbiased: bool | None, keepdim: bool, cor
     if unbiased is not None and correction is not None:
         raise DtypeError(
             f"{op.__name__} with unbiased={unbiased} and correction={correction}",
-            "unbiased=True says correction=1, and unbiased=False says correction=0",
+            "unbiased=True means correction=1, and unbiased=False means correction=0",
             "give only correction",
         )
     if correction is None:
@@ -416,7 +416,7 @@ def norm(input: Any, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dt
     if isinstance(p, str):
         raise DtypeError(
             f"norm with p={p!r}",
-            "it names no norm of this engine" + (": this one needs singular values" if p == "nuc" else ""),
+            "there is no such norm here" + (": this one needs singular values" if p == "nuc" else ""),
             "p is 'fro' or a number",
         )
     x = given(input, dtype)

@@ -76,7 +76,7 @@ cumsum_op, cumprod_op = caller(Cumsum), caller(Cumprod)
 def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """The sum of each element and those before it along ``dim``. Integers give int64, unless ``dtype`` says otherwise.
 
-    With ``dtype`` the elements are converted before they are added. Raises `ShapeError` for an axis that is not there.
+    With ``dtype`` the elements are converted before they are added. Raises `ShapeError` for a ``dim`` out of range.
 
     >>> import tinygrad_edu as tg
     >>> tg.cumsum(tg.tensor([1, 2, 3, 4]), dim=0).tolist()
@@ -91,7 +91,7 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:
 
 
 def _running(op: Any, total: Any, x: Any, dim: int, dtype: Any) -> Any:
-    """``total`` reduces everything: what a 0-d tensor, which has no axis to run along, gives."""
+    """``total`` reduces everything: for a 0-d tensor, which has no axis to run along."""
     x = as_tensor(x)
     if dtype is not None:
         if as_dtype(dtype) == bool_:
@@ -104,10 +104,10 @@ def _running(op: Any, total: Any, x: Any, dim: int, dtype: Any) -> Any:
 
 
 def cummax(input: Any, dim: int) -> ValuesAndIndices:
-    """The largest of each element and those before it along ``dim``, and where it stood: ``values`` and ``indices``.
+    """The largest of each element and those before it along ``dim``, and where it was: ``values`` and ``indices``.
 
     Of equal elements the last one counts, and gets the gradient. From the first nan on, all are nan. Raises
-    `ShapeError` for an axis that is not there.
+    `ShapeError` for an axis that does not exist.
 
     >>> import tinygrad_edu as tg
     >>> values, indices = tg.cummax(tg.tensor([1.0, 3.0, 2.0, 3.0]), dim=0)
@@ -118,7 +118,7 @@ def cummax(input: Any, dim: int) -> ValuesAndIndices:
 
 
 def cummin(input: Any, dim: int) -> ValuesAndIndices:
-    """The smallest of each element and those before it along ``dim``, and where it stood; see `cummax`."""
+    """The smallest of each element and those before it along ``dim``, and where it was; see `cummax`."""
     return _best_so_far(input, dim, le)
 
 
@@ -132,7 +132,7 @@ def _best_so_far(x: Any, dim: int, at_least_as_good: Any) -> ValuesAndIndices:
     with no_grad():  # only the positions are searched for; the values are then read there
         best, shape = x, [size if i == along else 1 for i in range(x.ndim)]
         places = above.wrap(backends.of(x.array).xp.arange(size)).reshape(shape).expand(x.shape)
-        while reach < size:  # by doubling: after k rounds, each knows of the 2 ** k before it
+        while reach < size:  # by doubling: after k rounds, each has seen the 2 ** k before it
             first, late, early = (*head, slice(0, reach)), (*head, slice(reach, None)), (*head, slice(0, size - reach))
             stays = logical_or(at_least_as_good(best[late], best[early]), isnan(best[late]))
             places = cat([places[first], where_op(stays, places[late], places[early])], along)
@@ -143,9 +143,9 @@ def _best_so_far(x: Any, dim: int, at_least_as_good: Any) -> ValuesAndIndices:
 
 
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """What each element along ``dim`` is above the one before it, and so on ``n`` times: each time there is one less.
+    """The difference of each element along ``dim`` and the one before it, taken ``n`` times: each time one is lost.
 
-    ``prepend`` and ``append`` are joined to input first. Of bools, whether they differ. Raises `NoAxisError` for a 0-d
+    ``prepend`` and ``append`` are joined to input first. For bools, whether they differ. Raises `NoAxisError` for a 0-d
     tensor, `ArgumentError` for a negative ``n``, and what `cat` raises.
 
     >>> import tinygrad_edu as tg
@@ -156,7 +156,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     if not x.ndim:
         raise NoAxisError("diff of a 0-d tensor", "it has no neighbours to differ from", "give it an axis")
     if times < 0:
-        raise ArgumentError(f"diff with n={times}", "it says how often differences are taken", "use cumsum to go back")
+        raise ArgumentError(f"diff with n={times}", "it is how often differences are taken", "use cumsum to go back")
     along = axis(x, dim, x.ndim)
     if not times:
         return clone(x)

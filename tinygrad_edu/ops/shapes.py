@@ -1,4 +1,4 @@
-"""Further functions of shapes, under PyTorch's and NumPy's names: all are made of the operations of `movement`."""
+"""Further functions of shapes, under PyTorch's and NumPy's names, all built from the operations of `movement`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .movement import axes_of, cat, expand, expand_op, listed, permute_op, resha
 def view(input: Any, *given: Any, size: Any = None) -> Any:
     """Like `reshape`, but never a copy.
 
-    Raises `ShapeError` where no strides over the same bytes show the elements in this order, and `DtypeError` for a
-    dtype: bytes are not read as another one.
+    Raises `ShapeError` if no strides over the same bytes show the elements in this order, and `DtypeError` for a
+    dtype: here bytes are never read as another dtype.
 
     >>> import tinygrad_edu as tg
     >>> x = tg.zeros(4)
@@ -29,7 +29,7 @@ def view(input: Any, *given: Any, size: Any = None) -> Any:
     tensor([1., 1., 0., 0.])
     """
     if given and isinstance(given[0], (np.dtype, type)):
-        why = "it shows the same memory in another shape; the bytes are not read as another dtype"
+        why = "it shows the same memory in another shape, but does not read the bytes as another dtype"
         raise DtypeError("view(dtype)", why, "x.to(dtype) converts the values")
     try:
         result = reshape(input, *given, shape=size)
@@ -62,7 +62,7 @@ def ravel(input: Any) -> Any:
 def unflatten(input: Any, dim: int, sizes: Any) -> Any:
     """The axis ``dim`` as several, of the given ``sizes``; one of them may be -1. A view.
 
-    Raises `ShapeError` where the sizes do not multiply up to the length of the axis.
+    Raises `ShapeError` unless the product of the sizes is the length of the axis.
     """
     x = as_tensor(input)
     at, parts = axis(x, dim, x.ndim), listed("unflatten", (sizes,), None)
@@ -73,7 +73,7 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:
     if not parts or min(parts) < 0 or math.prod(parts) != length:
         raise ShapeError(
             f"unflatten({dim}, {tuple(sizes)}) of a tensor {tuple(x.shape)}",
-            f"the axis has {length} elements, and these sizes do not multiply up to that",
+            f"the axis has {length} elements, and the product of these sizes is another number",
             "check the sizes; only one may be -1" if -1 in tuple(sizes) else "let one size be -1 to have it computed",
         )
     return reshape_op(x, shape=(*x.shape[:at], *parts, *x.shape[at + 1 :]))
@@ -89,7 +89,7 @@ def t(input: Any) -> Any:
     x = as_tensor(input)
     if x.ndim > 2:
         tried, mend = f"t() of a tensor {tuple(x.shape)}", "use mT for the last two axes, or permute()"
-        raise ShapeError(tried, f"it has {x.ndim} axes, and t() swaps the two of a matrix", mend)
+        raise ShapeError(tried, f"it has {x.ndim} axes, but t() swaps the two of a matrix", mend)
     return permute_op(x, dims=tuple(range(x.ndim))[::-1])
 
 
@@ -99,7 +99,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     old, new = (axes_of(x, dims if isinstance(dims, (tuple, list)) else (dims,)) for dims in (source, destination))
     if len(old) != len(new):
         tried = f"movedim({source}, {destination}) of a tensor {tuple(x.shape)}"
-        raise ShapeError(tried, f"{len(old)} axes go to {len(new)} places", "name a place for each axis")
+        raise ShapeError(tried, f"{len(old)} axes cannot go to {len(new)} places", "name a place for each axis")
     moved, others = dict(zip(new, old, strict=True)), (i for i in range(x.ndim) if i not in old)
     return permute_op(x, dims=tuple(moved[i] if i in moved else next(others) for i in range(x.ndim)))
 
@@ -191,9 +191,9 @@ def _each(change: Any, given: tuple[Any, ...]) -> Any:
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """All tensors expanded to the shape in which they meet; one that has it already stays itself.
+    """All tensors expanded to their common shape; one that has it already is returned itself.
 
-    Raises `ShapeError` for shapes that do not meet.
+    Raises `ShapeError` for shapes that cannot be broadcast.
     """
     parts = [as_tensor(part) for part in tensors]
     shapes = [tuple(part.shape) for part in parts]

@@ -40,7 +40,7 @@ def _top(xp: Any, x: Any, dim: Any) -> Any:
 
 
 def _log_sum(xp: Any, shifted: Any, dim: Any) -> Any:
-    """``log(sum(exp(shifted)))``. The largest is 0, and adds 1: there is less only of nothing, or of -inf alone."""
+    """``log(sum(exp(shifted)))``. The largest element is 0, so the sum is at least 1, unless there is only -inf."""
     return xp.log(xp.maximum(xp.sum(xp.exp(shifted), dim, True), 1))
 
 
@@ -111,7 +111,7 @@ def log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
 def logsumexp(input: Any, dim: Dims, keepdim: bool = False) -> Any:
     """``log(sum(exp(input)))`` over ``dim``, without overflow.
 
-    It is -inf where all are -inf, and inf where one is inf. There, where the slope is not defined, it is nan.
+    It is -inf where all are -inf, and inf where one is inf. There the slope is not defined: gradients are nan.
     """
     x = as_tensor(input)
     return logsumexp_op(x, dim=over(x, dim), keepdim=keepdim)

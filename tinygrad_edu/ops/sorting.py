@@ -1,4 +1,4 @@
-"""Orderings: what is largest, where it stands, and everything in order."""
+"""Orderings: the largest elements, their positions, and all elements in order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .reduce import amax_op, amin_op, argmax_op, argmin_op, kept
 
 
 class ValuesAndIndices(NamedTuple):
-    """Elements of a tensor, and where along its axis they stood, as int64."""
+    """Elements of a tensor, and their positions along its axis, as int64."""
 
     values: Any
     indices: Any
@@ -99,7 +99,7 @@ def _extreme(name: str, of_all: Any, position: Any, of_two: Any, x: Any, dim: An
     x = as_tensor(x)
     if dim is None:
         if keepdim:
-            why = f"without dim, {name} is one element, and keeps no axis"
+            why = f"without dim, {name} gives one element, which has no axis to keep"
             raise DtypeError(f"{name} with keepdim and no dim", why, f"use a{name}(keepdim=True)")
         return of_all(x)
     axis = one_dim(x, dim)
@@ -121,7 +121,7 @@ def _order(x: Any, dim: int, descending: bool) -> tuple[Any, int | None]:
 
 
 def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> ValuesAndIndices:
-    """The elements in order along ``dim``, and where they stood: a named tuple of ``values`` and ``indices``, int64.
+    """The elements in order along ``dim``, and where they were: a named tuple of ``values`` and ``indices``, int64.
 
     nan counts as the largest. Equal elements always keep their order, with ``stable`` and without.
 
@@ -135,7 +135,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = 
 
 
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
-    """The ``k`` largest elements along ``dim``, or smallest, and where they stood: ``values`` and ``indices``, int64.
+    """The ``k`` largest elements along ``dim``, or smallest, and where they were: ``values`` and ``indices``, int64.
 
     They come in order, with ``sorted`` and without. Raises `IndexRangeError` for fewer than ``k`` elements.
 
@@ -159,11 +159,11 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 
 
 def median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The element that half of the others are not above: the lower one of two in the middle.
+    """The middle element in order, or the lower one of two in the middle.
 
     ``median(input, dim)`` is a named tuple of ``values`` and ``indices``, int64: of equal elements the first in order
-    gets the whole gradient. Without ``dim`` it is one element of all, and equal ones share the gradient. Where there is
-    a nan, nan is the answer. Raises `ShapeError` where there is no element, `DtypeError` for bools.
+    gets the whole gradient. Without ``dim`` it is one element of all, and equal ones share the gradient. If there is a
+    nan, the result is nan. Raises `ShapeError` where there is no element, `DtypeError` for bools.
 
     >>> import tinygrad_edu as tg
     >>> tg.median(tg.tensor([3.0, 1.0, 4.0, 2.0]))
@@ -174,7 +174,7 @@ def median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     flat = x.reshape(-1) if axis is None else x
     tried = f"median({'' if dim is None else f'dim={dim}'}) of a tensor {tuple(x.shape)} {x.dtype}"
     if x.dtype.kind == "b":
-        raise DtypeError(tried, "bools are not in order", "convert it: x.long()")
+        raise DtypeError(tried, "bools have no order", "convert it: x.long()")
     if not flat.shape[axis or 0]:
         raise ShapeError(tried, "there is no element", "check how the tensor came to be empty")
     values, indices = _middle(flat, axis or 0, keepdim and axis is not None)
@@ -182,10 +182,10 @@ def median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def _middle(x: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
-    """The lower element in the middle of each row along ``dim``, or its first nan, and where it stands."""
+    """The lower element in the middle of each row along ``dim``, or its first nan, and where it is."""
     size, position = x.shape[dim], (x.shape[dim] - 1) // 2
     order = argsort_op(x, dim=dim)
-    numbers = x.isnan().logical_not().sum(dim, keepdim)  # in order, the nan stand behind them
+    numbers = x.isnan().logical_not().sum(dim, keepdim)  # sorting puts nan after them
     indices = _with_values(order, where_op(numbers < size, numbers, position), dim).values
     return _with_values(x, indices, dim)
 
@@ -193,11 +193,11 @@ def _middle(x: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
 def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Each value once, in order, with ``sorted`` and without; with ``dim``, each slice along it once.
+    """Each value once, in order whether ``sorted`` or not; with ``dim``, each slice along it once.
 
-    With ``return_inverse``, also where each element of ``input`` is found among them; with ``return_counts``, how often
-    each occurs. How many there are depends on the values, so they are found on the host. There is no gradient. Each nan
-    is a value of its own. Raises `ShapeError` for ``dim`` of a 0-d tensor, or of slices without elements.
+    With ``return_inverse``, also where each element of ``input`` is among them; with ``return_counts``, how often each
+    occurs. How many there are depends on the values, so they are found on the host. There is no gradient. Each nan
+    counts as a new value. Raises `ShapeError` for ``dim`` of a 0-d tensor, or of slices without elements.
     """
     x = as_tensor(input)
     axis = None if dim is None else arguments.axis(x, dim, x.ndim)
@@ -217,12 +217,12 @@ def searchsorted(
     sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None,
 ) -> Any:  # fmt: skip
-    """Where ``input`` is to be put in so that the sequence stays in order, as int64: before equal elements.
+    """Where to insert ``input`` so that the sequence stays in order, as int64: before equal elements.
 
-    With ``right``, or ``side="right"``, behind them. A sequence with several axes is in order along the last one, and
-    ``input`` has the same other axes. ``sorter`` says the order of a sequence that is in none: that of `argsort`. The
-    search runs on the host; there is no gradient. Raises `ShapeError` for shapes that do not go together, `DtypeError`
-    for different dtypes, `ArgumentError` for another ``side``.
+    With ``right``, or ``side="right"``, after them. A sequence with several axes is in order along the last one, and
+    ``input`` has the same other axes. If the sequence itself is not in order, ``sorter`` gives the order, as `argsort`
+    does. The search runs on the host; there is no gradient. Raises `ShapeError` for shapes that do not go together,
+    `DtypeError` for different dtypes, `ArgumentError` for another ``side``.
 
     >>> import tinygrad_edu as tg
     >>> tg.searchsorted(tg.tensor([1, 3, 5, 7]), tg.tensor([3, 6, 9]))
@@ -232,18 +232,18 @@ def searchsorted(
     wanted = input if isinstance(input, TensorBase) else as_tensor(input).to(row.dtype)
     tried = f"searchsorted in {tuple(row.shape)} {row.dtype} for {tuple(wanted.shape)} {wanted.dtype}"
     if side not in (None, "left", "right") or (side == "left" and right):
-        why, mend = f"side={side!r} and right={right} do not say one side", "use side='left' or side='right' alone"
+        why, mend = f"side={side!r} and right={right} contradict each other", "use side='left' or side='right' alone"
         raise ArgumentError(tried, why, mend)
     if row.dtype != wanted.dtype:
         raise DtypeError(tried, "the two differ in dtype", f"convert one of them: input.to('{row.dtype}')")
     if not row.ndim or (row.ndim > 1 and tuple(row.shape[:-1]) != tuple(wanted.shape[:-1])):
-        why = "all axes but the last go together, unless the sequence is a vector"
+        why = "all axes but the last must be equal, unless the sequence is a vector"
         raise ShapeError(tried, why, "give them the same axes, or search in a vector")
     if sorter is not None:
         sorter = as_tensor(sorter)
         if tuple(sorter.shape) != tuple(row.shape) or sorter.dtype.name != "int64":
             why = (
-                f"sorter has shape {tuple(sorter.shape)} {sorter.dtype}, and names each place of the sequence, in int64"
+                f"sorter has shape {tuple(sorter.shape)} {sorter.dtype}, but has a position for each element, in int64"
             )
             raise ShapeError(tried, why, "use sorted_sequence.argsort()")
         row = gather_op(row, sorter, dim=row.ndim - 1)
@@ -260,17 +260,17 @@ def searchsorted(
 
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
-    """Whether each element is one of ``test_elements``, or with ``invert`` is none; bools in the shape of ``elements``.
+    """Whether each element is among ``test_elements``, or with ``invert`` is not; bools in the shape of ``elements``.
 
-    One of the two may be a number. ``assume_unique`` says that neither holds a value twice, which saves time. nan is
-    in nothing. The search runs on the host; there is no gradient. Raises `DtypeError` for two numbers.
+    One of the two may be a number. With ``assume_unique`` you promise that neither holds a value twice, which saves
+    time. nan is never found. The search runs on the host; there is no gradient. Raises `DtypeError` for two numbers.
 
     >>> import tinygrad_edu as tg
     >>> tg.isin(tg.tensor([1, 2, 3, 4]), tg.tensor([2, 4, 9]))
     tensor([False,  True, False,  True])
     """
     if not isinstance(elements, TensorBase) and not isinstance(test_elements, TensorBase):
-        why, mend = "neither is a tensor", "make one of the first: tensor([…])"
+        why, mend = "neither is a tensor", "make the first one a tensor: tensor([…])"
         raise DtypeError("isin of two numbers", why, mend)
     pair = [as_tensor(one) for one in (elements, test_elements)]
     backend = backends.of(pair[0 if isinstance(elements, TensorBase) else 1].array)

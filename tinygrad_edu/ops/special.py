@@ -1,7 +1,7 @@
 """Functions of probability and counting: logits, sums of exponentials, the tail of the error function, log-gamma.
 
-What NumPy lacks is worked out here from series, in float64 whatever the dtype of x: these functions are rarely what a
-program waits for, and so float32 results are right to the last bit or nearly so.
+What NumPy lacks is computed here from series, in float64 whatever the dtype of x. Programs rarely wait for these
+functions, so that is affordable, and float32 results are right to the last bit or nearly so.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Logit(Op):
 
 
 class Xlogy(Op):
-    """``x * log(y)``, broadcast, but 0 where x is 0: there even log(0) does not count. nan where y is nan."""
+    """``x * log(y)``, broadcast, but 0 where x is 0, even next to log(0). nan where y is nan."""
 
     dtypes = "float"
     broadcasts = True
@@ -113,7 +113,7 @@ class Erfc(Op):
     def forward(xp: Any, x: Any) -> Any:
         wide = xp.astype(x, float64)
         far = xp.minimum(xp.maximum(wide, 0.5), 28.0)  # erfc(28) is 0 in float64
-        # (1 + 2z) exp(z²) erfc(z) hardly bends, so that a short series of Chebyshev polynomials serves for it.
+        # (1 + 2z) exp(z²) erfc(z) hardly bends, so a short series of Chebyshev polynomials is enough for it.
         t = (far - MIDDLE) / (far + MIDDLE) * STRETCH
         one = two = 0.0 * t
         for coefficient in TAIL:  # Clenshaw's rule
@@ -186,7 +186,7 @@ class Lgamma(Op):
 def _near(xp: Any, x: Any) -> Any:
     """lgamma for x from 0 to `FAR`: gamma(x) = (x - 1) * gamma(x - 1), down to below 2.5, and there a power series.
 
-    It is one in the distance to 2 or 1, where lgamma is 0: so it is precise there too.
+    The series is in the distance to 2 or 1, where lgamma is 0, so it is precise there too.
     """
     product = x * 0 + 1  # which lies in memory as x does
     for _ in range(8):
@@ -269,9 +269,9 @@ class Digamma(Op):
 
 
 def _digamma(xp: Any, x: Any) -> Any:
-    """psi(y + 1) = psi(y) + 1 / y, up to beyond `FAR`, where the derivative of Stirling's formula serves.
+    """psi(y + 1) = psi(y) + 1 / y, until y is beyond `FAR`, where the derivative of Stirling's formula is used.
 
-    In a second derivative this body itself is differentiated, so no branch that is not taken may be infinite.
+    In a second derivative this body itself is differentiated, so even a branch not taken must not be infinite.
     """
     wide = xp.astype(x, float64)
     negative = wide < 0
@@ -316,7 +316,7 @@ lgamma, digamma = caller(Lgamma), caller(Digamma)
 def logit(input: Any, eps: float | None = None) -> Any:
     """``log(input / (1 - input))``, the inverse of `sigmoid`; nan where input is not between 0 and 1.
 
-    With ``eps``, input is first held between eps and 1 - eps. Raises `DtypeError` for an ``eps`` that is no number.
+    With ``eps``, input is first held between eps and 1 - eps. Raises `DtypeError` for an ``eps`` that is not a number.
 
     >>> import tinygrad_edu as tg
     >>> tg.logit(tg.tensor([0.5, 0.0]), eps=0.1)

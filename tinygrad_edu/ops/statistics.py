@@ -1,4 +1,4 @@
-"""Counts, and what describes many numbers by a few: composed of reductions, orderings and choices."""
+"""Counts, and a few numbers that describe many: built from reductions, orderings and choices."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def nanmean(input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
     """
     x = as_tensor(input)
     if not is_float(x.dtype):
-        why, mend = "a mean is a fraction, and integers and bools have no nan to pass over", "use x.float().mean()"
+        why, mend = "a mean is a fraction, and integers and bools have no nan to skip", "use x.float().mean()"
         raise DtypeError(f"nanmean of a tensor {tuple(x.shape)} {x.dtype}", why, mend)
     return div_op(nansum(x, dim, keepdim, dtype=dtype), sum(logical_not(isnan(x)), dim, keepdim))
 
@@ -110,10 +110,10 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 def quantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Any:
-    """The number that the share ``q`` of the elements along ``dim``, or of all, is not above; nan where one is nan.
+    """The number below which the fraction ``q`` of the elements along ``dim``, or of all, lies; nan if one is nan.
 
-    ``q`` is a number from 0 to 1, or a vector of such in the dtype of input: then the result has a new first axis, one
-    place for each. Between two elements, ``interpolation`` goes in a straight line, or takes the ``"lower"``, the
+    ``q`` is a number from 0 to 1, or a vector of them in the dtype of input: then the result has a new first axis with
+    one place for each. Between two elements, ``interpolation`` follows a straight line, or takes the ``"lower"``, the
     ``"higher"``, the ``"nearest"`` or their ``"midpoint"``. Raises `DtypeError` for integers and another dtype of
     ``q``, `ArgumentError` for a ``q`` outside 0 and 1, `ShapeError` where there is no element.
 
@@ -144,7 +144,7 @@ def quantile(
         found = found.reshape(-1, *(1,) * x.ndim) if dim is None else found.unsqueeze(axis + 1) if x.ndim else found
     elif dim is not None and not x.ndim:
         found = found.reshape(-1)
-    return clone(found if shares.ndim else found[0])  # no view of what nobody else has
+    return clone(found if shares.ndim else found[0])  # not a view, which would keep all of it alive
 
 
 def _check_quantile(tried: str, x: Any, q: Any, interpolation: str) -> None:
@@ -156,19 +156,20 @@ def _check_quantile(tried: str, x: Any, q: Any, interpolation: str) -> None:
     if q.dtype != x.dtype:
         raise DtypeError(tried, "q and the tensor differ in dtype", f"convert one of them: q.to('{x.dtype}')")
     if q.ndim > 1:
-        raise ShapeError(tried, "q is one share, or a vector of them", "use q.reshape(-1)")
+        raise ShapeError(tried, "q is one fraction, or a vector of them", "use q.reshape(-1)")
     ends = extremes(q)
     if ends is not None and not (ends[0] >= 0 and ends[1] <= 1):
-        raise ArgumentError(tried, f"q goes from {ends[0]:g} to {ends[1]:g}, and a share lies between 0 and 1",
-                            "percentages are divided by 100 first")  # fmt: skip
+        why = f"q goes from {ends[0]:g} to {ends[1]:g}, but it must be between 0 and 1"
+        raise ArgumentError(tried, why, "divide percentages by 100 first")
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each of the integers 0, 1, 2, ... up to the largest occurs in a vector, as int64.
 
-    With ``weights``, one for each element, the sum of those of its elements, in float64, or float32 if they are. The
-    result has at least ``minlength`` places; how many more depends on the values, so it is found on the host. There is
-    no gradient. Raises `DtypeError` for floats, `ShapeError` for more axes, `ArgumentError` for negative numbers.
+    With ``weights``, one for each element, each place sums the weights of its elements, in float64, or in float32 if
+    the weights are. The result has at least ``minlength`` places; how many more depends on the values, so it is found
+    on the host. There is no gradient. Raises `DtypeError` for floats, `ShapeError` for more axes, `ArgumentError` for
+    negative numbers.
 
     >>> import tinygrad_edu as tg
     >>> tg.bincount(tg.tensor([0, 2, 2, 5]))
@@ -186,12 +187,12 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     backend = backends.of(x.array)
     values = np.asarray(backend.to_numpy(x.array))
     if values.size and values.min() < 0:
-        raise ArgumentError(tried, f"{values.min()} has no place", "shift the numbers first: x - x.min()")
+        raise ArgumentError(tried, f"there is no place for {values.min()}", "shift the numbers first: x - x.min()")
     if weights is None:
         return above.wrap(backend.from_numpy(np.bincount(values, minlength=places).astype("int64")))
     weights = as_tensor(weights)
     if tuple(weights.shape) != tuple(x.shape):
-        why = f"the weights have shape {tuple(weights.shape)}, and each element has one"
+        why = f"the weights have shape {tuple(weights.shape)}, but each element has one"
         raise ShapeError(tried, why, "give as many weights as elements")
     factors = np.asarray(backend.to_numpy(weights.array))
     found = np.bincount(values, factors, places)

@@ -312,7 +312,7 @@ TWO_OVER_ROOT_PI = 1.1283791670955126
 
 
 class Steps:
-    """What roundings share: integers stay as they are, bools are refused, and the derivative is 0 where it exists."""
+    """Shared by roundings: integers stay as they are, bools are refused, and the derivative is 0 where it exists."""
 
     dtypes = "each"
 
@@ -326,7 +326,7 @@ class Steps:
 
 
 class Floor(Steps, Op):
-    """The largest integer that is not above x, in the dtype of x."""
+    """The largest integer not above x, in the dtype of x."""
 
     into = ("floor",)
 
@@ -336,7 +336,7 @@ class Floor(Steps, Op):
 
 
 class Ceil(Steps, Op):
-    """The smallest integer that is not below x, in the dtype of x."""
+    """The smallest integer not below x, in the dtype of x."""
 
     into = ("ceil",)
 
@@ -346,7 +346,7 @@ class Ceil(Steps, Op):
 
 
 class Trunc(Steps, Op):
-    """The nearest integer on the way to 0, in the dtype of x: what stands before the point."""
+    """The integer part: x rounded towards 0, in the dtype of x."""
 
     into = ("trunc",)
     per_element = 4
@@ -365,7 +365,7 @@ class Round(Steps, Op):
     def forward(xp: Any, x: Any, *, decimals: int = 0) -> Any:
         if is_whole(x):
             return xp.copy(x)
-        ten = 10.0 ** max(decimals, -decimals)  # a power below 1 is not exact: 12.3 is 123 / 10, and not 123 * 0.1
+        ten = 10.0 ** max(decimals, -decimals)  # a power below 1 is not exact: 12.3 is 123 / 10, not 123 * 0.1
         if decimals > 0:
             return xp.round(x * ten) / ten
         return xp.round(x / ten) * ten if decimals < 0 else xp.round(x)
@@ -378,11 +378,11 @@ def refuse_bools(x: Any) -> None:
 
 
 def beside(xp: Any, value: Any, other: Any) -> Any:
-    """A Python number as an array in the dtype of ``other``; alone, most functions would make float64 of it."""
+    """A Python number as an array in the dtype of ``other``: most functions would turn the number into float64."""
     return xp.full((), value, other.dtype) if isinstance(value, (int, float)) else value
 
 
-NO_NUMBERS = "bools are true or false, and no numbers", "convert them first: x.long()"
+NO_NUMBERS = "bools are true or false, not numbers", "convert them first: x.long()"
 
 
 def is_whole(x: Any) -> bool:
@@ -401,7 +401,7 @@ abs, sign, floor, ceil, round_op = caller(Abs), caller(Sign), caller(Floor), cal
 def round(input: Any, *, decimals: int = 0) -> Any:
     """The nearest integer, in the dtype of the input; halves go to the even one. Integers stay as they are.
 
-    ``decimals`` counts the digits behind the point that stay; -2 rounds to hundreds. Raises `DtypeError` for bools,
+    ``decimals`` is how many digits after the point to keep; -2 rounds to hundreds. Raises `DtypeError` for bools,
     and for integers with ``decimals``.
 
     >>> import tinygrad_edu as tg
@@ -412,10 +412,10 @@ def round(input: Any, *, decimals: int = 0) -> Any:
         input = as_tensor(input)
         tried = f"round of a tensor {tuple(input.shape)} {input.dtype}, decimals={decimals!r}"
         if not isinstance(decimals, int) or not -300 <= decimals <= 300:
-            why, mend = "it counts the digits behind the point that stay", "give it a small integer"
+            why, mend = "it is how many digits after the point to keep", "give it a small integer"
             raise DtypeError(tried, why, mend)
         if input.dtype.kind in "iu":
-            why = "integers have no digits behind the point, and those before it are PyTorch's to round in floats only"
+            why = "integers have no digits after the point, and PyTorch rounds those before it only in floats"
             raise DtypeError(tried, why, "convert it first: x.double().round(decimals=…)")
     return round_op(input, decimals=decimals)
 
