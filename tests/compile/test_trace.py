@@ -191,7 +191,7 @@ def test_values_that_leave_the_trace_are_refused(name: str) -> None:
     error = caught.value
     assert error.tried == tried
     assert error.why == "a replay would not ask again: what the value decides now would hold for every later input"
-    assert error.mend == "use where(condition, a, b), or take the decision outside the traced function"
+    assert error.mend == "use where(condition, a, b), or decide outside the traced function"
     assert error.line.startswith("test_trace.py, line ")
 
 

@@ -84,7 +84,7 @@ def substitute(tree: Any, value: Callable[[Var], Any]) -> Any:
 
 
 def show(tree: Any) -> str:
-    """An argument as the listing prints it; a constant array by its type alone."""
+    """An argument as the listing prints it; for a constant array only its type."""
     if isinstance(tree, Var):
         return str(tree)
     if isinstance(tree, tuple):

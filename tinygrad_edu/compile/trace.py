@@ -1,7 +1,7 @@
 """Recording: run a function once on array proxies that compute *and* write down what they compute.
 
-Values are concrete, so no shape rules are needed. The proxies have operators of their own and join in none of
-NumPy's protocols, through which `zeros` or a slice assignment could slip past the record.
+Values are concrete, so no shape rules are needed. The proxies have their own operators and take part in none of NumPy's
+protocols, through which `zeros` or a slice assignment could slip past the record.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Recorder:
         """Compute ``function(*args)`` and note it."""
         value = function(*unwrap(args, lambda proxy: proxy.values))
         for proxy in proxies(args):
-            if value is proxy.values:  # nothing was done, as where `contiguous` finds rows in order
+            if value is proxy.values:  # nothing was done, as when `contiguous` finds rows in order
                 return proxy
         result = self.new(value)
         if getattr(value, "base", None) is not None:
@@ -108,7 +108,7 @@ def _escape(tried: str) -> TraceError:
     return TraceError(
         tried,
         "a replay would not ask again: what the value decides now would hold for every later input",
-        "use where(condition, a, b), or take the decision outside the traced function",
+        "use where(condition, a, b), or decide outside the traced function",
     )
 
 
@@ -123,7 +123,7 @@ def _recorded(name: str) -> Callable[..., Any]:
 
 
 class TraceBackend(backends.Backend):
-    """Where proxies live: at home on the CPU, for all that devices are concerned."""
+    """Where proxies live: as far as devices go, on the CPU."""
 
     name = "trace"
     device = backends.Device("cpu")
