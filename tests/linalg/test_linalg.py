@@ -220,14 +220,14 @@ def test_results_go_into_a_buffer() -> None:
     assert buffer.tolist() == tg.inverse(x).tolist()
 
 
-SINGULAR = "is singular: some column is a sum of multiples of the others, so that no matrix undoes what it does"
+SINGULAR = "is singular: some column is a sum of multiples of the others, so no matrix undoes what it does"
 HELP = "look for columns that are zero or alike, or add a little to the diagonal: A + 1e-6 * eye(n)"
 WRONG: list[tuple[Call, type[EduError], str, str, str]] = [
     (lambda: linalg.inv(tg.ones(2, 2)), LinAlgError, "linalg.inv of (2, 2) float32", f"the matrix {SINGULAR}", HELP),
     (lambda: linalg.solve(tg.zeros(3, 2, 2), tg.ones(3, 2, 1)), LinAlgError,
      "linalg.solve of (3, 2, 2) float32 and (3, 2, 1) float32", f"a matrix among them {SINGULAR}", HELP),
     (lambda: linalg.inv(tg.ones(2, 3)), ShapeError, "linalg.inv of (2, 3) float32",
-     "it has 2 rows and 3 columns, and this takes square matrices",
+     "it has 2 rows and 3 columns, but this takes square matrices",
      "make it square, such as x.mT @ x, or use svd() or qr()"),
     (lambda: linalg.svd(tg.ones(2)), ShapeError, "linalg.svd of (2,) float32", "a matrix has two axes",
      "give it both: x.unsqueeze(-1) is a column, x.unsqueeze(0) a row"),
@@ -236,13 +236,13 @@ WRONG: list[tuple[Call, type[EduError], str, str, str]] = [
     (lambda: tg.eye(2).half().inverse(), DtypeError, "linalg.inv of (2, 2) float16",
      "errors grow from step to step, and 16-bit floats begin with large ones", "convert it first: x.float()"),
     (lambda: linalg.cholesky(-tg.eye(2)), LinAlgError, "linalg.cholesky of (2, 2) float32",
-     "the matrix is not positive definite: the triangle that is read belongs to none with x @ A @ x > 0 for every "
-     "x but 0", "check that A is symmetric, such as x @ x.mT, and add a little to the diagonal: A + 1e-6 * eye(n)"),
+     "the matrix is not positive definite: by the triangle that is read, x @ A @ x > 0 does not hold for every x but 0",
+     "check that A is symmetric, such as x @ x.mT, and add a little to the diagonal: A + 1e-6 * eye(n)"),
     (lambda: linalg.svd(tg.full((2, 2), tg.nan)), LinAlgError, "linalg.svd of (2, 2) float32",
-     "the matrix holds nan or inf, so that the search for the values came to no end",
+     "the matrix holds nan or inf, so the search for the values did not end",
      "look for the line that made them"),
     (lambda: linalg.solve(tg.eye(2), tg.ones(3)), ShapeError, "linalg.solve of (2, 2) float32 and (3,) float32",
-     "A has 2 rows, and B has 3", "B has as many rows as A"),
+     "A has 2 rows, but B has 3", "give B as many rows as A"),
     (lambda: linalg.solve(tg.eye(2), tg.ones(2, dtype="float64")), DtypeError,
      "linalg.solve of (2, 2) float32 and (2,) float64", "both must have one dtype",
      "convert one of them: x.to('float32')"),
@@ -251,12 +251,12 @@ WRONG: list[tuple[Call, type[EduError], str, str, str]] = [
      "the leading axes are (3,) and (2,), and only a 1 can be stretched",
      "check which of the leading axes count the same thing"),
     (lambda: linalg.solve(tg.eye(2), tg.ones(2), left=False), ShapeError,
-     "linalg.solve of (2, 2) float32 and (2,) float32", "X A = B has rows for X, and vectors count as columns",
-     "give each row an axis of its own: B.unsqueeze(-2)"),
+     "linalg.solve of (2, 2) float32 and (2,) float32", "in X A = B, X has rows, but vectors count as columns",
+     "make each vector a row: B.unsqueeze(-2)"),
     (lambda: linalg.qr(tg.eye(2), "full"), ArgumentError, "linalg.qr of (2, 2) float32 with mode='full'",
      "there is no such mode", "choose 'reduced', 'complete' or 'r'"),
     (lambda: linalg.eigh(tg.eye(2), "lower"), ArgumentError, "linalg.eigh of (2, 2) float32 with UPLO='lower'",
-     "it says which triangle is read", "write 'L' for the lower one, 'U' for the upper"),
+     "it names the triangle that is read", "write 'L' for the lower, 'U' for the upper"),
     (lambda: linalg.matrix_norm(tg.eye(2), 3), ArgumentError,
      "linalg.matrix_norm of (2, 2) float32 with ord=3 and dim=(-2, -1)", "matrices have no norm of that order",
      "choose among 'fro', 'nuc', inf, -inf, 1, -1, 2, -2"),
@@ -265,16 +265,16 @@ WRONG: list[tuple[Call, type[EduError], str, str, str]] = [
      "name both: dim=(-2, -1), or use vector_norm()"),
     (lambda: linalg.norm(tg.ones(2), "nuc"), ShapeError, "linalg.norm of (2,) float32 with ord='nuc' and dim=None",
      "this norm is of matrices, and these axes are 1",
-     "say along which: dim=-1 for vectors, dim=(-2, -1) for matrices"),
+     "name the axes: dim=-1 for vectors, dim=(-2, -1) for matrices"),
     (lambda: linalg.norm(tg.ones(2, 2, 2), 2), ShapeError, "linalg.norm of (2, 2, 2) float32 with ord=2 and dim=None",
      "this norm is of vectors or matrices, and these axes are 3",
-     "say along which: dim=-1 for vectors, dim=(-2, -1) for matrices"),
+     "name the axes: dim=-1 for vectors, dim=(-2, -1) for matrices"),
     (lambda: linalg.vector_norm(tg.ones(2).long()), DtypeError, "linalg.vector_norm of (2,) int64",
      "a norm is a root, and roots are floats", "convert it first: x.float()"),
     (lambda: linalg.vector_norm(tg.ones(2), "fro"), DtypeError, "linalg.vector_norm of (2,) float32 with ord='fro'",
      "the order of a vector's norm is a number", "use 2, 1 or float('inf')"),
     (lambda: linalg.multi_dot([tg.eye(2)]), ShapeError, "linalg.multi_dot of (2, 2) float32",
-     "one matrix is no product", "pass at least two"),
+     "one matrix is not a product", "pass at least two"),
     (lambda: linalg.multi_dot([tg.eye(2), tg.eye(3)]), ShapeError,
      "linalg.multi_dot of (2, 2) float32 and (3, 3) float32", "the inner sizes 2 and 3 must be equal",
      "check the order of the matrices, or transpose one: x.mT"),
@@ -283,7 +283,7 @@ WRONG: list[tuple[Call, type[EduError], str, str, str]] = [
      "number 1 has 1 axes; matrices have two, and only the first and the last may be vectors",
      "use @ for batches of matrices"),
     (lambda: linalg.inv(tg.eye(2).to("far")), DeviceError, "linalg.inv of (2, 2) float32 on far",
-     "NumPy does this work, and it cannot reach what is on far", "bring it here: x.cpu()"),
+     "NumPy does this work, but it cannot reach what is on far", "bring it here: x.cpu()"),
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from .matrices import eye, shown, square
 
 @with_out
 def matrix_power(A: Any, n: int) -> Any:
-    """Each square matrix times itself, ``n`` times over; of the inverse if ``n`` is negative; the identity if it is 0.
+    """The ``n``-th power of each square matrix; of its inverse if ``n`` is negative; the identity if ``n`` is 0.
 
     Raises `LinAlgError` for a negative power of a singular matrix.
     """
@@ -27,7 +27,7 @@ def matrix_power(A: Any, n: int) -> Any:
     if left < 0:
         x, left = inv(x), -left
     found = None
-    while True:  # A ** 13 is A ** 8 @ A ** 4 @ A: each step squares, and takes what the binary digits of n ask for
+    while True:  # A ** 13 is A ** 8 @ A ** 4 @ A: each step squares, and the binary digits of n say which to multiply
         if left & 1:
             found = x if found is None else found @ x
         left >>= 1
@@ -40,7 +40,7 @@ def matrix_power(A: Any, n: int) -> Any:
 def multi_dot(tensors: Any) -> Any:
     """The product of two or more matrices, in the order of multiplication that takes the fewest steps.
 
-    The first may be a vector, taken for a row, and the last one, taken for a column. Raises `ShapeError` where inner
+    The first may be a vector, which counts as a row, and so may the last, as a column. Raises `ShapeError` where inner
     sizes differ.
 
     >>> import tinygrad_edu as tg
@@ -50,7 +50,7 @@ def multi_dot(tensors: Any) -> Any:
     parts = several("multi_dot", tensors)
     tried = f"linalg.multi_dot of {shown(*parts)}"
     if len(parts) < 2:
-        raise ShapeError(tried, "one matrix is no product", "pass at least two")
+        raise ShapeError(tried, "one matrix is not a product", "pass at least two")
     for i, x in enumerate(parts):
         if x.ndim != 2 and not (x.ndim == 1 and i in (0, len(parts) - 1)):
             why = f"number {i} has {x.ndim} axes; matrices have two, and only the first and the last may be vectors"
@@ -71,7 +71,7 @@ def multi_dot(tensors: Any) -> Any:
 
 
 def _splits(sizes: list[int]) -> dict[tuple[int, int], int]:
-    """For each stretch of the chain, behind which matrix to cut it in two, so that all products take the fewest steps.
+    """For each stretch of the chain, after which matrix to cut it in two, so that all products take the fewest steps.
 
     T. Cormen et al., *Introduction to Algorithms*: matrix-chain multiplication.
     """

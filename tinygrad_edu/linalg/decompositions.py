@@ -1,10 +1,10 @@
 """Matrices as products of simpler ones: singular values, QR, eigenvalues, Cholesky.
 
-Factors are not unique: a singular vector or an eigenvector may change its sign, and where values are equal, any turn
-within their space will do. A loss should not depend on that choice: only then does its gradient mean something. Where
-two values are equal, what the vectors of the one say about those of the other is left out of the gradient.
+Factors are not unique: a singular vector or an eigenvector may change its sign, and where values are equal, any
+rotation within their space will do. The gradient of a loss has a meaning only if the loss does not depend on that
+choice. Where two values are equal, the gradient leaves out how their vectors turn towards each other.
 
-A second derivative computes the factors again from the matrix, which is all that is saved.
+Only the matrix is saved: a second derivative computes the factors again from it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..ops.out import with_out
 from .equations import Solve
 from .matrices import by_numpy, diagonal_matrix, eye, inverse_or_0, matrices, shown, square
 
-NO_END = ("holds nan or inf, so that the search for the values came to no end", "look for the line that made them")
+NO_END = ("holds nan or inf, so the search for the values did not end", "look for the line that made them")
 
 
 class Factors(NamedTuple):
@@ -137,7 +137,7 @@ class Cholesky(Function):
     @staticmethod
     def forward(ctx: Any, a: Any, upper: bool) -> Any:
         why = (
-            "is not positive definite: the triangle that is read belongs to none with x @ A @ x > 0 for every x but 0",
+            "is not positive definite: by the triangle that is read, x @ A @ x > 0 does not hold for every x but 0",
             "check that A is symmetric, such as x @ x.mT, and add a little to the diagonal: A + 1e-6 * eye(n)",
         )
         factor = by_numpy("cholesky", lambda a: np.linalg.cholesky(a, upper=upper), a, why=why)
@@ -160,7 +160,7 @@ class Cholesky(Function):
 def svd(A: Any, full_matrices: bool = True) -> Factors:
     """The singular value decomposition of each matrix: ``A = U @ diag(S) @ Vh``, as a named tuple.
 
-    Of (…, m, n), with k the smaller of m and n: S is (…, k), U (…, m, m) and Vh (…, n, n), or with
+    For (…, m, n), with k the smaller of m and n: S is (…, k), U (…, m, m) and Vh (…, n, n), or with
     ``full_matrices=False`` (…, m, k) and (…, k, n).
 
     >>> import tinygrad_edu as tg
@@ -199,7 +199,7 @@ def eigh(A: Any, UPLO: str = "L") -> Eigen:
     A = square("eigh", A)
     if UPLO not in ("L", "U", "l", "u"):
         tried = f"linalg.eigh of {shown(A)} with UPLO={UPLO!r}"
-        raise ArgumentError(tried, "it says which triangle is read", "write 'L' for the lower one, 'U' for the upper")
+        raise ArgumentError(tried, "it names the triangle that is read", "write 'L' for the lower, 'U' for the upper")
     return Eigen(*Symmetric.apply(A, UPLO.upper()))
 
 
@@ -207,8 +207,8 @@ def eigh(A: Any, UPLO: str = "L") -> Eigen:
 def cholesky(A: Any, *, upper: bool = False) -> Any:
     """L, lower triangular, of ``A = L @ L.mT``, for each symmetric, positive definite matrix (…, n, n).
 
-    Only the lower triangle is read. With ``upper=True``, ``L.mT``, of the upper triangle. Raises `LinAlgError` where
-    there is no L.
+    Only the lower triangle is read. With ``upper=True`` the upper one is, and the result is ``L.mT``. Raises
+    `LinAlgError` where there is no L.
 
     >>> import tinygrad_edu as tg
     >>> tg.linalg.cholesky(tg.tensor([[4.0, 2.0], [2.0, 5.0]]))

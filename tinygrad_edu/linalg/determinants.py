@@ -33,8 +33,8 @@ def _cofactors(a: Any, det: Any) -> Any:
     """The derivative of the determinant by each element."""
     if (det != 0).all():
         return det[..., None, None] * Inverse.apply(a).mT  # Jacobi's formula; Giles 2.2.4
-    # A singular matrix has cofactors too. With A = U S Vh they are det(U Vh) U C Vh, and C, diagonal, multiplies for
-    # each singular value all others.
+    # A singular matrix has cofactors too. With A = U S Vh they are det(U Vh) U C Vh, where C is diagonal and holds for
+    # each singular value the product of all others.
     u, s, vh = svd(a)
     n = s.shape[-1]
     others = (s.unsqueeze(-2) * (1 - eye(n, s)) + eye(n, s)).prod(-1)
@@ -65,7 +65,7 @@ class Slogdet(Function):
 
 @with_out
 def det(A: Any) -> Any:
-    """The determinant of each square matrix (…, n, n). It has a gradient where the matrix is singular, too.
+    """The determinant of each square matrix (…, n, n). It has a gradient even where the matrix is singular.
 
     >>> import tinygrad_edu as tg
     >>> tg.linalg.det(tg.tensor([[2.0, 0.0], [0.0, 4.0]]))
@@ -77,7 +77,7 @@ def det(A: Any) -> Any:
 def slogdet(A: Any) -> SignAndLog:
     """The sign of each determinant, and the logarithm of its absolute value: these neither overflow nor vanish.
 
-    A named tuple, ``sign`` and ``logabsdet``. Of a singular matrix they are 0 and -inf, and there is no gradient.
+    A named tuple, ``sign`` and ``logabsdet``. For a singular matrix they are 0 and -inf, and there is no gradient.
     """
     return SignAndLog(*Slogdet.apply(square("slogdet", A)))
 

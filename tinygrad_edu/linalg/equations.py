@@ -53,7 +53,7 @@ class Solve(Function):
 def inv(A: Any) -> Any:
     """The inverse of each square matrix (…, n, n). Raises `LinAlgError` where it is singular.
 
-    To solve equations, `solve` is quicker and more exact than a product with the inverse.
+    For equations, `solve` is quicker and more exact than a product with the inverse.
 
     >>> import tinygrad_edu as tg
     >>> tg.linalg.inv(tg.tensor([[2.0, 0.0], [0.0, 4.0]]))
@@ -67,7 +67,7 @@ def inv(A: Any) -> Any:
 def solve(A: Any, B: Any, *, left: bool = True) -> Any:
     """X of A X = B, for square matrices (…, n, n) and (…, n, k), or vectors (n,) or (…, n). Leading axes are broadcast.
 
-    With ``left=False``, X of X A = B. B holds vectors where it has one axis, or exactly the axes of A but the last.
+    With ``left=False``, X of X A = B. B holds vectors if it has one axis, or exactly the axes of A without the last.
     Raises `LinAlgError` where A is singular, `ShapeError` and `DtypeError` where the two do not fit.
 
     >>> import tinygrad_edu as tg
@@ -81,15 +81,15 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:
         raise DtypeError(tried, "both must have one dtype", f"convert one of them: x.to('{a.dtype}')")
     vectors = b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
     if vectors and not left:
-        why = "X A = B has rows for X, and vectors count as columns"
-        raise ShapeError(tried, why, "give each row an axis of its own: B.unsqueeze(-2)")
+        why = "in X A = B, X has rows, but vectors count as columns"
+        raise ShapeError(tried, why, "make each vector a row: B.unsqueeze(-2)")
     if vectors:
         b = b.unsqueeze(-1)
     if not left:
         a, b = a.mT, b.mT
     if a.shape[-1] != b.shape[-2]:
         lines = "rows" if left else "columns"
-        raise ShapeError(tried, f"A has {a.shape[-1]} {lines}, and B has {b.shape[-2]}", f"B has as many {lines} as A")
+        raise ShapeError(tried, f"A has {a.shape[-1]} {lines}, but B has {b.shape[-2]}", f"give B as many {lines} as A")
     if a.shape[:-2] != b.shape[:-2]:
         try:
             lead = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))

@@ -1,4 +1,4 @@
-"""What every function here asks of its matrices, and the errors where they are not so."""
+"""What every function here requires of its matrices, and the errors for others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..errors import DeviceError, DtypeError, LinAlgError, ShapeError
 from ..inputs.arguments import as_tensor
 
 SINGULAR = (
-    "is singular: some column is a sum of multiples of the others, so that no matrix undoes what it does",
+    "is singular: some column is a sum of multiples of the others, so no matrix undoes what it does",
     "look for columns that are zero or alike, or add a little to the diagonal: A + 1e-6 * eye(n)",
 )
 
@@ -49,7 +49,7 @@ def square(name: str, x: Any) -> Any:
     x = matrices(name, x)
     rows, columns = x.shape[-2:]
     if rows != columns:
-        why = f"it has {rows} rows and {columns} columns, and this takes square matrices"
+        why = f"it has {rows} rows and {columns} columns, but this takes square matrices"
         raise ShapeError(f"linalg.{name} of {shown(x)}", why, "make it square, such as x.mT @ x, or use svd() or qr()")
     return x
 
@@ -58,12 +58,12 @@ def by_numpy(name: str, function: Callable[..., Any], *tensors: Any, why: tuple[
     """NumPy's ``function`` of the values, as a tensor or a tuple of tensors.
 
     Raises `DeviceError` unless they are on the CPU. Where NumPy finds no answer, raises `LinAlgError` with the reason
-    and the way to mend it in ``why``.
+    and the fix in ``why``.
     """
     for x in tensors:
         backend = backends.of(x.array)
         if backend is not backends.CPU:
-            reason = f"NumPy does this work, and it cannot reach what is on {backend.name}"
+            reason = f"NumPy does this work, but it cannot reach what is on {backend.name}"
             raise DeviceError(f"linalg.{name} of {shown(x)} on {backend.name}", reason, "bring it here: x.cpu()")
     try:
         found = function(*(x.array for x in tensors))
@@ -85,11 +85,11 @@ def eye(n: int, like: Any) -> Any:
 
 
 def diagonal_matrix(x: Any) -> Any:
-    """(…, n) as (…, n, n): zeros, but for the diagonal."""
+    """(…, n) as (…, n, n): zeros except on the diagonal."""
     return x.unsqueeze(-1) * eye(x.shape[-1], x)
 
 
 def inverse_or_0(x: Any) -> Any:
-    """``1 / x``, but 0 for 0: what is multiplied with it has no say there."""
+    """``1 / x``, but 0 for 0: whatever is multiplied by it drops out there."""
     zero = x == 0
     return x.masked_fill(zero, 1.0).reciprocal().masked_fill(zero, 0.0)

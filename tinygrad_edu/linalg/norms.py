@@ -23,7 +23,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
     """The norm of order ``ord`` of the elements along ``dim``, or of all: the ord-th root of the sum of abs(x) ** ord.
 
     With ``inf`` and ``-inf`` it is the largest and the smallest absolute value; 0 counts what is not 0. Raises
-    `DtypeError` for integers, and for an order that is no number.
+    `DtypeError` for integers, and for an order that is not a number.
     """
     x = _given("vector_norm", x, dtype)
     if isinstance(ord, str) or ord is None:
@@ -65,9 +65,9 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
 def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The norm of a vector or of matrices, by the number of axes: `vector_norm` or `matrix_norm`.
 
-    Without ``ord``, the root of the sum of squares along ``dim``, or of all elements. With it, a vector's for one axis
-    in ``dim``, a matrix's for two; without ``dim``, the tensor itself is a vector or a matrix. Raises `ShapeError`
-    where it is neither, else as those do.
+    Without ``ord``, the root of the sum of squares along ``dim``, or of all elements. With ``ord``, a vector norm for
+    one axis in ``dim`` and a matrix norm for two; without ``dim``, the tensor itself is a vector or a matrix. Raises
+    `ShapeError` where it is neither, else as those do.
 
     >>> import tinygrad_edu as tg
     >>> tg.linalg.norm(tg.tensor([3.0, 4.0])), tg.linalg.norm(tg.eye(3), "nuc")
@@ -80,7 +80,7 @@ def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     if axes != 2:
         tried = f"linalg.norm of {shown(x)} with ord={ord!r} and dim={dim!r}"
         why = f"this norm is of {'' if isinstance(ord, str) else 'vectors or '}matrices, and these axes are {axes}"
-        raise ShapeError(tried, why, "say along which: dim=-1 for vectors, dim=(-2, -1) for matrices")
+        raise ShapeError(tried, why, "name the axes: dim=-1 for vectors, dim=(-2, -1) for matrices")
     return matrix_norm(x, ord, (-2, -1) if dim is None else dim, keepdim)
 
 

@@ -1,4 +1,4 @@
-"""What of linear algebra PyTorch has at top level, and as methods, too."""
+"""The linear algebra that PyTorch also has at top level and as methods."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def inverse(x: Any) -> Any:
 def svd(x: Any, some: bool = True, compute_uv: bool = True) -> SVDFactors:
     """The singular value decomposition ``U @ diag(S) @ V.mT``, as a named tuple; `linalg.svd` gives V transposed.
 
-    With ``some=False``, U and V are square; with ``compute_uv=False`` they are, too, and hold zeros.
+    With ``some=False``, U and V are square. With ``compute_uv=False`` they are square too, and hold zeros.
     """
     x = matrices("svd", x)
     u, s, vh = decompose(x, not (some and compute_uv))
