@@ -150,10 +150,10 @@ def test_a_divergence_is_what_draws_say() -> None:
 def test_what_has_no_formula_and_what_is_no_distribution() -> None:
     with pytest.raises(NotImplementedError, match=r"no formula for Normal and Bernoulli: register_kl\(…\) adds one"):
         kl_divergence(Normal(0.0, 1.0), Bernoulli(0.5))
-    why, mend = "q is a distribution, and this is a float", "pass a Normal(…), or another"
+    why, mend = "q is a distribution, but this is a float", "pass a Normal(…), or another"
     with teaches(DtypeError, "kl_divergence with q=a float", why, mend, "kl_divergence("):
         kl_divergence(Normal(0.0, 1.0), 1.0)  # type: ignore[arg-type]
-    why = "formulas are found by the classes of two distributions, and this is the class int"
+    why = "formulas are found by the classes of two distributions, but this is the class int"
     with teaches(DtypeError, "register_kl", why, "write @register_kl(Normal, Normal)", "register_kl("):
         register_kl(Normal, int)
 
@@ -179,10 +179,10 @@ def test_expanding_to_what_does_not_fit() -> None:
     made = Normal(tg.zeros(3), 1.0)
     with pytest.raises(ShapeError, match="only axes of length 1 can be stretched"):
         made.expand((2, 4))
-    tried, why = "Normal.expand with batch_shape=3", "batch_shape is a tuple, and this is an int"
+    tried, why = "Normal.expand with batch_shape=3", "batch_shape is a tuple, but this is an int"
     with teaches(DtypeError, tried, why, "write batch_shape=(3,)", "made.expand(3)"):
         made.expand(3)
-    tried, why = "Normal.sample with sample_shape=3", "sample_shape is a tuple, and this is an int"
+    tried, why = "Normal.sample with sample_shape=3", "sample_shape is a tuple, but this is an int"
     with teaches(DtypeError, tried, why, "write sample_shape=(3,)", "made.sample(3)"):
         made.sample(3)
     with pytest.raises(ShapeError, match="sizes are integers"):
@@ -226,36 +226,36 @@ def weights(*values: float) -> tg.Tensor:
 
 REFUSED: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
     (lambda: Normal(0.0, weights(1, -1)), ArgumentError, "Normal with scale (2,) float32",
-     "a standard deviation is more than 0, and scale holds -1.0", "make it so by softplus() or exp()"),
+     "a standard deviation is more than 0, but scale holds -1.0", "make it positive with softplus() or exp()"),
     (lambda: Normal([0.0], 1.0), ArgumentError, "Normal with loc=[0.0]",
-     "loc is a number or a tensor, and this is a list", "make one of it first: tensor(…)"),
+     "loc is a number or a tensor, but this is a list", "make a tensor of it first: tensor(…)"),
     (lambda: Normal(tg.tensor([1, 2]), 1.0), DtypeError, "Normal with loc (2,) int64",
-     "loc is int64, and its parameters have fractions", "convert it: loc.float()"),
+     "loc is int64, but its parameters have fractions", "convert it: loc.float()"),
     (lambda: Uniform(0.0, weights(1, -1)), ArgumentError, "Uniform with low and high (2,) float32",
-     "low lies below high, and here low=0.0, high=-1.0", "swap them"),
+     "low must be below high, but here low=0.0, high=-1.0", "swap them"),
     (lambda: Bernoulli(weights(0.5, 1.5)), ArgumentError, "Bernoulli with probs (2,) float32",
-     "a probability lies between 0 and 1, and probs holds 1.5", "give logits=…, which may be any numbers"),
+     "a probability lies between 0 and 1, but probs holds 1.5", "give logits=…, which may be any numbers"),
     (Bernoulli, ArgumentError, "Bernoulli with probs and logits",
-     "the same thing is said by probabilities or by logits, and neither came",
+     "it takes either probabilities or logits, but neither came",
      "give one of them: Bernoulli(probs=…)"),
     (lambda: Categorical(weights(3, -1)), ArgumentError, "Categorical with probs (2,) float32",
-     "weights are not negative, and not all 0, so that divided by their sum they lie between 0 and 1, and probs holds"
+     "weights must not be negative, or all 0: divided by their sum, they lie between 0 and 1, but probs holds"
      " 1.5", "give logits=…, any numbers"),
     (lambda: Categorical(tg.tensor(1.0)), ShapeError, "Categorical with probs ()",
-     "the last axis of probs holds the classes, and a single number has none", "give a vector"),
+     "the last axis of probs holds the classes, but a single number has none", "give a vector"),
     (lambda: Normal(0.0, 1.0).log_prob(1.0), ArgumentError, "Normal.log_prob of 1.0",
-     "a value is a tensor, and this is a float", "make one of it first: tensor(…)"),
+     "a value is a tensor, but this is a float", "make a tensor of it first: tensor(…)"),
     (lambda: Normal(tg.zeros(3), 1.0).cdf(tg.zeros(2)), ShapeError, "Normal.cdf of a value (2,)",
      "it cannot be stretched to the batch, (3,)", "let the last axes agree with batch_shape, or be 1"),
     (lambda: Uniform(0.0, 1.0).log_prob(weights(0.5, 2)), ArgumentError, "Uniform with value (2,) float32",
-     "a draw lies between low and high, and value holds 2.0",
-     "compare first, or give validate_args=False: it is then -inf"),
+     "a draw lies between low and high, but value holds 2.0",
+     "compare first, or give validate_args=False: log_prob is then -inf"),
     (lambda: Bernoulli(0.5).log_prob(weights(0.5)), ArgumentError, "Bernoulli with value (1,) float32",
-     "a draw is 0 or 1, and value holds 0.5", "compare with a threshold: (x > 0.5).float()"),
+     "a draw is 0 or 1, but value holds 0.5", "compare with a threshold: (x > 0.5).float()"),
     (lambda: Categorical(weights(1, 1)).log_prob(tg.tensor([1, 2])), ArgumentError, "Categorical with value (2,) int64",
-     "a draw is a class, an integer from 0 to 1, and value holds 2", "look at the labels and at the last axis"),
+     "a draw is a class, an integer from 0 to 1, but value holds 2", "look at the labels and at the last axis"),
     (lambda: Distribution.set_default_validate_args(3), ArgumentError,  # type: ignore[arg-type]
-     "set_default_validate_args(3)", "checks are on or off, and this is an int", "write True or False"),
+     "set_default_validate_args(3)", "checks are on or off, but this is an int", "write True or False"),
 ]  # fmt: skip
 
 

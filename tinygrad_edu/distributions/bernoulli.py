@@ -1,4 +1,4 @@
-"""The Bernoulli distribution: yes or no. And what probabilities and logits are to each other."""
+"""The Bernoulli distribution: yes or no. And how probabilities and logits are related."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .distribution import Distribution, one_of, together
 
 
 class Bernoulli(Distribution):
-    """1 with probability ``probs``, else 0. ``logits`` says the same as ``log(probs / (1 - probs))``: give one of them.
+    """1 with probability ``probs``, else 0. Instead, give ``logits``: ``log(probs / (1 - probs))``.
 
     A number or a tensor. Raises `ArgumentError` for a probability outside 0 to 1.
 
@@ -60,7 +60,7 @@ class Bernoulli(Distribution):
 
     @cached_property
     def logits(self) -> Tensor:
-        """The logarithm of the odds: ``log(probs / (1 - probs))``, of probabilities kept from being quite 0 or 1."""
+        """The logarithm of the odds: ``log(probs / (1 - probs))``, of probabilities kept away from 0 and 1."""
         with enable_grad():
             inside = within(self.probs)
             return inside.log() - (-inside).log1p()
@@ -106,7 +106,7 @@ class Bernoulli(Distribution):
 
 
 def within(probs: Tensor) -> Tensor:
-    """Probabilities, kept from 0 and 1 by the smallest step of the dtype at 1: their logarithms are then finite."""
+    """Probabilities kept away from 0 and 1 by the smallest step of the dtype at 1, so their logarithms are finite."""
     step = float(finfo(probs.dtype).eps)
     found: Tensor = clamp(probs, step, 1 - step)
     return found

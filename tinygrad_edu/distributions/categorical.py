@@ -26,7 +26,7 @@ from .distribution import Distribution, one_of, together
 
 
 class Categorical(Distribution):
-    """A class from 0 to n - 1, drawn by its share of ``probs``, or by its ``logits``: give one of them.
+    """A class from 0 to n - 1, drawn with probabilities ``probs``, or by ``logits``: give one of them.
 
     The last axis holds the classes, those before it are the batch. ``probs`` are divided by their sum, and ``logits``
     become logarithms of probabilities. Raises `ArgumentError` for negative weights and for those that are all 0,
@@ -45,7 +45,7 @@ class Categorical(Distribution):
         name, x = ("probs", probs) if probs is not None else ("logits", logits)
         (x,) = together(self._name, floats=False, **{name: x})
         if not x.ndim:
-            why, mend = f"the last axis of {name} holds the classes, and a single number has none", "give a vector"
+            why, mend = f"the last axis of {name} holds the classes, but a single number has none", "give a vector"
             raise ShapeError(f"{self._name} with {name} ()", why, mend)
         if probs is not None:
             self.probs = x / x.sum(-1, keepdim=True)
@@ -64,7 +64,7 @@ class Categorical(Distribution):
 
     def _check_parameters(self) -> None:
         if "probs" in vars(self):
-            why = "weights are not negative, and not all 0, so that divided by their sum they lie between 0 and 1"
+            why = "weights must not be negative, or all 0: divided by their sum, they lie between 0 and 1"
             self._refuse("probs", self.probs, lambda x: ~((x >= 0) & (x <= 1)), why, "give logits=…, any numbers")
         else:
             why = "logits are numbers, and not all -inf"
@@ -77,7 +77,7 @@ class Categorical(Distribution):
 
     @cached_property
     def logits(self) -> Tensor:
-        """The logarithms of the probabilities, of which none is then quite 0."""
+        """The logarithms of the probabilities, which are first kept away from 0."""
         with enable_grad():
             return within(self.probs).log()
 

@@ -1,4 +1,4 @@
-"""What all distributions share: shapes, the checks of what they are given, and names for what some lack."""
+"""The base of all distributions: shapes, checks of arguments, and errors for methods that some do not have."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Wrong = Callable[[Any], Any]  # of an array, where it is wrong
 
 
 class Distribution:
-    """The base: ``batch_shape`` says how many distributions this is, ``event_shape`` what one draw of one looks like.
+    """The base: ``batch_shape`` is how many distributions this is, ``event_shape`` the shape of one draw of one.
 
-    A draw has the shape ``sample_shape + batch_shape + event_shape``. For a subclass of your own, name the parameters
-    in ``parameters``, each with how many of its last axes are no part of the batch; `expand` and `repr` ask for them.
+    A draw has the shape ``sample_shape + batch_shape + event_shape``. In your own subclass, name the parameters in
+    ``parameters``, each with the number of its last axes that are not part of the batch: `expand` and `repr` need them.
 
     Unless ``validate_args`` is False, parameters and the values of `log_prob` and `cdf` are checked, and refused with
-    `ArgumentError` or `ShapeError`. None asks `set_default_validate_args`, which starts as True (with ``python -O``:
-    False).
+    `ArgumentError` or `ShapeError`. None means the default of `set_default_validate_args`: True, or False with
+    ``python -O``.
     """
 
     parameters: ClassVar[Mapping[str, int]] = {}
@@ -41,9 +41,9 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions made from now on check what they are given, unless they are told."""
+        """Set whether distributions made from now on check their arguments, unless ``validate_args`` is given."""
         if value not in (True, False):
-            why = f"checks are on or off, and this is {kind_of(value)}"
+            why = f"checks are on or off, but this is {kind_of(value)}"
             raise ArgumentError(f"set_default_validate_args({shown(value)})", why, "write True or False")
         Distribution._validate_args = bool(value)
 
@@ -88,7 +88,7 @@ class Distribution:
         return twin
 
     def _held(self) -> list[str]:
-        """The parameters that are there: of probabilities and logits, one may not be computed yet."""
+        """The parameters that exist so far: of probabilities and logits, one may not be computed yet."""
         return [name for name in self.parameters if name in vars(self)]
 
     def _shape(self, sample_shape: Any) -> Shape:
@@ -98,38 +98,38 @@ class Distribution:
         return new_shape(f"{self._name}.sample", (tuple(sample_shape) + self._batch_shape + self._event_shape,))
 
     def _refuse_size(self, method: str, name: str, given: Any) -> NoReturn:
-        why, mend = f"{name} is a tuple, and this is {kind_of(given)}", f"write {name}=(3,)"
+        why, mend = f"{name} is a tuple, but this is {kind_of(given)}", f"write {name}=(3,)"
         raise DtypeError(f"{self._name}.{method} with {name}={shown(given)}", why, mend)
 
-    # What there is to ask ---------------------------------------------------------------------------------------------
+    # What a distribution can do ---------------------------------------------------------------------------------------
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws that stand outside the graph: ``sample_shape`` of them for each distribution."""
+        """Draws outside the graph: ``sample_shape`` of them for each distribution."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws as a function of the parameters, so that gradients reach these. Only where such a function exists."""
+        """Draws as a function of the parameters, so gradients reach those. Only where such a function exists."""
         self._lacks("rsample", "sample() draws without gradients; learn by log_prob() of the draws")
 
     def log_prob(self, value: Any) -> Tensor:
-        """The logarithm of how likely ``value`` is: of its probability, or density where draws are real numbers."""
+        """The logarithm of the probability of ``value``, or of its density where draws are real numbers."""
         self._lacks("log_prob", "define it")
 
     def cdf(self, value: Any) -> Tensor:
         """How probable a draw of at most ``value`` is."""
-        self._lacks("cdf", "there is no function for it, or nobody needs one; count draws")
+        self._lacks("cdf", "there is no formula for it, or none was needed; count draws")
 
     def icdf(self, value: Any) -> Tensor:
-        """Which number draws stay below with probability ``value``: the inverse of `cdf`."""
-        self._lacks("icdf", "there is no function for it, or nobody needs one; sort draws")
+        """The number that draws stay below with probability ``value``: the inverse of `cdf`."""
+        self._lacks("icdf", "there is no formula for it, or none was needed; sort draws")
 
     def entropy(self) -> Tensor:
         """How uncertain a draw is, in nats: the mean of ``-log_prob``."""
         self._lacks("entropy", "average -log_prob() over draws")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values that a draw may have, along a new first axis; not stretched to the batch without ``expand``."""
+        """All values that a draw may have, along a new first axis; with ``expand``, stretched to the batch."""
         self._lacks("enumerate_support", "its draws cannot be listed")
 
     @property
@@ -153,7 +153,7 @@ class Distribution:
     # Checks -----------------------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that cannot be. For subclasses."""
+        """Refuse impossible parameters. For subclasses."""
 
     def _check_support(self, value: Tensor) -> None:
         """Refuse a value that is never drawn. For subclasses."""
@@ -161,8 +161,8 @@ class Distribution:
     def _check_value(self, method: str, value: Any) -> None:
         """Refuse a value that is not a tensor, does not broadcast to the batch, or can never be drawn."""
         if not isinstance(value, Tensor):
-            why = f"a value is a tensor, and this is {kind_of(value)}"
-            raise ArgumentError(f"{self._name}.{method} of {shown(value)}", why, "make one of it first: tensor(…)")
+            why = f"a value is a tensor, but this is {kind_of(value)}"
+            raise ArgumentError(f"{self._name}.{method} of {shown(value)}", why, "make a tensor of it first: tensor(…)")
         shape, own = tuple(value.shape), self._batch_shape + self._event_shape
         fits = all(1 in (m, n) or m == n for m, n in zip(reversed(shape), reversed(own), strict=False))
         if not fits:
@@ -171,7 +171,7 @@ class Distribution:
         self._check_support(value)
 
     def _refuse(self, name: str, x: Tensor, wrong: Wrong, why: str, mend: str) -> None:
-        """Raise `ArgumentError` where an element of ``x`` is wrong. While tracing nobody looks."""
+        """Raise `ArgumentError` if an element of ``x`` is wrong. While tracing, nothing is checked."""
         backend = backends.of(x.array)
         if not backend.readable:
             return
@@ -180,7 +180,7 @@ class Distribution:
         bad = np.broadcast_to(values, found.shape)[found]
         if bad.size:
             tried = f"{self._name} with {name} {tuple(x.shape)} {x.dtype}"
-            raise ArgumentError(tried, f"{why}, and {name} holds {bad.flat[0]}", mend)
+            raise ArgumentError(tried, f"{why}, but {name} holds {bad.flat[0]}", mend)
 
     def __repr__(self) -> str:
         told = [(name, getattr(self, name)) for name in self._held()]
@@ -200,14 +200,14 @@ def together(name: str, floats: bool = True, **given: Any) -> list[Tensor]:
     """
     for key, value in given.items():
         if not isinstance(value, (TensorBase, numbers.Real)):
-            why = f"{key} is a number or a tensor, and this is {kind_of(value)}"
-            raise ArgumentError(f"{name} with {key}={shown(value)}", why, "make one of it first: tensor(…)")
+            why = f"{key} is a number or a tensor, but this is {kind_of(value)}"
+            raise ArgumentError(f"{name} with {key}={shown(value)}", why, "make a tensor of it first: tensor(…)")
     first = next((x for x in given.values() if isinstance(x, TensorBase)), None)
     dtype, device = (modes().dtype, None) if first is None else (first.dtype, first.device)
     made = [x if isinstance(x, TensorBase) else tensor(x, dtype=dtype, device=device) for x in given.values()]
     for key, x in zip(given, made, strict=True):
         if floats and not is_float(x.dtype):
-            why, mend = f"{key} is {x.dtype}, and its parameters have fractions", f"convert it: {key}.float()"
+            why, mend = f"{key} is {x.dtype}, but its parameters have fractions", f"convert it: {key}.float()"
             raise DtypeError(f"{name} with {key} {tuple(x.shape)} {x.dtype}", why, mend)
     found: list[Tensor] = list(broadcast_tensors(*made))
     return found
@@ -216,7 +216,7 @@ def together(name: str, floats: bool = True, **given: Any) -> list[Tensor]:
 def one_of(name: str, probs: Any, logits: Any) -> None:
     """Refuse both or neither."""
     if (probs is None) == (logits is None):
-        why = f"the same thing is said by probabilities or by logits, and {'neither' if probs is None else 'both'} came"
+        why = f"it takes either probabilities or logits, but {'neither' if probs is None else 'both'} came"
         raise ArgumentError(f"{name} with probs and logits", why, f"give one of them: {name}(probs=…)")
 
 

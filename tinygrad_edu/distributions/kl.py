@@ -24,7 +24,7 @@ _FORMULAS: dict[tuple[type, type], Formula] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
-    """Let the function below compute `kl_divergence` for these two kinds, and what is derived from them.
+    """Let the decorated function compute `kl_divergence` for these two classes and their subclasses.
 
     >>> import tinygrad_edu as tg
     >>> class Certain(tg.distributions.Distribution):
@@ -37,7 +37,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
     """
     for kind in (type_p, type_q):
         if not (isinstance(kind, type) and issubclass(kind, Distribution)):
-            why = f"formulas are found by the classes of two distributions, and this is {kind_of(kind)}"
+            why = f"formulas are found by the classes of two distributions, but this is {kind_of(kind)}"
             raise DtypeError("register_kl", why, "write @register_kl(Normal, Normal)")
 
     def keep(formula: Formula) -> Formula:
@@ -48,20 +48,20 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """How many nats more it takes to tell draws of ``p`` where ``q`` was expected: 0 where they are the same.
+    """How many more nats it takes to encode draws of ``p`` when ``q`` was expected: 0 if they are the same.
 
-    One number for each of the batch. It is not the same the other way round. Raises NotImplementedError for kinds
-    without a formula, `DtypeError` unless both are distributions.
+    One number for each of the batch. It is not symmetric: swapping ``p`` and ``q`` gives another number. Raises
+    NotImplementedError for classes without a formula, `DtypeError` unless both are distributions.
     """
     for name, one in (("p", p), ("q", q)):
         if not isinstance(one, Distribution):
-            why = f"{name} is a distribution, and this is {kind_of(one)}"
+            why = f"{name} is a distribution, but this is {kind_of(one)}"
             raise DtypeError(f"kl_divergence with {name}={kind_of(one)}", why, "pass a Normal(…), or another")
     return _formula(type(p), type(q))(p, q)
 
 
 def _formula(kind_p: type, kind_q: type) -> Formula:
-    """The one for the nearest base classes. Which is nearest may depend on whom one asks first: then a warning."""
+    """The formula for the nearest base classes. Warns if it depends on which of the two is looked up first."""
     fits = [(a, b) for a, b in _FORMULAS if issubclass(kind_p, a) and issubclass(kind_q, b)]
     if not fits:
         known = "register_kl(…) adds one; average p.log_prob(x) - q.log_prob(x) over draws x of p"

@@ -39,7 +39,7 @@ class Normal(Distribution):
 
     def _check_parameters(self) -> None:
         self._refuse("loc", self.loc, np.isnan, "a mean is a number", "look for where the nan comes from")
-        why, mend = "a standard deviation is more than 0", "make it so by softplus() or exp()"
+        why, mend = "a standard deviation is more than 0", "make it positive with softplus() or exp()"
         self._refuse("scale", self.scale, lambda x: ~(x > 0), why, mend)
 
     def _check_support(self, value: Tensor) -> None:
@@ -61,13 +61,13 @@ class Normal(Distribution):
         return self.scale * self.scale
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws that stand outside the graph: ``sample_shape`` of them for each distribution."""
+        """Draws outside the graph: ``sample_shape`` of them for each distribution."""
         shape = self._shape(sample_shape)
         with no_grad():
             return normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws as ``loc + scale * noise``: their gradient by ``loc`` is 1, and by ``scale`` the noise."""
+        """Draws as ``loc + scale * noise``: their derivative by ``loc`` is 1, and by ``scale`` the noise."""
         noise = randn(self._shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + noise * self.scale
 
@@ -85,7 +85,7 @@ class Normal(Distribution):
         return (erf((value - self.loc) / self.scale / _ROOT_2) + 1) * 0.5
 
     def icdf(self, value: Any) -> Tensor:
-        """Which number draws stay below with probability ``value``: the inverse of `cdf`; nan outside 0 to 1."""
+        """The number that draws stay below with probability ``value``: the inverse of `cdf`; nan outside 0 to 1."""
         return self.loc + self.scale * Quantile.apply(as_tensor(value))
 
     def entropy(self) -> Tensor:

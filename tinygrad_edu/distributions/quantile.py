@@ -1,7 +1,7 @@
 """The inverse of the normal distribution's cdf, which neither NumPy nor a closed formula gives.
 
 Wichura's algorithm AS241 (1988): three quotients of polynomials, one for the middle and two for the tails, right to
-about 16 digits. In the tails the variable is ``sqrt(-log(p))``, so that the smallest probabilities lose nothing.
+about 16 digits. In the tails the variable is ``sqrt(-log(p))``, so the smallest probabilities lose nothing.
 
 Source: https://doi.org/10.2307/2347330
 """
@@ -53,7 +53,7 @@ _ROOT_2_PI = math.sqrt(2 * math.pi)
 
 
 class Quantile(Function):
-    """Which number standard normal draws stay below with probability ``p``; nan outside 0 to 1."""
+    """The number that standard normal draws stay below with probability ``p``; nan outside 0 to 1."""
 
     @staticmethod
     def forward(ctx: Any, p: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from .distribution import Distribution, together
 
 
 class Uniform(Distribution):
-    """Every number from ``low`` up to but without ``high`` is as likely as any other.
+    """Every number from ``low`` up to, but not including, ``high`` is equally likely.
 
     Both are numbers or tensors, which are broadcast. Raises `ArgumentError` where ``low`` is not below ``high``.
     """
@@ -43,7 +43,7 @@ class Uniform(Distribution):
         if wrong.size:
             first, last = low.flat[wrong[0]], high.flat[wrong[0]]
             tried = f"Uniform with low and high {tuple(self.low.shape)} {self.low.dtype}"
-            raise ArgumentError(tried, f"low lies below high, and here low={first}, high={last}", "swap them")
+            raise ArgumentError(tried, f"low must be below high, but here low={first}, high={last}", "swap them")
 
     def _check_support(self, value: Tensor) -> None:
         limits = self._limits()
@@ -51,7 +51,7 @@ class Uniform(Distribution):
             low, high = limits
             why, mend = (
                 "a draw lies between low and high",
-                "compare first, or give validate_args=False: it is then -inf",
+                "compare first, or give validate_args=False: log_prob is then -inf",
             )
             self._refuse("value", value, lambda x: ~((x >= low) & (x <= high)), why, mend)
 
@@ -89,7 +89,7 @@ class Uniform(Distribution):
         return clamp((value - self.low) / (self.high - self.low), 0, 1)
 
     def icdf(self, value: Any) -> Tensor:
-        """Which number draws stay below with probability ``value``: the inverse of `cdf`."""
+        """The number that draws stay below with probability ``value``: the inverse of `cdf`."""
         return value * (self.high - self.low) + self.low
 
     def entropy(self) -> Tensor:
