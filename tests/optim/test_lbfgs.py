@@ -138,7 +138,7 @@ def test_ten_steps_are_five_and_five(search: str | None, tmp_path: Path) -> None
 
 def test_without_a_closure() -> None:
     optimiser = optim.LBFGS([tg.ones(1, requires_grad=True)])
-    why = "one step computes the loss and its gradient several times, and closure is how"
+    why = "one step computes the loss and its gradient several times, by calling closure"
     mend = "define closure(): zero_grad(), compute the loss, loss.backward(), return loss; then step(closure)"
     with teaches(DtypeError, "LBFGS.step()", why, mend, "optimiser.step()"):
         optimiser.step()
@@ -149,7 +149,7 @@ def test_without_a_closure() -> None:
 @pytest.mark.parametrize(("loss", "kind"), [(None, "NoneType"), ("x", "str"), (tg.ones(2), "Tensor")])
 def test_a_closure_that_returns_no_loss(loss: Any, kind: str) -> None:
     optimiser = optim.LBFGS([tg.ones(1, requires_grad=True)])
-    why = f"the closure returns the loss, one number, and this one gave {kind}"
+    why = f"the closure returns the loss, one number, but this one gave {kind}"
     with teaches(DtypeError, "LBFGS.step(closure)", why, "end it with: return loss", "optimiser.step("):
         optimiser.step(lambda: loss)
 
@@ -179,10 +179,10 @@ def test_a_state_that_does_not_fit_changes_nothing() -> None:
     w = tg.zeros(3, requires_grad=True)
     optimiser, other = optim.LBFGS([w]), optim.LBFGS([tg.zeros(2, requires_grad=True)])
     optimiser.step(bowl(w, optimiser))
-    why = "old_dirs has shape (3,), and all parameters together have 2 elements"
+    why = "old_dirs has shape (3,), but all parameters together have 2 elements"
     mend = "give the optimiser the parameters with which it was saved"
     with teaches(ShapeError, "load_state_dict into LBFGS", why, mend, "load_state_dict("):
         other.load_state_dict(optimiser.state_dict())
-    with pytest.raises(ArgumentError, match="it remembers exp_avg, and LBFGS H_diag, al, d, "):
+    with pytest.raises(ArgumentError, match="it remembers exp_avg, but LBFGS has H_diag, al, d, "):
         other.load_state_dict({"state": {0: {"exp_avg": tg.zeros(2)}}, "param_groups": [{"params": [0]}]})
     assert other.state_dict()["state"] == {}

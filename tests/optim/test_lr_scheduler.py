@@ -179,14 +179,15 @@ def test_a_state_with_parts_of_another_kind_changes_nothing(name: str, wrong: An
     ("make", "change", "why"),
     [
         (lambda o: schedules.LambdaLR(o, math.exp), {"lr_lambdas": [None, None]},
-         "it has 2 lr_lambdas, and those here are 1"),
+         "it has 2 lr_lambdas, but here there are 1"),
         (lambda o: schedules.LambdaLR(o, math.exp), {"lr_lambdas": [{"a": 1}]},
-         "it has {'a': 1} for an lr_lambda, and here that is <built-in function exp>"),
-        (lambda o: schedules.MultiStepLR(o, [2]), {"milestones": [1, 2]}, "milestones is a list, and here a dict"),
+         "it has {'a': 1} for an lr_lambda, but here that is <built-in function exp>"),
+        (lambda o: schedules.MultiStepLR(o, [2]), {"milestones": [1, 2]},
+         "milestones is a list, but here it is a dict"),
         (lambda o: schedules.MultiStepLR(o, [2]), {"milestones": {"two": 1}},
-         "milestones is {'two': 1}, and counts no epochs"),
-        (lambda o: schedules.StepLR(o, 2), {"base_lrs": 7}, "base_lrs is one value, and here a list"),
-        (lambda o: schedules.StepLR(o, 2), {"gamma": "0.1"}, "gamma is text, and here one value"),
+         "milestones is {'two': 1}, which does not count epochs"),
+        (lambda o: schedules.StepLR(o, 2), {"base_lrs": 7}, "base_lrs is one value, but here it is a list"),
+        (lambda o: schedules.StepLR(o, 2), {"gamma": "0.1"}, "gamma is text, but here it is one value"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("inside", [True, False])
@@ -209,7 +210,7 @@ def test_a_state_that_does_not_fit_changes_nothing(make: Any, change: Any, why: 
 
 def test_what_is_no_state() -> None:
     scheduler = schedules.StepLR(optimiser(), 2)
-    with pytest.raises(ArgumentError, match="it is a int, and no dict"):
+    with pytest.raises(ArgumentError, match="it is a int, not a dict"):
         scheduler.load_state_dict(3)  # type: ignore[arg-type]
 
 
@@ -357,8 +358,8 @@ def test_groups_that_come_later() -> None:
     made.add_param_group({"params": tg.ones(1, requires_grad=True), "lr": 2.0})
     made.step(), factors.step()
     assert factors.get_last_lr() == [0.5, 1.0]
-    tried, why = "LambdaLR with 2 groups", "it was made for 1, and knows no initial rate of the others"
-    with teaches(ArgumentError, tried, why, "add groups before the scheduler is made", "absolute.step()"):
+    tried, why = "LambdaLR with 2 groups", "it was made for 1, and does not know the initial rates of the others"
+    with teaches(ArgumentError, tried, why, "add groups before you make the scheduler", "absolute.step()"):
         absolute.step()
 
 

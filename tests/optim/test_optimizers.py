@@ -382,7 +382,7 @@ def test_read_only_memory(make: Any) -> None:
     why = "its memory is read-only: the graph still needs it, or it shows a NumPy array that was read-only"
     tried, mend = (
         f"{make.__name__}.step of parameter 1 (2,) float32",
-        "step after backward, or make the parameter of a copy",
+        "step after backward, or make the parameter from a copy",
     )
     if p.array.flags.writeable:
         pytest.fail("the parameter is to be read-only")
@@ -469,7 +469,7 @@ def unlike(what: str) -> Any:
     ("what", "kind", "why"),
     [
         ("dtype", DtypeError, "its gradient is float64"),
-        ("device", DeviceError, "the parameter lives on cpu, and its gradient on far"),
+        ("device", DeviceError, "the parameter lives on cpu, but its gradient on far"),
         ("shape", ShapeError, "its gradient has shape (3,)"),
     ],
 )
@@ -559,9 +559,9 @@ def test_what_is_no_leaf() -> None:
     [
         (lambda m: m, "Linear", "it moves the parameters, not the module"),
         (lambda m: m.parameters, "method", "it takes tensors, one after the other"),
-        (lambda m: m.weight, "Tensor", "it takes several tensors, and one that is walked through gives results, not"),
-        (lambda m: m.state_dict(), "dict", "its keys are no tensors"),
-        (lambda m: {"params": m.parameters()}, "dict", "its keys are no tensors"),
+        (lambda m: m.weight, "Tensor", "it takes several tensors, and a loop over one gives results, not"),
+        (lambda m: m.state_dict(), "dict", "its keys are not tensors"),
+        (lambda m: {"params": m.parameters()}, "dict", "its keys are not tensors"),
     ],
 )
 def test_what_is_no_list_of_tensors(make: Any, what: str, why: str) -> None:
@@ -576,8 +576,8 @@ def test_a_generator_that_is_used_up() -> None:
     params = nn.Linear(1, 1).parameters()
     optim.SGD(params)
     why, mend = (
-        "a generator gives its tensors once, and this one has given them",
-        "call model.parameters() anew, or keep list(model.parameters())",
+        "a generator gives its tensors only once, and this one has given them",
+        "call model.parameters() again, or keep list(model.parameters())",
     )
     with teaches(ArgumentError, "SGD of a generator", why, mend, "optim.SGD(params)"):
         optim.SGD(params)
@@ -599,13 +599,13 @@ def test_pytorchs_switches_change_nothing_or_are_refused(make: Any) -> None:
     p = tg.ones(1, requires_grad=True)
     assert repr(make([p], **dict.fromkeys(names, False))) == repr(make([p]))
     for name in names:
-        why = "there is one way to step here: in place, outside of the graph, small parameters together"
+        why = "there is one way to step here: in place, outside the graph, small parameters together"
         with teaches(ArgumentError, f"{make.__name__} with {name}=True", why, "leave it out", "make([p]"):
             make([p], **{name: True})
 
 
 def test_a_set_has_no_order() -> None:
-    why = "a set has another order in each run, and saved state is found by order"
+    why = "the order of a set changes from run to run, but saved state goes by order"
     with teaches(DtypeError, "SGD of a set", why, "pass a list", "optim.SGD({"):
         optim.SGD({tg.ones(1, requires_grad=True)})
 
@@ -675,14 +675,15 @@ def test_settings_that_a_state_does_not_name_stay() -> None:
     ("change", "kind", "why"),
     [
         (lambda s: s["param_groups"].append({"params": [2]}), ArgumentError,
-         "its groups have [2, 1] parameters, and those here [2]"),
+         "its groups have [2, 1] parameters, but those here have [2]"),
         (lambda s: s["param_groups"][0]["params"].pop(), ArgumentError,
-         "its groups have [1] parameters, and those here [2]"),
+         "its groups have [1] parameters, but those here have [2]"),
         (lambda s: s["state"][1].update(exp_avg=tg.ones(2)), ShapeError,
-         "exp_avg has shape (2,), and its parameter (3,)"),
-        (lambda s: s["state"][1].update(step=tg.ones(1)), ShapeError, "step has shape (1,), and its parameter (3,)"),
+         "exp_avg has shape (2,), but its parameter has (3,)"),
+        (lambda s: s["state"][1].update(step=tg.ones(1)), ShapeError,
+         "step has shape (1,), but its parameter has (3,)"),
         (lambda s: s["state"][1].update(square_avg=tg.ones(3)), ArgumentError,
-         "it remembers exp_avg, exp_avg_sq, square_avg, step, and Adam exp_avg, exp_avg_sq, max_exp_avg_sq, step"),
+         "it remembers exp_avg, exp_avg_sq, square_avg, step, but Adam has exp_avg, exp_avg_sq, max_exp_avg_sq, step"),
         (lambda s: s["param_groups"][0].update(lr=-1), ArgumentError, "lr is a number, at least 0"),
     ],
 )  # fmt: skip
@@ -702,7 +703,7 @@ def test_a_state_that_does_not_fit_changes_nothing(change: Any, kind: type[EduEr
 
 def test_the_state_of_a_model_is_no_state_of_an_optimiser() -> None:
     layer = nn.Linear(1, 1)
-    why, mend = "it has weight, bias, and not state and param_groups", "pass what optimizer.state_dict() gave"
+    why, mend = "it has weight, bias, but not state and param_groups", "pass what optimizer.state_dict() gave"
     with teaches(ArgumentError, "load_state_dict into SGD", why, mend, "optim.SGD("):
         optim.SGD(layer.parameters()).load_state_dict(layer.state_dict())
 
@@ -870,7 +871,7 @@ def test_a_state_of_another_shape(name: str, shape: Any, needs: str) -> None:
     optimiser.state[ps[1]][name] = tg.zeros(shape)
     before = (repr(ps), repr(optimiser.state_dict()))
     why, mend = (
-        f"its state has {name} in shape (1,), and needs {needs}",
+        f"its state has {name} in shape (1,), but needs {needs}",
         "put a tensor of that shape there, or optimizer.state[p].clear()",
     )
     with teaches(ShapeError, "Adam.step of parameter 1 (2,) float64", why, mend, "optimiser.step()"):
@@ -1036,7 +1037,7 @@ def test_a_recording_cannot_go_on_from_steps_outside() -> None:
         optimiser.step()
         return p.detach()
 
-    why = "the optimiser has stepped outside of what is being recorded, and a replay would start from there"
+    why = "the optimiser has stepped outside the recording, and a replay would start from there"
     tried, mend = "Adam.step of parameter 0 (2,) float32", "make the optimiser inside the recorded function"
     with teaches(AutogradError, tried, why, mend, "optimiser.step()"):
         trace(continued, tg.ones(2))

@@ -158,7 +158,7 @@ def test_settings_that_cannot_be(settings: dict[str, Any], tried: str, why: str)
 
 @pytest.mark.parametrize("settings", [{}, {"momentum": 0.9, "dampening": 0.1}])
 def test_nesterov_needs_momentum(settings: dict[str, Any]) -> None:
-    why = "it looks ahead along the momentum, which must be there and not be dampened"
+    why = "it looks ahead along the momentum, which must not be 0 or dampened"
     with teaches(ArgumentError, "SGD with nesterov=True", why, "give momentum=0.9, and leave dampening at 0", "SGD("):
         SGD([tg.ones(1, requires_grad=True)], nesterov=True, **settings)
 

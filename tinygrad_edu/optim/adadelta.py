@@ -13,9 +13,9 @@ from .stepping import InPlaceOptimizer
 class Adadelta(InPlaceOptimizer):
     """Steps of ``lr * sqrt(u + eps) / sqrt(v + eps) * grad``: ``u`` and ``v`` are running means of squares.
 
-    ``v`` is that of the gradient, ``u`` that of the step before ``lr``, so that a step has the parameter's own unit.
-    Both keep the share ``rho``. ``weight_decay`` adds ``weight_decay * p`` to the gradient. Raises `ArgumentError` for
-    settings that cannot be.
+    ``v`` is that of the gradient, ``u`` that of the step before ``lr`` is applied, so a step has the unit of its
+    parameter. Both keep the fraction ``rho``. ``weight_decay`` adds ``weight_decay * p`` to the gradient. Raises
+    `ArgumentError` for impossible settings.
 
     Source: Zeiler, 2012, https://arxiv.org/abs/1212.5701
     """
@@ -44,7 +44,7 @@ class Adadelta(InPlaceOptimizer):
     def check(self, group: Group) -> None:
         self.need(group, lr=0, rho=0, eps=0, weight_decay=0)
         if group["rho"] > 1:
-            self.refuse(f"rho={group['rho']}", "it is the share that a mean keeps, from 0 to 1", "give rho=0.9")
+            self.refuse(f"rho={group['rho']}", "it is the fraction that a mean keeps, from 0 to 1", "give rho=0.9")
 
     def state_names(self) -> set[str]:
         return {"step", "square_avg", "acc_delta"}

@@ -14,7 +14,7 @@ class Adagrad(InPlaceOptimizer):
     """Steps of ``lr * grad / (sqrt(s) + eps)``, where ``s`` adds up all squared gradients.
 
     The rate at step ``t`` is ``lr / (1 + (t - 1) * lr_decay)``. ``weight_decay`` adds ``weight_decay * p`` to the
-    gradient. Raises `ArgumentError` for settings that cannot be.
+    gradient. Raises `ArgumentError` for impossible settings.
 
     Source: Duchi, Hazan and Singer, 2011, https://jmlr.org/papers/v12/duchi11a.html
     """

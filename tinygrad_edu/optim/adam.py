@@ -1,4 +1,4 @@
-"""Adam, and AdamW, which lets the weights decay by themselves."""
+"""Adam, and AdamW, in which weight decay is a separate step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lean_on_squares(at: Bundle, v: Array, d: Array, keep: Any, share: Any) -> No
 
 
 def descend(at: Bundle, p: Array, step: Array, keep: Any = None) -> None:
-    """``p = keep * p - step``, where weights decay beside the step. In one write: an interrupt finds p old or new."""
+    """``p = keep * p - step``, with ``keep`` for weight decay. In one write, so an interrupt finds p old or new."""
     if keep is None:
         p -= step
     else:
@@ -41,8 +41,8 @@ def descend(at: Bundle, p: Array, step: Array, keep: Any = None) -> None:
 class Adam(InPlaceOptimizer):
     """Steps of ``lr * m / (sqrt(v) + eps)``: ``m`` and ``v`` are running means of the gradient and of its square.
 
-    Both start at 0, and are made up for that: divided by ``1 - beta**t``. ``weight_decay`` adds ``weight_decay * p`` to
-    the gradient; with ``amsgrad`` the largest ``v`` so far counts. Raises `ArgumentError` for settings that cannot be.
+    Both start at 0; dividing them by ``1 - beta**t`` makes up for that. ``weight_decay`` adds ``weight_decay * p`` to
+    the gradient; with ``amsgrad`` the largest ``v`` so far counts. Raises `ArgumentError` for impossible settings.
 
     Source: Kingma and Ba, 2014, https://arxiv.org/abs/1412.6980
     """
@@ -108,7 +108,7 @@ class Adam(InPlaceOptimizer):
 
 
 class AdamW(Adam):
-    """`Adam`, where ``weight_decay`` shrinks the weights beside the step: ``p -= lr * weight_decay * p``.
+    """`Adam` in which ``weight_decay`` shrinks the weights directly: ``p -= lr * weight_decay * p``.
 
     Source: Loshchilov and Hutter, 2017, https://arxiv.org/abs/1711.05101
     """

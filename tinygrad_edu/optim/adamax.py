@@ -14,9 +14,9 @@ from .stepping import InPlaceOptimizer
 class Adamax(InPlaceOptimizer):
     """Steps of ``lr * m / u``: ``m`` is a running mean of the gradient, and ``u`` its largest size, slowly forgotten.
 
-    At each step ``u`` becomes the larger of ``beta2 * u`` and ``abs(grad) + eps``. ``m`` starts at 0, and is made up
-    for that: divided by ``1 - beta1**t``. ``weight_decay`` adds ``weight_decay * p`` to the gradient. Raises
-    `ArgumentError` for settings that cannot be.
+    At each step ``u`` becomes the larger of ``beta2 * u`` and ``abs(grad) + eps``. ``m`` starts at 0; dividing it by
+    ``1 - beta1**t`` makes up for that. ``weight_decay`` adds ``weight_decay * p`` to the gradient. Raises
+    `ArgumentError` for impossible settings.
 
     Source: Kingma and Ba, 2014, section 7.1, https://arxiv.org/abs/1412.6980
     """

@@ -1,4 +1,4 @@
-"""What one call of an optimiser's formula moves: a large parameter where it lies, or small ones side by side."""
+"""What one call of an optimiser's formula moves: a large parameter in its own memory, or small ones side by side."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ONE = np.ones((), float32)  # see `Bundle.numbers`
 
 
 def _maximum(x: Array, y: Array, out: Array) -> None:
-    np.maximum(x, y, out=out)  # it and minimum, alone among them, want the name
+    np.maximum(x, y, out=out)  # of all these functions, only maximum and minimum need the name
 
 
 def _minimum(x: Array, y: Array, out: Array) -> None:
@@ -72,7 +72,7 @@ def _into_last(function: Callable[..., Array]) -> Callable[..., None]:
 
 
 class Mark:
-    """Says whether somebody has changed an `Entry` since a `Bundle` has put its memory there."""
+    """Whether somebody has changed an `Entry` since a `Bundle` put its memory there."""
 
     __slots__ = ("stale",)
 
@@ -83,8 +83,8 @@ class Mark:
 class Entry(dict[str, Any]):
     """What is remembered of one parameter: ``optimizer.state[p]``.
 
-    Its tensors show the memory of a `Bundle`, until somebody puts others in. No step has to look at each of them: any
-    change to the entry sets the ``mark``, which the bundle looks at.
+    Its tensors show the memory of a `Bundle`, until somebody puts others in. Any change to the entry sets the ``mark``.
+    So a step only looks at that, not at each tensor.
     """
 
     mark: Mark | None = None
@@ -110,12 +110,12 @@ for _name in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem"
 class Bundle:
     """Parameters that one call of a formula moves.
 
-    One by itself is moved where it lies. Several small ones, all on the CPU, are copied side by side into one array,
-    and back. 16-bit floats are copied too, to float32, as their state is: each step rounds them once.
+    A single one is moved in its own memory. Several small ones, all on the CPU, are copied side by side into one array,
+    and back. 16-bit floats are copied too, to float32, the dtype of their state: each step rounds them once.
 
     For the formula: ``write``, the functions of `writing`; ``scratch`` arrays; ``state`` arrays by name; ``count`` of
-    the steps, this one included; ``tallies``, the other numbers that are kept of each parameter, by name; ``first``,
-    whether nothing was remembered before this one.
+    the steps, this one included; ``tallies``, the other numbers that are kept for each parameter, by name; ``first``,
+    whether nothing was remembered before this step.
     """
 
     __slots__ = (
@@ -158,12 +158,12 @@ class Bundle:
         self._use(self.storages)
 
     def _use(self, storages: list[Storage]) -> None:
-        """Let it be known who has arrays of this memory."""
+        """Tell the storages that this bundle has arrays of their memory."""
         for storage in storages:
             storage.users = [one for one in storage.users if one() is not None] + [weakref.ref(self)]
 
     def memory(self) -> list[Array]:
-        """The arrays that this refers to, once for each place: with them the memory guard accounts for references."""
+        """The arrays that this refers to, once for each place: the memory guard needs them to account for them."""
         found = [*self.arrays, *(member[1] for member in self._members), *self.state.values(), self.parameter]
         return [*found, *self.tallies.values(), *(array for array, _ in self._pairs)]
 
@@ -178,7 +178,7 @@ class Bundle:
         return room(self.dtype, -1, self._shape) if self.home is backends.CPU else self._apart()
 
     def _apart(self, *_: Any) -> Array:
-        """Zeros, in memory of its own."""
+        """Zeros, in new memory."""
         if self.home is backends.CPU:
             return np.zeros(self._shape, self.dtype)
         xp, like = self.home.xp, self.arrays[0]  # made of the parameter: so they are on its device, and are recorded
@@ -195,7 +195,7 @@ class Bundle:
     # The state ---------------------------------------------------------------------------------------------------
 
     def remember(self, names: dict[str, float], tallies: Mapping[str, float]) -> None:
-        """Make state arrays by ``names``, and ``tallies``: of what the entries hold, else of the numbers."""
+        """Make the state arrays in ``names``, and the ``tallies``, from what entries hold, else from the numbers."""
         self.first = not all(known(entry, names) for entry in self._entries)
         for name, start in names.items():
             whole = self.state[name] = self._apart()
@@ -228,9 +228,9 @@ class Bundle:
     # A step ------------------------------------------------------------------------------------------------------
 
     def gradients(self, state: Any) -> list[Array] | None:
-        """The gradients; none of them where no parameter has one. None where the bundle does not fit any more.
+        """The gradients; an empty list where no parameter has one. None if the bundle no longer fits.
 
-        It fits as long as parameters and state are in the memory that it knows, may be written, and go together.
+        It fits as long as parameters and state are in the memory that it knows, can be written, and go together.
         """
         if self._mark.stale:
             return None
@@ -249,7 +249,7 @@ class Bundle:
                     return None
                 found.append(g)
         for storage in self._own:
-            if storage.restore:  # the memory guard keeps it for a graph: the step goes on in other memory
+            if storage.restore:  # the memory guard has locked it for a graph: the step must go on in other memory
                 return None
         for row in self.tallies.values():
             numbers = row.tolist()
@@ -278,7 +278,7 @@ class Bundle:
         self.first = False
 
     def numbers(self, *values: Any) -> Any:
-        """Settings as what is quickest to compute with: NumPy converts a Python float at every use, a 0-d array never.
+        """Settings in the quickest form: NumPy converts a Python float at every use, but a 0-d array never.
 
         Other devices get the floats.
         """
@@ -295,7 +295,7 @@ class Bundle:
 
 
 def _view(base: Tensor, piece: Array) -> Tensor:
-    """A part of a tensor's memory, known as a view of it: its memory can be written, and not be replaced."""
+    """A part of a tensor's memory, known as a view of it: so its memory can be written to, but not replaced."""
     tensor = wrap(piece)
     share_storage(base, tensor)
     tensor.origin = View(base, (), tracked=False)
@@ -308,5 +308,5 @@ def known(entry: Entry, names: dict[str, float]) -> bool:
 
 
 def kept(entry: Entry, tallies: Mapping[str, float]) -> tuple[float, ...]:
-    """The numbers that an entry holds under these names, or else what each begins with."""
+    """The numbers that an entry holds under these names, or else their first values."""
     return tuple(start if entry.get(name) is None else float(entry[name]) for name, start in tallies.items())

@@ -20,12 +20,12 @@ _HISTORIES = ("old_dirs", "old_stps", "ro", "al")
 
 
 class LBFGS(Optimizer):
-    """Newton's method without its matrix: what the last ``history_size`` steps did to the gradient stands in for it.
+    """Newton's method without its matrix: how the last ``history_size`` steps changed the gradient stands in for it.
 
     One step is up to ``max_iter`` iterations, and calls the closure up to ``max_eval`` times (5/4 of ``max_iter``). It
-    ends sooner where no element of the gradient is larger than ``tolerance_grad``, or loss or parameters change by no
-    more than ``tolerance_change``. An iteration goes ``lr`` along its direction. With
-    ``line_search_fn="strong_wolfe"`` it goes as far as is good by Wolfe's conditions, and begins to search at ``lr``.
+    ends sooner if no element of the gradient is larger than ``tolerance_grad``, or if the loss or the parameters change
+    by no more than ``tolerance_change``. An iteration goes ``lr`` along its direction. With
+    ``line_search_fn="strong_wolfe"`` it goes as far as Wolfe's conditions allow; the search begins at ``lr``.
 
     >>> import tinygrad_edu as tg
     >>> w = tg.tensor([3.0, -4.0], requires_grad=True)
@@ -40,7 +40,7 @@ class LBFGS(Optimizer):
     >>> w
     tensor([1., 2.], requires_grad=True)
 
-    All parameters are of one group, as they move together. Raises `ArgumentError` for settings that cannot be.
+    All parameters are in one group, as they move together. Raises `ArgumentError` for impossible settings.
 
     Source: Nocedal and Wright, Numerical Optimization, 2006, algorithms 3.5, 3.6 and 7.5
     """
@@ -83,11 +83,11 @@ class LBFGS(Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move the parameters by up to ``max_iter`` iterations. Returns the loss before them.
 
-        ``closure`` clears the gradients, computes the loss, calls ``backward()`` and returns the loss: it is needed, as
-        it is called many times. Raises `DtypeError` without it, and where what it returns is not one number.
+        ``closure`` clears the gradients, computes the loss, calls ``backward()`` and returns the loss. It is required,
+        because it is called many times. Raises `DtypeError` without it, and if it does not return one number.
         """
         if not callable(closure):
-            why = "one step computes the loss and its gradient several times, and closure is how"
+            why = "one step computes the loss and its gradient several times, by calling closure"
             mend = "define closure(): zero_grad(), compute the loss, loss.backward(), return loss; then step(closure)"
             raise DtypeError(f"{self._name}.step({'' if closure is None else f'{closure!r:.40}'})", why, mend)
         (group,) = self.param_groups
@@ -106,7 +106,7 @@ class LBFGS(Optimizer):
             entry["n_iter"] += 1
             d = entry["d"] = _direction(entry, g, group["history_size"])
             entry["prev_flat_grad"], entry["prev_loss"] = g, loss
-            begin = entry["n_iter"] == 1  # nothing is known yet of how far to go
+            begin = entry["n_iter"] == 1  # nothing is known yet about how far to go
             t = entry["t"] = (min(1.0, float(1 / g.abs().sum())) if begin else 1.0) * float(group["lr"])
             slope = float(g.dot(d))
             if slope > -change:
@@ -119,7 +119,7 @@ class LBFGS(Optimizer):
                 descent.move(t, d)
             else:
                 descent.move(t, d)
-                if left:  # the next step begins with it, maybe of another batch
+                if left:  # else the next step evaluates it anyway, perhaps for another batch
                     (loss, g), evaluations = descent.point(descent.evaluate()), 1
             calls += evaluations
             entry["func_evals"] += evaluations
@@ -142,7 +142,7 @@ class LBFGS(Optimizer):
                 return value
             made = as_tensor(value).detach().to(p.device).to(p.dtype).clone()
             if made.ndim and tuple(made.shape) != (total,):
-                why = f"{name} has shape {tuple(made.shape)}, and all parameters together have {total} elements"
+                why = f"{name} has shape {tuple(made.shape)}, but all parameters together have {total} elements"
                 self._refuse_state(ShapeError, why, "give the optimiser the parameters with which it was saved")
             return made
 
@@ -153,7 +153,7 @@ class LBFGS(Optimizer):
 
 
 class _Descent:
-    """The parameters as one vector, and the loss where they stand."""
+    """The parameters as one vector, and the loss at their present values."""
 
     def __init__(self, params: list[Tensor], closure: Callable[[], Any]) -> None:
         self.params, self.closure = params, closure
@@ -167,7 +167,7 @@ class _Descent:
         try:
             value = float(loss)
         except (TypeError, ValueError, RuntimeError):
-            why = f"the closure returns the loss, one number, and this one gave {type(loss).__name__}"
+            why = f"the closure returns the loss, one number, but this one gave {type(loss).__name__}"
             raise DtypeError("LBFGS.step(closure)", why, "end it with: return loss") from None
         parts = [zeros_like(p) if p.grad is None else p.grad for p in self.params]
         return value, cat([part.detach().reshape(-1) for part in parts])
@@ -179,7 +179,7 @@ class _Descent:
             p.add_(d[start:end].view_as(p), alpha=t)
 
     def probe(self, t: float, d: Tensor) -> Point:
-        """The loss and the gradient ``t`` along ``d``; the parameters come back to where they were."""
+        """The loss and the gradient ``t`` along ``d``; afterwards the parameters are back where they were."""
         before = [p.clone() for p in self.params]
         self.move(t, d)
         try:
@@ -194,7 +194,7 @@ def _largest(x: Tensor) -> float:
 
 
 def _direction(entry: dict[str, Any], g: Tensor, size: int) -> Tensor:
-    """Where to go: the gradient, through an inverse Hessian that is known only by what it did to the last steps."""
+    """Where to go: the gradient, times an inverse Hessian that is known only from the last steps."""
     if entry["n_iter"] == 1:
         entry.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return -g
@@ -225,7 +225,7 @@ def _direction(entry: dict[str, Any], g: Tensor, size: int) -> Tensor:
 
 
 class _Trial:
-    """A place on the line: how far along, with the loss, the gradient, and the slope along the line."""
+    """A place on the line: its distance, with the loss, the gradient, and the slope along the line."""
 
     def __init__(self, t: float, point: Point, slope: float) -> None:
         self.t, self.point, self.loss, self.slope = t, point, point[0], slope
@@ -294,7 +294,7 @@ def _strong_wolfe(
 
 
 def _cubic_minimum(x: _Trial, y: _Trial, bounds: tuple[float, float]) -> float:
-    """Where the cubic with these two losses and slopes is least, inside the bounds; their middle, where it is not."""
+    """Where the cubic with these two losses and slopes is least, in the bounds; their middle if it has no minimum."""
     x, y = sorted((x, y), key=lambda trial: trial.t)
     length, found = y.t - x.t, math.nan
     if length:

@@ -15,9 +15,9 @@ from .stepping import InPlaceOptimizer
 class NAdam(InPlaceOptimizer):
     """`Adam` with Nesterov's momentum: the gradient counts at once, and ``m`` one step ahead.
 
-    The share of ``m`` grows: at step ``t`` it is ``mu = beta1 * (1 - 0.96**(t * momentum_decay) / 2)``. The product of
-    all ``mu`` so far is remembered. ``weight_decay`` adds ``weight_decay * p`` to the gradient, or with
-    ``decoupled_weight_decay`` shrinks the weights beside the step. Raises `ArgumentError` for settings that cannot be.
+    The fraction of ``m`` grows: at step ``t`` it is ``mu = beta1 * (1 - 0.96**(t * momentum_decay) / 2)``. The product
+    of all ``mu`` so far is remembered. ``weight_decay`` adds ``weight_decay * p`` to the gradient, or with
+    ``decoupled_weight_decay`` shrinks the weights directly. Raises `ArgumentError` for impossible settings.
 
     Source: Dozat, 2016, https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ
     """

@@ -20,7 +20,7 @@ Params = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
 class Optimizer:
     """Parameters in groups, the settings of each group, and what is remembered of each parameter.
 
-    A subclass of your own gives ``defaults`` and a ``step``:
+    Your own subclass gives ``defaults`` and a ``step``:
 
     >>> import tinygrad_edu as tg
     >>> class SignDescent(tg.optim.Optimizer):
@@ -40,7 +40,7 @@ class Optimizer:
     tensor([ 0.9000, -1.9000], requires_grad=True)
     """
 
-    tallies: ClassVar[Mapping[str, float]] = {"step": 0.0}  # what the state keeps as one number, and where it begins
+    tallies: ClassVar[Mapping[str, float]] = {"step": 0.0}  # what the state keeps as one number, and its first value
     param_groups: list[Group]
     state: defaultdict[Any, dict[str, Any]]
     defaults: dict[str, Any]
@@ -74,16 +74,16 @@ class Optimizer:
     def _list(self, params: Any, mend: str) -> list[Any]:
         tried = f"{self._name} of a {type(params).__name__}"
         if getattr(params, "gi_frame", self) is None:  # a generator that has come to its end
-            why = "a generator gives its tensors once, and this one has given them"
-            raise ArgumentError(tried, why, "call model.parameters() anew, or keep list(model.parameters())")
+            why = "a generator gives its tensors only once, and this one has given them"
+            raise ArgumentError(tried, why, "call model.parameters() again, or keep list(model.parameters())")
         if not isinstance(params, Iterable) or isinstance(params, (Tensor, set, Mapping)):
             why = "it takes tensors, one after the other"
             if isinstance(params, Tensor):
-                why = "it takes several tensors, and one that is walked through gives results, not leaves"
+                why = "it takes several tensors, and a loop over one gives results, not leaves"
             elif isinstance(params, set):
-                why, mend = "a set has another order in each run, and saved state is found by order", "pass a list"
+                why, mend = "the order of a set changes from run to run, but saved state goes by order", "pass a list"
             elif isinstance(params, Mapping):
-                why, mend = "its keys are no tensors", 'pass model.parameters(), or groups in a list: [{"params": …}]'
+                why, mend = "its keys are not tensors", 'pass model.parameters(), or groups in a list: [{"params": …}]'
             elif hasattr(params, "parameters"):
                 why = "it moves the parameters, not the module"
             raise DtypeError(tried, why, mend)
@@ -92,9 +92,9 @@ class Optimizer:
     def add_param_group(self, param_group: Group) -> None:
         """Learn more parameters: ``{"params": [...], "lr": 0.1}``, with the defaults for settings that are not named.
 
-        ``params`` are tensors, one tensor, or ``(name, tensor)`` pairs as `named_parameters` gives. Raises
-        `ArgumentError` for a tensor that is no leaf or is learnt already, and for a generator that is used up,
-        `DtypeError` for what is no tensor.
+        ``params`` are tensors, one tensor, or ``(name, tensor)`` pairs as `named_parameters` gives them. Raises
+        `ArgumentError` for a tensor that is not a leaf or is learnt already, and for a generator that is used up,
+        `DtypeError` for what is not a tensor.
         """
         if not isinstance(param_group, dict) or "params" not in param_group:
             tried, why = f"add_param_group({type(param_group).__name__})", "a group is a dict with its tensors"
@@ -123,7 +123,7 @@ class Optimizer:
             if not p.is_leaf:
                 raise ArgumentError(
                     f"{self._name} of the result of {p.node}",
-                    "its gradient goes on to what it was computed from, and none stays to step by",
+                    "its gradient goes on to the tensors that it was computed from, and none is kept for a step",
                     "pass the leaves that it was computed from",
                 )
             if id(p) in seen:
@@ -132,14 +132,14 @@ class Optimizer:
             seen.add(id(p))
 
     def check(self, group: Group) -> None:
-        """Refuse settings that cannot be. For subclasses; called for each group before it is added."""
+        """Refuse impossible settings. For subclasses; called for each group before it is added."""
 
     def refuse(self, setting: str, why: str, mend: str) -> NoReturn:
         """Raise `ArgumentError` for a setting, as in ``refuse("lr=-1", …)``."""
         raise ArgumentError(f"{self._name} with {setting}", why, mend)
 
     def need(self, group: Group, **least: float) -> None:
-        """Refuse settings that are no numbers, or smaller than they may be: ``need(group, lr=0)``."""
+        """Refuse settings that are not numbers, or are too small: ``need(group, lr=0)``."""
         for name, low in least.items():
             try:
                 fits = not isinstance(group[name], str) and float(group[name]) >= low  # float("0.1") is a number
@@ -150,14 +150,14 @@ class Optimizer:
                 self.refuse(f"{name}={group[name]!r}", f"{name} is a number{least_of}", f"give it as {name}=…")
 
     def need_betas(self, group: Group) -> None:
-        """Refuse ``betas`` that are no two shares."""
+        """Refuse ``betas`` unless they are two fractions."""
         betas = group["betas"]
         if not is_pair(betas) or not all(0 <= beta < 1 for beta in betas):
-            why = "each is the share that a mean keeps, from 0 to below 1"
+            why = "each is the fraction that a mean keeps, from 0 to below 1"
             self.refuse(f"betas={betas}", why, "give betas=(0.9, 0.999)")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Move the parameters by one step. ``closure`` computes the loss anew, which is returned."""
+        """Move the parameters by one step. ``closure`` computes the loss again, which is returned."""
         raise NotImplementedError(f"{self._name} has no step(): define one")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -180,9 +180,9 @@ class Optimizer:
         return defaultdict(dict)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a later run needs to go on, in PyTorch's format; parameters appear as numbers, in their order.
+        """All that a later run needs to go on, in PyTorch's format. Parameters appear as numbers, in their order.
 
-        The tensors are those in use: a later step changes them. Save, or clone, to keep them.
+        The tensors are the ones in use: a later step changes them. Save or clone them to keep them.
         """
         numbers: dict[int, int] = {}
         for group in self.param_groups:
@@ -199,16 +199,16 @@ class Optimizer:
         """Go on from a `state_dict` of this class, or of PyTorch's class of that name. Values are copied.
 
         Settings come from ``state_dict``; those that it does not name stay. Raises `ArgumentError` when groups, their
-        lengths or the names in the state differ, `ShapeError` when a shape does; then nothing has changed.
+        lengths or the names in the state differ, `ShapeError` when a shape does; in that case nothing has changed.
         """
         if not {"state", "param_groups"} <= set(state_dict):
-            why = f"it has {', '.join(map(str, list(state_dict)[:3])) or 'nothing'}, and not state and param_groups"
+            why = f"it has {', '.join(map(str, list(state_dict)[:3])) or 'nothing'}, but not state and param_groups"
             self._refuse_state(ArgumentError, why, "pass what optimizer.state_dict() gave")
         own, given = self.param_groups, state_dict["param_groups"]
         sizes, theirs = ([len(group["params"]) for group in groups] for groups in (own, given))
         if sizes != theirs:
-            why = f"its groups have {theirs} parameters, and those here {sizes}"
-            self._refuse_state(ArgumentError, why, "make the optimiser as it was made when it was saved")
+            why = f"its groups have {theirs} parameters, but those here have {sizes}"
+            self._refuse_state(ArgumentError, why, "make the optimiser with the same groups as the one that was saved")
         params = [p for group in own for p in group["params"]]
         numbers = [number for group in given for number in group["params"]]
         place = dict(zip(numbers, params, strict=True))
@@ -226,7 +226,7 @@ class Optimizer:
         self.state, self.param_groups = state, groups
 
     def _loaded(self, p: Tensor, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """One parameter's entry, copied and, where `state_names` says what belongs there, checked."""
+        """One parameter's entry, copied and, if `state_names` lists what belongs there, checked."""
         known = self.state_names()
         if known is None:
             return {name: _copied(value, p.device) for name, value in entry.items()}
@@ -237,7 +237,7 @@ class Optimizer:
                 continue  # PyTorch's SGD without momentum says so
             tensor = as_tensor(value).detach().clone()
             if tuple(tensor.shape) != (() if name in self.tallies else tuple(p.shape)):
-                why = f"{name} has shape {tuple(tensor.shape)}, and its parameter {tuple(p.shape)}"
+                why = f"{name} has shape {tuple(tensor.shape)}, but its parameter has {tuple(p.shape)}"
                 self._refuse_state(ShapeError, why, "give the optimiser the parameters in the same order")
             loaded[name] = tensor
         return loaded
@@ -245,14 +245,14 @@ class Optimizer:
     def _check_names(self, entry: Mapping[str, Any]) -> None:
         known = self.state_names() or set(entry)
         if not set(entry) <= known:
-            why = f"it remembers {', '.join(sorted(entry))}, and {self._name} {', '.join(sorted(known))}"
+            why = f"it remembers {', '.join(sorted(entry))}, but {self._name} has {', '.join(sorted(known))}"
             self._refuse_state(ArgumentError, why, "load it into an optimiser of the class that saved it")
 
     def _refuse_state(self, kind: type[ArgumentError] | type[ShapeError], why: str, mend: str) -> NoReturn:
         raise kind(f"load_state_dict into {self._name}", why, mend)
 
     def state_names(self) -> set[str] | None:
-        """What is remembered of a parameter; None where a subclass does not say."""
+        """The names of what is remembered of a parameter; None if a subclass does not define them."""
         return None
 
     def __repr__(self) -> str:
@@ -274,7 +274,7 @@ def _plain(value: Any) -> Any:
 
 
 def _copied(value: Any, device: str) -> Any:
-    """What an optimiser of one's own remembers: tensors come to their parameter's device, the rest stays as it is."""
+    """A copy of what a user's own optimiser remembers: tensors go to their parameter's device, the rest stays."""
     if isinstance(value, Tensor):
         return value.detach().to(device).clone()
     if isinstance(value, dict):

@@ -17,8 +17,8 @@ class RAdam(InPlaceOptimizer):
 
     ``v`` is a mean over about ``rho`` gradients, a number that grows with the steps. While it is at most 5, the steps
     are ``lr * m``; above, they are Adam's, times a factor that grows towards 1. ``weight_decay`` adds
-    ``weight_decay * p`` to the gradient, or with ``decoupled_weight_decay`` shrinks the weights beside the step. Raises
-    `ArgumentError` for settings that cannot be.
+    ``weight_decay * p`` to the gradient, or with ``decoupled_weight_decay`` shrinks the weights directly. Raises
+    `ArgumentError` for impossible settings.
 
     Source: Liu and others, 2019, https://arxiv.org/abs/1908.03265
     """
@@ -80,7 +80,7 @@ class RAdam(InPlaceOptimizer):
 
 
 def _rectified(beta2: float, t: float) -> float:
-    """By how much step ``t`` is shortened, as ``v`` still varies: from 0 to 1. 0 where too little is known."""
+    """The factor, from 0 to 1, that shortens step ``t`` while ``v`` still varies; 0 where too little is known."""
     most = 2 / (1 - beta2) - 1
     rho = most - 2 * t * beta2**t / (1 - beta2**t)
     if rho <= 5:

@@ -13,8 +13,9 @@ from .stepping import InPlaceOptimizer
 class RMSprop(InPlaceOptimizer):
     """Steps of ``lr * grad / (sqrt(v) + eps)``, where ``v`` is a running mean of the squared gradient.
 
-    ``centered`` takes the running mean's square off ``v``, which leaves the variance. ``momentum`` collects the steps.
-    ``weight_decay`` adds ``weight_decay * p`` to the gradient. Raises `ArgumentError` for settings that cannot be.
+    ``centered`` subtracts the square of the running mean from ``v``, which leaves the variance. ``momentum`` collects
+    the steps. ``weight_decay`` adds ``weight_decay * p`` to the gradient. Raises `ArgumentError` for impossible
+    settings.
 
     Source: Hinton's lecture 6e, 2012, https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf
     """

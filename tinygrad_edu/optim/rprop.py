@@ -11,11 +11,11 @@ from .stepping import InPlaceOptimizer
 
 
 class Rprop(InPlaceOptimizer):
-    """Steps by the sign of the gradient alone; how far, each element learns for itself. For full batches.
+    """Steps by the sign of the gradient alone; each element learns its own step size. For full batches.
 
     The step size of an element starts at ``lr``. It grows by the factor ``etas[1]`` while the sign stays, and shrinks
-    by ``etas[0]`` when it changes, which also means that the element rests this time; it stays within ``step_sizes``.
-    Raises `ArgumentError` for settings that cannot be.
+    by ``etas[0]`` when the sign changes; then the element also rests for one step. It stays within ``step_sizes``.
+    Raises `ArgumentError` for impossible settings.
 
     Source: Riedmiller and Braun, 1993, https://doi.org/10.1109/ICNN.1993.298623
     """

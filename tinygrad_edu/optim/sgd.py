@@ -14,7 +14,7 @@ class SGD(InPlaceOptimizer):
     """``p -= lr * v`` with ``v = momentum * v + (1 - dampening) * grad``, where the first ``v`` is the gradient itself.
 
     ``nesterov`` looks ahead by one more momentum step; ``weight_decay`` adds ``weight_decay * p`` to the gradient;
-    ``maximize`` climbs. Raises `ArgumentError` for settings that cannot be.
+    ``maximize`` climbs. Raises `ArgumentError` for impossible settings.
     """
 
     tallies: ClassVar[dict[str, float]] = {}
@@ -43,7 +43,7 @@ class SGD(InPlaceOptimizer):
     def check(self, group: Group) -> None:
         self.need(group, lr=0, momentum=0, weight_decay=0)
         if group["nesterov"] and (not group["momentum"] or group["dampening"]):
-            why = "it looks ahead along the momentum, which must be there and not be dampened"
+            why = "it looks ahead along the momentum, which must not be 0 or dampened"
             self.refuse("nesterov=True", why, "give momentum=0.9, and leave dampening at 0")
 
     def state_names(self) -> set[str]:

@@ -2,8 +2,8 @@
 
 A formula is a method ``update(group, at, p, g)``, written once, for one array ``p`` and its gradient ``g``. A call of
 NumPy costs far more than the arithmetic on a small parameter. So small ones are copied side by side into one array,
-the formula runs once, and the results are copied back: a `Bundle`. Which parameters go together is a `Plan`. It is made
-at the first step, and anew whenever it does not fit any more; what it needs to know is in ``state``, and nowhere else.
+the formula runs once, and the results are copied back: a `Bundle`. A `Plan` holds which parameters go together. It is
+made at the first step, and again whenever it no longer fits; all that it needs to know is in ``state``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Work = list[tuple[Bundle, list[Array]]]  # what moves now, with its gradients
 
 
 class Plan:
-    """How one group is stepped: its bundles, those that had no gradient yet, and what all this was made for."""
+    """How one group is stepped: its bundles, its parameters without a gradient so far, and what it was made for."""
 
     def __init__(self, params: list[Tensor], names: dict[str, float]) -> None:
         self.params, self.names = list(params), names
@@ -41,7 +41,7 @@ class Plan:
         self.idle: list[Tensor] = []
 
     def work(self, params: list[Tensor], names: dict[str, float], state: Any) -> Work | None:
-        """What moves now. None where the plan does not fit any more."""
+        """What moves now. None if the plan no longer fits."""
         if len(params) != len(self.params) or not all(map(operator.is_, params, self.params)) or names != self.names:
             return None
         work = []
@@ -55,13 +55,12 @@ class Plan:
 
 
 class InPlaceOptimizer(Optimizer):
-    """An optimiser that is given by a formula for one parameter: see `update`, and the subclasses for examples.
+    """An optimiser defined by a formula for one parameter: see `update`, and the subclasses for examples.
 
-    ``state`` may be changed between steps. What is put there is copied at the next one, and the state then shows that
-    copy.
+    ``state`` may be changed between steps. The next step copies what was put there, and the state then shows the copy.
     """
 
-    scratch = 1  # arrays that the formula needs besides
+    scratch = 1  # how many more arrays the formula needs
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self._plans: list[Plan | None] = []  # of each group
@@ -78,7 +77,7 @@ class InPlaceOptimizer(Optimizer):
         """Refuse PyTorch's switches to other ways of stepping, if they are on. Off, they change nothing."""
         for name, on in switches.items():
             if on:
-                why = "there is one way to step here: in place, outside of the graph, small parameters together"
+                why = "there is one way to step here: in place, outside the graph, small parameters together"
                 self.refuse(f"{name}={on}", why, "leave it out")
 
     # For the formulas --------------------------------------------------------------------------------------------
@@ -92,7 +91,7 @@ class InPlaceOptimizer(Optimizer):
         raise NotImplementedError
 
     def descent(self, at: Bundle, p: Array, g: Array, out: Array, decay: float, maximize: bool) -> Array:
-        """The gradient, turned round for ``maximize``, plus ``decay * p``: ``g`` itself, or ``out``."""
+        """The gradient, negated for ``maximize``, plus ``decay * p``: ``g`` itself, or ``out``."""
         if decay:
             at.write.multiply(p, float(decay), out)
             if maximize:
@@ -108,14 +107,14 @@ class InPlaceOptimizer(Optimizer):
     # A step ------------------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Move every parameter that has a gradient. ``closure`` computes the loss anew, which is returned.
+        """Move every parameter that has a gradient. ``closure`` computes the loss again, which is returned.
 
-        An interrupt (Ctrl-C) finds each parameter old or new and never in between: it is written at once, as the last
-        thing. But some may have moved and others not, and what is remembered of one (momentum, number of steps) may be
-        ahead of it. To go on exactly, load the state of before.
+        An interrupt (Ctrl-C) finds each parameter old or new and never in between, because it is written last, in one
+        call. But some may have moved and others not, and the state of one (momentum, number of steps) may be ahead of
+        it. To go on exactly, load the state from before.
 
         Raises `DtypeError`, `DeviceError` or `ShapeError` for a gradient unlike its parameter, `InplaceError` for a
-        parameter in read-only memory, and `ShapeError` for a state of another shape; then nothing has moved.
+        parameter in read-only memory, and `ShapeError` for a state of another shape; in that case nothing has moved.
         """
         loss = None
         if closure is not None:
@@ -147,10 +146,10 @@ class InPlaceOptimizer(Optimizer):
         return work
 
     def _plan(self, group: Group, names: dict[str, float], old: Plan | None) -> Plan:
-        """Put the parameters into heaps that go together, and these into bundles.
+        """Sort the parameters into heaps that go together, and these into bundles.
 
-        What stood in different bundles stays apart, and in a bundle even while it has no gradient. So a group of which
-        now some and now others have gradients is soon laid out for good.
+        Parameters that were in different bundles stay apart, and stay in a bundle even while they have no gradient. So
+        where now some and now others have gradients, the group soon has a layout that lasts.
         """
         plan = Plan(group["params"], names)
         before = {id(p): i for i, bundle in enumerate(old.bundles) for p in bundle.params} if old else {}
@@ -163,7 +162,7 @@ class InPlaceOptimizer(Optimizer):
                 continue
             array = own_buffer(p)
             self._check(p, entry, i, group, names)
-            shared = id(p.storage) in storages  # then each must see what the other's step has done
+            shared = id(p.storage) in storages  # if so, each must see what the other's step has done
             storages.add(id(p.storage))
             alone = shared or backends.of(array) is not backends.CPU or array.size > SMALL
             past = (kept(entry, self.tallies), known(entry, names), before.get(id(p)))
@@ -186,7 +185,7 @@ class InPlaceOptimizer(Optimizer):
         return entry
 
     def _room(self, dtype: Any, i: int, shape: tuple[int, ...]) -> Array:
-        """Memory that is needed only while one bundle moves: all share it."""
+        """Memory that is needed only while one bundle moves, so all bundles share it."""
         size, room = math.prod(shape), self._rooms.get((dtype, i))
         if room is None or room.size < size:
             room = self._rooms[dtype, i] = np.zeros(size, dtype)
@@ -203,7 +202,7 @@ class InPlaceOptimizer(Optimizer):
         if p.gradient is not None:
             g = p.gradient.array
             if home is not backends.of(g):
-                why = f"the parameter lives on {home.name}, and its gradient on {backends.of(g).name}"
+                why = f"the parameter lives on {home.name}, but its gradient on {backends.of(g).name}"
                 refuse(DeviceError, why, "move the module before the forward pass, or drop the gradient")
             if g.dtype != array.dtype:
                 refuse(DtypeError, f"its gradient is {g.dtype}", "convert it: p.grad = p.grad.to(p.dtype)")
@@ -211,20 +210,20 @@ class InPlaceOptimizer(Optimizer):
                 refuse(ShapeError, f"its gradient has shape {tuple(g.shape)}", "drop it: p.grad = None")
             if not getattr(getattr(array, "flags", None), "writeable", True):
                 why = "its memory is read-only: the graph still needs it, or it shows a NumPy array that was read-only"
-                refuse(InplaceError, why, "step after backward, or make the parameter of a copy")
+                refuse(InplaceError, why, "step after backward, or make the parameter from a copy")
         for name, shape in [*((name, tuple(array.shape)) for name in names), *((name, ()) for name in self.tallies)]:
             if entry.get(name) is None:
                 continue
             value = as_tensor(entry[name])
             if tuple(value.shape) != shape:
-                why = f"its state has {name} in shape {tuple(value.shape)}, and needs {shape}"
+                why = f"its state has {name} in shape {tuple(value.shape)}, but needs {shape}"
                 refuse(ShapeError, why, "put a tensor of that shape there, or optimizer.state[p].clear()")
             if not home.readable and name in names and backends.of(value.array).readable:
-                why = "the optimiser has stepped outside of what is being recorded, and a replay would start from there"
+                why = "the optimiser has stepped outside the recording, and a replay would start from there"
                 refuse(AutogradError, why, "make the optimiser inside the recorded function")
 
     def __getstate__(self) -> dict[str, Any]:
-        """For `copy` and `pickle`: plans are made anew, as their arrays must look at one memory."""
+        """For `copy` and `pickle`: the copy makes its own plans, because their arrays must share one memory."""
         return {**self.__dict__, "_plans": [], "_rooms": {}}
 
 

@@ -1,4 +1,4 @@
-"""What all schedulers share: they count their steps, and write a rate into each group of the optimiser."""
+"""The base of all schedulers: they count their steps, and write a rate into each group of the optimiser."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..optimizer import Optimizer
 class LRScheduler:
     """Changes the rates of an optimiser: call ``step()`` after each epoch, or after each ``optimizer.step()``.
 
-    ``last_epoch`` counts the steps. The rate that a group had at first is its ``initial_lr``. A subclass of your own
-    says in `get_lr` what the rates are at ``last_epoch``:
+    ``last_epoch`` counts the steps. The rate that a group had at first is its ``initial_lr``. Your own subclass
+    computes the rates at ``last_epoch`` in `get_lr`:
 
     >>> import tinygrad_edu as tg
     >>> class Halving(tg.optim.lr_scheduler.LRScheduler):
@@ -76,7 +76,7 @@ class LRScheduler:
             del self._is_initial
 
     def get_lr(self) -> list[float]:
-        """The rates at ``last_epoch``, one for each group. For subclasses; users ask `get_last_lr`."""
+        """The rates at ``last_epoch``, one for each group. For subclasses; users call `get_last_lr`."""
         raise NotImplementedError(f"{type(self).__name__} has no get_lr(): define one")
 
     def get_last_lr(self) -> list[float]:
@@ -84,9 +84,9 @@ class LRScheduler:
         return self._last_lr
 
     def step(self) -> None:
-        """Go on to the next rates. Warns when the optimiser has not stepped yet: it would miss the first ones.
+        """Go on to the next rates. Warns if the optimiser has not stepped yet: it would miss the first ones.
 
-        Unlike PyTorch's, it takes no epoch, which is deprecated there.
+        Unlike in PyTorch, where that is deprecated, it does not take an epoch.
         """
         if self._step_count == 1 and not self.optimizer._stepped:
             text = (
@@ -100,13 +100,13 @@ class LRScheduler:
     def _advance(self) -> None:
         groups, known = len(self.optimizer.param_groups), len(self.base_lrs)
         if groups != known and self._needs_bases:
-            why = f"it was made for {known}, and knows no initial rate of the others"
-            self._refuse(f"{groups} groups", why, "add groups before the scheduler is made")
+            why = f"it was made for {known}, and does not know the initial rates of the others"
+            self._refuse(f"{groups} groups", why, "add groups before you make the scheduler")
         self.last_epoch += 1
         self._set(self.get_lr())
 
     def _restart(self) -> None:
-        """Take the place of the scheduler before, in a `SequentialLR`: as if new."""
+        """Take over from the scheduler before, in a `SequentialLR`, as if new."""
         self.last_epoch = -1
         self._set(self.base_lrs)
         self._advance()
@@ -126,24 +126,24 @@ class LRScheduler:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from a `state_dict` of a scheduler of this class, or of PyTorch's class of that name.
 
-        The rates are the optimiser's: load its state too. Raises `ArgumentError` when parts are missing, or are of
-        another kind; then nothing has changed.
+        The rates themselves are in the optimiser: load its state too. Raises `ArgumentError` when parts are missing or
+        of another kind; in that case nothing has changed.
         """
         for target, values in self._read_state(state_dict):
             target.update(values)
 
     def _read_state(self, state: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """Check a state, and change nothing. What is to be changed: attributes, by name, with their new values."""
+        """Check a state, and change nothing. Returns what to change: attributes by name, with their new values."""
         if not isinstance(state, Mapping):
-            self._refuse_state(f"it is a {type(state).__name__}, and no dict")
+            self._refuse_state(f"it is a {type(state).__name__}, not a dict")
         own = self.state_dict()
         missing = sorted(set(own) - set(state))
         if missing:
             self._refuse_state(f"there is no {', '.join(missing)} in it")
         for name, value in own.items():
             if value is not None and _kind(value) != _kind(state[name]):
-                self._refuse_state(f"{name} is {_kind(state[name])}, and here {_kind(value)}")
-        foreign = ("_is_initial", "_get_lr_called_within_step")  # of PyTorch's, and of no use here
+                self._refuse_state(f"{name} is {_kind(state[name])}, but here it is {_kind(value)}")
+        foreign = ("_is_initial", "_get_lr_called_within_step")  # PyTorch's, of no use here
         unwanted = foreign + self._unsaved
         return [(self.__dict__, {name: _copied(value) for name, value in state.items() if name not in unwanted})]
 
@@ -165,14 +165,14 @@ def _copied(value: Any) -> Any:
 
 
 def _kind(value: Any) -> str:
-    """What values must have in common to stand for each other."""
+    """What two values must have in common to replace each other."""
     if isinstance(value, list | tuple):
         return "a list"
     return "a dict" if isinstance(value, Mapping) else "text" if isinstance(value, str) else "one value"
 
 
 def cycled(group: dict[str, Any], momentum: float) -> None:
-    """Set what a group calls momentum: the first of its ``betas``, where it has them."""
+    """Set the momentum of a group, or the first of its ``betas`` if it has them."""
     if "betas" in group:
         group["betas"] = (momentum, *group["betas"][1:])
     else:

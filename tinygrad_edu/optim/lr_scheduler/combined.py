@@ -1,4 +1,4 @@
-"""Schedulers made of schedulers, one after the other or all at once."""
+"""Schedulers made of other schedulers, one after the other or all at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .plateau import ReduceLROnPlateau
 
 
 class _Combined(LRScheduler):
-    """Holds schedulers of one optimiser, and saves them with itself."""
+    """A scheduler that holds schedulers of one optimiser, and saves them with itself."""
 
     _unsaved = ("optimizer", "_schedulers")
     _schedulers: list[LRScheduler]
@@ -27,7 +27,7 @@ class _Combined(LRScheduler):
         for i, scheduler in enumerate(schedulers):
             if isinstance(scheduler, ReduceLROnPlateau):
                 self._refuse(
-                    "a ReduceLROnPlateau", "that one steps by a metric, the others do not", "step it by itself"
+                    "a ReduceLROnPlateau", "that one steps by a metric, the others do not", "step it separately"
                 )
             if scheduler.optimizer is not self.optimizer:
                 why, mend = f"scheduler {i} changes another optimiser", "make all of them for the one optimiser"
@@ -59,7 +59,7 @@ class _Combined(LRScheduler):
 class SequentialLR(_Combined):
     """One scheduler after the other: ``milestones`` are the epochs at which the next begins, as if new.
 
-    Inside of it, another `SequentialLR` or `ChainedScheduler` can only stand first.
+    Inside it, another `SequentialLR` or `ChainedScheduler` can only come first.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class SequentialLR(_Combined):
         self._check_optimizer(optimizer)
         self._take(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
-            what, why = f"{len(milestones)} milestones", f"{len(schedulers)} schedulers have one less between them"
+            what, why = f"{len(milestones)} milestones", f"{len(schedulers)} schedulers need one fewer than that"
             self._refuse(what, why, "give the epochs at which the second and later ones begin")
         if any(isinstance(scheduler, _Combined) for scheduler in schedulers[1:]):
-            why, mend = "it cannot begin anew when its turn comes", "list its schedulers here instead"
+            why, mend = "it cannot start again when its turn comes", "list its schedulers here instead"
             self._refuse("a combined scheduler after the first", why, mend)
         self._milestones = list(milestones)
         self.last_epoch = last_epoch + 1
-        for group in optimizer.param_groups:  # the schedulers have each made a first step: back to before them
+        for group in optimizer.param_groups:  # each scheduler has made a first step: go back to before
             group["lr"] = group["initial_lr"]
         self._undo()
         first = self._schedulers[bisect_right(self._milestones, 0)]

@@ -14,7 +14,7 @@ from .base import LRScheduler, cycled
 class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the initial rate down to ``eta_min`` in ``T_max`` epochs, and back up in as many.
 
-    Each rate is made from the one before, so that other schedulers, or you, may change it too.
+    Each rate is made from the one before, so other schedulers, or you, may change it too.
 
     Source: Loshchilov and Hutter, 2016, https://arxiv.org/abs/1608.03983
     """
@@ -32,7 +32,7 @@ class CosineAnnealingLR(LRScheduler):
             return self._current()
         if self._step_count == 1:  # a schedule that begins in the middle
             return [low + (base - low) * self._height(epoch) / 2 for base in self.base_lrs]
-        if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # up from the lowest point, which has nothing to multiply
+        if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # up from the lowest point, where no factor helps
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [lr + (base - low) * rise for lr, base in zip(self._current(), self.base_lrs, strict=True)]
         ratio = self._height(epoch) / self._height(epoch - 1)
@@ -64,7 +64,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def step(self, epoch: float | None = None) -> None:
         """Go on by an epoch, or to ``epoch``, which may be a fraction. Raises `ArgumentError` for a negative one."""
         if epoch is not None and epoch < 0:
-            self._refuse(f"step({epoch})", "epochs count from 0", "give the epoch and the share of it that is done")
+            self._refuse(f"step({epoch})", "epochs count from 0", "give the epoch and the fraction of it that is done")
         self._step_count += 1
         if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
@@ -94,7 +94,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class _Cycle(LRScheduler):
-    """Moves the momentum against the rate, where ``cycle_momentum`` is on."""
+    """Moves the momentum in the opposite direction to the rate, if ``cycle_momentum`` is on."""
 
     cycle_momentum: bool
 
@@ -117,9 +117,10 @@ class _Cycle(LRScheduler):
 class CyclicLR(_Cycle):
     """Between ``base_lr`` and ``max_lr``: up in ``step_size_up`` steps, down in ``step_size_down``, and again.
 
-    ``mode`` says how the height of the cycles changes: ``"triangular"`` not at all, ``"triangular2"`` it halves with
-    each, ``"exp_range"`` it is ``gamma**step``. Or give ``scale_fn``, a function of the cycle's number or, with
-    ``scale_mode="iterations"``, of the step. Momentum goes down while the rate goes up. Step it after every batch.
+    ``mode`` sets how the height of the cycles changes: with ``"triangular"`` not at all, with ``"triangular2"`` each is
+    half the one before, with ``"exp_range"`` it is ``gamma**step``. Or give ``scale_fn``, a function of the cycle's
+    number or, with ``scale_mode="iterations"``, of the step. Momentum goes down while the rate goes up. Step it after
+    every batch.
 
     Source: Smith, 2015, https://arxiv.org/abs/1506.01186
     """
@@ -164,7 +165,7 @@ class CyclicLR(_Cycle):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """The height of cycle ``x``, or at step ``x``, as a share."""
+        """The height of cycle ``x``, or at step ``x``, as a fraction."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "exp_range":
@@ -185,11 +186,11 @@ class CyclicLR(_Cycle):
 
 
 class OneCycleLR(_Cycle):
-    """One cycle: from ``max_lr / div_factor`` up to ``max_lr``, and down, ``final_div_factor`` times below the first.
+    """One cycle: from ``max_lr / div_factor`` up to ``max_lr``, then down to the first rate over ``final_div_factor``.
 
-    It takes ``total_steps``, or ``epochs * steps_per_epoch``; the share ``pct_start`` of them goes up. With
-    ``three_phase`` it comes down to where it began before it goes lower. Momentum goes the other way. Step it after
-    every batch. Raises `ArgumentError` for a step beyond the last.
+    It takes ``total_steps``, or ``epochs * steps_per_epoch``; the fraction ``pct_start`` of them goes up. With
+    ``three_phase`` it first comes down to where it began, and then goes lower. Momentum goes the other way. Step it
+    after every batch. Raises `ArgumentError` for a step beyond the last.
 
     Source: Smith and Topin, 2017, https://arxiv.org/abs/1708.07120
     """
@@ -218,11 +219,11 @@ class OneCycleLR(_Cycle):
             mend = "give total_steps, or epochs and steps_per_epoch"
             self._refuse(f"total_steps={total_steps}", "the cycle has a known number of steps, at least 1", mend)
         if not 0 <= pct_start <= 1:
-            self._refuse(f"pct_start={pct_start}", "it is the share of steps that go up", "give one from 0 to 1")
+            self._refuse(f"pct_start={pct_start}", "it is the fraction of steps that go up", "give one from 0 to 1")
         if anneal_strategy not in ("cos", "linear"):
-            self._refuse(f"anneal_strategy={anneal_strategy!r}", "there are 'cos' and 'linear'", "name one of them")
+            self._refuse(f"anneal_strategy={anneal_strategy!r}", "it is 'cos' or 'linear'", "use one of them")
         if pct_start * total_steps == 1:
-            why = "the steps that go up end with the first, which leaves no way up"
+            why = "only the first step goes up, and it has nowhere to go up from"
             self._refuse(f"pct_start={pct_start} of {total_steps} steps", why, "give a larger pct_start, or 0")
         self.total_steps, self._anneal_func_type = total_steps, anneal_strategy
         self._schedule_phases = _phases(total_steps, pct_start, three_phase)

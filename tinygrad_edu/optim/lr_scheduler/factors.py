@@ -1,4 +1,4 @@
-"""Schedules that multiply the present rate by a factor, so that several can act on one optimiser."""
+"""Schedules that multiply the present rate by a factor, so several can act on one optimiser."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Factor(LRScheduler):
 
 
 class StepLR(_Factor):
-    """``gamma`` times smaller every ``step_size`` epochs."""
+    """Multiplied by ``gamma`` every ``step_size`` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         if step_size < 1:
@@ -41,7 +41,7 @@ class StepLR(_Factor):
 
 
 class MultiStepLR(_Factor):
-    """``gamma`` times smaller at each of the ``milestones``, which are epochs."""
+    """Multiplied by ``gamma`` at each of the ``milestones``, which are epochs."""
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -57,7 +57,7 @@ class MultiStepLR(_Factor):
         try:  # the keys are strings, if they come from a text file
             milestones = Counter({int(epoch): int(count) for epoch, count in values["milestones"].items()})
         except (TypeError, ValueError):
-            self._refuse_state(f"milestones is {values['milestones']!r}, and counts no epochs")
+            self._refuse_state(f"milestones is {values['milestones']!r}, which does not count epochs")
         return [(own, {**values, "milestones": milestones})]
 
 
@@ -69,7 +69,7 @@ class ConstantLR(_Factor):
     ) -> None:
         if not 0 < factor <= 1:
             self._refuse(
-                f"factor={factor}", "it is a share of the initial rate, and undone later", "give 0 < factor <= 1"
+                f"factor={factor}", "it is a fraction of the initial rate, undone later", "give 0 < factor <= 1"
             )
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
@@ -96,7 +96,7 @@ class LinearLR(_Factor):
             ("end_factor", end_factor, 0 <= end_factor <= 1),
         ):
             if not fits:
-                why = "it is a share of the initial rate, and to begin at 0 leaves nothing to multiply"
+                why = "it is a fraction of the initial rate, and a start at 0 leaves nothing to multiply"
                 self._refuse(f"{name}={value}", why, "give one in (0, 1]")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
@@ -111,7 +111,7 @@ class LinearLR(_Factor):
 
 
 class ExponentialLR(_Factor):
-    """``gamma`` times smaller at each epoch."""
+    """Multiplied by ``gamma`` at each epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -136,7 +136,7 @@ class PolynomialLR(_Factor):
 
 
 class _Given(LRScheduler):
-    """Follows functions of the epoch, one for each group. Functions are not saved; objects with a call are."""
+    """Follows functions of the epoch, one for each group. Functions are not saved; callable objects are."""
 
     _unsaved = ("optimizer", "lr_lambdas")
 
@@ -145,7 +145,7 @@ class _Given(LRScheduler):
         self.lr_lambdas = self._per_group("lr_lambda", lr_lambda, optimizer)
         for function in self.lr_lambdas:
             if not callable(function):
-                why, mend = "it is called with the epoch, and answers with a factor", "give lambda epoch: 0.95**epoch"
+                why, mend = "it is called with the epoch, and returns a factor", "give lambda epoch: 0.95**epoch"
                 self._refuse(f"lr_lambda={function!r}", why, mend)
         super().__init__(optimizer, last_epoch)
 
@@ -157,19 +157,19 @@ class _Given(LRScheduler):
     def _read_state(self, state: Mapping[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         changes, kept = super()._read_state(state), state["lr_lambdas"]
         if len(kept) != len(self.lr_lambdas):
-            self._refuse_state(f"it has {len(kept)} lr_lambdas, and those here are {len(self.lr_lambdas)}")
+            self._refuse_state(f"it has {len(kept)} lr_lambdas, but here there are {len(self.lr_lambdas)}")
         for function, values in zip(self.lr_lambdas, kept, strict=True):
             own = _attributes(function)
             if values is None:
                 continue
             if own is None or not isinstance(values, Mapping):
-                self._refuse_state(f"it has {values!r} for an lr_lambda, and here that is {function!r}")
+                self._refuse_state(f"it has {values!r} for an lr_lambda, but here that is {function!r}")
             changes.append((own, dict(values)))
         return changes
 
 
 def _attributes(function: Callable[[int], float]) -> dict[str, Any] | None:
-    """The attributes of a callable object. None for functions, and for what has none."""
+    """The attributes of a callable object. None for functions, and for objects without attributes."""
     return None if hasattr(function, "__code__") else getattr(function, "__dict__", None)
 
 

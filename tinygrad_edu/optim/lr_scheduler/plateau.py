@@ -11,11 +11,11 @@ from .base import LRScheduler
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """``factor`` times smaller when a metric has not become better for more than ``patience`` steps.
+    """Multiplies the rate by ``factor`` when a metric has not become better for more than ``patience`` steps.
 
-    Better is lower, or with ``mode="max"`` higher, by more than ``threshold``: a share of the best so far, or with
-    ``threshold_mode="abs"`` a difference. After a change it waits for ``cooldown`` steps, and it goes no lower than
-    ``min_lr``, nor by less than ``eps``.
+    Better is lower, or with ``mode="max"`` higher, by more than ``threshold``: a fraction of the best so far, or with
+    ``threshold_mode="abs"`` a difference. After a change it waits for ``cooldown`` steps. The rate goes no lower than
+    ``min_lr``, and changes smaller than ``eps`` are not made.
     """
 
     def __init__(
@@ -32,13 +32,13 @@ class ReduceLROnPlateau(LRScheduler):
     ) -> None:
         self._check_optimizer(optimizer)
         if factor >= 1:
-            self._refuse(f"factor={factor}", "the rate is to become smaller", "give a factor below 1")
+            self._refuse(f"factor={factor}", "it makes the rate smaller", "give a factor below 1")
         for name, value, known in (
             ("mode", mode, ("min", "max")),
             ("threshold_mode", threshold_mode, ("rel", "abs")),
         ):
             if value not in known:
-                self._refuse(f"{name}={value!r}", f"there are {known[0]!r} and {known[1]!r}", "name one of them")
+                self._refuse(f"{name}={value!r}", f"it is {known[0]!r} or {known[1]!r}", "use one of them")
         self.optimizer = optimizer
         self.mode, self.threshold_mode, self.threshold = mode, threshold_mode, threshold
         self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps
