@@ -64,23 +64,25 @@ FIT = "pad or cut them to one size, or give the loader a collate_fn"
 
 
 def test_samples_of_different_sizes() -> None:
-    why = "sample 2 has shape (3,), and sample 0 (2,)"
+    why = "sample 2 has shape (3,), but sample 0 has (2,)"
     with teaches(ShapeError, "a batch of 3 samples", why, FIT, "default_collate("):
         default_collate([tg.ones(2), tg.ones(2), tg.ones(3)])
     where = "a batch of 2 samples, at sample[1]['image']"
-    with teaches(ShapeError, where, "sample 1 has shape (1, 2), and sample 0 (2,)", FIT, "default_collate("):
+    with teaches(ShapeError, where, "sample 1 has shape (1, 2), but sample 0 has (2,)", FIT, "default_collate("):
         default_collate([(0, {"image": np.ones(2)}), (1, {"image": np.ones((1, 2))})])
-    with teaches(ShapeError, "a batch of 2 samples, at sample[0]", "sample 1 has length 3, and sample 0 2", FIT, "("):
+    with teaches(
+        ShapeError, "a batch of 2 samples, at sample[0]", "sample 1 has length 3, but sample 0 has 2", FIT, "("
+    ):
         default_collate([([1, 2],), ([1, 2, 3],)])
     with teaches(
-        ShapeError, "a batch of 2 samples", "sample 1 has keys [\"'a'\", \"'b'\"], and sample 0 [\"'a'\"]", FIT, "("
+        ShapeError, "a batch of 2 samples", "sample 1 has keys [\"'a'\", \"'b'\"], but sample 0 has [\"'a'\"]", FIT, "("
     ):
         default_collate([{"a": 1}, {"a": 1, "b": 2}])
 
 
 def test_samples_of_different_kinds() -> None:
     for second, kind in (([1, 2], "list"), (3, "int"), (Point(1, 2), "Point")):
-        why, mend = f"sample 1 holds a {kind}, and sample 0 a tuple", "give all samples the same structure"
+        why, mend = f"sample 1 holds a {kind}, but sample 0 holds a tuple", "give all samples the same structure"
         with teaches(DtypeError, "a batch of 2 samples", why, mend, "default_collate("):
             default_collate([(1, 2), second])
 
@@ -90,15 +92,17 @@ def test_what_cannot_be_joined(value: Any) -> None:
     with teaches(
         DtypeError,
         f"a batch of samples that hold a {type(value).__name__}, at sample[1]",
-        "tensors, arrays, numbers and text are joined, and tuples, lists and dicts of them",
-        "make the data set give one of those, or give the loader a collate_fn of your own",
+        "it joins tensors, arrays, numbers and text, and tuples, lists and dicts of them",
+        "make the data set give one of those, or give the loader your own collate_fn",
         "default_collate(",
     ):
         default_collate([(1, value)])
 
 
 def test_no_samples() -> None:
-    with teaches(ShapeError, "a batch of no samples", "its shape is that of a sample", "give it at least one", "(["):
+    with teaches(
+        ShapeError, "a batch of no samples", "without a sample there is no shape", "give it at least one", "(["
+    ):
         default_collate([])
 
 

@@ -122,13 +122,13 @@ def test_a_split_by_numbers_follows_the_seed() -> None:
 @pytest.mark.parametrize(
     ("lengths", "why"),
     [
-        ([3, 4], "they add up to 7, and neither to 10 samples nor to 1"),
-        ([0.5, 0.4], "they add up to 0.9, and neither to 10 samples nor to 1"),
-        ([9.5, 0.5], "they add up to 10, and neither to 10 samples nor to 1"),
-        ([], "they add up to 0, and neither to 10 samples nor to 1"),
-        ([11, -1], "no part is smaller than nothing"),
-        ([1.5, -0.5], "no part is smaller than nothing"),
-        ([float("nan")], "no part is smaller than nothing"),
+        ([3, 4], "they add up to 7, neither to 10 samples nor to 1"),
+        ([0.5, 0.4], "they add up to 0.9, neither to 10 samples nor to 1"),
+        ([9.5, 0.5], "they add up to 10, neither to 10 samples nor to 1"),
+        ([], "they add up to 0, neither to 10 samples nor to 1"),
+        ([11, -1], "a part cannot be smaller than nothing"),
+        ([1.5, -0.5], "a part cannot be smaller than nothing"),
+        ([float("nan")], "a part cannot be smaller than nothing"),
     ],
 )
 def test_splits_that_do_not_add_up(lengths: Any, why: str) -> None:
@@ -227,7 +227,7 @@ def test_samplers_follow_their_generator_or_the_seed(make: Any) -> None:
     assert list(make(None)) == first
 
 
-WEIGHTS = "weights are one finite number from 0 up for each sample, and not all 0"
+WEIGHTS = "it takes one finite weight from 0 up for each sample, and not all may be 0"
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ WEIGHTS = "weights are one finite number from 0 up for each sample, and not all 
          "at least one sample is drawn"),
         (lambda: list(RandomSampler([], num_samples=2)), "RandomSampler of 2 samples", "the data set is empty"),
         (lambda: RandomSampler([1], generator="x"), "generator='x'",
-         "random numbers come from a Generator, and this is a str"),
+         "random numbers come from a Generator, but this is a str"),
         (lambda: WeightedRandomSampler([1.0], 0), "WeightedRandomSampler with num_samples=0",
          "at least one sample is drawn"),
         (lambda: WeightedRandomSampler([1.0, -1.0], 1), "WeightedRandomSampler with weights (2,)", WEIGHTS),
@@ -247,7 +247,7 @@ WEIGHTS = "weights are one finite number from 0 up for each sample, and not all 
         (lambda: WeightedRandomSampler([1.0, float("nan")], 1), "WeightedRandomSampler with weights (2,)", WEIGHTS),
         (lambda: WeightedRandomSampler([[1.0]], 1), "WeightedRandomSampler with weights (1, 1)", WEIGHTS),
         (lambda: WeightedRandomSampler([1.0, 0.0], 2, False), "WeightedRandomSampler with weights (2,)",
-         "1 samples have a weight that is not 0, and 2 are wanted"),
+         "1 samples have a weight that is not 0, but 2 are wanted"),
     ],
     ids=str,
 )  # fmt: skip

@@ -83,7 +83,7 @@ def test_the_ordered_split_holds_out_the_last_rows() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 1.0, 1.5, -0.1])
 def test_a_share_is_between_0_and_1(share: float) -> None:
-    with pytest.raises(ValueError, match=f"test={share}: it is the share of the images that is held out"):
+    with pytest.raises(ValueError, match=f"test={share}: it is the fraction of the images that is held out"):
         digits().split(test=share)
 
 

@@ -102,7 +102,7 @@ def test_tensors_that_do_not_belong_together() -> None:
     with pytest.raises(ShapeError) as caught:
         TensorDataset(tg.zeros(3, 2), tg.zeros(4))
     assert caught.value.tried == "TensorDataset of tensors with [3, 4] samples"
-    assert caught.value.why == "sample i is element i of each, so all have equally many"
+    assert caught.value.why == "sample i is element i of each, so all need equally many"
     assert caught.value.mend == "check that images and labels come from the same rows"
     with pytest.raises(ShapeError, match=r"tensors with \[\] samples"):
         TensorDataset()
@@ -206,15 +206,15 @@ def test_streams() -> None:
         ({"num_workers": None}, "DataLoader with num_workers=None",
          "it is how many processes help to read, from 0 up", "leave it out"),
         ({"shuffle": True, "sampler": [1]}, "DataLoader with shuffle=… and sampler=…",
-         "both say in which order to go", "leave one out; RandomSampler shuffles"),
+         "both decide the order", "leave one out; RandomSampler shuffles"),
         *[({"batch_sampler": [[1]], **more}, "DataLoader with a batch_sampler and more",
-           "a batch_sampler says itself which samples make up a batch",
+           "a batch_sampler itself decides which samples make up a batch",
            "leave out batch_size, shuffle, sampler and drop_last")
           for more in ({"batch_size": 2}, {"shuffle": True}, {"sampler": [1]}, {"drop_last": True})],
         ({"batch_size": None, "drop_last": True}, "DataLoader with batch_size=None and drop_last=True",
          "batch_size=None makes no batches, so none can be too small", "leave one out"),
         ({"generator": 3}, "generator=3",
-         "random numbers come from a Generator, and this is a int", "use Generator().manual_seed(0)"),
+         "random numbers come from a Generator, but this is a int", "use Generator().manual_seed(0)"),
         ({"batch_size": 2.5}, "batch_size=2.5", "a batch has at least one sample", "use 1 or more"),
         ({"batch_size": True}, "batch_size=True", "a batch has at least one sample", "use 1 or more"),
     ],
@@ -227,7 +227,7 @@ def test_arguments_that_exclude_each_other(given: dict[str, Any], tried: str, wh
 
 @pytest.mark.parametrize("given", [{"shuffle": True}, {"sampler": [1]}, {"batch_sampler": [[1]]}], ids=str)
 def test_a_stream_has_its_own_order(given: dict[str, Any]) -> None:
-    why = "an IterableDataset has an order of its own, and its samples no numbers"
+    why = "an IterableDataset has its own order, and its samples have no numbers"
     mend = "leave it out, and shuffle in the data set"
     with teaches(ArgumentError, f"DataLoader with {next(iter(given))}=…", why, mend, "DataLoader("):
         DataLoader(Stream(3), **given)

@@ -33,7 +33,7 @@ def test_its_names_are_pytorchs() -> None:
 def test_checkpoints_are_not_there_yet() -> None:
     from tinygrad_edu.utils.checkpoint import checkpoint
 
-    why = "computing a part of a model again during backward is not there yet"
+    why = "computing a part of a model again during backward is not here yet"
     mend = "call ReLU(…) itself: it gives the same values and gradients, and keeps more in memory"
     with teaches(AutogradError, "checkpoint(ReLU, …)", why, mend, "checkpoint(tg.nn.ReLU()"):
         checkpoint(tg.nn.ReLU(), tg.ones(2), use_reentrant=False)

@@ -1,4 +1,4 @@
-"""Data sets, samplers that say in which order to read them, and loaders that make batches of them."""
+"""Data sets, samplers that choose the order in which to read them, and loaders that make batches of them."""
 
 from .collate import default_collate, default_convert
 from .datasets import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split

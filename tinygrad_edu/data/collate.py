@@ -1,4 +1,4 @@
-"""From samples to a batch: what stands at the same place in each is joined along a new first axis."""
+"""From samples to a batch: the parts at the same place in each sample are joined along a new first axis."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _TEXT = (str, bytes)
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """The batch of a list of samples that are alike, at any depth of tuples, lists and dicts.
+    """The batch made from a list of samples that are alike, at any depth of tuples, lists and dicts.
 
-    Tensors, arrays and numbers become one tensor, whose first axis counts the samples; Python's floats become float64,
-    as in PyTorch. Texts become a list. Tuples and lists become lists, named tuples stay what they are, and mappings
+    Tensors, arrays and numbers become one tensor whose first axis counts the samples; Python's floats become float64,
+    as in PyTorch. Texts become a list. Tuples and lists become lists, named tuples stay named tuples, and mappings
     become dicts.
 
     Raises `ShapeError` for samples of different shapes, lengths or keys, `DtypeError` for what cannot be joined.
@@ -31,12 +31,12 @@ def default_collate(batch: Sequence[Any]) -> Any:
             [1., 1.]]), tensor([1, 2]), ['a', 'b']]
     """
     if not batch:
-        raise ShapeError("a batch of no samples", "its shape is that of a sample", "give it at least one")
+        raise ShapeError("a batch of no samples", "without a sample there is no shape", "give it at least one")
     return _join(list(batch), "")
 
 
 def _join(samples: list[Any], place: str) -> Any:
-    """``place`` says where in each sample these parts stand: ``[0]['image']``."""
+    """Join these parts of samples. ``place`` is where in each sample they are: ``[0]['image']``."""
     first = samples[0]
     if isinstance(first, (TensorBase, np.ndarray)):
         return stack(_alike([as_tensor(sample) for sample in samples], "shape", lambda x: tuple(x.shape), place))
@@ -55,8 +55,8 @@ def _join(samples: list[Any], place: str) -> Any:
         return type(first)(*columns) if hasattr(first, "_fields") else columns
     raise DtypeError(
         f"a batch of samples that hold {_a(first)}{_at(place)}",
-        "tensors, arrays, numbers and text are joined, and tuples, lists and dicts of them",
-        "make the data set give one of those, or give the loader a collate_fn of your own",
+        "it joins tensors, arrays, numbers and text, and tuples, lists and dicts of them",
+        "make the data set give one of those, or give the loader your own collate_fn",
     )
 
 
@@ -66,12 +66,12 @@ def _alike(samples: list[Any], what: str, measure: Any, place: str) -> list[Any]
     for number, sample in enumerate(samples):
         tried = f"a batch of {len(samples)} samples{_at(place)}"
         if not isinstance(sample, TensorBase) and type(sample) is not kind:
-            why = f"sample {number} holds {_a(sample)}, and sample 0 {_a(samples[0])}"
+            why = f"sample {number} holds {_a(sample)}, but sample 0 holds {_a(samples[0])}"
             raise DtypeError(tried, why, "give all samples the same structure")
         found = measure(sample)
         size = found if size is None else size
         if found != size:
-            why = f"sample {number} has {what} {found}, and sample 0 {size}"
+            why = f"sample {number} has {what} {found}, but sample 0 has {size}"
             raise ShapeError(tried, why, "pad or cut them to one size, or give the loader a collate_fn")
     return samples
 

@@ -18,9 +18,9 @@ from ..tensor.random import AnyGenerator, stream
 
 
 class Dataset:
-    """Base of data sets with a length and samples by number: say ``__len__`` and ``__getitem__`` in a subclass.
+    """Base of data sets with a length and numbered samples: a subclass defines ``__len__`` and ``__getitem__``.
 
-    Whatever has the two can be used in its place, a list too. ``a + b`` is `ConcatDataset` of both.
+    Anything else that has the two can be used in its place, even a list. ``a + b`` is a `ConcatDataset` of both.
     """
 
     __class_getitem__: Any = classmethod(GenericAlias)  # Dataset[Tensor] is a type hint, as in PyTorch
@@ -37,16 +37,16 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Base of data sets that give their samples one after the other, and know no numbers: say ``__iter__``."""
+    """Base of data sets that give samples one after the other, without numbers: a subclass defines ``__iter__``."""
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} has no __iter__(): define it to give one sample at a time")
 
 
 class TensorDataset(Dataset):
-    """Tensors that belong together along their first axis: sample i is element i of each, in a tuple.
+    """Tensors that belong together along their first axis: sample i is the tuple of element i of each.
 
-    Raises `ShapeError` where they are not equally long.
+    Raises `ShapeError` unless they are equally long.
     """
 
     def __init__(self, *tensors: Any) -> None:
@@ -55,7 +55,7 @@ class TensorDataset(Dataset):
         if len(set(lengths)) != 1:
             raise ShapeError(
                 f"TensorDataset of tensors with {lengths} samples",
-                "sample i is element i of each, so all have equally many",
+                "sample i is element i of each, so all need equally many",
                 "check that images and labels come from the same rows",
             )
 
@@ -67,7 +67,7 @@ class TensorDataset(Dataset):
 
 
 class Subset(Dataset):
-    """The samples of ``dataset`` that ``indices`` names, in that order."""
+    """The samples of ``dataset`` at ``indices``, in that order."""
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset, self.indices = dataset, indices
@@ -80,7 +80,7 @@ class Subset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Several data sets, one behind the other. Raises `ArgumentError` for none, and for one that has no numbers."""
+    """Several data sets in a row. Raises `ArgumentError` for an empty list, and for one without numbered samples."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -88,7 +88,7 @@ class ConcatDataset(Dataset):
             raise ArgumentError("ConcatDataset([])", "there is nothing to join", "give it at least one data set")
         for dataset in self.datasets:
             if isinstance(dataset, IterableDataset):
-                why = "its samples have no numbers, so none can come behind them"
+                why = "its samples have no numbers, so no others can follow them"
                 mend = "join the streams instead: itertools.chain(a, b)"
                 raise ArgumentError(f"ConcatDataset with a {type(dataset).__name__}", why, mend)
         self.cumulative_sizes = list(itertools.accumulate(len(dataset) for dataset in self.datasets))
@@ -106,10 +106,10 @@ class ConcatDataset(Dataset):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: AnyGenerator = None) -> list[Subset]:
-    """Parts of ``dataset`` without a common sample, drawn at random: ``[800, 200]`` samples, or shares ``[0.8, 0.2]``.
+    """Random parts of ``dataset`` with no sample in common: ``[800, 200]`` samples, or fractions ``[0.8, 0.2]``.
 
-    What rounding leaves of shares goes to the parts in turn, one sample each. Follows `manual_seed`, or a
-    ``generator`` of its own. Raises `ArgumentError` for numbers that do not add up to all samples, or to 1.
+    Samples left over by rounding go to the parts in turn, one each. The split follows `manual_seed`, or a
+    ``generator``. Raises `ArgumentError` for numbers that do not add up to all samples, or to 1.
 
     >>> train, test = random_split(range(10), [0.75, 0.25])
     >>> len(train), len(test), sorted([*train, *test])
@@ -118,7 +118,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: AnyGenerator
     count, total = len(dataset), sum(lengths)
     tried = f"random_split of {count} samples into {list(lengths)}"
     if any(not size >= 0 for size in lengths):
-        raise ArgumentError(tried, "no part is smaller than nothing", "use sizes or shares from 0 up")
+        raise ArgumentError(tried, "a part cannot be smaller than nothing", "use sizes or fractions from 0 up")
     if math.isclose(total, 1):
         sizes = [math.floor(count * share) for share in lengths]
         for i in range(count - sum(sizes)):
@@ -126,7 +126,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: AnyGenerator
     elif total == count and all(size == int(size) for size in lengths):
         sizes = [int(size) for size in lengths]
     else:
-        why = f"they add up to {total:g}, and neither to {count} samples nor to 1"
+        why = f"they add up to {total:g}, neither to {count} samples nor to 1"
         raise ArgumentError(tried, why, "let one part be the rest: [n, len(dataset) - n]")
     order = stream(generator).permutation(count).tolist()
     ends = list(itertools.accumulate(sizes))
@@ -134,9 +134,9 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: AnyGenerator
 
 
 def read_batch(dataset: Any, indices: list[int]) -> Any:
-    """The samples at these numbers joined, by one indexing of each tensor; None where that cannot be.
+    """The samples at these numbers joined, by indexing each tensor once; None where that is not possible.
 
-    It can for a `TensorDataset` and for parts of one. A subclass with its own ``__getitem__`` is asked for each sample.
+    It is for a `TensorDataset` and for parts of one. A subclass with its own ``__getitem__`` is asked for each sample.
     """
     own = type(dataset).__getitem__
     if isinstance(dataset, Subset) and own is Subset.__getitem__:

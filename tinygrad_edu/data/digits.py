@@ -28,11 +28,11 @@ class Digits:
     def split(self, *, test: float = 0.2, seed: int | None = 0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Training images and labels, then test images and labels. Images come as rows (N, 64).
 
-        With a ``seed`` the split is random and stratified: each digit keeps its share, and the same writers may be in
-        both parts. With ``seed=None`` the last rows are the test part: mostly other writers, and harder.
+        With a ``seed`` the split is random and stratified: each digit is as frequent in both parts, and the same
+        writers may be in both. With ``seed=None`` the last rows are the test part: mostly other writers, and harder.
         """
         if not 0 < test < 1:
-            raise ValueError(f"test={test}: it is the share of the images that is held out, between 0 and 1")
+            raise ValueError(f"test={test}: it is the fraction of the images that is held out, between 0 and 1")
         labels = self.labels.array
         if seed is None:
             count = round(len(labels) * (1 - test))

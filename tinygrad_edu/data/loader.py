@@ -14,16 +14,16 @@ from .samplers import BatchSampler, RandomSampler, SequentialSampler
 
 
 class DataLoader:
-    """Batches of a data set, in order, shuffled anew each time it is walked through, or as a sampler says.
+    """Batches of a data set: in order, shuffled again for each pass, or in the order of a sampler.
 
-    ``dataset`` is anything with ``len`` and samples by number, or an `IterableDataset`. The samples of a batch are
-    joined by ``collate_fn``, else by `default_collate`; a `TensorDataset` and its parts are read a batch at a time,
-    with the same result. The last batch may be smaller, unless ``drop_last``. ``batch_size=None`` gives the samples
-    one by one, unjoined. A ``batch_sampler`` gives lists of numbers itself.
+    ``dataset`` is anything with ``len`` and numbered samples, or an `IterableDataset`. ``collate_fn`` joins the samples
+    of a batch, by default `default_collate`; a `TensorDataset` and its parts are read a batch at a time, with the same
+    result. The last batch may be smaller, unless ``drop_last``. ``batch_size=None`` gives the samples one by one,
+    unjoined. A ``batch_sampler`` gives the lists of numbers itself.
 
-    Shuffling follows `manual_seed`, or a ``generator``. This process reads the samples: what PyTorch has to say about
-    its workers and their memory, from ``num_workers`` on, is taken and changes nothing; for ``num_workers`` above 0 a
-    warning says so. Raises `ArgumentError` for arguments that exclude each other.
+    Shuffling follows `manual_seed`, or a ``generator``. Samples are read in this process: PyTorch's arguments for
+    workers and their memory are taken and have no effect, with a warning for ``num_workers`` above 0. Raises
+    `ArgumentError` for arguments that exclude each other.
 
     >>> import tinygrad_edu as tg
     >>> [batch.tolist() for batch in tg.data.DataLoader(range(5), batch_size=2)]
@@ -72,7 +72,7 @@ class DataLoader:
         self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
 
     def __len__(self) -> int:
-        """The number of batches. Raises `TypeError` where the data set or sampler does not know its length."""
+        """The number of batches. Raises `TypeError` if the data set or sampler does not know its length."""
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Any]:
@@ -100,13 +100,13 @@ def _check(
         why = "it is how many processes help to read, from 0 up"
         raise ArgumentError(f"DataLoader with num_workers={num_workers!r}", why, "leave it out")
     if isinstance(dataset, IterableDataset) and named:
-        why = "an IterableDataset has an order of its own, and its samples no numbers"
+        why = "an IterableDataset has its own order, and its samples have no numbers"
         raise ArgumentError(f"DataLoader with {named}", why, "leave it out, and shuffle in the data set")
     if shuffle and sampler is not None:
-        why, mend = "both say in which order to go", "leave one out; RandomSampler shuffles"
+        why, mend = "both decide the order", "leave one out; RandomSampler shuffles"
         raise ArgumentError(f"DataLoader with {named}", why, mend)
     if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
-        why = "a batch_sampler says itself which samples make up a batch"
+        why = "a batch_sampler itself decides which samples make up a batch"
         mend = "leave out batch_size, shuffle, sampler and drop_last"
         raise ArgumentError("DataLoader with a batch_sampler and more", why, mend)
     if batch_size is None and drop_last:

@@ -1,4 +1,4 @@
-"""Samplers: in which order a loader takes the samples of a data set."""
+"""Samplers: the order in which a loader takes the samples of a data set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..tensor.random import AnyGenerator, stream
 
 
 class Sampler:
-    """Base of samplers: ``__iter__`` gives the numbers of samples, and ``__len__`` says how many they are."""
+    """Base of samplers: ``__iter__`` gives the numbers of samples, and ``__len__`` how many there are."""
 
     __class_getitem__: Any = classmethod(GenericAlias)
 
@@ -40,8 +40,8 @@ class SequentialSampler(Sampler):
 class RandomSampler(Sampler):
     """All samples in random order, or ``num_samples`` of them; with ``replacement`` one may come again and again.
 
-    Without replacement none comes a second time before all have come. Follows `manual_seed`, or a ``generator`` of its
-    own. Raises `ArgumentError` for a number of samples that is not positive.
+    Without replacement none comes a second time before all have come. It follows `manual_seed`, or a ``generator``.
+    Raises `ArgumentError` for a number of samples that is not positive.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class RandomSampler(Sampler):
     ) -> None:
         if num_samples is not None:
             _positive("RandomSampler", "num_samples", num_samples)
-        stream(generator)  # a wrong one is refused here, not in the first walk
+        stream(generator)  # a wrong one is refused here, not in the first pass
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
         self._num_samples = num_samples
 
     @property
     def num_samples(self) -> int:
-        """How many samples one walk gives: a data set may have grown meanwhile."""
+        """How many samples one pass gives: asked each time, as a data set may have grown."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -79,7 +79,7 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """The samples that ``indices`` names, in random order."""
+    """The samples at ``indices``, in random order."""
 
     def __init__(self, indices: Sequence[int], generator: AnyGenerator = None) -> None:
         self.indices, self.generator = indices, generator
@@ -93,10 +93,10 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """``num_samples`` samples, drawn with probabilities in proportion to ``weights``: rare classes more often, say.
+    """``num_samples`` samples, drawn in proportion to ``weights``, for example to draw rare classes more often.
 
-    Raises `ArgumentError` for weights that are no vector of numbers from 0 up with a positive sum, and for more samples
-    than have a weight where there is no ``replacement``.
+    Raises `ArgumentError` unless the weights are a vector of numbers from 0 up with a positive sum, and without
+    ``replacement`` for more samples than have a weight.
     """
 
     def __init__(
@@ -111,10 +111,10 @@ class WeightedRandomSampler(Sampler):
         values = self.weights.numpy()
         tried = f"WeightedRandomSampler with weights {values.shape}"
         if values.ndim != 1 or not np.all(np.isfinite(values) & (values >= 0)) or not values.sum() > 0:
-            why = "weights are one finite number from 0 up for each sample, and not all 0"
+            why = "it takes one finite weight from 0 up for each sample, and not all may be 0"
             raise ArgumentError(tried, why, "use counts, or 1 / counts")
         if not replacement and num_samples > np.count_nonzero(values):
-            why = f"{np.count_nonzero(values)} samples have a weight that is not 0, and {num_samples} are wanted"
+            why = f"{np.count_nonzero(values)} samples have a weight that is not 0, but {num_samples} are wanted"
             raise ArgumentError(tried, why, "draw fewer, or with replacement=True")
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
