@@ -104,7 +104,7 @@ def test_gradients_of_triplets() -> None:
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_target_says_one_or_minus_one(name: str, target: Any) -> None:
     """0 and 1 would pass in PyTorch: as no loss at all, or as two."""
-    why, mend = "the target has numbers other than 1 and -1", "of 0 and 1 make these: target * 2 - 1"
+    why, mend = "the target has numbers other than 1 and -1", "turn 0 and 1 into them: target * 2 - 1"
     with teaches(ArgumentError, f"{name}(target (4,))", why, mend, line=name):
         PAIRS[name](*vectors(2, 4, 3), tg.tensor(target))
 
@@ -125,7 +125,7 @@ def test_pairs_that_do_not_fit() -> None:
         F.triplet_margin_loss(tg.ones(4, 3), tg.ones(4, 3), tg.ones(3))
     with teaches(ShapeError, "margin_ranking_loss((4,), (4, 1))", why, mend, line="margin_ranking_loss"):
         F.margin_ranking_loss(tg.ones(4), tg.ones(4), tg.ones(4, 1))
-    why, mend = "without a margin, all distances may be 0, and nothing is lost", "use a number above 0"
+    why, mend = "without a margin, the loss is 0 when all distances are 0", "use a number above 0"
     with teaches(ArgumentError, "triplet_margin_loss(margin=0.0)", why, mend, line="triplet_margin_loss"):
         F.triplet_margin_loss(tg.ones(4, 3), tg.ones(4, 3), tg.ones(4, 3), 0.0)
 
@@ -166,13 +166,13 @@ def test_a_variance_below_eps_keeps_its_gradient() -> None:
 def test_variances_that_cannot_be() -> None:
     x = tg.zeros(2, 3)
     why, mend = (
-        "each element has a variance, or shares one with those along one axis",
+        "each element needs a variance, its own or one shared along an axis",
         "give it the shape (2, 3), or (2, 1)",
     )
     for shape in ((2, 2), (1, 1), (3,), (2, 3, 1)):
         with teaches(ShapeError, f"gaussian_nll_loss(input (2, 3), var {shape})", why, mend, line="gaussian"):
             F.gaussian_nll_loss(x, x, tg.ones(*shape))
-    why, mend = "the smallest variance is -2, and none is below 0", "let the model give its logarithm: s.exp()"
+    why, mend = "the smallest variance is -2, but none may be below 0", "let the model give its logarithm: s.exp()"
     with teaches(ArgumentError, "gaussian_nll_loss(var (2, 3))", why, mend, line="gaussian"):
         F.gaussian_nll_loss(x, x, x - 2)
 

@@ -58,10 +58,10 @@ ORIGIN = "divide by the largest, or find out where they come from"
 @pytest.mark.parametrize(
     ("x", "target", "why", "mend"),
     [
-        ([0.5, 1.5], [0.0, 1.0], "the probabilities run from 0.5 to 1.5, and they lie between 0 and 1", MODEL),
-        ([-0.5, 0.5], [0.0, 1.0], "the probabilities run from -0.5 to 0.5, and they lie between 0 and 1", MODEL),
-        ([math.nan, 0.5], [0.0, 1.0], "the probabilities run from nan to nan, and they lie between 0 and 1", MODEL),
-        ([0.5, 0.5], [0, 255], "the targets run from 0 to 255, and they lie between 0 and 1", ORIGIN),
+        ([0.5, 1.5], [0.0, 1.0], "the probabilities run from 0.5 to 1.5, but must be between 0 and 1", MODEL),
+        ([-0.5, 0.5], [0.0, 1.0], "the probabilities run from -0.5 to 0.5, but must be between 0 and 1", MODEL),
+        ([math.nan, 0.5], [0.0, 1.0], "the probabilities run from nan to nan, but must be between 0 and 1", MODEL),
+        ([0.5, 0.5], [0, 255], "the targets run from 0 to 255, but must be between 0 and 1", ORIGIN),
     ],
 )
 def test_numbers_that_are_no_probabilities(x: Any, target: Any, why: str, mend: str) -> None:
@@ -111,14 +111,14 @@ def test_with_logits_is_smooth_at_zero() -> None:
 
 
 def test_whole_numbers_are_no_scores_of_yes_or_no() -> None:
-    with pytest.raises(DtypeError, match="int64 has no fractions, and the result needs them"):
+    with pytest.raises(DtypeError, match="int64 has no fractions, but the result needs them"):
         F.binary_cross_entropy_with_logits(tg.tensor([1]), tg.tensor([1]))
     assert F.binary_cross_entropy_with_logits(tg.tensor([0.0]), tg.tensor([1])).item() == pytest.approx(math.log(2))
 
 
 @pytest.mark.parametrize("shape", [(2, 2, 3), (2,), (3, 1)], ids=str)
 def test_weights_do_not_stretch_the_losses(shape: tuple[int, ...]) -> None:
-    why, mend = "a weight is broadcast to the losses, and these are not stretched for it", "give it the shape (2, 3)"
+    why, mend = "a weight is broadcast to the losses, not they to it", "give it the shape (2, 3)"
     half, weight = tg.full((2, 3), 0.5), tg.ones(*shape)
     for loss in (F.binary_cross_entropy, F.binary_cross_entropy_with_logits):
         with teaches(ShapeError, f"weight {shape} for losses (2, 3)", why, mend, line="loss(half"):
@@ -196,9 +196,9 @@ def test_distances_do_not_overflow_where_they_are_straight() -> None:
 
 def test_where_a_parabola_cannot_end() -> None:
     why = "it is the distance at which the parabola ends"
-    with teaches(ArgumentError, "smooth_l1_loss(beta=-1.0)", why, "choose a number from 0 up", line="smooth_l1_loss"):
+    with teaches(ArgumentError, "smooth_l1_loss(beta=-1.0)", why, "use a number from 0 up", line="smooth_l1_loss"):
         F.smooth_l1_loss(tg.ones(1), tg.ones(1), beta=-1.0)
-    with teaches(ArgumentError, "huber_loss(delta=0)", why, "choose a number above 0", line="huber_loss"):
+    with teaches(ArgumentError, "huber_loss(delta=0)", why, "use a number above 0", line="huber_loss"):
         F.huber_loss(tg.ones(1), tg.ones(1), delta=0)
 
 

@@ -211,28 +211,28 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         lambda: F.dropout(tg.ones(2), 1.5),
         ArgumentError,
         "dropout with p=1.5",
-        "a share lies between 0 and 1",
+        "a fraction lies between 0 and 1",
         "use p=0.5, for example",
     ),
     (
         lambda: F.dropout(tg.ones(2, dtype="int64")),
         DtypeError,
         "dropout((2,) int64)",
-        "what is kept is divided by 1 - p, and int64 has no fractions",
+        "kept elements are divided by 1 - p, but int64 has no fractions",
         "convert it first: x.float()",
     ),
     (
         lambda: F.scaled_dot_product_attention(tg.ones(2, 3), tg.ones(2, 3), tg.ones(2, 3).double()),
         DtypeError,
         "attention of query (2, 3), key (2, 3) and value (2, 3)",
-        "they are float32 and float64, and attention takes three tensors of one float dtype",
+        "they are float32 and float64, but attention takes three tensors of one float dtype",
         "convert them first: key.to(query.dtype)",
     ),
     (
         lambda: F.scaled_dot_product_attention(tg.ones(2, 3), tg.ones(2, 3), tg.ones(2, 3), tg.ones(2, 2).long()),
         DtypeError,
         "attention of query (2, 3), key (2, 3) and value (2, 3)",
-        "the mask is int64: neither says which to look at (bool) nor is added (float)",
+        "the mask is int64: a mask is bool (what to attend to) or float (added to the scores)",
         "make it bool: mask.bool()",
     ),
     (
@@ -240,7 +240,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         ShapeError,
         "scaled_dot_product_attention((2, 3) float32, (2, 4) float32, (2, 4) float32, scale=1.0, causal=False, "
         "dropout_p=0.0) on cpu",
-        "query has 3 features and key 4, and they are compared one by one",
+        "query has 3 features and key 4, but they are compared one by one",
         "project both to the same number of features",
     ),
     (
@@ -248,7 +248,7 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         ShapeError,
         "scaled_dot_product_attention((2, 4) float32, (2, 4) float32, (3, 4) float32, scale=1.0, causal=False, "
         "dropout_p=0.0) on cpu",
-        "key has 2 rows and value 3",
+        "key has 2 rows, but value has 3",
         "give one row of value for each row of key",
     ),
     (
@@ -272,35 +272,35 @@ WRONG: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
         lambda: F.scaled_dot_product_attention(*[tg.ones(n, 2, 3) for n in (3, 2, 2)], enable_gqa=True),
         ShapeError,
         "attention of query (3, 2, 3), key (2, 2, 3) and value (2, 2, 3)",
-        "3 heads of query cannot be shared out among 2 of key or value",
-        "use a number of heads that divides that of query",
+        "3 heads of query cannot be divided among 2 of key or value",
+        "use a number of heads that divides query's",
     ),
     (
         lambda: F.one_hot(tg.tensor([0.0])),
         DtypeError,
         "one_hot((1,) float32, -1)",
-        "classes are named by int64",
+        "class indices are int64",
         "convert them: x.long()",
     ),
     (
         lambda: F.one_hot(tg.tensor([0, 3]), 3),
         IndexRangeError,
         "one_hot((2,) int64, 3)",
-        "the indices run from 0 to 3, and there are 3 classes, counted from 0",
+        "the indices run from 0 to 3, but there are 3 classes, counted from 0",
         "count the classes from 0, or pass a larger num_classes",
     ),
     (
         lambda: F.one_hot(tg.tensor([-1])),
         IndexRangeError,
         "one_hot((1,) int64, -1)",
-        "the indices run from -1 to -1, and there are 0 classes, counted from 0",
+        "the indices run from -1 to -1, but there are 0 classes, counted from 0",
         "count the classes from 0, or pass a larger num_classes",
     ),
     (
         lambda: F.one_hot(tg.zeros(0, dtype="int64")),
         ShapeError,
         "one_hot((0,) int64, -1)",
-        "there are no values to count the classes by",
+        "there are no values to count the classes from",
         "pass num_classes",
     ),
 ]
@@ -379,7 +379,7 @@ def test_activations_of_integers(name: str) -> None:
     if name in ("softsign", "tanhshrink"):
         assert BENDS[name][0](x).dtype == np.float32
         return
-    with pytest.raises(DtypeError, match="int64 has no fractions, and the result needs them"):
+    with pytest.raises(DtypeError, match="int64 has no fractions, but the result needs them"):
         BENDS[name][0](x)
 
 
@@ -438,7 +438,7 @@ def test_glu_halves_an_axis() -> None:
     for dim in (0, -2):
         expected = x[:2] / (1 + np.exp(-x[2:]))
         np.testing.assert_allclose(F.glu(tg.tensor(x), dim).array, expected, rtol=1e-12)
-    mend = "make the layer before it give two numbers for each that is wanted"
+    mend = "make the layer before it give twice as many numbers"
     with teaches(
         ShapeError, "glu of a tensor (4, 3) along dim=-1", "the axis has 3 elements, an odd number", mend, line="glu"
     ):
@@ -457,12 +457,12 @@ def test_softmin_is_softmax_of_the_negative() -> None:
     [
         (
             lambda x: F.celu(x, -1.0), "celu with alpha=-1.0",
-            "x is divided by it, and the curve bends the other way below 0", "use a number above 0",
+            "x is divided by it, and below 0 the curve would bend the other way", "use a number above 0",
         ),
-        (lambda x: F.softshrink(x, -0.5), "softshrink with lambd=-0.5", "it moves towards 0", "use 0 or more"),
+        (lambda x: F.softshrink(x, -0.5), "softshrink with lambd=-0.5", "it moves x towards 0", "use 0 or more"),
         (
             lambda x: F.hardtanh(x, 1.0, -1.0), "hardtanh with min_val=1.0 and max_val=-1.0",
-            "nothing lies between them", "give the smaller one first",
+            "min_val must be below max_val", "give the smaller one first",
         ),
     ],
     ids=["celu", "softshrink", "hardtanh"],
@@ -508,18 +508,18 @@ def test_resizing_keeps_what_is_level_and_has_a_gradient(name: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "how", "why", "mend"),
     [
-        (ArgumentError, {"size": 2, "mode": "bicubic"}, "this mode is not there", "use 'nearest' or 'bilinear'"),
-        (ArgumentError, {}, "one of size and scale_factor says how large the result is", "give one"),
+        (ArgumentError, {"size": 2, "mode": "bicubic"}, "there is no such mode here", "use 'nearest' or 'bilinear'"),
+        (ArgumentError, {}, "the size of the result comes from either size or scale_factor", "give one of them"),
         (
             ArgumentError, {"size": 2, "scale_factor": 2},
-            "one of size and scale_factor says how large the result is", "give one",
+            "the size of the result comes from either size or scale_factor", "give one of them",
         ),
         (
             ShapeError, {"size": 3, "mode": "linear"},
             "it takes sequences (N, C, L), or images (N, C, H, W), and a size for each axis after the channels",
             "add the missing axes; 'linear' is for sequences, 'bilinear' for images",
         ),
-        (ShapeError, {"scale_factor": 0.2}, "axis 2 has 3 places, and would have 0", "at least 1 is left"),
+        (ShapeError, {"scale_factor": 0.2}, "axis 2 has 3 places, and would have 0", "leave at least 1"),
     ],
 )  # fmt: skip
 def test_sizes_that_cannot_be(kind: Any, how: dict[str, Any], why: str, mend: str) -> None:
@@ -533,7 +533,7 @@ def test_instance_norm_needs_places() -> None:
     tried, mend = "instance_norm of a tensor (2, 3)", "add the missing axes: x.unsqueeze(0)"
     with teaches(ShapeError, tried, "it takes (N, C, L) or (N, C, H, W)", mend, line="instance_norm"):
         F.instance_norm(tg.zeros(2, 3))
-    why = "each channel has a single place, which is its own mean: the result would be 0 whatever the input"
+    why = "each channel has a single place, which is its own mean: the result would be 0 for any input"
     mean = tg.zeros(3)
     mend = "use batch_norm, or normalise before the images are this small"
     with teaches(ShapeError, "instance_norm of a tensor (2, 3, 1)", why, mend, line="instance_norm"):
@@ -568,7 +568,7 @@ def test_a_hard_draw_has_the_soft_ones_gradient() -> None:
     assert grads[0] == pytest.approx(grads[1])
     with teaches(
         ArgumentError, "gumbel_softmax with tau=0", "scores are divided by this temperature",
-        "choose a number above 0; 1 is usual",
+        "use a number above 0; 1 is usual",
     ):  # fmt: skip
         F.gumbel_softmax(tg.zeros(2), tau=0)
 
@@ -588,7 +588,7 @@ def test_unfold_makes_a_convolution_a_product(single: bool) -> None:
 @pytest.mark.parametrize(
     ("shape", "how", "why", "mend"),
     [
-        ((5, 5), {}, "images come as (N, C, H, W) or (C, H, W), and this has 2 axes",
+        ((5, 5), {}, "images come as (N, C, H, W) or (C, H, W), but this has 2 axes",
          "add the missing axes: x.unsqueeze(0)"),
         ((1, 2, 5), {}, "the window does not fit", "add padding, or use a smaller window"),
         ((1, 5, 5), {"stride": 0}, "the stride is (0, 0)", "use stride=1"),
@@ -636,25 +636,25 @@ def test_the_last_offset_ends_the_last_bag() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "why", "mend"),
     [
-        (lambda: F.fold(tg.ones(4), 3, 2), ShapeError, "columns come as", "into one"),
+        (lambda: F.fold(tg.ones(4), 3, 2), ShapeError, "columns are", "into one"),
         (lambda: F.fold(tg.ones(3, 4), 3, 2), ShapeError, "a column has 3 elements", "kernel_size"),
         (lambda: F.fold(tg.ones(4, 5), 3, 2), ShapeError, "there are 5 windows", "H and W"),
         (lambda: F.fold(tg.ones(4, 5), 3, 4), ShapeError, "does not fit", "smaller window"),
         (lambda: F.pixel_shuffle(tg.ones(3, 2, 2), 2), ShapeError, "3 channels do not make squares", "multiple of 4"),
-        (lambda: F.pixel_shuffle(tg.ones(2, 2), 1), ShapeError, "images come as", "unsqueeze"),
+        (lambda: F.pixel_shuffle(tg.ones(2, 2), 1), ShapeError, "images are", "unsqueeze"),
         (lambda: F.pixel_shuffle(tg.ones(2, 2, 2), 0), ArgumentError, "side of a square", "upscale_factor=2"),
         (lambda: F.pixel_unshuffle(tg.ones(1, 4, 3), 2), ShapeError, "4 x 3 pixels", "multiples of 2"),
         (lambda: F.adaptive_max_pool1d(tg.ones(3), 2), ShapeError, "(N, C, L) or (C, L)", "unsqueeze"),
-        (lambda: F.adaptive_max_pool2d(tg.ones(1, 3, 3), (2,)), ShapeError, "2 axes to share out, and 1", "one size"),
-        (lambda: F.adaptive_max_pool2d(tg.ones(1, 3, 3), 0), ArgumentError, "without places", "1 or more"),
+        (lambda: F.adaptive_max_pool2d(tg.ones(1, 3, 3), (2,)), ShapeError, "2 axes to divide, but 1", "one size"),
+        (lambda: F.adaptive_max_pool2d(tg.ones(1, 3, 3), 0), ArgumentError, "result would be empty", "1 or more"),
         (lambda: F.local_response_norm(tg.ones(2, 3), 2), ShapeError, "(N, C, …)", "add the missing axes"),
-        (lambda: F.local_response_norm(tg.ones(2, 3, 1), 0), ArgumentError, "counts the channels", "size=1"),
+        (lambda: F.local_response_norm(tg.ones(2, 3, 1), 0), ArgumentError, "number of channels", "size=1"),
         (lambda: bags(tg.tensor([0, 1])), ShapeError, "with the offsets", "pass offsets"),
         (lambda: bags(tg.tensor([[0, 1]]), tg.tensor([0])), ShapeError, "with the offsets", "pass offsets"),
-        (lambda: bags(tg.tensor([0, 1]), tg.tensor([1])), IndexRangeError, "run from 0", "begin with 0"),
-        (lambda: bags(tg.tensor([0, 1]), tg.tensor([0, 3])), IndexRangeError, "to 2 indices", "begin with 0"),
-        (lambda: bags(tg.tensor([0, 1]), tg.tensor([0.0])), DtypeError, "offsets are integers", "begins"),
-        (lambda: bags(tg.tensor([0, 1]), tg.tensor([[0]])), ShapeError, "offsets are integers", "begins"),
+        (lambda: bags(tg.tensor([0, 1]), tg.tensor([1])), IndexRangeError, "rise from 0", "start with 0"),
+        (lambda: bags(tg.tensor([0, 1]), tg.tensor([0, 3])), IndexRangeError, "to at most 2 indices", "start with 0"),
+        (lambda: bags(tg.tensor([0, 1]), tg.tensor([0.0])), DtypeError, "offsets must be integers", "begins"),
+        (lambda: bags(tg.tensor([0, 1]), tg.tensor([[0]])), ShapeError, "offsets must be integers", "begins"),
         (lambda: bags(tg.tensor([[0, 1]]), mode="last"), ArgumentError, "no such mode", "'sum'"),
         (lambda: bags(tg.tensor([[0, 1]]), sparse=True), ArgumentError, "are dense", "sparse out"),
         (lambda: bags(tg.tensor([[0, 5]])), IndexRangeError, "the table has 3 rows", "larger"),
@@ -668,7 +668,7 @@ def test_the_last_offset_ends_the_last_bag() -> None:
         ),
         (
             lambda: bags(tg.tensor([[0, 1]]), mode="sum", per_sample_weights=tg.ones(2)),
-            ShapeError, "weigh the rows", "one weight for each",
+            ShapeError, "do not fit indices", "one weight for each",
         ),
         (
             lambda: bags(tg.tensor([[0, 1]]), mode="sum", per_sample_weights=tg.ones(1, 2, dtype="float64")),
@@ -733,14 +733,14 @@ SOLID = (1, 2, 3, 3, 3)
 @pytest.mark.parametrize(
     ("call", "kind", "why", "mend"),
     [
-        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2)), ShapeError, "kernels come as (F, C, kd, kh, kw)", "reshape"),
-        (lambda x: F.conv3d(x[0, 0], tg.ones(2, 2, 2, 2, 2)), ShapeError, "volumes come as", "unsqueeze"),
-        (lambda x: F.conv3d(x, tg.ones(2, 3, 2, 2, 2)), ShapeError, "reads 3 channels, and the volume has 2", "for 2"),
+        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2)), ShapeError, "kernels are (F, C, kd, kh, kw)", "reshape"),
+        (lambda x: F.conv3d(x[0, 0], tg.ones(2, 2, 2, 2, 2)), ShapeError, "volumes are", "unsqueeze"),
+        (lambda x: F.conv3d(x, tg.ones(2, 3, 2, 2, 2)), ShapeError, "reads 3 channels, but the volume has 2", "for 2"),
         (lambda x: F.conv3d(x, tg.ones(2, 2, 4, 2, 2)), ShapeError, "(4, 2, 2) does not fit", "smaller kernel"),
         (lambda x: F.conv3d(x, tg.ones(3, 1, 2, 2, 2), groups=2), ArgumentError, "among 2 groups", "divides"),
         (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2), tg.ones(3)), ShapeError, "the bias is (3,)", "bias (2,)"),
-        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2).double()), DtypeError, "are float32, and", "x.to(weight.dtype)"),
-        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2), stride=0), ShapeError, "the stride is at least 1", "stride=1"),
+        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2).double()), DtypeError, "are float32, but", "x.to(weight.dtype)"),
+        (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2), stride=0), ShapeError, "stride must be at least 1", "stride=1"),
         (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2), padding=-1), ShapeError, "at least 0", "padding=0"),
         (lambda x: F.conv3d(x, tg.ones(2, 2, 2, 2, 2), None, 2, "same"), ArgumentError, "smaller", "as a number"),
         (lambda x: F.conv_transpose3d(x, tg.ones(3, 2, 2, 2, 2)), ShapeError, "the volume has 2", "for 2 channels"),
@@ -748,14 +748,14 @@ SOLID = (1, 2, 3, 3, 3)
             lambda x: F.conv_transpose3d(x, tg.ones(2, 2, 2, 2, 2), output_padding=1),
             ShapeError, "not below stride", "less output_padding",
         ),
-        (lambda x: F.conv_transpose3d(x, tg.ones(2, 2, 1, 1, 1), padding=2), ShapeError, "takes all", "less padding"),
+        (lambda x: F.conv_transpose3d(x, tg.ones(2, 2, 1, 1, 1), padding=2), ShapeError, "cuts off", "less padding"),
         (lambda x: F.max_pool3d(x[0, 0], 2), ShapeError, "(N, C, D, H, W) or (C, D, H, W)", "unsqueeze"),
         (lambda x: F.max_pool3d(x, 4), ShapeError, "a window of 4 does not fit into 3", "smaller window"),
         (lambda x: F.max_pool3d(x, 2, 0), ShapeError, "the stride is (0, 0, 0)", "stride=1"),
         (lambda x: F.max_pool3d(x, 2, 1, 2), ShapeError, "more than half", "less padding"),
         (lambda x: F.max_pool3d(x, 2, 1, 2, 4), ShapeError, "nothing but padding", "less padding"),
         (lambda x: F.avg_pool3d(x, 2, divisor_override=0), ArgumentError, "divided by 0", "leave it out"),
-        (lambda x: F.adaptive_avg_pool3d(x, 0), ArgumentError, "without places", "1 or more"),
+        (lambda x: F.adaptive_avg_pool3d(x, 0), ArgumentError, "result would be empty", "1 or more"),
         (lambda x: F.dropout3d(x[0, 0]), ShapeError, "channels of volumes", "dropout2d"),
     ],
 )  # fmt: skip

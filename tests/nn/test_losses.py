@@ -91,17 +91,17 @@ COUNT = "count the classes from 0, or give the last layer more outputs"
 WRONG: dict[str, tuple[Any, type[EduError], str, str, str]] = {
     "nan": (
         [0.0, math.nan], DtypeError, "target (2,) float32",
-        "class labels are integers, and some of these are NaN", INTEGERS,
+        "class labels must be integers, but some of these are NaN", INTEGERS,
     ),
-    "floats": ([0.0, 1.0], DtypeError, "target (2,) float32", "class labels are integers", INTEGERS),
-    "bools": ([True, False], DtypeError, "target (2,) bool", "class labels are integers", INTEGERS),
+    "floats": ([0.0, 1.0], DtypeError, "target (2,) float32", "class labels must be integers", INTEGERS),
+    "bools": ([True, False], DtypeError, "target (2,) bool", "class labels must be integers", INTEGERS),
     "too-large": (
         [0, 3], IndexRangeError, "target (2,) int64",
-        "labels run from 0 to 3, and there are 3 classes: 0 to 2", COUNT,
+        "labels run from 0 to 3, but there are 3 classes: 0 to 2", COUNT,
     ),
     "negative": (
         [-1, 2], IndexRangeError, "target (2,) int64",
-        "labels run from -1 to 2, and there are 3 classes: 0 to 2", COUNT,
+        "labels run from -1 to 2, but there are 3 classes: 0 to 2", COUNT,
     ),
     "one-hot": ([[1, 0, 0], [0, 1, 0]], ShapeError, "target (2, 3) int64", *SHAPES),
     "too-few": ([0], ShapeError, "target (1,) int64", *SHAPES),
@@ -133,7 +133,7 @@ def test_scores_that_cannot_be() -> None:
 def test_arguments_the_wrong_way_round(name: str) -> None:
     with teaches(
         DtypeError, f"{name}(scores (2,), target (2, 3) float32)",
-        "the first holds integers, as labels do, and the second fractions", "swap them: scores come first",
+        "the first holds integers, like labels, and the second fractions", "swap them: scores come first",
     ):  # fmt: skip
         getattr(F, name)(tg.tensor([0, 1]), tg.ones(2, 3))
 
@@ -231,7 +231,7 @@ def test_weights_take_the_dtype_of_the_scores() -> None:
 
 @pytest.mark.parametrize("loss", [F.cross_entropy, F.nll_loss], ids=lambda f: f.__name__)
 def test_weights_that_cannot_be(loss: Any) -> None:
-    tried, why = f"{loss.__name__}(scores (2, 3), weight (2,))", "there are 3 classes, and each has one weight"
+    tried, why = f"{loss.__name__}(scores (2, 3), weight (2,))", "there are 3 classes, and each needs one weight"
     with teaches(ShapeError, tried, why, "give it weights of shape (3,)", line="loss(tg"):
         loss(tg.ones(2, 3), tg.tensor([0, 1]), tg.ones(2))
 
@@ -268,7 +268,7 @@ def test_a_mean_over_no_sample_is_nan_and_moves_nothing(weight: Any, smoothing: 
 
 
 def test_labels_are_checked_beside_ignored_ones() -> None:
-    with pytest.raises(IndexRangeError, match="labels run from 0 to 3, and there are 3 classes: 0 to 2"):
+    with pytest.raises(IndexRangeError, match="labels run from 0 to 3, but there are 3 classes: 0 to 2"):
         F.cross_entropy(tg.zeros(3, 3), tg.tensor([3, -100, 0]))
     with pytest.raises(IndexRangeError, match="labels run from -100 to 0"):
         F.cross_entropy(tg.zeros(3, 3), tg.tensor([-1, -100, 0]), ignore_index=-1)
@@ -293,8 +293,8 @@ def test_label_smoothing_spreads_a_share_of_the_target() -> None:
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
 def test_a_smoothing_that_is_no_share(share: float) -> None:
-    tried, mend = f"cross_entropy(label_smoothing={share})", "choose a number from 0 to 1; 0.1 is usual"
-    with teaches(ArgumentError, tried, "it is a share of the target", mend, line="cross_entropy"):
+    tried, mend = f"cross_entropy(label_smoothing={share})", "use a number from 0 to 1; 0.1 is usual"
+    with teaches(ArgumentError, tried, "it is a fraction of the target", mend, line="cross_entropy"):
         F.cross_entropy(tg.zeros(1, 2), [0], label_smoothing=share)
 
 
@@ -316,7 +316,7 @@ def test_class_probabilities(shape: tuple[int, ...]) -> None:
 
 def test_probabilities_know_no_ignored_label() -> None:
     tried = "cross_entropy(scores (1, 2), target (1, 2) float32)"
-    why = "ignore_index=1 names a label, and the target holds probabilities"
+    why = "ignore_index=1 names a label, but the target holds probabilities"
     mend = "leave it out: a sample whose probabilities are all 0 adds nothing"
     with teaches(ShapeError, tried, why, mend, line="cross_entropy"):
         F.cross_entropy(tg.zeros(1, 2), tg.ones(1, 2), ignore_index=1)
@@ -402,17 +402,17 @@ def test_a_distance_of_ones_own() -> None:
         (lambda: ctc(tg.ones(3, 2, 4, dtype="float16")), DtypeError, "float32 or float64", "log_probs.float()"),
         (lambda: ctc(tg.ones(4)), ShapeError, "(T, N, C) or (T, C)", "missing axes"),
         (lambda: ctc(blank=4), IndexRangeError, "there are 4 classes", "use 0 to 3"),
-        (lambda: ctc(steps=(3, 4)), IndexRangeError, "input_lengths run from 3 to 4, and there are 3", "at least 0"),
-        (lambda: ctc(steps=(3,)), ShapeError, "there are 2 sequences, and input_lengths (1,)", "one length for each"),
-        (lambda: ctc(steps=(3.0, 3.0)), DtypeError, "input_lengths count", "lengths.long()"),
-        (lambda: ctc(lengths=(-1, 2)), IndexRangeError, "target_lengths run from -1 to 2", "at least 0"),
+        (lambda: ctc(steps=(3, 4)), IndexRangeError, "run from 3 to 4, but there are 3", "lengths from 0"),
+        (lambda: ctc(steps=(3,)), ShapeError, "there are 2 sequences, but input_lengths (1,)", "one length for each"),
+        (lambda: ctc(steps=(3.0, 3.0)), DtypeError, "input_lengths are integers", "lengths.long()"),
+        (lambda: ctc(lengths=(-1, 2)), IndexRangeError, "target_lengths run from -1 to 2", "lengths from 0"),
         (lambda: ctc(lengths=(3, 2)), ShapeError, "have up to 3 labels, 5 in all", "check target_lengths"),
         (lambda: ctc(labels=[[1, 4], [1, 2]]), IndexRangeError, "labels run from 1 to 4", "the blank among them"),
         (lambda: ctc(labels=[[1.0, 2.0], [1.0, 2.0]]), DtypeError, "labels are integers", "come from"),
         (lambda: ctc(labels=[[1, 2], [0, 1]]), IndexRangeError, "a label is 0", "count the labels from 1"),
         (lambda: ctc(reduction="average"), ArgumentError, "no such reduction", "'mean'"),
         (lambda: F.multi_margin_loss(tg.ones(2, 3), tg.tensor([0, 3])), IndexRangeError, "from 0 to 3", "from 0"),
-        (lambda: F.multi_margin_loss(tg.ones(2, 3), tg.ones(2)), DtypeError, "are integers", "target.long()"),
+        (lambda: F.multi_margin_loss(tg.ones(2, 3), tg.ones(2)), DtypeError, "must be integers", "target.long()"),
         (lambda: F.multi_margin_loss(tg.ones(2, 3), tg.tensor([0])), ShapeError, "(N, C) and (N,)", "flatten"),
         (lambda: F.multi_margin_loss(tg.ones(3), tg.tensor(0), 3), ArgumentError, "the power", "p=1 or p=2"),
         (lambda: nn.MultiMarginLoss(3), ArgumentError, "the power", "p=1 or p=2"),
@@ -431,7 +431,7 @@ def test_a_distance_of_ones_own() -> None:
         (lambda: F.multilabel_soft_margin_loss(tg.tensor(1.0), 1.0), ShapeError, "counts the classes", "unsqueeze"),
         (lambda: nn.TripletMarginWithDistanceLoss(margin=0), ArgumentError, "without a margin", "above 0"),
         (lambda: triplet(margin=-1.0), ArgumentError, "without a margin", "above 0"),
-        (lambda: triplet(tg.ones(2, 3)), ShapeError, "the same number of axes", "alike"),
+        (lambda: triplet(tg.ones(2, 3)), ShapeError, "the same number of axes", "reshape them"),
     ],
 )  # fmt: skip
 def test_targets_that_cannot_be(call: Any, kind: type[EduError], why: str, mend: str) -> None:

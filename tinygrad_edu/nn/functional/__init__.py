@@ -108,7 +108,7 @@ __all__ = [
 
 
 def relu(input: Any, inplace: bool = False) -> Tensor:
-    """``max(x, 0)``. ``inplace`` writes the result to the input. Raises `DtypeError` for bools."""
+    """``max(x, 0)``. With ``inplace`` the result overwrites the input. Raises `DtypeError` for bools."""
     result: Tensor = input.relu_() if inplace else _relu(input)
     return result
 
@@ -116,21 +116,21 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
 def relu_(input: Any) -> Tensor:
     """`relu` in place: the result overwrites the input, which is returned."""
     if not isinstance(input, Tensor):
-        why = f"input takes a tensor, and this is {kind_of(input)}"
-        raise DtypeError(f"relu_ with input={shown(input)}", why, "it writes to a tensor: make one of it first")
+        why = f"input takes a tensor, but this is {kind_of(input)}"
+        raise DtypeError(f"relu_ with input={shown(input)}", why, "it writes to a tensor: make it one first")
     return relu(input, inplace=True)
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     """``x1 @ weight[o] @ x2 + bias[o]`` for each output o: (…, I) and (…, J), by ``weight`` (O, I, J), to (…, O).
 
-    Raises `ShapeError` where the shapes do not fit.
+    Raises `ShapeError` if the shapes do not fit.
     """
     x1, x2, weight = as_tensor(input1), as_tensor(input2), as_tensor(weight)
     sizes = (x1.shape[-1:], x2.shape[-1:])
     if weight.ndim != 3 or sizes != (weight.shape[1:2], weight.shape[2:]) or x1.shape[:-1] != x2.shape[:-1]:
         tried = f"bilinear({tuple(x1.shape)}, {tuple(x2.shape)}, weight {tuple(weight.shape)})"
-        why = "it takes (…, I) and (…, J), alike but for the last axis, and a weight (O, I, J)"
+        why = "it takes (…, I) and (…, J), equal but for the last axis, and a weight (O, I, J)"
         raise ShapeError(tried, why, "make the layer for these features: Bilinear(I, J, O)")
     result: Tensor = einsum("...i,oij,...j->...o", x1, weight, x2)
     return result if bias is None else result + bias
@@ -140,10 +140,10 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """``x`` with a share ``p`` of its elements, drawn anew each time, set to 0, and the others divided by ``1 - p``.
+    """``x`` with a random fraction ``p`` of its elements set to 0, and the others divided by ``1 - p``.
 
-    Outside of training, and for p = 0, it is x itself. The numbers come from the generator that `manual_seed` seeds.
-    Raises `ArgumentError` for a p outside of 0 to 1, `DtypeError` for integers.
+    Outside training, and for p = 0, it is x itself. The numbers come from the generator that `manual_seed` seeds.
+    Raises `ArgumentError` for a p outside 0 to 1, `DtypeError` for integers.
     """
     x = as_tensor(input)
     return _dropped("dropout", x, tuple(x.shape), p, training, inplace)
@@ -161,7 +161,7 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels of (N, C, H, W).
 
-    Raises `ShapeError` for other numbers of axes: three of them are images to some and sequences to others.
+    Raises `ShapeError` for other numbers of axes: three axes could be one image or several sequences.
     """
     x = as_tensor(input)
     if x.ndim != 4:
@@ -186,7 +186,7 @@ def _dropped(name: str, x: Tensor, drawn: tuple[int, ...], p: float, training: b
     if not training or p == 0 or not x.array.size:
         return x
     if not is_float(x.dtype):
-        why = f"what is kept is divided by 1 - p, and {x.dtype} has no fractions"
+        why = f"kept elements are divided by 1 - p, but {x.dtype} has no fractions"
         raise DtypeError(f"{name}({tuple(x.shape)} {x.dtype})", why, "convert it first: x.float()")
     keep = _keep(drawn, p, x)
     result: Tensor = inplace_op(Dropout, x, (keep,), {"p": p}) if inplace else dropout_op(x, keep, p=p)
@@ -197,14 +197,14 @@ def _share(name: str, p: float) -> None:
     try:
         share = 0 <= p <= 1
     except (TypeError, ValueError):
-        why = f"p takes a number, and this is {kind_of(p)}"
+        why = f"p takes a number, but this is {kind_of(p)}"
         raise DtypeError(f"{name} with p={shown(p)}", why, "use p=0.5, for example") from None
     if not share:
-        raise ArgumentError(f"{name} with p={p}", "a share lies between 0 and 1", "use p=0.5, for example")
+        raise ArgumentError(f"{name} with p={p}", "a fraction lies between 0 and 1", "use p=0.5, for example")
 
 
 def _keep(shape: tuple[int, ...], p: float, like: Any) -> Tensor:
-    """Which elements dropout keeps, on the device of ``like``."""
+    """The elements that dropout keeps, on the device of ``like``."""
     mask = backends.of(like.array).from_numpy(np.asarray(generator().random(shape, np.float32) >= p))
     announce(modes().observers, mask, "created")
     return wrap(mask)
@@ -219,24 +219,24 @@ def scaled_dot_product_attention(
 ) -> Tensor:  # fmt: skip
     """Attention: each row of ``query`` (…, L, E) takes a weighted mean of the rows of ``value`` (…, S, V).
 
-    The weights are ``softmax(query @ key.mT * scale)``, for ``key`` (…, S, E); ``scale`` is 1 / √E unless given. Where
-    a bool ``attn_mask`` (…, L, S) is false nothing is looked at; a float one is added. ``is_causal`` lets row i look at
-    rows 0 to i. A row that may look at nothing gives zeros. A share ``dropout_p`` of the weights is dropped: pass 0
-    outside of training. With ``enable_gqa`` several heads (axis -3) of query share one of key and value. Raises
-    `ShapeError` where shapes do not fit, `DtypeError` where dtypes differ or are no floats.
+    The weights are ``softmax(query @ key.mT * scale)``, for ``key`` (…, S, E); ``scale`` is 1 / √E by default. Where
+    a bool ``attn_mask`` (…, L, S) is false, a row is ignored; a float one is added. ``is_causal`` lets row i attend to
+    rows 0 to i. A row that may attend to nothing gives zeros. A fraction ``dropout_p`` of the weights is dropped: pass
+    0 outside training. With ``enable_gqa`` several heads (axis -3) of query share one of key and value. Raises
+    `ShapeError` if shapes do not fit, `DtypeError` if dtypes differ or are not floats.
     """
     query, key, value = as_tensor(query), as_tensor(key), as_tensor(value)
     tried = f"attention of query {tuple(query.shape)}, key {tuple(key.shape)} and value {tuple(value.shape)}"
     dtypes = {t.dtype for t in (query, key, value)}
     if len(dtypes) > 1 or not is_float(query.dtype):
         names = " and ".join(sorted(str(dtype) for dtype in dtypes))
-        why = f"they are {names}, and attention takes three tensors of one float dtype"
+        why = f"they are {names}, but attention takes three tensors of one float dtype"
         raise DtypeError(tried, why, "convert them first: key.to(query.dtype)")
     _share(tried, dropout_p)
     if attn_mask is not None:
         attn_mask = as_tensor(attn_mask)
         if attn_mask.dtype.kind != "b" and not is_float(attn_mask.dtype):
-            why = f"the mask is {attn_mask.dtype}: neither says which to look at (bool) nor is added (float)"
+            why = f"the mask is {attn_mask.dtype}: a mask is bool (what to attend to) or float (added to the scores)"
             raise DtypeError(tried, why, "make it bool: mask.bool()")
         if attn_mask.dtype.kind != "b":
             attn_mask = attn_mask.to(query.dtype)
@@ -245,7 +245,7 @@ def scaled_dot_product_attention(
     keep = None
     if dropout_p and min(query.ndim, key.ndim) > 1:
         leads = [t.shape[:-2] for t in (query, key, attn_mask) if t is not None]
-        with suppress(ValueError):  # of shapes that do not fit, the operation itself will say why
+        with suppress(ValueError):  # if shapes do not fit, the operation itself explains why
             keep = _keep((*np.broadcast_shapes(*leads), query.shape[-2], key.shape[-2]), dropout_p, query)
     result: Tensor = scaled_dot_product_attention_op(
         query, key, value, attn_mask, keep, causal=is_causal, dropout_p=dropout_p,
@@ -255,11 +255,11 @@ def scaled_dot_product_attention(
 
 
 def _shared(query: Tensor, x: Tensor, tried: str) -> Tensor:
-    """Each head of key or value, once for each of the heads of query that share it."""
+    """Each head of key or value, repeated for the heads of query that share it."""
     heads, own = query.shape[-3], x.shape[-3]
     if not own or heads % own:
-        why = f"{heads} heads of query cannot be shared out among {own} of key or value"
-        raise ShapeError(tried, why, "use a number of heads that divides that of query")
+        why = f"{heads} heads of query cannot be divided among {own} of key or value"
+        raise ShapeError(tried, why, "use a number of heads that divides query's")
     if own == heads:
         return x
     times = (*x.shape[:-2], heads // own, *x.shape[-2:])
@@ -273,28 +273,28 @@ def _shared(query: Tensor, x: Tensor, tried: str) -> Tensor:
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     """For each class index in ``tensor`` (…) a row of zeros with a 1 in its place: (…, classes), as int64.
 
-    ``num_classes`` is the largest index plus 1 unless given. Raises `DtypeError` for anything but int64,
-    `IndexRangeError` for an index outside of the classes, `ShapeError` where there are no values to count classes by,
-    as while tracing.
+    By default ``num_classes`` is the largest index plus 1. Raises `DtypeError` for anything but int64,
+    `IndexRangeError` for an index outside the classes, `ShapeError` if there are no values to count classes from,
+    as during tracing.
     """
     x = as_tensor(tensor)
     tried = f"one_hot({tuple(x.shape)} {x.dtype}, {num_classes})"
     if x.dtype != np.int64:
-        raise DtypeError(tried, "classes are named by int64", "convert them: x.long()")
+        raise DtypeError(tried, "class indices are int64", "convert them: x.long()")
     if num_classes < 1 and not (x.numel() and backends.of(x.array).readable):
-        raise ShapeError(tried, "there are no values to count the classes by", "pass num_classes")
+        raise ShapeError(tried, "there are no values to count the classes from", "pass num_classes")
     low, high = extremes(x) or (0, -1)
     if num_classes < 0:
         num_classes = high + 1
     if low < 0 or high >= num_classes:
-        why = f"the indices run from {low} to {high}, and there are {num_classes} classes, counted from 0"
+        why = f"the indices run from {low} to {high}, but there are {num_classes} classes, counted from 0"
         raise IndexRangeError(tried, why, "count the classes from 0, or pass a larger num_classes")
     room.check(tried, (*x.shape, num_classes), 8)
     return (x.contiguous().unsqueeze(-1) == arange(num_classes, device=x.device)).long()
 
 
 def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A draw from the classes along ``dim`` that gradients pass: `softmax` of ``logits`` and noise, divided by ``tau``.
+    """A draw from the classes along ``dim`` with gradients: `softmax` of ``logits`` plus noise, divided by ``tau``.
 
     The smaller ``tau``, the nearer one class is to 1. With ``hard`` the result is one-hot, and the gradient that of
     the soft one. ``eps`` has no effect, as in PyTorch. Raises `ArgumentError` unless ``tau`` is positive.
@@ -302,7 +302,7 @@ def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, eps: float
     x = as_tensor(logits)
     if not tau > 0:
         why = "scores are divided by this temperature"
-        raise ArgumentError(f"gumbel_softmax with tau={tau!r}", why, "choose a number above 0; 1 is usual")
+        raise ArgumentError(f"gumbel_softmax with tau={tau!r}", why, "use a number above 0; 1 is usual")
     noise = -wrap(x.array).new_empty(x.shape).exponential_().log()
     soft: Tensor = softmax((x + noise) / tau, dim)
     if not hard:
@@ -312,7 +312,7 @@ def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, eps: float
 
 
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
-    """``x`` divided by its ``p``-norm along ``dim``, or by ``eps`` where the norm is smaller than that."""
+    """``x`` divided by its ``p``-norm along ``dim``, or by ``eps`` if the norm is smaller."""
     x = as_tensor(input)
     result: Tensor = x / norm(x, p, dim, True).clamp(min=eps)
     return result
@@ -322,7 +322,7 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> T
 
 
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
-    """`adaptive_avg_pool2d` for sequences: (N, C, L) or (C, L) to as many places as ``output_size`` says."""
+    """`adaptive_avg_pool2d` for sequences: (N, C, L) or (C, L) to ``output_size`` places."""
     x = as_tensor(input)
     size = output_size[0] if isinstance(output_size, (tuple, list)) and len(output_size) == 1 else output_size
     if x.ndim not in (2, 3) or isinstance(size, (tuple, list)):
@@ -339,8 +339,8 @@ def instance_norm(
     """Mean 0 and variance 1 for each channel of each element of a batch (N, C, L) or (N, C, H, W).
 
     Then each channel times its ``weight``, plus its ``bias``. Running statistics, if given, move towards the batch's
-    means of both; without ``use_input_stats`` they are what is normalised with. Raises `ShapeError` where a channel has
-    one place only, or a parameter does not have one element per channel.
+    means of both; without ``use_input_stats`` they are used to normalise. Raises `ShapeError` if a channel has
+    only one place, or a parameter does not have one element per channel.
     """
     x = as_tensor(input)
     if not use_input_stats:
@@ -350,11 +350,11 @@ def instance_norm(
         raise ShapeError(tried, "it takes (N, C, L) or (N, C, H, W)", "add the missing axes: x.unsqueeze(0)")
     flat = x.detach().flatten(2)
     if flat.shape[2] == 1:
-        why = "each channel has a single place, which is its own mean: the result would be 0 whatever the input"
+        why = "each channel has a single place, which is its own mean: the result would be 0 for any input"
         raise ShapeError(tried, why, "use batch_norm, or normalise before the images are this small")
     check_running("instance_norm", x, running_mean, running_var)
     out: Tensor = group_norm(x.contiguous(), x.shape[1], weight, bias, eps)
-    if not x.numel():  # nothing has no mean: the running ones stay where they are
+    if not x.numel():  # an empty batch has no mean: the running ones stay as they are
         return out
     with no_grad():
         if running_mean is not None:
@@ -365,17 +365,17 @@ def instance_norm(
 
 
 def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """Each element of (N, C, …) divided by ``(k + alpha * mean) ** beta``, of what neighbouring channels have there.
+    """Each element of (N, C, …) divided by ``(k + alpha * mean) ** beta``, from neighbouring channels.
 
-    The mean is that of the squares in ``size`` channels, the element's own in their middle; where channels end there
-    are zeros. Raises `ShapeError` for fewer than three axes, `ArgumentError` for a ``size`` below 1.
+    The mean is over the squares in ``size`` channels, with the element's own in the middle; beyond the last channel
+    there are zeros. Raises `ShapeError` for fewer than three axes, `ArgumentError` for a ``size`` below 1.
     """
     x = as_tensor(input)
     tried = f"local_response_norm of a tensor {tuple(x.shape)}, size={size!r}"
     if x.ndim < 3:
         raise ShapeError(tried, "it takes (N, C, …), with at least one axis of places", "add the missing axes")
     if whole("local_response_norm", "size", size) < 1:
-        raise ArgumentError(tried, "it counts the channels that are looked at", "use size=1 or more")
+        raise ArgumentError(tried, "it is a number of channels", "use size=1 or more")
     if not x.numel():
         return x
     squares = pad((x * x).flatten(2).unsqueeze(1), (0, 0, size // 2, (size - 1) // 2))
@@ -387,5 +387,5 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
 explain_all(globals(), "relu", "relu_", "dropout")
 
 
-if not TYPE_CHECKING:  # or a type checker would believe every name
+if not TYPE_CHECKING:  # otherwise a type checker would accept every name
     __getattr__ = _late.getattr_of(__name__)

@@ -1,6 +1,6 @@
-"""Activations that are made of other operations: their functional forms.
+"""Activations made of other operations, as functions.
 
-``inplace`` writes the result to the input. Raises `DtypeError` for integers, unless a function says otherwise.
+With ``inplace`` the result overwrites the input. Integers raise `DtypeError`, unless a function says otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _run(function: Callable[..., Any], input: Any, inplace: bool, *numbers: Any)
 def _with_fractions(name: str, input: Any) -> Tensor:
     x = as_tensor(input)
     if not is_float(x.dtype):
-        tried, why = f"{name}({tuple(x.shape)} {x.dtype})", f"{x.dtype} has no fractions, and the result needs them"
+        tried, why = f"{name}({tuple(x.shape)} {x.dtype})", f"{x.dtype} has no fractions, but the result needs them"
         raise DtypeError(tried, why, "convert it first: x.float()")
     return x
 
@@ -51,12 +51,12 @@ def _selu(x: Any) -> Any:
 
 
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """``x`` where it is positive, else ``alpha * (exp(x / alpha) - 1)``: `elu` without a kink, whatever ``alpha``.
+    """``x`` where it is positive, else ``alpha * (exp(x / alpha) - 1)``: `elu` without a kink for any ``alpha``.
 
     Raises `ArgumentError` unless ``alpha`` is positive. In PyTorch it may be negative.
     """
     if not alpha > 0:
-        why = "x is divided by it, and the curve bends the other way below 0"
+        why = "x is divided by it, and below 0 the curve would bend the other way"
         raise ArgumentError(f"celu with alpha={alpha}", why, "use a number above 0")
     return _run(_celu, input, inplace, alpha)
 
@@ -76,7 +76,7 @@ def _mish(x: Any) -> Any:
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
-    """`sigmoid` as three straight lines: 0 up to -3, 1 from 3 on, and ``x / 6 + 1 / 2`` between."""
+    """`sigmoid` as three straight lines: 0 up to -3, 1 from 3 on, and ``x / 6 + 1 / 2`` in between."""
     return _run(_hardsigmoid, input, inplace)
 
 
@@ -121,7 +121,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
 
 
 def softsign(input: Any) -> Tensor:
-    """``x / (1 + |x|)``: between -1 and 1, like `tanh`, but slower to get there. Integers become floats."""
+    """``x / (1 + |x|)``: between -1 and 1, like `tanh`, but with slower limits. Integers become floats."""
     x = as_tensor(input)
     return x / (x.abs() + 1)
 
@@ -133,15 +133,15 @@ def tanhshrink(input: Any) -> Tensor:
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
-    """``x`` with 0 in place of what is no further than ``lambd`` from 0."""
+    """``x``, but 0 where it is within ``lambd`` of 0."""
     x = _with_fractions("hardshrink", input)
     return where(x.abs() <= lambd, 0.0, x)
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
-    """``x`` moved towards 0 by ``lambd``, and no further than 0. Raises `ArgumentError` for a negative ``lambd``."""
+    """``x`` moved towards 0 by ``lambd``, but not past it. Raises `ArgumentError` for a negative ``lambd``."""
     if lambd < 0:
-        raise ArgumentError(f"softshrink with lambd={lambd}", "it moves towards 0", "use 0 or more")
+        raise ArgumentError(f"softshrink with lambd={lambd}", "it moves x towards 0", "use 0 or more")
     x = _with_fractions("softshrink", input)
     return x - x.clamp(-lambd, lambd)
 
@@ -154,8 +154,8 @@ def logsigmoid(input: Any) -> Tensor:
 def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """Positive numbers that add to 1 along ``dim``: ``exp(x) / sum(exp(x))``.
 
-    With ``dtype`` x is converted first. Without ``dim`` it is 0 for 0, 1 and 3 axes and else 1, with a warning, as in
-    PyTorch, where old programs need it. Raises `DtypeError` for integers.
+    With ``dtype`` x is converted first. Without ``dim``, it is axis 0 for 0, 1 or 3 axes and otherwise axis 1, with a
+    warning, as in PyTorch, which keeps this for old programs. Raises `DtypeError` for integers.
     """
     result: Tensor = sm.softmax(input, _chosen("softmax", input) if dim is None else dim, dtype=dtype)
     return result
@@ -168,13 +168,13 @@ def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Ten
 
 
 def softmin(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
-    """`softmax` of ``-x``, with its arguments: the smallest gets the most."""
+    """`softmax` of ``-x``, with its arguments: the smallest element gets the most."""
     result: Tensor = sm.softmax(-as_tensor(input), _chosen("softmin", input) if dim is None else dim, dtype=dtype)
     return result
 
 
 def _chosen(name: str, input: Any) -> int:
-    """PyTorch's choice for programs from before there was a ``dim``."""
+    """PyTorch's choice for programs older than ``dim``."""
     warn_user(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
     )
@@ -184,13 +184,13 @@ def _chosen(name: str, input: Any) -> int:
 def glu(input: Any, dim: int = -1) -> Tensor:
     """The first half of ``x`` along ``dim``, times the `sigmoid` of the second half.
 
-    Raises `ShapeError` where the axis cannot be halved.
+    Raises `ShapeError` if the axis cannot be halved.
     """
     x = as_tensor(input)
     if not x.ndim or x.size(dim) % 2:
         tried = f"glu of a tensor {tuple(x.shape)} along dim={dim}"
         why = f"the axis has {x.size(dim)} elements, an odd number" if x.ndim else "a 0-d tensor has no axis to halve"
-        raise ShapeError(tried, why, "make the layer before it give two numbers for each that is wanted")
+        raise ShapeError(tried, why, "make the layer before it give twice as many numbers")
     values, gates = x.chunk(2, dim)
     return values * sigmoid(gates)
 

@@ -25,10 +25,10 @@ def embedding_bag(
 
     The integers ``input`` name the rows: (B, L) are bags of L rows each; (N,) is cut into bags that begin at
     ``offsets`` (B,). With ``include_last_offset`` these also hold the end of the last bag. A bag without rows gives
-    zeros. ``per_sample_weights``, like ``input``, weigh the rows of a sum. Rows ``padding_idx`` do not count.
-    ``max_norm``, ``norm_type`` and ``scale_grad_by_freq`` are those of `embedding`.
+    zeros. ``per_sample_weights``, in the shape of ``input``, weight the rows of a sum. Rows ``padding_idx`` do not
+    count. ``max_norm``, ``norm_type`` and ``scale_grad_by_freq`` are those of `embedding`.
 
-    Raises `ShapeError` and `IndexRangeError` for bags or indices that cannot be, `DtypeError` for what is no integer,
+    Raises `ShapeError` and `IndexRangeError` for impossible bags or indices, `DtypeError` for anything but integers,
     `ArgumentError` for another mode, weights of anything but a sum, and ``sparse``.
     """
     x, weight = as_tensor(input), as_tensor(weight)
@@ -36,13 +36,13 @@ def embedding_bag(
     if mode not in ("sum", "mean", "max"):
         raise ArgumentError(tried, "there is no such mode", "use 'sum', 'mean' or 'max'")
     if mode == "max" and scale_grad_by_freq:
-        why = "the gradient of a largest element goes to one row, however often rows are named"
+        why = "the gradient of a largest element goes to one row, however often it is named"
         raise ArgumentError(f"{tried} with scale_grad_by_freq", why, "use mode='sum' or 'mean'")
     if x.ndim not in (1, 2) or (x.ndim == 1) == (offsets is None):
         why = "it takes bags of one length (B, L), or indices (N,) with the offsets at which bags begin"
         raise ShapeError(tried, why, "pass offsets, and pass them with indices (N,) only")
     weights = None if per_sample_weights is None else _weights(tried, per_sample_weights, x, weight, mode)
-    # Each index is looked up once: how often it is named decides on a gradient.
+    # Each index is looked up once, since its count may scale the gradient.
     rows = embedding(x, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     counted = x == x if padding_idx is None else x != padding_idx % len(weight)
     if offsets is not None:
@@ -62,21 +62,21 @@ def embedding_bag(
 def _weights(tried: str, given: Any, x: Tensor, weight: Tensor, mode: str) -> Tensor:
     weights = as_tensor(given)
     if mode != "sum":
-        raise ArgumentError(f"{tried} with per_sample_weights", "they weigh the rows of a sum", "use mode='sum'")
+        raise ArgumentError(f"{tried} with per_sample_weights", "they weight the rows of a sum", "use mode='sum'")
     if weights.shape != x.shape:
-        why = f"per_sample_weights {tuple(weights.shape)} weigh the rows that indices {tuple(x.shape)} name"
+        why = f"per_sample_weights {tuple(weights.shape)} do not fit indices {tuple(x.shape)}"
         raise ShapeError(tried, why, "give one weight for each index")
     if weights.dtype != weight.dtype:
-        why = f"per_sample_weights are {weights.dtype}, and the table is {weight.dtype}"
+        why = f"per_sample_weights are {weights.dtype}, but the table is {weight.dtype}"
         raise DtypeError(tried, why, "convert them: per_sample_weights.to(weight.dtype)")
     return weights
 
 
 def _bags(tried: str, x: Tensor, offsets: Any, include_last: bool) -> tuple[Table, Table]:
-    """Which places each bag holds, (B, longest), and which of these are its own: shorter ones are filled up."""
+    """The places in each bag, (B, longest), and which of them are real: shorter bags are padded."""
     begin = as_tensor(offsets)
     if begin.ndim != 1 or begin.dtype.kind != "i":
-        why = f"offsets are integers (B,), and these are {tuple(begin.shape)} {begin.dtype}"
+        why = f"offsets must be integers (B,), but these are {tuple(begin.shape)} {begin.dtype}"
         raise (ShapeError if begin.ndim != 1 else DtypeError)(tried, why, "give the place where each bag begins")
     ends = np.array(begin.tolist(), int)
     if include_last and not len(ends):
@@ -85,8 +85,8 @@ def _bags(tried: str, x: Tensor, offsets: Any, include_last: bool) -> tuple[Tabl
         ends = np.append(ends, x.shape[0])
     steps = np.diff(ends)
     if len(ends) > 1 and (ends[0] != 0 or ends[-1] > x.shape[0] or min(steps) < 0):
-        why = f"the offsets {ends.tolist()} do not run from 0 up, to {x.shape[0]} indices at most"
-        raise IndexRangeError(tried, why, "begin with 0, and sort them")
+        why = f"the offsets {ends.tolist()} do not rise from 0 to at most {x.shape[0]} indices"
+        raise IndexRangeError(tried, why, "start with 0, and sort them")
     within = np.arange(max(steps, default=0))
     inside = within < steps[:, None]
     return np.where(inside, ends[:-1, None] + within, 0), inside

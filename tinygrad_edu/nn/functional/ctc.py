@@ -1,11 +1,11 @@
-"""Connectionist temporal classification (CTC): how likely a sequence of labels is, whenever each of them is said.
+"""Connectionist temporal classification (CTC): the probability of a sequence of labels, at whatever steps they come.
 
-A model says at each step a label, or blank: nothing. A reader takes several of the same label in a row for one, and
-leaves the blanks out, so that many *paths* through the steps are read as the same target: for "ab", ``aab``, ``-a-b``
-and ``abb-`` are such. The loss is minus the logarithm of what all of them are likely together.
+At each step a model gives a label, or a blank: nothing. A reader merges equal labels in a row into one, and
+then drops the blanks, so that many *paths* through the steps read as the same target: for "ab", ``aab``, ``-a-b``
+and ``abb-`` do. The loss is minus the logarithm of the sum of their probabilities.
 
-There are too many to be listed, but their beginnings can be added up step by step. With a blank before, between and
-after the labels of the target, a path walks through these places: at each step it stays, goes on by one, or skips a
+There are too many to list, but their beginnings can be added up step by step. With a blank before, between and
+after the labels of the target, a path goes through these places: at each step it stays, moves on by one, or skips a
 blank between two different labels.
 """
 
@@ -22,7 +22,7 @@ from ...ops.pad import pad
 from ...tensor import Tensor
 from .loss import reduced
 
-NEVER = -1e30  # stands for log(0): unlike -inf it has slopes that are numbers
+NEVER = -1e30  # in place of log(0): unlike -inf, it gives finite slopes
 
 
 def ctc_loss(
@@ -31,23 +31,23 @@ def ctc_loss(
 ) -> Tensor:  # fmt: skip
     """Minus the logarithm of the probability that the steps of ``log_probs`` are read as ``targets``.
 
-    ``log_probs`` (T, N, C) are what `log_softmax` gives, ``targets`` labels (N, S), or one after the other (sum of
+    ``log_probs`` (T, N, C) come from `log_softmax`; ``targets`` are labels (N, S), or all in a row (sum of
     lengths,). The first ``input_lengths`` (N,) steps and ``target_lengths`` (N,) labels count. For one sequence, N may
-    be missing in all of them. ``blank`` is the class that says nothing.
+    be missing in all of them. ``blank`` is the class for no label.
 
-    "mean" divides each loss by the length of its target first. Where a target has no room in its steps, the loss is
-    infinite and its gradient nan; with ``zero_infinity`` both are 0. As in PyTorch, the gradient is that of what went
-    into `log_softmax`.
+    "mean" divides each loss by the length of its target first. If a target does not fit into its steps, the loss is
+    infinite and its gradient nan; with ``zero_infinity`` both are 0. As in PyTorch, the gradient is that of the input
+    of `log_softmax`.
 
-    Raises `ShapeError` where shapes do not fit, `IndexRangeError` for labels and lengths that cannot be, `DtypeError`
-    for anything but float32 and float64, and for labels and lengths that are no integers.
+    Raises `ShapeError` if shapes do not fit, `IndexRangeError` for impossible labels and lengths, `DtypeError`
+    for anything but float32 and float64, and for labels and lengths that are not integers.
     """
     logs, labels = as_tensor(log_probs), as_tensor(targets)
     tried = f"ctc_loss({tuple(logs.shape)}, targets {tuple(labels.shape)})"
     if logs.dtype.name not in ("float32", "float64"):
         raise DtypeError(tried, f"paths are added up in float32 or float64, not {logs.dtype}", "use log_probs.float()")
     if logs.ndim not in (2, 3) or 0 in logs.shape:
-        why = "log-probabilities come as (T, N, C) or (T, C), with at least one step and one class"
+        why = "log-probabilities are (T, N, C) or (T, C), with at least one step and one class"
         raise ShapeError(tried, why, "add the missing axes, in this order")
     alone = logs.ndim == 2
     if alone:
@@ -63,13 +63,13 @@ def ctc_loss(
     counted = as_tensor(list(range(steps))).to(logs.device).unsqueeze(1) < spoken  # (T, N)
     logs = where(counted.unsqueeze(2), logs, 0.0)
     losses = -_log_likelihood(logs.clamp(min=NEVER), labels, counted, said, blank)
-    # Probabilities of a step add up to 1. Adding this changes no loss, and the gradient to that of log_softmax's input.
+    # The probabilities of a step add up to 1. This term is 0, but makes the gradient that of log_softmax's input.
     ones = (logs.exp().sum(2) * counted).sum(0)
     losses = losses + (ones - ones.detach())
     possible = losses.detach() < -NEVER / 2
     if zero_infinity:
         losses = where(possible, losses, 0.0)
-    else:  # where() hands back a gradient of 0 for what it leaves out, and 0 * nan is nan
+    else:  # where() gives a gradient of 0 to what it leaves out, but 0 * nan is nan
         losses = where(possible, losses * where(possible, losses.new_ones(()), float("nan")), float("inf"))
     if reduction == "mean":
         losses = losses / said.clamp(min=1).to(losses.dtype)
@@ -88,8 +88,8 @@ def _log_likelihood(logs: Tensor, labels: Tensor, counted: Tensor, said: Tensor,
     skips = places != pad(places, (2, 0), value=-1)[:, :-2]  # two blanks are equal
     said_there = logs.gather(2, places.expand(len(logs), *places.shape))
 
-    # paths[n, s]: the logarithm of the sum of all beginnings that stand at place s. Before the first step there is one:
-    # it stands at the first blank, or rather, it may stay there or go on from there.
+    # paths[n, s]: the logarithm of the sum of all beginnings that end at place s. Before the first step there is one:
+    # it is at the first blank, where it may stay, or from where it may move on.
     paths = pad(logs.new_zeros((count, 1)), (0, 2 * longest), value=NEVER)
     for t in range(len(logs)):
         stay = paths
@@ -107,21 +107,21 @@ def _lengths(tried: str, name: str, given: Any, count: int, most: int | None) ->
     """One length for each sequence, (N,)."""
     lengths = as_tensor(given)
     if lengths.dtype.kind not in "iu" and lengths.numel():
-        raise DtypeError(tried, f"{name} count, and these are {lengths.dtype}", "convert them: lengths.long()")
+        raise DtypeError(tried, f"{name} are integers, but these are {lengths.dtype}", "convert them: lengths.long()")
     if lengths.ndim > 1 or lengths.numel() != count:
-        why = f"there are {count} sequences, and {name} {tuple(lengths.shape)}"
+        why = f"there are {count} sequences, but {name} {tuple(lengths.shape)}"
         raise ShapeError(tried, why, "give one length for each")
     low, high = extremes(lengths) or (0, 0)
     if low < 0 or (most is not None and high > most):
-        why = f"{name} run from {low} to {high}" + f", and there are {most} steps" * (most is not None)
-        raise IndexRangeError(tried, why, "a length is at least 0, and at most that of the tensor")
+        why = f"{name} run from {low} to {high}" + f", but there are {most} steps" * (most is not None)
+        raise IndexRangeError(tried, why, "use lengths from 0 to that of the tensor")
     return lengths.long().reshape(-1)
 
 
 def _rows(tried: str, labels: Tensor, lengths: list[int], classes: int, blank: int) -> Tensor:
-    """The labels of each sequence in a row (N, S), those that do not count as blanks."""
+    """The labels of each sequence as a row (N, S), with blanks for those that do not count."""
     if labels.dtype.kind not in "iu" and labels.numel():
-        raise DtypeError(tried, f"labels are integers, and these are {labels.dtype}", "find out where they come from")
+        raise DtypeError(tried, f"labels are integers, but these are {labels.dtype}", "find out where they come from")
     longest, labels = max(lengths), labels.long()
     if labels.ndim == 1 and labels.numel() == sum(lengths):
         parts = labels.split(lengths)
@@ -129,15 +129,15 @@ def _rows(tried: str, labels: Tensor, lengths: list[int], classes: int, blank: i
         parts = tuple(row[:length] for row, length in zip(labels, lengths, strict=True))
     else:
         why = f"{len(lengths)} sequences have up to {longest} labels, {sum(lengths)} in all"
-        raise ShapeError(tried, why, "give the labels as (N, S), or one after the other; check target_lengths")
+        raise ShapeError(tried, why, "give the labels as (N, S), or all in a row; check target_lengths")
     used = cat(parts)
     low, high = extremes(used) or (0, 0)
     if low < 0 or high >= classes:
-        why = f"labels run from {low} to {high}, and there are {classes} classes: 0 to {classes - 1}"
+        why = f"labels run from {low} to {high}, but there are {classes} classes: 0 to {classes - 1}"
         raise IndexRangeError(tried, why, "count the classes from 0, the blank among them")
     if blank in used.tolist():
-        why = f"a label is {blank}, which stands for nothing said: readers leave blanks out"
-        raise IndexRangeError(tried, why, "count the labels from 1, or give blank the number of a class of its own")
+        why = f"a label is {blank}, the blank, which means no label"
+        raise IndexRangeError(tried, why, "count the labels from 1, or give blank a class of its own")
     return stack([pad(part, (0, longest - len(part)), value=blank) for part in parts])
 
 

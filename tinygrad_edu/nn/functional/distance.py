@@ -1,7 +1,7 @@
 """How far two vectors are apart, and losses that pull some pairs together and push others apart.
 
-``reduction`` is "mean", "sum", or "none" for one loss per pair. Where a target says which of two things is wanted, it
-holds 1 and -1; others, such as the 0 and 1 of yes or no, would be silently wrong, and raise `ArgumentError`.
+``reduction`` is "mean", "sum", or "none" for one loss per pair. A target that chooses between two cases
+holds 1 and -1; other numbers, such as 0 and 1, would be silently wrong, and raise `ArgumentError`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .loss import alike, of_one_shape, reduced
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between ``x1`` and ``x2`` along ``dim``; the other axes are broadcast.
 
-    A vector counts as no shorter than ``eps``, so that those of zeros give 0. Raises `DtypeError` for integers.
+    A vector shorter than ``eps`` counts as that long, so that zeros give 0. Raises `DtypeError` for integers.
     """
     x1, x2 = broadcast_tensors(as_tensor(x1), as_tensor(x2))
     units = [x / norm(x, 2.0, dim, True).clamp(min=eps) for x in (x1, x2)]
@@ -35,7 +35,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The ``p``-norm of ``x1 - x2 + eps`` along the last axis: (N, D) and (N, D), or (D,), to (N,).
 
-    ``eps`` keeps the slope finite where both are equal. Raises `ShapeError` where the sizes do not fit.
+    ``eps`` keeps the slope finite where both are equal. Raises `ShapeError` if the sizes do not fit.
     """
     result: Tensor = norm(as_tensor(x1) - as_tensor(x2) + eps, p, -1, keepdim)
     return result
@@ -46,8 +46,8 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """Pulls pairs (N, D) whose ``target`` (N,) is 1 together, and others, with -1, apart, by the cosine between them.
 
-    A pair loses 1 - cosine, or what its cosine is above ``margin``. A single pair is (D,), with a target ().
-    Raises `ShapeError` where the shapes do not fit.
+    The loss of a pair is 1 - cosine, or how far its cosine is above ``margin``. A single pair is (D,), with a target
+    (). Raises `ShapeError` if the shapes do not fit.
     """
     x, y = alike("cosine_embedding_loss", input1, input2)
     target = as_tensor(target)
@@ -77,7 +77,7 @@ def margin_ranking_loss(
 
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
-    """The distances ``input`` themselves where ``target`` is 1, and what they lack to ``margin`` where it is -1.
+    """The distances ``input`` themselves where ``target`` is 1, and how far they are below ``margin`` where it is -1.
 
     Raises `ShapeError` unless the shapes are equal.
     """
@@ -87,7 +87,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, *, reduct
 
 
 def soft_margin_loss(input: Any, target: Any, *, reduction: str = "mean") -> Tensor:
-    """``log(1 + exp(-target * input))``: yes (1) or no (-1) by one score, in a form that does not overflow.
+    """``log(1 + exp(-target * input))``: yes (1) or no (-1) from one score, in a form that does not overflow.
 
     Raises `ShapeError` unless the shapes are equal.
     """
@@ -102,8 +102,8 @@ def triplet_margin_loss(
 ) -> Tensor:  # fmt: skip
     """Makes each ``anchor`` (N, D) nearer to its ``positive`` than to its ``negative``, by ``margin``.
 
-    Distances are those of `pairwise_distance`. With ``swap`` the negative's is the smaller one of its distances to
-    anchor and positive. Raises `ShapeError` unless the shapes are equal, `ArgumentError` unless ``margin`` is positive.
+    Distances are those of `pairwise_distance`. With ``swap`` the negative's is the smaller of its distances to anchor
+    and positive. Raises `ShapeError` unless the shapes are equal, `ArgumentError` unless ``margin`` is positive.
     """
     if not margin > 0:
         raise no_margin("triplet_margin_loss", margin)
@@ -119,7 +119,7 @@ def triplet_margin_with_distance_loss(
     anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """`triplet_margin_loss` by any ``distance_function`` of two tensors, `pairwise_distance` unless given.
+    """`triplet_margin_loss` with any ``distance_function`` of two tensors; by default `pairwise_distance`.
 
     Raises `ShapeError` unless all three have the same number of axes, `ArgumentError` unless ``margin`` is positive.
     """
@@ -128,7 +128,7 @@ def triplet_margin_with_distance_loss(
     x, near, far = map(as_tensor, (anchor, positive, negative))
     if not x.ndim == near.ndim == far.ndim:
         tried = f"triplet_margin_with_distance_loss({tuple(x.shape)}, {tuple(near.shape)}, {tuple(far.shape)})"
-        raise ShapeError(tried, "the three have the same number of axes", "reshape them alike")
+        raise ShapeError(tried, "all three must have the same number of axes", "reshape them")
     distance = distance_function or pairwise_distance
     away = distance(x, far)
     if swap:
@@ -137,8 +137,8 @@ def triplet_margin_with_distance_loss(
 
 
 def no_margin(name: str, margin: Any) -> ArgumentError:
-    """The refusal of a margin that is none."""
-    why = "without a margin, all distances may be 0, and nothing is lost"
+    """The error for a margin that is not positive."""
+    why = "without a margin, the loss is 0 when all distances are 0"
     return ArgumentError(f"{name}(margin={margin})", why, "use a number above 0")
 
 
@@ -147,7 +147,7 @@ def _check_signs(name: str, target: Tensor) -> None:
     found = extremes(wrap(backends.of(array).xp.abs(array)))
     if found is not None and found != (1, 1):
         tried, why = f"{name}(target {tuple(target.shape)})", "the target has numbers other than 1 and -1"
-        raise ArgumentError(tried, why, "of 0 and 1 make these: target * 2 - 1")
+        raise ArgumentError(tried, why, "turn 0 and 1 into them: target * 2 - 1")
 
 
 explain_all(globals(), "no_margin")

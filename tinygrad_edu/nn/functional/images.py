@@ -17,10 +17,9 @@ Pairs = tuple[tuple[int, ...], ...]
 
 
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The windows of images (N, C, H, W) as columns (N, C * kh * kw, windows); without the N of a single image.
+    """The windows of images (N, C, H, W) as columns (N, C * kh * kw, windows); without the N for a single image.
 
-    Numbers or pairs say how large windows are, and how they are taken, as in `conv2d`. Raises `ShapeError` where none
-    fits.
+    The other arguments are numbers or pairs, as in `conv2d`. Raises `ShapeError` if no window fits.
     """
     x = as_tensor(input)
     kernel, dilation, padding, stride = how = _pairs(kernel_size, dilation, padding, stride)
@@ -39,24 +38,24 @@ def fold(
 ) -> Tensor:
     """Windows put back: columns (N, C * kh * kw, windows) to images (N, C, H, W) of ``output_size`` (H, W).
 
-    The arguments are those of `unfold`, which took the windows. Where they overlap, their elements are added up. The N
-    may be missing. Raises `ShapeError` where there are more or fewer windows than such images have.
+    The arguments are those of `unfold`, which made the columns. Where windows overlap, their elements are added up. N
+    may be missing. Raises `ShapeError` if there are more or fewer windows than such images have.
     """
     x = as_tensor(input)
     size = counts(output_size, "output_size", 2)
     kernel, dilation, padding, stride = how = _pairs(kernel_size, dilation, padding, stride)
     tried = f"fold of a tensor {tuple(x.shape)} to {size}, of windows {kernel}"
     if x.ndim not in (2, 3):
-        why = "columns come as (N, C * kh * kw, windows), or without the N"
+        why = "columns are (N, C * kh * kw, windows), or without the N"
         raise ShapeError(tried, why, "flatten the axes of a window into one")
     down, across = _how_many(tried, size, how)
     batch = x if x.ndim == 3 else x.unsqueeze(0)
     rows, windows = batch.shape[1:]
     if not rows or rows % math.prod(kernel):
-        why = f"a column has {rows} elements, and a window of one channel {math.prod(kernel)}"
+        why = f"a column has {rows} elements, but a window of one channel {math.prod(kernel)}"
         raise ShapeError(tried, why, "give the kernel_size that unfold was given")
     if windows != down * across:
-        why = f"there are {windows} windows, and {size} has {down} down times {across} across: {down * across}"
+        why = f"there are {windows} windows, but {size} has {down} down times {across} across: {down * across}"
         raise ShapeError(tried, why, "give the sizes that unfold was given, and H and W of its input")
     shape = (len(batch), rows // math.prod(kernel), *size)
     room.check(tried, shape, 8)
@@ -71,7 +70,7 @@ def _pairs(*given: Any) -> Pairs:
 
 
 def _how_many(tried: str, size: tuple[int, ...], how: Pairs) -> list[int]:
-    """The number of windows down and across. Refuses what is no window, or does not fit."""
+    """The number of windows down and across. Refuses impossible windows."""
     for name, pair in zip(WINDOWS, how, strict=True):
         if min(pair) < (name != "padding"):
             raise ShapeError(tried, f"the {name} is {pair}", f"use {name}=1")
@@ -87,8 +86,8 @@ def _how_many(tried: str, size: tuple[int, ...], how: Pairs) -> list[int]:
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """Channels laid out as pixels: (…, C * r², H, W) to (…, C, H * r, W * r), for r = ``upscale_factor``.
 
-    Each r² channels that follow each other become r x r squares of pixels. Raises `ShapeError` where the channels
-    cannot be shared out so, `ArgumentError` for a factor below 1.
+    Every r² consecutive channels become r x r squares of pixels. Raises `ShapeError` if the channels
+    cannot be divided so, `ArgumentError` for a factor below 1.
     """
     x, r = as_tensor(input), _factor("pixel_shuffle", "upscale_factor", upscale_factor)
     tried = f"pixel_shuffle of a tensor {tuple(x.shape)} by {r}"
@@ -104,7 +103,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     """Pixels stacked as channels: (…, C, H * r, W * r) to (…, C * r², H, W). It undoes `pixel_shuffle`.
 
-    Raises `ShapeError` where H or W is no multiple of the factor r, `ArgumentError` for a factor below 1.
+    Raises `ShapeError` if H or W is not a multiple of the factor r, `ArgumentError` for a factor below 1.
     """
     x, r = as_tensor(input), _factor("pixel_unshuffle", "downscale_factor", downscale_factor)
     tried = f"pixel_unshuffle of a tensor {tuple(x.shape)} by {r}"
@@ -132,7 +131,7 @@ def _copied(squares: Tensor, r: int) -> Tensor:
 
 def _check_images(tried: str, x: Tensor) -> None:
     if x.ndim < 3:
-        why = f"images come as (…, C, H, W), and this has {x.ndim} ax{'i' if x.ndim == 1 else 'e'}s"
+        why = f"images are (…, C, H, W), but this has {x.ndim} ax{'i' if x.ndim == 1 else 'e'}s"
         raise ShapeError(tried, why, "add the missing axes: x.unsqueeze(0)")
 
 

@@ -1,4 +1,4 @@
-"""How far a model's answer lies from what was wanted: the losses of `functional`.
+"""How far a model's answer is from the right one: the losses of `functional`.
 
 ``reduction`` is "mean", "sum", or "none" for one loss per sample or element.
 """
@@ -37,12 +37,12 @@ def cross_entropy(
     ``input`` is (N, C), (C), or (N, C, d1, …) for a class at each of several places. ``target`` holds class indices,
     (N), () or (N, d1, …), or else class probabilities: floats in the shape of ``input``.
 
-    ``weight`` (C) weighs the classes; the mean over labels is then over their weights. Samples of the class
-    ``ignore_index`` do not count; where there are no others, the mean is nan. ``label_smoothing`` is the share of the
+    ``weight`` (C) weights the classes; the mean over labels is then over their weights. Samples of the class
+    ``ignore_index`` do not count; if there are no others, the mean is nan. ``label_smoothing`` is the fraction of the
     target that is spread evenly over all classes.
 
     Raises `DtypeError` for labels that are not integers (NaN among them), `IndexRangeError` for a label outside
-    0 to C - 1, `ShapeError` when the shapes do not belong together.
+    0 to C - 1, `ShapeError` if the shapes do not fit.
 
     >>> import tinygrad_edu as tg
     >>> scores = tg.tensor([[2.0, 1.0, 0.0], [0.0, 0.0, 5.0]])
@@ -51,7 +51,7 @@ def cross_entropy(
     """
     scores, target = as_tensor(input), as_tensor(target)
     if label_smoothing and not 0 < label_smoothing <= 1:
-        why, mend = "it is a share of the target", "choose a number from 0 to 1; 0.1 is usual"
+        why, mend = "it is a fraction of the target", "use a number from 0 to 1; 0.1 is usual"
         raise ArgumentError(f"cross_entropy(label_smoothing={label_smoothing!r})", why, mend)
     if scores.shape == target.shape and scores.ndim and is_float(target.dtype):
         return _against_probabilities(scores, target, weight, ignore_index, reduction, label_smoothing)
@@ -77,7 +77,7 @@ def _against_labels(
     kept = weights = None
     if some_ignored:
         kept = target != ignore_index
-        target = where(kept, target, 0)  # some class, so that there is something to read
+        target = where(kept, target, 0)  # any class, so that there is something to read
     if weight is not None:
         weight = _class_weight(name, scores, weight)
         weights = weight[target]
@@ -99,7 +99,7 @@ def _against_labels(
 
 
 def _smoothed(scores: Tensor, target: Tensor, smoothing: float, weight: Any, weights: Any) -> Tensor:
-    """Cross-entropy with a share of the target spread over all classes; each class's term has its weight in it."""
+    """Cross-entropy with a fraction of the target spread over all classes; each class's term includes its weight."""
     axis = ls.class_axis(scores.shape)
     logs = scores.log_softmax(axis)
     picked, spread = ls.nll_loss_op(logs, target), logs
@@ -113,7 +113,7 @@ def _against_probabilities(
 ) -> Tensor:
     """The loss of scores against class probabilities. Its mean is over the samples, whatever the weights."""
     if ignore_index >= 0:
-        why = f"ignore_index={ignore_index} names a label, and the target holds probabilities"
+        why = f"ignore_index={ignore_index} names a label, but the target holds probabilities"
         mend = "leave it out: a sample whose probabilities are all 0 adds nothing"
         raise ShapeError(_tried("cross_entropy", scores, target), why, mend)
     scores = scores if is_float(scores.dtype) else scores.float()
@@ -126,7 +126,7 @@ def _against_probabilities(
 
 
 def _along_classes(weight: Tensor, scores: Tensor) -> Tensor:
-    """One weight for each class, so shaped that it is broadcast to the scores."""
+    """One weight for each class, in a shape that broadcasts to the scores."""
     return weight if scores.ndim < 3 else weight.reshape((-1,) + (1,) * (scores.ndim - 2))
 
 
@@ -135,12 +135,12 @@ def _tried(name: str, scores: Tensor, target: Tensor) -> str:
 
 
 def _check_labels(name: str, scores: Tensor, target: Tensor, ignore_index: int) -> bool:
-    """Refuse labels that cannot be. Returns whether some may have to be ignored."""
+    """Refuse impossible labels. Returns whether some may have to be ignored."""
     shape = scores.shape
     if not shape or target.shape != (shape[:1] + shape[2:] if len(shape) > 1 else ()):
         if is_float(target.dtype) and not is_float(scores.dtype):
             why, mend = (
-                "the first holds integers, as labels do, and the second fractions",
+                "the first holds integers, like labels, and the second fractions",
                 "swap them: scores come first",
             )
             raise DtypeError(_tried(name, scores, target), why, mend)
@@ -151,18 +151,18 @@ def _check_labels(name: str, scores: Tensor, target: Tensor, ignore_index: int) 
         )  # fmt: skip
     if target.dtype.kind not in "iu":
         nan = (
-            ", and some of these are NaN"
+            ", but some of these are NaN"
             if is_float(target.dtype) and np.isnan(np.asarray(target.tolist())).any()
             else ""
         )
-        why, mend = f"class labels are integers{nan}", "find out where they come from, then target.long()"
+        why, mend = f"class labels must be integers{nan}", "find out where they come from, then target.long()"
         raise DtypeError(_tried(name, scores, target), why, mend)
     classes = shape[ls.class_axis(shape)]
     if ignore_index < 0 and _all_below(classes, target.array):
         return False
     found = extremes(target)
     if found is None:
-        return bool(target.numel())  # while tracing nobody may look, so all is made ready for them
+        return bool(target.numel())  # during tracing no value may be read, so it is ready for them
     low, high = found
     if low >= 0 and high < classes:
         return low <= ignore_index <= high
@@ -171,14 +171,14 @@ def _check_labels(name: str, scores: Tensor, target: Tensor, ignore_index: int) 
     if labels.size and (labels.min() < 0 or labels.max() >= classes):
         raise IndexRangeError(
             _tried(name, scores, target),
-            f"labels run from {labels.min()} to {labels.max()}, and there are {classes} classes: 0 to {classes - 1}",
+            f"labels run from {labels.min()} to {labels.max()}, but there are {classes} classes: 0 to {classes - 1}",
             "count the classes from 0, or give the last layer more outputs"
         )  # fmt: skip
     return True
 
 
 def _all_below(classes: int, labels: Any) -> bool:
-    """A quick way to see that all is well, with one look: as unsigned numbers, the negative ones are the largest."""
+    """A quick check with one pass: as unsigned numbers, the negative labels are the largest."""
     usual = type(labels) is np.ndarray and labels.dtype == np.int64 and labels.size
     return bool(usual and labels.view(np.uint64).max() < classes)
 
@@ -189,7 +189,7 @@ def _class_weight(name: str, scores: Tensor, weight: Any) -> Tensor:
     if tuple(weight.shape) != (classes,):
         raise ShapeError(
             f"{name}(scores {tuple(scores.shape)}, weight {tuple(weight.shape)})",
-            f"there are {classes} classes, and each has one weight",
+            f"there are {classes} classes, and each needs one weight",
             f"give it weights of shape ({classes},)"
         )  # fmt: skip
     return weight.to(scores.dtype)
@@ -199,10 +199,10 @@ def _class_weight(name: str, scores: Tensor, weight: Any) -> Tensor:
 
 
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Tensor:
-    """How surprised the probabilities ``input`` are by ``target``, 0 or 1 or between, of the same shape.
+    """How surprised the probabilities ``input`` are by ``target``, from 0 to 1 and of the same shape.
 
-    Each loss is at most 100, as no logarithm counts for less than -100. ``weight`` is broadcast. Raises `ShapeError`
-    for shapes that differ and for numbers outside 0 to 1, NaN among them.
+    Each loss is at most 100: a logarithm below -100 counts as -100. ``weight`` is broadcast. Raises `ShapeError`
+    if shapes differ, `ArgumentError` for numbers outside 0 to 1, including NaN.
     """
     x, target = alike("binary_cross_entropy", input, target)
     _check_share("probabilities", x, "end the model with sigmoid(), or use binary_cross_entropy_with_logits")
@@ -216,8 +216,8 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """`binary_cross_entropy` of ``input.sigmoid()``, stable for large scores.
 
-    ``weight`` weighs the losses, ``pos_weight`` the targets that are 1; both are broadcast. Raises `ShapeError` for
-    shapes that differ.
+    ``weight`` weights the losses, ``pos_weight`` the targets that are 1; both are broadcast. Raises `ShapeError` if
+    shapes differ.
     """
     x, target = alike("binary_cross_entropy_with_logits", input, target)
     pos_weight = None if pos_weight is None else _factor("pos_weight", pos_weight, x)
@@ -228,17 +228,17 @@ def binary_cross_entropy_with_logits(
 def _check_share(what: str, x: Tensor, mend: str) -> None:
     found = extremes(x)
     if found is not None and not (found[0] >= 0 and found[1] <= 1):
-        why = f"the {what} run from {found[0]:.4g} to {found[1]:.4g}, and they lie between 0 and 1"
+        why = f"the {what} run from {found[0]:.4g} to {found[1]:.4g}, but must be between 0 and 1"
         raise ArgumentError(f"binary_cross_entropy({tuple(x.shape)})", why, mend)
 
 
 def _factor(what: str, weight: Any, losses: Tensor) -> Tensor:
-    """A weight that can be stretched to the losses, and stretches none of them."""
+    """A weight that can be broadcast to the losses without broadcasting them."""
     weight = as_tensor(weight)
     own, shape = tuple(weight.shape), tuple(losses.shape)
     sizes = shape[len(shape) - len(own) :]
     if len(own) > len(shape) or any(m not in (1, n) for m, n in zip(own, sizes, strict=True)):
-        why = "a weight is broadcast to the losses, and these are not stretched for it"
+        why = "a weight is broadcast to the losses, not they to it"
         raise ShapeError(f"{what} {own} for losses {shape}", why, f"give it the shape {shape}")
     return weight
 
@@ -250,7 +250,7 @@ def mse_loss(input: Any, target: Any, *, reduction: str = "mean", weight: Any = 
     """The squared distance of ``input`` from ``target``. Raises `ShapeError` unless the shapes are equal.
 
     Broadcasting is refused here: (N, 1) against (N,) would silently compare every sample with every other.
-    ``weight``, of the same shape, weighs the elements; the mean is then over the weights.
+    ``weight``, of the same shape, weights the elements; the mean is then over the weights.
     """
     x, target = alike("mse_loss", input, target)
     difference = x - target
@@ -260,7 +260,7 @@ def mse_loss(input: Any, target: Any, *, reduction: str = "mean", weight: Any = 
 def l1_loss(input: Any, target: Any, *, reduction: str = "mean", weight: Any = None) -> Tensor:
     """The absolute distance of ``input`` from ``target``. Raises `ShapeError` unless the shapes are equal.
 
-    ``weight``, of the same shape, weighs the elements; the mean is then over the weights.
+    ``weight``, of the same shape, weights the elements; the mean is then over the weights.
     """
     x, target = alike("l1_loss", input, target)
     return _reduce_weighted("l1_loss", (x - target).abs(), weight, reduction)
@@ -269,31 +269,31 @@ def l1_loss(input: Any, target: Any, *, reduction: str = "mean", weight: Any = N
 def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """`l1_loss` less ``beta / 2``, and a parabola where the distance is below ``beta``: no kink at 0.
 
-    ``beta=0`` is `l1_loss`. Raises `ShapeError` for a negative ``beta``, and unless the shapes are equal.
+    ``beta=0`` is `l1_loss`. Raises `ArgumentError` for a negative ``beta``, `ShapeError` unless the shapes are equal.
     """
     x, target = alike("smooth_l1_loss", input, target)
     if beta < 0:
         why = "it is the distance at which the parabola ends"
-        raise ArgumentError(f"smooth_l1_loss(beta={beta!r})", why, "choose a number from 0 up")
+        raise ArgumentError(f"smooth_l1_loss(beta={beta!r})", why, "use a number from 0 up")
     distance = (x - target).abs()
     return reduced(_bend(distance, beta) / beta if beta else distance, reduction)
 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, *, weight: Any = None) -> Tensor:
-    """``delta`` times `smooth_l1_loss` with ``beta=delta``: half of the square up to ``delta``, and straight beyond.
+    """``delta`` times `smooth_l1_loss` with ``beta=delta``: half the square up to ``delta``, and straight beyond.
 
-    Raises `ShapeError` unless ``delta`` is positive and the shapes are equal.
+    Raises `ArgumentError` unless ``delta`` is positive, `ShapeError` unless the shapes are equal.
     """
     x, target = alike("huber_loss", input, target)
     if delta <= 0:
         why = "it is the distance at which the parabola ends"
-        raise ArgumentError(f"huber_loss(delta={delta!r})", why, "choose a number above 0")
+        raise ArgumentError(f"huber_loss(delta={delta!r})", why, "use a number above 0")
     losses = _bend((x - target).abs(), delta)
     return reduced(losses if weight is None else losses * of_one_shape("huber_loss", weight, losses), reduction)
 
 
 def _bend(distance: Tensor, end: float) -> Tensor:
-    """Half of the square up to ``end``, and on in a straight line."""
+    """Half the square up to ``end``, then on in a straight line."""
     near = distance.clamp(max=end)
     return near * (distance - near * 0.5)
 
@@ -302,7 +302,7 @@ def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool
     """How far the distribution ``input``, given as logarithms, is from ``target``: ``target * (log(target) - input)``.
 
     ``target`` holds probabilities, or their logarithms with ``log_target``. ``reduction="batchmean"`` divides the sum
-    by the number of samples, as the mathematical definition has it; "mean" divides by the number of elements.
+    by the number of samples, as in the mathematical definition; "mean" divides by the number of elements.
     Raises `ShapeError` unless the shapes are equal.
     """
     x, target = alike("kl_div", input, target)
@@ -323,8 +323,8 @@ def poisson_nll_loss(
 ) -> Tensor:
     """How surprised a Poisson distribution of rate ``exp(input)`` is by the counts ``target``.
 
-    Without ``log_input``, ``input`` is the rate itself, and ``eps`` keeps its logarithm finite. ``full`` adds what does
-    not depend on ``input``, by Stirling's formula. Raises `ShapeError` unless the shapes are equal.
+    Without ``log_input``, ``input`` is the rate itself, and ``eps`` keeps its logarithm finite. ``full`` adds the terms
+    without ``input``, by Stirling's formula. Raises `ShapeError` unless the shapes are equal.
     """
     x, target = alike("poisson_nll_loss", input, target)
     losses = x.exp() - target * x if log_input else x - target * (x + eps).log()
@@ -340,16 +340,16 @@ def gaussian_nll_loss(
     """How surprised normal distributions of mean ``input`` and variance ``var`` are by ``target``.
 
     ``var`` is a number, or has the shape of ``input``, with a last axis that may be missing, or one axis of length 1.
-    It counts as no less than ``eps``; its gradient does not know that. ``full`` adds half of ``log(2 * pi)``.
+    A smaller one counts as ``eps``, but its gradient ignores that. ``full`` adds half of ``log(2 * pi)``.
 
-    Raises `ShapeError` where the shapes do not fit, `ArgumentError` for a negative variance.
+    Raises `ShapeError` if the shapes do not fit, `ArgumentError` for a negative variance.
     """
     x, target = alike("gaussian_nll_loss", input, target)
     var = _variance(x, var)
     found = extremes(var)
     if found is not None and found[0] < 0:
         tried, why = f"gaussian_nll_loss(var {tuple(var.shape)})", f"the smallest variance is {found[0]:.4g}"
-        raise ArgumentError(tried, f"{why}, and none is below 0", "let the model give its logarithm: s.exp()")
+        raise ArgumentError(tried, f"{why}, but none may be below 0", "let the model give its logarithm: s.exp()")
     held = var.clone()
     with no_grad():
         held.clamp_(min=eps)
@@ -359,7 +359,7 @@ def gaussian_nll_loss(
 
 
 def _variance(x: Tensor, var: Any) -> Tensor:
-    """One variance for each element of ``x``, or one that is shared along an axis."""
+    """One variance for each element of ``x``, or one for all elements along an axis."""
     if isinstance(var, (int, float)):
         return x.new_full((), var)
     var = as_tensor(var)
@@ -367,17 +367,17 @@ def _variance(x: Tensor, var: Any) -> Tensor:
     if own == shape[:-1] and own != shape:
         return var.unsqueeze(-1)
     if len(own) != len(shape) or [m for m, n in zip(own, shape, strict=True) if m != n] not in ([], [1]):
-        why = "each element has a variance, or shares one with those along one axis"
+        why = "each element needs a variance, its own or one shared along an axis"
         mend = f"give it the shape {shape}, or {(*shape[:-1], 1)}"
         raise ShapeError(f"gaussian_nll_loss(input {shape}, var {own})", why, mend)
     return var
 
 
-# Shapes and numbers that can be ---------------------------------------------------------------------------------------
+# Checks of shapes and numbers -----------------------------------------------------------------------------------------
 
 
 def alike(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
-    """Both as tensors, of one shape."""
+    """Both as tensors of the same shape."""
     x = as_tensor(input)
     return x, of_one_shape(name, target, x)
 

@@ -1,4 +1,4 @@
-"""Losses that want the scores of true classes to lie above those of others, by a margin or softly.
+"""Losses that push the scores of true classes above those of others, by a margin or softly.
 
 ``reduction`` is "mean", "sum", or "none" for one loss per sample.
 """
@@ -18,16 +18,16 @@ from .loss import alike, reduced
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """What each wrong class's score has above the true one's, less ``margin``: the mean over all C classes.
+    """How far each wrong class's score exceeds the true one's less ``margin``: the mean over all C classes.
 
-    ``input`` is (N, C) or (C,), ``target`` the class indices (N,) or (). ``p=2`` squares what is above. ``weight`` (C,)
-    weighs samples by their true classes. Raises `ShapeError`, `DtypeError` and `IndexRangeError` for targets that do
+    ``input`` is (N, C) or (C,), ``target`` the class indices (N,) or (). ``p=2`` squares each excess. ``weight`` (C,)
+    weights samples by their true classes. Raises `ShapeError`, `DtypeError` and `IndexRangeError` for targets that do
     not fit, `ArgumentError` for another ``p``.
     """
     x, labels = as_tensor(input), as_tensor(target)
     tried = f"multi_margin_loss({tuple(x.shape)}, target {tuple(labels.shape)} {labels.dtype})"
     if p not in (1, 2):
-        raise ArgumentError(f"{tried} with p={p!r}", "it is the power of what is too much", "use p=1 or p=2")
+        raise ArgumentError(f"{tried} with p={p!r}", "it is the power of each excess", "use p=1 or p=2")
     rows = x if x.ndim == 2 else x.reshape(1, -1)
     if x.ndim > 2 or labels.numel() != len(rows) or labels.ndim > 1 or (x.ndim == 2 and labels.ndim == 0):
         why = "it takes one row of scores and one class index per sample: (N, C) and (N,), or (C,) and ()"
@@ -40,7 +40,7 @@ def multi_margin_loss(
     if weight is not None:
         weight = as_tensor(weight)
         if tuple(weight.shape) != (classes,):
-            why = f"there are {classes} classes, and the weight is {tuple(weight.shape)}"
+            why = f"there are {classes} classes, but the weight is {tuple(weight.shape)}"
             raise ShapeError(tried, why, f"give it weights of shape ({classes},)")
         losses = losses * weight.to(x.dtype)[true]
     losses = losses.sum(1) / classes
@@ -48,11 +48,11 @@ def multi_margin_loss(
 
 
 def multilabel_margin_loss(input: Any, target: Any, *, reduction: str = "mean") -> Tensor:
-    """What each wrong class's score has above each true one's, less 1: the sum over all such pairs, divided by C.
+    """How far each wrong class's score exceeds each true one's less 1: the sum over all such pairs, divided by C.
 
     Each row of ``target``, (N, C) or (C,) as ``input``, lists the indices of the true classes, and ends before the
     first -1. Raises `ShapeError` unless the shapes are equal, `DtypeError` and `IndexRangeError` for targets that are
-    no classes.
+    not classes.
     """
     x, target = alike("multilabel_margin_loss", input, target)
     tried = f"multilabel_margin_loss({tuple(x.shape)}, target {tuple(target.shape)} {target.dtype})"
@@ -72,18 +72,18 @@ def multilabel_margin_loss(input: Any, target: Any, *, reduction: str = "mean") 
 
 def _check_classes(tried: str, target: Tensor, least: int, classes: int) -> None:
     if target.dtype.kind not in "iu":
-        raise DtypeError(tried, "class labels are integers", "find out where they come from, then target.long()")
+        raise DtypeError(tried, "class labels must be integers", "find out where they come from, then target.long()")
     low, high = extremes(target) or (0, -1)
     if low < least or high >= classes:
-        why = f"labels run from {low} to {high}, and there are {classes} classes: 0 to {classes - 1}"
+        why = f"labels run from {low} to {high}, but there are {classes} classes: 0 to {classes - 1}"
         mend = "count the classes from 0" + "; -1 ends the list" * (least < 0)
         raise IndexRangeError(tried, why, f"{mend}, or give the last layer more outputs")
 
 
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Tensor:
-    """`binary_cross_entropy_with_logits` of each class for itself: the mean over the last axis, the classes.
+    """`binary_cross_entropy_with_logits` of each class separately: the mean over the last axis, the classes.
 
-    ``target`` holds 0 and 1, or what lies between; ``weight`` is broadcast. Raises `ShapeError` unless the shapes of
+    ``target`` holds numbers from 0 to 1; ``weight`` is broadcast. Raises `ShapeError` unless the shapes of
     ``input`` and ``target`` are equal.
     """
     x, target = alike("multilabel_soft_margin_loss", input, target)

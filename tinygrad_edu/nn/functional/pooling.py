@@ -1,7 +1,7 @@
-"""Pools whose windows share an axis out into a given number of places, and pools of volumes (N, C, D, H, W).
+"""Pools whose windows divide an axis into a given number of places, and pools of volumes (N, C, D, H, W).
 
-For a largest element, a table says which places each window sees; gradients go to the first of equal ones. Means of
-windows along one axis after the other are the means of the whole windows.
+For a largest element, a table gives the places that each window sees; gradients go to the first of equals. Means of
+windows along one axis after another are the means of the whole windows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMS = {1: "(N, C, L) or (C, L)", 2: "(N, C, H, W) or (C, H, W)", 3: "(N, C, D,
 
 
 def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of windows that share sequences (N, C, L) or (C, L) out into ``output_size`` places.
+    """The largest elements of windows that divide sequences (N, C, L) or (C, L) into ``output_size`` places.
 
     Otherwise as `adaptive_max_pool2d`.
     """
@@ -32,17 +32,17 @@ def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = Fal
 
 
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of windows that share images (N, C, H, W), or one (C, H, W), out into ``output_size``.
+    """The largest elements of windows that divide images (N, C, H, W), or one (C, H, W), into ``output_size``.
 
-    It is a number, or a pair in which None keeps H or W. Where the sizes do not divide, neighbouring windows share
-    pixels. With ``return_indices`` the result is a pair: values, and their places in the flattened image. Raises
+    It is a number, or a pair in which None keeps H or W. If the sizes do not divide evenly, neighbouring windows
+    share pixels. With ``return_indices`` the result is a pair: values, and their places in the flattened image. Raises
     `ShapeError` for other numbers of axes, `ArgumentError` for sizes below 1.
     """
     return _adaptive_max(2, input, output_size, return_indices)
 
 
 def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of windows that share volumes (N, C, D, H, W) or (C, D, H, W) out into ``output_size``.
+    """The largest elements of windows that divide volumes (N, C, D, H, W) or (C, D, H, W) into ``output_size``.
 
     Otherwise as `adaptive_max_pool2d`.
     """
@@ -50,7 +50,7 @@ def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = Fal
 
 
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
-    """The means of windows that share volumes (N, C, D, H, W) or (C, D, H, W) out into ``output_size``.
+    """The means of windows that divide volumes (N, C, D, H, W) or (C, D, H, W) into ``output_size``.
 
     Otherwise as `adaptive_avg_pool2d`.
     """
@@ -67,7 +67,7 @@ def max_pool3d(
 ) -> Any:  # fmt: skip
     """The largest element of each window of volumes (N, C, D, H, W), or of one (C, D, H, W).
 
-    Otherwise as `max_pool2d`; places are those in the flattened volume.
+    Otherwise as `max_pool2d`; indices are those in the flattened volume.
     """
     x = as_tensor(input)
     tried, how = _windows("max_pool3d", x, kernel_size, stride, padding, dilation)
@@ -78,7 +78,7 @@ def max_pool3d(
             why = "some window would see nothing but padding"
             raise ShapeError(tried, why, "use less padding, less dilation or a larger window")
         first = np.take_along_axis(table, inside.argmax(1)[:, None], 1)
-        table[:] = np.where(inside, table, first)  # in place of padding, what the window sees first
+        table[:] = np.where(inside, table, first)  # instead of padding, the first place that the window sees
     return _largest("max_pool3d", x, tables, return_indices)
 
 
@@ -91,7 +91,9 @@ def avg_pool3d(
     refuse_bools("avg_pool3d", x)
     tried, how = _windows("avg_pool3d", x, kernel_size, stride, padding, 1)
     if divisor_override == 0:
-        raise ArgumentError(f"{tried}, divisor_override=0", "nothing is divided by 0", "leave it out, or give another")
+        raise ArgumentError(
+            f"{tried}, divisor_override=0", "no sum can be divided by 0", "leave it out, or give another number"
+        )
     kernel, step, edge = ([one[i] for one in how] for i in (1, 2, 3))
     *lead, d, h, w = x.shape
     planes = avg_pool2d(x.reshape(-1, d, h, w), kernel[1:], step[1:], edge[1:], ceil_mode, True, 1)  # their sums
@@ -109,7 +111,7 @@ def avg_pool3d(
 def _windows(
     name: str, x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any
 ) -> tuple[str, list[tuple[int, ...]]]:
-    """What is tried, and for each axis of a volume: its size, kernel, stride, padding and dilation."""
+    """The call for errors, and for each axis of a volume: its size, kernel, stride, padding and dilation."""
     tried = f"{name} of a tensor {tuple(x.shape)}, kernel_size={kernel_size!r}"
     _check_places(tried, 3, x)
     given = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
@@ -120,7 +122,7 @@ def _windows(
         least = 0 if part == "padding" else 1
         if min(values) < least:
             raise ShapeError(
-                tried, f"the {part} is {values}, and it is at least {least}", f"use {part}={least} or more"
+                tried, f"the {part} is {values}, but it must be at least {least}", f"use {part}={least} or more"
             )
     how = list(zip(x.shape[-3:], *parts.values(), strict=True))
     if any(2 * p > d * (k - 1) + 1 for _, k, _, p, d in how):
@@ -130,12 +132,12 @@ def _windows(
 
 
 def _seen(tried: str, axis: tuple[int, ...], ceil_mode: bool) -> Table:
-    """What each window sees of an axis, (windows, kernel): places below 0, and from its size on, are padding."""
+    """The places that each window sees on an axis, (windows, kernel): below 0, and from the size on, is padding."""
     size, kernel, stride, padding, dilation = axis
     room_left = size + 2 * padding - dilation * (kernel - 1) - 1
     count = -(-room_left // stride) + 1 if ceil_mode else room_left // stride + 1
     if ceil_mode and (count - 1) * stride >= size + padding:
-        count -= 1  # a window that begins beyond the volume would see padding alone
+        count -= 1  # a window that starts beyond the volume would see only padding
     if count < 1:
         why = f"a window of {dilation * (kernel - 1) + 1} does not fit into {size} places"
         raise ShapeError(tried, why, "use a smaller window")
@@ -160,11 +162,11 @@ def _adaptive(name: str, axes: int, x: Tensor, output_size: Any) -> tuple[Tensor
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * axes
     _check_places(tried, axes, x)
     if len(given) != axes:
-        why = f"there are {axes} axes to share out, and {len(given)} sizes"
+        why = f"there are {axes} axes to divide, but {len(given)} sizes"
         raise ShapeError(tried, why, "give one size for all, or one for each axis")
     size = counts(tuple(o if n is None else n for o, n in zip(x.shape[-axes:], given, strict=True)), name, axes)
     if min(size) < 1:
-        raise ArgumentError(tried, "a result without places would hold nothing", "use sizes of 1 or more")
+        raise ArgumentError(tried, "the result would be empty", "use sizes of 1 or more")
     room.check(tried, (*x.shape[:-axes], *size), 8)
     return x, size
 
@@ -176,9 +178,9 @@ def _check_places(tried: str, axes: int, x: Tensor) -> None:
 
 
 def _shared_out(size: int, count: int) -> Table:
-    """What each of ``count`` windows sees of an axis, (count, longest): shorter ones see their first place again.
+    """The places that each of ``count`` windows sees, (count, longest): shorter ones repeat their first place.
 
-    Window i begins at i * size / count, rounded down, and ends where the next one would begin, rounded up.
+    Window i begins at i * size / count, rounded down, and ends at (i + 1) * size / count, rounded up.
     """
     i = np.arange(count)[:, None]
     first, end = i * size // count, -(-(i + 1) * size // count)
@@ -187,7 +189,7 @@ def _shared_out(size: int, count: int) -> Table:
 
 
 def _largest(name: str, x: Tensor, tables: list[Table], return_indices: bool) -> Any:
-    """The largest element of each window, which sees the places that the tables of the last axes say."""
+    """The largest element of each window, which sees the places in the tables of the last axes."""
     axes, sizes = len(tables), tuple(len(table) for table in tables)
     room.check(f"{name} of a tensor {tuple(x.shape)}", (*x.shape[:-axes], *(table.size for table in tables)), 8)
     flat = np.zeros((1, 1), int)

@@ -13,7 +13,7 @@ from ...inputs.arguments import number
 from ...inputs.kinds import explain_all
 from ...tensor import Tensor, as_tensor
 
-LINEAR = {"linear": 1, "bilinear": 2}  # and the number of axes that each works on
+LINEAR = {"linear": 1, "bilinear": 2}  # with the number of axes that each works on
 
 
 def interpolate(
@@ -22,9 +22,9 @@ def interpolate(
 ) -> Tensor:  # fmt: skip
     """(N, C, L) or (N, C, H, W) made larger or smaller, to ``size`` or by ``scale_factor``: numbers, or one per axis.
 
-    ``"nearest"`` takes the element that stands at each place, rounded down. ``"linear"``, for sequences, and
-    ``"bilinear"``, for images, draw straight lines between the middles of elements; or, with ``align_corners``, between
-    elements whose first and last stay at the ends. Where ``scale_factor`` gives no whole size, places are
+    ``"nearest"`` takes the element at each place, rounded down. ``"linear"``, for sequences, and
+    ``"bilinear"``, for images, interpolate linearly between the centres of elements or, with ``align_corners``, between
+    elements whose first and last stay at the ends. If ``scale_factor`` does not give a whole size, places are
     ``1 / scale_factor`` apart, or, with ``recompute_scale_factor``, spread over the input.
 
     Raises `ArgumentError` for PyTorch's other modes, and unless one of size and scale_factor is given; `ShapeError` for
@@ -35,12 +35,12 @@ def interpolate(
     axes = x.ndim - 2
     if mode not in ("nearest", *LINEAR):
         mend = f"use 'nearest' or {'linear' if axes == 1 else 'bilinear'!r}"
-        raise ArgumentError(tried, "this mode is not there", mend)
+        raise ArgumentError(tried, "there is no such mode here", mend)
     if mode == "nearest" and align_corners is not None:
-        why = "elements that are taken as they are have no corners to align"
+        why = "only linear modes have corners to align"
         raise ArgumentError(f"{tried} with align_corners", why, "leave it out")
     if (size is None) == (scale_factor is None):
-        raise ArgumentError(tried, "one of size and scale_factor says how large the result is", "give one")
+        raise ArgumentError(tried, "the size of the result comes from either size or scale_factor", "give one of them")
     name, given = ("size", size) if scale_factor is None else ("scale_factor", scale_factor)
     parts = tuple(given) if isinstance(given, (tuple, list)) else (given,) * max(axes, 0)
     if axes not in (1, 2) or len(parts) != axes or LINEAR.get(mode, axes) != axes:
@@ -49,7 +49,7 @@ def interpolate(
     wanted = [_places(tried, name, part, old) for part, old in zip(parts, x.shape[2:], strict=True)]
     for axis, (old, new) in enumerate(zip(x.shape[2:], wanted, strict=True), 2):
         if new < 1 or not old:
-            raise ShapeError(tried, f"axis {axis} has {old} places, and would have {new}", "at least 1 is left")
+            raise ShapeError(tried, f"axis {axis} has {old} places, and would have {new}", "leave at least 1")
     room.check(tried, (*x.shape[:2], *wanted), 40)
     for axis, (part, new) in enumerate(zip(parts, wanted, strict=True), 2):
         old = x.shape[axis]
@@ -59,12 +59,12 @@ def interpolate(
 
 
 def _places(tried: str, name: str, given: Any, old: int) -> int:
-    """How many places an axis of ``old`` will have."""
+    """The new number of places of an axis of ``old``."""
     value = number(tried, given, name)
     if name == "size" and not isinstance(value, int):
-        raise DtypeError(tried, f"size is a number of places, and this is {value!r}", "use // where / gave a fraction")
+        raise DtypeError(tried, f"size must be a whole number, but this is {value!r}", "use // where / gave a fraction")
     if not math.isfinite(value):
-        raise ArgumentError(tried, f"{name} is a finite number, and this is {value!r}", "use 2, for example")
+        raise ArgumentError(tried, f"{name} must be finite, but this is {value!r}", "use 2, for example")
     return int(old * value) if name == "scale_factor" else int(value)
 
 
@@ -77,7 +77,7 @@ def _nearest(x: Tensor, axis: int, new: int, step: float) -> Tensor:
 
 
 def _between(x: Tensor, axis: int, new: int, step: float, align_corners: bool) -> Tensor:
-    """Each place is a mean of its two neighbours, which a matrix (new, old) says once for all rows."""
+    """Each place is a weighted mean of its two neighbours: a matrix (new, old), the same for all rows."""
     old = x.shape[axis]
     i = np.arange(new)
     at = i * ((old - 1) / max(new - 1, 1)) if align_corners else np.maximum((i + 0.5) * step - 0.5, 0.0)

@@ -25,7 +25,7 @@ def conv3d(
     if isinstance(padding, str):
         check_word("conv3d", padding, stride)
         total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilation, weight.shape[2:], strict=True)]
-        edges = [(n // 2, n - n // 2) for n in total]  # of an odd number the larger part goes behind
+        edges = [(n // 2, n - n // 2) for n in total]  # of an odd number, the larger part goes at the end
     else:
         edges = [(n, n) for n in _at_least("padding", padding, 0)]
     x = pad(x, [n for edge in reversed(edges) for n in edge])
@@ -36,7 +36,7 @@ def conv3d(
     volumes = x if x.ndim == 5 else x.unsqueeze(0)
     planes = volumes.transpose(1, 2)  # (N, D, C, H, W)
     out: Any = None
-    for i in range(weight.shape[2]):  # what the planes of the result see through plane i of the kernel
+    for i in range(weight.shape[2]):  # the planes that the result sees through plane i of the kernel
         seen = planes[:, i * dilation[0] : i * dilation[0] + size[0] + 1 : stride[0]]
         part = conv2d(
             seen.flatten(0, 1), weight[:, :, i], None if i else bias, stride[1:], 0, dilation[1:], groups
@@ -64,12 +64,12 @@ def conv_transpose3d(
     how = zip(x.shape[-3:], stride, padding, reach, extra, strict=True)
     size = [(n - 1) * s - 2 * p + r + e + 1 for n, s, p, r, e in how]
     if min(size) < 1:
-        raise ShapeError(tried, f"padding {padding} takes all of the result away", "use less padding")
+        raise ShapeError(tried, f"padding {padding} cuts off the whole result", "use less padding")
     volumes = x if x.ndim == 5 else x.unsqueeze(0)
     count, depth = volumes.shape[0], volumes.shape[2]
     planes = volumes.transpose(1, 2).flatten(0, 1)  # (N * D, C, H, W)
     out: Any = None
-    for i in range(weight.shape[2]):  # what plane i of the kernel writes: planes that are stride apart
+    for i in range(weight.shape[2]):  # the planes that plane i of the kernel writes, stride apart
         part = conv_transpose2d(
             planes, weight[:, :, i], None, stride[1:], padding[1:], extra[1:], groups, dilation[1:]
         ).unflatten(0, (count, depth))  # fmt: skip
@@ -91,7 +91,7 @@ def _tried(name: str, x: Tensor, weight: Tensor) -> str:
 def _at_least(name: str, value: Any, least: int) -> tuple[int, ...]:
     found = counts(value, name, 3)
     if min(found) < least:
-        raise ShapeError(f"{name}={value!r}", f"the {name} is at least {least}", f"use {name}={least} or more")
+        raise ShapeError(f"{name}={value!r}", f"the {name} must be at least {least}", f"use {name}={least} or more")
     return found
 
 
@@ -104,25 +104,25 @@ def _given(
     tried = _tried(name, x, weight)
     if weight.ndim != 5 or 0 in weight.shape[2:]:
         form = "(C, F, kd, kh, kw)" if transposed else "(F, C, kd, kh, kw)"
-        raise ShapeError(tried, f"kernels come as {form}, and these are {tuple(weight.shape)}", "reshape the kernels")
+        raise ShapeError(tried, f"kernels are {form}, but these are {tuple(weight.shape)}", "reshape the kernels")
     if x.ndim not in (4, 5):
-        why = f"volumes come as (N, C, D, H, W) or (C, D, H, W), and this has {x.ndim} ax{'i' if x.ndim == 1 else 'e'}s"
+        why = f"volumes are (N, C, D, H, W) or (C, D, H, W), but this has {x.ndim} ax{'i' if x.ndim == 1 else 'e'}s"
         raise ShapeError(tried, why, "add the missing axes: x.unsqueeze(0)")
     for other in (weight, bias):
         if other is not None and as_tensor(other).dtype != x.dtype:
-            why = f"the volumes are {x.dtype}, and the kernels or the bias {as_tensor(other).dtype}"
+            why = f"the volumes are {x.dtype}, but the kernels or the bias {as_tensor(other).dtype}"
             raise DtypeError(tried, why, "convert one: x.to(weight.dtype)")
     channels, kernel_channels = x.shape[-4], weight.shape[0] if transposed else weight.shape[1]
     if groups < 1 or weight.shape[0] % groups:
-        why = f"{weight.shape[0]} kernels cannot be shared out evenly among {groups} groups"
+        why = f"{weight.shape[0]} kernels cannot be divided evenly among {groups} groups"
         raise ArgumentError(tried, why, "use a number of groups that divides both the channels and the kernels")
     if channels != kernel_channels * (1 if transposed else groups):
         of = f" of each of {groups} groups" if groups > 1 else ""
-        why = f"the kernel reads {kernel_channels} channels{of}, and the volume has {channels}"
+        why = f"the kernel reads {kernel_channels} channels{of}, but the volume has {channels}"
         raise ShapeError(tried, why, f"make it for {channels} channels")
     made = weight.shape[1] * groups if transposed else weight.shape[0]
     if bias is not None and tuple(as_tensor(bias).shape) != (made,):
-        why = f"the result has {made} channels, and the bias is {tuple(as_tensor(bias).shape)}"
+        why = f"the result has {made} channels, but the bias is {tuple(as_tensor(bias).shape)}"
         raise ShapeError(tried, why, f"make the bias ({made},)")
     return x, weight, _at_least("stride", stride, 1), _at_least("dilation", dilation, 1)
 
