@@ -244,22 +244,22 @@ def test_another_device(need: bool) -> None:
 def test_inputs_that_do_not_fit() -> None:
     m, x = nn.MultiheadAttention(6, 2), tg.zeros(4, 2, 6)
     tried = "MultiheadAttention of query {}, key {}, value {}"
-    mend = "check the axes, or make it with embed_dim, kdim and vdim"
+    mend = "check the axes, or make the layer with other embed_dim, kdim or vdim"
     for name, inputs in (("query", (x[..., :5], x, x)), ("key", (x, x[..., :5], x)), ("value", (x, x, x[..., :5]))):
         said = tried.format(*(x.shape for x in inputs))
-        with teaches(ShapeError, said, f"{name} has 5 features, and the layer was made for 6", mend, "m(*inputs)"):
+        with teaches(ShapeError, said, f"{name} has 5 features, but the layer was made for 6", mend, "m(*inputs)"):
             m(*inputs)
     why, mend = (
-        "all three have axes (L, N, features), or all (L, features) without a batch",
+        "all three must have axes (L, N, features), or all (L, features) without a batch",
         "add or join axes: unsqueeze, flatten",
     )
     for inputs in ((x, x[0], x), (x[0, 0],) * 3, (x.unsqueeze(0),) * 3):
         with teaches(ShapeError, tried.format(*(x.shape for x in inputs)), why, mend, "m(*inputs)"):
             m(*inputs)
     said, mend = tried.format(x.shape, x.shape, (3, 2, 6)), "give one row of value per row of key"
-    with teaches(ShapeError, said, "key and value differ in rows", mend, "m(x, x, x[:3])"):
+    with teaches(ShapeError, said, "key and value differ in length", mend, "m(x, x, x[:3])"):
         m(x, x, x[:3])
-    why, other = "query is a batch of 2, key and value of 3", tg.zeros(4, 3, 6)
+    why, other = "query is a batch of 2, but key and value of 3", tg.zeros(4, 3, 6)
     said, mend = tried.format(x.shape, other.shape, other.shape), "check batch_first, which is False"
     with teaches(ShapeError, said, why, mend, "m(x, other, other)"):
         m(x, other, other)
@@ -268,17 +268,17 @@ def test_inputs_that_do_not_fit() -> None:
 def test_masks_that_do_not_fit() -> None:
     m, x = nn.MultiheadAttention(6, 2), tg.zeros(4, 3, 6)
     tried = "MultiheadAttention of query (4, 3, 6), key (4, 3, 6), value (4, 3, 6)"
-    mend = "count queries along its rows and keys along its columns"
-    why = "attn_mask is (3, 4), and it has to be (4, 4) or (6, 4, 4)"
+    mend = "its rows are queries, its columns keys"
+    why = "attn_mask is (3, 4), but it must be (4, 4) or (6, 4, 4)"
     with teaches(ShapeError, tried, why, mend, "attn_mask="):
         m(x, x, x, attn_mask=tg.zeros(3, 4))
-    why = "key_padding_mask is (4, 3), and it has to be (3, 4)"
+    why = "key_padding_mask is (4, 3), but it must be (3, 4)"
     with teaches(ShapeError, tried, why, mend, "key_padding_mask="):
         m(x, x, x, key_padding_mask=tg.zeros(4, 3))
-    why = "attn_mask is int64: neither says what to leave out (bool) nor is added (float)"
+    why = "attn_mask is int64: a mask is bool (what to ignore) or float (added to the scores)"
     with teaches(DtypeError, tried, why, "make it bool: mask.bool()", "attn_mask="):
         m(x, x, x, attn_mask=tg.zeros(4, 4).long())
-    why = "is_causal only says of the mask that it is causal, and attn_mask is missing"
+    why = "is_causal only says that the mask is causal, but attn_mask is missing"
     mend = "pass attn_mask=nn.Transformer.generate_square_subsequent_mask(L)"
     with teaches(ArgumentError, tried, why, mend, "is_causal=True"):
         m(x, x, x, is_causal=True)
@@ -287,6 +287,6 @@ def test_masks_that_do_not_fit() -> None:
 @pytest.mark.parametrize("sizes", [(6, 4), (0, 1), (6, 0), (6, -2)])
 def test_heads_share_the_features(sizes: tuple[int, int]) -> None:
     tried = "MultiheadAttention with embed_dim={} and num_heads={}".format(*sizes)
-    why, mend = "each head gets an equal share of the features", "use a number of heads that divides embed_dim"
+    why, mend = "each head gets the same number of features", "use a number of heads that divides embed_dim"
     with teaches(ArgumentError, tried, why, mend, "nn.MultiheadAttention("):
         nn.MultiheadAttention(*sizes)

@@ -41,7 +41,7 @@ x, y = tg.ones(2, 3), tg.zeros(2, 3)
 )
 def test_a_module_is_made_before_it_is_called(make: Callable[[], Any], mend: str) -> None:
     tried = f"{mend.partition('(')[0]} of a tensor"
-    why = "what it is made with says how it computes; tensors come when it is called"
+    why = "its arguments say how it computes; tensors come when it is called"
     with teaches(DtypeError, tried, why, f"make it first, then call it: {mend}", "(lambda: nn."):
         make()
 
@@ -60,7 +60,7 @@ def test_tensors_that_belong_into_a_module_are_taken() -> None:
 
 def test_what_is_no_size() -> None:
     tried, mend = "Linear with in_features=392.0", "use // where / gave a fraction"
-    with teaches(DtypeError, tried, "in_features is an integer", mend, "nn.Linear(28 * 28 / 2, 3)"):
+    with teaches(DtypeError, tried, "in_features must be an integer", mend, "nn.Linear(28 * 28 / 2, 3)"):
         nn.Linear(28 * 28 / 2, 3)
     for make, name in (
         (lambda: nn.Conv2d(1, 2.5, 3), "Conv2d with out_channels=2.5"),
@@ -93,7 +93,7 @@ def test_several_results_of_a_layer_are_not_stacked_unseen(grad: bool) -> None:
     with tg.set_grad_enabled(grad), pytest.raises(DtypeError, match="a tuple of 2 with tensors in it"):
         nn.MSELoss()(both, tg.ones(2, 1, 2, 3))
     for make in (tg.tensor, tg.as_tensor):
-        with tg.no_grad(), pytest.raises(ShapeError, match="only one with a single element is one"):
+        with tg.no_grad(), pytest.raises(ShapeError, match="only a single element is a number"):
             make(both)
     with tg.no_grad():
         assert (x * (1, 2, 3)).tolist() == [[1.0, 2.0, 3.0]] * 2

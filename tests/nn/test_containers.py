@@ -122,7 +122,7 @@ def test_sequential_is_repeated() -> None:
     assert held(model) == "abab"
     assert model[0] is model[2]
     for times in (0, -1, 2.0):
-        with pytest.raises(ArgumentError, match="repeated a whole number of times"):
+        with pytest.raises(ArgumentError, match="repeats a whole number of times"):
             model * times
 
 
@@ -156,25 +156,25 @@ def test_what_is_no_module_is_refused() -> None:
     with teaches(
         DtypeError,
         "list as module '0' in Sequential",
-        "it is no nn.Module",
-        "hand its modules over one by one: nn.Sequential(*layers)",
+        "it is not an nn.Module",
+        "pass its modules one by one: nn.Sequential(*layers)",
         line="nn.Sequential(layers)",
     ):
         nn.Sequential(layers)
     with pytest.raises(DtypeError, match=r"nn\.Sequential\(\*layers\)"):
         nn.Sequential(m for m in layers)
-    with pytest.raises(DtypeError, match=r"make one of the class: ReLU\(…\)"):
+    with pytest.raises(DtypeError, match=r"make a module of the class: ReLU\(…\)"):
         nn.Sequential(nn.Linear(2, 2), nn.ReLU)
     with pytest.raises(DtypeError, match=r"use the module for it, such as nn\.ReLU\(\)"):
         nn.Sequential(tg.relu)
     with pytest.raises(DtypeError, match="ModuleList of a Linear"):
         nn.ModuleList(nn.Linear(2, 2))
-    with pytest.raises(ArgumentError, match="only a Sequential follows a Sequential"):
+    with pytest.raises(ArgumentError, match="only another Sequential can be added"):
         nn.Sequential() + layers
     container = made(nn.ModuleList, "ab")
-    with pytest.raises(DtypeError, match=r"it is no nn\.Module"):
+    with pytest.raises(DtypeError, match=r"it is not an nn\.Module"):
         container.insert(0, "c")
-    with pytest.raises(DtypeError, match=r"it is no nn\.Module"):
+    with pytest.raises(DtypeError, match=r"it is not an nn\.Module"):
         container[0] = "c"
     assert held(container) == "ab"
 
@@ -184,7 +184,7 @@ def test_a_tuple_between_layers_is_explained() -> None:
     with teaches(
         DtypeError,
         "Linear, number 1 of a Sequential",
-        "it takes one tensor, and LSTM before it returns a tuple of 2",
+        "it takes one tensor, but the LSTM before it returns a tuple of 2",
         "write a module whose forward takes the tuple apart: output, state = self.lstm(x)",
         line="nn.Sequential(lstm, nn.Linear(3, 1))(tg.ones(4, 1, 3))",
     ):
@@ -248,7 +248,7 @@ def test_module_dict_refuses() -> None:
         nn.ModuleDict({3: nn.ReLU()})
     with pytest.raises(ArgumentError, match="a pair is a name and a value"):
         nn.ModuleDict([("a", nn.ReLU(), 3)])
-    with pytest.raises(DtypeError, match="to go through"):
+    with pytest.raises(DtypeError, match="to loop over"):
         nn.ModuleDict(3)
 
 
@@ -272,7 +272,7 @@ def test_parameter_list_registers_tensors() -> None:
     assert len(values) == 5
     with pytest.raises(IndexRangeError):
         values[5]
-    with pytest.raises(DtypeError, match="put it into a list, or use append"):
+    with pytest.raises(DtypeError, match="put it in a list, or use append"):
         values.extend(tg.ones(2))
 
 

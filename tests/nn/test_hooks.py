@@ -129,7 +129,7 @@ def test_wrong_answers_of_backward_hooks_are_refused() -> None:
             layer(tg.ones(1, 2, requires_grad=True)).sum().backward()
     with (
         layer.register_full_backward_hook(lambda m, gi, go: (tg.ones(1, 2),)),
-        pytest.raises(AutogradError, match="in a place where none is wanted"),
+        pytest.raises(AutogradError, match="where None was given"),
     ):
         layer(tg.ones(1, 2)).sum().backward()
 

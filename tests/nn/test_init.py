@@ -175,11 +175,11 @@ def test_what_cannot_be_filled() -> None:
             FILLS[name](tg.empty(*shape))
     with pytest.raises(DtypeError, match="it fills a tensor in place"):
         init.normal_([1.0])
-    with pytest.raises(ArgumentError, match="a lies below b"):
+    with pytest.raises(ArgumentError, match="a must be below b"):
         init.trunc_normal_(tg.empty(2), a=2, b=1)
-    with pytest.raises(ArgumentError, match="a share lies between 0 and 1"):
+    with pytest.raises(ArgumentError, match="a fraction lies between 0 and 1"):
         init.sparse_(tg.empty(2, 2), 1.5)
-    with pytest.raises(ArgumentError, match="cannot be shared out among 2 groups"):
+    with pytest.raises(ArgumentError, match="cannot be divided into 2 groups"):
         init.dirac_(tg.empty(3, 2, 2), groups=2)
     with pytest.raises(ArgumentError, match=r"mode='fan'"):
         init.kaiming_normal_(tg.empty(2, 2), mode="fan")

@@ -190,7 +190,7 @@ def test_bilinear_by_hand() -> None:
     w, b = raw(layer.weight), raw(layer.bias)
     expected = [[x[n] @ w[o] @ y[n] + b[o] for o in range(4)] for n in range(5)]
     np.testing.assert_allclose(raw(layer(tg.tensor(x), tg.tensor(y))), expected, rtol=1e-12)
-    why = "it takes (…, I) and (…, J), alike but for the last axis, and a weight (O, I, J)"
+    why = "it takes (…, I) and (…, J), equal but for the last axis, and a weight (O, I, J)"
     mend = "make the layer for these features: Bilinear(I, J, O)"
     with teaches(ShapeError, "bilinear((5, 3), (5, 3), weight (4, 2, 3))", why, mend, line="layer("):
         layer(tg.tensor(y), tg.tensor(y))
@@ -241,22 +241,25 @@ def test_the_size_of_a_transpose_may_be_chosen() -> None:
     assert layer(x).shape == (2, 6, 15, 15)
     for wanted in ((15, 16), [16, 15], (2, 6, 16, 16)):
         assert layer(x, output_size=wanted).shape[2:] == tuple(wanted)[-2:]
-    why, mend = "for this input the sizes lie between (15, 15) and (16, 16)", "choose one of these, or another stride"
+    why, mend = (
+        "for this input the sizes are from (15, 15) to (16, 16)",
+        "choose one of them, or use another stride",
+    )
     for wrong in ((15, 17), (14, 15), (15,), (6, 15, 15)):
         tried = f"ConvTranspose2d of a tensor (2, 4, 8, 8) with output_size={wrong}"
         with teaches(ShapeError, tried, why, mend, line="layer(x"):
             layer(x, output_size=wrong)
 
 
-SHARE, MODE = "use a number that divides both", "there is no such mode here"
+SHARE, MODE = "use a number that divides both", "there is no such mode"
 UNMADE: list[tuple[Callable[[], Any], str, str, str]] = [
     (
         lambda: nn.Conv2d(4, 6, 3, groups=3), "Conv2d(4, 6, (3, 3), groups=3)",
-        "4 and 6 channels cannot both be shared out among 3 groups", SHARE,
+        "4 and 6 channels cannot both be divided into 3 groups", SHARE,
     ),
     (
         lambda: nn.Conv1d(4, 6, 3, groups=0), "Conv1d(4, 6, (3,), groups=0)",
-        "4 and 6 channels cannot both be shared out among 0 groups", SHARE,
+        "4 and 6 channels cannot both be divided into 0 groups", SHARE,
     ),
     (
         lambda: nn.Conv2d(4, 6, 3, padding="full"), "Conv2d with padding='full'", "there is no such padding",
@@ -277,20 +280,20 @@ UNMADE: list[tuple[Callable[[], Any], str, str, str]] = [
     ),
     (
         lambda: nn.ConvTranspose1d(4, 6, 3, padding="same"), "ConvTranspose1d with padding='same'",
-        "padding is taken off its result here", "give the padding as a number",
+        "here padding is cut off the result", "give the padding as a number",
     ),
     (
         lambda: nn.GroupNorm(2, 3), "GroupNorm(2, 3)", "the groups cannot have equally many channels",
-        "use a number of groups that divides that of channels",
+        "use a number of groups that divides the number of channels",
     ),
     (
-        lambda: nn.Hardtanh(1.0, 1.0), "Hardtanh(min_val=1.0, max_val=1.0)", "nothing lies between them",
+        lambda: nn.Hardtanh(1.0, 1.0), "Hardtanh(min_val=1.0, max_val=1.0)", "min_val must be below max_val",
         "give the smaller one first",
     ),
-    (lambda: nn.Dropout2d(1.5), "Dropout2d with p=1.5", "a share lies between 0 and 1", "use p=0.5, for example"),
+    (lambda: nn.Dropout2d(1.5), "Dropout2d with p=1.5", "a fraction lies between 0 and 1", "use p=0.5, for example"),
     (
         lambda: nn.Embedding(4, 2, sparse=True), "Embedding(4, 2, sparse=True)",
-        "a sparse gradient would hold the named rows alone, and gradients here are dense", "leave sparse out",
+        "a sparse gradient would hold only the named rows, but gradients here are dense", "leave sparse out",
     ),
 ]  # fmt: skip
 
@@ -373,7 +376,7 @@ def test_a_refused_batch_changes_nothing() -> None:
 @pytest.mark.parametrize("momentum", [0.1, None])
 def test_a_trace_would_count_no_batches(momentum: float | None) -> None:
     layer = nn.BatchNorm1d(3, momentum=momentum)
-    why = "num_batches_tracked, of cpu, is counted up in place"
+    why = "num_batches_tracked, of cpu, is increased in place"
     mend = "pass it to the traced function as an input, or move the module to where the input is"
     with teaches(ShapeError, "BatchNorm of a tensor (5, 3) of trace", why, mend, line="trace(layer"):
         trace(layer, drawn((5, 3)))
@@ -383,11 +386,11 @@ def test_a_trace_would_count_no_batches(momentum: float | None) -> None:
 
 FORM = "reshape it, or use the layer for such inputs"
 REFUSED: list[tuple[nn.Module, tuple[int, ...], str, str]] = [
-    (nn.BatchNorm2d(3), (2, 3, 4), "it takes (N, C, H, W), and this has 3 axes", FORM),
-    (nn.BatchNorm1d(3), (3,), "it takes (N, C) or (N, C, L), and this has 1 axis", FORM),
-    (nn.BatchNorm2d(3), (2, 4, 3, 3), "its C is 4, and the layer is made for 3", "make it BatchNorm2d(4)"),
-    (nn.InstanceNorm1d(3), (2, 4), "its C is 2, and the layer is made for 3", "make it InstanceNorm1d(2)"),
-    (nn.InstanceNorm2d(3), (2, 3), "it takes (C, H, W) or (N, C, H, W), and this has 2 axes", FORM),
+    (nn.BatchNorm2d(3), (2, 3, 4), "it takes (N, C, H, W), but this has 3 axes", FORM),
+    (nn.BatchNorm1d(3), (3,), "it takes (N, C) or (N, C, L), but this has 1 axis", FORM),
+    (nn.BatchNorm2d(3), (2, 4, 3, 3), "its C is 4, but the layer was made for 3", "make it BatchNorm2d(4)"),
+    (nn.InstanceNorm1d(3), (2, 4), "its C is 2, but the layer was made for 3", "make it InstanceNorm1d(2)"),
+    (nn.InstanceNorm2d(3), (2, 3), "it takes (C, H, W) or (N, C, H, W), but this has 2 axes", FORM),
     (nn.Softmax2d(), (3, 3), "it takes images (N, C, H, W) or (C, H, W)", "use Softmax(dim=1) for other inputs"),
 ]  # fmt: skip
 
@@ -472,7 +475,7 @@ def test_an_embedding_from_a_table() -> None:
     table.fill_(7.0)  # the same memory
     assert frozen(tg.tensor(1)).tolist() == [7.0, 7.0]
     assert nn.Embedding.from_pretrained(table, freeze=False).weight.requires_grad
-    tried, why = "Embedding.from_pretrained(a tensor (2,))", "a table has rows and columns"
+    tried, why = "Embedding.from_pretrained(a tensor (2,))", "a table must have rows and columns"
     with teaches(ShapeError, tried, why, "give it the shape (V, E)", line="from_pretrained"):
         nn.Embedding.from_pretrained(table[0])
 
@@ -481,8 +484,8 @@ def test_embeddings_that_do_not_fit() -> None:
     why, mend = "the table has 4 rows", "use 0 to 3"
     with teaches(IndexRangeError, "Embedding(4, 2, padding_idx=4)", why, mend, line="nn.Embedding"):
         nn.Embedding(4, 2, padding_idx=4)
-    mend = "say its sizes, or use Embedding.from_pretrained(table)"
-    with teaches(ShapeError, "Embedding(4, 2)", "the table that is given has shape (3, 2)", mend, line="nn.Embedding"):
+    mend = "give its sizes, or use Embedding.from_pretrained(table)"
+    with teaches(ShapeError, "Embedding(4, 2)", "the given table has shape (3, 2)", mend, line="nn.Embedding"):
         nn.Embedding(4, 2, _weight=tg.zeros(3, 2))
 
 
@@ -509,7 +512,7 @@ def test_flatten_and_back() -> None:
 )
 def test_edges_that_are_not_all_named(wrong: Any, form: str) -> None:
     edges = 4 if wrong is nn.ZeroPad2d else 2
-    tried, mend = f"{wrong.__name__}((1, 2, 3))", f"give it one number for all, or {form}"
+    tried, mend = f"{wrong.__name__}((1, 2, 3))", f"give one number for all, or {form}"
     with teaches(ShapeError, tried, f"there are {edges} edges", mend, line="wrong("):
         wrong((1, 2, 3))
 

@@ -290,9 +290,9 @@ def test_what_cannot_be_registered() -> None:
     module = Block()
     with pytest.raises(DtypeError, match=r"wrap it: nn.Parameter"):
         module.register_parameter("p", tg.ones(2))
-    with pytest.raises(DtypeError, match="make one of it: tensor"):
+    with pytest.raises(DtypeError, match="make it one: tensor"):
         module.register_buffer("b", np.ones(2))
-    with pytest.raises(DtypeError, match=r"make one of the class: ReLU\(…\)"):
+    with pytest.raises(DtypeError, match=r"make a module of the class: ReLU\(…\)"):
         module.add_module("m", nn.ReLU)
     with pytest.raises(DtypeError, match=r"use the module for it, such as nn.ReLU"):
         module.add_module("m", tg.relu)
@@ -302,7 +302,7 @@ def test_what_cannot_be_registered() -> None:
     for name in ("forward", "eval", "float"):
         with pytest.raises(ArgumentError, match="method or property of that name"):
             setattr(module, name, nn.Linear(1, 1))
-    with pytest.raises(ArgumentError, match="there is an attribute of that name already"):
+    with pytest.raises(ArgumentError, match="an attribute already has that name"):
         module.register_buffer("gain", tg.ones(3))
     with pytest.raises(DtypeError, match="'first' is a module, and would silently drop out"):
         module.first = 3
@@ -328,7 +328,7 @@ def test_a_module_inside_itself_is_refused() -> None:
         ArgumentError,
         "self.child = a module around self",
         "this Child already has the Block inside it, or is it",
-        "hand what it needs of the outer one to forward",
+        "pass what it needs of the outer one to forward",
         line="parent.child = Child(parent)",
     ):
         parent.child = Child(parent)
@@ -591,7 +591,7 @@ def test_a_train_of_an_own_kind_is_met_inside() -> None:
 
 
 def test_train_takes_a_bool() -> None:
-    with pytest.raises(ArgumentError, match=r"train\(3\)(?s:.*)trains nothing by itself"):
+    with pytest.raises(ArgumentError, match=r"train\(3\)(?s:.*)it trains nothing"):
         Block().train(3)
 
 

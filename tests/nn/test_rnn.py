@@ -328,7 +328,7 @@ def test_all_weights_in_one_row() -> None:
 
 def test_states_of_a_projection_differ() -> None:
     layer, x = nn.LSTM(2, 4, proj_size=3), tg.ones(5, 1, 2)
-    with pytest.raises(ShapeError, match=r"a state given is \(1, 1, 4\), and this module and input need \(1, 1, 3\)"):
+    with pytest.raises(ShapeError, match=r"a given state is \(1, 1, 4\), but this module and input need \(1, 1, 3\)"):
         layer(x, (tg.ones(1, 1, 4), tg.ones(1, 1, 4)))
     output, (hidden, cell) = layer(x, (tg.ones(1, 1, 3), tg.ones(1, 1, 4)))
     assert (output.shape, hidden.shape, cell.shape) == ((5, 1, 3), (1, 1, 3), (1, 1, 4))
@@ -349,16 +349,16 @@ def test_repr() -> None:
 
 def test_inputs_that_do_not_fit() -> None:
     tried = "GRU(2, 3, batch_first=True) of an input (4, 5, 3)"
-    why = "the last axis has 3 features, and the layer was made for 2"
+    why = "the last axis has 3 features, but the layer was made for 2"
     with teaches(ShapeError, tried, why, "make it with input_size=3, or check the axes", "nn.GRU("):
         nn.GRU(2, 3, batch_first=True)(tg.zeros(4, 5, 3))
     why, mend = (
-        "it takes axes (N, L, features), or without a batch (L, features)",
+        "it takes the axes (N, L, features), or without a batch (L, features)",
         "check the axes: unsqueeze adds one, flatten joins two",
     )
     with teaches(ShapeError, "GRU(2, 3, batch_first=True) of an input (2,)", why, mend, "nn.GRU("):
         nn.GRU(2, 3, batch_first=True)(tg.zeros(2))
-    why = "it takes axes (N, features), or without a batch (features)"
+    why = "it takes the axes (N, features), or without a batch (features)"
     with teaches(ShapeError, "GRUCell(2, 3) of an input (1, 1, 2)", why, mend, "nn.GRUCell("):
         nn.GRUCell(2, 3)(tg.zeros(1, 1, 2))
     with teaches(
@@ -374,12 +374,12 @@ def test_inputs_that_do_not_fit() -> None:
 
 def test_states_that_do_not_fit() -> None:
     tried, x = "LSTM(2, 3) of an input (4, 5, 2)", tg.zeros(4, 5, 2)
-    why = "it carries hidden states and cells, and the state given has one Tensor"
+    why = "it has hidden states and cells, but the given state has one Tensor"
     with teaches(ArgumentError, tried, why, "pass hx=(h, c)", "nn.LSTM("):
         nn.LSTM(2, 3)(x, tg.zeros(1, 5, 3))
     with pytest.raises(ArgumentError, match="has 3 parts"):
         nn.LSTM(2, 3)(x, (tg.zeros(1, 5, 3),) * 3)
-    why = "a state given is (1, 4, 3), and this module and input need (1, 5, 3)"
+    why = "a given state is (1, 4, 3), but this module and input need (1, 5, 3)"
     mend = "give it that shape, or leave it out for zeros: zeros(1, 5, 3)"
     with teaches(ShapeError, tried, why, mend, "nn.LSTM("):
         nn.LSTM(2, 3)(x, (tg.zeros(1, 5, 3), tg.zeros(1, 4, 3)))
@@ -392,14 +392,20 @@ def test_states_that_do_not_fit() -> None:
 @pytest.mark.parametrize("layer", [nn.RNN, nn.LSTM, nn.GRU, nn.LSTMCell])
 @pytest.mark.parametrize("sizes", [(0, 3), (2, -1), (2, True)])
 def test_sizes_count(layer: Any, sizes: Any) -> None:
-    with pytest.raises(ArgumentError, match="it counts, from 1"):
+    with pytest.raises(ArgumentError, match="it must be a whole number from 1 up"):
         layer(*sizes)
 
 
 def test_arguments_that_are_refused() -> None:
-    with teaches(ArgumentError, "GRU with num_layers=0", "it counts, from 1", "use num_layers=1 or more", "nn.GRU("):
+    with teaches(
+        ArgumentError,
+        "GRU with num_layers=0",
+        "it must be a whole number from 1 up",
+        "use num_layers=1 or more",
+        "nn.GRU(",
+    ):
         nn.GRU(2, 3, 0)
-    why = "it is the share of elements that is dropped, from 0 to 1"
+    why = "it is the fraction of elements to drop, from 0 to 1"
     for share in (1.5, True, "0.5"):
         with teaches(
             ArgumentError, f"GRU with dropout={share!r}", why, "use dropout=0.5, for example", "dropout=share"
@@ -407,23 +413,23 @@ def test_arguments_that_are_refused() -> None:
             nn.GRU(2, 3, 2, dropout=share)  # type: ignore[arg-type]
     for layer in (nn.RNN, nn.RNNCell):
         with teaches(
-            ArgumentError, f"{layer.__name__} with nonlinearity='sin'", "there are 'tanh' and 'relu'",
-            "use one of these", "nonlinearity=",
+            ArgumentError, f"{layer.__name__} with nonlinearity='sin'", "it is 'tanh' or 'relu'",
+            "use one of them", "nonlinearity=",
         ):  # fmt: skip
             layer(2, 3, nonlinearity="sin")
-    why, mend = "it makes hidden states smaller, and hidden_size is 4", "use less than hidden_size, or 0"
+    why, mend = "it makes hidden states smaller, but hidden_size is 4", "use less than hidden_size, or 0"
     for size in (-1, 4):
         with teaches(
             ArgumentError, f"LSTM with proj_size={size}", why, f"{mend} to leave them as they are", "proj_size=size"
         ):
             nn.LSTM(3, 4, proj_size=size)
-    why = "only an LSTM has states that can be made smaller"
-    with teaches(ArgumentError, "RNNBase with proj_size=2", why, "put an nn.Linear behind it", "proj_size=2"):
+    why = "only an LSTM can project its states"
+    with teaches(ArgumentError, "RNNBase with proj_size=2", why, "put an nn.Linear after it", "proj_size=2"):
         nn.RNNBase("GRU", 3, 4, proj_size=2)
 
 
 def test_dropout_of_a_single_layer_warns() -> None:
-    words = r"LSTM drops elements between its layers, and dropout=0\.5 has no effect with num_layers=1"
+    words = r"LSTM drops elements between its layers, so dropout=0\.5 has no effect with num_layers=1"
     with pytest.warns(UserWarning, match=words) as caught:
         nn.LSTM(2, 3, dropout=0.5)
     assert caught[0].filename == __file__

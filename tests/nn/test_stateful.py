@@ -74,7 +74,7 @@ def test_hooks_of_saving() -> None:
     assert "0.gain" in model.state_dict()
     assert len(log) == 1
     model.register_state_dict_post_hook(lambda module, state, prefix, _: dict(state))
-    why, mend = "it returned a dict, which nobody would look at", "change the dict that it is given, and return nothing"
+    why, mend = "it returned a dict, which would be ignored", "change the dict that it is given, and return nothing"
     with teaches(DtypeError, "a state hook of Sequential", why, mend, line="model.state_dict()"):
         model.state_dict()
 
@@ -134,7 +134,7 @@ def test_methods_that_would_never_be_called_are_refused() -> None:
         def _save_to_state_dict(self, *inputs: Any) -> None:
             raise AssertionError
 
-    why = "it is a part of PyTorch's inside, and is not called here"
+    why = "it is internal to PyTorch, and is not called here"
     mend = "use register_load_state_dict_pre_hook, or define set_extra_state"
     model = nn.Sequential(Loads(1, 1))
     with teaches(ArgumentError, "Loads._load_from_state_dict", why, mend, "model.load_state_dict"):

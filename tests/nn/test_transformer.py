@@ -196,8 +196,8 @@ TransformerEncoder(
 
 
 def test_an_unknown_activation() -> None:
-    tried, why = "a transformer layer with activation='swish'", "by name there are 'relu' and 'gelu'"
+    tried, why = "a transformer layer with activation='swish'", "the names are 'relu' and 'gelu'"
     with teaches(
-        ArgumentError, tried, why, "use one of these, or pass a function or a module", "TransformerEncoderLayer("
+        ArgumentError, tried, why, "use one of them, or pass a function or a module", "TransformerEncoderLayer("
     ):
         encoder(activation="swish")

@@ -96,7 +96,7 @@ def test_gradients_that_are_not_finite(value: float) -> None:
     p, q, _ = parameters((2,), (2,))
     p.grad = tg.tensor([value, 1.0], dtype=tg.float64)
     before = vector([p, q])
-    tried, why = f"clipping gradients whose norm is {value}", "a factor that brings it down does not exist"
+    tried, why = f"clipping gradients whose norm is {value}", "no factor can bring it down"
     with teaches(AutogradError, tried, why, "look for the first loss that is not finite", "utils.clip_grad_norm_"):
         utils.clip_grad_norm_([p, q], 1.0, error_if_nonfinite=True)
     np.testing.assert_array_equal(vector([p, q]), before)
@@ -158,7 +158,7 @@ def test_vector_and_back() -> None:
 def test_a_vector_that_does_not_fit(shape: tuple[int, ...]) -> None:
     layer = nn.Linear(2, 3)
     before = layer.weight.tolist()
-    mend = "pass a vector of as many, as parameters_to_vector gives"
+    mend = "pass a vector of that many, as parameters_to_vector gives"
     with teaches(
         ShapeError, f"vector_to_parameters of a tensor {shape}", "the parameters have 9 elements", mend, "utils."
     ):
@@ -207,7 +207,7 @@ def test_sequences_keep_their_dtype() -> None:
 
 def test_sequences_that_do_not_go_together() -> None:
     why, mend = (
-        "number 1 is (2, 4) and the first (2, 3): only lengths may differ",
+        "number 1 is (2, 4), the first (2, 3): only lengths may differ",
         "make them alike in all axes but the first",
     )
     with teaches(ShapeError, "pad_sequence of 2", why, mend, "pad_sequence"):
@@ -252,11 +252,11 @@ def test_a_packed_sequence_reaches_each_sequences_end() -> None:
 def test_sequences_that_cannot_be_packed() -> None:
     x = tg.zeros(3, 2)
     tried = "pack_padded_sequence of a tensor (3, 2) to lengths"
-    why = "the longest comes first, so that those of each step stand side by side"
-    mend = "let it sort them: enforce_sorted=False"
+    why = "the longest must come first, so that the elements of each step are side by side"
+    mend = "use enforce_sorted=False to sort them"
     with teaches(ArgumentError, f"{tried} [1, 2]", why, mend):
         utils.rnn.pack_padded_sequence(x, [1, 2])
-    why = "it holds 2 sequences of up to 3, and each has one step at least"
+    why = "it holds 2 sequences of up to 3, and each needs at least one step"
     mend = "give the length of each; batch_first says which axis counts them"
     for lengths in ([2, 0], [4, 1], [1], [3, 2, 1]):
         with teaches(ShapeError, f"{tried} {lengths}", why, mend):

@@ -1,4 +1,4 @@
-"""Activations. ``inplace`` writes the result to the input, which is then gone."""
+"""Activations. With ``inplace`` the result overwrites the input."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ReLU(_InPlace):
 
 
 class Hardtanh(_InPlace):
-    """``x`` between ``min_val`` and ``max_val``, and these beyond.
+    """``x`` limited to the range from ``min_val`` to ``max_val``.
 
     Raises `ArgumentError` unless ``min_val`` is below ``max_val``. PyTorch's older names, ``min_value`` and
     ``max_value``, are left out.
@@ -49,7 +49,7 @@ class Hardtanh(_InPlace):
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         if not min_val < max_val:
-            tried, why = f"Hardtanh(min_val={min_val}, max_val={max_val})", "nothing lies between them"
+            tried, why = f"Hardtanh(min_val={min_val}, max_val={max_val})", "min_val must be below max_val"
             raise ArgumentError(tried, why, "give the smaller one first")
         self.min_val, self.max_val = min_val, max_val
 
@@ -82,7 +82,7 @@ class LeakyReLU(_InPlace):
         self.negative_slope = negative_slope
 
     def forward(self, input: Tensor) -> Tensor:
-        """The positive part, and a little of the negative one."""
+        """The positive part, and a little of the negative part."""
         result: Tensor = F.leaky_relu(input, self.negative_slope, self.inplace)
         return result
 
@@ -94,7 +94,7 @@ class LeakyReLU(_InPlace):
 class PReLU(Module):
     """`LeakyReLU` whose slope is learnt: ``weight`` is one number, or one for each channel (axis 1).
 
-    It begins at ``init``.
+    The slopes start at ``init``.
     """
 
     weight: Tensor
@@ -108,15 +108,15 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set the slopes back to where they began."""
+        """Set the slopes back to their first value."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The positive part, and a learnt share of the negative one."""
+        """The positive part, and the negative part times a learnt slope."""
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
-        """How many slopes."""
+        """The number of slopes."""
         return f"num_parameters={self.num_parameters}"
 
 
@@ -128,16 +128,16 @@ class Threshold(_InPlace):
         self.threshold, self.value = threshold, value
 
     def forward(self, input: Tensor) -> Tensor:
-        """What is above the threshold."""
+        """The values above the threshold."""
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self) -> str:
-        """The threshold, and what stands for all below."""
+        """The threshold, and the value for everything below it."""
         return self._shown(f"threshold={self.threshold}, value={self.value}")
 
 
 class Hardsigmoid(_InPlace):
-    """`Sigmoid` as three straight lines: 0 up to -3, 1 from 3 on, and ``x / 6 + 1 / 2`` between."""
+    """`Sigmoid` as three straight lines: 0 up to -3, 1 from 3 on, and ``x / 6 + 1 / 2`` in between."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Values from 0 to 1."""
@@ -152,7 +152,7 @@ class Hardswish(_InPlace):
     """``x * hardsigmoid(x)``: `SiLU` without exponentials."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """``x`` times a share from 0 to 1."""
+        """``x`` times a factor from 0 to 1."""
         return F.hardswish(input, self.inplace)
 
     def extra_repr(self) -> str:
@@ -166,20 +166,20 @@ class _Shrink(Module):
         self.lambd = lambd
 
     def extra_repr(self) -> str:
-        """How far is far."""
+        """The threshold."""
         return f"{self.lambd}"
 
 
 class Hardshrink(_Shrink):
-    """``x`` with 0 in place of what is no further than ``lambd`` from 0."""
+    """``x``, but 0 where it is within ``lambd`` of 0."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """What is far from 0."""
+        """The values far from 0."""
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
-    """``x`` moved towards 0 by ``lambd``, and no further than 0."""
+    """``x`` moved towards 0 by ``lambd``, but not past it."""
 
     def forward(self, input: Tensor) -> Tensor:
         """``x``, nearer to 0."""
@@ -202,7 +202,7 @@ class Tanhshrink(Module):
     """``x - tanh(x)``."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """What tanh leaves of x."""
+        """The difference between x and its tanh."""
         return F.tanhshrink(input)
 
 
@@ -237,7 +237,7 @@ class _WithAlpha(_InPlace):
         self.alpha = alpha
 
     def extra_repr(self) -> str:
-        """How far it goes down."""
+        """The factor of the negative part."""
         return self._shown(f"alpha={self.alpha}")
 
 
@@ -251,10 +251,10 @@ class ELU(_WithAlpha):
 
 
 class CELU(_WithAlpha):
-    """``x`` where it is positive, else ``alpha * (exp(x / alpha) - 1)``: `ELU` without a kink, whatever ``alpha``."""
+    """``x`` where it is positive, else ``alpha * (exp(x / alpha) - 1)``: `ELU` without a kink for any ``alpha``."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Values above ``-alpha``. Raises `ArgumentError` unless that is positive."""
+        """Values above ``-alpha``. Raises `ArgumentError` unless ``alpha`` is positive."""
         return F.celu(input, self.alpha, self.inplace)
 
 
@@ -279,24 +279,24 @@ class Softplus(Module):
         return result
 
     def extra_repr(self) -> str:
-        """How sharp the corner is, and where it is over."""
+        """How sharp the corner is, and where it ends."""
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
 class GELU(Module):
-    """``x`` times the share of a normal distribution that lies below x; with ``approximate="tanh"``, nearly so."""
+    """``x`` times the probability that a standard normal variable is below x; ``"tanh"`` approximates it."""
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
 
     def forward(self, input: Tensor) -> Tensor:
-        """``x`` times a share from 0 to 1. Raises `ArgumentError` for another approximation."""
+        """``x`` times a factor from 0 to 1. Raises `ArgumentError` for another approximation."""
         result: Tensor = F.gelu(input, approximate=self.approximate)
         return result
 
     def extra_repr(self) -> str:
-        """Which form."""
+        """The approximation, if any."""
         return f"approximate={self.approximate!r}"
 
 
@@ -304,7 +304,7 @@ class SiLU(_InPlace):
     """``x * sigmoid(x)``, also called swish."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """``x`` times a share from 0 to 1."""
+        """``x`` times a factor from 0 to 1."""
         result: Tensor = F.silu(input, self.inplace)
         return result
 
@@ -313,7 +313,7 @@ class Mish(_InPlace):
     """``x * tanh(softplus(x))``."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """``x`` times a share from 0 to 1."""
+        """``x`` times a factor from 0 to 1."""
         return F.mish(input, self.inplace)
 
 
@@ -326,14 +326,14 @@ class _AlongDim(Module):
         self.dim = dim
 
     def extra_repr(self) -> str:
-        """Along which axis."""
+        """The axis."""
         return f"dim={self.dim}"
 
 
 class Softmax(_AlongDim):
     """Positive numbers that add to 1 along ``dim``: ``exp(x) / sum(exp(x))``.
 
-    Better name ``dim``: without it, the axis goes by the number of axes, with a warning; see `functional.softmax`.
+    Give ``dim``: without it, the number of axes decides, with a warning; see `functional.softmax`.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -346,7 +346,7 @@ class LogSoftmax(_AlongDim):
     """The logarithm of `Softmax`, in the stable form."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Logarithms of shares."""
+        """The logarithms of numbers that add to 1."""
         result: Tensor = F.log_softmax(input, self.dim)
         return result
 
@@ -363,7 +363,7 @@ class Softmax2d(Module):
     """`Softmax` over the channels of images (N, C, H, W), or of one (C, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Shares. Raises `ShapeError` for other numbers of axes."""
+        """Numbers that add to 1. Raises `ShapeError` for other numbers of axes."""
         if input.ndim not in (3, 4):
             tried, why = f"Softmax2d of a tensor {tuple(input.shape)}", "it takes images (N, C, H, W) or (C, H, W)"
             raise ShapeError(tried, why, "use Softmax(dim=1) for other inputs")
@@ -379,9 +379,9 @@ class GLU(Module):
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """Half as many elements. Raises `ShapeError` where the axis cannot be halved."""
+        """Half as many elements. Raises `ShapeError` if the axis cannot be halved."""
         return F.glu(input, self.dim)
 
     def extra_repr(self) -> str:
-        """Along which axis."""
+        """The axis."""
         return f"dim={self.dim}"

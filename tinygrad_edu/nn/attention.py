@@ -1,4 +1,4 @@
-"""Attention of several heads, as a layer."""
+"""Multi-head attention, as a layer."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NOTHING = -float("inf")
 
 
 class MultiheadAttention(Module):
-    """Rows of ``query`` look at rows of ``key`` and take a mean of those of ``value``, in several heads side by side.
+    """Rows of ``query`` attend to rows of ``key`` and take a weighted mean of rows of ``value``, in several heads.
 
-    Each head does so in a space of its own with ``embed_dim / num_heads`` features, into which all three are projected;
-    ``out_proj`` joins what they find. ``kdim`` and ``vdim`` are the features of key and value, if not ``embed_dim``.
-    In training a share ``dropout`` of the weights is dropped. ``add_bias_kv`` adds a row that is learnt to key and
+    Each head has its own space of ``embed_dim / num_heads`` features, into which all three are projected;
+    ``out_proj`` combines their results. ``kdim`` and ``vdim`` are the features of key and value, if not ``embed_dim``.
+    In training a fraction ``dropout`` of the weights is dropped. ``add_bias_kv`` adds a learnt row to key and
     value, ``add_zero_attn`` one of zeros. With ``batch_first`` inputs are (N, L, E), else (L, N, E).
 
     >>> import tinygrad_edu as tg
@@ -48,7 +48,7 @@ class MultiheadAttention(Module):
         super().__init__()
         if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
             tried = f"MultiheadAttention with embed_dim={embed_dim} and num_heads={num_heads}"
-            why, mend = "each head gets an equal share of the features", "use a number of heads that divides embed_dim"
+            why, mend = "each head gets the same number of features", "use a number of heads that divides embed_dim"
             raise ArgumentError(tried, why, mend)
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
@@ -82,22 +82,22 @@ class MultiheadAttention(Module):
         self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True,
         attn_mask: Any = None, average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """What each row of ``query`` (L, N, E) finds, of its shape, and the weights (N, L, S), or None.
+        """The result for each row of ``query`` (L, N, E), of its shape, and the weights (N, L, S), or None.
 
         ``key`` is (S, N, kdim) and ``value`` (S, N, vdim); (N, L, E) and so on with ``batch_first``; N may be missing
         everywhere. Where ``attn_mask`` (L, S) or (N * heads, L, S), or ``key_padding_mask`` (N, S), is **true**,
-        nothing is looked at: the opposite of `functional.scaled_dot_product_attention`. Floats are added to the scores.
-        A row that may look at nothing finds zeros. ``is_causal`` says that ``attn_mask`` is the causal one; that is
-        needed all the same: ``nn.Transformer.generate_square_subsequent_mask(L)``. Without ``need_weights`` it is
+        a row is ignored: the opposite of `functional.scaled_dot_product_attention`. Floats are added to the scores.
+        A row that may attend to nothing gets zeros. ``is_causal`` says that ``attn_mask`` is causal, but the mask is
+        still needed: ``nn.Transformer.generate_square_subsequent_mask(L)``. Without ``need_weights`` it is
         faster; else weights are the mean over heads, or (N, heads, L, S) if not ``average_attn_weights``. Raises
-        `ShapeError`, `DtypeError` and `ArgumentError` for what does not fit.
+        `ShapeError`, `DtypeError` and `ArgumentError` for inputs that do not fit.
         """
         itself = query is key and key is value
         query, key, value = as_tensor(query), as_tensor(key), as_tensor(value)
         tried = f"MultiheadAttention of query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
         self._check(query, key, value, tried)
         if is_causal and attn_mask is None:
-            why = "is_causal only says of the mask that it is causal, and attn_mask is missing"
+            why = "is_causal only says that the mask is causal, but attn_mask is missing"
             mend = "pass attn_mask=nn.Transformer.generate_square_subsequent_mask(L)"
             raise ArgumentError(tried, why, mend)
         batched = query.ndim == 3
@@ -125,18 +125,18 @@ class MultiheadAttention(Module):
         """Refuse shapes that do not fit the layer or each other."""
         if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
             order = "(N, L, features)" if self.batch_first else "(L, N, features)"
-            why = f"all three have axes {order}, or all (L, features) without a batch"
+            why = f"all three must have axes {order}, or all (L, features) without a batch"
             raise ShapeError(tried, why, "add or join axes: unsqueeze, flatten")
         sizes = {"query": self.embed_dim, "key": self.kdim, "value": self.vdim}
         for (name, size), x in zip(sizes.items(), (query, key, value), strict=True):
             if x.shape[-1] != size:
-                why = f"{name} has {x.shape[-1]} features, and the layer was made for {size}"
-                raise ShapeError(tried, why, "check the axes, or make it with embed_dim, kdim and vdim")
+                why = f"{name} has {x.shape[-1]} features, but the layer was made for {size}"
+                raise ShapeError(tried, why, "check the axes, or make the layer with other embed_dim, kdim or vdim")
         if key.shape[:-1] != value.shape[:-1]:
-            raise ShapeError(tried, "key and value differ in rows", "give one row of value per row of key")
+            raise ShapeError(tried, "key and value differ in length", "give one row of value per row of key")
         batch = 0 if self.batch_first else 1
         if query.ndim == 3 and query.shape[batch] != key.shape[batch]:
-            why = f"query is a batch of {query.shape[batch]}, key and value of {key.shape[batch]}"
+            why = f"query is a batch of {query.shape[batch]}, but key and value of {key.shape[batch]}"
             raise ShapeError(tried, why, f"check batch_first, which is {self.batch_first}")
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor, itself: bool) -> Any:
@@ -151,13 +151,13 @@ class MultiheadAttention(Module):
         return [F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
 
     def _heads(self, x: Tensor) -> Tensor:
-        """The features shared out among the heads: (N, heads, L, E / heads)."""
+        """The features divided among the heads: (N, heads, L, E / heads)."""
         return x.unflatten(-1, (self.num_heads, self.head_dim)).permute(
             (0, 2, 1, 3) if self.batch_first else (1, 2, 0, 3)
         )
 
     def _mask(self, attn_mask: Any, padding: Any, sizes: tuple[int, int, int], like: Tensor, tried: str) -> Any:
-        """Both masks as one that stretches to (N, heads, L, S): true where may be looked, or a number to be added."""
+        """Both masks as one that stretches to (N, heads, L, S): true where a row may attend, or a number to add."""
         batch, rows, columns = sizes
         wide = (batch * self.num_heads, rows, columns)
         masks = []
@@ -169,10 +169,10 @@ class MultiheadAttention(Module):
                 continue
             mask = as_tensor(mask)
             if tuple(mask.shape) not in fits:
-                why = f"{name} is {tuple(mask.shape)}, and it has to be {' or '.join(map(str, fits))}"
-                raise ShapeError(tried, why, "count queries along its rows and keys along its columns")
+                why = f"{name} is {tuple(mask.shape)}, but it must be {' or '.join(map(str, fits))}"
+                raise ShapeError(tried, why, "its rows are queries, its columns keys")
             if mask.dtype.kind != "b" and not is_float(mask.dtype):
-                why = f"{name} is {mask.dtype}: neither says what to leave out (bool) nor is added (float)"
+                why = f"{name} is {mask.dtype}: a mask is bool (what to ignore) or float (added to the scores)"
                 raise DtypeError(tried, why, "make it bool: mask.bool()")
             masks.append(mask if name == "attn_mask" and mask.ndim == 2 else mask.reshape(shape))
         if not masks:
@@ -187,7 +187,7 @@ class MultiheadAttention(Module):
         return added[0] if len(added) == 1 else added[0] + added[1]
 
     def _more_rows(self, key: Tensor, value: Tensor, mask: Any) -> tuple[Tensor, Tensor, Any]:
-        """Keys and values with the rows of ``add_bias_kv`` and ``add_zero_attn``, at which everything may look."""
+        """Keys and values with the rows of ``add_bias_kv`` and ``add_zero_attn``, to which every query may attend."""
         batch, heads, _, size = key.shape
         more = []
         if self.bias_k is not None:
@@ -203,7 +203,7 @@ class MultiheadAttention(Module):
 
 
 def _weights(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
-    """How much each row of query takes of each row of key; zeros where it may look at nothing."""
+    """The weight of each row of key for each row of query; zeros where it may attend to nothing."""
     scores = query * query.shape[-1] ** -0.5 @ key.mT
     if mask is None:
         return F.softmax(scores, -1)

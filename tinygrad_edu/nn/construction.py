@@ -1,4 +1,4 @@
-"""What a layer is made with, looked at before it is made."""
+"""Checks of a layer's arguments before it is made."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _signature = cache(inspect.signature)
 def check(kind: type[Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Refuse arguments that ``kind`` does not take.
 
-    Python itself would name the private class whose ``__init__`` it is, and a fraction for a size would come to light
-    further inside. Classes with an ``__init__`` of the user's are left to Python.
+    Python itself would name the private class whose ``__init__`` it is, and a fraction as a size would only fail
+    deep inside. Classes with the user's own ``__init__`` are left to Python.
     """
     init: Any = kind.__init__
     if init.__module__.partition(".")[0] != _PACKAGE:
@@ -45,7 +45,7 @@ def check(kind: type[Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> 
         if _is_data(value) and name not in _TENSORS:
             raise _called_too_early(kind)
         if annotation == "int" and not hasattr(value, "__index__"):
-            tried, why = f"{kind.__name__} with {name}={value!r:.40}", f"{name} is an integer"
+            tried, why = f"{kind.__name__} with {name}={value!r:.40}", f"{name} must be an integer"
             fraction = isinstance(value, float | np.floating)
             raise DtypeError(tried, why, "use // where / gave a fraction" if fraction else "give one number")
 
@@ -58,14 +58,14 @@ def _called_too_early(kind: type[Any]) -> DtypeError:
     own = list(_signature(kind.__init__).parameters.values())[1:]
     required = any(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in own)
     inputs = ", ".join(list(_signature(kind.forward).parameters)[1:])
-    why = "what it is made with says how it computes; tensors come when it is called"
+    why = "its arguments say how it computes; tensors come when it is called"
     mend = f"make it first, then call it: {kind.__name__}({'…' * required})({inputs})"
     return DtypeError(f"{kind.__name__} of a tensor", why, mend)
 
 
 def _mend(kind: type[Any], names: list[str], options: dict[str, Any]) -> str:
     if not names:
-        return f"give {kind.__name__} an __init__ that takes them, and that calls super().__init__() first"
+        return f"give {kind.__name__} an __init__ that takes them and calls super().__init__() first"
     from difflib import get_close_matches
 
     for name in options:

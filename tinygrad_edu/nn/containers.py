@@ -1,4 +1,4 @@
-"""Modules and parameters in lists and dicts that a module looks into, with PyTorch's names for what they hold."""
+"""Modules and parameters in lists and dicts that a module can see into, with PyTorch's names for their members."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .parameter import Parameter, is_lazy
 
 
 def _position(holder: Module, index: Any, count: int) -> int:
-    """``index`` counted from 0. Raises `IndexRangeError` where there is nothing."""
+    """``index`` counted from 0. Raises `IndexRangeError` where nothing is held."""
     position = operator.index(index)
     if not -count <= position < count:
         what = type(holder).__name__
@@ -24,10 +24,10 @@ def _position(holder: Module, index: Any, count: int) -> int:
 
 
 def _several(holder: Module, values: Any) -> Any:
-    """``values`` if they can be walked through, and are no tensor."""
+    """``values`` if one can loop over them and they are not a tensor."""
     if isinstance(values, Tensor) or not isinstance(values, Iterable):
-        tried, why = f"{type(holder).__name__} of a {type(values).__name__}", "it takes several, to go through"
-        raise DtypeError(tried, why, "put it into a list, or use append")
+        tried, why = f"{type(holder).__name__} of a {type(values).__name__}", "it takes several, to loop over"
+        raise DtypeError(tried, why, "put it in a list, or use append")
     return values
 
 
@@ -35,8 +35,8 @@ class _Holder(Module):
     """Holds modules or parameters, and computes nothing itself."""
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """Raises `NotImplementedError`: what to do with what it holds, only you know."""
-        message = f"a {type(self).__name__} only holds things: use what is in it, or nn.Sequential for layers in a row"
+        """Raises `NotImplementedError`: only you know what to do with its contents."""
+        message = f"a {type(self).__name__} only holds things: use its contents, or nn.Sequential for layers in a row"
         raise NotImplementedError(message)
 
 
@@ -53,7 +53,7 @@ class _ModuleSequence(Module):
         return list(self._modules)[_position(self, index, len(self))]
 
     def _renumber(self, modules: list[Any]) -> None:
-        """Hold exactly these, named by their places."""
+        """Hold exactly these, named by their positions."""
         for name in list(self._modules):
             delattr(self, name)
         self.extend(modules)
@@ -62,7 +62,7 @@ class _ModuleSequence(Module):
         self.add_module(self._name(index), module)
 
     def __delitem__(self, index: int | slice) -> None:
-        """Take one or several out. Those that are left are named "0", "1" and so on, as in PyTorch."""
+        """Take one or several out. The rest are named "0", "1" and so on, as in PyTorch."""
         kept = list(self)
         del kept[index if isinstance(index, slice) else _position(self, index, len(self))]
         self._renumber(kept)
@@ -77,25 +77,25 @@ class _ModuleSequence(Module):
 
     def extend(self, modules: Iterable[Module]) -> Self:
         """Add several at the end. Returns the container."""
-        for module in list(_several(self, modules)):  # a list of them first: it may be the container itself
+        for module in list(_several(self, modules)):  # a list first: they may be the container itself
             self.append(module)
         return self
 
     def insert(self, index: int, module: Module) -> Self:
-        """Put a module before the one at ``index``; those behind it move up by one. Returns the container.
+        """Put a module before the one at ``index``; those after it move up by one. Returns the container.
 
-        Raises `IndexRangeError` for a place that is neither inside nor at the end, `DtypeError` for what is no module.
+        Raises `IndexRangeError` for a place neither inside nor at the end, `DtypeError` for anything but a module.
         """
         count = len(self)
         place = index if index == count else _position(self, index, count)
-        self.append(module)  # which refuses what is no module, before anything moves
+        self.append(module)  # which refuses anything but a module, before anything moves
         modules = list(self)
         self._renumber([*modules[:place], module, *modules[place:-1]])
         return self
 
     def pop(self, index: int | slice) -> Any:
         """Take a module out, or a slice, and return it."""
-        taken = self[index]  # type: ignore[index]  # both have it, of their own type
+        taken = self[index]  # type: ignore[index]  # both have it, with their own types
         del self[index]
         return taken
 
@@ -103,7 +103,7 @@ class _ModuleSequence(Module):
 class Sequential(_ModuleSequence):
     """Modules one after the other: each one's output is the next one's input.
 
-    ``Sequential(a, b)``, or a dict of modules for names of one's own. A slice is a `Sequential` of the same modules.
+    ``Sequential(a, b)``, or a dict of modules to choose the names. A slice is a `Sequential` of the same modules.
 
     >>> import tinygrad_edu as tg
     >>> from tinygrad_edu import nn
@@ -136,15 +136,15 @@ class Sequential(_ModuleSequence):
         return self._modules[self._name(index)]
 
     def _with_a_tuple(self, module: Module, input: tuple[Any, ...]) -> DtypeError:
-        """The error for a tuple, such as the output and state of an LSTM, that ``module`` could do nothing with."""
+        """The error for a tuple, such as the output and state of an LSTM, that ``module`` could not use."""
         modules = list(self)
         place = next(i for i, one in enumerate(modules) if one is module)
         what = f"a tuple of {len(input)}"
-        why = f"it takes one tensor, and was given {what}"
+        why = f"it takes one tensor, but was given {what}"
         mend = "take the tensor out of the tuple first"
         if place:
             before = type(modules[place - 1]).__name__
-            why = f"it takes one tensor, and {before} before it returns {what}"
+            why = f"it takes one tensor, but the {before} before it returns {what}"
             mend = f"write a module whose forward takes the tuple apart: output, state = self.{before.lower()}(x)"
         return DtypeError(f"{type(module).__name__}, number {place} of a Sequential", why, mend)
 
@@ -164,21 +164,21 @@ class Sequential(_ModuleSequence):
 
     def _same(self, other: Any, sign: str) -> Sequential:
         if not isinstance(other, Sequential):
-            tried, why = f"Sequential {sign} {type(other).__name__}", "only a Sequential follows a Sequential"
-            raise ArgumentError(tried, why, "append a module, or extend by a list of them")
+            tried, why = f"Sequential {sign} {type(other).__name__}", "only another Sequential can be added"
+            raise ArgumentError(tried, why, "append a module, or extend with a list of modules")
         return other
 
     def _times(self, times: Any) -> int:
         if not isinstance(times, int) or times < 1:
-            why, mend = "it is repeated a whole number of times", "use 1 or more: the same modules come again"
+            why, mend = "it repeats a whole number of times", "use 1 or more: the same modules are used again"
             raise ArgumentError(f"Sequential * {times!r:.40}", why, mend)
         return times
 
 
 class ModuleList(_Holder, _ModuleSequence):
-    """Modules in a list. Unlike a plain list, it is looked into: they are trained, saved and moved.
+    """Modules in a list. Unlike with a plain list, they are found: trained, saved and moved.
 
-    It is not called: call the modules in it.
+    Do not call it: call the modules in it.
 
     >>> from tinygrad_edu import nn
     >>> nn.ModuleList(nn.Linear(2, 2) for _ in range(3))
@@ -220,9 +220,9 @@ class ModuleList(_Holder, _ModuleSequence):
 
 
 class ModuleDict(_Holder):
-    """Modules in a dict. Unlike a plain dict, it is looked into: they are trained, saved and moved.
+    """Modules in a dict. Unlike with a plain dict, they are found: trained, saved and moved.
 
-    It takes a dict or pairs, and keeps their order. A key is text without dots, and no name of a method such as "pop".
+    It takes a dict or pairs, and keeps their order. A key is text without dots, and not a method's name such as "pop".
     """
 
     def __init__(self, modules: Any = None) -> None:
@@ -284,7 +284,7 @@ def _pairs(holder: Module, given: Any) -> list[tuple[Any, Any]]:
     pairs = [tuple(_several(holder, pair)) for pair in _several(holder, given)]
     for pair in pairs:
         if len(pair) != 2:
-            tried, why = f"{type(holder).__name__} of {len(pair)} things together", "a pair is a name and a value"
+            tried, why = f"{type(holder).__name__} of {len(pair)} in a pair", "a pair is a name and a value"
             raise ArgumentError(tried, why, "pass a dict, or a list of pairs (name, value)")
     return [(key, value) for key, value in pairs]
 
@@ -295,7 +295,7 @@ def _as_parameter(value: Any) -> Any:
 
 
 def _held(name: Any, value: Any) -> str:
-    """A line about what a list or dict of parameters holds. The indent is PyTorch's."""
+    """A line about one value of a list or dict of parameters. The indent is PyTorch's."""
     if not isinstance(value, Tensor):
         return f"  ({name}): Object of type: {type(value).__name__}"
     if is_lazy(value):
@@ -306,9 +306,9 @@ def _held(name: Any, value: Any) -> str:
 
 
 class ParameterList(_Holder):
-    """Parameters in a list that is looked into: they are trained, saved and moved. A tensor becomes a parameter.
+    """Parameters in a list whose contents are found: trained, saved and moved. A tensor becomes a parameter.
 
-    It may hold other things too, which a walk through the parameters does not meet. As in PyTorch, it only grows.
+    It may hold other things too, which `parameters` does not give. As in PyTorch, it only grows.
     """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
@@ -352,10 +352,10 @@ class ParameterList(_Holder):
 
 
 class ParameterDict(_Holder):
-    """Parameters in a dict that is looked into: they are trained, saved and moved. A tensor becomes a parameter.
+    """Parameters in a dict whose contents are found: trained, saved and moved. A tensor becomes a parameter.
 
-    It may hold other things too, which a walk through the parameters does not meet. As in PyTorch, the names of a plain
-    dict are entered in alphabetical order, those of pairs and of another `ParameterDict` in theirs.
+    It may hold other things too, which `parameters` does not give. As in PyTorch, the names of a plain
+    dict are entered in alphabetical order, those of pairs and of another `ParameterDict` in their own order.
     """
 
     def __init__(self, parameters: Any = None) -> None:
@@ -407,13 +407,13 @@ class ParameterDict(_Holder):
         return self[key] if key in self._keys else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The parameter of that name; ``default`` is entered first if there is none."""
+        """The parameter of that name; if there is none, ``default`` is entered first."""
         if key not in self._keys:
             self[key] = default
         return self[key]
 
     def update(self, parameters: Any) -> None:
-        """Enter those of a dict, of another `ParameterDict`, or of pairs."""
+        """Enter the parameters of a dict, of another `ParameterDict`, or of pairs."""
         pairs = _pairs(self, parameters)
         for key, value in sorted(pairs) if type(parameters) is dict else pairs:
             self[key] = value
@@ -435,7 +435,7 @@ class ParameterDict(_Holder):
             del self[key]
 
     def copy(self) -> ParameterDict:
-        """Another dict of the same parameters."""
+        """Another dict with the same parameters."""
         return ParameterDict(self.items())
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:

@@ -15,7 +15,7 @@ from .parameter import Parameter
 
 
 class _Conv(Module):
-    """What all convolutions share: arguments as tuples, parameters, and how they are printed."""
+    """What all convolutions share: arguments as tuples, parameters, and printing."""
 
     axes: ClassVar[int]
     transposed: ClassVar[bool] = False
@@ -41,25 +41,25 @@ class _Conv(Module):
         self.reset_parameters()
 
     def _check(self) -> None:
-        """Refuse what no input could go through."""
+        """Refuse arguments that no input could fit."""
         tried = f"{type(self).__name__}({self.in_channels}, {self.out_channels}, {self.kernel_size}"
         groups = self.groups
         if groups < 1 or self.in_channels % groups or self.out_channels % groups:
-            why = f"{self.in_channels} and {self.out_channels} channels cannot both be shared out among {groups} groups"
+            why = f"{self.in_channels} and {self.out_channels} channels cannot both be divided into {groups} groups"
             raise ArgumentError(f"{tried}, groups={groups})", why, "use a number that divides both")
         if isinstance(self.padding, str):
             check_word(type(self).__name__, self.padding, self.stride)
         modes = ("zeros",) if self.transposed else ("zeros", "reflect", "replicate", "circular")
         if self.padding_mode not in modes:
-            why, mend = "there is no such mode here", f"use {' or '.join(map(repr, modes))}"
+            why, mend = "there is no such mode", f"use {' or '.join(map(repr, modes))}"
             raise ArgumentError(f"{tried}, padding_mode={self.padding_mode!r})", why, mend)
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw the parameters again."""
         spread(self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """Channels, kernel and stride, and what is not as usual."""
+        """Channels, kernel and stride, and whatever differs from the defaults."""
         usual = {"padding": 0, "dilation": 1, "output_padding": 0}
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
         for name, value in usual.items():
@@ -84,7 +84,7 @@ class _Convolution(_Conv):
         )  # fmt: skip
 
     def _padded(self, input: Tensor) -> tuple[Tensor, Any]:
-        """The input, and the zeros that are still to be put around it."""
+        """The input, and the zeros still to be put around it."""
         if self.padding_mode == "zeros":
             return input, self.padding
         edges: list[int] = []
@@ -95,27 +95,27 @@ class _Convolution(_Conv):
 
 
 class Conv1d(_Convolution):
-    """Kernels slid along sequences: (N, in_channels, L), or one (in_channels, L), to (N, out_channels, length).
+    """Kernels that slide along sequences: (N, in_channels, L), or one (in_channels, L), to (N, out_channels, length).
 
     ``weight`` is (out_channels, in_channels / groups, kernel_size), ``bias`` (out_channels,), or None with
-    ``bias=False``; both begin spread evenly over ±1/√(numbers that a kernel reads). ``padding`` is a number, ``"same"``
-    or ``"valid"``; ``padding_mode`` says what is put there: ``"zeros"``, or what `functional.pad` calls "reflect",
-    "replicate" or "circular". Raises `ArgumentError` for what no input could go through.
+    ``bias=False``; both start uniform over ±1/√(numbers that a kernel reads). ``padding`` is a number, ``"same"``
+    or ``"valid"``; ``padding_mode`` says what goes there: ``"zeros"``, or what `functional.pad` calls "reflect",
+    "replicate" or "circular". Raises `ArgumentError` for arguments that no input could fit.
     """
 
     axes = 1
 
     def forward(self, input: Tensor) -> Tensor:
-        """The layer's output. Raises `ShapeError` for other channels, or too few places."""
+        """The layer's output. Raises `ShapeError` for other channels, or sequences that are too short."""
         x, padding = self._padded(input)
         return F.conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv2d(_Convolution):
-    """Kernels slid over images: (N, in_channels, H, W), or one (in_channels, H, W), to (N, out_channels, oh, ow).
+    """Kernels that slide over images: (N, in_channels, H, W), or one (in_channels, H, W), to (N, out_channels, oh, ow).
 
     ``kernel_size``, ``stride``, ``padding`` and ``dilation`` are numbers, or pairs for H and W; ``weight`` is
-    (out_channels, in_channels / groups, kh, kw). All else is as for `Conv1d`.
+    (out_channels, in_channels / groups, kh, kw). Everything else is as for `Conv1d`.
     """
 
     axes = 2
@@ -127,10 +127,10 @@ class Conv2d(_Convolution):
 
 
 class Conv3d(_Convolution):
-    """Kernels slid through volumes: (N, in_channels, D, H, W), or one without N, to (N, out_channels, od, oh, ow).
+    """Kernels that slide through volumes: (N, in_channels, D, H, W), or without N, to (N, out_channels, od, oh, ow).
 
     ``kernel_size``, ``stride``, ``padding`` and ``dilation`` are numbers, or three for D, H and W; ``weight`` is
-    (out_channels, in_channels / groups, kd, kh, kw). All else is as for `Conv1d`.
+    (out_channels, in_channels / groups, kd, kh, kw). Everything else is as for `Conv1d`.
     """
 
     axes = 3
@@ -142,7 +142,7 @@ class Conv3d(_Convolution):
 
 
 class _Transposed(_Conv):
-    """`_Conv` in the order of arguments that PyTorch has for transposes."""
+    """`_Conv` with PyTorch's order of arguments for transposes."""
 
     transposed = True
 
@@ -158,12 +158,12 @@ class _Transposed(_Conv):
 
     def _check(self) -> None:
         if isinstance(self.padding, str):
-            tried, why = f"{type(self).__name__} with padding={self.padding!r}", "padding is taken off its result here"
+            tried, why = f"{type(self).__name__} with padding={self.padding!r}", "here padding is cut off the result"
             raise ArgumentError(tried, why, "give the padding as a number")
         super()._check()
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """What must be added to come to ``output_size``, whose leading axes may be left away."""
+        """What must be added to reach ``output_size``, whose leading axes may be left out."""
         if output_size is None:
             return self.output_padding
         axes, wanted = self.axes, tuple(output_size)
@@ -176,8 +176,8 @@ class _Transposed(_Conv):
         right = [low <= size <= high for low, size, high in zip(least, sizes, most, strict=False)]
         if len(wanted) not in (axes, input.ndim) or not all(right):
             tried = f"{type(self).__name__} of a tensor {tuple(input.shape)} with output_size={wanted}"
-            why = f"for this input the sizes lie between {tuple(least)} and {tuple(most)}"
-            raise ShapeError(tried, why, "choose one of these, or another stride")
+            why = f"for this input the sizes are from {tuple(least)} to {tuple(most)}"
+            raise ShapeError(tried, why, "choose one of them, or use another stride")
         return tuple(size - low for size, low in zip(sizes, least, strict=True))
 
 
@@ -185,13 +185,13 @@ class ConvTranspose1d(_Transposed):
     """The transpose of `Conv1d`, which makes sequences longer: (N, in_channels, L) to (N, out_channels, length).
 
     ``weight`` is (in_channels, out_channels / groups, kernel_size). See `functional.conv_transpose2d` for what the
-    arguments do; in place of ``output_padding``, a call may say the ``output_size``.
+    arguments do; instead of ``output_padding``, a call may give the ``output_size``.
     """
 
     axes = 1
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """The layer's output. Raises `ShapeError` for other channels, or an ``output_size`` that cannot be."""
+        """The layer's output. Raises `ShapeError` for other channels, or an impossible ``output_size``."""
         extra = self._output_padding(input, output_size)
         result: Tensor = F.conv_transpose1d(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
@@ -203,13 +203,13 @@ class ConvTranspose2d(_Transposed):
     """The transpose of `Conv2d`, which makes images larger: (N, in_channels, H, W) to (N, out_channels, oh, ow).
 
     ``weight`` is (in_channels, out_channels / groups, kh, kw). See `functional.conv_transpose2d` for what the
-    arguments do; in place of ``output_padding``, a call may say the ``output_size``.
+    arguments do; instead of ``output_padding``, a call may give the ``output_size``.
     """
 
     axes = 2
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """The layer's output. Raises `ShapeError` for other channels, or an ``output_size`` that cannot be."""
+        """The layer's output. Raises `ShapeError` for other channels, or an impossible ``output_size``."""
         extra = self._output_padding(input, output_size)
         result: Tensor = F.conv_transpose2d(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
@@ -221,13 +221,13 @@ class ConvTranspose3d(_Transposed):
     """The transpose of `Conv3d`, which makes volumes larger.
 
     (N, in_channels, D, H, W) becomes (N, out_channels, od, oh, ow), with or without N; ``weight`` is (in_channels,
-    out_channels / groups, kd, kh, kw). All else is as for `ConvTranspose2d`.
+    out_channels / groups, kd, kh, kw). Everything else is as for `ConvTranspose2d`.
     """
 
     axes = 3
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """The layer's output. Raises `ShapeError` for other channels, or an ``output_size`` that cannot be."""
+        """The layer's output. Raises `ShapeError` for other channels, or an impossible ``output_size``."""
         extra = self._output_padding(input, output_size)
         return F.conv_transpose3d(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation

@@ -1,4 +1,4 @@
-"""Dropout: in training, a share of what comes in is set to 0, drawn anew each time."""
+"""Dropout: in training, a random fraction of the input is set to 0, drawn again each time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class _Dropout(Module):
         self.p, self.inplace = p, inplace
 
     def extra_repr(self) -> str:
-        """How much is dropped."""
+        """The fraction that is dropped."""
         return f"p={self.p}, inplace={self.inplace}"
 
 
 class Dropout(_Dropout):
-    """A share ``p`` of the elements set to 0, and the others divided by ``1 - p``; after ``eval()``, the input itself.
+    """A fraction ``p`` of the elements set to 0, and the others divided by ``1 - p``; after ``eval()``, the input.
 
-    Raises `ArgumentError` for a p outside of 0 to 1.
+    Raises `ArgumentError` for a p outside 0 to 1.
     """
 
     def forward(self, input: Tensor) -> Tensor:

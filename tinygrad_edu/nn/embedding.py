@@ -1,4 +1,4 @@
-"""A vector for each of many things that have a number, or for each bag of them."""
+"""A vector for each of many numbered things, or for each bag of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Table(Module):
         own = type(self).__name__
         tried = f"{own}({num_embeddings}, {embedding_dim}"
         if sparse:
-            why = "a sparse gradient would hold the named rows alone, and gradients here are dense"
+            why = "a sparse gradient would hold only the named rows, but gradients here are dense"
             raise ArgumentError(f"{tried}, sparse=True)", why, "leave sparse out")
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
@@ -40,12 +40,12 @@ class _Table(Module):
             self.reset_parameters()
         else:
             if tuple(given.shape) != (num_embeddings, embedding_dim):
-                why = f"the table that is given has shape {tuple(given.shape)}"
-                raise ShapeError(f"{tried})", why, f"say its sizes, or use {own}.from_pretrained(table)")
+                why = f"the given table has shape {tuple(given.shape)}"
+                raise ShapeError(f"{tried})", why, f"give its sizes, or use {own}.from_pretrained(table)")
             self.weight = Parameter(given, requires_grad=not freeze)
 
     def reset_parameters(self) -> None:
-        """Draw the table anew."""
+        """Draw the table again."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
@@ -53,15 +53,15 @@ class _Table(Module):
 
     @classmethod
     def _given(cls, embeddings: Any) -> Tensor:
-        """The table that is given."""
+        """The given table."""
         table: Tensor = as_tensor(embeddings)
         if table.ndim != 2:
             tried = f"{cls.__name__}.from_pretrained(a tensor {tuple(table.shape)})"
-            raise ShapeError(tried, "a table has rows and columns", "give it the shape (V, E)")
+            raise ShapeError(tried, "a table must have rows and columns", "give it the shape (V, E)")
         return table
 
     def _sizes(self, **usual: Any) -> str:
-        """Sizes, and what is not as usual."""
+        """Sizes, and whatever differs from the defaults."""
         parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
         parts += [f"{name}={getattr(self, name)!r}" for name, value in usual.items() if getattr(self, name) != value]
         return ", ".join(parts)
@@ -70,8 +70,8 @@ class _Table(Module):
 class Embedding(_Table):
     """The rows of a learnt table that integers (…) name: (…, embedding_dim).
 
-    ``weight`` is (num_embeddings, embedding_dim), normally distributed at first. Row ``padding_idx`` begins at 0 and
-    gets no gradient. With ``max_norm``, rows that are named and whose ``norm_type``-norm is larger are scaled down to
+    ``weight`` is (num_embeddings, embedding_dim), normally distributed at first. Row ``padding_idx`` starts at 0 and
+    gets no gradient. With ``max_norm``, named rows whose ``norm_type``-norm is larger are scaled down to
     it, in place. With ``scale_grad_by_freq`` each row's gradient is divided by how often it is named. Gradients are
     dense: ``sparse=True`` raises `ArgumentError`.
     """
@@ -98,7 +98,7 @@ class Embedding(_Table):
         cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
     ) -> Self:  # fmt: skip
-        """A layer whose table is ``embeddings`` (V, E), sharing its memory; with ``freeze``, it is not learnt.
+        """A layer whose table is ``embeddings`` (V, E), sharing its memory; with ``freeze``, it is not trained.
 
         Raises `ShapeError` unless it is a matrix.
         """
@@ -107,7 +107,7 @@ class Embedding(_Table):
         return cls(rows, width, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, table, freeze)
 
     def extra_repr(self) -> str:
-        """Sizes, and what is not as usual."""
+        """Sizes, and whatever differs from the defaults."""
         return self._sizes(padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False)
 
 
@@ -141,7 +141,7 @@ class EmbeddingBag(_Table):
         scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> Self:  # fmt: skip
-        """A layer whose table is ``embeddings`` (V, E), sharing its memory; with ``freeze``, it is not learnt.
+        """A layer whose table is ``embeddings`` (V, E), sharing its memory; with ``freeze``, it is not trained.
 
         Raises `ShapeError` unless it is a matrix.
         """
@@ -154,5 +154,5 @@ class EmbeddingBag(_Table):
         return layer
 
     def extra_repr(self) -> str:
-        """Sizes, the mode, and what is not as usual."""
+        """Sizes, the mode, and whatever differs from the defaults."""
         return self._sizes(max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode=None, padding_idx=None)

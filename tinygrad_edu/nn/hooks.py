@@ -1,4 +1,4 @@
-"""Hooks of a module: what is called before and after its forward, and when gradients pass through it."""
+"""Hooks of a module: functions called before and after its forward, and when gradients pass through it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Gradients = tuple[Any, ...]
 
 
 class Hooks:
-    """The hooks of one module, made when the first is registered. Modules without any do not look here."""
+    """The hooks of one module, made when the first one is registered. A module without hooks never comes here."""
 
     __slots__ = ("after", "backward", "backward_before", "before")
 
     def __init__(self) -> None:
-        # Forward hooks stand beside whether they want the keywords too.
+        # Each forward hook is kept with whether it wants the keywords too.
         self.before: dict[Any, tuple[Callable[..., Any], bool]] = {}
         self.after: dict[Any, tuple[Callable[..., Any], bool]] = {}
         self.backward: dict[Any, Callable[..., Any]] = {}
@@ -48,14 +48,14 @@ class Hooks:
 
 
 class _Handle(RemovableHandle):
-    """A hook of a module that can be taken away. With the last one gone, calls take the short way again."""
+    """A hook of a module that can be taken away. After the last one, calls take the short way again."""
 
     def __init__(self, module: Module, hooks: dict[Any, Any], hook: Any) -> None:
         super().__init__(hooks, hook)
         self._module = weakref.ref(module)
 
     def remove(self) -> None:
-        """Take the hook away. Once is enough, and twice does no harm."""
+        """Take the hook away. A second call does no harm."""
         super().remove()
         module = self._module()
         if module is not None and module._hooks is not None and not module._hooks.any():
@@ -63,7 +63,7 @@ class _Handle(RemovableHandle):
 
 
 def add(module: Module, when: str, hook: Any, prepend: bool) -> RemovableHandle:
-    """Enter a hook of the module behind the others, or before them."""
+    """Enter a hook of the module after the others, or before them."""
     if module._hooks is None:
         module.__dict__["_hooks"] = Hooks()
     hooks = getattr(module._hooks, when)
@@ -86,7 +86,7 @@ def _before(
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise ArgumentError(
             f"a forward pre-hook of {type(module).__name__} that takes keywords",
-            f"it returned {type(answer).__name__}, and what it returns replaces both the inputs and the keywords",
+            f"it returned {type(answer).__name__}, but its result replaces both the inputs and the keywords",
             "return a tuple (inputs, keywords), or None to leave both as they are",
         )
     return answer
@@ -108,7 +108,7 @@ class _Gate(Function):
 
 
 class _WayBack:
-    """One call's way back: a gate behind its outputs, and one before its inputs."""
+    """The way back through one call: a gate after its outputs, and one before its inputs."""
 
     def __init__(self, module: Module, hooks: Hooks, inputs: int) -> None:
         self.module, self.hooks = module, hooks
@@ -127,7 +127,7 @@ class _WayBack:
         if not all(isinstance(one, Tensor) for one in outputs[:1]):
             raise AutogradError(
                 f"a backward hook of {type(self.module).__name__}",
-                f"its forward returned {type(outputs[0]).__name__}, and a hook sees the gradients of tensors",
+                f"its forward returned {type(outputs[0]).__name__}, but a hook sees the gradients of tensors",
                 "return a tensor, or a tuple that begins with one",
             )
         places = _wanting(outputs)
@@ -148,7 +148,7 @@ class _WayBack:
         """Gradients of the inputs have arrived."""
         grad_output, self.grad_output = self.grad_output, None
         if grad_output is None:
-            return gradients  # they came past the outputs, as in a walk from inside the module
+            return gradients  # they did not come by the outputs: backward started inside the module
         spread = _spread(gradients, self.gated, self.inputs)
         for hook in list(self.hooks.backward.values()):
             spread = self._answer("hook", hook(self.module, spread, grad_output), spread)
@@ -165,15 +165,15 @@ class _WayBack:
         if len(answer) != len(gradients) or lost:
             raise AutogradError(
                 f"a backward {what} of {type(self.module).__name__}",
-                "it returned a gradient in a place where none is wanted" if lost
+                "it returned a gradient where None was given" if lost
                 else f"it returned {len(answer)} gradient(s) in place of {len(gradients)}",
-                "return one for each that it was given, None where that was None; or just None to leave all"
+                "return one for each that it was given, None where that was None; or just None to leave them all"
             )  # fmt: skip
         return answer
 
 
 def _wanting(values: tuple[Any, ...]) -> list[int]:
-    """Where among the values tensors stand that will get a gradient."""
+    """The places, among the values, of tensors that will get a gradient."""
     return [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad] if modes().grad else []
 
 
@@ -187,6 +187,6 @@ def _through(values: Any, places: list[int], passing: Callable[[Gradients], Grad
 
 
 def _spread(gradients: Gradients, places: list[int], count: int) -> Gradients:
-    """The gradients at their places, and None elsewhere."""
+    """The gradients in their places, and None elsewhere."""
     found = dict(zip(places, gradients, strict=True))
     return tuple(found.get(i) for i in range(count))

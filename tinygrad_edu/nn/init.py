@@ -1,7 +1,7 @@
 """First values for parameters. Each function fills a tensor in place, outside the graph, and returns it.
 
-The ``fan`` of a weight is how many numbers meet in one output (``fan_in``), or leave one input (``fan_out``): for a
-matrix (out, in) its columns or rows, for kernels each times the elements of a kernel. Values that are drawn follow
+The ``fan`` of a weight is how many numbers enter one output (``fan_in``), or leave one input (``fan_out``): for a
+matrix (out, in) its columns or rows, for kernels each times the elements of a kernel. Random values follow
 `manual_seed`, or a ``generator``.
 """
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: AnyGenerator = None) -> Tensor:
-    """Numbers spread evenly over ``a`` to ``b``."""
+    """Uniform numbers from ``a`` to ``b``."""
     _of("uniform_", tensor)
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
@@ -42,26 +42,26 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: AnyG
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: AnyGenerator = None
 ) -> Tensor:
-    """Normally distributed numbers, those outside of ``a`` to ``b`` drawn anew.
+    """Normally distributed numbers; those outside ``a`` to ``b`` are drawn again.
 
     Raises `ArgumentError` unless ``a < b`` and ``std > 0``.
     """
     _of("trunc_normal_", tensor)
     if not (a < b and std > 0):
         tried = f"trunc_normal_ with std={std}, a={a}, b={b}"
-        raise ArgumentError(tried, "a lies below b, and std above 0", "swap the bounds, or use constant_")
+        raise ArgumentError(tried, "a must be below b, and std above 0", "swap the bounds, or use constant_")
     return _fill(tensor, _truncated(stream(generator), mean, std, a, b, tensor.numel()).reshape(tensor.shape))
 
 
 def _truncated(rng: np.random.Generator, mean: float, std: float, a: float, b: float, count: int) -> Any:
-    """``count`` normally distributed numbers from ``a`` to ``b``: what is drawn elsewhere is thrown away.
+    """``count`` normally distributed numbers from ``a`` to ``b``: others are thrown away.
 
-    Where the normal distribution seldom falls between the bounds, even numbers are drawn, and kept in proportion to
+    Where the normal distribution seldom falls between the bounds, uniform numbers are drawn, and kept in proportion to
     its density there.
     """
     low, high = (a - mean) / std, (b - mean) / std
-    peak = max(low, min(0.0, high))  # where between the bounds the density is greatest
-    reach = math.sqrt(peak * peak + 100)  # beyond, there is less than e**-50 of that
+    peak = max(low, min(0.0, high))  # where the density between the bounds is greatest
+    reach = math.sqrt(peak * peak + 100)  # further out, the density is less than e**-50 of that
     low, high = max(low, -reach), min(high, reach)
     often = math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2)) > 0.5
     found, have = np.empty(count), 0
@@ -75,11 +75,11 @@ def _truncated(rng: np.random.Generator, mean: float, std: float, a: float, b: f
             kept = drawn[rng.random(left) < np.exp((peak * peak - drawn * drawn) / 2)]
         found[have : have + len(kept)] = kept
         have += len(kept)
-    return np.clip(mean + std * found, a, b)  # rounding may have led out by a hair
+    return np.clip(mean + std * found, a, b)  # rounding may have gone a hair too far
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """The one value ``val`` everywhere."""
+    """The value ``val`` everywhere."""
     _of("constant_", tensor)
     with no_grad():
         return tensor.fill_(val)
@@ -96,7 +96,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Ones on the diagonal of a matrix and zeros elsewhere, so that a linear layer hands its inputs on.
+    """Ones on the diagonal of a matrix and zeros elsewhere, so that a linear layer passes its inputs on.
 
     Raises `ShapeError` for anything but a matrix.
     """
@@ -105,14 +105,14 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Kernels (out, in, …) that hand channels on: a one in the middle of kernel (i, i), in each of the groups.
+    """Kernels (out, in, …) that pass channels on: a one in the middle of kernel (i, i), in each of the groups.
 
-    Raises `ShapeError` for anything but 3 to 5 axes, `ArgumentError` where the groups do not divide the kernels.
+    Raises `ShapeError` for anything but 3 to 5 axes, `ArgumentError` if the groups do not divide the kernels.
     """
     _of("dirac_", tensor, 3, 5)
     outputs, inputs, *size = tensor.shape
     if groups < 1 or outputs % groups:
-        why = f"{outputs} kernels cannot be shared out among {groups} groups"
+        why = f"{outputs} kernels cannot be divided into {groups} groups"
         raise ArgumentError(f"dirac_ with groups={groups}", why, "use the groups of the layer")
     values = np.zeros(tensor.shape)
     each = outputs // groups
@@ -124,7 +124,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: AnyGenerator = None) -> Tensor:
-    """Evenly over ±gain·√(6 / (fan_in + fan_out)): keeps the spread of values forwards and of gradients backwards.
+    """Uniform over ±gain·√(6 / (fan_in + fan_out)): keeps the spread of values forwards and of gradients backwards.
 
     Glorot and Bengio (2010), Understanding the difficulty of training deep feedforward neural networks. Raises
     `ShapeError` for fewer than 2 axes.
@@ -141,9 +141,9 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: AnyGenerator = 
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: AnyGenerator = None
 ) -> Tensor:
-    """Evenly over ±gain·√(3 / fan): keeps the spread of values through rectifiers.
+    """Uniform over ±gain·√(3 / fan): keeps the spread of values through rectifiers.
 
-    ``mode`` is "fan_in" for that of values forwards, "fan_out" for that of gradients backwards; ``nonlinearity`` and
+    ``mode`` is "fan_in" to keep that of values, "fan_out" to keep that of gradients; ``nonlinearity`` and
     its slope ``a`` give the gain, see `calculate_gain`. He et al. (2015), Delving deep into rectifiers. Raises
     `ShapeError` for fewer than 2 axes, `ArgumentError` for another mode or nonlinearity.
     """
@@ -162,14 +162,14 @@ def _kaiming(name: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) 
     """The standard deviation."""
     fans = dict(zip(("fan_in", "fan_out"), _fans(name, tensor), strict=True))
     if mode not in fans:
-        raise ArgumentError(f"{name} with mode={mode!r}", 'there are "fan_in" and "fan_out"', "use one of them")
+        raise ArgumentError(f"{name} with mode={mode!r}", 'it is "fan_in" or "fan_out"', "use one of them")
     return calculate_gain(nonlinearity, a) / math.sqrt(max(fans[mode], 1))
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: AnyGenerator = None) -> Tensor:
     """A random matrix with orthonormal rows or columns, whichever are fewer, times ``gain``.
 
-    Further axes count to the columns. Saxe et al. (2013), Exact solutions to the nonlinear dynamics of learning in deep
+    Further axes count as columns. Saxe et al. (2013), Exact solutions to the nonlinear dynamics of learning in deep
     linear neural networks. Raises `ShapeError` for fewer than 2 axes.
     """
     _of("orthogonal_", tensor, 2)
@@ -178,20 +178,20 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: AnyGenerator = None)
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
     q, r = np.linalg.qr(stream(generator).standard_normal((max(rows, columns), min(rows, columns))))
-    q *= np.sign(np.diag(r))  # so that every such matrix is as likely
+    q *= np.sign(np.diag(r))  # so that all such matrices are equally likely
     return _fill(tensor, gain * (q.T if rows < columns else q).reshape(tensor.shape))
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: AnyGenerator = None) -> Tensor:
-    """Normally distributed numbers, with a share ``sparsity`` of each column, drawn for each, set to 0.
+    """Normally distributed numbers, with a fraction ``sparsity`` of each column, drawn separately, set to 0.
 
     Martens (2010), Deep learning via Hessian-free optimization. Raises `ShapeError` for anything but a matrix,
-    `ArgumentError` for a share outside of 0 to 1.
+    `ArgumentError` for a fraction outside 0 to 1.
     """
     _of("sparse_", tensor, 2, 2)
     std = number("sparse_", std, "std")
     if not 0 <= sparsity <= 1:
-        tried, why = f"sparse_ with sparsity={sparsity}", "a share lies between 0 and 1"
+        tried, why = f"sparse_ with sparsity={sparsity}", "a fraction lies between 0 and 1"
         raise ArgumentError(tried, why, "use sparsity=0.1, for example")
     rows, columns = tensor.shape
     chosen = np.broadcast_to(np.arange(rows)[:, None] < math.ceil(sparsity * rows), (rows, columns))
@@ -207,10 +207,10 @@ _GAINS = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much weights are to be larger for what the nonlinearity after them takes away.
+    """How much larger weights must be to make up for the nonlinearity after them.
 
-    It has its name in `functional`; ``param`` is the slope of "leaky_relu", 0.01 unless given. Raises `ArgumentError`
-    for one that has no known gain.
+    It is named as in `functional`; ``param`` is the slope of "leaky_relu", by default 0.01. Raises `ArgumentError`
+    for one without a known gain.
     """
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else number("calculate_gain", param)

@@ -15,7 +15,7 @@ from .parameter import Parameter
 
 
 class Identity(Module):
-    """Its input, unchanged: a place to put a layer later. Arguments are taken and ignored, as in PyTorch."""
+    """Its input, unchanged: a place to put a layer later. Arguments are accepted and ignored, as in PyTorch."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -28,8 +28,8 @@ class Identity(Module):
 class Linear(Module):
     """``x @ weight.T + bias``: (…, in_features) to (…, out_features).
 
-    ``weight`` is (out_features, in_features), ``bias`` (out_features,), or None with ``bias=False``. Both begin spread
-    evenly over ±1/√in_features. The input raises `ShapeError` where its last axis has another size.
+    ``weight`` is (out_features, in_features), ``bias`` (out_features,), or None with ``bias=False``. Both start
+    uniform over ±1/√in_features. An input whose last axis has another size raises `ShapeError`.
     """
 
     weight: Tensor
@@ -45,7 +45,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw the parameters again."""
         spread(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ class Linear(Module):
 class Bilinear(Module):
     """``x1 @ weight[o] @ x2 + bias[o]`` for each output o: (…, I) and (…, J) to (…, O).
 
-    ``weight`` is (O, I, J), ``bias`` (O,), or None with ``bias=False``. Both begin spread evenly over ±1/√I.
+    ``weight`` is (O, I, J), ``bias`` (O,), or None with ``bias=False``. Both start uniform over ±1/√I.
     """
 
     weight: Tensor
@@ -80,7 +80,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw the parameters again."""
         spread(self.weight, self.bias, self.in1_features)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
@@ -94,9 +94,9 @@ class Bilinear(Module):
 
 
 def spread(weight: Tensor, bias: Tensor | None, fan_in: int | None = None) -> None:
-    """Fill both with numbers spread evenly over ±1/√fan_in, as PyTorch draws them.
+    """Fill both with uniform numbers over ±1/√fan_in, as PyTorch draws them.
 
-    ``fan_in`` is how many numbers each output reads: those of one row of ``weight``, unless given.
+    ``fan_in`` is how many numbers each output reads: by default, the size of one row of ``weight``.
     """
     fan_in = math.prod(weight.shape[1:]) if fan_in is None else fan_in
     bound = fan_in**-0.5 if fan_in else 0.0

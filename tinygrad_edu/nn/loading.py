@@ -19,7 +19,7 @@ _SHOWN = 8  # names in an error
 
 
 class IncompatibleKeys(NamedTuple):
-    """Which names the module has and the state lacks, and the other way round."""
+    """The names that the module has and the state lacks, and the other way round."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -39,7 +39,7 @@ class _Entry(NamedTuple):
 
 
 def _places(module: Stateful, prefix: str = "") -> Iterator[tuple[str, Stateful]]:
-    """The module and all inside it, each after what it is in, with what their names in a state begin with."""
+    """The module and all inside it, outermost first, each with the prefix of its names in a state."""
     yield prefix, module
     for name, inner in module._modules.items():
         if inner is not None:
@@ -50,7 +50,7 @@ def load(module: Stateful, state: Any, strict: bool, assign: bool) -> Incompatib
     """`Module.load_state_dict`."""
     tried = f"load_state_dict into {type(module).__name__}"
     if not isinstance(state, Mapping):
-        why, mend = "a state is a dict of tensors by name", "load the file first, or pass model.state_dict()"
+        why, mend = "a state is a dict of named tensors", "load the file first, or pass model.state_dict()"
         raise DtypeError(f"load_state_dict of a {type(state).__name__}", why, mend)
     state = dict(state)  # hooks may change it
     keys, refused = IncompatibleKeys([], []), list[str]()
@@ -81,7 +81,7 @@ def load(module: Stateful, state: Any, strict: bool, assign: bool) -> Incompatib
 
 
 def _wrong(own: Mapping[str, _Entry], values: Mapping[str, Tensor], assign: bool) -> dict[str, list[str]]:
-    """What does not fit although the names do."""
+    """Entries that do not fit although their names do."""
     found = {name: _misfit(own[name], value) for name, value in values.items()}
     shapes = [f"{name} {what}" for name, what in found.items() if what]
     fixed = [] if assign else [name for name in values if not _writeable(own[name].tensor)]
@@ -99,7 +99,7 @@ def _misfit(entry: _Entry, value: Tensor) -> str:
 
 
 def _tell(module: Stateful, keys: IncompatibleKeys) -> None:
-    """Call the hooks that wait for the end, innermost first."""
+    """Call the hooks for the end of loading, innermost first."""
     for inner in module._modules.values():
         if inner is not None:
             _tell(inner, keys)
@@ -121,7 +121,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _mend(state: Mapping[Any, Any], own: Mapping[str, _Entry], keys: IncompatibleKeys, only_names: bool) -> str:
-    """What to do. Names that only begin differently come from a module that was wrapped in another, or is wrapped."""
+    """What to do. Names that differ only in a prefix come from a module that was wrapped in another, or now is."""
     for key, inner in state.items():
         if isinstance(inner, Mapping) and any(name in own for name in inner):
             return f"the module's state is one part of what was saved: load_state_dict(checkpoint[{key!r}])"
@@ -137,7 +137,7 @@ def _mend(state: Mapping[Any, Any], own: Mapping[str, _Entry], keys: Incompatibl
 
 
 def _copy(own: dict[str, Tensor], values: dict[str, Tensor]) -> None:
-    """Write the values into the module's tensors. Everything that can fail, or is still to be read, comes first."""
+    """Write the values into the module's tensors. Everything that can fail, or has yet to be read, comes first."""
     buffers = {id(_buffer(tensor)) for tensor in own.values() if not is_lazy(tensor)}
     ready = {}
     for name, value in values.items():

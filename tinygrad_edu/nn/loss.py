@@ -1,7 +1,7 @@
 """Losses as modules. Each is its function in `functional`, with the same formula, shapes and errors.
 
 ``reduction`` is "mean", "sum", or "none" for one loss per sample or element. PyTorch's older ``size_average`` and
-``reduce`` are left out, and what follows them is given by name.
+``reduce`` are left out, and the arguments after them are keywords.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Loss(Module):
 
 
 class _WeightedLoss(_Loss):
-    """A loss with a ``weight``, a buffer: it moves with the module, and is no parameter."""
+    """A loss with a ``weight``, a buffer: it moves with the module, and is not a parameter."""
 
     weight: Tensor | None
 
@@ -76,7 +76,7 @@ class BCELoss(_WeightedLoss):
 class BCEWithLogitsLoss(_WeightedLoss):
     """`functional.binary_cross_entropy_with_logits` of scores and targets from 0 to 1.
 
-    ``pos_weight``, a buffer too, weighs the targets that are 1.
+    ``pos_weight``, a buffer too, weights the targets that are 1.
     """
 
     pos_weight: Tensor | None
@@ -101,7 +101,7 @@ class MultiMarginLoss(_WeightedLoss):
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Any = None, *, reduction: str = "mean") -> None:
         super().__init__(weight, reduction=reduction)
         if p not in (1, 2):
-            why = "it is the power of what is too much"
+            why = "it is the power of each excess"
             raise ArgumentError(f"MultiMarginLoss(p={p!r})", why, "use p=1 or p=2")
         if self.weight is not None and self.weight.ndim != 1:
             why = "each class has one weight"
@@ -130,7 +130,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class CTCLoss(_Loss):
-    """`functional.ctc_loss` of log-probabilities (T, N, C) and labels (N, S), of which lengths say how many count."""
+    """`functional.ctc_loss` of log-probabilities (T, N, C) and labels (N, S), with how many of each count."""
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction=reduction)
@@ -175,7 +175,7 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """`functional.huber_loss`: half of the square up to ``delta``, and straight beyond."""
+    """`functional.huber_loss`: half the square up to ``delta``, and straight beyond."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -272,7 +272,7 @@ class SoftMarginLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    """`functional.triplet_margin_loss` of anchors, and of what should be nearer to them than something else."""
+    """`functional.triplet_margin_loss` of anchors, things that should be near, and things that should not."""
 
     def __init__(
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, *, reduction: str = "mean"
@@ -288,7 +288,7 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` by any ``distance_function`` of two tensors: `PairwiseDistance` unless given.
+    """`TripletMarginLoss` with any ``distance_function`` of two tensors; by default `PairwiseDistance`.
 
     Raises `ArgumentError` unless ``margin`` is positive.
     """

@@ -1,4 +1,4 @@
-"""Training or evaluating: put back as it was."""
+"""Training or evaluating: restoring the mode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .module import Module
 
 @block
 def modes_kept(model: Module) -> Iterator[None]:
-    """After the block every module in ``model`` trains or evaluates as before it."""
+    """After the block, every module in ``model`` has the mode that it had before."""
     before = [(module, module.training) for module in model.modules()]
     try:
         yield

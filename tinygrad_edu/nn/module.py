@@ -24,7 +24,7 @@ _REGISTRIES = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "mo
 
 
 class Scope:
-    """One module call in progress: which module, inside which other call, and from which line it was started."""
+    """One module call in progress: the module, the call around it, and the line that started it."""
 
     __slots__ = ("line", "module", "parent")
 
@@ -33,7 +33,7 @@ class Scope:
 
     @property
     def label(self) -> str:
-        """The name under which the enclosing module has it, else the class."""
+        """Its name in the enclosing module, else its class."""
         return self.module._label or type(self.module).__name__
 
     def path(self) -> tuple[str, ...]:
@@ -45,8 +45,8 @@ class Scope:
 class Module(Stateful):
     """Base of layers. Assign parameters and modules in ``__init__``; compute in ``forward``.
 
-    What is registered stands both in the instance, where Python finds it fastest, and in ``_parameters``, ``_buffers``
-    or ``_modules``, in the order in which it came; see `Registry`.
+    Registered values are both in the instance, where Python finds them fastest, and in ``_parameters``, ``_buffers``
+    or ``_modules``, in the order in which they came; see `Registry`.
 
     >>> import tinygrad_edu as tg
     >>> from tinygrad_edu import nn
@@ -66,11 +66,11 @@ class Module(Stateful):
     _parameters: dict[str, Any] = NotYet()  # type: ignore[assignment]
     _buffers: dict[str, Any] = NotYet()  # type: ignore[assignment]
     _modules: dict[str, Any] = NotYet()  # type: ignore[assignment]
-    _unsaved: set[str] = NotYet()  # type: ignore[assignment]  # buffers that are no part of the state
-    _label: str | None = None  # the name under which the enclosing module has it
+    _unsaved: set[str] = NotYet()  # type: ignore[assignment]  # buffers that are not part of the state
+    _label: str | None = None  # its name in the enclosing module
     _hooks: Hooks | None = None
-    _ours = True  # is `forward` a part of this package? Then no line of the user's comes after the one that calls it
-    _noticed: frozenset[str] = frozenset()  # attributes that `notice` has warned of
+    _ours = True  # is `forward` part of this package? Then the line that calls it is the user's last one
+    _noticed: frozenset[str] = frozenset()  # attributes that `notice` has warned about
 
     if TYPE_CHECKING:
 
@@ -93,14 +93,14 @@ class Module(Stateful):
             cls.__init__ = checked(init)  # type: ignore[method-assign]
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """The module's value. A subclass says what that is."""
+        """The module's value, which a subclass defines."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(): define one")
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         m = modes()
         if m.plain and not m.grad and self._hooks is None:
             try:
-                return self.forward(*inputs, **options)  # no node is made and nobody watches: who calls whom is open
+                return self.forward(*inputs, **options)  # no node is made and nobody watches: no scope is needed
             except JUNK as error:
                 raise self._explained(inputs, options, error)  # noqa: B904
         outer, line = m.scope, m.line or user_line()
@@ -116,7 +116,7 @@ class Module(Stateful):
             MODES.set(m)
 
     def _explained(self, inputs: tuple[Any, ...], options: dict[str, Any], error: Exception) -> Exception:
-        """What a call raises in place of an error from deep inside a forward of ours."""
+        """What a call raises instead of an error from deep inside one of this package's forwards."""
         if isinstance(error, EduError) or not self._ours:
             return error
         return explanation(type(self).__name__, type(self).forward, (self, *inputs), options, error)
@@ -157,7 +157,7 @@ class Module(Stateful):
         self.__dict__.get("_unsaved", set()).discard(name)
 
     def _register(self, registry: str, name: str, value: Any, *, fresh: bool = False) -> None:
-        """Enter ``value`` under ``name``, in place of what had it; with ``fresh`` a plain attribute keeps its name."""
+        """Enter ``value`` under ``name``, replacing its old value; with ``fresh``, a plain attribute keeps its name."""
         if registry not in self.__dict__:
             raise ModuleError(
                 f"self.{name} = {type(value).__name__}(…) in {type(self).__name__}",
@@ -167,9 +167,9 @@ class Module(Stateful):
         self._check_name(registry, name, fresh)
         if registry == "_modules" and value is not None and any(inner is self for inner in value.modules()):
             why = f"this {type(value).__name__} already has the {type(self).__name__} inside it, or is it"
-            tried, mend = f"self.{name} = a module around self", "hand what it needs of the outer one to forward"
+            tried, mend = f"self.{name} = a module around self", "pass what it needs of the outer one to forward"
             raise ArgumentError(tried, why, mend)
-        if self._home(name) != registry:  # else it keeps its place in the order
+        if self._home(name) != registry:  # otherwise it keeps its place in the order
             self._forget(name)
         self.__dict__[registry][name] = value
 
@@ -179,13 +179,13 @@ class Module(Stateful):
         if not isinstance(name, str):
             raise DtypeError(tried, f"a name is text, not {type(name).__name__}", f"write {str(name)!r}")
         if not name or "." in name:
-            why, mend = "a name is text without dots: these lead into the modules inside", "use '_' in place of '.'"
+            why, mend = "a name is text without dots: dots lead into the modules inside", "use '_' in place of '.'"
             raise ArgumentError(tried, why, mend)
         if isinstance(getattr(type(self), name, None), (FunctionType, property, NotYet)):
             why, mend = f"{type(self).__name__} has a method or property of that name", "choose another name"
             raise ArgumentError(tried, why, mend)
         if fresh and name in self.__dict__ and self._home(name) != registry:
-            why, mend = "there is an attribute of that name already", f"take it away first: del module.{name}"
+            why, mend = "an attribute already has that name", f"delete it first: del module.{name}"
             raise ArgumentError(tried, why, mend)
 
     def _cannot_become(self, registry: str, name: str, value: Any) -> DtypeError:
@@ -200,17 +200,17 @@ class Module(Stateful):
         return DtypeError(
             f"self.{name} = a {type(value).__name__}, in {own}",
             f"{name!r} is a {what}, and would silently drop out of {own}.state_dict()",
-            f"assign a {what} or None, or take it away first: del self.{name}",
+            f"assign a {what} or None, or delete it first: del self.{name}",
         )
 
     def register_parameter(self, name: str, param: Any) -> None:
-        """Register ``param`` under ``name``. None keeps the place free, as for a layer without bias.
+        """Register ``param`` under ``name``. None keeps the name for later, as in a layer without bias.
 
         Raises `DtypeError` for anything else, `ArgumentError` for a name with a dot or one that is taken.
         """
         if param is not None and not isinstance(param, Parameter):
             tried = f"register_parameter({name!r}, {type(param).__name__})"
-            raise DtypeError(tried, "only a parameter is learnt", "wrap it: nn.Parameter(tensor)")
+            raise DtypeError(tried, "only a parameter can be registered so", "wrap it: nn.Parameter(tensor)")
         self._register("_parameters", name, param, fresh=True)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -221,7 +221,7 @@ class Module(Stateful):
         """
         if tensor is not None and not isinstance(tensor, Tensor):
             tried = f"register_buffer({name!r}, {type(tensor).__name__})"
-            raise DtypeError(tried, "a buffer is a tensor", "make one of it: tensor(…)")
+            raise DtypeError(tried, "a buffer is a tensor", "make it one: tensor(…)")
         self._register("_buffers", name, tensor, fresh=True)
         (self._unsaved.discard if persistent else self._unsaved.add)(name)
 
@@ -229,11 +229,11 @@ class Module(Stateful):
         """Register ``module`` under ``name``.
 
         Raises `DtypeError` for anything but a module or None, `ArgumentError` for a name with a dot or one that is
-        taken, and for a module that has this one inside it.
+        taken, and for a module that contains this one.
         """
         if module is not None and not isinstance(module, Module):
             tried = f"{type(module).__name__} as module {name!r} in {type(self).__name__}"
-            raise DtypeError(tried, "it is no nn.Module", _as_module(module))
+            raise DtypeError(tried, "it is not an nn.Module", _as_module(module))
         self._register("_modules", name, module, fresh=True)
 
     register_module = add_module
@@ -292,9 +292,9 @@ class Module(Stateful):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """All parameters with dotted names, own ones first; a shared one appears once.
+        """All parameters with dotted names, this module's own first; a shared one appears once.
 
-        With ``recurse=False`` only those of this module itself. Warns of layers in plain lists; see
+        With ``recurse=False``, only those of this module itself. Warns about layers in plain lists; see
         `UnregisteredWarning`.
         """
         if recurse:
@@ -316,19 +316,19 @@ class Module(Stateful):
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a dotted name; this one for "". Raises AttributeError where there is none."""
+        """The module at a dotted name; this one for "". Raises AttributeError if there is none."""
         found = self
         for name in target.split(".") if target else ():
             found = found._get("_modules", name)
         return found
 
     def get_parameter(self, target: str) -> Any:
-        """The parameter at a dotted name. Raises AttributeError where there is none."""
+        """The parameter at a dotted name. Raises AttributeError if there is none."""
         path, _, name = target.rpartition(".")
         return self.get_submodule(path)._get("_parameters", name)
 
     def get_buffer(self, target: str) -> Any:
-        """The buffer at a dotted name. Raises AttributeError where there is none."""
+        """The buffer at a dotted name. Raises AttributeError if there is none."""
         path, _, name = target.rpartition(".")
         return self.get_submodule(path)._get("_buffers", name)
 
@@ -336,20 +336,20 @@ class Module(Stateful):
         found = self.__dict__[registry].get(name)
         if found is None:
             message = f"{type(self).__name__} has no {_REGISTRIES[registry]} {name!r}"
-            raise AttributeError(message, name=name, obj=self)  # with these two, Python proposes a name
+            raise AttributeError(message, name=name, obj=self)  # with these two, Python suggests a name
         return found
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call ``fn`` on every module inside and then on this one, to initialise them for example."""
+        """Call ``fn`` on every module inside and then on this one, for example to initialise them."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """For ``copy`` and ``pickle``: the attributes of another module, and registries of its own.
+        """For ``copy`` and ``pickle``: the attributes of another module, with new registries.
 
-        In PyTorch a shallow copy goes on sharing its registries: what is assigned to one is then in both.
+        In PyTorch a shallow copy shares the registries, and a value assigned to one appears in both.
         """
         self.__dict__.update(state)
         self.__dict__.update({name: Registry(self, state[name]) for name in _REGISTRIES if name in state})
@@ -361,7 +361,7 @@ class Module(Stateful):
     def train(self, mode: bool = True) -> Self:
         """Training mode for this module and all inside it. Raises `ArgumentError` for anything but a bool."""
         if not isinstance(mode, bool):
-            tried, why = f"train({mode!r:.40})", "it switches training mode on or off, and trains nothing by itself"
+            tried, why = f"train({mode!r:.40})", "it only switches training mode on or off; it trains nothing"
             raise ArgumentError(tried, why, "write model.train() or model.train(False)")
         self.training = mode
         for module in self.children():
@@ -369,7 +369,7 @@ class Module(Stateful):
         return self
 
     def eval(self) -> Self:
-        """Evaluation mode: dropout and the like stand still. Gradients are still recorded; see `no_grad`."""
+        """Evaluation mode: no dropout, no new running statistics. Gradients are still recorded; see `no_grad`."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
@@ -409,7 +409,7 @@ class Module(Stateful):
         """Move or convert every parameter and buffer, in place; returns the module. Integers keep their dtype.
 
         ``to(dtype)``, ``to(device)``, ``to(device, dtype)`` or ``to(tensor)``, like that tensor. Raises `DtypeError`
-        for a dtype that is no float. ``memory_format`` is for what has four axes: the kernels of 2-d convolutions.
+        for a dtype that is not a float. ``memory_format`` is for tensors with four axes: kernels of 2-d convolutions.
         """
 
         def convert(tensor: Tensor) -> Tensor:
@@ -446,9 +446,9 @@ class Module(Stateful):
         return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Self:
-        """To an NVIDIA GPU, the one of this number, in place; returns the module.
+        """To an NVIDIA GPU, given by its number, in place; returns the module.
 
-        Raises `DeviceError` where there is none.
+        Raises `DeviceError` if there is none.
         """
         return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
 
@@ -457,7 +457,7 @@ class Module(Stateful):
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, inputs)`` before forward; what it returns, if anything, replaces the inputs.
+        """Call ``hook(module, inputs)`` before forward; its result, if any, replaces the inputs.
 
         With ``with_kwargs`` it is ``hook(module, inputs, keywords)``, and may return both. With ``prepend`` it comes
         before the other hooks. The handle's ``remove()`` takes the hook away; it is a context manager too.
@@ -467,7 +467,7 @@ class Module(Stateful):
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, inputs, output)`` after forward; what it returns, if anything, replaces the output.
+        """Call ``hook(module, inputs, output)`` after forward; its result, if any, replaces the output.
 
         With ``with_kwargs`` it is ``hook(module, inputs, keywords, output)``. For ``prepend`` and the handle see
         `register_forward_pre_hook`.
@@ -494,7 +494,7 @@ class Module(Stateful):
     # Printing ---------------------------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses in print; sizes, usually."""
+        """The text between the parentheses in print, usually sizes."""
         return ""
 
     def __repr__(self) -> str:
@@ -504,24 +504,24 @@ class Module(Stateful):
 
 
 def described(name: str, extra: list[str], inside: list[str]) -> str:
-    """A module in print: in one line if it can be, else with a line for each module inside."""
+    """A module in print: one line if possible, else a line for each module inside."""
     if not inside and len(extra) < 2:
         return f"{name}({''.join(extra)})"
     return "\n  ".join([f"{name}(", *extra, *inside]) + "\n)"
 
 
 def indented(text: str) -> str:
-    """All lines but the first two spaces further in; blank ones stay blank."""
+    """The text with all lines but the first indented by two spaces; blank ones stay blank."""
     first, *rest = text.split("\n")
     return "\n".join([first, *(f"  {line}" if line.strip() else "" for line in rest)])
 
 
 def _as_module(value: Any) -> str:
-    """How to make a module of what is none."""
+    """How to get a module from something else."""
     if isinstance(value, type) and issubclass(value, Module):
-        return f"make one of the class: {value.__name__}(…)"
+        return f"make a module of the class: {value.__name__}(…)"
     if isinstance(value, (list, tuple, Iterator)):
-        return "hand its modules over one by one: nn.Sequential(*layers)"
+        return "pass its modules one by one: nn.Sequential(*layers)"
     if callable(value):
         return "use the module for it, such as nn.ReLU(), or write one whose forward calls it"
     return "pass an nn.Module"

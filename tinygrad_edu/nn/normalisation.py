@@ -18,7 +18,7 @@ from .parameter import Parameter
 
 
 class _Scaled(Module):
-    """Parameters that scale and shift what was normalised, and begin at 1 and 0; None where they are not wanted."""
+    """Parameters that scale and shift the normalised input, and start at 1 and 0; None where not wanted."""
 
     weight: Tensor | None
     bias: Tensor | None
@@ -41,7 +41,7 @@ class _Scaled(Module):
 class _Running(_Scaled):
     """Normalisation of channels that may keep running statistics: parameters, buffers, and checks of the input."""
 
-    forms: ClassVar[dict[int, str]]  # how many axes an input may have, and what they are
+    forms: ClassVar[dict[int, str]]  # the axes of an input, by their number
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
@@ -62,7 +62,7 @@ class _Running(_Scaled):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Forget all batches: mean 0, variance 1, none counted."""
+        """Forget all batches: mean 0, variance 1, count 0."""
         if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
             self.running_mean.zero_()
             self.running_var.fill_(1)
@@ -79,24 +79,24 @@ class _Running(_Scaled):
         form = self.forms.get(len(shape))
         if form is None:
             known = " or ".join(f"({', '.join(form)})" for form in self.forms.values())
-            why = f"it takes {known}, and this has {len(shape)} ax{'i' if len(shape) == 1 else 'e'}s"
+            why = f"it takes {known}, but this has {len(shape)} ax{'i' if len(shape) == 1 else 'e'}s"
             raise ShapeError(f"{name} of a tensor {shape}", why, "reshape it, or use the layer for such inputs")
         return shape[form.index("C")]
 
     def _check(self, input: Tensor) -> None:
         channels, name = self._channels(input), type(self).__name__
         if channels != self.num_features:
-            why = f"its C is {channels}, and the layer is made for {self.num_features}"
+            why = f"its C is {channels}, but the layer was made for {self.num_features}"
             raise ShapeError(f"{name} of a tensor {tuple(input.shape)}", why, f"make it {name}({channels})")
 
     def extra_repr(self) -> str:
-        """Sizes, and what is learnt and kept."""
+        """Sizes, and which parameters and statistics there are."""
         how = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
         return f"{how}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
 
 class _BatchNorm(_Running):
-    """Batch normalisation, whatever the number of axes."""
+    """Batch normalisation for any number of axes."""
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
@@ -105,7 +105,7 @@ class _BatchNorm(_Running):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The normalised input. Raises `ShapeError` for other shapes, and in training where a channel has one value."""
+        """The normalised input. Raises `ShapeError` for other shapes, and in training for one value per channel."""
         self._check(input)
         mean, var, count = self.running_mean, self.running_var, self.num_batches_tracked
         tracking = self.training and self.track_running_stats
@@ -119,7 +119,7 @@ class _BatchNorm(_Running):
         by_batch = self.training or (mean is None and var is None)
         out: Tensor = F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, momentum, self.eps)
         if tracking and count is not None:
-            array = own_buffer(count)  # a plain write, as to the running statistics: add_ takes as long as all the rest
+            array = own_buffer(count)  # a plain write, as for the running statistics: add_ would double the time
             try:
                 array[...] = array + 1
             finally:
@@ -128,16 +128,16 @@ class _BatchNorm(_Running):
 
 
 def _check_place(count: Tensor, input: Tensor) -> None:
-    """A count that lies elsewhere than the input would not be among the steps that a trace replays."""
+    """A count on another device than the input would not be among the steps that a trace replays."""
     home, place = backends.of(count.array), backends.of(input.array)
     if home is not place:
         tried = f"BatchNorm of a tensor {tuple(input.shape)} of {place.name}"
         mend = "pass it to the traced function as an input, or move the module to where the input is"
-        raise ShapeError(tried, f"num_batches_tracked, of {home.name}, is counted up in place", mend)
+        raise ShapeError(tried, f"num_batches_tracked, of {home.name}, is increased in place", mend)
 
 
 class BatchNorm1d(_BatchNorm):
-    """Mean 0 and variance 1 for each channel of (N, C) or (N, C, L), over the batch and all places.
+    """Mean 0 and variance 1 for each channel of (N, C) or (N, C, L), over the batch and all positions.
 
     Then each channel times its ``weight``, plus its ``bias``, both (C,) and learnt with ``affine``. In training, mean
     and variance are those of the batch, and the buffers ``running_mean`` and ``running_var`` move towards them by
@@ -161,7 +161,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _InstanceNorm(_Running):
-    """Instance normalisation, whatever the number of axes."""
+    """Instance normalisation for any number of axes."""
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = False,
@@ -170,7 +170,7 @@ class _InstanceNorm(_Running):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The normalised input. Raises `ShapeError` for other shapes, and where a channel has one place only."""
+        """The normalised input. Raises `ShapeError` for other shapes, and if a channel has only one position."""
         self._check(input)
         alone = self.forms[input.ndim][0] == "C"
         by_input = self.training or not self.track_running_stats
@@ -184,8 +184,8 @@ class _InstanceNorm(_Running):
 class InstanceNorm1d(_InstanceNorm):
     """Mean 0 and variance 1 for each channel of each sequence, (N, C, L), or of one (C, L).
 
-    ``weight`` and ``bias`` are learnt with ``affine``. With ``track_running_stats`` the averages over sequences are
-    kept, and used after ``eval()``. Other than in PyTorch, ``num_features`` always has to be the number of channels.
+    ``weight`` and ``bias`` are learnt with ``affine``. With ``track_running_stats``, the averages over sequences are
+    kept, and used after ``eval()``. Unlike in PyTorch, ``num_features`` must always be the number of channels.
     """
 
     forms: ClassVar = {2: "CL", 3: "NCL"}
@@ -207,7 +207,7 @@ class GroupNorm(_Scaled):
     """Mean 0 and variance 1 for each of ``num_groups`` groups of channels of each element of a batch (N, C, …).
 
     Then each channel times its ``weight``, plus its ``bias``, both (C,) and learnt with ``affine``.
-    Raises `ArgumentError` where the channels cannot be shared out, `ShapeError` for an input with other channels.
+    Raises `ArgumentError` if the groups cannot be equally large, `ShapeError` for an input with other channels.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class GroupNorm(_Scaled):
         super().__init__()
         if num_groups < 1 or num_channels % num_groups:
             tried, why = f"GroupNorm({num_groups}, {num_channels})", "the groups cannot have equally many channels"
-            raise ArgumentError(tried, why, "use a number of groups that divides that of channels")
+            raise ArgumentError(tried, why, "use a number of groups that divides the number of channels")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self._make((num_channels,), affine, affine and bias, device, dtype)
         self.reset_parameters()
@@ -231,7 +231,7 @@ class GroupNorm(_Scaled):
         return result
 
     def extra_repr(self) -> str:
-        """Sizes, and what is learnt."""
+        """Sizes, and which parameters there are."""
         sizes = f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
         return f"{sizes}, affine={self.affine}, bias={self.bias is not None}"
 
@@ -240,10 +240,10 @@ class GroupNorm(_Scaled):
 
 
 class LayerNorm(_Scaled):
-    """Mean 0 and variance 1 over the last axes, which have ``normalized_shape``: a number, or a tuple.
+    """Mean 0 and variance 1 over the last axes, whose sizes are ``normalized_shape``: a number, or a tuple.
 
-    Then each element times its ``weight``, plus its ``bias``, both in that shape and learnt with
-    ``elementwise_affine``; there is no bias with ``bias=False``. Raises `ShapeError` where an input does not end so.
+    Then each element is multiplied by its ``weight``, plus its ``bias``, both in that shape and learnt with
+    ``elementwise_affine``; there is no bias with ``bias=False``. Raises `ShapeError` if an input has other last axes.
     """
 
     def __init__(
@@ -262,15 +262,15 @@ class LayerNorm(_Scaled):
         return result
 
     def extra_repr(self) -> str:
-        """Sizes, and what is learnt."""
+        """Sizes, and which parameters there are."""
         sizes = f"{self.normalized_shape}, eps={self.eps}"
         return f"{sizes}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
 
 
 class RMSNorm(_Scaled):
-    """The last axes, which have ``normalized_shape``, divided by the root of their mean square, times ``weight``.
+    """The last axes, of ``normalized_shape``, divided by the root of their mean square, times ``weight``.
 
-    ``eps`` is the smallest step at 1 of the dtype, unless given. Raises `ShapeError` where an input does not end so.
+    By default ``eps`` is the dtype's smallest step at 1. Raises `ShapeError` if an input has other last axes.
     """
 
     def __init__(
@@ -289,7 +289,7 @@ class RMSNorm(_Scaled):
         return result
 
     def extra_repr(self) -> str:
-        """Sizes, and what is learnt."""
+        """Sizes, and which parameters there are."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
@@ -297,9 +297,9 @@ class RMSNorm(_Scaled):
 
 
 class LocalResponseNorm(Module):
-    """Each element of (N, C, …) made smaller the larger the same place is in ``size`` neighbouring channels.
+    """Each element of (N, C, …), the smaller, the larger ``size`` neighbouring channels are at its position.
 
-    See `functional.local_response_norm` for the formula. There is nothing to learn.
+    See `functional.local_response_norm` for the formula. It has no parameters.
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:

@@ -1,4 +1,4 @@
-"""What a module learns, and what stands in its place while its shape is not known."""
+"""Parameters, the tensors that a module learns, and their stand-ins while the shape is unknown."""
 
 from __future__ import annotations
 

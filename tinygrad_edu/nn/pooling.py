@@ -1,4 +1,4 @@
-"""Pools: one number in place of each window. They have no parameters."""
+"""Pools: one number for each window. They have no parameters."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """The largest element of each window of sequences (N, C, L), or of one (C, L).
 
-    ``stride`` is ``kernel_size`` unless given. With ``return_indices`` the result is a pair: values, and their places.
+    By default ``stride`` is ``kernel_size``. With ``return_indices`` the result is a pair: values, and their positions.
     """
 
     def forward(self, input: Tensor) -> Any:
-        """The pooled sequences. Raises `ShapeError` where some window would hold nothing."""
+        """The pooled sequences. Raises `ShapeError` if some window would be empty."""
         return F.max_pool1d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
         )
@@ -42,12 +42,12 @@ class MaxPool1d(_MaxPool):
 class MaxPool2d(_MaxPool):
     """The largest element of each window of images (N, C, H, W), or of one (C, H, W).
 
-    ``stride`` is ``kernel_size`` unless given. With ``return_indices`` the result is a pair: values, and their places
+    By default ``stride`` is ``kernel_size``. With ``return_indices`` the result is a pair: values, and their places
     in the flattened image.
     """
 
     def forward(self, input: Tensor) -> Any:
-        """The pooled images. Raises `ShapeError` where some window would hold nothing."""
+        """The pooled images. Raises `ShapeError` if some window would be empty."""
         return F.max_pool2d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
         )
@@ -57,14 +57,14 @@ class MaxPool3d(_MaxPool):
     """`MaxPool2d` for volumes (N, C, D, H, W), or for one (C, D, H, W)."""
 
     def forward(self, input: Tensor) -> Any:
-        """The pooled volumes. Raises `ShapeError` where some window would hold nothing."""
+        """The pooled volumes. Raises `ShapeError` if some window would be empty."""
         return F.max_pool3d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
         )
 
 
 class AvgPool1d(Module):
-    """The mean of each window of sequences (N, C, L), or of one (C, L). ``stride`` is ``kernel_size`` unless given."""
+    """The mean of each window of sequences (N, C, L), or of one (C, L). By default ``stride`` is ``kernel_size``."""
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
@@ -77,7 +77,7 @@ class AvgPool1d(Module):
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
-        """The pooled sequences. Raises `ShapeError` where some window would hold nothing."""
+        """The pooled sequences. Raises `ShapeError` if some window would be empty."""
         result: Tensor = F.avg_pool1d(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
         )
@@ -104,14 +104,14 @@ class _AvgPool(Module):
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window of images (N, C, H, W), or of one (C, H, W). ``stride`` is ``kernel_size`` unless given.
+    """The mean of each window of images (N, C, H, W), or of one (C, H, W). By default ``stride`` is ``kernel_size``.
 
     Padding is zeros, which count as elements unless ``count_include_pad`` is false. ``divisor_override`` divides the
-    sums in place of the count.
+    sums instead of the count.
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        """The pooled images. Raises `ShapeError` where some window would hold nothing."""
+        """The pooled images. Raises `ShapeError` if some window would be empty."""
         result: Tensor = F.avg_pool2d(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
             self.divisor_override,
@@ -123,7 +123,7 @@ class AvgPool3d(_AvgPool):
     """`AvgPool2d` for volumes (N, C, D, H, W), or for one (C, D, H, W)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The pooled volumes. Raises `ShapeError` where some window would hold nothing."""
+        """The pooled volumes. Raises `ShapeError` if some window would be empty."""
         return F.avg_pool3d(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
             self.divisor_override,
@@ -141,7 +141,7 @@ class _AdaptivePool(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptivePool):
-    """The means of windows that share sequences (N, C, L), or one (C, L), out into ``output_size`` places."""
+    """The means of windows that divide sequences (N, C, L), or one (C, L), into ``output_size`` places."""
 
     def forward(self, input: Tensor) -> Tensor:
         """The pooled sequences, (N, C, output_size)."""
@@ -149,9 +149,9 @@ class AdaptiveAvgPool1d(_AdaptivePool):
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):
-    """The means of windows that share images (N, C, H, W), or one (C, H, W), out into ``output_size``.
+    """The means of windows that divide images (N, C, H, W), or one (C, H, W), into ``output_size`` places.
 
-    That is a number, or a pair in which None keeps H or W; 1 gives the mean of each channel.
+    It is a number, or a pair in which None keeps H or W; 1 gives the mean of each channel.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -175,9 +175,9 @@ class _AdaptiveMaxPool(_AdaptivePool):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The largest elements of windows that share sequences (N, C, L), or one (C, L), out into ``output_size`` places.
+    """The largest elements of windows that divide sequences (N, C, L), or one (C, L), into ``output_size`` places.
 
-    With ``return_indices`` the result is a pair: values, and their places.
+    With ``return_indices`` the result is a pair: values, and their positions.
     """
 
     def forward(self, input: Tensor) -> Any:
@@ -186,10 +186,10 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """The largest elements of windows that share images (N, C, H, W), or one (C, H, W), out into ``output_size``.
+    """The largest elements of windows that divide images (N, C, H, W), or one (C, H, W), into ``output_size``.
 
-    That is a number, or a pair in which None keeps H or W. With ``return_indices`` the result is a pair: values, and
-    their places in the flattened image.
+    It is a number, or a pair in which None keeps H or W. With ``return_indices`` the result is a pair: values, and
+    their positions in the flattened image.
     """
 
     def forward(self, input: Tensor) -> Any:

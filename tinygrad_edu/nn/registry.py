@@ -1,4 +1,4 @@
-"""Where a module keeps what is registered in it."""
+"""Where a module keeps its registered values."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 class Registry(dict[str, Any]):
     """A module's parameters, buffers or modules by name: each entry is an attribute of the module too.
 
-    Python finds attributes fastest in the instance, so they stand there as well. Whatever changes here changes there:
+    Python finds attributes fastest in the instance, so they are there as well. Every change here changes them too:
     ``model._modules["fc"] = nn.Linear(3, 2)`` is seen by ``model.fc``.
     """
 
     __slots__ = ("_module",)
 
     def __init__(self, module: Module, entries: Mapping[str, Any] | None = None) -> None:
-        super().__init__(entries or {})  # what it begins with are attributes already
-        self._module = weakref.ref(module)  # not itself: in a cycle, a model would wait for the garbage collector
+        super().__init__(entries or {})  # the first entries are already attributes
+        self._module = weakref.ref(module)  # weak: in a cycle, a model would wait for the garbage collector
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
@@ -57,13 +57,13 @@ class Registry(dict[str, Any]):
             del self[name]
 
     def setdefault(self, name: str, default: Any = None) -> Any:
-        """The entry of that name; ``default`` is entered first if there is none."""
+        """The entry of that name; if there is none, ``default`` is entered first."""
         if name not in self:
             self[name] = default
         return self[name]
 
     def update(self, *entries: Any, **named: Any) -> None:
-        """Enter those of a dict or of pairs, and those given by name."""
+        """Enter the values of a dict or of pairs, and those given by name."""
         for name, value in dict(*entries, **named).items():
             self[name] = value
 
@@ -76,9 +76,9 @@ class Registry(dict[str, Any]):
 
 
 class NotYet:
-    """Stands in the class for what `Module.__init__` makes in each module, and says so where that has not run.
+    """In the class, a placeholder for what `Module.__init__` makes in each module: an error if that has not run.
 
-    A ``__getattr__`` could say it too, but Python would then find every attribute of every module more slowly.
+    A ``__getattr__`` could do the same, but Python would then find every attribute of every module more slowly.
     """
 
     def __get__(self, module: Module | None, owner: type[Module]) -> Any:

@@ -1,8 +1,8 @@
-"""Layers that read a sequence step by step, RNN, LSTM and GRU, and their cells, which take one step.
+"""Layers that read a sequence step by step (RNN, LSTM and GRU), and their cells, which take one step.
 
-Parameter names, shapes and initial distributions are PyTorch's. ``weight_ih`` leads from the input to the hidden
-state, ``weight_hh`` from one hidden state to the next. The gates lie one below the other in them: input, forget, new,
-output in an LSTM; reset, update, new in a GRU. The formulas stand in `ops.recurrent`.
+Parameter names, shapes and initial distributions are PyTorch's. ``weight_ih`` goes from the input to the hidden
+state, ``weight_hh`` from one hidden state to the next. In both, the gates are stacked as rows: input, forget, new,
+output in an LSTM; reset, update, new in a GRU. The formulas are in `ops.recurrent`.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from .utils.rnn import PackedSequence
 
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
-States = tuple[Tensor, ...]  # the hidden states; of an LSTM, the cells too
+States = tuple[Tensor, ...]  # the hidden states, and for an LSTM the cells too
 Runs = list[tuple[int, int]]  # neighbouring steps with equally many sequences: how many steps, how many sequences
 
 
 def scan(mode: str, x: Tensor, states: States, weights: tuple[Any, ...], reverse: bool = False) -> tuple[Any, States]:
-    """One layer in one direction: what it puts out after each step of ``x`` (L, N, I), (L, N, H), and its last states.
+    """One layer in one direction: its output (L, N, H), step by step of ``x`` (L, N, I), and its last states.
 
     ``weights`` are weight_ih, weight_hh, bias_ih, bias_hh and weight_hr; the last three may be None. ``states`` are
-    (N, H) each; with weight_hr (P, H) the hidden state, and what is put out, has P features.
+    (N, H) each; with weight_hr (P, H), the hidden state and the output have P features.
     """
     to_hidden, between, bias, other_bias, project = weights
     last = 0 if reverse else -1
-    if mode == "GRU":  # whose reset gate stands between the two biases
+    if mode == "GRU":  # its reset gate comes between the two biases
         out = gru_op(F.linear(x, to_hidden, bias), *states, between, other_bias, reverse=reverse)
         return out, (out[last],)
     steps = F.linear(x, to_hidden, None if bias is None else bias + other_bias)
@@ -66,7 +66,7 @@ def _projected(steps: Tensor, states: States, between: Tensor, project: Tensor, 
 def packed_scan(
     mode: str, data: Tensor, states: States, weights: tuple[Any, ...], reverse: bool, runs: Runs
 ) -> tuple[Tensor, States]:
-    """`scan` of packed sequences, run by run: at the end of a run some of them stop, or, in reverse, set out."""
+    """`scan` of packed sequences, run by run: at the end of a run some of them stop or, in reverse, start."""
     starts = list(accumulate((steps * count for steps, count in runs), initial=0))
     outputs: list[Any] = [None] * len(runs)
     stopped: list[States] = []
@@ -87,7 +87,7 @@ def packed_scan(
 
 
 class _Recurrent(Module):
-    """What layers and cells share: sizes, parameters and how those are drawn."""
+    """What layers and cells share: sizes, parameters and their first values."""
 
     proj_size: int = 0
 
@@ -112,25 +112,25 @@ class _Recurrent(Module):
         return tuple(getattr(self, name + suffix, None) for name in WEIGHTS)
 
     def reset_parameters(self) -> None:
-        """Draw every parameter anew, evenly from ±1/√hidden_size."""
+        """Draw every parameter again, uniform over ±1/√hidden_size."""
         bound = self.hidden_size**-0.5
         for parameter in self.parameters():
             uniform_(parameter, -bound, bound)
 
     def _states(self, hx: Any, lead: tuple[int, ...], x: Tensor) -> States:
-        """The initial states for the input ``x``, those given or zeros: (``lead``, features) each."""
+        """The initial states for the input ``x``, given or zeros: (``lead``, features) each."""
         count = 2 if self.mode == "LSTM" else 1
         shapes = [(*lead, self.proj_size or self.hidden_size), (*lead, self.hidden_size)][:count]
         if hx is None:
             return tuple(zeros(shape, dtype=x.dtype, device=x.device) for shape in shapes)
         if count == 2 and not (isinstance(hx, (tuple, list)) and len(hx) == 2):
             what = f"{len(hx)} parts" if isinstance(hx, (tuple, list)) else f"one {type(hx).__name__}"
-            why, mend = f"it carries hidden states and cells, and the state given has {what}", "pass hx=(h, c)"
+            why, mend = f"it has hidden states and cells, but the given state has {what}", "pass hx=(h, c)"
             raise ArgumentError(self._tried(x), why, mend)
         states = tuple(as_tensor(state) for state in (hx if count == 2 else (hx,)))
         for state, shape in zip(states, shapes, strict=True):
             if tuple(state.shape) != shape:
-                why = f"a state given is {tuple(state.shape)}, and this module and input need {shape}"
+                why = f"a given state is {tuple(state.shape)}, but this module and input need {shape}"
                 mend = f"give it that shape, or leave it out for zeros: zeros{shape}"
                 raise ShapeError(self._tried(x), why, mend)
         return states
@@ -145,10 +145,10 @@ class _Recurrent(Module):
             raise ArgumentError(f"{type(self).__name__} of a {type(input).__name__}", why, mend)
         x = as_tensor(input)
         if x.ndim not in (len(one), len(batch)):
-            why = f"it takes axes ({', '.join(batch)}), or without a batch ({', '.join(one)})"
+            why = f"it takes the axes ({', '.join(batch)}), or without a batch ({', '.join(one)})"
             raise ShapeError(self._tried(x), why, "check the axes: unsqueeze adds one, flatten joins two")
         if x.shape[-1] != self.input_size:
-            why = f"the last axis has {x.shape[-1]} features, and the layer was made for {self.input_size}"
+            why = f"the last axis has {x.shape[-1]} features, but the layer was made for {self.input_size}"
             mend = f"make it with input_size={x.shape[-1]}, or check the axes"
             raise ShapeError(self._tried(x), why, mend)
         return x
@@ -156,7 +156,9 @@ class _Recurrent(Module):
 
 def _check_count(own: str, name: str, value: Any) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ArgumentError(f"{own} with {name}={value!r}", "it counts, from 1", f"use {name}=1 or more")
+        raise ArgumentError(
+            f"{own} with {name}={value!r}", "it must be a whole number from 1 up", f"use {name}=1 or more"
+        )
 
 
 def _check_projection(own: str, mode: str, proj_size: Any, hidden_size: int) -> None:
@@ -164,22 +166,22 @@ def _check_projection(own: str, mode: str, proj_size: Any, hidden_size: int) -> 
         return
     tried = f"{own} with proj_size={proj_size}"
     if mode != "LSTM":
-        raise ArgumentError(tried, "only an LSTM has states that can be made smaller", "put an nn.Linear behind it")
+        raise ArgumentError(tried, "only an LSTM can project its states", "put an nn.Linear after it")
     if not 0 < proj_size < hidden_size:
-        why = f"it makes hidden states smaller, and hidden_size is {hidden_size}"
+        why = f"it makes hidden states smaller, but hidden_size is {hidden_size}"
         raise ArgumentError(tried, why, "use less than hidden_size, or 0 to leave them as they are")
 
 
 def _mode(own: str, nonlinearity: str) -> str:
     modes = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
     if nonlinearity not in modes:
-        tried, why = f"{own} with nonlinearity={nonlinearity!r}", "there are 'tanh' and 'relu'"
-        raise ArgumentError(tried, why, "use one of these")
+        tried, why = f"{own} with nonlinearity={nonlinearity!r}", "it is 'tanh' or 'relu'"
+        raise ArgumentError(tried, why, "use one of them")
     return modes[nonlinearity]
 
 
 class RNNBase(_Recurrent):
-    """What `RNN`, `LSTM` and `GRU` share: layers on top of each other, each of them in one direction or in two."""
+    """What `RNN`, `LSTM` and `GRU` share: layers on top of each other, each in one or two directions."""
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -191,10 +193,10 @@ class RNNBase(_Recurrent):
         _check_count(own, "num_layers", num_layers)
         room.check(f"{own} of {num_layers} layers", (num_layers,), 10_000)  # bytes: at least as many
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-            tried, why = f"{own} with dropout={dropout!r}", "it is the share of elements that is dropped, from 0 to 1"
+            tried, why = f"{own} with dropout={dropout!r}", "it is the fraction of elements to drop, from 0 to 1"
             raise ArgumentError(tried, why, "use dropout=0.5, for example")
         if dropout and num_layers == 1:
-            text = f"{own} drops elements between its layers, and dropout={dropout} has no effect with num_layers=1"
+            text = f"{own} drops elements between its layers, so dropout={dropout} has no effect with num_layers=1"
             warn_user(text)
         self.num_layers, self.batch_first, self.dropout = num_layers, batch_first, float(dropout)
         _check_projection(own, mode, proj_size, hidden_size)
@@ -206,13 +208,13 @@ class RNNBase(_Recurrent):
         self.reset_parameters()
 
     def _places(self) -> list[tuple[bool, str]]:
-        """Layer by layer, each direction: whether it is the reverse one, and how its parameters' names end."""
+        """Layer by layer, each direction: whether it is the reverse one, and the suffix of its parameters' names."""
         directions = (False, True) if self.bidirectional else (False,)
         return [(back, f"_l{i}{'_reverse' if back else ''}") for i in range(self.num_layers) for back in directions]
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
-        """The parameters of each layer and direction: weight_ih, weight_hh, and the biases and weight_hr if any."""
+        """The parameters of each layer and direction: weight_ih, weight_hh, and any biases and weight_hr."""
         return [[w for w in self._weights(suffix) if w is not None] for _, suffix in self._places()]
 
     @property
@@ -224,21 +226,21 @@ class RNNBase(_Recurrent):
 
     @property
     def _flat_weights(self) -> list[Any]:
-        """All parameters, in the order of `_flat_weights_names`; None for one that was taken away."""
+        """All parameters, in the order of `_flat_weights_names`; None for one that was deleted."""
         return [getattr(self, name, None) for name in self._flat_weights_names]
 
     def flatten_parameters(self) -> None:
-        """Do nothing. In PyTorch this lays the parameters one after the other, as cuDNN wants them."""
+        """Do nothing. In PyTorch this puts the parameters in one block of memory, as cuDNN wants them."""
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        """What the last layer puts out after each step, and every layer's last state.
+        """The last layer's output after each step, and every layer's last state.
 
         ``input`` is (L, N, input_size), (N, L, input_size) with ``batch_first``, or (L, input_size) for one sequence.
-        The output has its axes, with ``hidden_size`` features; of two directions, those of the second come behind.
+        The output has the same axes, with ``hidden_size`` features; those of a second direction follow.
         States, given and returned, are (layers * directions, N, hidden_size), without N for one sequence; an LSTM has
-        a pair of them, hidden states and cells. With a ``proj_size``, output and hidden states have so many features.
-        States begin as zeros unless ``hx`` says otherwise. A `PackedSequence` gives one; the states given and returned
-        are then in the order that the sequences had before they were sorted, and each returned one stands behind its
+        a pair of them, hidden states and cells. With ``proj_size``, output and hidden states have that many features.
+        States start as zeros unless ``hx`` is given. A `PackedSequence` gives one; the states, given and returned,
+        are then in the order of the sequences before sorting, and each returned one is the state after its
         sequence's own last step. Raises `ShapeError` and `DtypeError` for an input or states that do not fit.
         """
         if isinstance(input, PackedSequence):
@@ -287,7 +289,7 @@ class RNNBase(_Recurrent):
         return x, tuple(stack(kind) for kind in zip(*final, strict=True))
 
     def extra_repr(self) -> str:
-        """Sizes, and what is not as usual."""
+        """Sizes, and whatever differs from the defaults."""
         usual = {
             "proj_size": 0,
             "num_layers": 1,
@@ -303,7 +305,7 @@ class RNNBase(_Recurrent):
 class RNN(RNNBase):
     """The simple recurrence: ``h = tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)`` at each step.
 
-    Layers take each other's output, less a share ``dropout`` of it in training. ``nonlinearity`` is "tanh" or "relu".
+    Layers take each other's output, in training without a fraction ``dropout``. ``nonlinearity`` is "tanh" or "relu".
 
     >>> import tinygrad_edu as tg
     >>> output, h = tg.nn.RNN(4, 8, num_layers=2)(tg.zeros(10, 3, 4))
@@ -324,9 +326,9 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """A recurrence with cells, which gates write to, forget and read. It returns ``output, (h, c)``.
+    """A recurrence with cells that its gates write, forget and read. It returns ``output, (h, c)``.
 
-    With a ``proj_size``, a matrix ``weight_hr`` makes the hidden states smaller than the cells: to so many features.
+    With ``proj_size``, a matrix ``weight_hr`` makes the hidden states smaller than the cells: that many features.
     Raises `ArgumentError` unless it is below ``hidden_size``.
     """
 
@@ -351,7 +353,7 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """A recurrence whose gates decide how much of the old state counts for the new one, and how much of it stays."""
+    """A recurrence whose gates decide how much of the old state shapes the new one, and how much of it stays."""
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
@@ -376,8 +378,8 @@ class _Cell(_Recurrent):
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The next state, (N, hidden_size); of an LSTM cell, the next hidden state and cell.
 
-        ``input`` is (N, input_size), the state before it ``hx`` like the result, or zeros. Both may lack N. Raises as
-        the layer does.
+        ``input`` is (N, input_size). ``hx``, the state before it, has the shape of the result; by default it is zeros.
+        Both may lack N. Raises as the layer does.
         """
         x = self._input(input, ("features",), ("N", "features"))
         states = self._states(hx, tuple(x.shape[:-1]), x)
@@ -390,7 +392,7 @@ class _Cell(_Recurrent):
         return states if self.mode == "LSTM" else states[0]
 
     def extra_repr(self) -> str:
-        """Sizes, and what is not as usual."""
+        """Sizes, and whatever differs from the defaults."""
         bias = "" if self.bias else ", bias=False"
         return f"{self.input_size}, {self.hidden_size}{bias}{', nonlinearity=relu' if self.mode == 'RNN_RELU' else ''}"
 

@@ -1,4 +1,4 @@
-"""Layers that move elements, and learn nothing."""
+"""Layers that move elements and learn nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .module import Module
 
 
 class Flatten(Module):
-    """The axes from ``start_dim`` to ``end_dim`` as one: all but the first, unless said otherwise."""
+    """The axes from ``start_dim`` to ``end_dim`` as one: by default, all but the first."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -23,12 +23,12 @@ class Flatten(Module):
         return result
 
     def extra_repr(self) -> str:
-        """Which axes."""
+        """The axes."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
 class Unflatten(Module):
-    """Axis ``dim`` as several, of ``unflattened_size``, of which one may be -1: whatever is left."""
+    """Axis ``dim`` as several, of ``unflattened_size``, one of which may be -1: the rest."""
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -40,12 +40,12 @@ class Unflatten(Module):
         return result
 
     def extra_repr(self) -> str:
-        """Which axis, and into what."""
+        """The axis and the sizes."""
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class _Pad(Module):
-    """Edges moved outwards, or inwards where a number is negative: `functional.pad` of the last axes."""
+    """Edges moved outwards, or inwards if a number is negative: `functional.pad` of the last axes."""
 
     axes: ClassVar[int]
     mode: ClassVar[str] = "constant"
@@ -58,7 +58,7 @@ class _Pad(Module):
         if len(self.padding) != edges:
             form = f"({', '.join(('left', 'right', 'top', 'bottom', 'front', 'back')[:edges])})"
             tried, why = f"{type(self).__name__}({padding})", f"there are {edges} edges"
-            raise ShapeError(tried, why, f"give it one number for all, or {form}")
+            raise ShapeError(tried, why, f"give one number for all, or {form}")
 
     def forward(self, input: Tensor) -> Tensor:
         """The padded input. Raises `ShapeError` where an axis is too short for its mode."""
@@ -66,7 +66,7 @@ class _Pad(Module):
         return result
 
     def extra_repr(self) -> str:
-        """How much."""
+        """The padding."""
         return f"{self.padding}"
 
 
@@ -76,7 +76,7 @@ class _ConstantPad(_Pad):
         self.value = value
 
     def extra_repr(self) -> str:
-        """How much of what."""
+        """The padding and the value."""
         return f"padding={self.padding}, value={self.value}"
 
 
@@ -156,13 +156,13 @@ class ReplicationPad3d(_Pad):
 
 
 class CircularPad1d(_Pad):
-    """Sequences (…, C, L) that go on at the other end."""
+    """Sequences (…, C, L) that continue at the other end."""
 
     axes, mode = 1, "circular"
 
 
 class CircularPad2d(_Pad):
-    """Images (…, C, H, W) that go on at the other side."""
+    """Images (…, C, H, W) that continue at the other side."""
 
     axes, mode = 2, "circular"
 
@@ -175,11 +175,11 @@ class PixelShuffle(Module):
         self.upscale_factor = upscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """Larger images. Raises `ShapeError` where the number of channels is no multiple of r²."""
+        """Larger images. Raises `ShapeError` if the number of channels is not a multiple of r²."""
         return F.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self) -> str:
-        """How much larger."""
+        """The factor."""
         return f"upscale_factor={self.upscale_factor}"
 
 
@@ -191,11 +191,11 @@ class PixelUnshuffle(Module):
         self.downscale_factor = downscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """Smaller images. Raises `ShapeError` where H or W is no multiple of r."""
+        """Smaller images. Raises `ShapeError` if H or W is not a multiple of r."""
         return F.pixel_unshuffle(input, self.downscale_factor)
 
     def extra_repr(self) -> str:
-        """How much smaller."""
+        """The factor."""
         return f"downscale_factor={self.downscale_factor}"
 
 

@@ -1,4 +1,4 @@
-"""The state of a module: what is saved, and what is put back."""
+"""The state of a module: saving it and loading it."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Stateful:
     def state_dict(
         self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
-        """Parameters and persistent buffers by dotted name, sharing memory with the module: clone what you keep.
+        """Parameters and persistent buffers by dotted name, sharing memory with the module: clone it to keep it.
 
-        They stand outside the graph, unless ``keep_vars`` asks for the tensors themselves. What is shared appears
-        under each of its names. Names begin with ``prefix``, and are entered into ``destination`` if there is one.
-        What has no shape yet, in a lazy layer, stands there itself.
+        They are outside the graph, unless ``keep_vars`` asks for the tensors themselves. A shared one appears under
+        each of its names. Names begin with ``prefix``, and are entered into ``destination`` if it is given. In a lazy
+        layer, tensors without a shape yet appear as they are.
         """
         if destination is None:
-            notice(self)  # type: ignore[arg-type]  # every one is a Module
+            notice(self)  # type: ignore[arg-type]  # every Stateful is a Module
             destination = {}
         self._refuse("_save_to_state_dict")
         self._call_state_hooks("save", prefix, keep_vars)
@@ -66,21 +66,21 @@ class Stateful:
         """Copy values in by name, converted to the module's dtypes and devices; returns the names that did not match.
 
         Nothing is changed unless all shapes agree and, if ``strict``, all names. With ``assign`` the given tensors
-        take the place of the module's own, with their dtypes and devices, and what was tied stays tied: make the
-        optimiser after that. What has no shape yet, in a lazy layer, takes that of its values. Raises `ShapeError` for
-        what does not agree, `DtypeError` for what are no numbers or no dict.
+        replace the module's own, with their dtypes and devices, and tied ones stay tied: make the optimiser after that.
+        In a lazy layer, tensors without a shape yet take that of their values. Raises `ShapeError` for names or shapes
+        that do not agree, `DtypeError` unless it is a dict of numbers.
         """
         return load(self, state_dict, strict, assign)
 
     def get_extra_state(self) -> Any:
-        """What else belongs to the module's state: define it, and `set_extra_state`, to save more than tensors.
+        """Further state of the module: define this and `set_extra_state` to save more than tensors.
 
-        `state_dict` then has it under "_extra_state". For `save` it is made of numbers, text, lists, dicts and tensors.
+        `state_dict` then has it under "_extra_state". `save` takes numbers, text, lists, dicts and tensors.
         """
         raise NotImplementedError(f"{type(self).__name__} has no get_extra_state(): define one")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take back what `get_extra_state` gave: called by `load_state_dict`, when all tensors are loaded."""
+        """Restore what `get_extra_state` gave: `load_state_dict` calls it when all tensors are loaded."""
         raise NotImplementedError(f"{type(self).__name__} has no set_extra_state(): define one")
 
     # Hooks ------------------------------------------------------------------------------------------------------
@@ -90,24 +90,24 @@ class Stateful:
         return self._add_state_hook("save", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, state, prefix, metadata)`` when this module and all inside it are in the state.
+        """Call ``hook(module, state, prefix, metadata)`` when this module and all modules inside it are in the state.
 
-        It may change the dict. The names of this module begin with ``prefix``. ``metadata`` is empty here.
+        It may change the dict. The names of this module begin with ``prefix``. Here ``metadata`` is empty.
         """
         return self._add_state_hook("saved", hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, state, prefix, metadata, strict, missing, unexpected, errors)`` before all is loaded.
+        """Call ``hook(module, state, prefix, metadata, strict, missing, unexpected, errors)`` before loading.
 
-        It may change ``state``, a copy of the dict with the names of all modules, to rename what an older program
-        saved, and add to the three lists: each text in ``errors`` is a reason not to load. ``metadata`` is empty here.
+        It may change ``state``, a copy of the dict with the names of all modules, to rename what an older version
+        saved, and add to the three lists: each text in ``errors`` is a reason not to load. Here ``metadata`` is empty.
         """
         return self._add_state_hook("load", hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, incompatible_keys)`` when all is loaded; it may change the two lists that are returned.
+        """Call ``hook(module, incompatible_keys)`` when everything is loaded; it may change the two returned lists.
 
-        If ``strict``, names that do not match are an error before that, and nothing is loaded. In PyTorch this hook
+        If ``strict``, names that do not match have already been an error, and nothing is loaded. In PyTorch this hook
         can still forgive them; here `register_load_state_dict_pre_hook` can.
         """
         return self._add_state_hook("loaded", hook)
@@ -118,7 +118,7 @@ class Stateful:
     def _call_state_hooks(self, when: str, *inputs: Any) -> None:
         for hook in list(self._state_hooks.get(when, {}).values()):
             if isinstance(hook(self, *inputs), Mapping):
-                tried, why = f"a state hook of {type(self).__name__}", "it returned a dict, which nobody would look at"
+                tried, why = f"a state hook of {type(self).__name__}", "it returned a dict, which would be ignored"
                 raise DtypeError(tried, why, "change the dict that it is given, and return nothing")
 
     # What subclasses define --------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class Stateful:
         return getattr(type(self), name) is not getattr(Stateful, name)
 
     def _refuse(self, name: str) -> None:
-        """Refuse a method of PyTorch's inside, which would never be called here."""
+        """Refuse an internal method of PyTorch's, which would never be called here."""
         if hasattr(type(self), name):
-            tried, why = f"{type(self).__name__}.{name}", "it is a part of PyTorch's inside, and is not called here"
+            tried, why = f"{type(self).__name__}.{name}", "it is internal to PyTorch, and is not called here"
             raise ArgumentError(tried, why, f"use {_INSTEAD[name]}")

@@ -1,4 +1,4 @@
-"""A model in a table: what is in it, what comes out of each part, how much it learns and how much room that takes."""
+"""A model as a table: its parts, the output of each, and the number and bytes of its parameters."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from .unregistered import notice
 
 
 class Row(NamedTuple):
-    """One module of a `Summary`. Parameters and bytes are its own, not those of the modules that have rows below it."""
+    """One module of a `Summary`. Parameters and bytes are its own, without those of modules that have rows below it."""
 
     path: str  # its dotted name; "" for the model itself
     kind: str  # its class
-    output: Any = None  # the shape that comes out; a tuple of such for several; None if that is not known
+    output: Any = None  # the output's shape; a tuple of shapes for several; None if unknown
     calls: int = 0  # how often the forward of the model called it
-    parameters: int = 0  # numbers, not tensors; each counted once, where it comes first
-    trainable: int = 0  # of these, how many require grad
+    parameters: int = 0  # numbers, not tensors; each is counted once, at its first place
+    trainable: int = 0  # how many of these require grad
     buffers: int = 0
     bytes: int = 0  # of parameters and buffers
-    shared: tuple[str, ...] = ()  # where the parameters and buffers stand that were counted before
-    unsized: int = 0  # tensors, not numbers: those that have no shape yet, as in a lazy layer before its first input
+    shared: tuple[str, ...] = ()  # where its parameters and buffers that were already counted are
+    unsized: int = 0  # tensors, not numbers: those without a shape yet, as in a lazy layer before its first input
 
 
 class Summary:
-    """What `summary` found. Print it for the table; ``rows`` and the totals are for programs.
+    """The result of `summary`. Print it for the table; ``rows`` and the totals are for programs.
 
-    ``inputs`` are the shapes of the example's arguments, None where the model was not run.
+    ``inputs`` are the shapes of the example's arguments, None if the model was not run.
     """
 
     def __init__(self, rows: tuple[Row, ...], inputs: tuple[Any, ...] | None = None) -> None:
@@ -46,27 +46,27 @@ class Summary:
 
     @property
     def parameters(self) -> int:
-        """How many numbers are parameters, trainable or fixed."""
+        """The number of parameters, trainable or fixed."""
         return sum(row.parameters for row in self.rows)
 
     @property
     def trainable(self) -> int:
-        """How many numbers are learnt."""
+        """The number of parameters that are learnt."""
         return sum(row.trainable for row in self.rows)
 
     @property
     def fixed(self) -> int:
-        """How many numbers are parameters that require no grad."""
+        """The number of parameters that do not require grad."""
         return self.parameters - self.trainable
 
     @property
     def buffers(self) -> int:
-        """How many numbers are buffers."""
+        """The number of elements in buffers."""
         return sum(row.buffers for row in self.rows)
 
     @property
     def bytes(self) -> int:
-        """The bytes of all parameters and buffers. Gradients and an optimiser's state come on top."""
+        """The bytes of all parameters and buffers. Gradients and an optimiser's state need more."""
         return sum(row.bytes for row in self.rows)
 
     def __repr__(self) -> str:
@@ -79,13 +79,13 @@ def summary(model: Module, input: Any = None, *, depth: int | None = None) -> Su
     """A table of the modules in ``model``: path, class, output shape, parameters, bytes and share of the parameters.
 
     ``input`` is an example: a tensor, a tuple of arguments, or a shape (or list of shapes) for tensors of zeros. With
-    it the model is run once, in evaluation mode and outside the graph; its mode and the random generator are as before
-    afterwards. Where there are lazy layers, it is a copy of the model that is run, and they stay lazy. Without
-    ``input`` the shapes are left out. ``depth`` gives that many levels of modules a row, and counts what
-    is below with the last of them. What is shared is counted once, and marked.
+    it the model runs once, in evaluation mode and outside the graph; its mode and the random generator are restored
+    afterwards. If it has lazy layers, a copy of the model runs, and they stay lazy. Without ``input`` the shapes are
+    left out. ``depth`` is the number of levels that get a row; whatever is deeper counts with the last of them. A
+    shared parameter is counted once, and marked.
 
-    It is a function and no method, so that `Module` has PyTorch's names only. Raises `ArgumentError` for what is no
-    module, and what the model raises for an input that it cannot take.
+    It is a function, not a method, so that `Module` has only PyTorch's names. Raises `ArgumentError` for anything but a
+    module, and whatever the model raises for an input that it cannot take.
 
     >>> from tinygrad_edu import nn
     >>> summary(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), (1, 4))
@@ -97,7 +97,7 @@ def summary(model: Module, input: Any = None, *, depth: int | None = None) -> Su
     58 parameters: 58 trainable, 0 fixed; 0 numbers in buffers; 232 bytes together
     """
     if not isinstance(model, Module):
-        why, mend = "it looks at a module and those inside", "pass the model itself: summary(model)"
+        why, mend = "it takes a module", "pass the model itself: summary(model)"
         raise ArgumentError(f"summary of a {type(model).__name__}", why, mend)
     notice(model)
     if input is None:
@@ -117,7 +117,7 @@ def _is_shape(value: Any) -> bool:
 
 
 def _arguments(model: Module, input: Any) -> tuple[Any, ...]:
-    """The arguments of the example run."""
+    """The arguments for the example run."""
     if _is_shape(input):
         input = [input]
     if isinstance(input, (tuple, list)) and input and all(_is_shape(one) for one in input):
@@ -128,7 +128,7 @@ def _arguments(model: Module, input: Any) -> tuple[Any, ...]:
 
 
 def _run(model: Module, given: tuple[Any, ...]) -> dict[Module, list[Any]]:
-    """The shapes that came out of each module, call by call."""
+    """The output shapes of each module, call by call."""
     seen: dict[Module, list[Any]] = {}
 
     def note(module: Module, inputs: Any, output: Any) -> None:
@@ -144,7 +144,7 @@ def _run(model: Module, given: tuple[Any, ...]) -> dict[Module, list[Any]]:
 
 @block
 def _undisturbed(model: Module) -> Iterator[None]:
-    """Evaluation mode, outside the graph; all modes and the random generator are put back afterwards."""
+    """Evaluation mode, outside the graph; all modes and the random generator are restored afterwards."""
     bits = generator().bit_generator
     state = bits.state
     try:
@@ -169,7 +169,7 @@ def _shape(value: Any) -> Any:
 
 def _rows(model: Module, seen: dict[Module, list[Any]], depth: int | None) -> Iterator[Row]:
     """A row for each place of a module, in the order of the state."""
-    counted: dict[int, str] = {}  # parameters and buffers that have been counted, and where
+    counted: dict[int, str] = {}  # parameters and buffers already counted, and where
     times: dict[Module, int] = {}
     for path, module in model.named_modules(remove_duplicate=False):
         level = path.count(".") + 1 if path else 0

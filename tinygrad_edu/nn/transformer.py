@@ -1,4 +1,4 @@
-"""Transformers, of layers in which every element of a sequence looks at the others."""
+"""Transformers: layers in which every element of a sequence attends to the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Activation = str | Callable[[Any], Any]
 
 
 class _Layer(Module):
-    """What both layers share: self-attention, two linear layers, and how a residual and a norm surround each part."""
+    """What both layers share: self-attention, two linear layers, and the residual and norm around each part."""
 
     activation: Any
 
@@ -49,7 +49,7 @@ class _Layer(Module):
         self.activation = _activation(activation)
 
     def _around(self, x: Tensor, number: int, part: Callable[[Tensor], Tensor]) -> Tensor:
-        """``x`` plus what ``part`` makes of it; the norm comes first or last."""
+        """``x`` plus ``part`` of it, with the norm first or last."""
         norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
         result: Tensor = x + dropout(part(norm(x))) if self.norm_first else norm(x + dropout(part(x)))
         return result
@@ -62,13 +62,13 @@ class _Layer(Module):
 def _activation(activation: Activation) -> Any:
     known: dict[Any, Any] = {"relu": F.relu, "gelu": F.gelu}
     if isinstance(activation, str) and activation not in known:
-        tried, why = f"a transformer layer with activation={activation!r}", "by name there are 'relu' and 'gelu'"
-        raise ArgumentError(tried, why, "use one of these, or pass a function or a module")
+        tried, why = f"a transformer layer with activation={activation!r}", "the names are 'relu' and 'gelu'"
+        raise ArgumentError(tried, why, "use one of them, or pass a function or a module")
     return known[activation] if isinstance(activation, str) else activation
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention, then two linear layers with an activation between them; each part adds to what it reads.
+    """Self-attention, then two linear layers with an activation between them; each part adds to its input.
 
     A norm follows each part, or precedes it with ``norm_first``. ``dim_feedforward`` is the width between the linear
     layers; ``activation`` is "relu", "gelu", a function or a module. With ``batch_first`` the input is (N, L, d_model),
@@ -102,7 +102,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """As an encoder layer, with a second attention in between: ``tgt`` looks at ``memory``, the encoder's output."""
+    """Like an encoder layer, with a second attention inside: ``tgt`` attends to ``memory``, the encoder's output."""
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
@@ -134,7 +134,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class _Stack(Module):
-    """``num_layers`` copies of a layer, one on the other, and a norm above them."""
+    """``num_layers`` copies of a layer, one on top of the other, and a norm after them."""
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         super().__init__()
@@ -151,10 +151,10 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """``num_layers`` copies of ``encoder_layer``, one on the other, and then ``norm``, if there is one.
+    """``num_layers`` copies of ``encoder_layer``, one on top of the other, and then ``norm``, if given.
 
-    The copies begin with equal values: to begin with others, call ``reset_parameters`` or `nn.init` on what is inside.
-    ``enable_nested_tensor`` and ``mask_check`` change nothing here: padding is computed with, and then not looked at.
+    The copies start with equal values: for different ones, call ``reset_parameters`` or `nn.init` on the layers inside.
+    ``enable_nested_tensor`` and ``mask_check`` change nothing here: padding is computed too, and then ignored.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """``num_layers`` copies of ``decoder_layer``, one on the other, and then ``norm``, if there is one."""
+    """``num_layers`` copies of ``decoder_layer``, one on top of the other, and then ``norm``, if given."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
@@ -189,9 +189,9 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Module):
-    """An encoder that reads ``src`` and a decoder that writes on from ``tgt``, looking at what the encoder made of it.
+    """An encoder that reads ``src``, and a decoder that continues ``tgt`` and attends to the encoder's output.
 
-    It holds neither embeddings nor positions. ``custom_encoder`` and ``custom_decoder`` take the places of its own.
+    It has neither embeddings nor positions. ``custom_encoder`` and ``custom_decoder`` replace its own.
     """
 
     def __init__(
@@ -235,7 +235,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: str | None = None, dtype: Any = None) -> Tensor:
-        """The mask (sz, sz) to be added so that each element looks at itself and those before it: -inf above, else 0.
+        """The mask (sz, sz) that lets each element attend to itself and those before it: -inf above, else 0.
 
         >>> import tinygrad_edu as tg
         >>> tg.nn.Transformer.generate_square_subsequent_mask(3)

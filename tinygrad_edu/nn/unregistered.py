@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from .module import Module
 
 _CONTAINERS = (list, tuple, dict, set, frozenset)
-_LOOK_AT = 1000  # items of one attribute: a module may also hold a vocabulary, and is looked through often
+_LOOK_AT = 1000  # items per attribute: a module may also hold a vocabulary, and is searched often
 _DEPTH = 3
 
 
 class UnregisteredWarning(UserWarning):
     """A module holds layers or parameters in a plain list, tuple, dict or set.
 
-    They would be neither trained nor saved nor moved. A list that is meant to hide them can say so:
+    They would be neither trained nor saved nor moved. If a list hides them on purpose, switch the warning off:
     ``warnings.filterwarnings("ignore", category=nn.UnregisteredWarning)``.
     """
 
 
 def notice(root: Module) -> None:
-    """Warn, once for each attribute, of layers and parameters that walks through ``root`` do not find."""
+    """Warn, once for each attribute, about layers and parameters that ``root`` holds but does not find."""
     suspects = [
         (path, module, name, value)
         for path, module in root.named_modules()
@@ -55,7 +55,7 @@ def _is_parameter(item: Any) -> bool:
 
 
 def _items(value: Any, depth: int) -> Iterator[Any]:
-    """What stands in a container, and in the containers in it."""
+    """The items of a container, and of the containers in it."""
     for item in value.values() if isinstance(value, dict) else value:
         if not isinstance(item, _CONTAINERS):
             yield item
@@ -64,7 +64,7 @@ def _items(value: Any, depth: int) -> Iterator[Any]:
 
 
 def _registered(root: Module) -> set[int]:
-    """All modules and parameters that a walk finds, by identity."""
+    """All registered modules and parameters, by identity."""
     modules = list(root.modules())
     return {id(m) for m in modules} | {id(p) for m in modules for p in m._parameters.values()}
 

@@ -1,4 +1,4 @@
-"""Gradients kept within bounds. PyTorch's ``foreach`` says by which loop; there is one here, and it changes nothing."""
+"""Gradients kept within bounds. PyTorch's ``foreach`` chooses a loop; here it has no effect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scale all gradients by one factor, in place, so that their norm as one vector is at most ``max_norm``.
 
-    Returns the norm that they had, 0-d. Gradients within the bound are not touched; one that is not finite makes all
+    Returns the norm before scaling, 0-d. Gradients within the bound do not change; one that is not finite makes all
     of them so, or with ``error_if_nonfinite`` raises `AutogradError`, before anything is changed.
 
     >>> import tinygrad_edu as tg
@@ -55,7 +55,7 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all the tensors' elements as one vector, 0-d; 0 where there are none. ``inf`` takes the largest.
+    """The norm of all the tensors' elements as one vector, 0-d; 0 if there are none. ``inf`` takes the largest.
 
     For 16-bit floats it is computed, and returned, in float32. Raises `AutogradError` with ``error_if_nonfinite`` for
     a norm that is not finite.
@@ -72,7 +72,7 @@ def get_total_norm(
             parts = [norm(t.float() if is_narrow(t.dtype) else t, order) for t in tensors]
             total = norm(stack(parts), order)
     if error_if_nonfinite and not math.isfinite(total.item()):
-        why, mend = "a factor that brings it down does not exist", "look for the first loss that is not finite"
+        why, mend = "no factor can bring it down", "look for the first loss that is not finite"
         raise AutogradError(f"clipping gradients whose norm is {total.item()}", why, mend)
     return total
 
@@ -107,7 +107,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
 
 
 def _write(tensors: list[Tensor], change: Callable[[Any], Any], name: str) -> None:
-    """Change arrays in place, and note it: what else looks at this memory, or has saved it, must know."""
+    """Change arrays in place, and record it: views of this memory, and operations that saved it, must know."""
     arrays = [own_buffer(t) for t in tensors]
     try:
         for array in arrays:
@@ -122,14 +122,14 @@ def _listed(tensors: Tensors) -> list[Tensor]:
     found = list(tensors)
     if not found and isinstance(tensors, Iterator):
         text = (
-            "clipping no gradients: the generator of parameters was used up, or had none. Call model.parameters() anew"
+            "clipping no gradients: the generator of parameters was used up, or had none. Call model.parameters() again"
         )
         warn_user(text)
     return found
 
 
 def _is_plain(array: Any) -> bool:
-    """An array of NumPy's that can be written to, of a dtype that it computes in."""
+    """A writeable NumPy array, of a dtype that NumPy computes in."""
     return type(array) is np.ndarray and array.dtype.char in "fd" and array.flags.writeable
 
 

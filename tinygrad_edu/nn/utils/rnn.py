@@ -20,10 +20,10 @@ from ...tensor.creation import full
 def pad_sequence(
     sequences: Iterable[Any], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Sequences (length, …) side by side, (longest, N, …), the shorter ones filled up at their ends.
+    """Sequences (length, …) side by side, (longest, N, …), the shorter ones padded at the end.
 
-    With ``batch_first`` they stand in rows: (N, longest, …). ``padding_side="left"`` fills up at the beginnings.
-    Gradients go through. Raises `ShapeError` where they differ in more than their length, `ArgumentError` for none.
+    With ``batch_first`` they are rows: (N, longest, …). ``padding_side="left"`` pads at the beginning.
+    Gradients pass through. Raises `ShapeError` if more than their lengths differ, `ArgumentError` for none.
 
     >>> import tinygrad_edu as tg
     >>> pad_sequence([tg.tensor([1, 2, 3]), tg.tensor([4])], batch_first=True, padding_value=-1)
@@ -45,14 +45,14 @@ def pad_sequence(
 
 
 def _alike(name: str, sequences: Iterable[Any]) -> list[Tensor]:
-    """The sequences as tensors that differ in their lengths only."""
+    """The sequences as tensors that differ only in length."""
     tensors = [as_tensor(one) for one in sequences]
     tried = f"{name} of {len(tensors)}"
     if not tensors:
         raise ArgumentError(tried, "there is nothing to put together", "pass a list of one sequence or more")
     for i, one in enumerate(tensors):
         if not one.ndim or one.shape[1:] != tensors[0].shape[1:]:
-            why = f"number {i} is {tuple(one.shape)} and the first {tuple(tensors[0].shape)}: only lengths may differ"
+            why = f"number {i} is {tuple(one.shape)}, the first {tuple(tensors[0].shape)}: only lengths may differ"
             raise ShapeError(tried, why, "make them alike in all axes but the first")
     return tensors
 
@@ -60,7 +60,7 @@ def _alike(name: str, sequences: Iterable[Any]) -> list[Tensor]:
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
     """The sequences that `pad_sequence` put together, as views, from their lengths (N,).
 
-    Raises `ShapeError` where there are more or fewer lengths than sequences, or one is too large.
+    Raises `ShapeError` if there are more or fewer lengths than sequences, or one is too large.
     """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     ends = as_tensor(lengths).tolist()
@@ -71,7 +71,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
     return [row[:end] for row, end in zip(rows, ends, strict=True)]
 
 
-# Packed: only the elements that there are ----------------------------------------------------------------------------
+# Packed: only the elements that exist ------------------------------------------------------------------------------
 
 
 class _Packed(NamedTuple):
@@ -82,11 +82,11 @@ class _Packed(NamedTuple):
 
 
 class PackedSequence(_Packed):
-    """Sequences of several lengths without padding: first all first steps, then all second steps, and so on.
+    """Sequences of several lengths without padding: all first steps, then all second steps, and so on.
 
-    ``data`` is (steps in all, …). ``batch_sizes`` says how many sequences have a first, a second … step: the longest
-    stands first. Where they had to be sorted for that, ``sorted_indices`` says how, and ``unsorted_indices`` how to
-    undo it. Made by `pack_padded_sequence` and `pack_sequence`; `RNN`, `LSTM` and `GRU` take and give it.
+    ``data`` is (total steps, …). ``batch_sizes`` says how many sequences have a first, a second … step: the longest
+    stands first. If they had to be sorted for that, ``sorted_indices`` gives the order, and ``unsorted_indices`` undoes
+    it. Made by `pack_padded_sequence` and `pack_sequence`; `RNN`, `LSTM` and `GRU` take and give it.
     """
 
     __slots__ = ()
@@ -96,7 +96,7 @@ class PackedSequence(_Packed):
     ) -> PackedSequence:
         if batch_sizes is None:
             raise ArgumentError(
-                f"PackedSequence({kind_of(data)})", "nothing says how many sequences have each step",
+                f"PackedSequence({kind_of(data)})", "it needs the number of sequences at each step",
                 "let pack_sequence or pack_padded_sequence make it",
             )  # fmt: skip
         if unsorted_indices is None and sorted_indices is not None:
@@ -104,7 +104,7 @@ class PackedSequence(_Packed):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *target: Any, **options: Any) -> PackedSequence:
-        """With ``data`` as `Tensor.to` converts it, and the indices on its device; itself where nothing changes."""
+        """With ``data`` as `Tensor.to` converts it, and the indices on its device; itself if nothing changes."""
         data = self.data.to(*target, **options)
         if data is self.data:
             return self
@@ -124,7 +124,7 @@ class PackedSequence(_Packed):
         return self.to("float64")
 
     def runs(self) -> list[tuple[int, int]]:
-        """Neighbouring steps with equally many sequences: how many steps, and how many sequences."""
+        """Consecutive steps with the same number of sequences: how many steps, and how many sequences."""
         return [(len(list(run)), count) for count, run in groupby(self.batch_sizes.tolist())]
 
 
@@ -133,8 +133,8 @@ def pack_padded_sequence(
 ) -> PackedSequence:
     """Padded sequences (longest, N, …), or (N, longest, …) with ``batch_first``, without their padding.
 
-    ``lengths`` says how long each is. The longest comes first, unless ``enforce_sorted=False``: then they are sorted
-    here. Gradients go through. Raises `ShapeError` for lengths that do not fit, `ArgumentError` for unsorted ones.
+    ``lengths`` are their lengths. The longest comes first, unless ``enforce_sorted=False``: then they are sorted
+    here. Gradients pass through. Raises `ShapeError` for lengths that do not fit, `ArgumentError` for unsorted ones.
 
     >>> import tinygrad_edu as tg
     >>> packed = pack_padded_sequence(tg.tensor([[1, 2, 3], [4, 0, 0]]), [3, 1], batch_first=True)
@@ -145,11 +145,11 @@ def pack_padded_sequence(
     tried = f"pack_padded_sequence of a tensor {tuple(x.shape)} to lengths {ends.tolist()}"
     if x.ndim < 2 or ends.ndim != 1 or ends.dtype.kind not in "iu":
         kind = DtypeError if x.ndim > 1 and ends.ndim == 1 and ends.size else ShapeError
-        why = "it takes sequences side by side, with two axes or more, and an integer for each"
+        why = "it takes padded sequences, with two axes or more, and an integer for each"
         raise kind(tried, why, "put them together with pad_sequence, or use pack_sequence")
     longest, count = x.shape[:2][::-1] if batch_first else x.shape[:2]
     if len(ends) != count or not count or ends.min() < 1 or ends.max() > longest:
-        why = f"it holds {count} sequences of up to {longest}, and each has one step at least"
+        why = f"it holds {count} sequences of up to {longest}, and each needs at least one step"
         raise ShapeError(tried, why, "give the length of each; batch_first says which axis counts them")
     order = None
     if not enforce_sorted:
@@ -157,8 +157,8 @@ def pack_padded_sequence(
         ends, order = ends[places], from_numpy(places).to(x.device)
         x = index_select(x, 0 if batch_first else 1, order)
     elif np.any(np.diff(ends) > 0):
-        why = "the longest comes first, so that those of each step stand side by side"
-        raise ArgumentError(tried, why, "let it sort them: enforce_sorted=False")
+        why = "the longest must come first, so that the elements of each step are side by side"
+        raise ArgumentError(tried, why, "use enforce_sorted=False to sort them")
     sizes = (ends > np.arange(ends[0])[:, None]).sum(1)
     rows = (x.transpose(0, 1) if batch_first else x)[: len(sizes)]
     data = index_select(rows.flatten(0, 1), 0, _places(sizes, count, x))
@@ -170,8 +170,8 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """Packed sequences padded again, (longest, N, …) or (N, longest, …), and their lengths (N,).
 
-    With ``total_length`` they are padded up to that. They come in the order in which they were before they were sorted
-    to be packed. Raises `ShapeError` where the longest one is longer.
+    With ``total_length`` they are padded to that length. They come in their original order, before they were sorted
+    for packing. Raises `ShapeError` if the longest one is longer.
     """
     data, sizes = sequence.data, np.array(sequence.batch_sizes.tolist())
     steps, count = total_length or len(sizes), sizes[0].item()
@@ -201,7 +201,7 @@ def pack_sequence(sequences: Iterable[Any], enforce_sorted: bool = True) -> Pack
 
 
 def _places(sizes: Any, count: int, like: Tensor) -> Tensor:
-    """Where the elements of each step stand among ``count`` for each."""
+    """The positions of each step's elements, with ``count`` places per step."""
     steps = np.repeat(np.arange(len(sizes)), sizes)
     return from_numpy(np.flatnonzero(sizes[:, None] > np.arange(count)) if len(steps) else steps).to(like.device)
 
