@@ -103,7 +103,7 @@ def test_a_plateau_does_not_look_at_single_batches() -> None:
     model, optimizer = learner()
     before, plateau = weights(model), optim.lr_scheduler.ReduceLROnPlateau(optimizer)
     tried, why = "fit with ReduceLROnPlateau and scheduler_per_batch", "it compares the losses of whole epochs"
-    with teaches(ArgumentError, tried, why, "leave scheduler_per_batch away", "fit("):
+    with teaches(ArgumentError, tried, why, "leave scheduler_per_batch out", "fit("):
         fit(model, data.DataLoader(task(), 5), F.cross_entropy, optimizer, scheduler=plateau, scheduler_per_batch=True)
     assert weights(model) == before
 
@@ -235,13 +235,13 @@ def test_on_epoch_may_look_and_stop() -> None:
 
 def test_loaders_that_do_not_fit() -> None:
     model, optimizer = learner()
-    why, mend = "a batch is its inputs, and last its target", "use TensorDataset(x, y); an autoencoder's is (x, x)"
+    why, mend = "a batch is inputs, then a target", "use TensorDataset(x, y), or (x, x) for an autoencoder"
     x = task()[:][0]
     for dataset, what in ((x, "a Tensor"), (data.TensorDataset(x), "a list of 1"), ([{"x": 1}], "a dict")):
         with teaches(DtypeError, f"a batch that is {what}", why, mend, "fit("):
             fit(model, data.DataLoader(dataset, 2), F.cross_entropy, optimizer, progress=False)
     empty = data.DataLoader(task(3), 4, drop_last=True)
-    why = "there is nothing to measure, or to learn from"
+    why = "there is nothing to measure or to learn from"
     mend = "look at len(loader), and drop_last; an iterator gives its batches once"
     with teaches(TrainingError, "the loader gave no batch", why, mend, "fit("):
         fit(model, empty, F.cross_entropy, optimizer, progress=False)
@@ -260,7 +260,7 @@ def test_batches_that_come_only_once_are_refused_before_anything_is_lost(make: A
     loaders = (loader, once) if validating else (once, None)
     with teaches(
         ArgumentError, f"fit with a {type(once).__name__} of batches",
-        "it gives its batches once, and each epoch walks through them", "use a DataLoader, or a list", "fit(",
+        "it gives its batches only once, but every epoch needs them", "use a DataLoader, or a list", "fit(",
     ):  # fmt: skip
         fit(model, loaders[0], F.cross_entropy, optimizer, 2, validate=loaders[1], progress=False)
     assert weights(model) == before
@@ -284,7 +284,7 @@ def test_an_iterator_that_begins_anew_may_be_walked_again() -> None:
 def test_the_optimiser_of_another_model_would_train_nothing() -> None:
     model, optimizer = learner()
     loader, twin = data.DataLoader(task(), 5), copy.deepcopy(model)
-    why = "none of the Sequential's 4 parameters is among those that it moves"
+    why = "the optimiser moves none of the 4 parameters of the Sequential"
     mend = "make it of this model, once the model is complete: SGD(model.parameters())"
     with teaches(ArgumentError, "fit with SGD", why, mend, "fit("):
         fit(twin, loader, F.cross_entropy, optimizer, progress=False)
@@ -313,7 +313,7 @@ def test_metrics_need_names() -> None:
     model, _ = learner()
     loader = data.DataLoader(task(), 5)
     with teaches(
-        ArgumentError, "metrics with a MSELoss", "it has no name to be shown under",
+        ArgumentError, "metrics with a MSELoss", "it has no name",
         "give a dict of names and metrics", "evaluate(",
     ):  # fmt: skip
         evaluate(model, loader, metrics=[nn.MSELoss()])
@@ -336,10 +336,10 @@ def test_metrics_do_not_hide_each_other(metrics: Any, name: str, what: str) -> N
     model, optimizer = learner()
     loader, before = data.DataLoader(task(), 5), weights(model)
     tried, mend = f"metrics with the name {name!r}", "choose another name, in a dict of names and metrics"
-    with teaches(ArgumentError, tried, f"{what} is shown under it", mend, "fit("):
+    with teaches(ArgumentError, tried, f"{what} has that name", mend, "fit("):
         fit(model, loader, F.cross_entropy, optimizer, metrics=metrics)
     assert weights(model) == before
-    with teaches(ArgumentError, tried, f"{what} is shown under it", mend, "evaluate("):
+    with teaches(ArgumentError, tried, f"{what} has that name", mend, "evaluate("):
         evaluate(model, loader, metrics=metrics)
     fine = {"val": accuracy, "val_epoch": accuracy, "epochs": accuracy}
     assert list(evaluate(model, loader, metrics=fine)) == list(fine)

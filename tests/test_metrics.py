@@ -171,9 +171,9 @@ def test_nan_is_no_score(metric: Any) -> None:
 
 
 def test_labels_that_are_none() -> None:
-    with pytest.raises(DtypeError, match="the target holds float64, and labels are integers"):
+    with pytest.raises(DtypeError, match="the target holds float64, but labels are integers"):
         accuracy([[0.1, 0.9]], [1.0])
-    with pytest.raises(DtypeError, match=r"the input holds float64, and labels are integers\n.*\n.*for yes or no"):
+    with pytest.raises(DtypeError, match=r"the input holds float64, but labels are integers\n.*\n.*for yes or no"):
         accuracy([0.1, 0.9], [1, 1])
     for label in (-1, 2):
         with pytest.raises(IndexRangeError, match=f"accuracy with label {label}\n  why:  there are 2 classes"):
@@ -189,7 +189,7 @@ def test_ranks_that_cannot_be() -> None:
             ArgumentError, f"accuracy with k={k}", "there are 2 classes", "use a k from 1 to that", "accuracy("
         ):
             accuracy([[0.1, 0.9]], [1], k=k)
-    with pytest.raises(ShapeError, match="the input holds one label for each target, and no scores"):
+    with pytest.raises(ShapeError, match="the input holds one label for each target, but no scores"):
         accuracy([1], [1], k=2)
     with pytest.raises(ShapeError, match="labels leave no choice"):
         perplexity([1], [1])

@@ -32,8 +32,8 @@ from tinygrad_edu.dtypes import NAMES, as_dtype
 from tinygrad_edu.errors import DeviceError, DtypeError, StateFileError
 
 Point = namedtuple("Point", "x y")
-OPEN = "a file is given by its path, or open for bytes"
-AGAIN = "use another copy of the file, or make it anew with save()"
+OPEN = "a file is given as a path, or open for bytes"
+AGAIN = "use another copy of the file, or make it again with save()"
 
 
 @pytest.fixture
@@ -220,11 +220,11 @@ def test_open_files_that_are_cut_short_or_spoilt() -> None:
         spoilt[at] ^= 1
         with pytest.raises(StateFileError):
             tg.load(io.BytesIO(bytes(spoilt)))
-    mend = "go back to where it begins first: f.seek(0)"
+    mend = "go back to its beginning first: f.seek(0)"
     with teaches(StateFileError, "load of a BytesIO", "it ends before its header does, or has none", mend):
         tg.load(stream)
     greedy = b'{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,99999999999999]}}'
-    with pytest.raises(StateFileError, match="99999999999999 bytes of tensors, and 0 follow"):
+    with pytest.raises(StateFileError, match="99999999999999 bytes of tensors, but 0 follow"):
         tg.load(io.BytesIO(struct.pack("<Q", len(greedy)) + greedy))
 
 
@@ -339,7 +339,7 @@ def pickled(kind: str) -> str:
         ({"m": [b"raw"]}, "['m'][0]", pickled("bytes"), LEAVE),
         (nn.Linear(1, 1), "", pickled("Linear"), STATE),
         ({"o": optim.SGD([tg.ones(1)])}, "['o']", pickled("SGD"), STATE),
-        ({"k": {(1, 2): 3}}, "['k']", "a key is text or a number, and one here is a tuple",
+        ({"k": {(1, 2): 3}}, "['k']", "a key is text or a number, but one here is a tuple",
          "make text of it: str(key)"),
         ({"n": 2**5000}, "['n']", "an integer of 5,001 bits is too long", "write it as text: str(x)"),
     ],
@@ -370,7 +370,9 @@ def test_places_where_no_file_can_be(path: Path, tmp_path: Path) -> None:
     mend = f"make it first: os.makedirs({str(missing.parent)!r})"
     with teaches(StateFileError, f"save to {missing}", "there is no such folder", mend, "tg.save("):
         tg.save({}, missing)
-    with teaches(StateFileError, f"save to {tmp_path}", "what is there is no regular file", "choose another name", ""):
+    with teaches(
+        StateFileError, f"save to {tmp_path}", "what is there is not a regular file", "choose another name", ""
+    ):
         tg.save({}, tmp_path)
     with teaches(DtypeError, "save with f=list", OPEN, "give it a name, as text", ""):
         tg.save({}, [])
@@ -378,7 +380,7 @@ def test_places_where_no_file_can_be(path: Path, tmp_path: Path) -> None:
         tg.load(3)
     with pytest.raises(FileNotFoundError, match="state"):
         tg.load(path)
-    with teaches(StateFileError, f"load of {tmp_path}", "it is no regular file", AGAIN, "tg.load("):
+    with teaches(StateFileError, f"load of {tmp_path}", "it is not a regular file", AGAIN, "tg.load("):
         tg.load(tmp_path)
 
 
@@ -560,11 +562,11 @@ def test_broken_files_are_refused(name: str, path: Path) -> None:
 
 def test_some_of_the_words(path: Path) -> None:
     for name, why in (
-        ("a small float", "tensor 'a' has dtype F8_E4M3, and there is none of that here"),
-        ("a name twice", "its header says 'a' twice"),
+        ("a small float", "tensor 'a' has dtype F8_E4M3, which does not exist here"),
+        ("a name twice", "its header names 'a' twice"),
         ("no header", "its header cannot be read (JSONDecodeError: Expecting value: line 1 column 1 (char 0))"),
         ("a header longer than the file", "it ends before its header does, or has none"),
-        ("data that nobody names", "its header speaks of 4 bytes of tensors, and 8 follow"),
+        ("data that nobody names", "its header announces 4 bytes of tensors, but 8 follow"),
         ("a hole", "invalid offset for tensor `a`"),
         ("another checksum", "its checksum does not fit: bytes have changed since it was written"),
         ("a tensor that is not named", "the structure in its metadata does not name the tensor 'b'"),
@@ -747,7 +749,7 @@ def test_a_file_that_changes_while_it_is_read(path: Path, monkeypatch: pytest.Mo
     tg.save({"a": tg.ones(3), "long": "x" * 1_000_000}, path)  # more than a buffer of Python's holds
     changed = path.read_bytes().replace(b'"a"', b'"b"')
     monkeypatch.setattr("tinygrad_edu.state._places", lambda *given: (_places(*given), path.write_bytes(changed))[0])
-    why, mend = "somebody writes into it while it is read", "read it again when it is complete"
+    why, mend = "somebody wrote to it while it was read", "read it again when it is complete"
     with teaches(StateFileError, f"load of {path}", why, mend, "tg.load("):
         tg.load(path)
 
@@ -850,7 +852,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "many numbers": (lambda: whole(b'{"a":[' + b"1," * 2_000_001 + b"1]}"), "2,000,003 values"),
     "a product that overflows": (lambda: whole({"a": entry(shape=(2**62, 2**62), offsets=(0, 0))}), "overflow"),
     "overlapping": (lambda: whole({"a": entry(), "b": entry()}, b"1234"), "invalid offset"),
-    "a name twice": (lambda: whole(b'{"a":{"data_offsets":[0,0]},"a":{"data_offsets":[0,0]}}'), "says 'a' twice"),
+    "a name twice": (lambda: whole(b'{"a":{"data_offsets":[0,0]},"a":{"data_offsets":[0,0]}}'), "names 'a' twice"),
     "an integer without end": (lambda: whole(b'{"a":{"data_offsets":[0,' + b"9" * 400_000 + b"]}}"), "4300 digits"),
     "axes": (lambda: whole({"a": entry(shape=[1] * 100)}, b"1234"), "NumPy has no such array"),
 }

@@ -4,8 +4,8 @@ All take ``(input, target)``, the prediction first, as losses do; tensors of any
 of classes is either their labels, in the shape of ``target``, or scores with the classes along axis 1: (N, C) for
 targets (N,), (N, C, d1, …) for targets (N, d1, …), as `cross_entropy` takes them.
 
-Each raises `ShapeError` where the two do not fit or hold nothing, `DtypeError` for labels that are no integers, and
-`ArgumentError` where a number is nan: a metric of it would look like one.
+Each raises `ShapeError` if the two do not fit or are empty, `DtypeError` for labels that are not integers, and
+`ArgumentError` if a number is nan: the result would look like any other number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = Any
 
 
 class Mean:
-    """A mean that grows as values come in, each with a weight: batches with the number of their samples, say.
+    """A mean that is updated as values come in, each with a weight, such as batches with their number of samples.
 
     >>> loss = Mean()
     >>> loss.update(0.5, weight=64).update(0.25, weight=32).compute()
@@ -58,7 +58,7 @@ class Mean:
 
 
 def accuracy(input: Any, target: Any, k: int = 1) -> float:
-    """The share of predictions that are right; with ``k``, of those whose target is among the ``k`` highest scores.
+    """The fraction of predictions that are right; with ``k``, those with the target among the ``k`` highest scores.
 
     Among equal scores the lower class counts as the higher score, as in ``argmax``.
 
@@ -68,7 +68,7 @@ def accuracy(input: Any, target: Any, k: int = 1) -> float:
     scores, labels = _pair("accuracy", input, target)
     if scores.ndim == labels.ndim:
         if k != 1:
-            why = "the input holds one label for each target, and no scores to rank"
+            why = "the input holds one label for each target, but no scores to rank"
             raise ShapeError(f"accuracy with k={k}", why, "give it scores, of shape (N, C)")
         return float((scores == labels).mean())
     if not 1 <= k <= scores.shape[1]:
@@ -82,7 +82,7 @@ def accuracy(input: Any, target: Any, k: int = 1) -> float:
 
 
 def confusion_matrix(input: Any, target: Any, num_classes: int | None = None) -> Tensor:
-    """How often the class of each row was taken for the class of each column: (C, C), int64.
+    """How often samples of the class of each row were predicted as the class of each column: (C, C), int64.
 
     Without ``num_classes`` there are as many as scores, or as labels that occur. Raises `IndexRangeError` for others.
 
@@ -94,31 +94,31 @@ def confusion_matrix(input: Any, target: Any, num_classes: int | None = None) ->
 
 
 def precision(input: Any, target: Any, average: str | None = "macro", num_classes: int | None = None) -> Any:
-    """Of the predictions of a class, the share that is right. A class that was never predicted has 0.
+    """The fraction of the predictions of a class that are right. A class that was never predicted has 0.
 
-    The mean over the classes that occur in input or target (``"macro"``), or with ``average=None`` one number for each
-    class, as a tensor. So do `recall` and `f1_score`.
+    Returns the mean over the classes that occur in input or target (``"macro"``), or with ``average=None`` one number
+    for each class, as a tensor. So do `recall` and `f1_score`.
     """
     counts = _counts("precision", input, target, num_classes)
     return _averaged("precision", _share(counts.diagonal(), counts.sum(0)), counts, average)
 
 
 def recall(input: Any, target: Any, average: str | None = "macro", num_classes: int | None = None) -> Any:
-    """Of the samples of a class, the share that was found. A class without samples has 0. See `precision`."""
+    """The fraction of the samples of a class that were found. A class without samples has 0. See `precision`."""
     counts = _counts("recall", input, target, num_classes)
     return _averaged("recall", _share(counts.diagonal(), counts.sum(1)), counts, average)
 
 
 def f1_score(input: Any, target: Any, average: str | None = "macro", num_classes: int | None = None) -> Any:
-    """The harmonic mean of precision and recall of a class; 0 where both are. See `precision`."""
+    """The harmonic mean of precision and recall of a class; 0 where both are 0. See `precision`."""
     counts = _counts("f1_score", input, target, num_classes)
     return _averaged("f1_score", _share(2 * counts.diagonal(), counts.sum(0) + counts.sum(1)), counts, average)
 
 
 def perplexity(input: Any, target: Any) -> float:
-    """Among how many equally likely classes the scores leave the choice: exp of the mean cross-entropy.
+    """The number of equally likely classes between which the scores leave the choice: exp of the mean cross-entropy.
 
-    ``input`` holds logits. The perplexity of several batches is exp of their mean loss, and not the mean of theirs.
+    ``input`` holds logits. The perplexity of several batches is exp of their mean loss, not the mean of perplexities.
     """
     scores, labels = _pair("perplexity", input, target)
     if scores.ndim == labels.ndim:
@@ -146,9 +146,10 @@ def mean_squared_error(input: Any, target: Any) -> float:
 
 
 def r2_score(input: Any, target: Any) -> float:
-    """The share of the target's variance that the prediction explains: 1 for all, 0 for no more than its mean does.
+    """The fraction of the target's variance that the prediction explains: 1 is all, 0 no more than its mean does.
 
-    Taken over all elements together. Raises `ShapeError` for targets that are all equal: there is nothing to explain.
+    It is computed over all elements together. Raises `ShapeError` for targets that are all equal: there is nothing to
+    explain.
     """
     predicted, wanted = _numbers("r2_score", input, target)
     spread = np.square(wanted - wanted.mean()).sum()
@@ -173,14 +174,14 @@ def _numbers(name: str, input: Any, target: Any) -> tuple[Array, Array]:
 
 
 def _pair(name: str, input: Any, target: Any) -> tuple[Array, Array]:
-    """Labels, or scores as float64 with classes along axis 1; and the target's labels, which are all among them."""
+    """Labels, or scores as float64 with classes along axis 1; and the target's labels, checked against the classes."""
     found, labels = _array(input), _array(target)
     scored = found.ndim == labels.ndim + 1
     fits = (found.shape[:1] + found.shape[2:] if scored else found.shape) == labels.shape
     _fits(name, found, labels, fits, "the input has the target's shape, or one axis of classes more, at place 1")
     for what, x in (("target", labels), ("input", found))[: 1 if scored else 2]:
         if x.dtype.kind not in "biu":
-            why = f"the {what} holds {x.dtype}, and labels are integers"
+            why = f"the {what} holds {x.dtype}, but labels are integers"
             mend = "use labels; for yes or no, (x > 0.5)" if what == "input" else "convert it: y.long()"
             raise DtypeError(f"{name} of {found.dtype} and {labels.dtype}", why, mend)
     labels = labels.astype(np.int64)

@@ -1,9 +1,10 @@
 """Tensors and what goes with them, to a file and back: ``save`` and ``load``, in the safetensors format, no pickle.
 
 The file is 8 bytes with the length of a header, the header in JSON (for each tensor its dtype, shape and place), and
-then the elements. Anything that reads safetensors reads the tensors, under dotted names. What a flat file cannot say,
-such as nesting, numbers, text and the order of names, stands as JSON in the header's metadata; `_pack` and `_unpack`
-are its grammar. Reading such a file runs no code of the file's, whoever made it: that is the point of the format.
+then the elements. Anything that reads safetensors reads the tensors, under dotted names. What a flat list of tensors
+cannot hold, such as nesting, numbers, text and the order of names, is stored as JSON in the header's metadata; `_pack`
+and `_unpack` are its grammar. Reading such a file never runs code from it, whoever made it: that is the point of the
+format.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ _DTYPES = {
     "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
 }  # fmt: skip
 _CODES = {name: code for code, name in _DTYPES.items()}
-_TREE, _SUM = "tinygrad_edu.tree", "tinygrad_edu.crc32"  # two entries: one spoilt name does not hide both
-# Of a header, so that no file can ask for any amount of memory or time. The format allows 100 MB, all of it tensors.
+_TREE, _SUM = "tinygrad_edu.tree", "tinygrad_edu.crc32"  # two entries: one damaged name does not hide both
+# Limits of a header, so that no file can ask for any amount of memory or time. The format itself allows 100 MB.
 _MOST_HEADER = 32_000_000  # bytes
 _MOST_TENSORS = 100_000
-_MOST_VALUES = 2_000_000  # numbers, texts, lists and dicts, be they in the structure that `_pack` writes
+_MOST_VALUES = 2_000_000  # numbers, texts, lists and dicts, with those in the structure that `_pack` writes
 _MOST_LEVELS = 100
 _PIECE = 1 << 24  # bytes that are asked of an open file at a time
 _MOST_BITS = 4096  # of an integer: Python reads no more than 4,300 digits
-_ANOTHER = "use another copy of the file, or make it anew with save()"
+_ANOTHER = "use another copy of the file, or make it again with save()"
 
 Path = str | os.PathLike[str]
 
@@ -54,15 +55,15 @@ def save(obj: Any, f: Path | IO[bytes]) -> None:
 
     ``f`` is a path, or a file that is open for writing bytes, such as an ``io.BytesIO``.
 
-    ``obj`` is a tensor, number, text, bool or None, or dicts, lists and tuples of such, at any depth; keys are text,
+    ``obj`` is a tensor, number, text, bool or None, or dicts, lists and tuples of these, at any depth; keys are text,
     numbers, bools or None. NumPy's scalars are kept as Python's numbers. A dict of names and tensors becomes an
-    ordinary safetensors file. Every name gets its own elements: what tensors share is written for each, and what a
-    view does not show is not written. Gradients and graphs stay out.
+    ordinary safetensors file. Every name gets its own elements: shared memory is written once for each tensor, and
+    memory that a view does not show is not written. Gradients and graphs are left out.
 
-    At a path the file appears whole or not at all: it is written beside its place and then put there. A process that
-    is killed leaves the old file as it was, and perhaps a hidden one, ``.saving-….tmp``, that can be deleted.
+    At a path the file appears whole or not at all: it is first written under another name and then moved. A process
+    that is killed leaves the old file as it was, and perhaps a hidden one, ``.saving-….tmp``, that can be deleted.
 
-    Raises `DtypeError` for what cannot be written, and names where it stands; `StateFileError` where no file can be.
+    Raises `DtypeError` for what cannot be written, and names its place; `StateFileError` where no file can be made.
 
     >>> import tempfile
     >>> import tinygrad_edu as tg
@@ -90,13 +91,13 @@ def save(obj: Any, f: Path | IO[bytes]) -> None:
 def load(f: Path | IO[bytes], map_location: str | None = None, *, weights_only: bool | None = None) -> Any:
     """What `save` has written to the file ``f``, or the dict of names and tensors of any other safetensors file.
 
-    ``f`` is a path, or a file that is open for reading bytes: it is read from where it stands, and no further than
-    what was saved reaches.
+    ``f`` is a path, or a file that is open for reading bytes: it is read from its present position, and no further
+    than the end of what was saved.
 
-    The tensors have memory of their own and require no grad. They live on the device ``map_location``, else on the
-    CPU. ``weights_only`` changes nothing: what PyTorch keeps out by it cannot be in a file. Raises `StateFileError` for
-    a file that is cut short, spoilt or of another format, and then gives nothing; an error of the system, such as
-    `FileNotFoundError`, passes through.
+    The tensors have their own memory and require no grad. They live on the device ``map_location``, by default the
+    CPU. ``weights_only`` changes nothing: a file cannot contain what PyTorch keeps out with it. Raises `StateFileError`
+    for a file that is cut short, damaged or in another format, and then returns nothing; an error of the system, such
+    as `FileNotFoundError`, passes through.
     """
     stream = _stream("load", f, "read")
     path = _shown(f) if stream else _path("load", f)
@@ -120,7 +121,7 @@ def load(f: Path | IO[bytes], map_location: str | None = None, *, weights_only: 
 
 
 def _pack(value: Any, path: list[Any], tensors: dict[str, Any]) -> Any:
-    """``value`` in JSON's terms; its tensors go into ``tensors``. What JSON has no word for gets a dict of one entry:
+    """``value`` in JSON's terms; its tensors go into ``tensors``. What JSON cannot write gets a dict of one entry:
 
     ``{"tensor": name}``, ``{"tuple": […]}``, ``{"dict": [[key, value], …]}``, ``{"float": "inf"}``.
     """
@@ -154,13 +155,13 @@ def _pack(value: Any, path: list[Any], tensors: dict[str, Any]) -> Any:
 
 def _pack_key(key: Any, path: list[Any]) -> Any:
     if isinstance(key, (Tensor, list, tuple, dict)):
-        why = f"a key is text or a number, and one here is a {type(key).__name__}"
+        why = f"a key is text or a number, but one here is a {type(key).__name__}"
         raise _unwritable(path, why, "make text of it: str(key)")
     return _pack(key, path, {})
 
 
 def _unpack(node: Any, tensor: Callable[[str], Tensor]) -> Any:
-    """The value that `_pack` made ``node`` of. ``tensor`` gives each tensor once, by name."""
+    """The value from which `_pack` made ``node``. ``tensor`` gives each tensor once, by name."""
     if isinstance(node, list):
         return [_unpack(item, tensor) for item in node]
     if not isinstance(node, dict):
@@ -180,7 +181,7 @@ def _unpack(node: Any, tensor: Callable[[str], Tensor]) -> Any:
 
 
 def _name(path: list[Any], taken: dict[str, Any]) -> str:
-    """The tensor's name in the file: the keys to it, joined by dots, and a number where that is taken."""
+    """The tensor's name in the file: the keys that lead to it, joined by dots, and a number if that name is taken."""
     name = stem = ".".join(str(key).encode(errors="backslashreplace").decode() for key in path) or "tensor"
     count = 1
     while name in taken or name == "__metadata__":
@@ -223,7 +224,7 @@ def _bytes(array: Any) -> Any:
 
 def _read(path: str, stream: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """All arrays by name, in the header's order, and the metadata. The library checks lengths and places."""
-    from safetensors import SafetensorError, deserialize  # 10 ms: paid by those who use it
+    from safetensors import SafetensorError, deserialize  # takes 10 ms, so only programs that use it pay for it
 
     header, content = _flow(path, stream) if stream else _content(path)
     try:
@@ -235,12 +236,12 @@ def _read(path: str, stream: Any) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _content(path: str) -> tuple[dict[str, Any], bytes]:
-    """The header in Python's terms, and all bytes of the file. No more are read than it says that there are.
+    """The header in Python's terms, and all bytes of the file. No more are read than the header announces.
 
-    The file is opened once, for `save` may put another in its place at any moment.
+    The file is opened once, because `save` may put another in its place at any moment.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):  # before it is opened: a pipe would wait for a writer
-        raise _spoilt(path, "it is no regular file")
+        raise _spoilt(path, "it is not a regular file")
     with open(path, "rb") as file:
         start = file.read(8)
         length = int.from_bytes(start, "little")
@@ -254,11 +255,11 @@ def _content(path: str) -> tuple[dict[str, Any], bytes]:
             raise _spoilt(path, f"its {absurd}")
         header, end = _places(path, text)
         if end != rest:
-            raise _spoilt(path, f"its header speaks of {end!r:.20} bytes of tensors, and {rest} follow")
+            raise _spoilt(path, f"its header announces {end!r:.20} bytes of tensors, but {rest} follow")
         file.seek(0)  # in one piece: the library takes nothing else
         content = file.read(8 + length + rest)
         if not content.startswith(start + text):
-            raise _spoilt(path, "somebody writes into it while it is read", "read it again when it is complete")
+            raise _spoilt(path, "somebody wrote to it while it was read", "read it again when it is complete")
         return header, content
 
 
@@ -271,16 +272,16 @@ def _flow(name: str, stream: Any) -> tuple[dict[str, Any], bytes]:
     text = _take(stream, length)
     if len(start) < 8 or len(text) < length:
         why = "it ends before its header does, or has none"
-        mend = "go back to where it begins first: f.seek(0)" if not start else _mend(start)
+        mend = "go back to its beginning first: f.seek(0)" if not start else _mend(start)
         raise _spoilt(name, why, mend)
     if absurd := _absurd(text):
         raise _spoilt(name, f"its {absurd}")
     header, end = _places(name, text)
     if type(end) is not int:
-        raise _spoilt(name, f"its header speaks of {end!r:.20} bytes of tensors")
+        raise _spoilt(name, f"its header announces {end!r:.20} bytes of tensors")
     elements = _take(stream, end)
     if len(elements) < end:
-        raise _spoilt(name, f"its header speaks of {end!r:.20} bytes of tensors, and {len(elements)} follow")
+        raise _spoilt(name, f"its header announces {end!r:.20} bytes of tensors, but {len(elements)} follow")
     return header, start + text + elements
 
 
@@ -297,22 +298,22 @@ def _take(stream: Any, count: int) -> bytes:
 
 
 def _too_long(length: int) -> str:
-    return f"header takes {length:,} bytes, and {_MOST_HEADER:,} is the most"
+    return f"header takes {length:,} bytes, but {_MOST_HEADER:,} is the most"
 
 
 def _absurd(header: bytes) -> str:
-    """What there is too much of. Only bytes are counted: what they ask for is not made for that."""
+    """What the header has too much of. Only bytes are counted: what they ask for is never made."""
     if len(header) > _MOST_HEADER:
         return _too_long(len(header))
     tensors = header.count(b'"data_offsets"')
     if tensors > _MOST_TENSORS:
-        return f"header lists {tensors:,} tensors, and {_MOST_TENSORS:,} is the most"
+        return f"header lists {tensors:,} tensors, but {_MOST_TENSORS:,} is the most"
     values = sum(map(header.count, (b",", b"[", b"{")))
-    return f"header holds {values:,} values, and {_MOST_VALUES:,} is the most" if values > _MOST_VALUES else ""
+    return f"header holds {values:,} values, but {_MOST_VALUES:,} is the most" if values > _MOST_VALUES else ""
 
 
 def _places(path: str, text: bytes) -> tuple[dict[str, Any], Any]:
-    """The header, of which the library will check the rest, and where it lets the last tensor end."""
+    """The header, and where it lets the last tensor end. The library will check the rest."""
     twice: list[str] = []
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -328,14 +329,14 @@ def _places(path: str, text: bytes) -> tuple[dict[str, Any], Any]:
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise _spoilt(path, f"its header cannot be read ({type(error).__name__}: {error!s:.60})") from None
     if twice:  # the library takes the last
-        raise _spoilt(path, f"its header says {twice[0]!r} twice")
+        raise _spoilt(path, f"its header names {twice[0]!r} twice")
     return header, end
 
 
 def _array(path: str, name: str, dtype: str, shape: list[int], data: bytearray) -> Any:
     """One tensor's elements, as the library has cut them out."""
     if dtype not in _DTYPES:
-        why = f"tensor {name!r} has dtype {dtype}, and there is none of that here"
+        why = f"tensor {name!r} has dtype {dtype}, which does not exist here"
         raise _spoilt(path, why, "convert it first, in the library that wrote it: to float32, say")
     try:
         array = np.ndarray(shape, as_dtype(_DTYPES[dtype]), data)
@@ -347,7 +348,7 @@ def _array(path: str, name: str, dtype: str, shape: list[int], data: bytearray) 
 
 
 def _mend(start: bytes) -> str:
-    if start[:2] in (b"PK", b"\x80\x02") and start[4:] != bytes(4):  # zeros: the length of a header
+    if start[:2] in (b"PK", b"\x80\x02") and start[4:] != bytes(4):  # zeros would be the length of a header
         return "PyTorch's own files are pickles: in PyTorch, use safetensors.torch.save_file(state, path)"
     return _ANOTHER
 
@@ -356,14 +357,14 @@ def _mend(start: bytes) -> str:
 
 
 def _target(path: str) -> str:
-    """Where the file will be: a link stays, and what it points to is replaced."""
+    """Where the file will be: a link stays a link, and the file that it points to is replaced."""
     path = os.path.realpath(path)
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         mend = f"make it first: os.makedirs({folder!r})"
         raise StateFileError(f"save to {path}", "there is no such folder", mend)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise StateFileError(f"save to {path}", "what is there is no regular file", "choose another name")
+        raise StateFileError(f"save to {path}", "what is there is not a regular file", "choose another name")
     return path
 
 
@@ -371,8 +372,8 @@ def _target(path: str) -> str:
 def _in_place_of(path: str) -> Iterator[IO[bytes]]:
     """A new file that takes the place of ``path`` in one move when the block ends well, and vanishes if not.
 
-    It lies in the same folder, for only there is a move one step, and has a name of its own, so that two writers do
-    not mix. Its bytes are on the disk before it moves. On Windows the move fails while a reader has the file open.
+    It is in the same folder, because only there is a move one step, and has a unique name, so two writers do not mix.
+    Its bytes are on the disk before it moves. On Windows the move fails while a reader has the file open.
     """
     folder = os.path.dirname(path)
     beside = os.path.join(folder, f".saving-{secrets.token_hex(8)}.tmp")
@@ -425,7 +426,7 @@ def _path(what: str, f: Any) -> str:
     try:
         return os.fsdecode(f)
     except TypeError:
-        why, mend = "a file is given by its path, or open for bytes", "give it a name, as text"
+        why, mend = "a file is given as a path, or open for bytes", "give it a name, as text"
         raise DtypeError(f"{what} with f={type(f).__name__}", why, mend) from None
 
 

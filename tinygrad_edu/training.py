@@ -1,7 +1,7 @@
 """The training loop of the lessons, with a line for each epoch. Nothing in it is hidden: it can be copied and changed.
 
 `fit` is for the usual case: batches of inputs and a target, one model, one optimiser. For anything else, such as two
-losses, steps every few batches or parts that are trained in turn, write the loop; `_train` is a good start.
+losses, steps every few batches or parts that are trained in turn, write your own loop; `_train` is a good start.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Metrics = Mapping[str, Metric] | Sequence[Metric]
 class History:
     """What `fit` has measured: ``epochs`` is one dict of numbers for each epoch, in order. Prints as a table.
 
-    ``history["loss"]`` is that number of every epoch. ``seconds`` holds how long each took, and ``interrupted`` says
-    whether somebody stopped it.
+    ``history["loss"]`` is the list of that number for all epochs. ``seconds`` holds how long each took, and
+    ``interrupted`` is whether somebody stopped it.
     """
 
     def __init__(self) -> None:
@@ -72,23 +72,24 @@ def fit(
 ) -> History:
     """Walk ``epochs`` times through ``loader``, and step against the gradient of ``loss`` at each batch.
 
-    A batch is ``(input, target)``; of a longer one, all but the last are inputs of the model. ``loss(output, target)``
-    is one number, the mean over the batch. ``metrics`` are functions of the same two, in a list or under names of
-    their own. An epoch's numbers are means over all samples; training's are measured while the model still changes,
-    those of ``validate``, another loader, at the end of the epoch, in evaluation mode, and are called ``val_…``.
+    A batch is ``(input, target)``; in a longer one, all but the last are inputs of the model. ``loss(output, target)``
+    is one number, the mean over the batch. ``metrics`` are functions of the same two, in a list, or in a dict by name.
+    An epoch's numbers are means over all samples. Those of training are measured while the model still changes; those
+    of ``validate``, another loader, at the end of the epoch, in evaluation mode, under the names ``val_…``.
 
     The ``scheduler`` steps after each epoch, with the loss if it is a `ReduceLROnPlateau`; with
-    ``scheduler_per_batch`` after each batch, as `OneCycleLR` and `CyclicLR` are meant. ``clip_grad_norm`` bounds the
-    gradient's norm before each step. ``on_epoch(history)`` is called after each epoch, and stops when it returns True.
+    ``scheduler_per_batch`` after each batch, as `OneCycleLR` and `CyclicLR` expect. ``clip_grad_norm`` bounds the norm
+    of the gradient before each step. ``on_epoch(history)`` is called after each epoch; if it returns True, training
+    stops.
 
     One line is printed for each epoch, without times for ``times=False``, and none for ``progress=False``. On a
     terminal a long epoch shows how far it is. Ctrl-C, or a notebook's stop button, ends training and returns the
-    epochs that are complete. Modules have the mode again that they had before.
+    epochs that are complete. Afterwards all modules are in the mode that they had before.
 
-    Raises `TrainingError` for a loss that is infinite or nan, before it reaches the parameters, and where no batch
-    came; `ArgumentError` for an optimiser of another model, for a generator of batches where there are several epochs,
-    for a `ReduceLROnPlateau` that is to step after each batch, and for metrics whose names are taken; `DtypeError` for
-    batches that are not inputs and a target.
+    Raises `TrainingError` for a loss that is infinite or nan, before it reaches the parameters, and if no batch came;
+    `ArgumentError` for an optimiser of another model, for a generator of batches with several epochs, for a
+    `ReduceLROnPlateau` with ``scheduler_per_batch``, and for metrics whose names are taken; `DtypeError` for batches
+    that are not inputs and a target.
     """
     each_batch = scheduler if scheduler_per_batch else None
     _check(model, optimizer, each_batch, [loader, validate] if epochs > 1 else [])
@@ -122,19 +123,19 @@ def fit(
 
 
 def _check(model: Any, optimizer: Any, each_batch: Any, walked_again: list[Any]) -> None:
-    """Refuse at once what would train nothing, or come to an end after the first step or epoch."""
+    """Refuse at once what would train nothing, or fail after the first step or epoch."""
     own, groups = {id(p) for p in model.parameters()}, getattr(optimizer, "param_groups", None)
     if groups is not None and not any(id(p) in own for group in groups for p in group["params"]):
-        why = f"none of the {type(model).__name__}'s {len(own)} parameters is among those that it moves"
+        why = f"the optimiser moves none of the {len(own)} parameters of the {type(model).__name__}"
         mend = f"make it of this model, once the model is complete: {type(optimizer).__name__}(model.parameters())"
         raise ArgumentError(f"fit with {type(optimizer).__name__}", why, mend)
     if isinstance(each_batch, ReduceLROnPlateau):
         tried, why = "fit with ReduceLROnPlateau and scheduler_per_batch", "it compares the losses of whole epochs"
-        raise ArgumentError(tried, why, "leave scheduler_per_batch away")
+        raise ArgumentError(tried, why, "leave scheduler_per_batch out")
     for loader in walked_again:
         if isinstance(loader, Iterator) and type(loader).__module__ in ("builtins", "itertools"):
             tried = f"fit with a {type(loader).__name__} of batches"
-            why = "it gives its batches once, and each epoch walks through them"
+            why = "it gives its batches only once, but every epoch needs them"
             raise ArgumentError(tried, why, "use a DataLoader, or a list")
 
 
@@ -148,7 +149,7 @@ def _train(
     clip_grad_norm: float | None,
     label: str,
 ) -> dict[str, float]:
-    """One epoch: the loop that all of this is about."""
+    """One epoch: the loop at the heart of all this."""
     model.train()
     means = _Means(metrics)
     for number, (inputs, target) in enumerate(map(_parts, loader), 1):
@@ -175,8 +176,8 @@ def _train(
 def evaluate(model: Any, loader: Iterable[Any], loss: Metric | None = None, metrics: Metrics = ()) -> dict[str, float]:
     """The loss and the metrics over all batches, in evaluation mode and without a graph; see `fit`.
 
-    Each is measured batch by batch, and the mean taken over the samples. That is exact for whatever is a mean itself,
-    as accuracy is, and only near for the rest: for F1, R² and the like, join the outputs first.
+    Each is measured batch by batch, then averaged over the samples. That is exact for a number that is itself a mean,
+    such as accuracy, and only approximate for others: for F1, R² and the like, join the outputs first.
     """
     means = _Means(metrics)
     with modes_kept(model):
@@ -208,20 +209,20 @@ class _Means:
 
     def compute(self) -> dict[str, float]:
         if not self.samples:
-            why = "there is nothing to measure, or to learn from"
+            why = "there is nothing to measure or to learn from"
             mend = "look at len(loader), and drop_last; an iterator gives its batches once"
             raise TrainingError("the loader gave no batch", why, mend)
         return {name: mean.compute() for name, mean in self.means.items()}
 
 
 def _named(metrics: Metrics) -> dict[str, Metric]:
-    """The metrics under their names. Refuses a name that something else is shown under."""
+    """The metrics by name. Refuses a name that is used for something else."""
     pairs = list(metrics.items()) if isinstance(metrics, Mapping) else [(_name(metric), metric) for metric in metrics]
     taken = {"loss": "the loss itself", "epoch": "the number of the epoch", "lr": "the learning rate"}
     taken |= {f"val_{name}": f"the {name} of the other loader" for name in ("loss", *(name for name, _ in pairs))}
     for name, _ in pairs:
         if name in taken:
-            why, mend = f"{taken[name]} is shown under it", "choose another name, in a dict of names and metrics"
+            why, mend = f"{taken[name]} has that name", "choose another name, in a dict of names and metrics"
             raise ArgumentError(f"metrics with the name {name!r}", why, mend)
         taken[name] = "another metric"
     return dict(pairs)
@@ -229,7 +230,7 @@ def _named(metrics: Metrics) -> dict[str, Metric]:
 
 def _name(metric: Any) -> str:
     if not hasattr(metric, "__name__"):
-        why, mend = "it has no name to be shown under", "give a dict of names and metrics"
+        why, mend = "it has no name", "give a dict of names and metrics"
         raise ArgumentError(f"metrics with a {type(metric).__name__}", why, mend)
     return str(metric.__name__)
 
@@ -245,13 +246,13 @@ def _parts(batch: Any) -> tuple[Any, Any]:
     """The inputs and the target of a batch."""
     if not isinstance(batch, (tuple, list)) or len(batch) < 2:
         what = f"a {type(batch).__name__}" + (f" of {len(batch)}" if isinstance(batch, (tuple, list)) else "")
-        why, mend = "a batch is its inputs, and last its target", "use TensorDataset(x, y); an autoencoder's is (x, x)"
+        why, mend = "a batch is inputs, then a target", "use TensorDataset(x, y), or (x, x) for an autoencoder"
         raise DtypeError(f"a batch that is {what}", why, mend)
     return tuple(batch[:-1]), batch[-1]
 
 
 def _watched(loader: Iterable[Any], label: str) -> Iterator[Any]:
-    """The batches. On a terminal, once they take more than a second: how far it is, and about how long still."""
+    """The batches. On a terminal, after a second, it also shows how far they are and about how long they still take."""
     total = operator.length_hint(loader)  # 0 where it does not know
     start = drawn = time.perf_counter()
     text = ""
@@ -274,7 +275,7 @@ def _short(value: float) -> str:
 
 
 def _six(value: float) -> str:
-    """In six characters, so that the numbers of all lines stand in columns."""
+    """In six characters, so that the numbers of all lines are in columns."""
     if value == 0 or 0.001 <= abs(value) < 1e5:
         texts = [f"{value:.{digits}f}" for digits in range(5)]
     else:

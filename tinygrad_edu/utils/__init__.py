@@ -1,4 +1,4 @@
-"""Modules under the paths that PyTorch's programs know them by: ``from tinygrad_edu.utils.data import DataLoader``."""
+"""Modules under the paths that PyTorch programs use: ``from tinygrad_edu.utils.data import DataLoader``."""
 
 from . import checkpoint, data
 

@@ -1,4 +1,4 @@
-"""Computing parts of a model again during backward, to keep less in memory: not there yet, and this says so."""
+"""Computing parts of a model again during backward, to keep less in memory: not here yet, and the error says so."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..errors import AutogradError
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, **options: Any) -> NoReturn:
-    """Not there yet: raises `AutogradError`, which says what to write instead."""
+    """Not here yet: raises `AutogradError`, which says what to write instead."""
     name = getattr(function, "__name__", type(function).__name__)
     raise AutogradError(
         f"checkpoint({name}, …)",
-        "computing a part of a model again during backward is not there yet",
+        "computing a part of a model again during backward is not here yet",
         f"call {name}(…) itself: it gives the same values and gradients, and keeps more in memory",
     )
 
