@@ -40,7 +40,8 @@ VALUES: dict[str, Callable[[], Any]] = {
     "song": lambda: tg.ones(1, 2, 6), "solid": lambda: tg.ones(1, 2, 3, 3, 3), "pair": lambda: tg.ones(2, 3, 3),
     "words": lambda: tg.ones(2, 1, 4), "array": lambda: np.ones((2, 3)),
     "model": lambda: nn.Sequential(nn.Linear(3, 3), nn.ReLU()), "optimizer": _optimizer,
-    "schedulers": lambda: _schedulers, "loader": lambda: [(tg.ones(2, 3), tg.ones(2, 3))],
+    "layer": lambda: nn.Linear(3, 2), "schedulers": lambda: _schedulers,
+    "loader": lambda: [(tg.ones(2, 3), tg.ones(2, 3))],
     "table": lambda: data.TensorDataset(tg.ones(2, 3), tg.ones(2, 3)),
     "g": tg.Generator, "order": lambda: tg.contiguous_format,
     "double": lambda: tg.ones(2, 3, dtype="float64", requires_grad=True),
@@ -48,7 +49,8 @@ VALUES: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 MODULES_BY_NAME: dict[str, Any] = {
     "tg": tg, "nn": nn, "F": nn.functional, "init": nn.init, "utils": nn.utils, "optim": optim,
-    "lrs": optim.lr_scheduler, "data": data, "metrics": metrics, "autograd": autograd, "training": training,
+    "lrs": optim.lr_scheduler, "data": data, "metrics": metrics, "autograd": autograd,
+    "functional": autograd.functional, "training": training,
     "observe": observe, "settings": settings, "guard": guard,
     "rnn": nn.utils.rnn, "dist": distributions, "linalg": linalg,
 }  # fmt: skip
@@ -74,6 +76,7 @@ where(mask, x, y)  fill(x, 1.0)  all(x, 0, False)  any(x, 0, False)  amax(x, 0, 
 argmax(x, 0, False)  argmin(x, 0, False)  argsort(x, 0, False, stable=False)  sum(x, 0, False, dtype="float64")
 mean(x, 0, False, dtype="float64")  prod(x, 0, False, dtype="float64")  std(x, 0, correction=1)
 var(x, 0, True, False)  norm(x, 2.0, 0, False, dtype="float64")  max(x, 0, False)  min(x, 0, False)
+kthvalue(x, 1, 0, False)
 median(x, 0, False)  sort(x, 0, False, stable=False)  topk(x, 2, 1, True, True)  unique(x, True, False, False, 0)
 logsumexp(x, 0, False)  softmax(x, 0, dtype="float64")  log_softmax(x, 0, dtype="float64")
 count_nonzero(x, 0)  std_mean(x, 0, correction=1)  var_mean(x, 0, True, False)  aminmax(x, dim=0, keepdim=False)
@@ -96,7 +99,8 @@ tile(x, 2, 2)  tril(x, 0)  triu(x, 0)  gather(x, 0, ints)  scatter(x, 0, ints, 1
 take_along_dim(x, ints, 0)  index_select(x, 0, places)  index_add(x, 0, places, y, alpha=1)
 index_copy(x, 0, places, y)  index_fill(x, 0, places, 1.0)  index_put(x, (places,), y, False)
 nonzero(x, as_tuple=False)  arange(0, 5, 1, dtype="int64", device="cpu", requires_grad=False)
-linspace(0, 1, 5, dtype="float32", device="cpu")  eye(3, 2, dtype="float32", device="cpu")
+linspace(0, 1, 5, dtype="float32", device="cpu")
+logspace(0, 1, 5, 10.0, dtype="float32", device="cpu")  eye(3, 2, dtype="float32", device="cpu")
 zeros(2, 3, dtype="float32", device="cpu", requires_grad=False)
 ones(2, 3, dtype="float32", device="cpu", requires_grad=False)  empty(2, 3, dtype="float32", device="cpu")
 full((2, 3), 1.0, dtype="float32", device="cpu", requires_grad=False)  zeros_like(x, dtype="float32", device="cpu")
@@ -104,17 +108,20 @@ ones_like(x, dtype="float32", device="cpu", requires_grad=False)
 empty_like(x, dtype="float32", device="cpu", memory_format=order)
 full_like(x, 1.0, dtype="float32", device="cpu", requires_grad=False)
 tensor([1.0, 2.0], dtype="float32", device="cpu", requires_grad=False)  as_tensor([1.0], "float32", "cpu")
-from_numpy(array)  Tensor(2, 3, device="cpu")
+from_numpy(array)  Tensor(2, 3, device="cpu")  set_default_tensor_type("torch.FloatTensor")
+BFloat16Tensor([1.0])  BoolTensor([1.0])  ByteTensor([1.0])  CharTensor([1.0])  DoubleTensor([1.0])
+FloatTensor(2, 3, device="cpu")  HalfTensor([1.0])  IntTensor([1.0])  LongTensor(size=(2, 3))  ShortTensor([1.0])
 rand(2, 3, generator=g, dtype="float32", device="cpu", requires_grad=False)  randn(2, 3, generator=g)
 rand_like(x, generator=g, dtype="float32", device="cpu")  randn_like(x, generator=g, dtype="float32", device="cpu")
 randint(0, 5, (2, 3), generator=g, dtype="int64", device="cpu")  randint_like(x, 0, 5, generator=g, dtype="int64")
 randperm(5, generator=g, dtype="int64", device="cpu")  normal(x, y, generator=g)  bernoulli(mask, 0.5, generator=g)
 multinomial(x, 2, False, generator=g)  Generator("cpu")  promote_types("float32", "int64")  result_type(x, y)
 can_cast("float32", "int64")  finfo("float32")  iinfo("int64")  manual_seed(0)
+get_rng_state()  set_rng_state(tg.get_rng_state())
 set_printoptions(4, 1000, 3, 80, "default", False)  set_default_dtype("float32")  get_default_dtype()
 set_default_device("cpu")  get_default_device()  Size([2, 3])
 is_grad_enabled()  is_inference_mode_enabled()  set_grad_enabled(True)  inference_mode(True)  no_grad()  enable_grad()
-device("cpu", 0)  det(square)  inverse(square)  svd(x, True, True)
+device("cpu", 0)  det(square)  inverse(square)  cholesky_solve(tall, square, False)  svd(x, True, True)
 """
 METHODS = """
 x.bernoulli(0.5)  x.bernoulli_(0.5)  x.bfloat16()  x.bool()  x.byte()  x.char()  x.contiguous(memory_format=order)
@@ -122,7 +129,7 @@ x.copy_(y)  x.cpu()  x.data_ptr()  x.detach()  x.dim()  x.double()
 x.element_size()  x.expand(2, 3)  x.expand_as(y)
 x.exponential_(1.0, generator=g)  x.fill_(1.0)  x.float()  x.half()  x.int()  x.is_contiguous(memory_format=order)
 one.item()  x.long()
-x.multinomial(2, False, generator=g)  x.nelement()  x.new_empty(2, dtype="float32")
+x.multinomial(2, False, generator=g)  x.ndimension()  x.nelement()  x.new_empty(2, dtype="float32")
 x.new_full((2,), 1.0, dtype="float32")  x.new_ones(2, dtype="float32")  x.new_tensor([1.0], dtype="float32")
 x.new_zeros(2, dtype="float32")  x.normal_(0.0, 1.0, generator=g)  x.numpy(force=False)  x.random_(0, 5, generator=g)
 x.repeat(2, 2)  leaf.register_hook(print)  leaf.register_post_accumulate_grad_hook(print)  x.requires_grad_(True)
@@ -247,7 +254,11 @@ init.trunc_normal_(leaf, 0.0, 1.0, -2.0, 2.0)  init.uniform_(leaf, 0.0, 1.0)  in
 init.xavier_uniform_(leaf, 1.0)  init.zeros_(leaf)  utils.clip_grad_norm_([leaf], 1.0, 2.0, False)
 utils.clip_grad_value_([leaf], 1.0)  utils.clip_grads_with_norm_([leaf], 1.0, one)
 utils.get_total_norm([x, y], 2.0, False)  utils.parameters_to_vector([x, y])
-utils.vector_to_parameters(tg.ones(6), [leaf])  optim.SGD([leaf], 0.1, 0.5, 0.0, 0.0, False)
+utils.vector_to_parameters(tg.ones(6), [leaf])
+utils.weight_norm(layer, "weight", 0)  utils.spectral_norm(layer, "weight", 1, 1e-12, 0)
+utils.remove_weight_norm(utils.weight_norm(layer), "weight")
+utils.remove_spectral_norm(utils.spectral_norm(layer), "weight")
+optim.SGD([leaf], 0.1, 0.5, 0.0, 0.0, False)
 optim.Adagrad([leaf], 0.1, 0.0, 0.0, 0.0, 1e-10)  optim.Adam([leaf], 0.1, (0.9, 0.99), 1e-8, 0.0, False)
 optim.AdamW([leaf], 0.1, (0.9, 0.99), 1e-8, 0.0, False)  optim.RMSprop([leaf], 0.1, 0.9, 1e-8, 0.0, 0.0, False)
 optim.Adadelta([leaf], 0.1, 0.9, 1e-6, 0.0)  optim.Adamax([leaf], 0.1, (0.9, 0.99), 1e-8, 0.0)
@@ -272,21 +283,28 @@ metrics.Mean()  metrics.accuracy(x, places, 1)  metrics.confusion_matrix(x, plac
 metrics.f1_score(x, places, "macro", 3)  metrics.mean_absolute_error(x, y)  metrics.mean_squared_error(x, y)
 metrics.perplexity(x, places)  metrics.precision(x, places, "macro", 3)  metrics.r2_score(square, square)
 metrics.recall(x, places, "macro", 3)  autograd.backward(total, None, False, False)
-autograd.grad(leaf.sum(), leaf, None, False, False, False)
+autograd.grad(leaf.sum(), leaf, None, False, False, True, False, False, False)
 autograd.gradcheck(tg.exp, double, eps=1e-6, atol=1e-5, rtol=1e-3)  autograd.gradgradcheck(tg.exp, double)
-autograd.jvp(tg.exp, x, y)  training.evaluate(model, loader, F.mse_loss, ())
+autograd.jvp(tg.exp, x, y)  autograd.Variable(x, True, False)
+functional.jacobian(tg.exp, x, False, False, False, "reverse-mode")  functional.jvp(tg.exp, x, y, False, False)
+functional.hessian(tg.sum, x, False, False, False, "reverse-mode")  functional.vjp(tg.exp, x, y, False, False)
+functional.hvp(tg.sum, x, y, False, False)  functional.vhp(tg.sum, x, y, False, False)
+training.evaluate(model, loader, F.mse_loss, ())
 training.fit(model, loader, F.mse_loss, optim.SGD(model.parameters(), 0.1), 1)  observe.Counters()
 observe.measure(print, repeats=3, warmup=1, budget=0.01)  settings.scoped(dtype="float32")
 settings.promotion("numpy")  settings.set_default(dtype="float32")
 tg.save(x, path)  guard.explain(array)  guard.is_on()  guard.on()
 guard.off()  guard.verify()  guard.let_go()
 dist.Bernoulli(x, None, True)  dist.Bernoulli(None, x)  dist.Categorical(y, None, True)  dist.Categorical(None, x)
-dist.Normal(x, y, True)  dist.Uniform(x, y, True)  dist.Distribution((2,), (3,), True)
+dist.Normal(x, y, True)  dist.Independent(dist.Normal(x, y), 1, True)
+dist.MultivariateNormal(v, square, None, None, True)  dist.MultivariateNormal(v, None, square)
+dist.MultivariateNormal(v, None, None, square)  dist.Uniform(x, y, True)  dist.Distribution((2,), (3,), True)
 dist.kl_divergence(dist.Normal(x, y), dist.Normal(x, z))  dist.register_kl(dist.Normal, dist.Categorical)
 linalg.cholesky(square, upper=True)  linalg.det(square)  linalg.eigh(square, "L")  linalg.inv(square)
 linalg.matrix_norm(x, "fro", (-2, -1), False, dtype="float64")  linalg.matrix_power(square, 2)
 linalg.multi_dot([x, tall])  linalg.norm(x, 2, (0, 1), False, dtype="float64")  linalg.qr(x, "reduced")
-linalg.slogdet(square)  linalg.solve(square, v, left=True)  linalg.svd(x, True)
+linalg.slogdet(square)  linalg.solve(square, v, left=True)
+linalg.solve_triangular(square, tall, upper=False, left=True, unitriangular=False)  linalg.svd(x, True)
 linalg.vector_norm(x, 2, 0, False, dtype="float64")
 rnn.pack_padded_sequence(cube, [2, 1], True, True)  rnn.pack_sequence([x, y], True)
 rnn.PackedSequence(x, places)  rnn.pad_packed_sequence(rnn.pack_sequence([x, y]), True, 0.0, 2)

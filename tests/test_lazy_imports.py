@@ -21,23 +21,29 @@ NOT_YET = (
 
 ALL = set(
     """
-    Generator Size Tensor abs acos acosh add addcdiv addcmul addmm all allclose amax amin aminmax any arange arccos
+    BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor Generator HalfTensor IntTensor LongTensor
+    ShortTensor Size Tensor abs acos acosh add addcdiv addcmul addmm all allclose amax amin aminmax any arange arccos
     arcsin arctan arctan2 argmax argmin argsort argwhere as_strided as_tensor asin asinh atan atan2 atanh atleast_1d
     atleast_2d atleast_3d autograd baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm bool
-    broadcast_tensors broadcast_to can_cast cat cdist ceil channels_last chunk clamp clamp_max clamp_min clip clone
+    broadcast_tensors broadcast_to can_cast cat cdist ceil channels_last cholesky_solve chunk clamp clamp_max clamp_min
+    clip clone
     column_stack concat contiguous_format cos cosh count_nonzero cross cummax cummin cumprod cumsum data det device
     diag diag_embed diagonal diff digamma distributions div dot double dstack dtypes e einsum empty empty_like
     enable_grad eq equal erf erfc exp exp2 expm1 eye fill finfo flatten flip fliplr flipud float float16 float32
-    float64 floor floor_divide fmod from_numpy full full_like gather ge get_default_device get_default_dtype gt guard
+    float64 floor floor_divide fmod from_numpy full full_like gather ge get_default_device get_default_dtype
+    get_rng_state gt guard
     half hstack hypot iinfo index_add index_copy index_fill index_put index_select inf inference_mode inner int int16
     int32 int64 int8 inverse is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor isclose isfinite
-    isin isinf isnan kron le lerp lgamma linalg linspace load log log10 log1p log2 log_softmax logaddexp logaddexp2
-    logical_and logical_not logical_or logical_xor logit logsumexp long lt manual_seed masked_fill masked_select
+    isin isinf isnan kron kthvalue
+    le lerp lgamma linalg linspace load log log10 log1p log2 log_softmax logaddexp logaddexp2
+    logical_and logical_not logical_or logical_xor logit logspace
+    logsumexp long lt manual_seed masked_fill masked_select
     matmul max maximum mean median meshgrid metrics min minimum mm moveaxis movedim mul multinomial mv nan nan_to_num
     nanmean nansum narrow ne neg newaxis nn no_grad nonzero norm normal numel ones ones_like optim outer permute pi
     positive pow preserve_format prod promote_types quantile rand rand_like randint randint_like randn randn_like
     random randperm ravel reciprocal relu remainder repeat_interleave reshape result_type roll rot90 round rsqrt save
-    scatter scatter_add searchsorted select set_default_device set_default_dtype set_grad_enabled set_printoptions
+    scatter scatter_add searchsorted select set_default_device set_default_dtype set_default_tensor_type
+    set_grad_enabled set_printoptions set_rng_state
     short sigmoid sign sin sinh softmax sort split split_with_sizes sqrt square squeeze stack state std std_mean sub
     sum svd swapaxes t take_along_dim tan tanh tensor tensor_split tensordot tile topk trace training transpose tril
     triu trunc uint8 unbind unflatten unique unsqueeze var var_mean vstack where xlogy zeros zeros_like

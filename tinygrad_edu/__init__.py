@@ -46,7 +46,7 @@ __version__ = "0.1.0"
 # What is loaded when it is first used: functions, by the module that defines them, and modules. Type checkers and
 # editors read `__init__.pyi`, which `tools/write_stub.py` makes of this.
 _LATER = {
-    "linalg.tops": "det inverse svd",
+    "linalg.tops": "cholesky_solve det inverse svd",
     "ops.activation": "relu",
     "ops.arrange": "diag_embed flip fliplr flipud repeat_interleave roll rot90 tile",
     "ops.choice": "masked_fill",
@@ -60,7 +60,7 @@ _LATER = {
         "argmin argsort asin asinh atan atan2 atanh baddbmm bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat "
         "ceil clamp clamp_max clamp_min clip column_stack concat cos cosh cross cummax cummin cumprod cumsum diag "
         "diff digamma div dot dstack eq erf erfc exp exp2 expm1 floor floor_divide fmod gather ge gt hstack hypot "
-        "index_add index_copy index_select inner isin kron le lerp lgamma log log10 log1p log2 log_softmax "
+        "index_add index_copy index_select inner isin kron kthvalue le lerp lgamma log log10 log1p log2 log_softmax "
         "logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit logsumexp lt masked_select "
         "matmul max maximum mean median min minimum mm mul mv nan_to_num nanmean nansum ne neg nonzero norm outer "
         "pow prod quantile reciprocal remainder round rsqrt scatter scatter_add searchsorted sigmoid sign sin sinh "
@@ -76,17 +76,22 @@ _LATER = {
     "ops.statistics": "bincount count_nonzero std_mean var_mean",
     "ops.unary": "positive",
     "state": "load save",
-    "tensor.creation": "arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like",
+    "tensor.creation": "arange empty empty_like eye full full_like linspace logspace ones ones_like zeros zeros_like",
     "tensor.inquiry": (
         "can_cast finfo get_default_device get_default_dtype iinfo is_floating_point is_tensor numel promote_types "
-        "result_type set_default_device set_default_dtype"
+        "result_type set_default_device set_default_dtype "
+        "set_default_tensor_type"
     ),
     "tensor.printing": "set_printoptions",
     "tensor.random": (
-        "Generator bernoulli manual_seed multinomial normal rand rand_like randint randint_like randn randn_like "
-        "randperm"
+        "Generator bernoulli get_rng_state manual_seed multinomial normal rand rand_like randint randint_like randn "
+        "randn_like randperm set_rng_state"
     ),
     "tensor.size": "Size",
+    "tensor.typed": (
+        "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
+        "ShortTensor"
+    ),
 }
 _PUBLIC = "data distributions guard linalg metrics nn optim random state training".split()
 _MODULES = [*_PUBLIC, *"backends compile cuda errors lessons observe settings tips utils views".split()]

@@ -40,6 +40,7 @@ from .dtypes import int64 as int64
 from .dtypes import int64 as long
 from .dtypes import int8 as int8
 from .dtypes import uint8 as uint8
+from .linalg.tops import cholesky_solve as cholesky_solve
 from .linalg.tops import det as det
 from .linalg.tops import inverse as inverse
 from .linalg.tops import svd as svd
@@ -147,6 +148,7 @@ from .ops.out import index_select as index_select
 from .ops.out import inner as inner
 from .ops.out import isin as isin
 from .ops.out import kron as kron
+from .ops.out import kthvalue as kthvalue
 from .ops.out import le as le
 from .ops.out import lerp as lerp
 from .ops.out import lgamma as lgamma
@@ -264,6 +266,7 @@ from .tensor.creation import eye as eye
 from .tensor.creation import full as full
 from .tensor.creation import full_like as full_like
 from .tensor.creation import linspace as linspace
+from .tensor.creation import logspace as logspace
 from .tensor.creation import ones as ones
 from .tensor.creation import ones_like as ones_like
 from .tensor.creation import zeros as zeros
@@ -280,9 +283,11 @@ from .tensor.inquiry import promote_types as promote_types
 from .tensor.inquiry import result_type as result_type
 from .tensor.inquiry import set_default_device as set_default_device
 from .tensor.inquiry import set_default_dtype as set_default_dtype
+from .tensor.inquiry import set_default_tensor_type as set_default_tensor_type
 from .tensor.printing import set_printoptions as set_printoptions
 from .tensor.random import Generator as Generator
 from .tensor.random import bernoulli as bernoulli
+from .tensor.random import get_rng_state as get_rng_state
 from .tensor.random import manual_seed as manual_seed
 from .tensor.random import multinomial as multinomial
 from .tensor.random import normal as normal
@@ -293,7 +298,18 @@ from .tensor.random import randint_like as randint_like
 from .tensor.random import randn as randn
 from .tensor.random import randn_like as randn_like
 from .tensor.random import randperm as randperm
+from .tensor.random import set_rng_state as set_rng_state
 from .tensor.size import Size as Size
+from .tensor.typed import BFloat16Tensor as BFloat16Tensor
+from .tensor.typed import BoolTensor as BoolTensor
+from .tensor.typed import ByteTensor as ByteTensor
+from .tensor.typed import CharTensor as CharTensor
+from .tensor.typed import DoubleTensor as DoubleTensor
+from .tensor.typed import FloatTensor as FloatTensor
+from .tensor.typed import HalfTensor as HalfTensor
+from .tensor.typed import IntTensor as IntTensor
+from .tensor.typed import LongTensor as LongTensor
+from .tensor.typed import ShortTensor as ShortTensor
 
 __version__: str
 bfloat16: Any
@@ -304,7 +320,17 @@ nan: builtins.float
 pi: builtins.float
 
 __all__ = [
+    "BFloat16Tensor",
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
     "Generator",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
     "Size",
     "Tensor",
     "abs",
@@ -356,6 +382,7 @@ __all__ = [
     "cdist",
     "ceil",
     "channels_last",
+    "cholesky_solve",
     "chunk",
     "clamp",
     "clamp_max",
@@ -420,6 +447,7 @@ __all__ = [
     "ge",
     "get_default_device",
     "get_default_dtype",
+    "get_rng_state",
     "gt",
     "guard",
     "half",
@@ -450,6 +478,7 @@ __all__ = [
     "isinf",
     "isnan",
     "kron",
+    "kthvalue",
     "le",
     "lerp",
     "lgamma",
@@ -468,6 +497,7 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "logit",
+    "logspace",
     "logsumexp",
     "long",
     "lt",
@@ -541,8 +571,10 @@ __all__ = [
     "select",
     "set_default_device",
     "set_default_dtype",
+    "set_default_tensor_type",
     "set_grad_enabled",
     "set_printoptions",
+    "set_rng_state",
     "short",
     "sigmoid",
     "sign",

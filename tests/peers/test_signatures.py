@@ -16,6 +16,7 @@ from tinygrad_edu import data, nn, optim
 from tinygrad_edu.errors import EduError, KeywordError
 from tinygrad_edu.inputs.kinds import OLD_ARGUMENTS
 from tinygrad_edu.inputs.left_out import LEFT_OUT, why_not
+from tinygrad_edu.tensor.typed import WORDS
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
 pytestmark = pytest.mark.peers
@@ -49,11 +50,13 @@ UNTOLD = {
     ("tg", "einsum"): "*args, for the equation may stand among the operands",
     ("tg", "result_type"): "overloads for numbers alone; a number may stand for any tensor here",
     ("tg", "linspace"): "a deprecated overload without steps",
+    ("tg", "logspace"): "a deprecated overload without steps",
     ("Tensor", "requires_grad_"): "the stub calls it mode, the function requires_grad",
     ("Tensor", "random_"): "from is a word of Python's, so both limits go by position",
     ("F", "gelu"): "its help lets approximate stand by position, the function does not",
     ("Tensor", "contiguous"): "the stub lets memory_format stand by position, the function does not",
     ("Tensor", "is_contiguous"): "the stub lets memory_format stand by position, the function does not",
+    **{("tg", name): "a class, with numbers or a size, as Tensor has" for name in WORDS.values()},
     ("nn", "RNN"): "*args and **kwargs, for two overloads", ("nn", "GRU"): "*args and **kwargs, for two overloads",
     ("nn", "LSTM"): "*args and **kwargs, for two overloads",
 }  # fmt: skip
@@ -112,6 +115,7 @@ DIFFERENT: dict[str, tuple[tuple[str, ...], str]] = {
     "tg.det": (("input missing", "A is ours alone", "out is ours alone"), _LINALG),
     "tg.svd": (("input missing", "x is ours alone", "out missing"), _LINALG),
     "tg.inverse": (("input missing", "x is ours alone"), _LINALG),
+    "Tensor.cholesky_solve": (("out is ours alone",), _LINALG),
     "Tensor.det": (("out is ours alone",), _LINALG),
     "Tensor.inverse": (("out is ours alone",), _LINALG),
     "Tensor.squeeze_": (("*dim missing",), "several axes are given as a tuple"),
