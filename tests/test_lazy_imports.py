@@ -21,7 +21,8 @@ NOT_YET = (
 
 ALL = set(
     """
-    Generator Size Tensor abs acos acosh add addcdiv addcmul addmm all allclose amax amin aminmax any arange arccos
+    BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor Generator HalfTensor IntTensor LongTensor
+    ShortTensor Size Tensor abs acos acosh add addcdiv addcmul addmm all allclose amax amin aminmax any arange arccos
     arcsin arctan arctan2 argmax argmin argsort argwhere as_strided as_tensor asin asinh atan atan2 atanh atleast_1d
     atleast_2d atleast_3d autograd baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm bool
     broadcast_tensors broadcast_to can_cast cat cdist ceil channels_last chunk clamp clamp_max clamp_min clip clone
@@ -37,7 +38,8 @@ ALL = set(
     nanmean nansum narrow ne neg newaxis nn no_grad nonzero norm normal numel ones ones_like optim outer permute pi
     positive pow preserve_format prod promote_types quantile rand rand_like randint randint_like randn randn_like
     random randperm ravel reciprocal relu remainder repeat_interleave reshape result_type roll rot90 round rsqrt save
-    scatter scatter_add searchsorted select set_default_device set_default_dtype set_grad_enabled set_printoptions
+    scatter scatter_add searchsorted select set_default_device set_default_dtype set_default_tensor_type
+    set_grad_enabled set_printoptions
     short sigmoid sign sin sinh softmax sort split split_with_sizes sqrt square squeeze stack state std std_mean sub
     sum svd swapaxes t take_along_dim tan tanh tensor tensor_split tensordot tile topk trace training transpose tril
     triu trunc uint8 unbind unflatten unique unsqueeze var var_mean vstack where xlogy zeros zeros_like

@@ -79,7 +79,8 @@ _LATER = {
     "tensor.creation": "arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like",
     "tensor.inquiry": (
         "can_cast finfo get_default_device get_default_dtype iinfo is_floating_point is_tensor numel promote_types "
-        "result_type set_default_device set_default_dtype"
+        "result_type set_default_device set_default_dtype "
+        "set_default_tensor_type"
     ),
     "tensor.printing": "set_printoptions",
     "tensor.random": (
@@ -87,6 +88,10 @@ _LATER = {
         "randperm"
     ),
     "tensor.size": "Size",
+    "tensor.typed": (
+        "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
+        "ShortTensor"
+    ),
 }
 _PUBLIC = "data distributions guard linalg metrics nn optim random state training".split()
 _MODULES = [*_PUBLIC, *"backends compile cuda errors lessons observe settings tips utils views".split()]

@@ -280,6 +280,7 @@ from .tensor.inquiry import promote_types as promote_types
 from .tensor.inquiry import result_type as result_type
 from .tensor.inquiry import set_default_device as set_default_device
 from .tensor.inquiry import set_default_dtype as set_default_dtype
+from .tensor.inquiry import set_default_tensor_type as set_default_tensor_type
 from .tensor.printing import set_printoptions as set_printoptions
 from .tensor.random import Generator as Generator
 from .tensor.random import bernoulli as bernoulli
@@ -294,6 +295,16 @@ from .tensor.random import randn as randn
 from .tensor.random import randn_like as randn_like
 from .tensor.random import randperm as randperm
 from .tensor.size import Size as Size
+from .tensor.typed import BFloat16Tensor as BFloat16Tensor
+from .tensor.typed import BoolTensor as BoolTensor
+from .tensor.typed import ByteTensor as ByteTensor
+from .tensor.typed import CharTensor as CharTensor
+from .tensor.typed import DoubleTensor as DoubleTensor
+from .tensor.typed import FloatTensor as FloatTensor
+from .tensor.typed import HalfTensor as HalfTensor
+from .tensor.typed import IntTensor as IntTensor
+from .tensor.typed import LongTensor as LongTensor
+from .tensor.typed import ShortTensor as ShortTensor
 
 __version__: str
 bfloat16: Any
@@ -304,7 +315,17 @@ nan: builtins.float
 pi: builtins.float
 
 __all__ = [
+    "BFloat16Tensor",
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
     "Generator",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
     "Size",
     "Tensor",
     "abs",
@@ -541,6 +562,7 @@ __all__ = [
     "select",
     "set_default_device",
     "set_default_dtype",
+    "set_default_tensor_type",
     "set_grad_enabled",
     "set_printoptions",
     "short",

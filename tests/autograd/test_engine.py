@@ -11,7 +11,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.autograd import grad
-from tinygrad_edu.errors import AutogradError, DeviceError, DtypeError, InplaceError, ShapeError
+from tinygrad_edu.errors import ArgumentError, AutogradError, DeviceError, DtypeError, InplaceError, ShapeError
 
 
 def leaf(*values: float) -> tg.Tensor:
@@ -191,6 +191,22 @@ def test_grad_of_what_was_not_used(unused: Any) -> None:
         grad(x * 2, [x, unused])
     g, nothing = grad(x * 2, [x, unused], allow_unused=True)
     assert (g.tolist(), nothing) == ([2.0], None)
+
+
+def test_grad_with_zeros_for_what_was_not_used() -> None:
+    x, unused = leaf(1.0), tg.ones(2, 3, requires_grad=True)
+    g, zeros = grad(x * 2, [x, unused], materialize_grads=True)
+    assert (g.tolist(), zeros.tolist(), zeros.requires_grad) == ([2.0], [[0.0] * 3] * 2, False)
+    why = "it finds one gradient for each input, and touches no others"
+    mend = "call it once for each gradient, or backward() for all"
+    for setting, options in (("is_grads_batched=True", (True, None, True)), ("only_inputs=False", (False,))):
+        with teaches(ArgumentError, f"grad with {setting}", why, mend):
+            grad(x * 2, x, None, None, False, *options)
+    tried = "grad with materialize_grads=True and allow_unused=False"
+    with teaches(
+        ArgumentError, tried, "zeros stand for the gradients of inputs that were not used", "leave allow_unused out"
+    ):
+        grad(x * 2, x, allow_unused=False, materialize_grads=True)
 
 
 def test_grad_of_what_is_no_tensor() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import ROOT, run_python, teaches
-from tinygrad_edu import autograd, backends, cuda, nn, optim
+from tinygrad_edu import backends, cuda, nn, optim
 from tinygrad_edu.common import missing
 from tinygrad_edu.errors import KeywordError
 
@@ -26,16 +26,13 @@ SAID = [
     (tg, "tensors", "; near it are tinygrad_edu.tensor, tinygrad_edu.tensordot"),
     (tg, "qqqq", ""),
     (tg, "sparse_coo_tensor", ". PyTorch has it, but it is not here yet"),
-    (tg, "Variable", ": tensors take part in the graph themselves: write tensor(data, requires_grad=True)"),
-    (tg, "LongTensor", ": write tensor(data, dtype='int64'), or empty(size, dtype='int64')"),
-    (tg, "FloatTensor", ": write tensor(data, dtype='float32'), or empty(size, dtype='float32')"),
+    (tg, "Variable", ": it is autograd.Variable"),
     (
         tg,
         "jit",
         ": there is no compiler of models here: call the model itself",
     ),
-    (autograd, "Variable", ": tensors take part in the graph themselves: write tensor(data, requires_grad=True)"),
-    (backends, "cudnn", ": there is no cuDNN here to set up: leave the line out"),
+    (backends, "mkldnn", ": there is no such library here to set up: leave the line out"),
     (nn, "linear", ": write nn.Linear"),
     (nn, "Adam", ": it is optim.Adam"),
     (nn, "one_hot", ": it is nn.functional.one_hot"),

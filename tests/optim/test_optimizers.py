@@ -598,7 +598,15 @@ def test_pytorchs_switches_change_nothing_or_are_refused(make: Any) -> None:
     assert {"foreach", "differentiable"} <= names
     p = tg.ones(1, requires_grad=True)
     assert repr(make([p], **dict.fromkeys(names, False))) == repr(make([p]))
-    for name in names:
+    for name in names & {"foreach", "fused"}:  # ways to the same numbers
+        assert repr(make([p], **{name: True})) == repr(make([p]))
+    if "fused" in names:
+        why = "each names another way to the same numbers"
+        with teaches(
+            ArgumentError, f"{make.__name__} with foreach=True and fused=True", why, "leave both out", "make([p]"
+        ):
+            make([p], foreach=True, fused=True)
+    for name in names & {"capturable", "differentiable"}:
         why = "there is one way to step here: in place, outside the graph, small parameters together"
         with teaches(ArgumentError, f"{make.__name__} with {name}=True", why, "leave it out", "make([p]"):
             make([p], **{name: True})

@@ -600,6 +600,56 @@ def python_protocols(torch: Any) -> Any:
     )  # fmt: skip
 
 
+def old_types(torch: Any) -> Any:
+    names = "Byte Char Short Int Long Half Float Double Bool BFloat16".split()
+    types = [getattr(torch, f"{name}Tensor") for name in names]
+    x = torch.ones(2, 3, requires_grad=True)
+    wide = data(4, dtype="float64")
+    shared = torch.DoubleTensor(wide)
+    wide[0] = 7.0
+    noise = torch.FloatTensor(x.size()).normal_()
+    return (
+        [kind([0, 1]) for kind in types],
+        [torch.zeros(2).type(kind) for kind in types],
+        [torch.zeros(2).type(kind).type() for kind in types],
+        [[isinstance(torch.zeros(1).type(a), b) for a in types] for b in types],
+        [kind.dtype for kind in types],
+        [torch.LongTensor([1.5, -2.5]), torch.LongTensor(labels(4, 3).astype(np.int32)), torch.FloatTensor(wide)],
+        [torch.LongTensor(), torch.FloatTensor([]), torch.LongTensor(range(3)), torch.IntTensor(((1, 2), (3, 4)))],
+        [tuple(made.shape) for made in (torch.LongTensor(2, 3), torch.FloatTensor(np.int64(3)), noise)],
+        [tuple(torch.FloatTensor(size=(2, 2)).shape), tuple(torch.Tensor(x.size()).shape)],
+        shared,
+        torch.FloatTensor(x * 2),
+        x.type("torch.DoubleTensor"),
+    )
+
+
+def old_variables(torch: Any) -> Any:
+    variable = torch.autograd.Variable
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    again, leaf = variable(y), variable(y, requires_grad=True)
+    (leaf**2).sum().backward()
+    again[0] = 5.0
+    return again, leaf, leaf.grad, y, x.grad, isinstance(x, variable), isinstance(1, variable)
+
+
+def gradients_of_every_parameter(torch: Any) -> Any:
+    model = torch.nn.Linear(3, 2)
+    for p in model.parameters():
+        p.data.fill_(0.5)
+    x = torch.from_numpy(data(4, 3))
+    named = dict(model.named_parameters())
+    first = torch.autograd.grad(model(x).sum(), model.parameters())
+    second = torch.autograd.grad(iter([model(x).sum()]), named.values(), create_graph=True)
+    unused = torch.zeros(2, requires_grad=True)
+    y = torch.ones(2, requires_grad=True)
+    third = torch.autograd.grad(
+        outputs=(y * 2).sum(), inputs=[y, unused], only_inputs=True, create_graph=True, materialize_grads=True
+    )
+    return first, second, third
+
+
 PROGRAMS: list[Callable[..., Any]] = [
     linear_regression, logistic_regression_through_data, softmax_regression_with_manual_gradients, adam_by_hand,
     kmeans, causal_attention, beam_search, top_k_and_nucleus, bigram_counts, embedding_with_padding,
@@ -607,6 +657,7 @@ PROGRAMS: list[Callable[..., Any]] = [
     assignment_by_index, gradients_through_writes, tensor_puzzles, broadcasting, views_share_memory, counting,
     hooks, straight_through, custom_function, gradient_penalty, hessian_vector_product, ways_to_say_no_grad,
     reparametrisation, division, sixteen_bits, nan_and_inf, tensors_from_anything, numpy_bridge, python_protocols,
+    old_types, old_variables, gradients_of_every_parameter,
 ]  # fmt: skip
 
 
@@ -641,6 +692,15 @@ def divide_integers_in_place(torch: Any) -> None:
 
 
 MISTAKES: dict[str, Callable[[Any], Any]] = {
+    "LongTensor of a float": lambda torch: torch.LongTensor(2.0),
+    "LongTensor of floats": lambda torch: torch.LongTensor(torch.zeros(2)),
+    "FloatTensor of text": lambda torch: torch.FloatTensor("a"),
+    "FloatTensor of None": lambda torch: torch.FloatTensor(None),
+    "FloatTensor of a bool": lambda torch: torch.FloatTensor(True),
+    "Variable of a list": lambda torch: torch.autograd.Variable([1.0]),
+    "Variable of integers": lambda torch: torch.autograd.Variable(torch.tensor([1]), requires_grad=True),
+    "Variable, volatile": lambda torch: torch.autograd.Variable(torch.ones(1), True, True),
+    "type of nothing": lambda torch: torch.zeros(2).type("torch.NoTensor"),
     "matmul, inner sizes": lambda torch: torch.ones(2, 3) @ torch.ones(2, 3),
     "matmul, float32 by float64": lambda torch: torch.from_numpy(np.ones((2, 2))) @ torch.ones(2, 2),
     "matmul, integers by floats": lambda torch: torch.arange(4).view(2, 2) @ torch.ones(2, 2),

@@ -16,6 +16,7 @@ from tinygrad_edu import data, nn, optim
 from tinygrad_edu.errors import EduError, KeywordError
 from tinygrad_edu.inputs.kinds import OLD_ARGUMENTS
 from tinygrad_edu.inputs.left_out import LEFT_OUT, why_not
+from tinygrad_edu.tensor.typed import WORDS
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
 pytestmark = pytest.mark.peers
@@ -54,6 +55,7 @@ UNTOLD = {
     ("F", "gelu"): "its help lets approximate stand by position, the function does not",
     ("Tensor", "contiguous"): "the stub lets memory_format stand by position, the function does not",
     ("Tensor", "is_contiguous"): "the stub lets memory_format stand by position, the function does not",
+    **{("tg", name): "a class, with numbers or a size, as Tensor has" for name in WORDS.values()},
     ("nn", "RNN"): "*args and **kwargs, for two overloads", ("nn", "GRU"): "*args and **kwargs, for two overloads",
     ("nn", "LSTM"): "*args and **kwargs, for two overloads",
 }  # fmt: skip

@@ -135,8 +135,19 @@ def test_type() -> None:
     x = tg.ones(2)
     assert x.type(tg.float64).dtype == x.type("float64").dtype == tg.float64
     assert x.type(tg.float32) is x
-    with teaches(DtypeError, "type()", "it converts to the dtype that it is given", "read x.dtype for the present one"):
-        x.type()
+    assert (x.type(), tg.ones(2, dtype="bfloat16").type()) == ("torch.FloatTensor", "torch.BFloat16Tensor")
+    assert x.type(tg.LongTensor).dtype == x.type("torch.LongTensor").dtype == tg.int64
+
+
+def test_the_default_type_by_its_old_name() -> None:
+    try:
+        for name, dtype in ((tg.DoubleTensor, tg.float64), ("torch.FloatTensor", tg.float32)):
+            tg.set_default_tensor_type(name)
+            assert tg.tensor(1.0).dtype == dtype
+    finally:
+        tg.set_default_dtype(tg.float32)
+    with teaches(DtypeError, "set_default_dtype(int64)", "it is the dtype of Python floats", "name a float dtype"):
+        tg.set_default_tensor_type(tg.LongTensor)
 
 
 def test_the_forms_of_to() -> None:

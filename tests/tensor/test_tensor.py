@@ -183,9 +183,28 @@ def test_the_old_constructor() -> None:
     assert [(y.tolist(), y.dtype) for y in given] == [([1.0, 2.0], np.float32)] * 4
     assert tg.Tensor(x) is x
     assert [tg.Tensor(*size).shape for size in ((), (3,), (2, 3), (np.int64(3),))] == [(0,), (3,), (2, 3), (3,)]
+    assert tg.Tensor(tg.ones(2, 3).size()).shape == (2, 3)
     assert tg.Tensor([1.0], device="far").device == "far"
     with teaches(ShapeError, "empty((3.0,))", "sizes are integers", "use // where / gave a fraction"):
         tg.Tensor(3.0)
+
+
+def test_the_old_types() -> None:
+    assert repr(tg.LongTensor) == "<class 'tinygrad_edu.LongTensor'>"
+    with teaches(
+        DtypeError,
+        "LongTensor(Tensor)",
+        "it is a tensor of float32 already",
+        "convert it: x.to('int64')",
+        "LongTensor(tg",
+    ):
+        tg.LongTensor(tg.ones(2))
+    why, mend = "it takes numbers in a list, or a size", "write FloatTensor([…]), or tensor(…)"
+    for junk in (2.0, "a", None, True):
+        with teaches(DtypeError, f"FloatTensor({type(junk).__name__})", why, mend):
+            tg.FloatTensor(junk)
+    assert isinstance(tg.ones(2), tg.FloatTensor)
+    assert not isinstance(tg.ones(2, device="far"), tg.FloatTensor)
 
 
 def test_a_class_on_tensor() -> None:

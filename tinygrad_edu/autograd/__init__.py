@@ -5,21 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..common import late as _late
+from ..settings import enable_grad as enable_grad
+from ..settings import inference_mode as inference_mode
+from ..settings import no_grad as no_grad
+from ..settings import set_grad_enabled as set_grad_enabled
 from . import edges as _edges  # noqa: F401  (adds to what nodes can tell)
 from .engine import backward, grad
 from .tensors import tensor_namespace
 
 if TYPE_CHECKING:
+    from . import function, functional
     from .check import gradcheck, gradgradcheck
     from .forward import jvp
     from .function import Function
+    from .variable import Variable
 
-__all__ = ["Function", "backward", "grad", "gradcheck", "gradgradcheck", "jvp", "tensor_namespace"]
-_LATER = {"Function": "function", "jvp": "forward", "gradcheck": "check", "gradgradcheck": "check"}
+__all__ = ["Function", "Variable", "backward", "grad", "gradcheck", "gradgradcheck", "jvp", "tensor_namespace"]
+_LATER = {
+    "Function": "function", "Variable": "variable", "jvp": "forward", "gradcheck": "check", "gradgradcheck": "check",
+}  # fmt: skip
+_MODULES = {"function": "function", "functional": "functional"}
 
 if not TYPE_CHECKING:  # or a type checker would believe every name
-    __getattr__ = _late.getattr_of(__name__, _LATER)
+    __getattr__ = _late.getattr_of(__name__, _LATER, _MODULES)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, *_MODULES})

@@ -12,7 +12,7 @@ from ..core.base import TensorBase
 from ..core.graph import ARRAYS, Backward, Leaf, Node, World, accumulate, run_hooks
 from ..core.inplace import settle
 from ..core.slow import announce
-from ..errors import AutogradError, DeviceError, DtypeError, EduError, OutOfMemoryError, ShapeError
+from ..errors import ArgumentError, AutogradError, DeviceError, DtypeError, EduError, OutOfMemoryError, ShapeError
 from ..ops import convert as ct
 from ..settings import MODES, modes
 from .tensors import TENSORS
@@ -193,7 +193,7 @@ def backward(
 
 def _starts(name: str, tensors: Any, gradients: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Outputs and their gradients, as tuples of one length."""
-    outputs = tuple(tensors) if isinstance(tensors, (list, tuple)) else (tensors,)
+    outputs = _several(tensors)
     given = tuple(gradients) if isinstance(gradients, (list, tuple)) else (gradients,) * len(outputs)
     if len(given) != len(outputs):
         raise AutogradError(
@@ -202,6 +202,13 @@ def _starts(name: str, tensors: Any, gradients: Any) -> tuple[tuple[Any, ...], t
             "pass one for each; None stands for 1 where an output has one element",
         )
     return outputs, given
+
+
+def _several(tensors: Any) -> tuple[Any, ...]:
+    """One tensor or several as a tuple. Whatever walks over tensors will do, such as ``model.parameters()``."""
+    if isinstance(tensors, TensorBase) or not hasattr(tensors, "__iter__"):
+        return (tensors,)
+    return tuple(tensors)
 
 
 def _gradient(g: Any, shared: bool) -> Any:
@@ -220,12 +227,17 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``.grad`` is touched.
 
-    ``inputs`` may be leaves or results. Raises `AutogradError` for one that the outputs do not depend on, unless
-    ``allow_unused``, which gives None for it.
+    ``inputs`` may be leaves or results, one or several: ``model.parameters()`` will do. Raises `AutogradError` for one
+    that the outputs do not depend on, unless ``allow_unused`` gives None for it, or ``materialize_grads`` zeros.
+    ``only_inputs`` and ``is_grads_batched`` stay as they are: nothing but the gradients asked for is found, and one of
+    each.
 
     >>> import tinygrad_edu as tg
     >>> x = tg.tensor(3.0, requires_grad=True)
@@ -234,8 +246,16 @@ def grad(
     >>> slope.item(), curvature.item()
     (6.0, 2.0)
     """
+    if not only_inputs or is_grads_batched:
+        setting = "is_grads_batched=True" if is_grads_batched else "only_inputs=False"
+        why = "it finds one gradient for each input, and touches no others"
+        raise ArgumentError(f"grad with {setting}", why, "call it once for each gradient, or backward() for all")
+    if materialize_grads and allow_unused is False:
+        why = "zeros stand for the gradients of inputs that were not used"
+        mend = "leave allow_unused out"
+        raise ArgumentError("grad with materialize_grads=True and allow_unused=False", why, mend)
     outputs, gradients = _starts("grad", outputs, grad_outputs)
-    inputs = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
+    inputs = _several(inputs)
     for position, x in enumerate(inputs):
         if not isinstance(x, TensorBase):
             raise DtypeError(
@@ -253,6 +273,9 @@ def grad(
         g = None if node is None else found.get(node)
         if g is not None and isinstance(node, Leaf):
             g = run_hooks(node, g)
+        if g is None and materialize_grads:
+            array = inputs[position].array
+            g = above.wrap(backends.of(array).xp.zeros_like(array)).requires_grad_(create_graph)
         if g is None and not allow_unused:
             raise AutogradError(
                 f"grad with respect to input {position}",

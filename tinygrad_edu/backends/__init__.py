@@ -74,4 +74,4 @@ def registered() -> list[Backend]:
 
 
 if not TYPE_CHECKING:  # or a type checker would believe every name
-    __getattr__ = _late.getattr_of(__name__)
+    __getattr__ = _late.getattr_of(__name__, modules={"cudnn": "cudnn", "mps": "mps"})  # what programs ask for

@@ -17,29 +17,21 @@ _THEIRS = {
     "tinygrad_edu.optim": "torch.optim",
 }  # fmt: skip
 _ELSEWHERE = (
-    "", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "nn.utils", "nn.utils.rnn", "nn.init", "linalg",
+    "", *"autograd nn nn.functional optim optim.lr_scheduler data nn.utils nn.utils.rnn nn.init linalg".split()
 )  # fmt: skip
 
 # What old programs write, and machinery that does not exist here. "*" is any other name in that place.
-_TYPES = {
-    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Byte": "uint8",
-    "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool",
-}  # fmt: skip
 _INSTEAD = {
     "": {
-        "Variable": "tensors take part in the graph themselves: write tensor(data, requires_grad=True)",
         "jit": "there is no compiler of models here: call the model itself (compile.trace shows what it computes)",
         "autocast": "dtypes are not mixed automatically here: convert with x.half() or x.bfloat16() where you want it",
         "amp": "dtypes are not mixed automatically here: convert with x.half() or x.bfloat16() where you want it",
         "multiprocessing": "tensors are not shared between processes: use Python's, and send NumPy arrays",
     },
     "autograd": {
-        "Variable": "tensors take part in the graph themselves: write tensor(data, requires_grad=True)",
         "detect_anomaly": "every error of backward names the line that made the node: leave it out",
     },
     "backends": {
-        "cudnn": "there is no cuDNN here to set up: leave the line out",
-        "mps": "there is no such device here: check tinygrad_edu.cuda.is_available(), or use 'cpu'",
         "mkldnn": "there is no such library here to set up: leave the line out",
         "cuda": "there is nothing here to set up: leave the line out",
     },
@@ -117,8 +109,6 @@ def _explain_method(name: str) -> str:
 def instead(place: str, name: str) -> str:
     """What to write today for an old name, or for machinery that is not here; "" for any other name."""
     found = _INSTEAD.get(place, {})
-    if place == "" and name.endswith("Tensor") and (kind := _TYPES.get(name.removesuffix("Tensor"))):
-        return f"write tensor(data, dtype={kind!r}), or empty(size, dtype={kind!r})"
     return found.get(name) or found.get("*", "")
 
 

@@ -4,7 +4,7 @@
 
 Formulas, names and saved state are PyTorch's. Parameters of 16 bits are the exception: their state is float32, and
 each step computes in float32 and rounds once, where PyTorch rounds at every operation. There is one way to step:
-``foreach``, ``fused``, ``capturable`` and ``differentiable`` are accepted if they ask for nothing else.
+``foreach`` and ``fused`` change nothing; ``capturable`` and ``differentiable`` are accepted as long as they are off.
 """
 
 from typing import TYPE_CHECKING

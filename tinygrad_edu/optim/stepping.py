@@ -74,9 +74,16 @@ class InPlaceOptimizer(Optimizer):
         super().__setattr__(name, value)
 
     def one_way(self, **switches: bool | None) -> None:
-        """Refuse PyTorch's switches to other ways of stepping, if they are on. Off, they change nothing."""
+        """Refuse PyTorch's switches that ask for other results than there are here. Off, they change nothing.
+
+        ``foreach`` and ``fused`` only say how the same numbers are to be found, so each may be on; not both, as in
+        PyTorch.
+        """
+        if switches.get("foreach") and switches.get("fused"):
+            why = "each names another way to the same numbers"
+            self.refuse("foreach=True and fused=True", why, "leave both out")
         for name, on in switches.items():
-            if on:
+            if on and name not in ("foreach", "fused"):
                 why = "there is one way to step here: in place, outside the graph, small parameters together"
                 self.refuse(f"{name}={on}", why, "leave it out")
 

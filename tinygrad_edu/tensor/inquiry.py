@@ -119,4 +119,14 @@ def set_default_dtype(d: Any) -> None:
     set_default(dtype=kind.name)
 
 
+def set_default_tensor_type(t: Any, /) -> None:
+    """`set_default_dtype`, by an old name: ``DoubleTensor``, or its text, ``"torch.DoubleTensor"``.
+
+    Raises `DtypeError` for one of integers.
+    """
+    from .typed import meant  # which new programs do without
+
+    set_default_dtype(meant(t))
+
+
 explain_all(globals())

@@ -67,7 +67,7 @@ class Tensor(Operations, Absent):
         The dtype is the default one, and with a size the values are whatever the memory held. Better use `tensor` or
         `empty`, which say what is meant. The engine makes its own tensors without it.
         """
-        if len(data) == 1 and not isinstance(data[0], (int, float, np.number)):
+        if len(data) == 1 and not isinstance(data[0], (int, float, np.number, Size)):
             made = as_tensor(data[0], modes().dtype, device)
         else:
             made = creation.empty(*data or (0,), device=device)
@@ -450,11 +450,19 @@ class Tensor(Operations, Absent):
         return self.to(other)
 
     @explained
-    def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Tensor:
-        """In another dtype, as with `to`. Raises `DtypeError` without one: PyTorch then names an old class."""
+    def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
+        """In another dtype, as by `to`; old names such as ``FloatTensor`` will do. Without one, PyTorch's old name.
+
+        >>> import tinygrad_edu as tg
+        >>> tg.arange(3).type(), tg.arange(3).type(tg.FloatTensor)
+        ('torch.LongTensor', tensor([0., 1., 2.]))
+        """
+        from .typed import WORDS, meant  # which new programs do without
+
         if dtype is None:
-            raise DtypeError("type()", "it converts to the dtype that it is given", "read x.dtype for the present one")
-        return self.to(dtype=dtype)
+            place = "" if self.device == "cpu" else f"{self.device.type}."
+            return f"torch.{place}{WORDS[self.array.dtype.name]}"
+        return self.to(dtype=meant(dtype))
 
     def is_floating_point(self) -> builtins.bool:
         """Whether the elements are floats of any width."""

@@ -1,6 +1,6 @@
 """What `tinygrad_edu.data` holds, under PyTorch's path."""
 
-from ..data import (
+from ...data import (
     BatchSampler,
     ConcatDataset,
     DataLoader,
@@ -17,6 +17,7 @@ from ..data import (
     default_convert,
     random_split,
 )
+from . import dataloader, dataset, sampler  # noqa: F401  (found as attributes, as in PyTorch)
 
 __all__ = [
     "BatchSampler",
