@@ -112,7 +112,7 @@ rand_like(x, generator=g, dtype="float32", device="cpu")  randn_like(x, generato
 randint(0, 5, (2, 3), generator=g, dtype="int64", device="cpu")  randint_like(x, 0, 5, generator=g, dtype="int64")
 randperm(5, generator=g, dtype="int64", device="cpu")  normal(x, y, generator=g)  bernoulli(mask, 0.5, generator=g)
 multinomial(x, 2, False, generator=g)  Generator("cpu")  promote_types("float32", "int64")  result_type(x, y)
-can_cast("float32", "int64")  finfo("float32")  iinfo("int64")  manual_seed(0)
+can_cast("float32", "int64")  finfo("float32")  iinfo("int64")  manual_seed(0)  get_rng_state()  set_rng_state(tg.get_rng_state())
 set_printoptions(4, 1000, 3, 80, "default", False)  set_default_dtype("float32")  get_default_dtype()
 set_default_device("cpu")  get_default_device()  Size([2, 3])
 is_grad_enabled()  is_inference_mode_enabled()  set_grad_enabled(True)  inference_mode(True)  no_grad()  enable_grad()

@@ -284,6 +284,7 @@ from .tensor.inquiry import set_default_tensor_type as set_default_tensor_type
 from .tensor.printing import set_printoptions as set_printoptions
 from .tensor.random import Generator as Generator
 from .tensor.random import bernoulli as bernoulli
+from .tensor.random import get_rng_state as get_rng_state
 from .tensor.random import manual_seed as manual_seed
 from .tensor.random import multinomial as multinomial
 from .tensor.random import normal as normal
@@ -294,6 +295,7 @@ from .tensor.random import randint_like as randint_like
 from .tensor.random import randn as randn
 from .tensor.random import randn_like as randn_like
 from .tensor.random import randperm as randperm
+from .tensor.random import set_rng_state as set_rng_state
 from .tensor.size import Size as Size
 from .tensor.typed import BFloat16Tensor as BFloat16Tensor
 from .tensor.typed import BoolTensor as BoolTensor
@@ -441,6 +443,7 @@ __all__ = [
     "ge",
     "get_default_device",
     "get_default_dtype",
+    "get_rng_state",
     "gt",
     "guard",
     "half",
@@ -565,6 +568,7 @@ __all__ = [
     "set_default_tensor_type",
     "set_grad_enabled",
     "set_printoptions",
+    "set_rng_state",
     "short",
     "sigmoid",
     "sign",

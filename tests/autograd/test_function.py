@@ -10,6 +10,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu.autograd import Function, grad, gradcheck, gradgradcheck, jvp
+from tinygrad_edu.autograd.function import once_differentiable
 from tinygrad_edu.core.op import OPS
 from tinygrad_edu.core.slow import Call, Interceptor
 from tinygrad_edu.errors import AutogradError, InplaceError, ShapeError
@@ -367,6 +368,31 @@ def test_arguments_are_not_changed() -> None:
 
     with pytest.raises(AutogradError, match="mark_dirty in a Function"):
         Doubled.apply(leaf(1.0))
+
+
+def test_a_backward_without_a_derivative() -> None:
+    class Cubed(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            """By NumPy."""
+            (x,) = ctx.saved_tensors
+            return tg.from_numpy(3 * x.detach().numpy() ** 2) * g
+
+    x, seed = leaf(2.0), leaf(1.0)
+    (slope,) = grad(Cubed.apply(x), x)
+    assert (slope.item(), slope.requires_grad, Cubed.backward.__doc__) == (12.0, False, "By NumPy.")
+    (slope,) = grad(Cubed.apply(x), x, seed, create_graph=True)
+    assert (slope.item(), slope.requires_grad) == (12.0, True)  # nothing is refused before it is asked for
+    why = "its backward is marked with once_differentiable: it has no derivative"
+    mend = "take the mark away, or leave that part out"
+    with teaches(AutogradError, "a second derivative of a Function", why, mend):
+        slope.backward()
 
 
 def test_what_must_be_written() -> None:

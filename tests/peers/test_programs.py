@@ -461,10 +461,22 @@ def custom_function(torch: Any) -> Any:
             (y,) = ctx.saved_tensors
             return g * y * ctx.scale, None
 
+    class Rounded(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g.clone()
+
     x = torch.tensor(data(4, dtype="float64"), requires_grad=True)
     y = Exp.apply(x, 0.5)
     y.sum().backward()
-    return y, x.grad, torch.autograd.gradcheck(lambda t: Exp.apply(t, 0.5), (x,))
+    once = torch.autograd.grad((Rounded.apply(x) * x).sum(), x, create_graph=True)
+    again = torch.autograd.grad(Rounded.apply(x).sum(), x, create_graph=True)
+    return y, x.grad, torch.autograd.gradcheck(lambda t: Exp.apply(t, 0.5), (x,)), once, again
 
 
 def gradient_penalty(torch: Any) -> Any:

@@ -155,6 +155,28 @@ def test_states_that_do_not_come_from_a_generator(state: Any) -> None:
     ):  # fmt: skip
         g.set_state(state)
     assert draw(generator=g) == draw(generator=tg.Generator())
+    tg.manual_seed(0)
+    before, why = tg.get_rng_state(), "the bytes do not hold the state of a stream"
+    with teaches(ArgumentError, "set_rng_state", why, "pass what get_rng_state() returned", "tg.set_rng_state(st"):
+        tg.set_rng_state(state)
+    assert (tg.get_rng_state() == before).all()
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_everybodys_stream_goes_on_from_where_it_stood(seeded: bool, tmp_path: Path) -> None:
+    if seeded:
+        tg.manual_seed(3)
+    draw()
+    tg.save({"random": tg.get_rng_state()}, tmp_path / "checkpoint")
+    later = draw(), draw()
+    tg.manual_seed(4)
+    tg.set_rng_state(tg.load(tmp_path / "checkpoint")["random"])
+    assert (draw(), draw()) == later
+    assert later[0] != later[1]
+    tg.manual_seed(4)
+    first = draw()
+    tg.manual_seed(4)
+    assert draw() == first  # seeding begins anew
 
 
 def test_words_about_generators_and_seeds() -> None:

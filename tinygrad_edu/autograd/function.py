@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from .. import backends
@@ -101,6 +103,40 @@ class Function:
         call = Call(custom, args, {}, line, modes())
         result = through(call, len(call.modes.observers) - 1, custom.perform)
         return custom.results(result)
+
+
+class _Once(Function):
+    """Hands on what a `once_differentiable` backward returned, and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, found: Any, *gradients: Any) -> Any:
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        why = "its backward is marked with once_differentiable: it has no derivative"
+        raise AutogradError("a second derivative of a Function", why, "take the mark away, or leave that part out")
+
+
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """For a `Function.backward` that is not made of tensor operations: second derivatives through it are refused.
+
+    Without the mark, a graph of it would leave out what NumPy or a library has computed, and be silently wrong.
+    """
+
+    @wraps(fn)
+    def call(ctx: Any, *gradients: Any) -> Any:
+        with no_grad():
+            found = fn(ctx, *gradients)
+        if not (modes().grad and any(isinstance(g, TensorBase) and g.node is not None for g in gradients)):
+            return found
+        marked = [
+            _Once.apply(g, *gradients) if isinstance(g, TensorBase) else g
+            for g in (found if isinstance(found, tuple) else (found,))
+        ]
+        return tuple(marked) if isinstance(found, tuple) else marked[0]
+
+    return call
 
 
 def _shares_memory(result: Any, operands: tuple[Any, ...]) -> bool:

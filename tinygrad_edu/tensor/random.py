@@ -124,26 +124,57 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """Its position in the stream, as bytes for `set_state`: a tensor of uint8, which `save` can write."""
-        import json
-
-        text = json.dumps([self._seed, self.stream.bit_generator.state])
-        return above.wrap(np.array(bytearray(text.encode())))
+        return _place(self._seed, self.stream)
 
     def set_state(self, new_state: Any) -> Generator:
         """Go on from the position that `get_state` returned. Raises `ArgumentError` for anything else."""
-        import json
-
-        fresh = np.random.default_rng()
-        try:
-            seed, fresh.bit_generator.state = json.loads(np.asarray(_values(new_state), np.uint8).tobytes())
-        except (KeyError, OverflowError, TypeError, ValueError):
-            why, mend = "the bytes do not hold the state of a stream", "pass what get_state() of a Generator returned"
-            raise ArgumentError("set_state of a Generator", why, mend) from None
-        self._seed, self.stream = seed, fresh
+        mend = "pass what get_state() of a Generator returned"
+        self._seed, self.stream = _placed("set_state of a Generator", new_state, mend)
         return self
 
     def __repr__(self) -> str:
         return f"Generator(seed={self._seed})"
+
+
+def get_rng_state() -> Tensor:
+    """Where this thread stands in its stream, in bytes for `set_rng_state`: a tensor of uint8, which `save` writes."""
+    return _place(_state.seed, generator())
+
+
+def set_rng_state(new_state: Any) -> None:
+    """Go on drawing from where `get_rng_state` found the stream, in this thread.
+
+    Raises `ArgumentError` for what does not say it.
+
+    >>> import tinygrad_edu as tg
+    >>> state = tg.get_rng_state()
+    >>> first = tg.rand(3)
+    >>> tg.set_rng_state(state)
+    >>> (tg.rand(3) == first).all()
+    tensor(True)
+    """
+    _, placed = _placed("set_rng_state", new_state, "pass what get_rng_state() returned")
+    generator()  # a thread that has yet to draw would begin anew
+    _state.local.generator = placed
+
+
+def _place(seed: int | None, stream: np.random.Generator) -> Tensor:
+    import json
+
+    text = json.dumps([seed, stream.bit_generator.state])
+    return above.wrap(np.array(bytearray(text.encode())))
+
+
+def _placed(tried: str, state: Any, mend: str) -> tuple[Any, np.random.Generator]:
+    """The seed and the stream of which `_place` has told."""
+    import json
+
+    fresh = np.random.default_rng()
+    try:
+        seed, fresh.bit_generator.state = json.loads(np.asarray(_values(state), np.uint8).tobytes())
+    except (KeyError, OverflowError, TypeError, ValueError):
+        raise ArgumentError(tried, "the bytes do not hold the state of a stream", mend) from None
+    return seed, fresh
 
 
 if TYPE_CHECKING:
