@@ -48,7 +48,8 @@ VALUES: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 MODULES_BY_NAME: dict[str, Any] = {
     "tg": tg, "nn": nn, "F": nn.functional, "init": nn.init, "utils": nn.utils, "optim": optim,
-    "lrs": optim.lr_scheduler, "data": data, "metrics": metrics, "autograd": autograd, "training": training,
+    "lrs": optim.lr_scheduler, "data": data, "metrics": metrics, "autograd": autograd,
+    "functional": autograd.functional, "training": training,
     "observe": observe, "settings": settings, "guard": guard,
     "rnn": nn.utils.rnn, "dist": distributions, "linalg": linalg,
 }  # fmt: skip
@@ -112,7 +113,8 @@ rand_like(x, generator=g, dtype="float32", device="cpu")  randn_like(x, generato
 randint(0, 5, (2, 3), generator=g, dtype="int64", device="cpu")  randint_like(x, 0, 5, generator=g, dtype="int64")
 randperm(5, generator=g, dtype="int64", device="cpu")  normal(x, y, generator=g)  bernoulli(mask, 0.5, generator=g)
 multinomial(x, 2, False, generator=g)  Generator("cpu")  promote_types("float32", "int64")  result_type(x, y)
-can_cast("float32", "int64")  finfo("float32")  iinfo("int64")  manual_seed(0)  get_rng_state()  set_rng_state(tg.get_rng_state())
+can_cast("float32", "int64")  finfo("float32")  iinfo("int64")  manual_seed(0)
+get_rng_state()  set_rng_state(tg.get_rng_state())
 set_printoptions(4, 1000, 3, 80, "default", False)  set_default_dtype("float32")  get_default_dtype()
 set_default_device("cpu")  get_default_device()  Size([2, 3])
 is_grad_enabled()  is_inference_mode_enabled()  set_grad_enabled(True)  inference_mode(True)  no_grad()  enable_grad()
@@ -276,7 +278,11 @@ metrics.perplexity(x, places)  metrics.precision(x, places, "macro", 3)  metrics
 metrics.recall(x, places, "macro", 3)  autograd.backward(total, None, False, False)
 autograd.grad(leaf.sum(), leaf, None, False, False, True, False, False, False)
 autograd.gradcheck(tg.exp, double, eps=1e-6, atol=1e-5, rtol=1e-3)  autograd.gradgradcheck(tg.exp, double)
-autograd.jvp(tg.exp, x, y)  autograd.Variable(x, True, False)  training.evaluate(model, loader, F.mse_loss, ())
+autograd.jvp(tg.exp, x, y)  autograd.Variable(x, True, False)
+functional.jacobian(tg.exp, x, False, False, False, "reverse-mode")  functional.jvp(tg.exp, x, y, False, False)
+functional.hessian(tg.sum, x, False, False, False, "reverse-mode")  functional.vjp(tg.exp, x, y, False, False)
+functional.hvp(tg.sum, x, y, False, False)  functional.vhp(tg.sum, x, y, False, False)
+training.evaluate(model, loader, F.mse_loss, ())
 training.fit(model, loader, F.mse_loss, optim.SGD(model.parameters(), 0.1), 1)  observe.Counters()
 observe.measure(print, repeats=3, warmup=1, budget=0.01)  settings.scoped(dtype="float32")
 settings.promotion("numpy")  settings.set_default(dtype="float32")

@@ -84,8 +84,8 @@ _LATER = {
     ),
     "tensor.printing": "set_printoptions",
     "tensor.random": (
-        "Generator bernoulli get_rng_state manual_seed multinomial normal rand rand_like randint randint_like randn randn_like "
-        "randperm set_rng_state"
+        "Generator bernoulli get_rng_state manual_seed multinomial normal rand rand_like randint randint_like randn "
+        "randn_like randperm set_rng_state"
     ),
     "tensor.size": "Size",
     "tensor.typed": (

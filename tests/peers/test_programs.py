@@ -662,6 +662,42 @@ def gradients_of_every_parameter(torch: Any) -> Any:
     return first, second, third
 
 
+def derivatives_of_functions(torch: Any) -> Any:
+    functional = torch.autograd.functional
+    x = torch.from_numpy(data(3, dtype="float64")).requires_grad_()
+    w, v = torch.from_numpy(data(2, 3, dtype="float64")), torch.from_numpy(data(2, dtype="float64"))
+
+    def two(x: Any, w: Any) -> Any:
+        return w @ x.sin(), (x * w).sum(), x.detach() * 2
+
+    def number(x: Any) -> Any:
+        return (x**3).sum() * x[0]
+
+    def numbers(x: Any, w: Any) -> Any:
+        return (w * x.exp()).sum(dim=(0, 1), keepdim=True)
+
+    with torch.no_grad():
+        plain = [functional.jacobian(torch.exp, x), functional.hessian(number, x), functional.jacobian(two, (x, w))]
+    deeper = functional.jacobian(torch.exp, x, create_graph=True)
+    deeper.sum().backward()
+    return (
+        plain,
+        deeper,
+        x.grad,
+        functional.jacobian(lambda x: torch.ones(2), x),
+        functional.jacobian(lambda x: w @ x, x, vectorize=True),
+        functional.hessian(numbers, (x, w)),
+        functional.hessian(number, x, create_graph=True).sum(),
+        functional.vjp(lambda x: w @ x.sin(), x, v),
+        functional.vjp(number, (x,)),
+        functional.jvp(two, (x, w), (x, w)),
+        functional.jvp(lambda x: w @ x.sin(), x, x.detach(), create_graph=True),
+        functional.hvp(number, x, x.detach()),
+        functional.vhp(numbers, (x, w), (x.detach(), w), create_graph=True),
+        functional.hvp(lambda x: x.sum(), x[0], torch.tensor(1.0, dtype=torch.float64)),
+    )
+
+
 PROGRAMS: list[Callable[..., Any]] = [
     linear_regression, logistic_regression_through_data, softmax_regression_with_manual_gradients, adam_by_hand,
     kmeans, causal_attention, beam_search, top_k_and_nucleus, bigram_counts, embedding_with_padding,
@@ -669,7 +705,7 @@ PROGRAMS: list[Callable[..., Any]] = [
     assignment_by_index, gradients_through_writes, tensor_puzzles, broadcasting, views_share_memory, counting,
     hooks, straight_through, custom_function, gradient_penalty, hessian_vector_product, ways_to_say_no_grad,
     reparametrisation, division, sixteen_bits, nan_and_inf, tensors_from_anything, numpy_bridge, python_protocols,
-    old_types, old_variables, gradients_of_every_parameter,
+    old_types, old_variables, derivatives_of_functions, gradients_of_every_parameter,
 ]  # fmt: skip
 
 
@@ -704,6 +740,26 @@ def divide_integers_in_place(torch: Any) -> None:
 
 
 MISTAKES: dict[str, Callable[[Any], Any]] = {
+    "hessian of several numbers": lambda torch: torch.autograd.functional.hessian(torch.exp, torch.ones(2)),
+    "hvp of several tensors": lambda torch: torch.autograd.functional.hvp(
+        lambda x: (x[0], x[1]), torch.ones(2), torch.ones(2)
+    ),
+    "jacobian of a list": lambda torch: torch.autograd.functional.jacobian(torch.exp, [1.0]),
+    "jacobian of what returns none": lambda torch: torch.autograd.functional.jacobian(lambda x: 1.0, torch.ones(2)),
+    "jacobian, strict": lambda torch: torch.autograd.functional.jacobian(
+        lambda x, y: x * 2, (torch.ones(2), torch.ones(2)), strict=True
+    ),
+    "jacobian of a constant, strict": lambda torch: torch.autograd.functional.jacobian(
+        lambda x: torch.ones(2), torch.ones(2), strict=True
+    ),
+    "jacobian, forward mode by rows": lambda torch: torch.autograd.functional.jacobian(
+        torch.exp, torch.ones(2), strategy="forward-mode"
+    ),
+    "jacobian, another way": lambda torch: torch.autograd.functional.jacobian(
+        torch.exp, torch.ones(2), strategy="best", vectorize=True
+    ),
+    "jvp without v": lambda torch: torch.autograd.functional.jvp(torch.exp, torch.ones(2)),
+    "vjp, shapes": lambda torch: torch.autograd.functional.vjp(torch.exp, torch.ones(2), torch.ones(3)),
     "LongTensor of a float": lambda torch: torch.LongTensor(2.0),
     "LongTensor of floats": lambda torch: torch.LongTensor(torch.zeros(2)),
     "FloatTensor of text": lambda torch: torch.FloatTensor("a"),
