@@ -25,7 +25,8 @@ ALL = set(
     ShortTensor Size Tensor abs acos acosh add addcdiv addcmul addmm all allclose amax amin aminmax any arange arccos
     arcsin arctan arctan2 argmax argmin argsort argwhere as_strided as_tensor asin asinh atan atan2 atanh atleast_1d
     atleast_2d atleast_3d autograd baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm bool
-    broadcast_tensors broadcast_to can_cast cat cdist ceil channels_last chunk clamp clamp_max clamp_min clip clone
+    broadcast_tensors broadcast_to can_cast cat cdist ceil channels_last cholesky_solve chunk clamp clamp_max clamp_min
+    clip clone
     column_stack concat contiguous_format cos cosh count_nonzero cross cummax cummin cumprod cumsum data det device
     diag diag_embed diagonal diff digamma distributions div dot double dstack dtypes e einsum empty empty_like
     enable_grad eq equal erf erfc exp exp2 expm1 eye fill finfo flatten flip fliplr flipud float float16 float32

@@ -314,3 +314,9 @@ def test_modes_that_are_kept_follow_a_switch_at_once() -> None:
     finally:
         set_default(dtype="float32")
         tg.set_grad_enabled(before)
+
+
+def test_the_switches_stand_beside_the_gradients_too() -> None:
+    """As in PyTorch: ``with torch.autograd.set_grad_enabled(training):``."""
+    for name in ("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"):
+        assert getattr(tg.autograd, name) is getattr(tg, name)

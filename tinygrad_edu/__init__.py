@@ -46,7 +46,7 @@ __version__ = "0.1.0"
 # What is loaded when it is first used: functions, by the module that defines them, and modules. Type checkers and
 # editors read `__init__.pyi`, which `tools/write_stub.py` makes of this.
 _LATER = {
-    "linalg.tops": "det inverse svd",
+    "linalg.tops": "cholesky_solve det inverse svd",
     "ops.activation": "relu",
     "ops.arrange": "diag_embed flip fliplr flipud repeat_interleave roll rot90 tile",
     "ops.choice": "masked_fill",

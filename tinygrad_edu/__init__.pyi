@@ -40,6 +40,7 @@ from .dtypes import int64 as int64
 from .dtypes import int64 as long
 from .dtypes import int8 as int8
 from .dtypes import uint8 as uint8
+from .linalg.tops import cholesky_solve as cholesky_solve
 from .linalg.tops import det as det
 from .linalg.tops import inverse as inverse
 from .linalg.tops import svd as svd
@@ -379,6 +380,7 @@ __all__ = [
     "cdist",
     "ceil",
     "channels_last",
+    "cholesky_solve",
     "chunk",
     "clamp",
     "clamp_max",

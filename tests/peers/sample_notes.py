@@ -24,7 +24,8 @@ NAMES = set(
     index_put index_fill index_copy masked_select nonzero argwhere meshgrid sort argsort topk unique median matmul mm
     bmm hstack vstack dstack cdist atleast_1d atleast_2d atleast_3d column_stack tensor_split rot90 fliplr flipud
     diag_embed trace tensordot baddbmm cross kron inner linalg.cholesky linalg.det linalg.inv linalg.matrix_norm
-    linalg.matrix_power linalg.multi_dot linalg.norm linalg.slogdet linalg.solve linalg.vector_norm
+    linalg.matrix_power linalg.multi_dot linalg.norm linalg.slogdet linalg.solve linalg.solve_triangular
+    linalg.vector_norm cholesky_solve
     mv dot outer addmm einsum full linspace eye arange zeros ones zeros_like ones_like full_like new_zeros new_ones
     new_full to item empty empty_like new_empty rand_like randn_like randint randint_like randn bernoulli
     multinomial normal uniform exponential float double half bfloat16 byte char short int long bool fill zero_
@@ -75,6 +76,7 @@ UNPREDICTABLE: dict[str, str] = {
 
 # Operations whose gradient is not compared, each with its reason.
 NO_GRADIENT: dict[str, str] = {
+    "cholesky_solve": "PyTorch gives the triangle that is not read a gradient too, and ours is 0 there",
     "nn.functional.hardsigmoid": "PyTorch's slope is a sixth rounded to 32 bits, in float64 too",
 }
 
@@ -103,6 +105,7 @@ COPIES_MAY_DIFFER: dict[str, str] = {
         "ours are elements that were picked, seen in another shape",
     ),
     "kron": "ours is the product of every pair, which nobody else has, seen in another shape",
+    "linalg.solve_triangular": "ours from the right is a solution from the left, seen transposed",
     "linalg.solve": "a solution that is a vector is a column here, which nobody else has, without its second axis",
     "linalg.multi_dot": "PyTorch shows the product in its own shape",
     "cdist": "PyTorch computes one large batch, and shows it in its own shape",

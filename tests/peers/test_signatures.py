@@ -114,6 +114,7 @@ DIFFERENT: dict[str, tuple[tuple[str, ...], str]] = {
     "tg.det": (("input missing", "A is ours alone", "out is ours alone"), _LINALG),
     "tg.svd": (("input missing", "x is ours alone", "out missing"), _LINALG),
     "tg.inverse": (("input missing", "x is ours alone"), _LINALG),
+    "Tensor.cholesky_solve": (("out is ours alone",), _LINALG),
     "Tensor.det": (("out is ours alone",), _LINALG),
     "Tensor.inverse": (("out is ours alone",), _LINALG),
     "Tensor.squeeze_": (("*dim missing",), "several axes are given as a tuple"),

@@ -8,10 +8,10 @@ from ..errors import LinAlgError
 from .chains import matrix_power, multi_dot
 from .decompositions import cholesky, eigh, qr, svd
 from .determinants import det, slogdet
-from .equations import inv, solve
+from .equations import inv, solve, solve_triangular
 from .norms import matrix_norm, norm, vector_norm
 
 __all__ = [
     "LinAlgError", "cholesky", "det", "eigh", "inv", "matrix_norm", "matrix_power", "multi_dot", "norm", "qr",
-    "slogdet", "solve", "svd", "vector_norm",
+    "slogdet", "solve", "solve_triangular", "svd", "vector_norm",
 ]  # fmt: skip

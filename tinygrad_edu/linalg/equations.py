@@ -15,7 +15,7 @@ from ..errors import DtypeError, ShapeError
 from ..inputs.arguments import as_tensor
 from ..inputs.kinds import explain_all
 from ..ops.out import with_out
-from .matrices import SINGULAR, by_numpy, floats, matrices, shown, square
+from .matrices import SINGULAR, by_numpy, eye, floats, matrices, shown, square
 
 
 class Inverse(Function):
@@ -85,6 +85,34 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:
         raise ShapeError(tried, why, "make each vector a row: B.unsqueeze(-2)")
     if vectors:
         b = b.unsqueeze(-1)
+    x = _solved(tried, a, b, left)
+    return x.squeeze(-1) if vectors else x
+
+
+@with_out
+def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    """`solve` for a triangle: of the matrices (…, n, n) only the part on and above the diagonal is read, or below it.
+
+    ``upper`` says which; with ``unitriangular`` the diagonal is read as ones. B holds matrices, (…, n, k), or (…, k, n)
+    with ``left=False``. Raises `LinAlgError` where the diagonal holds a 0: there PyTorch gives inf or nan.
+
+    >>> import tinygrad_edu as tg
+    >>> factor = tg.tensor([[2.0, 0.0], [1.0, 1.0]])
+    >>> tg.linalg.solve_triangular(factor, tg.tensor([[2.0], [3.0]]), upper=False)
+    tensor([[1.],
+            [2.]])
+    """
+    a, b = square("solve_triangular", A), matrices("solve_triangular", B)
+    tried = f"linalg.solve_triangular of {shown(a, b)}"
+    if a.dtype != b.dtype:
+        raise DtypeError(tried, "both must have one dtype", f"convert one of them: x.to('{a.dtype}')")
+    inner = (1 if upper else -1) if unitriangular else 0
+    a = a.triu(inner) if upper else a.tril(inner)
+    return _solved(tried, a + eye(a.shape[-1], a) if unitriangular else a, b, left)
+
+
+def _solved(tried: str, a: Any, b: Any, left: bool) -> Any:
+    """X of A X = B or X A = B, for matrices."""
     if not left:
         a, b = a.mT, b.mT
     if a.shape[-1] != b.shape[-2]:
@@ -98,7 +126,6 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:
             raise ShapeError(tried, why, "check which of the leading axes count the same thing") from None
         a, b = (x.expand(*lead, *x.shape[-2:]) for x in (a, b))
     x = Solve.apply(a, b)
-    x = x.squeeze(-1) if vectors else x
     return x if left else x.mT
 
 

@@ -9,7 +9,7 @@ from ..ops.out import with_out
 from . import equations
 from .decompositions import svd as decompose
 from .determinants import det as det
-from .matrices import matrices
+from .matrices import matrices, square
 
 
 class SVDFactors(NamedTuple):
@@ -18,6 +18,19 @@ class SVDFactors(NamedTuple):
     U: Any
     S: Any
     V: Any
+
+
+@with_out
+def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Any:
+    """X of A X = B, where A is known by its Cholesky factor L, from `linalg.cholesky`: A = L @ L.mT.
+
+    ``input`` is B, of shape (…, n, k), and ``input2`` is L, (…, n, n); with ``upper``, A = L.mT @ L. Only that triangle
+    of L is read. Raises `LinAlgError` where its diagonal holds a 0.
+    """
+    b, factor = matrices("cholesky_solve", input), square("cholesky_solve", input2)
+    factor = factor.mT if upper else factor
+    inner = equations.solve_triangular(factor, b, upper=False)
+    return equations.solve_triangular(factor.mT, inner, upper=True)
 
 
 @with_out

@@ -118,7 +118,7 @@ class Operations(TensorBase):
     clamp, clamp_min, clamp_max, clip = ch.clamp, ch.clamp_min, ch.clamp_max, ch.clip
     mm, bmm, mv, dot, outer, addmm = la.mm, la.bmm, la.mv, la.dot, la.outer, la.addmm
     baddbmm, trace, inner, cross, kron = la.baddbmm, pr.trace, pr.inner, pr.cross, pr.kron
-    det, inverse, svd = li.det, li.inverse, li.svd
+    cholesky_solve, det, inverse, svd = li.cholesky_solve, li.det, li.inverse, li.svd
 
     @explained
     def where(self, condition: Any, other: Any) -> Tensor:
