@@ -17,12 +17,14 @@ from tinygrad_edu.distributions import (
     Bernoulli,
     Categorical,
     Distribution,
+    Independent,
+    MultivariateNormal,
     Normal,
     Uniform,
     kl_divergence,
     register_kl,
 )
-from tinygrad_edu.errors import ArgumentError, DtypeError, EduError, ShapeError
+from tinygrad_edu.errors import ArgumentError, DtypeError, EduError, LinAlgError, ShapeError
 
 MAKE: dict[str, Callable[[], Distribution]] = {
     "Normal": lambda: Normal(tg.tensor([1.0, -2.0]), tg.tensor([0.5, 3.0])),
@@ -297,6 +299,128 @@ def test_checks_go_along_when_expanded() -> None:
     assert Uniform(0.0, 1.0, validate_args=False).expand((2,)).cdf(tg.tensor(2.0)).tolist() == [1.0, 1.0]
     with pytest.raises(ArgumentError):
         Uniform(0.0, 1.0, validate_args=True).expand((2,)).cdf(tg.tensor(2.0))
+
+
+# Vectors --------------------------------------------------------------------------------------------------------------
+
+VECTORS: dict[str, Callable[[], Any]] = {
+    "Independent": lambda: Independent(Normal(tg.tensor([[1.0, -2.0]] * 3), tg.tensor([0.5, 3.0])), 1),
+    "MultivariateNormal": lambda: MultivariateNormal(tg.tensor([[1.0, -2.0]] * 3), tg.tensor([[2.0, 1.0], [1.0, 2.0]])),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_many_vectors_are_as_the_formulas_say(name: str) -> None:
+    tg.manual_seed(0)
+    made, count = VECTORS[name](), 20_000
+    draws = made.sample((count,))
+    assert (draws.shape, draws.requires_grad) == ((count, 3, 2), False)
+    surprise = -made.log_prob(draws)
+    assert ((surprise.mean(0) - made.entropy()).abs() <= 5 * surprise.std(0) / math.sqrt(count)).all()
+    assert ((draws.mean(0) - made.mean).abs() <= 5 * made.stddev / math.sqrt(count)).all()
+    np.testing.assert_allclose(draws.var(0).tolist(), made.variance.tolist(), rtol=0.1)
+    together = ((draws - made.mean)[..., 0] * (draws - made.mean)[..., 1]).mean(0)
+    expected = 1.0 if name == "MultivariateNormal" else 0.0
+    np.testing.assert_allclose(together.tolist(), [expected] * 3, atol=0.1)
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors_expand_and_are_not_far_from_themselves(name: str) -> None:
+    made = VECTORS[name]()
+    wide = made.expand((4, 3))
+    assert (wide.batch_shape, wide.event_shape, made.batch_shape) == ((4, 3), (2,), (3,))
+    first, second = (getattr(one, "base_dist", one).loc for one in (made, wide))
+    assert first.storage is second.storage
+    assert wide.sample((5,)).shape == (5, 4, 3, 2)
+    value = made.sample()
+    assert wide.log_prob(value).tolist() == [made.log_prob(value).tolist()] * 4
+    assert wide.entropy().tolist() == [made.entropy().tolist()] * 4
+    np.testing.assert_allclose(kl_divergence(made, wide).tolist(), [[0] * 3] * 4, atol=1e-6)
+    with pytest.raises(DtypeError, match=rf"{name}.expand with batch_shape=3"):
+        made.expand(3)
+
+
+@pytest.mark.parametrize("form", ["covariance_matrix", "precision_matrix", "scale_tril"])
+def test_vectors_know_all_three_matrices(form: str) -> None:
+    covariance = tg.tensor([[2.0, 1.0], [1.0, 2.0]])
+    factor = tg.linalg.cholesky(covariance)
+    all_three = {"covariance_matrix": covariance, "precision_matrix": covariance.inverse(), "scale_tril": factor}
+    matrix = all_three[form].requires_grad_()
+    made = MultivariateNormal(tg.zeros(3, 2), **{form: matrix})
+    for name, expected in all_three.items():
+        assert getattr(made, name).shape == (3, 2, 2)
+        np.testing.assert_allclose(getattr(made, name)[1].tolist(), expected.tolist(), atol=1e-6)
+    made.rsample().sum().backward()
+    assert matrix.grad is not None
+
+
+def test_parts_of_a_draw_may_be_classes() -> None:
+    made = Independent(Categorical(tg.ones(4, 2, 3)), 1)
+    draw = made.sample()
+    assert (draw.shape, made.log_prob(draw).shape) == ((4, 2), (4,))
+    np.testing.assert_allclose(made.log_prob(draw).tolist(), [-2 * math.log(3)] * 4, rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="Independent has no enumerate_support: it would hold every"):
+        made.enumerate_support()
+    as_it_was = Independent(Bernoulli(tg.tensor([0.5])), 0)
+    assert as_it_was.enumerate_support().tolist() == [[0.0], [1.0]]
+    assert as_it_was.entropy().shape == (1,)
+    with pytest.raises(NotImplementedError, match="two of Independent that take another number of axes"):
+        kl_divergence(Independent(Normal(tg.zeros(2, 2), 1.0), 1), Independent(Normal(tg.zeros(2, 2), 1.0), 2))
+    far = Independent(Normal(tg.zeros(3, 2, device="far"), 1.0), 1)
+    assert far.log_prob(far.sample()).device == "far"
+
+
+E2 = [[2.0, 1.0], [1.0, 2.0]]
+_ONE = "give one of covariance_matrix, precision_matrix, scale_tril"
+REFUSED: list[tuple[Callable[[], Any], type[EduError], str, str, str]] = [
+    (lambda: Independent(3, 1), DtypeError, "Independent(an int, …)", "it takes a distribution",
+     "pass a Normal(…), or another"),
+    (lambda: Independent(Normal(tg.zeros(2), 1.0), 2), ShapeError,
+     "Independent(Normal with batch_shape (2,), …) with reinterpreted_batch_ndims=2",
+     "its batch has 1 axes, and 2 are asked for", "take as many as there are, or fewer"),
+    (lambda: MultivariateNormal(tg.zeros(2)), ArgumentError, "MultivariateNormal",
+     "one matrix says how it spreads, and none came", _ONE),
+    (lambda: MultivariateNormal(tg.zeros(2), tg.eye(2), tg.eye(2)), ArgumentError, "MultivariateNormal",
+     "one matrix says how it spreads, and 2 came", _ONE),
+    (lambda: MultivariateNormal(0.0, tg.eye(2)), ArgumentError, "MultivariateNormal with loc=a float",
+     "loc is a tensor, and this is a float", "make one of it first: tensor(…)"),
+    (lambda: MultivariateNormal(tg.tensor(0.0), tg.eye(2)), ShapeError, "MultivariateNormal with loc () float32",
+     "loc holds vectors (…, n) of floats", "give it an axis: unsqueeze(0); or convert it: float()"),
+    (lambda: MultivariateNormal(tg.zeros(2), tg.eye(2).long()), DtypeError,
+     "MultivariateNormal with covariance_matrix (2, 2) int64",
+     "covariance_matrix holds matrices (…, n, n) of floats", "give it an axis: unsqueeze(0); or convert it: float()"),
+    (lambda: MultivariateNormal(tg.zeros(3), tg.eye(2)), ShapeError,
+     "MultivariateNormal with loc (3,) and covariance_matrix (2, 2)",
+     "vectors of 3 elements have a matrix of 3 rows and columns", "check which of the two has the size that you want"),
+    (lambda: MultivariateNormal(tg.zeros(3, 2), tg.ones(2, 2, 2)), ShapeError, "MultivariateNormal of several",
+     "the batches are (3,) and (2,), and only a 1 can be stretched", "let the leading axes agree, or be 1"),
+    (lambda: MultivariateNormal(tg.zeros(2), tg.tensor([[2.0, 1.0], [0.0, 2.0]])), ArgumentError,
+     "MultivariateNormal with covariance_matrix (2, 2) float32",
+     "a covariance_matrix is symmetric, and covariance_matrix holds 1.0", "make it so: (x + x.mT) / 2"),
+    (lambda: MultivariateNormal(tg.zeros(2), scale_tril=tg.tensor(E2)), ArgumentError,
+     "MultivariateNormal with scale_tril (2, 2) float32",
+     "a Cholesky factor has zeros above its diagonal, and scale_tril holds 1.0", "take the triangle: x.tril()"),
+    (lambda: MultivariateNormal(tg.zeros(2), scale_tril=-tg.eye(2)), ArgumentError,
+     "MultivariateNormal with scale_tril's diagonal (2,) float32",
+     "the diagonal of a Cholesky factor is more than 0, and scale_tril's diagonal holds -1.0",
+     "make it so by softplus() or exp()"),
+    (lambda: kl_divergence(MultivariateNormal(tg.zeros(2), tg.eye(2)), MultivariateNormal(tg.zeros(3), tg.eye(3))),
+     ShapeError, "kl_divergence of two of MultivariateNormal", "draws are (2,) and (3,)",
+     "compare vectors of one size"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "kind", "tried", "why", "mend"), REFUSED)
+def test_what_cannot_be_a_vector(
+    call: Callable[[], Any], kind: type[EduError], tried: str, why: str, mend: str
+) -> None:
+    with teaches(kind, tried, why, mend):
+        call()
+
+
+def test_a_covariance_that_no_draws_have() -> None:
+    with pytest.raises(LinAlgError, match="not positive definite"):
+        MultivariateNormal(tg.zeros(2), -tg.eye(2))
 
 
 # Other worlds ---------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore:divide by ze
 RNG = np.random.default_rng(0)
 REAL, SHARE = RNG.normal(size=(2, 3)), RNG.uniform(0.05, 0.95, (2, 3))
 WEIGHTS = RNG.uniform(0.1, 3, (2, 3))
+SPREAD = np.tril(RNG.uniform(0.5, 1.5, (2, 3, 3)))
 # The kind, its parameters, and a value that it may draw.
 CASES: dict[str, tuple[str, dict[str, Any], Any]] = {
     "normal": ("Normal", {"loc": REAL, "scale": WEIGHTS}, REAL * 2),
@@ -34,6 +35,11 @@ CASES: dict[str, tuple[str, dict[str, Any], Any]] = {
     "bernoulli of logits": ("Bernoulli", {"logits": REAL * 30}, np.round(SHARE)),
     "bernoulli of a number": ("Bernoulli", {"probs": 0.25}, np.array([0.0, 1.0])),
     "bernoulli, certain": ("Bernoulli", {"probs": np.array([0.0, 1.0, 0.5])}, np.array([0.0, 1.0, 1.0])),
+    "independent": ("Independent", {"loc": REAL, "scale": WEIGHTS}, REAL * 2),
+    "independent, all axes": ("Independent of all", {"loc": REAL, "scale": WEIGHTS[0]}, REAL * 2),
+    "vectors": ("MultivariateNormal", {"loc": REAL, "covariance_matrix": SPREAD @ SPREAD.mT}, REAL * 2),
+    "vectors, one": ("MultivariateNormal", {"loc": REAL[0], "precision_matrix": SPREAD[0] @ SPREAD[0].T}, REAL[1]),
+    "vectors of a factor": ("MultivariateNormal", {"loc": REAL[0], "scale_tril": SPREAD}, REAL),
     "categorical": ("Categorical", {"probs": WEIGHTS}, np.array([0, 2])),
     "categorical of logits": ("Categorical", {"logits": REAL * 10}, np.array([[1, 2], [0, 0], [2, 1]])),
     "categorical, one": ("Categorical", {"probs": WEIGHTS[0]}, np.array([[0], [2]])),
@@ -44,6 +50,13 @@ EVERY = pytest.mark.parametrize("case", CASES)
 DTYPES = pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 2e-6)])
 
 
+def made(library: Any, kind: str, given: dict[str, Any]) -> Any:
+    if kind.startswith("Independent"):
+        normal = library.distributions.Normal(**given)
+        return library.distributions.Independent(normal, 2 if kind.endswith("all") else 1)
+    return getattr(library.distributions, kind)(**given)
+
+
 class Side:
     """A case in one library."""
 
@@ -51,7 +64,7 @@ class Side:
         self.library, self.dtype = library, dtype
         kind, given, value = CASES[case]
         self.params = {k: self.tensor(v).requires_grad_() if isinstance(v, np.ndarray) else v for k, v in given.items()}
-        self.made = getattr(library.distributions, kind)(**self.params)
+        self.made = made(library, kind, self.params)
         self.value = self.tensor(value)
 
     def tensor(self, array: Any) -> Any:
@@ -175,6 +188,9 @@ PAIRS = [
     ("Bernoulli", {"probs": np.array([0.0, 1.0, 0.0, 1.0, 0.3])},
      "Bernoulli", {"probs": np.array([0.0, 1.0, 1.0, 0.0, 0.0])}),
     ("Categorical", {"probs": WEIGHTS}, "Categorical", {"logits": REAL}),
+    ("Independent", {"loc": REAL, "scale": WEIGHTS}, "Independent", {"loc": REAL[0], "scale": SHARE}),
+    ("MultivariateNormal", {"loc": REAL, "scale_tril": SPREAD[0]},
+     "MultivariateNormal", {"loc": REAL[0], "covariance_matrix": SPREAD @ SPREAD.mT}),
     ("Categorical", {"probs": np.array([[0.0, 1.0, 1.0], [1.0, 1.0, 1.0]])},
      "Categorical", {"probs": np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]])}),
 ]  # fmt: skip
@@ -187,12 +203,12 @@ def test_divergences(pair: Any) -> None:
     for library in (tg, torch):
         leaves: list[Any] = []
 
-        def made(kind: str, given: Any, library: Any = library, leaves: Any = leaves) -> Any:
+        def leaf(kind: str, given: Any, library: Any = library, leaves: Any = leaves) -> Any:
             tensors = {k: library.tensor(v, requires_grad=True) if np.ndim(v) else v for k, v in given.items()}
             leaves += [x for x in tensors.values() if not isinstance(x, float)]
-            return getattr(library.distributions, kind)(**tensors)
+            return made(library, kind, tensors)
 
-        result = library.distributions.kl_divergence(made(kind_p, given_p), made(kind_q, given_q))
+        result = library.distributions.kl_divergence(leaf(kind_p, given_p), leaf(kind_q, given_q))
         total = result[result.isfinite()].sum() if library is tg else result[torch.isfinite(result)].sum()
         grads = library.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else []
         found.append((result, [None if g is None else g.numpy() for g in grads]))

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import DtypeError
+from ..errors import DtypeError, ShapeError
 from ..inputs.kinds import explain_all, kind_of, warn_user
+from ..linalg import solve_triangular
 from ..ops.activation import softplus
 from ..ops.choice import masked_fill
 from ..tensor import Tensor
@@ -15,6 +16,8 @@ from ..tensor.creation import full_like
 from .bernoulli import Bernoulli
 from .categorical import Categorical
 from .distribution import Distribution
+from .independent import Independent
+from .multivariate_normal import MultivariateNormal, far_from
 from .normal import Normal
 from .uniform import Uniform
 
@@ -95,6 +98,23 @@ def _categorical_categorical(p: Categorical, q: Categorical) -> Tensor:
     each = p.probs * (p.logits - q.logits)
     each = masked_fill(masked_fill(each, q.probs == 0, math.inf), p.probs == 0, 0)
     return each.sum(-1)
+
+
+@register_kl(Independent, Independent)
+def _independent_independent(p: Independent, q: Independent) -> Tensor:
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise NotImplementedError("no formula for two of Independent that take another number of axes for one draw")
+    return p._summed(kl_divergence(p.base_dist, q.base_dist))
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _vectors_vectors(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    if p.event_shape != q.event_shape:
+        tried, why = "kl_divergence of two of MultivariateNormal", f"draws are {p.event_shape} and {q.event_shape}"
+        raise ShapeError(tried, why, "compare vectors of one size")
+    spread = solve_triangular(q._factor, p._factor, upper=False).square().sum((-2, -1))
+    far = far_from(q._factor, q.loc - p.loc)
+    return q._half_log_det() - p._half_log_det() + 0.5 * (spread + far - p.event_shape[0])
 
 
 @register_kl(Normal, Normal)
