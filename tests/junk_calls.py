@@ -40,7 +40,8 @@ VALUES: dict[str, Callable[[], Any]] = {
     "song": lambda: tg.ones(1, 2, 6), "solid": lambda: tg.ones(1, 2, 3, 3, 3), "pair": lambda: tg.ones(2, 3, 3),
     "words": lambda: tg.ones(2, 1, 4), "array": lambda: np.ones((2, 3)),
     "model": lambda: nn.Sequential(nn.Linear(3, 3), nn.ReLU()), "optimizer": _optimizer,
-    "schedulers": lambda: _schedulers, "loader": lambda: [(tg.ones(2, 3), tg.ones(2, 3))],
+    "layer": lambda: nn.Linear(3, 2), "schedulers": lambda: _schedulers,
+    "loader": lambda: [(tg.ones(2, 3), tg.ones(2, 3))],
     "table": lambda: data.TensorDataset(tg.ones(2, 3), tg.ones(2, 3)),
     "g": tg.Generator, "order": lambda: tg.contiguous_format,
     "double": lambda: tg.ones(2, 3, dtype="float64", requires_grad=True),
@@ -251,7 +252,11 @@ init.trunc_normal_(leaf, 0.0, 1.0, -2.0, 2.0)  init.uniform_(leaf, 0.0, 1.0)  in
 init.xavier_uniform_(leaf, 1.0)  init.zeros_(leaf)  utils.clip_grad_norm_([leaf], 1.0, 2.0, False)
 utils.clip_grad_value_([leaf], 1.0)  utils.clip_grads_with_norm_([leaf], 1.0, one)
 utils.get_total_norm([x, y], 2.0, False)  utils.parameters_to_vector([x, y])
-utils.vector_to_parameters(tg.ones(6), [leaf])  optim.SGD([leaf], 0.1, 0.5, 0.0, 0.0, False)
+utils.vector_to_parameters(tg.ones(6), [leaf])
+utils.weight_norm(layer, "weight", 0)  utils.spectral_norm(layer, "weight", 1, 1e-12, 0)
+utils.remove_weight_norm(utils.weight_norm(layer), "weight")
+utils.remove_spectral_norm(utils.spectral_norm(layer), "weight")
+optim.SGD([leaf], 0.1, 0.5, 0.0, 0.0, False)
 optim.Adagrad([leaf], 0.1, 0.0, 0.0, 0.0, 1e-10)  optim.Adam([leaf], 0.1, (0.9, 0.99), 1e-8, 0.0, False)
 optim.AdamW([leaf], 0.1, (0.9, 0.99), 1e-8, 0.0, False)  optim.RMSprop([leaf], 0.1, 0.9, 1e-8, 0.0, 0.0, False)
 optim.Adadelta([leaf], 0.1, 0.9, 1e-6, 0.0)  optim.Adamax([leaf], 0.1, (0.9, 0.99), 1e-8, 0.0)

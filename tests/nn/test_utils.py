@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -270,3 +271,45 @@ def test_sequences_that_cannot_be_packed() -> None:
         utils.rnn.pad_packed_sequence(utils.rnn.pack_padded_sequence(x, [3, 1]), total_length=2)
     with pytest.raises(ArgumentError, match="let pack_sequence or pack_padded_sequence make it"):
         utils.rnn.PackedSequence(x)
+
+
+# Weights that are computed from other parameters: tests/peers/test_layers.py compares the values --------------------
+
+
+def test_spectral_norm_finds_the_largest_singular_value() -> None:
+    layer = utils.spectral_norm(nn.Linear(5, 4), n_power_iterations=50)
+    layer(tg.ones(1, 5))
+    assert tg.linalg.svd(layer.weight.detach()).S[0].item() == pytest.approx(1, abs=1e-4)
+    before = layer.weight_u.clone()
+    layer.eval()(tg.ones(1, 5))
+    assert (layer.weight_u == before).all()  # it searches in training only
+
+
+@pytest.mark.parametrize("norm", ["weight_norm", "spectral_norm"])
+def test_a_copy_of_a_normed_layer_stands_alone(norm: str) -> None:
+    layer = getattr(utils, norm)(nn.Linear(3, 2))
+    other = copy.deepcopy(layer)
+    getattr(utils, f"remove_{norm}")(other)
+    assert (layer._hooks is None, other._hooks is None) == (False, True)
+    assert [*dict(other.named_parameters())] == ["bias", "weight"]
+    assert "weight" not in dict(layer.named_parameters())
+
+
+def test_words_about_normed_weights() -> None:
+    layer = nn.Linear(3, 2)
+    why, mend = "that is no parameter of its own; there are: weight, bias", "name one of its parameters"
+    with teaches(ArgumentError, "weight_norm of Linear.kernel", why, mend, "utils.weight_norm(layer, "):
+        utils.weight_norm(layer, "kernel")
+    with pytest.raises(ArgumentError, match="it takes a module, and this is an int"):
+        utils.weight_norm(3)  # type: ignore[type-var]
+    why = "the singular vectors are found by products"
+    with teaches(ArgumentError, "spectral_norm of Linear with n_power_iterations=0", why, "take 1 or more"):
+        utils.spectral_norm(layer, n_power_iterations=0)
+    for norm in ("weight_norm", "spectral_norm"):
+        tried, mend = f"remove_{norm} of Linear.weight", f"leave it out, or name what {norm}() was given"
+        with teaches(ArgumentError, tried, f"there is no {norm}", mend):
+            getattr(utils, f"remove_{norm}")(layer)
+    utils.weight_norm(layer)
+    why, mend = "its weight has a weight_norm already", "take that away: remove_weight_norm(module)"
+    with teaches(ArgumentError, "weight_norm of Linear.weight", why, mend):
+        utils.weight_norm(layer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -508,3 +509,48 @@ def test_a_convnet_with_batch_norm_learns_the_same() -> None:
     x = np.random.default_rng(1).normal(size=(3, 1, 8, 8)).astype("f4")
     found, expected = ours.eval()(tg.tensor(x)), theirs.eval()(torch.tensor(x))
     np.testing.assert_allclose(values(found), values(expected), rtol=1e-4, atol=1e-5)
+
+
+# Weights that are computed from other parameters ----------------------------------------------------------------------
+
+NORMED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...], str, dict[str, Any]]] = {
+    "weight_norm": (lambda nn: nn.Linear(3, 4), (2, 3), "weight_norm", {}),
+    "weight_norm, dim=1": (lambda nn: nn.Linear(3, 4), (2, 3), "weight_norm", {"dim": 1}),
+    "weight_norm, of all": (lambda nn: nn.Conv1d(3, 4, 2), (2, 3, 5), "weight_norm", {"dim": None}),
+    "weight_norm, bias": (lambda nn: nn.Linear(3, 4), (2, 3), "weight_norm", {"name": "bias"}),
+    "spectral_norm": (lambda nn: nn.Conv2d(2, 4, 3), (2, 2, 5, 5), "spectral_norm", {}),
+    "spectral_norm, transposed": (lambda nn: nn.ConvTranspose1d(2, 4, 3), (2, 2, 5), "spectral_norm", {}),
+    "spectral_norm, slowly": (lambda nn: nn.Linear(3, 4), (2, 3), "spectral_norm", {"dim": 1, "n_power_iterations": 3}),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm. is deprecated:FutureWarning")
+@pytest.mark.parametrize("case", NORMED)
+def test_normed_weights(case: str) -> None:
+    """The same layer with the same state: two steps of training with two forwards each, a look, and back."""
+    make, shape, norm, options = NORMED[case]
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=shape).astype("float32") for _ in range(4)]
+    ours, theirs = (getattr(nn.utils, norm)(make(nn), **options) for nn in (tg.nn, torch.nn))
+    state = theirs.state_dict()
+    assert {k: tuple(v.shape) for k, v in ours.state_dict().items()} == {k: tuple(v.shape) for k, v in state.items()}
+    ours.load_state_dict({k: tg.tensor(v.numpy()) for k, v in state.items()})
+    found: list[list[Any]] = []
+    for library, layer in ((tg, ours), (torch, theirs)):
+        x = [library.tensor(value) for value in values]
+        optimizer = library.optim.SGD(layer.parameters(), lr=0.1)
+        results = []
+        for i in (0, 2):
+            optimizer.zero_grad()
+            (layer(x[i]).square().mean() - layer(x[i + 1]).sin().mean()).backward()
+            results += [p.grad for p in layer.parameters()]
+            optimizer.step()
+        results += [*layer.state_dict().values(), layer.eval()(x[0]), layer(x[0])]
+        name = options.get("name", "weight")
+        assert getattr(library.nn.utils, f"remove_{norm}")(layer, name) is layer
+        assert isinstance(getattr(layer, name), library.nn.Parameter)
+        results += [layer(x[0]), getattr(layer, name)]
+        assert sorted(dict(layer.named_parameters())) == ["bias", "weight"]
+        found.append(results)
+    for mine, other in zip(*found, strict=True):
+        np.testing.assert_allclose(mine.detach().numpy(), other.detach().numpy(), rtol=2e-4, atol=2e-5)

@@ -58,8 +58,8 @@ class _Handle(RemovableHandle):
         """Take the hook away. A second call does no harm."""
         super().remove()
         module = self._module()
-        if module is not None and module._hooks is not None and not module._hooks.any():
-            del module.__dict__["_hooks"]
+        if module is not None:
+            _forget_none(module)
 
 
 def add(module: Module, when: str, hook: Any, prepend: bool) -> RemovableHandle:
@@ -72,6 +72,20 @@ def add(module: Module, when: str, hook: Any, prepend: bool) -> RemovableHandle:
     for key in others if prepend else ():
         hooks[key] = hooks.pop(key)
     return handle
+
+
+def drop_before(module: Module, hook: Any) -> None:
+    """Take a forward pre-hook away by itself: in a copy of a module, handles belong to the first one."""
+    assert module._hooks is not None
+    kept = module._hooks.before
+    for key in [key for key, (one, _) in kept.items() if one is hook]:
+        del kept[key]
+    _forget_none(module)
+
+
+def _forget_none(module: Module) -> None:
+    if module._hooks is not None and not module._hooks.any():
+        del module.__dict__["_hooks"]
 
 
 def _before(
