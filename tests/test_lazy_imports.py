@@ -34,8 +34,10 @@ ALL = set(
     get_rng_state gt guard
     half hstack hypot iinfo index_add index_copy index_fill index_put index_select inf inference_mode inner int int16
     int32 int64 int8 inverse is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor isclose isfinite
-    isin isinf isnan kron le lerp lgamma linalg linspace load log log10 log1p log2 log_softmax logaddexp logaddexp2
-    logical_and logical_not logical_or logical_xor logit logsumexp long lt manual_seed masked_fill masked_select
+    isin isinf isnan kron kthvalue
+    le lerp lgamma linalg linspace load log log10 log1p log2 log_softmax logaddexp logaddexp2
+    logical_and logical_not logical_or logical_xor logit logspace
+    logsumexp long lt manual_seed masked_fill masked_select
     matmul max maximum mean median meshgrid metrics min minimum mm moveaxis movedim mul multinomial mv nan nan_to_num
     nanmean nansum narrow ne neg newaxis nn no_grad nonzero norm normal numel ones ones_like optim outer permute pi
     positive pow preserve_format prod promote_types quantile rand rand_like randint randint_like randn randn_like

@@ -60,7 +60,7 @@ _LATER = {
         "argmin argsort asin asinh atan atan2 atanh baddbmm bitwise_and bitwise_not bitwise_or bitwise_xor bmm cat "
         "ceil clamp clamp_max clamp_min clip column_stack concat cos cosh cross cummax cummin cumprod cumsum diag "
         "diff digamma div dot dstack eq erf erfc exp exp2 expm1 floor floor_divide fmod gather ge gt hstack hypot "
-        "index_add index_copy index_select inner isin kron le lerp lgamma log log10 log1p log2 log_softmax "
+        "index_add index_copy index_select inner isin kron kthvalue le lerp lgamma log log10 log1p log2 log_softmax "
         "logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit logsumexp lt masked_select "
         "matmul max maximum mean median min minimum mm mul mv nan_to_num nanmean nansum ne neg nonzero norm outer "
         "pow prod quantile reciprocal remainder round rsqrt scatter scatter_add searchsorted sigmoid sign sin sinh "
@@ -76,7 +76,7 @@ _LATER = {
     "ops.statistics": "bincount count_nonzero std_mean var_mean",
     "ops.unary": "positive",
     "state": "load save",
-    "tensor.creation": "arange empty empty_like eye full full_like linspace ones ones_like zeros zeros_like",
+    "tensor.creation": "arange empty empty_like eye full full_like linspace logspace ones ones_like zeros zeros_like",
     "tensor.inquiry": (
         "can_cast finfo get_default_device get_default_dtype iinfo is_floating_point is_tensor numel promote_types "
         "result_type set_default_device set_default_dtype "

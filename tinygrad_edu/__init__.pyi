@@ -148,6 +148,7 @@ from .ops.out import index_select as index_select
 from .ops.out import inner as inner
 from .ops.out import isin as isin
 from .ops.out import kron as kron
+from .ops.out import kthvalue as kthvalue
 from .ops.out import le as le
 from .ops.out import lerp as lerp
 from .ops.out import lgamma as lgamma
@@ -265,6 +266,7 @@ from .tensor.creation import eye as eye
 from .tensor.creation import full as full
 from .tensor.creation import full_like as full_like
 from .tensor.creation import linspace as linspace
+from .tensor.creation import logspace as logspace
 from .tensor.creation import ones as ones
 from .tensor.creation import ones_like as ones_like
 from .tensor.creation import zeros as zeros
@@ -476,6 +478,7 @@ __all__ = [
     "isinf",
     "isnan",
     "kron",
+    "kthvalue",
     "le",
     "lerp",
     "lgamma",
@@ -494,6 +497,7 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "logit",
+    "logspace",
     "logsumexp",
     "long",
     "lt",

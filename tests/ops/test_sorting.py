@@ -24,6 +24,41 @@ def slope(function: Any, values: Any) -> Any:
     return x.grad.tolist()
 
 
+# kthvalue ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_kthvalue(keep: bool) -> None:
+    x = np.random.default_rng(0).permutation(24).astype(float).reshape(2, 3, 4)
+    for dim in range(-3, 3):
+        for k in range(1, x.shape[dim] + 1):
+            values, indices = tg.tensor(x).kthvalue(k, dim, keep)
+            expected = np.take(np.sort(x, dim), [k - 1] if keep else k - 1, dim)
+            np.testing.assert_array_equal(values.numpy(), expected)
+            found = tg.gather(tg.tensor(x), dim, indices if keep else indices.unsqueeze(dim))
+            assert (found == (values if keep else values.unsqueeze(dim))).all()
+            assert indices.dtype == np.int64
+    assert slope(lambda x: tg.kthvalue(x, 2).values, [3.0, 1.0, 2.0]) == [0.0, 0.0, 1.0]
+    assert math.isnan(tg.tensor([NAN, 1.0]).kthvalue(2).values.item())
+    assert tg.tensor(3.0).kthvalue(1).values.item() == 3.0
+
+
+def test_no_kthvalue() -> None:
+    x = tg.zeros(2, 3)
+    for k in (0, 4, -1):
+        tried, why = (
+            f"kthvalue(k={k}) of a tensor (2, 3) float32",
+            "there are 3 elements along dim=-1, and k counts them from 1",
+        )
+        with teaches(IndexRangeError, tried, why, "ask for a k up to that, or along another axis"):
+            x.kthvalue(k)
+    tried, why = "kthvalue(k=1.5) of a tensor (2, 3) float32", "k counts elements, so it is an integer"
+    with teaches(DtypeError, tried, why, "pass a whole number"):
+        x.kthvalue(1.5)
+    with teaches(DtypeError, "kthvalue(k=1) of a tensor (2, 3) bool", "bools are not in order", "convert it: x.long()"):
+        x.bool().kthvalue(1)
+
+
 # median -------------------------------------------------------------------------------------------------------
 
 

@@ -21,13 +21,14 @@ NAMES = set(
     expand_as broadcast_tensors squeeze unsqueeze flatten unflatten cat stack split chunk unbind narrow select
     movedim tile repeat repeat_interleave roll flip broadcast_to diagonal diag tril triu contiguous clone unfold
     as_strided split_with_sizes __getitem__ gather scatter scatter_add take_along_dim index_select index_add
-    index_put index_fill index_copy masked_select nonzero argwhere meshgrid sort argsort topk unique median matmul mm
-    bmm hstack vstack dstack cdist atleast_1d atleast_2d atleast_3d column_stack tensor_split rot90 fliplr flipud
+    index_put index_fill index_copy masked_select nonzero argwhere meshgrid sort argsort topk unique median kthvalue
+    matmul mm bmm hstack vstack dstack cdist atleast_1d atleast_2d atleast_3d column_stack tensor_split
+    rot90 fliplr flipud
     diag_embed trace tensordot baddbmm cross kron inner linalg.cholesky linalg.det linalg.inv linalg.matrix_norm
     linalg.matrix_power linalg.multi_dot linalg.norm linalg.slogdet linalg.solve linalg.solve_triangular
     linalg.vector_norm cholesky_solve
-    mv dot outer addmm einsum full linspace eye arange zeros ones zeros_like ones_like full_like new_zeros new_ones
-    new_full to item empty empty_like new_empty rand_like randn_like randint randint_like randn bernoulli
+    mv dot outer addmm einsum full linspace logspace eye arange zeros ones zeros_like ones_like full_like new_zeros
+    new_ones new_full to item empty empty_like new_empty rand_like randn_like randint randint_like randn bernoulli
     multinomial normal uniform exponential float double half bfloat16 byte char short int long bool fill zero_
     nn.functional.relu nn.functional.leaky_relu nn.functional.elu nn.functional.gelu nn.functional.silu
     nn.functional.softplus softmax log_softmax nn.functional.linear nn.functional.conv1d nn.functional.conv2d
@@ -175,6 +176,8 @@ def left_out(name: str, sample: Any, torch: Any) -> str:
         return "an empty tensor without an axis for channels; refused in words"
     if name in ("sort", "argsort") and sample.input.dtype == torch.bool and not sample.kwargs.get("stable"):
         return "PyTorch does not say where equal elements go, unless stable=True; ours always keep their order"
+    if name == "kthvalue" and sample.input.dtype == torch.int64 and sample.input.ndim:
+        return "PyTorch does not say which of equal elements it finds; ours finds the first in order"
     if name == "topk" and sample.input.dtype == torch.int64 and sample.input.ndim:
         return "nor does it say which of equal elements topk finds; ours finds the first"
     return ""

@@ -23,7 +23,9 @@ NO_TWIN = {
 }
 FRESH = "it makes a tensor: there is nothing to save by writing it into another"
 NO_OUT = {
-    **dict.fromkeys("arange empty eye full linspace normal ones rand randint randn randperm zeros".split(), FRESH),
+    **dict.fromkeys(
+        "arange empty eye full linspace logspace normal ones rand randint randn randperm zeros".split(), FRESH
+    ),
     "multinomial": FRESH,
     **dict.fromkeys("std_mean svd var_mean".split(), "it has several results"),
 }

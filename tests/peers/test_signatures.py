@@ -50,6 +50,7 @@ UNTOLD = {
     ("tg", "einsum"): "*args, for the equation may stand among the operands",
     ("tg", "result_type"): "overloads for numbers alone; a number may stand for any tensor here",
     ("tg", "linspace"): "a deprecated overload without steps",
+    ("tg", "logspace"): "a deprecated overload without steps",
     ("Tensor", "requires_grad_"): "the stub calls it mode, the function requires_grad",
     ("Tensor", "random_"): "from is a word of Python's, so both limits go by position",
     ("F", "gelu"): "its help lets approximate stand by position, the function does not",

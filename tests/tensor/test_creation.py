@@ -55,6 +55,13 @@ def test_numbers_between_two() -> None:
     same(tg.linspace(0, 1, 3), [0.0, 0.5, 1.0], np.float32)
     same(tg.linspace(3, -3, 4, dtype="float64"), [3.0, 1.0, -1.0, -3.0], np.float64)
     same(tg.linspace(0, 3, 7, dtype="int64"), [0, 0, 1, 1, 2, 2, 3], np.int64)
+    same(tg.logspace(0, 3, 4, 2), [1.0, 2.0, 4.0, 8.0], np.float32)
+    same(tg.logspace(0.5, 2, 5, dtype="int64"), [1, 3, 10, 31, 100], np.int64)
+    same(tg.logspace(0, 1, 2, -2.0), [1.0, -2.0], np.float32)
+    for base, end, value in ((10.0, 5, "100000.0"), (-2.0, 1, "nan")):
+        why = f"int16 holds -32768 to 32767, and {value} is not among them"
+        with teaches(DtypeError, "logspace", why, "use a larger dtype"):
+            tg.logspace(0, end, 3, base, dtype="int16")
     same(tg.linspace(tg.tensor(5), 7.0, steps=1), [5.0], np.float32)
     same(tg.linspace(5, 7, 0), [], np.float32)
     ends = tg.linspace(0.1, 0.7, 11, dtype="float64").array

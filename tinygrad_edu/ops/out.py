@@ -154,6 +154,7 @@ hstack, vstack, dstack = with_out(shapes.hstack), with_out(shapes.vstack), with_
 softmax, log_softmax = with_out(_softmax.softmax), with_out(_softmax.log_softmax)
 logsumexp = with_out(_softmax.logsumexp)
 max, min, median = with_out(sorting.max), with_out(sorting.min), with_out(sorting.median)
+kthvalue = with_out(sorting.kthvalue)
 sort, argsort, topk = with_out(sorting.sort), with_out(sorting.argsort), with_out(sorting.topk)
 diag, tril, triu = with_out(arrange.diag), with_out(arrange.tril), with_out(arrange.triu)
 gather, take_along_dim = with_out(gathering.gather), with_out(gathering.take_along_dim)

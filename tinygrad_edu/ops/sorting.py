@@ -158,6 +158,33 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     return _with_values(x, clone(order[(slice(None),) * axis + (slice(0, k),)]), axis)
 
 
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
+    """The ``k``-th smallest element along ``dim``, counted from 1, and where it stood: ``values`` and ``indices``.
+
+    The indices are int64. nan counts as the largest. Raises `IndexRangeError` for fewer than ``k`` elements,
+    `DtypeError` for bools.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.kthvalue(tg.tensor([3.0, 9.0, 1.0, 7.0]), 2).values
+    tensor(3.)
+    """
+    x = as_tensor(input)
+    tried = f"kthvalue(k={k!r}) of a tensor {tuple(x.shape)} {x.dtype}"
+    if x.dtype.kind == "b":
+        raise DtypeError(tried, "bools are not in order", "convert it: x.long()")
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
+        raise DtypeError(tried, "k counts elements, so it is an integer", "pass a whole number")
+    axis = one_dim(x, dim)
+    size = 1 if axis is None else x.shape[axis]
+    if not 1 <= k <= size:
+        why = f"there are {size} elements along dim={dim}, and k counts them from 1"
+        raise IndexRangeError(tried, why, "ask for a k up to that, or along another axis")
+    if axis is None:
+        return _with_values(x, argmax_op(x), None)
+    kept = slice(int(k) - 1, int(k)) if keepdim else int(k) - 1
+    return _with_values(x, clone(argsort_op(x, dim=axis)[(slice(None),) * axis + (kept,)]), axis)
+
+
 def median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """The middle element in order, or the lower one of two in the middle.
 

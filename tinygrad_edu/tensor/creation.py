@@ -126,8 +126,38 @@ def linspace(
 
     Raises `ShapeError` for a negative number of steps.
     """
-    start, end = arguments.number("linspace", start), arguments.number("linspace", end)
-    tried = f"linspace({start}, {end}, {steps!r})"
+    values, kind = _steps("linspace", start, end, steps, dtype)
+    return _on(values if kind.kind not in "iu" else np.trunc(values), kind, device, requires_grad)
+
+
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *,
+    dtype: Any = None, device: str | None = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """``base`` to the power of each number of `linspace`: from ``base**start`` to ``base**end``, in equal ratios.
+
+    Integers are rounded towards 0. Raises `ShapeError` for a negative number of steps, `DtypeError` for numbers that
+    the dtype does not hold.
+
+    >>> import tinygrad_edu as tg
+    >>> tg.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    powers, kind = _steps("logspace", start, end, steps, dtype)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        values = np.power(float(arguments.number("logspace", base, "base")), powers)
+    if kind.kind in "iu":
+        values = np.trunc(values)
+        for value in values.tolist():
+            if not (math.isfinite(value) and _holds(kind, int(value))):
+                raise _too_large("logspace", value, kind)
+    return _on(values, kind, device, requires_grad)
+
+
+def _steps(make: str, start: Any, end: Any, steps: Any, dtype: Any) -> tuple[Any, np.dtype[Any]]:
+    """Numbers equally far apart in float64, and the dtype that they are to have."""
+    start, end = arguments.number(make, start), arguments.number(make, end)
+    tried = f"{make}({start}, {end}, {steps!r})"
     try:
         count = operator.index(steps)
     except TypeError:
@@ -137,14 +167,13 @@ def linspace(
     room.check(tried, (count,), 8)
     kind = as_dtype(dtype or modes().dtype)
     if kind == np.bool_:
-        raise DtypeError(f"{tried} of bools", "there are only two of them", "compare a linspace of floats")
+        raise DtypeError(f"{tried} of bools", "there are only two of them", f"compare a {make} of floats")
     if kind.kind in "iu":
         start, end = int(start), int(end)
     # From both ends towards the middle, so that it is symmetric and ends exactly at `end`.
     places = np.arange(count)
     step = (end - start) / (count - 1) if count > 1 else 0.0
-    values = np.where(places < count / 2, start + step * places, end - step * (count - 1 - places))
-    return _on(values if kind.kind not in "iu" else np.trunc(values), kind, device, requires_grad)
+    return np.where(places < count / 2, start + step * places, end - step * (count - 1 - places)), kind
 
 
 def eye(

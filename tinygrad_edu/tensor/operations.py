@@ -134,6 +134,7 @@ class Operations(TensorBase):
     count_nonzero, aminmax, nansum, nanmean = st.count_nonzero, st.aminmax, st.nansum, st.nanmean
     quantile, bincount = st.quantile, st.bincount
     max, min, median, sort, argsort = so.max, so.min, so.median, so.sort, so.argsort
+    kthvalue = so.kthvalue
     topk, unique = so.topk, so.unique
 
     # Shape --------------------------------------------------------------------------------------------------
