@@ -135,7 +135,6 @@ def test_type() -> None:
     x = tg.ones(2)
     assert x.type(tg.float64).dtype == x.type("float64").dtype == tg.float64
     assert x.type(tg.float32) is x
-    assert (x.ndimension(), tg.ones(2, 3).ndimension()) == (1, 2)
     assert (x.type(), tg.ones(2, dtype="bfloat16").type()) == ("torch.FloatTensor", "torch.BFloat16Tensor")
     assert x.type(tg.LongTensor).dtype == x.type("torch.LongTensor").dtype == tg.int64
 

@@ -203,7 +203,7 @@ def test_every_function_is_tried() -> None:
 
 # Operations that have a namesake in NumPy which does not lead to them, and why.
 NOT_REACHED: dict[str, str] = {
-    **dict.fromkeys("arange empty eye full linspace ones zeros".split(), "takes sizes and numbers, no tensor"),
+    **dict.fromkeys("arange empty eye full linspace logspace ones zeros".split(), "takes sizes and numbers, no tensor"),
     **dict.fromkeys("can_cast finfo iinfo promote_types result_type".split(), "asks about dtypes"),
     **dict.fromkeys("dtype load save set_printoptions".split(), "is about files, types or printing"),
     **dict.fromkeys(

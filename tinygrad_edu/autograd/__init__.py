@@ -14,7 +14,8 @@ from .engine import backward, grad
 from .tensors import tensor_namespace
 
 if TYPE_CHECKING:
-    from . import function, functional
+    from . import function as function
+    from . import functional as functional
     from .check import gradcheck, gradgradcheck
     from .forward import jvp
     from .function import Function

@@ -174,10 +174,6 @@ class Tensor(Operations, Absent):
         """The number of axes."""
         return self.array.ndim
 
-    def ndimension(self) -> int:
-        """The number of axes; `dim` under its other name."""
-        return self.array.ndim
-
     def numel(self) -> int:
         """The number of elements."""
         return self.array.size
