@@ -157,7 +157,7 @@ def test_states_that_do_not_come_from_a_generator(state: Any) -> None:
     assert draw(generator=g) == draw(generator=tg.Generator())
     tg.manual_seed(0)
     before, why = tg.get_rng_state(), "the bytes do not hold the state of a stream"
-    with teaches(ArgumentError, "set_rng_state", why, "pass what get_rng_state() gave", "tg.set_rng_state(st"):
+    with teaches(ArgumentError, "set_rng_state", why, "pass what get_rng_state() returned", "tg.set_rng_state(st"):
         tg.set_rng_state(state)
     assert (tg.get_rng_state() == before).all()
 

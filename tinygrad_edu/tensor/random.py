@@ -153,7 +153,7 @@ def set_rng_state(new_state: Any) -> None:
     >>> (tg.rand(3) == first).all()
     tensor(True)
     """
-    _, placed = _placed("set_rng_state", new_state, "pass what get_rng_state() gave")
+    _, placed = _placed("set_rng_state", new_state, "pass what get_rng_state() returned")
     generator()  # a thread that has yet to draw would begin anew
     _state.local.generator = placed
 
