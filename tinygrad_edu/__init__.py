@@ -1,4 +1,4 @@
-"""tinygrad_edu: a small autograd engine to learn from, a library on it, and what teaches with it.
+"""tinygrad_edu: a small autograd engine to learn from, with a library and teaching tools on top of it.
 
 The engine, from the bottom up: ``common``, ``errors``, ``settings``, ``dtypes``, ``backends``, ``core``, ``inputs``,
 ``ops``, ``autograd``, ``guard``, ``linalg``, ``tensor``. The library: ``nn``, ``optim``, ``distributions``, ``data``,
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import warnings
 
-import numpy as _numpy  # at once: from ten imports deep it takes half as long again (Python 3.11)
+import numpy as _numpy  # first: ten imports deep, it takes half as long again (Python 3.11)
 
 from . import autograd, dtypes
 from .backends import Device as device
@@ -36,15 +36,15 @@ from .settings import (
 )
 from .tensor import Tensor, as_tensor, from_numpy, tensor
 
-# inf and nan are values, as in PyTorch: NumPy need not warn of them when the line that made them is one of ours.
+# inf and nan are values, as in PyTorch: NumPy need not warn about them when this package's code made them.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tinygrad_edu\.")
 
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 
 __version__ = "0.1.0"
 
-# What is loaded when it is first used: functions, by the module that defines them, and modules. Type checkers and
-# editors read `__init__.pyi`, which `tools/write_stub.py` makes of this.
+# Names that load at first use: functions, by the module that defines them, and modules. Type checkers and
+# editors read `__init__.pyi`, which `tools/write_stub.py` makes from this.
 _LATER = {
     "linalg.tops": "cholesky_solve det inverse svd",
     "ops.activation": "relu",

@@ -106,8 +106,8 @@ def test_the_list_is_pytorchs() -> None:
     [
         ("greater", ": write gt"),
         ("slogdet", ": it is linalg.slogdet"),
-        ("index", ". PyTorch has it, and it is not here yet; near it are index_put"),
-        ("to_sparse", ". PyTorch has it, and it is not here yet"),
+        ("index", ". PyTorch has it, but it is not here yet; near it are index_put"),
+        ("to_sparse", ". PyTorch has it, but it is not here yet"),
     ],
 )
 def test_methods_that_are_not_there(name: str, words: str) -> None:

@@ -102,7 +102,7 @@ def test_tensors_that_do_not_belong_together() -> None:
     with pytest.raises(ShapeError) as caught:
         TensorDataset(tg.zeros(3, 2), tg.zeros(4))
     assert caught.value.tried == "TensorDataset of tensors with [3, 4] samples"
-    assert caught.value.why == "sample i is element i of each, so all need equally many"
+    assert caught.value.why == "sample i is element i of each, so all need the same length"
     assert caught.value.mend == "check that images and labels come from the same rows"
     with pytest.raises(ShapeError, match=r"tensors with \[\] samples"):
         TensorDataset()

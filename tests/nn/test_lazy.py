@@ -19,8 +19,8 @@ from tinygrad_edu.nn.lazy import LazyModuleMixin
 from tinygrad_edu.nn.parameter import is_lazy
 from tinygrad_edu.observe import Counters
 
-NO_SHAPE = "it has no shape and no elements yet: a lazy layer finds out its sizes from its first input"
-DRY_RUN = "call the model once on a batch of the right shape before: model(x)"
+NO_SHAPE = "it has no shape and no elements yet: a lazy layer learns its sizes from its first input"
+DRY_RUN = "first call the model once on a batch of the right shape: model(x)"
 
 # A lazy layer, the ordinary one for such inputs, and the shape of one.
 PAIRS: list[tuple[nn.Module, nn.Module, tuple[int, ...]]] = [
@@ -135,7 +135,7 @@ def test_sizes_that_cannot_be_are_not_loaded() -> None:
 def test_an_input_that_does_not_go_with_what_was_loaded() -> None:
     model = nn.LazyLinear(2)
     model.load_state_dict(nn.Linear(3, 2).state_dict())
-    why = "its weight has shape (2, 3) already, and this input needs (2, 4)"
+    why = "its weight already has shape (2, 3), but this input needs (2, 4)"
     mend = "pass an input like those that the loaded parameters were made for"
     with teaches(ShapeError, "LazyLinear of a tensor (5, 4), the first", why, mend, "model(tg.ones(5, 4))"):
         model(tg.ones(5, 4))
@@ -190,12 +190,12 @@ def stepped() -> dict[str, Any]:
 def test_a_wrong_first_input_leaves_it_lazy() -> None:
     taken = {"L": "(N, C, L) or (C, L)", "H": "(N, C, H, W) or (C, H, W)"}
     cases: list[tuple[nn.Module, tuple[int, ...], tuple[int, ...], str]] = [
-        (nn.LazyLinear(2), (), (3,), "it takes (…, in_features), and this has no axis"),
-        (nn.LazyConv2d(2, 3), (4, 5), (2, 4, 5), f"it takes {taken['H']}, and this has 2 axes"),
-        (nn.LazyConvTranspose1d(2, 3), (4,), (2, 4), f"it takes {taken['L']}, and this has 1 axis"),
-        (nn.LazyConv1d(2, 3, groups=2), (1, 3, 5), (1, 4, 5), "its 3 channels cannot be shared out among 2 groups"),
-        (nn.LazyBatchNorm2d(), (2, 3), (2, 3, 4, 4), "it takes (N, C, H, W), and this has 2 axes"),
-        (nn.LazyInstanceNorm1d(), (3,), (3, 4), "it takes (C, L) or (N, C, L), and this has 1 axis"),
+        (nn.LazyLinear(2), (), (3,), "it takes (…, in_features), but this has no axis"),
+        (nn.LazyConv2d(2, 3), (4, 5), (2, 4, 5), f"it takes {taken['H']}, but this has 2 axes"),
+        (nn.LazyConvTranspose1d(2, 3), (4,), (2, 4), f"it takes {taken['L']}, but this has 1 axis"),
+        (nn.LazyConv1d(2, 3, groups=2), (1, 3, 5), (1, 4, 5), "its 3 channels cannot be divided into 2 groups"),
+        (nn.LazyBatchNorm2d(), (2, 3), (2, 3, 4, 4), "it takes (N, C, H, W), but this has 2 axes"),
+        (nn.LazyInstanceNorm1d(), (3,), (3, 4), "it takes (C, L) or (N, C, L), but this has 1 axis"),
     ]
     for layer, wrong, right, why in cases:
         first = repr(layer)
@@ -207,7 +207,7 @@ def test_a_wrong_first_input_leaves_it_lazy() -> None:
         assert (repr(layer), layer.has_uninitialized_params()) == (first, True)
         layer(tg.ones(right))
         assert type(layer).__name__ == name.removeprefix("Lazy")
-    with pytest.raises(DtypeError, match="None is what a function gives that returns nothing"):
+    with pytest.raises(DtypeError, match="None is what a function without a return gives"):
         nn.LazyLinear(2)(None)
     with pytest.raises(TypeError, match=r"Linear\.forward\(\) missing 1 required positional argument: 'input'"):
         nn.LazyLinear(2)()
@@ -216,7 +216,7 @@ def test_a_wrong_first_input_leaves_it_lazy() -> None:
 
 
 def test_what_no_input_could_mend_is_refused_at_once() -> None:
-    why, mend = "5 channels cannot be shared out among 2 groups", "use a number that divides them"
+    why, mend = "5 channels cannot be divided into 2 groups", "use a number that divides them"
     for make in (nn.LazyConv2d, nn.LazyConvTranspose2d):
         with teaches(ArgumentError, f"{make.__name__}(5, (3, 3), groups=2)", why, mend, "make(5, 3, groups=2)"):
             make(5, 3, groups=2)

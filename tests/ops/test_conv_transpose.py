@@ -92,8 +92,8 @@ WRONG: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], str, str]] =
         (2, 3, 8), (1, 6, 3), {},
         "there are kernels for 1 channel, but the sequence has 3", "make it ConvTranspose1d(3, 6, …)",
     ),
-    ((2, 3, 8, 8), (3, 6, 3), {}, "kernels come as (C, F, kh, kw), but these have 3 axes", "reshape the kernels"),
-    ((3, 8), (3, 6, 3, 3), {"axes": 1}, "kernels come as (C, F, k), but these have 4 axes", "reshape the kernels"),
+    ((2, 3, 8, 8), (3, 6, 3), {}, "kernels are (C, F, kh, kw), but these have 3 axes", "reshape the kernels"),
+    ((3, 8), (3, 6, 3, 3), {"axes": 1}, "kernels are (C, F, k), but these have 4 axes", "reshape the kernels"),
     (
         (8, 8), (3, 6, 3, 3), {},
         "images come as (N, C, H, W) or (C, H, W), but this has 2 axes", "add the missing axes: x.unsqueeze(0)",

@@ -1,4 +1,4 @@
-"""Derivatives on request: backward and grad, forward mode, functions with a backward of one's own, and their check."""
+"""Derivatives on request: backward and grad, forward mode, functions with their own backward, and gradient checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LATER = {
 }  # fmt: skip
 _MODULES = {"function": "function", "functional": "functional"}
 
-if not TYPE_CHECKING:  # or a type checker would believe every name
+if not TYPE_CHECKING:  # otherwise a type checker would accept every name
     __getattr__ = _late.getattr_of(__name__, _LATER, _MODULES)
 
 

@@ -73,5 +73,5 @@ def registered() -> list[Backend]:
     return list(_BY_NAME.values())
 
 
-if not TYPE_CHECKING:  # or a type checker would believe every name
+if not TYPE_CHECKING:  # otherwise a type checker would accept every name
     __getattr__ = _late.getattr_of(__name__, modules={"cudnn": "cudnn", "mps": "mps"})  # what programs ask for

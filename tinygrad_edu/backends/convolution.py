@@ -40,7 +40,7 @@ def im2col(
 ) -> Array:
     """All windows of (N, C, H, W), gathered by kernel position: (N, C, kh, kw, oh, ow). One slice copy each.
 
-    They are as many as fit, or ``size``; those of the latter that reach beyond the padding see more of it.
+    There are as many as fit, or ``size``; windows of the latter that reach beyond the padding see more padding.
     """
     (n, c, h, w), (kh, kw), (sh, sw), (ph, pw), (dh, dw) = x.shape, kernel, stride, padding, dilation
     oh, ow = _count(x.shape, kernel, stride, padding, dilation) if size is None else size
@@ -225,7 +225,7 @@ def _strips(
 
 
 def _overlap(seen: int, margin: int, length: int) -> tuple[slice, slice]:
-    """Where an image that begins at ``margin`` stands in a frame of ``seen`` places, and which of its places do."""
+    """The slice of a frame of ``seen`` places that an image from ``margin`` on covers, and the image's slice there."""
     first, stop = max(0, margin), min(seen, margin + length)
     stop = max(first, stop)
     return slice(first, stop), slice(first - margin, stop - margin)

@@ -1,8 +1,8 @@
-"""Bodies of several steps, done a strip at a time where arrays are large and lie in main memory.
+"""Computations of several steps, done strip by strip if arrays are large and in main memory.
 
-NumPy does one step on the whole array before it begins the next. When the arrays are larger than the processor's cache,
-every step waits for memory, and its result needs fresh memory of the same size. A strip stays in the cache until all
-steps are done with it.
+NumPy finishes one step on the whole array before it starts the next. If the arrays are larger than the cache of the
+processor, every step waits for memory, and its result needs fresh memory of the same size. A strip stays in the cache
+until all steps are done with it.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import numpy as np
 
 Array = Any
 
-STRIP = 16384  # elements: a handful of arrays of this size fit into the cache
-_LARGE = 4 * STRIP  # below that there is little to gain
+STRIP = 16384  # elements: several arrays of this size fit into the cache
+_LARGE = 4 * STRIP  # smaller arrays gain little
 
 
 def strips(flat: Array) -> Iterator[Array]:
-    """A one-dimensional array in pieces that fit into the cache: views, so what is written there is in the array."""
+    """A one-dimensional array in pieces that fit into the cache: they are views, so writes reach the array."""
     return (flat[start : start + STRIP] for start in range(0, flat.size, STRIP))
 
 
 def in_strips(body: Callable[..., Any]) -> Callable[..., Any]:
     """``body``, a forward or a backward that works on each element by itself, in strips on the CPU.
 
-    Only where all arrays have one shape and lie in row-major order: elsewhere it runs as it stands.
+    Only if all arrays have the same shape and are in row-major order; otherwise it runs on whole arrays.
     """
 
     @functools.wraps(body)

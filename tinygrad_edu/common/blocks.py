@@ -1,8 +1,8 @@
-"""Blocks that end for certain: what a with statement switches is switched back, however Ctrl-C comes in between.
+"""Blocks that always end: a with statement's switch is undone, whenever Ctrl-C comes.
 
-Python looks for an interrupt after each call, and as a function begins. So one may come before the first line of
-``__exit__``: its body never runs then, and nobody calls it again. But the statement has asked for ``__exit__`` before
-it entered, and it lets go of what it was given, whatever happens. That is where `Held` ends the block.
+Python checks for an interrupt after each call, and when a function starts. So one may come before the first line of
+``__exit__``: then its body never runs, and nobody calls it again. But the statement asked for ``__exit__`` before
+it entered, and it releases that object whatever happens. At that moment `Held` ends the block.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class Held(partial[Any]):
-    """The ``__exit__`` of a block, in the hands of a with statement.
+    """The ``__exit__`` of a block, as a with statement holds it.
 
-    A partial, so that the frame of ``__exit__``, which a traceback may keep alive, knows the block and not this.
+    It is a partial, so that the frame of ``__exit__``, which a traceback may keep alive, holds the block, not this.
     """
 
     depth = sys.maxsize  # how many blocks of that object were open before
@@ -44,12 +44,12 @@ class _Exit:
 
 
 class Block:
-    """What a with statement enters, and leaves for certain. ``__enter__`` adds to ``_open`` before it switches."""
+    """A block that a with statement enters and always leaves. ``__enter__`` adds to ``_open`` before it switches."""
 
-    _open: list[Any]  # what to go back to, the outermost first
+    _open: list[Any]  # the states to go back to, outermost first
 
     def _restore(self, found: Any) -> None:
-        """Go back. It may be done twice."""
+        """Go back. A second call does no harm."""
         raise NotImplementedError
 
     def _leave(self, kind: Any = None, error: Any = None, traceback: Any = None) -> Any:
@@ -61,7 +61,7 @@ class Block:
 
 
 class _Steps(Block, _GeneratorContextManager[T]):
-    """The block of a generator. Closing that runs what stands in its ``finally``."""
+    """The block of a generator. Closing the generator runs its ``finally``."""
 
     def __enter__(self) -> T:
         self._open = [self.gen]
@@ -77,7 +77,7 @@ class _Steps(Block, _GeneratorContextManager[T]):
 
 
 def block(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManager[T]]:
-    """``contextlib.contextmanager``, for what has to be put back for certain."""
+    """``contextlib.contextmanager``, for changes that must always be undone."""
 
     @wraps(function)
     def make(*args: P.args, **kwargs: P.kwargs) -> AbstractContextManager[T]:

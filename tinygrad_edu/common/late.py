@@ -1,4 +1,4 @@
-"""Modules that are loaded when something of theirs is first used, so that importing the package costs little."""
+"""Modules that load when something in them is first used, so that importing the package costs little."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def getattr_of(
 ) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package: Python calls it for names that the package does not have (PEP 562).
 
-    ``functions`` gives the module in which a name is found, ``modules`` the module that goes by a name; both are
+    ``functions`` gives the module that defines a name, ``modules`` the module that has a name; both are
     relative to the package. For any other name the error says what helps.
     """
     functions, modules = functions or {}, modules or {}
@@ -27,14 +27,14 @@ def getattr_of(
             from .missing import MissingName
 
             raise MissingName(package, name)
-        setattr(sys.modules[package], name, found)  # the next look finds it without us
+        setattr(sys.modules[package], name, found)  # the next look-up finds it without this function
         return found
 
     return find
 
 
 class LateModule:
-    """A module that is not loaded yet. What is taken from it becomes a method of a class, or is called."""
+    """A module that is not loaded yet. Its functions become methods of a class, or are called."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -43,13 +43,13 @@ class LateModule:
         return LateFunction(self, key)
 
     def _find(self, key: str) -> Any:
-        """The function itself. It is kept here, so the next call goes straight to it."""
+        """The function itself. It is kept here, so that the next call goes straight to it."""
         vars(self)[key] = found = getattr(importlib.import_module(self._name), key)
         return found
 
 
 class LateFunction:
-    """A function of such a module. As a method it is looked up once, and then stands in the class itself."""
+    """A function of such a module. As a method it is looked up once, and then is in the class itself."""
 
     def __init__(self, module: LateModule, key: str) -> None:
         self._module, self._key = module, key

@@ -54,7 +54,7 @@ _SAME = {
 
 
 class MissingName(AttributeError):
-    """A module, or a tensor, has no such attribute. Its text is made when it is read."""
+    """A module or tensor has no such attribute. The text is made when it is read."""
 
     def __init__(self, module: str, name: str) -> None:
         super().__init__(module, name, name=name)
@@ -103,7 +103,7 @@ def _explain_method(name: str) -> str:
         return f"{text}: it is {homes[0]}"
     near = difflib.get_close_matches(name, [one for one in there if not one.startswith("_")], 3, 0.7)
     also = f"; near it {'is' if len(near) == 1 else 'are'} {', '.join(near)}" if near else ""
-    return f"{text}. PyTorch has it, and it is not here yet{also}"
+    return f"{text}. PyTorch has it, but it is not here yet{also}"
 
 
 def instead(place: str, name: str) -> str:

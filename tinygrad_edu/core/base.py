@@ -8,7 +8,7 @@ from .graph import Node
 
 
 class TensorBase:
-    """An array, and where it stands in the graph.
+    """An array and its place in the graph.
 
     The exact type ``Tensor`` promises a NumPy array and a node that is up to date: generated callers rely on it.
     Everything else (another device, a recording, a view whose base was written) is an instance of `SlowTensor`.

@@ -112,7 +112,7 @@ class World:
 
 
 ARRAYS = World()
-KEEP = "retain_grad"  # the key among a node's hooks of the one that fills .grad of a tensor that is no leaf
+KEEP = "retain_grad"  # the key among a node's hooks of the one that fills .grad of a non-leaf tensor
 
 
 def _alone() -> int:
@@ -339,7 +339,7 @@ def accumulate(leaf: Leaf, g: Any, array: Array, wrap: Any, shared: bool, create
         return  # nobody can read it any more
     if tensor.node is not None and tensor.node is not leaf:
         tried, why = f"a gradient for a leaf {tuple(tensor.array.shape)}", f"{tensor.node!r} has written to it since"
-        raise AutogradError(tried, f"{why}, so it is no longer a leaf", "write to a clone, or call backward() before")
+        raise AutogradError(tried, f"{why}, so it is no longer a leaf", "write to a clone, or call backward() first")
     world, home = backends.of(array), backends.of(tensor.array)
     if world is not home:
         tried = f"a gradient of {world.name} for a leaf {tuple(tensor.array.shape)} of {home.name}"

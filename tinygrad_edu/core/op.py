@@ -143,7 +143,7 @@ def _check(cls: type[Op]) -> None:
     for save in cls.save_plan:
         if save.source not in sources or save.part not in parts or save.needed_by not in wanting:
             raise TypeError(f"{cls.__name__}.saves: {save} names nothing in forward's signature")
-    # The same class once more is no mistake: Ctrl-C broke off the loading of its module, which now begins again.
+    # The same class again is not a mistake: Ctrl-C interrupted the loading of its module, which now starts again.
     namesake = OPS.get(cls.name, cls)
     if (namesake.__module__, namesake.__qualname__) != (cls.__module__, cls.__qualname__):
         raise TypeError(f"an operation called {cls.name!r} exists already: {OPS[cls.name]}")

@@ -76,10 +76,10 @@ class Interceptor(Scope):
         return proceed()
 
     def detached(self, tensor: Any) -> None:
-        """Called with each result of ``detach``, which is no operation."""
+        """Called with each result of ``detach``, which is not an operation."""
 
     def made(self, array: Any, why: str) -> None:
-        """Called with each buffer that is no result of an operation.
+        """Called with each buffer that is not the result of an operation.
 
         ``why`` is "created" (by ``zeros`` and its like), "saved" (the old values, which an in-place write overwrites
         and backward needs), "passing" (a result on its way into the tensor that it is written to) or "gradient" (what

@@ -55,7 +55,7 @@ class TensorDataset(Dataset):
         if len(set(lengths)) != 1:
             raise ShapeError(
                 f"TensorDataset of tensors with {lengths} samples",
-                "sample i is element i of each, so all need equally many",
+                "sample i is element i of each, so all need the same length",
                 "check that images and labels come from the same rows",
             )
 

@@ -1,8 +1,8 @@
-"""Probability distributions: to draw from, to ask how likely a value is, and to learn by both.
+"""Probability distributions: draws, log-probabilities, and learning by both.
 
 Names, shapes and values are PyTorch's. A distribution holds tensors, one number for each place of its ``batch_shape``;
-all it does is made of tensor operations, so gradients reach what the tensors were computed from. Draws come from the
-stream of `manual_seed`.
+it computes with tensor operations, so gradients reach whatever the tensors were computed from. Draws come from the
+stream that `manual_seed` seeds.
 """
 
 from .bernoulli import Bernoulli

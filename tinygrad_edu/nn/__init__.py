@@ -166,11 +166,11 @@ __all__ = [
     "init", "parameter", "summary", "utils",
 ]  # fmt: skip
 
-# Importing a file makes it an attribute here, and a slip such as nn.linear(2, 3) or class Net(nn.module) would find it.
-# Import statements find the files without that. Those that stay are PyTorch's too.
+# An imported file becomes an attribute here, and a slip such as nn.linear(2, 3) or class Net(nn.module) would find it.
+# Import statements find the files without these attributes. PyTorch has the others too.
 for _name, _value in list(globals().items()):
     if isinstance(_value, ModuleType) and _value.__package__ == __name__ and _name not in __all__:
         del globals()[_name]
 
-if not TYPE_CHECKING:  # or a type checker would believe every name
+if not TYPE_CHECKING:  # otherwise a type checker would accept every name
     __getattr__ = _late.getattr_of(__name__)

@@ -136,7 +136,7 @@ class _Lazy(LazyModuleMixin):
         for name, tensor in loaded.items():
             if tuple(tensor.shape) != shapes[name]:
                 tried = f"{type(self).__name__} of a tensor {tuple(input.shape)}, the first"
-                why = f"its {name} has shape {tuple(tensor.shape)} already, and this input needs {shapes[name]}"
+                why = f"its {name} already has shape {tuple(tensor.shape)}, but this input needs {shapes[name]}"
                 raise ShapeError(tried, why, "pass an input like those that the loaded parameters were made for")
         setattr(self, self.size, size)
         if len(loaded) == len(shapes):
@@ -178,7 +178,7 @@ class LazyLinear(_Lazy, Linear):
 
     def _size(self, input: Tensor) -> int:
         if not input.ndim:
-            tried, why = f"{type(self).__name__} of a tensor ()", "it takes (…, in_features), and this has no axis"
+            tried, why = f"{type(self).__name__} of a tensor ()", "it takes (…, in_features), but this has no axis"
             raise ShapeError(tried, why, "give it one axis at least: x.reshape(1)")
         return input.shape[-1]
 
@@ -197,7 +197,7 @@ class _LazyConv(_Lazy, _Conv):
     def _check(self) -> None:
         if self.groups < 1 or self.out_channels % self.groups:
             tried = f"{type(self).__name__}({self.out_channels}, {self.kernel_size}, groups={self.groups})"
-            why = f"{self.out_channels} channels cannot be shared out among {self.groups} groups"
+            why = f"{self.out_channels} channels cannot be divided into {self.groups} groups"
             raise ArgumentError(tried, why, "use a number that divides them")
         super()._check()
 
@@ -205,11 +205,11 @@ class _LazyConv(_Lazy, _Conv):
         name, shape, axes = type(self).__name__, tuple(input.shape), self.axes
         if len(shape) not in (axes + 1, axes + 2):
             places = ", ".join("DHW"[-axes:]) if axes > 1 else "L"
-            why = f"it takes (N, C, {places}) or (C, {places}), and this has {len(shape)} ax{'ei'[len(shape) == 1]}s"
+            why = f"it takes (N, C, {places}) or (C, {places}), but this has {len(shape)} ax{'ei'[len(shape) == 1]}s"
             raise ShapeError(f"{name} of a tensor {shape}", why, "reshape it, or use the layer for such inputs")
         channels = shape[-axes - 1]
         if channels % self.groups:
-            why = f"its {channels} channels cannot be shared out among {self.groups} groups"
+            why = f"its {channels} channels cannot be divided into {self.groups} groups"
             raise ArgumentError(f"{name} of a tensor {shape}", why, "use a number of groups that divides both")
         return channels
 

@@ -68,7 +68,7 @@ def load(module: Stateful, state: Any, strict: bool, assign: bool) -> Incompatib
     if any((names | wrong).values()):
         why = "; ".join(f"{word}: {_listed(found)}" for word, found in (names | wrong).items() if found)
         raise ShapeError(tried, why, _mend(state, own, keys, bool(values) and not any(wrong.values())))
-    values = {name: value for name, value in values.items() if not is_lazy(value)}  # these are to be lazy, and are
+    values = {name: value for name, value in values.items() if not is_lazy(value)}  # lazy ones stay lazy
     if assign:
         _assign({name: own[name] for name in values}, values)
     else:
@@ -89,7 +89,7 @@ def _wrong(own: Mapping[str, _Entry], values: Mapping[str, Tensor], assign: bool
 
 
 def _misfit(entry: _Entry, value: Tensor) -> str:
-    """Which shape was given for which; empty where it fits. In lazy layers there are tensors without a shape yet."""
+    """The given and the wanted shape; empty if they agree. In lazy layers, tensors may have no shape yet."""
     given = "not known yet" if is_lazy(value) else str(tuple(value.shape))
     if is_lazy(entry.tensor):
         wanted = "" if is_lazy(value) else entry.module._awaits(entry.name, tuple(value.shape))

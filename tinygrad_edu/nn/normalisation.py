@@ -74,7 +74,7 @@ class _Running(_Scaled):
         super().reset_parameters()
 
     def _channels(self, input: Tensor) -> int:
-        """How many channels the input has. Raises `ShapeError` where it has other axes."""
+        """The input's number of channels. Raises `ShapeError` if it has other axes."""
         name, shape = type(self).__name__, tuple(input.shape)
         form = self.forms.get(len(shape))
         if form is None:

@@ -40,17 +40,17 @@ class Parameter(metaclass=_IsParameter):
 
 # Without a shape yet --------------------------------------------------------------------------------------------------
 
-_ARRAY: Any = TensorBase.__dict__["array"]  # the slot, for those who know that there is little in it
+_ARRAY: Any = TensorBase.__dict__["array"]  # the slot itself, which holds an empty array
 
 
 class _Uninitialized(Tensor):
     """A tensor that has a dtype, a device and a place in its module, but no shape yet.
 
-    Everything that computes begins by reading ``array``. So that alone is refused here, and all else follows.
+    Every computation starts by reading ``array``, so it is enough to refuse that.
     """
 
     __slots__ = ()
-    cls_to_become: ClassVar[Any]  # what it is once it has a shape
+    cls_to_become: ClassVar[Any]  # its class once it has a shape
 
     @classmethod
     def _make(cls, requires_grad: bool, device: str | None, dtype: Any, learnt: bool) -> Any:
@@ -64,8 +64,8 @@ class _Uninitialized(Tensor):
         """Refused: there are no elements yet."""
         raise ShapeError(
             f"using an {type(self).__name__}{'' if self.name is None else f' named {self.name!r}'}",
-            "it has no shape and no elements yet: a lazy layer finds out its sizes from its first input",
-            "call the model once on a batch of the right shape before: model(x)",
+            "it has no shape and no elements yet: a lazy layer learns its sizes from its first input",
+            "first call the model once on a batch of the right shape: model(x)",
         )
 
     @array.setter
@@ -76,8 +76,8 @@ class _Uninitialized(Tensor):
     def materialize(self, shape: Any, device: str | None = None, dtype: Any = None) -> None:
         """Become an ordinary tensor of this ``shape``, with whatever the memory held.
 
-        It stays the same object, so what holds it, an optimiser say, need not know. Device and dtype are its own,
-        unless given. Raises `DtypeError` where it requires grad, and ``dtype`` is no float.
+        It stays the same object, so that an optimiser, for example, still holds it. Device and dtype are its own
+        by default. Raises `DtypeError` if it requires grad and ``dtype`` is not a float.
         """
         device, dtype = self.device if device is None else device, self.dtype if dtype is None else dtype
         made = empty(shape, device=device, dtype=dtype)
@@ -91,7 +91,7 @@ class _Uninitialized(Tensor):
 
     @property
     def data(self) -> Tensor:
-        """A tensor of its dtype, on its device, without elements. What it is set to says what these are to be."""
+        """An empty tensor of its dtype, on its device. Set it to a tensor to take over its dtype and device."""
         return wrap(_ARRAY.__get__(self))
 
     @data.setter
@@ -105,7 +105,7 @@ class _Uninitialized(Tensor):
 
     @property
     def device(self) -> Any:
-        """Where its elements will live."""
+        """The device of its elements."""
         return self.data.device
 
     def is_floating_point(self) -> bool:
@@ -114,7 +114,7 @@ class _Uninitialized(Tensor):
 
     @explained
     def to(self, *target: Any, **options: Any) -> Any:
-        """One like it, for elements of another dtype or on another device; itself, when nothing changes."""
+        """The same for elements of another dtype or on another device; itself, if nothing changes."""
         like = self.data.to(*target, **options)
         if (like.dtype, like.device) == (self.dtype, self.device) and not options.get("copy"):
             return self
@@ -134,7 +134,7 @@ class _Uninitialized(Tensor):
 class UninitializedParameter(_Uninitialized):
     """A `Parameter` whose shape is not known yet: lazy layers, such as `LazyLinear`, have them.
 
-    It can be moved to another device or dtype, frozen, copied, and handed to an optimiser. All that needs a shape or
+    It can be moved to another device or dtype, frozen, copied, and given to an optimiser. Whatever needs a shape or
     elements raises `ShapeError`, until `materialize` makes it an ordinary parameter.
 
     >>> weight = UninitializedParameter()
@@ -156,12 +156,12 @@ class UninitializedBuffer(_Uninitialized):
     """A buffer whose shape is not known yet, such as the running mean of a `LazyBatchNorm1d`.
 
     Assigned to an attribute of a module, it is registered as a buffer; ``persistent`` ones are part of `state_dict`.
-    All else is as for `UninitializedParameter`.
+    Everything else is as for `UninitializedParameter`.
     """
 
     __slots__ = ()
     cls_to_become = Tensor
-    persistent: ClassVar[bool] = True  # in the class, for a tensor has no room for it
+    persistent: ClassVar[bool] = True  # in the class, because a tensor has no room for it
 
     def __new__(
         cls, requires_grad: bool = False, device: str | None = None, dtype: Any = None, persistent: bool = True
@@ -170,13 +170,13 @@ class UninitializedBuffer(_Uninitialized):
 
 
 class _Passing(UninitializedBuffer):
-    """An `UninitializedBuffer` that is no part of the state."""
+    """An `UninitializedBuffer` that is not part of the state."""
 
     __slots__ = ()
     persistent = False
 
 
-_Passing.__name__ = "UninitializedBuffer"  # which it is to users
+_Passing.__name__ = "UninitializedBuffer"  # its name for users
 
 
 def is_lazy(param: Any) -> bool:

@@ -84,7 +84,7 @@ class ConvInput(Op, name="conv_input"):
 
 
 class ConvKernel(Op, name="conv_kernel"):
-    """The gradient of the kernels of a convolution, from that of its result: each weighs all that it multiplied."""
+    """The gradient of the kernels of a convolution, from its result's: for each weight, over all its products."""
 
     dtypes = "equal"
     saves = ("x if g", "g if x", "x.shape", "g.shape", "stride", "padding", "dilation", "groups")
@@ -151,7 +151,7 @@ class Conv2d(Op):
         axes = len(params["stride"])
         if len(weight) != axes + 2:
             form = "(F, C, kh, kw)" if axes == 2 else "(F, C, k)"
-            return f"kernels come as {form}, but these have {len(weight)} axes", "reshape the kernels"
+            return f"kernels are {form}, but these have {len(weight)} axes", "reshape the kernels"
         if len(x) not in (axes + 1, axes + 2):
             return not_images(x, axes)
         for name, least, what in (

@@ -64,7 +64,7 @@ class ConvTranspose2d(Op, name="conv_transpose2d"):
         axes, groups = len(params["stride"]), params["groups"]
         if len(weight) != axes + 2:
             form = "(C, F, kh, kw)" if axes == 2 else "(C, F, k)"
-            return f"kernels come as {form}, but these have {len(weight)} axes", "reshape the kernels"
+            return f"kernels are {form}, but these have {len(weight)} axes", "reshape the kernels"
         if len(x) not in (axes + 1, axes + 2):
             return not_images(x, axes)
         for name, least in (("stride", 1), ("dilation", 1), ("padding", 0), ("output_padding", 0)):

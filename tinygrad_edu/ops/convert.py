@@ -69,7 +69,7 @@ def contiguous(input: Any) -> Any:
 
 
 def laid(x: Any, made: Any) -> Any:
-    """A new tensor with its axes in memory in the order of those of ``x``."""
+    """A new tensor whose axes are in the same order in memory as those of ``x``."""
     if x.array.ndim < 2 or x.is_contiguous():
         return made
     return above.wrap(lay(backends.of(made.array).xp, made.array, x.array.strides))

@@ -107,11 +107,11 @@ pad_op, pad_within = caller(Pad), caller(PadWithin)
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
-    """``input`` with its edges moved outwards, or inwards where a number is negative.
+    """``input`` with its edges moved outwards, or inwards if a number is negative.
 
     ``pad`` begins with the last axis: ``(left, right, top, bottom)`` for images. Modes: ``"constant"`` fills with
-    ``value``, 0 unless given; ``"reflect"`` mirrors at the edge, which is not repeated; ``"replicate"`` repeats the
-    edge; ``"circular"`` goes on at the other end. Raises `ShapeError` where an axis is too short for that.
+    ``value``, by default 0; ``"reflect"`` mirrors at the edge, which is not repeated; ``"replicate"`` repeats the
+    edge; ``"circular"`` continues at the other end. Raises `ShapeError` if an axis is too short for that.
 
     >>> import tinygrad_edu as tg
     >>> tg.nn.functional.pad(tg.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect").tolist()

@@ -103,7 +103,7 @@ def _in_shares(xp: Any, g: Any, lead: Any) -> Any:
 
 
 class Erfc(Op):
-    """``1 - erf(x)``, precise where that is small: the share of a normal distribution (of variance 1/2) outside ±x."""
+    """``1 - erf(x)``, precise where that is small: the probability of a normal variable (variance 1/2) outside ±x."""
 
     dtypes = "float"
     saves = ("x",)

@@ -294,7 +294,7 @@ class Tan(Op):
 
 
 class Erf(Op):
-    """The error function: the share of a normal distribution (of variance 1/2) between -x and x."""
+    """The error function: the probability of a normal variable (variance 1/2) between -x and x."""
 
     dtypes = "float"
     saves = ("x",)

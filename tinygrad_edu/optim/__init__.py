@@ -1,6 +1,6 @@
 """Optimisers: they step in place and allocate nothing after the first step. `lr_scheduler` changes their rates.
 
-`LBFGS` is of another kind: it needs a closure, and keeps a history.
+`LBFGS` is different: it needs a closure, and keeps a history.
 
 Formulas, names and saved state are PyTorch's. Parameters of 16 bits are the exception: their state is float32, and
 each step computes in float32 and rounds once, where PyTorch rounds at every operation. There is one way to step:
@@ -29,5 +29,5 @@ __all__ = [
 ]  # fmt: skip
 
 
-if not TYPE_CHECKING:  # or a type checker would believe every name
+if not TYPE_CHECKING:  # otherwise a type checker would accept every name
     __getattr__ = _late.getattr_of(__name__)

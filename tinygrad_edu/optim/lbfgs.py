@@ -20,7 +20,7 @@ _HISTORIES = ("old_dirs", "old_stps", "ro", "al")
 
 
 class LBFGS(Optimizer):
-    """Newton's method without its matrix: how the last ``history_size`` steps changed the gradient stands in for it.
+    """Newton's method without its matrix: the gradient's changes in the last ``history_size`` steps replace it.
 
     One step is up to ``max_iter`` iterations, and calls the closure up to ``max_eval`` times (5/4 of ``max_iter``). It
     ends sooner if no element of the gradient is larger than ``tolerance_grad``, or if the loss or the parameters change

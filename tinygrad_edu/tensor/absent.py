@@ -1,4 +1,4 @@
-"""What PyTorch's tensors have and these do not: asking for it gives an answer, and is an AttributeError all the same.
+"""Names that PyTorch's tensors have and these do not: an AttributeError for them says what to use.
 
 A ``__getattr__`` in the class would answer too, and make every look at an attribute slower: operations by 13 %.
 """
@@ -37,7 +37,7 @@ unsafe_split_with_sizes untyped_storage values vdot volatile vsplit xpu
 
 
 class _Absent:
-    """Stands in the class in place of a method. `hasattr` says no."""
+    """A placeholder in the class for a method. `hasattr` says no."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -47,7 +47,7 @@ class _Absent:
 
 
 class Absent:
-    """What `Tensor` inherits last. It keeps these names out of what a tensor lists, and Tab completes."""
+    """The last base of `Tensor`. It keeps these names out of `dir` and Tab completion."""
 
     __slots__ = ()
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
     ip: Any
-else:  # each is loaded with the first of its methods that is looked up
+else:  # each loads with the first look-up of one of its methods
     ac, ag, an, ch, fm, ga, ip, la, lg, pr, pt, rd, sc, sl, sm, so, sp, st, un = (
         LateModule(f"tinygrad_edu.ops.{name}")
         for name in (
