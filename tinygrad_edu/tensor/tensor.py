@@ -455,7 +455,7 @@ class Tensor(Operations, Absent):
 
     @explained
     def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
-        """In another dtype, as with `to`; old names such as ``FloatTensor`` work too. Without one, the old name of its own.
+        """In another dtype, as with `to`; old names such as ``FloatTensor`` work too. Without one, its own old name.
 
         >>> import tinygrad_edu as tg
         >>> tg.arange(3).type(), tg.arange(3).type(tg.FloatTensor)
