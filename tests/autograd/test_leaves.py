@@ -28,7 +28,7 @@ def test_a_leaf_that_an_operation_has_written_to() -> None:
     x.requires_grad_(False)
     x.mul_(tg.ones(1, requires_grad=True))
     why = "<mul> has written to it since, so it is no longer a leaf"
-    with teaches(AutogradError, "a gradient for a leaf (2,)", why, "write to a clone, or call backward() before"):
+    with teaches(AutogradError, "a gradient for a leaf (2,)", why, "write to a clone, or call backward() first"):
         y.sum().backward()
 
 

@@ -68,7 +68,7 @@ class Conversions(Operations):
 
     @explained
     def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
-        """In another dtype, as with `to`, by its name or an old one such as ``FloatTensor``. Without it, the old name.
+        """In another dtype, as with `to`; old names such as ``FloatTensor`` work too. Without one, its own old name.
 
         >>> import tinygrad_edu as tg
         >>> tg.arange(3).type(), tg.arange(3).type(tg.FloatTensor)
