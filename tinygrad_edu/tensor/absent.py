@@ -50,7 +50,7 @@ class Absent:
     """The last base of `Tensor`. It keeps these names out of `dir` and Tab completion."""
 
     __slots__ = ()
-    locals().update({name: _Absent(name) for name in NAMES.split()})  # a class written by hand would be as long
+    locals().update({name: _Absent(name) for name in NAMES.split()})  # setting them afterwards is slower
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if not isinstance(vars(Absent).get(name), _Absent)]
