@@ -297,7 +297,7 @@ def test_a_copy_of_a_normed_layer_stands_alone(norm: str) -> None:
 
 def test_words_about_normed_weights() -> None:
     layer = nn.Linear(3, 2)
-    why, mend = "that is no parameter of its own; there are: weight, bias", "name one of its parameters"
+    why, mend = "it is not a parameter of this module; there are: weight, bias", "name one of its parameters"
     with teaches(ArgumentError, "weight_norm of Linear.kernel", why, mend, "utils.weight_norm(layer, "):
         utils.weight_norm(layer, "kernel")
     with pytest.raises(ArgumentError, match="it takes a module, and this is an int"):

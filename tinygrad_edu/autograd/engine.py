@@ -205,7 +205,7 @@ def _starts(name: str, tensors: Any, gradients: Any) -> tuple[tuple[Any, ...], t
 
 
 def _several(tensors: Any) -> tuple[Any, ...]:
-    """One tensor or several as a tuple. Whatever walks over tensors will do, such as ``model.parameters()``."""
+    """One tensor or several, as a tuple. Any iterable of tensors works, such as ``model.parameters()``."""
     if isinstance(tensors, TensorBase) or not hasattr(tensors, "__iter__"):
         return (tensors,)
     return tuple(tensors)
@@ -234,10 +234,10 @@ def grad(
 ) -> tuple[Any, ...]:
     """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; no ``.grad`` is touched.
 
-    ``inputs`` may be leaves or results, one or several: ``model.parameters()`` will do. Raises `AutogradError` for one
-    that the outputs do not depend on, unless ``allow_unused`` gives None for it, or ``materialize_grads`` zeros.
-    ``only_inputs`` and ``is_grads_batched`` stay as they are: nothing but the gradients asked for is found, and one of
-    each.
+    ``inputs`` may be leaves or results, one or several: ``model.parameters()`` works too. Raises `AutogradError` for an
+    input that the outputs do not depend on, unless ``allow_unused`` gives None for it, or ``materialize_grads`` zeros.
+    ``only_inputs`` and ``is_grads_batched`` must keep their defaults: only the requested gradients are computed, and
+    one of each.
 
     >>> import tinygrad_edu as tg
     >>> x = tg.tensor(3.0, requires_grad=True)

@@ -1,8 +1,8 @@
 """Derivatives of functions, as in ``torch.autograd.functional``: whole Jacobians and Hessians, and products with them.
 
 A function takes one tensor or several, and returns one or a tuple of them. The inputs that it is called with are new
-leaves, so no ``.grad`` is touched. With ``create_graph`` the results can be differentiated once more, and hang together
-with the inputs. An input that the function does not use has derivatives of 0; with ``strict`` it raises
+leaves, so no ``.grad`` is touched. With ``create_graph`` the results stay connected to the inputs, so they can be
+differentiated again. The derivative of an input that the function does not use is 0; with ``strict`` it raises
 `AutogradError`.
 """
 
@@ -31,10 +31,10 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """Each output's derivative with respect to each input: of shape (*output, *input), one row by one backward.
+    """Each output's derivative with respect to each input: of shape (*output, *input), with one backward for each row.
 
-    A tensor for one output and one input; a tuple over what there are several of, outputs first. ``vectorize`` and
-    ``strategy`` say in PyTorch how the same numbers are to be found, and change nothing here.
+    A tensor for one output and one input; otherwise a tuple over the outputs, the inputs, or both, outputs first.
+    ``vectorize`` and ``strategy`` choose in PyTorch how the same numbers are computed, and change nothing here.
 
     >>> import tinygrad_edu as tg
     >>> tg.autograd.functional.jacobian(lambda x: x**2, tg.tensor([1.0, 2.0]))
@@ -82,7 +82,7 @@ def vjp(
 ) -> tuple[Any, Any]:
     """The outputs, and a vector times the Jacobian: what one backward gives. ``v`` has the shapes of the outputs.
 
-    ``v`` may be left out for one number.
+    ``v`` may be left out if the output is one number.
     """
     with enable_grad():
         xs = _leaves("vjp", inputs, create_graph)
@@ -98,8 +98,8 @@ def jvp(
 ) -> tuple[Any, Any]:
     """The outputs, and the Jacobian times a vector: how they change along ``v``, which has the shapes of the inputs.
 
-    Found by two backwards, so it can be differentiated itself; `tinygrad_edu.autograd.jvp` needs one pass forward.
-    ``v`` may be left out for one input of one number.
+    Two backward passes compute it, so it can itself be differentiated; `tinygrad_edu.autograd.jvp` needs one pass
+    forward. ``v`` may be left out if the only input is one number.
     """
     with enable_grad():
         xs = _leaves("jvp", inputs, create_graph)
@@ -122,7 +122,7 @@ def vhp(
 def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The one number that ``func`` returns, and its Hessian times a vector. As Hessians are symmetric, `vhp`'s."""
+    """The one number that ``func`` returns, and its Hessian times a vector. It equals `vhp`: Hessians are symmetric."""
     return _by_hessian("hvp", func, inputs, v, create_graph, strict)
 
 
@@ -161,7 +161,7 @@ def _slopes(name: str, func: Any, xs: tuple[Any, ...], strict: bool) -> tuple[An
 
 
 def _grad(outputs: Any, xs: Any, weights: Any, create_graph: bool, strict: bool) -> tuple[Any, ...]:
-    """`grad`, with zeros where nothing is to be found: of constants, and of inputs that were not used."""
+    """`grad`, with zeros for constants and for inputs that were not used."""
     used = [i for i, output in enumerate(outputs) if output.requires_grad]
     if strict and len(used) < len(outputs):
         why, mend = "an output does not depend on the inputs at all", "leave strict out for derivatives of 0"
@@ -188,7 +188,7 @@ def _leaves(name: str, inputs: Any, create_graph: bool) -> tuple[Any, ...]:
 
 
 def _called(name: str, func: Any, xs: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
-    """The outputs, and whether there is one only, in no tuple."""
+    """The outputs, and whether there is just one, without a tuple."""
     if not callable(func):
         raise DtypeError(f"{name}(func, inputs)", f"func is a {type(func).__name__}", "pass a function of tensors")
     output = func(*xs)

@@ -1,6 +1,7 @@
-"""The switches of cuDNN, NVIDIA's library, which many programs set first of all. There is none here to obey them.
+"""The switches of cuDNN, NVIDIA's library, which many programs set at their start. Here they change nothing.
 
-What they ask for holds anyway: on the CPU the same program computes the same numbers each time.
+There is no cuDNN to obey them, and what they ask for is true anyway: on the CPU a program computes the same numbers
+each time.
 """
 
 from __future__ import annotations
@@ -17,4 +18,4 @@ def is_available() -> bool:
 
 
 def version() -> None:
-    """The version of cuDNN: None, for there is none."""
+    """The version of cuDNN: None, because there is no cuDNN here."""

@@ -1,4 +1,4 @@
-"""Several distributions taken as one, whose draws are vectors or larger."""
+"""Several distributions treated as one, whose draws are vectors or larger tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .distribution import Distribution
 class Independent(Distribution):
     """The last axes of a batch as parts of one draw: its `log_prob` is the sum of theirs.
 
-    ``reinterpreted_batch_ndims`` says how many axes. Raises `ShapeError` where the batch has fewer.
+    ``reinterpreted_batch_ndims`` is the number of these axes. Raises `ShapeError` if the batch has fewer.
 
     >>> import tinygrad_edu as tg
     >>> action = Independent(tg.distributions.Normal(tg.zeros(5, 2), tg.ones(5, 2)), 1)
@@ -59,11 +59,11 @@ class Independent(Distribution):
         return self.base_dist.variance
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws that stand outside the graph: ``sample_shape`` of them for each distribution."""
+        """Draws outside the graph: ``sample_shape`` of them for each distribution."""
         return self.base_dist.sample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws as a function of the parameters, where the distributions have it."""
+        """Draws as a function of the parameters, if the distributions can do that."""
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""The normal distribution of vectors, whose elements go together."""
+"""The normal distribution of vectors, whose elements may be correlated."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _FORMS = ("covariance_matrix", "precision_matrix", "scale_tril")
 
 
 class MultivariateNormal(Distribution):
-    """Vectors (…, n) around ``loc``; how their elements spread, and go together, is said by one matrix (…, n, n).
+    """Vectors (…, n) around ``loc``; one matrix (…, n, n) gives the spread of their elements, and their correlation.
 
     It is the covariance, or its inverse, the precision, or its Cholesky factor ``scale_tril``, which costs the least.
-    Raises `ArgumentError` unless one of them is given, and where it is not symmetric or not of that kind,
-    `LinAlgError` where it is not positive definite.
+    Raises `ArgumentError` unless exactly one of them is given, or if it is not symmetric (or not a Cholesky factor),
+    and `LinAlgError` if it is not positive definite.
 
     >>> import tinygrad_edu as tg
     >>> both = tg.distributions.MultivariateNormal(tg.zeros(2), tg.tensor([[2.0, 1.0], [1.0, 2.0]]))

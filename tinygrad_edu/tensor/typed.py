@@ -1,6 +1,6 @@
 """PyTorch's old names for tensors of one dtype: ``FloatTensor([1, 2])``, ``isinstance(x, LongTensor)``.
 
-Many programs still write them. New ones name the dtype: ``tensor([1, 2], dtype=float32)``.
+Many programs still use them. New ones name the dtype: ``tensor([1, 2], dtype=float32)``.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class TensorType:
     def __call__(self, *data: Any, size: Any = None, device: str | None = None) -> Tensor:
         """``FloatTensor([1, 2])`` holds these numbers; ``FloatTensor(2, 3)`` has this size, and any values.
 
-        Fractions are cut off for integers. Raises `DtypeError` for a tensor of another dtype, and for what holds no
-        numbers. `tensor` and `empty` say which of the two is meant.
+        For integers, fractions are cut off. Raises `DtypeError` for a tensor of another dtype, and for data without
+        numbers. `tensor` and `empty` make it clear which of the two you mean.
         """
         if size is not None or len(data) != 1 or isinstance(data[0], (Size, int, np.integer)):
             sizes = size_of(self.__name__, data, size)
@@ -71,7 +71,7 @@ HalfTensor, FloatTensor, DoubleTensor = TensorType("float16"), TensorType("float
 
 
 def meant(kind: Any) -> Any:
-    """The dtype that is meant by one of the old names, or by its text, ``"torch.FloatTensor"``; others as they are."""
+    """The dtype behind an old name, or behind its text, ``"torch.FloatTensor"``; anything else stays as it is."""
     if isinstance(kind, TensorType):
         return kind.dtype
     if isinstance(kind, str) and kind.endswith("Tensor"):

@@ -1,7 +1,7 @@
 """Weights that are computed from other parameters before each forward: by `weight_norm` and by `spectral_norm`.
 
-The layer itself knows nothing of it: its weight becomes a plain tensor, which a hook makes anew, and the parameters
-behind it are trained and saved in its place.
+The layer itself does not know about this: its weight becomes a plain tensor, which a hook recomputes, and the
+parameters that it is computed from are trained and saved instead.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Recomputed:
         setattr(module, self.name, self.weight(module))
 
     def weight(self, module: Module) -> Tensor:
-        """The weight of today."""
+        """The present weight."""
         raise NotImplementedError
 
     def held(self, module: Module) -> list[Any]:
@@ -45,7 +45,7 @@ class _Recomputed:
         return [getattr(module, self.name + part) for part in self.parts]
 
     def begin(self, module: Module) -> None:
-        """Watch the module, which has the parts by now."""
+        """Start to recompute the weight. The module already has the parts."""
         setattr(module, self.name, self.weight(module).detach())
         module.register_forward_pre_hook(self)
 
@@ -66,7 +66,7 @@ class _WeightNorm(_Recomputed):
         self.dim = dim
 
     def length(self, v: Tensor) -> Tensor:
-        """Of all slices along ``dim``, or of the whole."""
+        """The norms of the slices along ``dim``, or of the whole weight."""
         if self.dim is None:
             return norm(v)
         others = tuple(i for i in range(v.ndim) if i != self.dim)
@@ -106,10 +106,10 @@ class _SpectralNorm(_Recomputed):
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Train the length of a weight's slices apart from their direction: ``name_g``, and ``name_v``. Returns the module.
+    """Train the lengths of a weight's slices, ``name_g``, apart from their directions, ``name_v``. Returns the module.
 
     The weight is ``v * g / norm(v)``, with one length for each place along ``dim``, or one for all with ``dim=None``.
-    Raises `ArgumentError` for a name that is no parameter of the module, or has a norm of this kind already.
+    Raises `ArgumentError` if the module has no parameter of that name, or if it already has such a norm.
     """
     weight = _parameter("weight_norm", module, name)
     along = None if dim is None or dim == -1 else axis(weight, dim, weight.ndim)
@@ -122,9 +122,9 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Make the weight of today a parameter again, in place of its lengths and directions. Returns the module.
+    """Make the present weight a parameter again, instead of its lengths and directions. Returns the module.
 
-    Raises `ArgumentError` where there was no `weight_norm`.
+    Raises `ArgumentError` if there is no `weight_norm`.
     """
     hook = _hook(_WeightNorm, module, name)
     hook.end(module, hook.weight(module))
@@ -137,8 +137,8 @@ def spectral_norm(
     """Divide a weight by its largest singular value, so that the layer stretches nothing. Returns the module.
 
     The weight counts as a matrix, with the axis ``dim`` as rows: 0, or 1 for transposed convolutions. Each forward in
-    training brings ``name_u`` and ``name_v`` nearer to its singular vectors by ``n_power_iterations`` products; the
-    parameter becomes ``name_orig``. Raises `ArgumentError` for a name that is no parameter, or has a norm of this kind.
+    training brings ``name_u`` and ``name_v`` closer to its singular vectors by ``n_power_iterations`` products; the
+    parameter becomes ``name_orig``. Raises `ArgumentError` for an unknown name, or one that already has such a norm.
     """
     weight = _parameter("spectral_norm", module, name)
     tried = f"spectral_norm of {type(module).__name__}"
@@ -163,9 +163,9 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Make the weight of today, divided as it is, a parameter again. Returns the module.
+    """Make the present weight, already divided, a parameter again. Returns the module.
 
-    Raises `ArgumentError` where there was no `spectral_norm`.
+    Raises `ArgumentError` if there is no `spectral_norm`.
     """
     hook = _hook(_SpectralNorm, module, name)
     with no_grad():
@@ -189,7 +189,8 @@ def _parameter(verb: str, module: Any, name: Any) -> Tensor:
     found = module._parameters.get(name) if isinstance(name, str) else None
     if found is None:
         names = ", ".join(module._parameters) or "none"
-        raise ArgumentError(tried, f"that is no parameter of its own; there are: {names}", "name one of its parameters")
+        why = f"it is not a parameter of this module; there are: {names}"
+        raise ArgumentError(tried, why, "name one of its parameters")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What `tinygrad_edu.data` holds, under PyTorch's path."""
+"""The contents of `tinygrad_edu.data`, under PyTorch's path."""
 
 from ...data import (
     BatchSampler,
