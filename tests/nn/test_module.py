@@ -734,3 +734,12 @@ def test_layers_are_their_functions() -> None:
     assert nn.MaxPool2d((1, 3), stride=1)(x.reshape(1, 1, 2, 3)).shape == (1, 1, 2, 1)
     assert nn.Conv2d(1, 2, (2, 3), stride=(1, 2), bias=False)(tg.ones(1, 1, 4, 7)).shape == (1, 2, 3, 3)
     assert nn.Linear(3, 4)(tg.ones(3)).shape == (4,)
+
+
+def test_the_layers_have_pytorchs_path() -> None:
+    from tinygrad_edu.nn import modules
+    from tinygrad_edu.nn.modules.module import Module as Base
+
+    assert Base is nn.Module
+    assert set(modules.__all__) == set(nn.__all__)
+    assert all(getattr(modules, name) is getattr(nn, name) for name in modules.__all__)

@@ -14,11 +14,18 @@ from tinygrad_edu.errors import DtypeError
 
 def test_a_size_is_a_tuple_with_a_number_of_elements() -> None:
     size = tg.zeros(2, 3, 4).size()
-    assert type(size) is tg.Size
+    assert type(size) is type(tg.zeros(2).shape) is tg.Size
     assert (size, hash(size), repr(size), size.numel()) == ((2, 3, 4), hash((2, 3, 4)), "(2, 3, 4)", 24)
     assert (size[0], size[-1], size[1:].numel(), tg.zeros(()).size().numel()) == (2, 4, 12, 1)
     assert tg.zeros(size).shape == tg.Size([2, 3, 4]) == tg.Size(tg.tensor([2, 3, 4]))
     assert tg.zeros(2, 0).size().numel() == 0
+
+
+def test_a_tensor_is_made_from_the_shape_of_another() -> None:
+    """Not with the shape for its elements: in PyTorch a tuple of numbers is data, and a size is not."""
+    x = tg.zeros(2, 3)
+    assert tg.Tensor(x.shape).shape == tg.FloatTensor(x.shape).shape == (2, 3)
+    assert tg.Tensor((2, 3)).tolist() == [2.0, 3.0]
 
 
 def test_what_is_made_of_a_size_is_one_too() -> None:

@@ -11,12 +11,12 @@ from ..errors import DtypeError
 
 
 class Size(tuple[int, ...]):
-    """The length of each axis, as ``x.size()`` gives it: a tuple with `numel`.
+    """The length of each axis, as ``x.shape`` and ``x.size()`` give it: a tuple with `numel`.
 
-    ``x.shape`` is a plain tuple, because it is read at every step. Raises `DtypeError` unless all sizes are integers.
+    Raises `DtypeError` unless all sizes are integers.
 
     >>> import tinygrad_edu as tg
-    >>> tg.zeros(2, 3, 4).size()[1:].numel()
+    >>> tg.zeros(2, 3, 4).shape[1:].numel()
     12
     """
 

@@ -33,6 +33,7 @@ from .conversions import Conversions, formats
 from .handle import RemovableHandle
 from .size import Size
 
+_as_is = tuple.__new__  # what NumPy gives for a shape needs no check
 _guard, _checksums = LateModule("tinygrad_edu.guard"), LateModule("tinygrad_edu.guard.checksums")
 Dims = int | tuple[int, ...] | None
 Scalar = bool | int | float
@@ -79,9 +80,9 @@ class Tensor(Conversions, Absent):
     # What it is ---------------------------------------------------------------------------------------------
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Size:
         """The length of each axis."""
-        return self.array.shape
+        return _as_is(Size, self.array.shape)
 
     @property
     def ndim(self) -> int:
@@ -165,7 +166,7 @@ class Tensor(Conversions, Absent):
     def size(self, dim: int | None = None) -> Any:
         """The shape as a `Size`, or the length of one axis."""
         if dim is None:
-            return tuple.__new__(Size, self.array.shape)
+            return _as_is(Size, self.array.shape)
         return self.array.shape[arguments.axis(self, dim, self.ndim)]
 
     def dim(self) -> int:
