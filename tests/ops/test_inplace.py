@@ -242,7 +242,7 @@ OUT = {
     name: f for name, f in vars(out_functions).items() if callable(f) and f.__module__.startswith("tinygrad_edu.ops")
 }
 OUT = {name: f for name, f in OUT.items() if name not in ("with_out", "Function") and not name.startswith("_")}
-PAIRS = ("sort", "topk", "aminmax", "cummax", "cummin")  # with two results, and so two to write to
+PAIRS = ("sort", "topk", "kthvalue", "aminmax", "cummax", "cummin")  # with two results, and so two to write to
 TWO = {
     "add", "sub", "mul", "div", "pow", "floor_divide", "remainder", "fmod", "atan2", "arctan2", "hypot",
     "xlogy", "logaddexp", "logaddexp2", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
