@@ -8,9 +8,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import tinygrad_edu as tg
 from tinygrad_edu.errors import EduError
 
 ROOT = Path(__file__).parents[1]
@@ -34,3 +36,16 @@ def run_python(code: str, *flags: str) -> subprocess.CompletedProcess[str]:
     """Run ``code`` in a fresh interpreter, at the root of the repository. Warnings are errors there too."""
     command = [sys.executable, "-W", "error", *flags, "-c", code]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal in structure, types, order, dtypes, shapes and bits; nan is nan."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tg.Tensor):
+        return (a.dtype, a.shape, a.array.tobytes()) == (b.dtype, b.shape, b.array.tobytes())
+    if isinstance(a, dict):
+        return [(type(k), str(k)) for k in a] == [(type(k), str(k)) for k in b] and same([*a.values()], [*b.values()])
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b) or (a != a and b != b)
