@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tinygrad_edu as tg
-from tests.peers.test_programs import data, same
+from tests.peers.programs import data
+from tests.peers.test_programs import same
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.nn.lazy import LazyModuleMixin
 

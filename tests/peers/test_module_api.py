@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import tinygrad_edu as tg
-from tests.peers.test_programs import data, same
+from tests.peers.programs import data
+from tests.peers.test_programs import same
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
 pytestmark = pytest.mark.peers
