@@ -150,7 +150,8 @@ class TipBrowser(EduWidget, room=tips):
             self.work(lambda tell: run(tip, visit.setting, progress=tell, **edited), self._finished)
 
     def _finished(self, result: Result) -> None:
-        first = self.state.visit.result is None and not result.slow["error"] and not result.fast["error"]
+        before = self.state.visit.result
+        first = (before is None or before.failed) and not result.failed
         self.state = self.state.with_visit(result=result, ran=self._running)
         if first:
             tip = self.tip
