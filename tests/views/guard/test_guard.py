@@ -161,7 +161,7 @@ def test_a_backward_that_fails_is_not_missing(guard: str) -> None:
     said = text(state)
     assert "▲ Error in line 4\n  tried: y.sum().backward()\n  error: InplaceError: backward through exp" in said
     assert "has no backward()" not in said
-    assert "no gradient: backward() failed in line 4: InplaceError: backward through exp" in said.replace("\n", " ")
+    assert said.endswith("no gradient: backward() failed in line 4")
     assert describe(state).split("Line 4 ends the program: ")[1].startswith("InplaceError: ")
     assert_twin(frame(state, "?"))
 
@@ -191,7 +191,8 @@ def test_a_checksum_that_fails_in_backward_is_no_refused_write() -> None:
         "    z = (t * t).sum()\n    v[0] = 3\n    z.backward()"
     )
     assert "is refused" not in describe(state)
-    assert "no gradient: backward() failed in line 8: MemoryGuardError: " in text(state).replace("\n", " ")
+    assert "  error: MemoryGuardError: backward through mul" in text(state)
+    assert text(state).endswith("no gradient: backward() failed in line 8")
 
 
 @pytest.mark.parametrize(

@@ -190,6 +190,11 @@ def test_sizes_that_there_are_none_of(place: int) -> None:
         pick(STATE, place)
 
 
+def test_a_live_region_speaks_the_result() -> None:
+    assert '<p class="edu-status" role="status"></p>' in frame(STATE).html()
+    assert frame(DONE).status == describe(DONE)
+
+
 def test_controls() -> None:
     def acts(state: RaceState, working: bool = False) -> list[tuple[str, bool]]:
         return [(c.act, c.disabled) for c in frame(state, working).controls]

@@ -81,14 +81,16 @@ def verdict_lines(state: LensState) -> list[tuple[str, str]]:
         for name, values in state.off.gradients:
             wrong = correct.get(name, values) != values
             lines.append((f"{name}  [{', '.join(values)}]{'  wrong' if wrong else ''}", "m"))
-    return lines or [(line, "t2") for line in wrap_text(no_gradient(state.story), 46)]
+    return lines or [(line, "t2") for line in wrap_text(no_gradient(state), 46)]
 
 
-def no_gradient(story: Story) -> str:
-    """Why no tensor has a gradient."""
+def no_gradient(state: LensState) -> str:
+    """Why no tensor has a gradient; with the error, if another failure is shown above."""
+    story = state.story
     ended = next((m for m in story.moments if m.error), None)
     if ended is not None and ended.in_backward:
-        return f"no gradient: backward() failed in line {ended.row + 1}: {shorten(ended.error, 160)}"
+        said = f": {shorten(ended.error, 160)}" if failure(state) is not ended else ""
+        return f"no gradient: backward() failed in line {ended.row + 1}{said}"
     if ended is not None:
         return f"no gradient: the program ended in line {ended.row + 1}, with an error"
     if calls_backward(story):
