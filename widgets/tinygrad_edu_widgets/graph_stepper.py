@@ -75,7 +75,7 @@ class GraphStepper(EduWidget, room=graph):
 
     def step(self, by: int = 1) -> None:
         """Go forward by some steps, or back."""
-        self.act("goto", self.state.step + by)
+        self.act("goto", self.state.step + whole("GraphStepper.step", "by", by))
 
     def _act(self, act: str, value: Any) -> None:
         self.state = replace(self.state, message="")

@@ -87,7 +87,7 @@ def as_leaf(name: str, value: Any) -> Tensor:
         mend = "give a number or an array, or use it inside: GraphStepper(lambda x: loss_of(x, model), x=…)"
         raise ArgumentError(f"the leaf {name}={shown(value, 40)}", "a leaf is a tensor, a number or an array", mend)
     try:
-        made = tensor(float(value) if type(value) is int else value)
+        made = tensor(float(value) if isinstance(value, int) and not isinstance(value, bool) else value)
     except (EduError, OverflowError) as error:
         why = error.why if isinstance(error, EduError) else "it is too large for a float"
         mend = "give a number, or an array of numbers"

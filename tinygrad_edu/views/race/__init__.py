@@ -1,6 +1,6 @@
 """Two functions side by side on the clock: predicted first, then measured, then both shown."""
 
-from .agreement import Agreement, agreement, difference
+from .compared import Agreement, agreement, difference
 from .figure import draw, frame
 from .model import WARMUPS, RaceState, finish, pick, prediction
 from .words import describe, question, summary, text

@@ -9,7 +9,7 @@ from ...common.wording import exact
 from ...errors import IndexRangeError
 from ...observe.results import Comparison, Sweep, Timing
 from .. import predict
-from .agreement import Agreement
+from .compared import Agreement
 
 WARMUPS = ("3 warm-ups", "no warm-up")
 
@@ -44,7 +44,7 @@ class RaceState:
 
 def prediction(value: Any) -> float | None:
     """How many times faster, as a number above 0; None for an empty entry."""
-    if value is None or value == "":
+    if value is None or (isinstance(value, str) and not value):
         return None
     found = float(predict.draft(predict.Question("", "number"), value))
     if found <= 0:

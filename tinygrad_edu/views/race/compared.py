@@ -21,6 +21,7 @@ from ...tips.runner import plain
 
 TOLERANCE = 1e-4  # of the largest: the order of a sum changes float32 by about as much
 NUMERIC = "biufc"
+IDENTITY: Any = object.__eq__  # the comparison of a type that has none of its own
 UNKNOWN = "which cannot be compared"
 
 
@@ -179,7 +180,7 @@ def _told(a: Any, b: Any) -> tuple[str, str]:
 
 def _different_objects(a: Any, b: Any) -> str:
     kinds = " and ".join(dict.fromkeys(type(value).__name__ for value in (a, b)))
-    if type(a) is type(b) and type(a).__eq__ is object.__eq__:
+    if type(a) is type(b) and type(a).__eq__ is IDENTITY:
         return f"they give a {kinds}, {UNKNOWN}"
     try:
         equal = bool(a == b)
