@@ -122,7 +122,7 @@ SIGNS: list[tuple[str, int, list[tuple[Draw, str, str]]]] = [
 
 def hidden(c: Canvas, x: float, y: float) -> None:
     c.rect(x + 1, y, 394, 72, "hole")
-    c.text(x + 198, y + 41, "The result waits for your prediction.", "t2", "middle")
+    c.text(x + 198, y + 41, "Nothing is computed before you commit.", "t2", "middle")
 
 
 def shown(c: Canvas, x: float, y: float) -> None:

@@ -21,7 +21,10 @@ from .test_widgets import snapshot, text_of, widget
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
 Open = Callable[..., NotebookPage]
 BROWSER = "from tinygrad_edu_widgets import TipBrowser\nTipBrowser()"
-SAID = {"holds": "The tip holds", "no difference": "No difference", "false here": "False here"}
+SAID = {
+    "holds": "The tip holds", "no difference": "No difference", "false here": "False here",
+    "could not be compared": "Could not be compared",
+}  # fmt: skip
 
 
 def at_the_command_line() -> dict[str, str]:

@@ -240,6 +240,8 @@ def test_predict_gate_hides_until_committed(frames: list[str], open_cells: Open,
     assert frames and not any(secret in frame for frame in frames)
     commit.click()
     expect(w.locator(".edu-foot pre")).to_contain_text("you: none" if source is CHOICE else f"result: {SECRET}")
+    expect(w.get_by_role("status")).to_contain_text("You predicted ")
+    expect(w.locator(".edu-stage")).to_be_focused()  # Commit is gone: the next thing read is the result
     assert secret in notebook.page.content()
     assert any(secret in frame for frame in frames)  # it would have been seen
     snapshot(notebook.page, f"predict-{'choice' if source is CHOICE else 'number'}")

@@ -238,6 +238,16 @@ def test_an_outcome_that_is_false_and_without_the_clock() -> None:
     assert said.isascii()
 
 
+def test_an_outcome_of_a_way_that_fails_compares_nothing() -> None:
+    failed = {"allocated": 0, "error": "no", "line": "line 2"}
+    result = replace(
+        RESULT, slow=failed, claims=(), timing=None, verdict="could not be compared", reason="A fails in line 2: no"
+    )
+    said = outcome(Terminal(80), TIP, result)
+    assert "Verdict: could not be compared\n  A fails in line 2: no\n\nWhere it fails" in said
+    assert "Here: " not in said and "newly allocated" not in said and "false here" not in said
+
+
 def test_a_right_guess_is_not_refuted() -> None:
     right = replace(TIP, question=replace(TIP.question, answer=lambda result: "4 kB"))
     assert "\n  Here: 4 kB.\n\n" in outcome(Terminal(80), right, RESULT)

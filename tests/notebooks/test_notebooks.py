@@ -56,7 +56,7 @@ def test_gates_are_saved_closed(path: Path) -> None:
     for cell in code_cells(read(path)):
         if "PredictGate(" in cell.source and not cell.source.startswith(("import", "from")):
             shown = "".join(str(output.get("data", {})) for output in cell.outputs)
-            assert "waits for your prediction" in shown or "Draw your prediction" in shown
+            assert "Nothing is computed before you commit" in shown or "Draw your prediction" in shown
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)

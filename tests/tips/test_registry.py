@@ -135,7 +135,7 @@ FAULTS: dict[str, tuple[Spoil, list[str]]] = {
     ),
     "a limit that is none": (
         lambda tip: replace(tip, limits=(Limit({"n": 1}, "holds", ""),)),
-        ["a limit's verdict is 'holds', which is not one of no difference, false here"],
+        ["a limit's verdict is 'holds', which is not one of no difference, false here, could not be compared"],
     ),
     "nothing tempting": (
         lambda tip: replace(tip, question=replace(tip.question, tempting="three")),

@@ -19,9 +19,9 @@ from tests.tips.made_up import TIP
 from tinygrad_edu import Tensor, tips
 from tinygrad_edu.observe import machine, timing
 from tinygrad_edu.observe.machine import quiet
-from tinygrad_edu.tips import Choice, Claim, Limit, Slip, Tip, TipError
+from tinygrad_edu.tips import Choice, Claim, Limit, Slip, Tip, TipError, source_of
 from tinygrad_edu.tips.runner import check, run
-from tinygrad_edu.tips.tip import FALSE, HOLDS, SAME
+from tinygrad_edu.tips.tip import FAILED, FALSE, HOLDS, SAME
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_a_run() -> None:
     assert (found.verdict, found.reason, found.equal, found.timing) == (HOLDS, "", True, None)
     assert found.slow == {
         "calls": 2, "copies": 0, "copied": 0, "allocated": 800, "peak": 800, "nodes": 0, "stride": 4, "held": 400,
-        "shares": False, "changes": False, "error": "", "equal": True,
+        "shares": False, "changes": False, "error": "", "line": "", "equal": True,
     }  # fmt: skip
     assert found.fast == {**found.slow, "calls": 1, "allocated": 400, "peak": 400}
     assert found.guide == {**found.fast, "equal": False}
@@ -187,15 +187,16 @@ def failing(x: Tensor, kind: str) -> Tensor:
 def test_an_error_inside_a_way_is_part_of_the_result(clock: Clock) -> None:
     found = run(TIP, slow=failing)
     assert found.slow["error"].startswith("add((100,) float32, (7,) float32) on cpu: axis -1 has 100 elements")
-    assert (found.verdict, found.timing) == (FALSE, None)
-    assert found.reason == f"A fails: {found.slow['error']}"
+    assert (found.verdict, found.timing) == (FAILED, None)
+    assert found.reason == f"A fails in line 2, `return x + tg.ones(7)`: {found.slow['error']}"
+    assert (found.failed, found.claims) == (True, ())
     assert clock.calls == []
 
 
 def test_both_errors_are_told_after_the_limit() -> None:
     found = run(TIP, {"kind": "same"}, slow=failing, fast=failing, clock=False)
-    error = found.fast["error"]
-    assert found.reason == f"Both multiply once. A fails: {error} B fails: {error}"
+    error, line = found.fast["error"], "line 2, `return x + tg.ones(7)`"
+    assert found.reason == f"Both multiply once. A fails in {line}: {error} B fails in {line}: {error}"
     assert (found.slow["equal"], found.fast["equal"], found.equal) == (False, False, False)
 
 
@@ -224,7 +225,25 @@ def in_itself(x: Tensor, kind: str) -> list[Any]:
 def test_an_edited_copy_may_raise_anything(way: Callable[..., Any], error: str) -> None:
     found = run(TIP, fast=way, clock=False)
     assert found.fast["error"].startswith(error)
-    assert found.reason == f"B fails: {found.fast['error']}"
+    assert (found.verdict, found.claims) == (FAILED, ())
+    line = f" in {found.fast['line']}" if found.fast["line"] else ""
+    assert found.reason == f"B fails{line}: {found.fast['error']}"
+
+
+def documented(x: Tensor, kind: str) -> Tensor:
+    """Has lines that a learner does not see."""
+    y: Tensor = x * 2
+    return helper(y)
+
+
+def helper(y: Tensor) -> Tensor:
+    raise ValueError("no")
+
+
+def test_the_line_of_an_error_is_counted_as_it_is_read() -> None:
+    found = run(TIP, slow=documented, clock=False)
+    assert source_of(documented).split("\n")[2] == "    return helper(y)"
+    assert found.reason == "A fails in line 3, `return helper(y)`: ValueError: no"
 
 
 def test_who_interrupts_is_heard() -> None:

@@ -11,6 +11,7 @@ import tinygrad_edu_widgets.broadcast_lab as module
 from tinygrad_edu_widgets import BroadcastLab
 
 import tinygrad_edu as tg
+from tests.support import teaches
 from tinygrad_edu.errors import ArgumentError, ShapeError
 
 
@@ -177,3 +178,38 @@ def test_what_cannot_be_shown_is_refused_at_once() -> None:
         BroadcastLab(tg.zeros(1, 1, 1, 1), (1,))
     with pytest.raises(ArgumentError, match="use one of"):
         BroadcastLab(op="matmul")
+    with teaches(
+        ShapeError, "b with the shape (2, 1, 3, 1, 2)", "the lab draws up to 3 axes, and this has 5",
+        "leave out axes, such as those of size 1, or take a part of a tensor: x[0]",
+    ):  # fmt: skip
+        BroadcastLab((3,), tg.ones(2, 1, 3, 1, 2))
+
+
+def test_a_tuple_is_a_shape_and_a_list_that_could_be_one_is_refused() -> None:
+    for shape in ((3, 1), tg.ones(3, 1).shape, (np.int64(3), np.int32(1))):
+        assert BroadcastLab(shape, (1, 4)).text() == BroadcastLab().text()
+    with teaches(
+        ArgumentError, "BroadcastLab(a=[3, 1])", "it could be a shape, or numbers",
+        "write (3, 1) for the shape, or tensor([3, 1]) for the numbers",
+    ):  # fmt: skip
+        BroadcastLab([3, 1], (1, 4))
+    assert BroadcastLab(tg.tensor([3, 1])).state.shapes[0] == (2,)
+    for numbers, shape in (([3.0, 1.0], (2,)), ([[3, 1]], (1, 2)), (((3, 1),), (1, 2)), (5, ()), ((), ())):
+        assert BroadcastLab(numbers).state.shapes[0] == shape
+    for wrong in ((3.0, 1.0), (3, None), (True, 2)):
+        with pytest.raises(ArgumentError, match="a tuple is a shape, and its sizes are whole numbers"):
+            BroadcastLab((2,), wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"a": None}, "a=None"), ({"b": "wide"}, "b='wide'"), ({"a": object()}, "a=a object"), ({"op": 3}, "op=3"),
+        ({"op": None}, "op=None"), ({"op": ["+"]}, "op=['+']"), ({"predict": "no"}, "predict='no'"),
+        ({"predict": 0}, "predict=0"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_by_its_name(given: Any, named: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        BroadcastLab(**given)
+    assert named in caught.value.tried

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from tinygrad_edu_widgets import GuardLens
+
+from tests.support import teaches
+from tinygrad_edu.errors import ArgumentError
 
 
 def marked(widget: GuardLens) -> str:
@@ -55,3 +61,18 @@ def test_code_of_ones_own() -> None:
     assert widget.text().splitlines()[1] == "> 1 x = tg.ones(2)"
     assert "Which?" in widget.html
     assert set(widget.data()) == {"on", "off", "guard", "row"}
+
+
+@pytest.mark.parametrize("guard", ["maybe", "", "On", None, True, ["on"]])
+def test_a_guard_that_is_neither_on_nor_off_is_refused(guard: Any) -> None:
+    with teaches(ArgumentError, f"guard={guard!r}", "the guard is on or off", 'give guard="on" or guard="off"'):
+        GuardLens(guard=guard)
+    widget = GuardLens()
+    widget.act("guard", guard)
+    assert widget.text().endswith('the guard is on or off. Give guard="on" or guard="off".')
+    assert widget.state.guard == "on"
+
+
+def test_a_program_is_a_text() -> None:
+    with teaches(ArgumentError, "GuardLens(code=3)", "code is a text", 'write code="…"'):
+        GuardLens(3)  # type: ignore[arg-type]

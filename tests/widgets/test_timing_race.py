@@ -11,6 +11,7 @@ import pytest
 from tinygrad_edu_widgets import TimingRace
 from tinygrad_edu_widgets.race_magic import race, read_blocks, read_line
 
+import tinygrad_edu as tg
 from tests.observe.clock import MILLISECOND, Clock
 from tests.support import run_python, teaches
 from tests.widgets.pages import check
@@ -96,7 +97,7 @@ def test_sizes_are_chosen_without_measuring_again(made: Callable[..., TimingRace
     race = made(n=8)
     race.predict(1)
     before = len(clock.calls)
-    assert "No difference at n = 8." in race.text()
+    assert "No difference in time at n = 8." in race.text()
     act(race, "n", 0)
     assert "False here: A is faster at n = 2." in race.text()
     act(race, "n", 2)
@@ -231,7 +232,65 @@ def test_an_error_in_a_function_is_explained_and_can_be_mended(clock: Clock) -> 
     assert race.committed
     broken.clear()
     act(race, "run")
-    assert "No difference." in race.text()
+    assert "No difference in time." in race.text()
+
+
+def test_after_a_race_that_failed_the_two_no_longer_take_turns(clock: Clock) -> None:
+    race = TimingRace(clock.takes(1.0), lambda: 1 / 0, names=("a", "b"))
+    race.predict(2)
+    assert "timing b, in warm-up 1: it raised ZeroDivisionError: division by zero." in race.text()
+    act(race, "n", 0)  # the error goes, and still nothing takes turns
+    for shown in (race.text(), race.html, race.svg()):
+        assert "The race ended without a result." in shown
+        assert "take turns now" not in shown
+
+
+# Do both do the same? --------------------------------------------------------------------------------------------
+
+
+def test_two_that_give_different_results_are_not_called_equal() -> None:
+    race = TimingRace(lambda n: 1, lambda n: 2, sizes=(3, 5), budget=0.01)
+    race.predict(1)
+    lines = race.text().splitlines()
+    assert lines[4] == "▲ The results differ at n = 5: A gives 1, B gives 2."
+    assert " at n = 5. Middle half of all " in lines[5]
+    assert race.text().count(", results differ") == 2
+    for shown in (race.html, race.svg()):
+        assert "▲ The results differ at n = 5" in shown and "A gives 1, B gives 2." in shown
+    assert repr(race).endswith(": the results differ; measured; the times are in the picture.")
+    check(race.html, live=True)
+    assert json.loads(json.dumps(race.data()))["agreements"][0] == {"same": False, "how": "A gives 1, B gives 2"}
+
+
+def test_a_difference_at_another_size_is_told() -> None:
+    race = TimingRace(lambda n: n, lambda n: min(n, 4), sizes=(3, 5), n=3, budget=0.01)
+    race.predict(1)
+    assert "Both give the same result. The results differ at n = 5: A gives 5, B gives 4." in race.text()
+    act(race, "n", 1)
+    assert "▲ The results differ at n = 5" in race.text()
+    assert "Both give the same result." not in race.text()
+
+
+def test_results_are_compared_with_equal_inputs_and_random_numbers() -> None:
+    tg.manual_seed(3)
+    expected = tg.rand(2).tolist()
+    tg.manual_seed(3)
+    race = TimingRace(
+        lambda x: (x + tg.rand(4)).sum(), lambda x: x.sum() + tg.rand(4).sum(), sizes=(4,), make=tg.rand, budget=0.01
+    )
+    race.predict(1)
+    assert "Both give the same result." in race.text()
+    assert tg.rand(2).tolist() == expected, "the learner's stream is another thread's"
+
+
+def test_without_warm_up_the_first_call_is_the_one_that_is_timed() -> None:
+    seen: list[str] = []
+    race = TimingRace(lambda: seen.append("a"), lambda: seen.append("b"), budget=0.01)
+    race.act("warmup", "no warm-up")
+    race.predict(1)
+    timed = race.data()["result"]["comparisons"][0]
+    assert len(seen) > 2 and seen[0] == "a"
+    assert timed["slow"]["warmups"] == []
 
 
 def test_functions_run_under_the_modes_in_which_the_race_was_made(clock: Clock) -> None:

@@ -209,16 +209,32 @@ def test_edited_code_that_fails_is_a_verdict_with_its_reason() -> None:
     widget = finished()
     widget.act("code:fast", "def B(x, read_only):\n    return x @ x.reshape(-1, 3)\n")
     result = widget.run()
-    assert result is not None and result.verdict == "false here"
-    assert "B fails" in result.reason
+    assert result is not None and result.verdict == "could not be compared"
+    assert result.reason.startswith("B fails in line 2, `return x @ x.reshape(-1, 3)`: reshape(")
+    for shown in (widget.html, widget.svg()):
+        assert "Could not be compared" in shown
+        assert "False here" not in shown and "false here" not in shown and "counted, not timed" not in shown
+    assert 'class="mark-a"' not in widget.svg()
+    assert check(widget.to_html().removeprefix("<!doctype html>"), live=False)
+
+
+def test_a_first_run_that_fails_does_not_use_up_the_prediction() -> None:
+    widget = predicted()
+    widget.act("code:fast", "def B(x, read_only):\n    return undefined\n")
+    count = len(export_predictions())
+    widget.run()
+    assert len(export_predictions()) == count
+    widget.act("restore")
+    widget.run()
+    assert len(export_predictions()) == count + 1
 
 
 def test_edited_code_that_raises_anything_else_is_told() -> None:
     widget = finished()
     widget.act("code:fast", "def B(x, read_only):\n    return undefined\n")
     widget.run()
-    assert widget.result is not None and widget.result.verdict == "false here"
-    assert "B fails: NameError: name 'undefined' is not defined" in widget.text()
+    assert widget.result is not None and widget.result.verdict == "could not be compared"
+    assert "B fails in line 2, return undefined: NameError: name 'undefined' is not defined" in widget.text()
 
 
 def test_reset_forgets_this_tip_alone() -> None:

@@ -206,14 +206,21 @@ def outcome(terminal: Terminal, tip: Tip, result: Result) -> str:
     conditions = [terminal.prose(f"Measured on {result.timing.conditions.text()}")] if result.timing else []
     parts = [
         terminal.section(tip.title, terminal.prose(f"{tip.slug} with {setting}")),
-        terminal.table([_row(judged, result) for judged in result.claims], HEAD, indent="  ", right=(1, 2)),
+        *([] if result.failed else [_compared(terminal, result)]),
         f"Verdict: {verdict}{reason}",
-        terminal.prose(plain(tip.why)),
-        terminal.section(plain(tip.question.ask), terminal.prose(_answer(tip, result), "  ")),
+        *([] if result.failed else [terminal.prose(plain(tip.why)), _answered(terminal, tip, result)]),
         terminal.section("Where it fails", _limits(terminal, tip)),
         "\n".join([*conditions, "A and B in full:", f"  tinygrad-edu tips explain {tip.slug}"]),
     ]
     return "\n\n".join(parts)
+
+
+def _compared(terminal: Terminal, result: Result) -> str:
+    return terminal.table([_row(judged, result) for judged in result.claims], HEAD, indent="  ", right=(1, 2))
+
+
+def _answered(terminal: Terminal, tip: Tip, result: Result) -> str:
+    return terminal.section(plain(tip.question.ask), terminal.prose(_answer(tip, result), "  "))
 
 
 def _answer(tip: Tip, result: Result) -> str:

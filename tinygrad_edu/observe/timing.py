@@ -16,7 +16,7 @@ import math
 import numbers
 import operator
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -287,7 +287,10 @@ def check_names(names: Any) -> None:
 
 def checked_sizes(given: Any) -> tuple[int, ...]:
     """The sizes as whole numbers. Raises `ArgumentError` unless they ascend from 1 or more."""
-    sizes = tuple(given) if isinstance(given, Iterable) else (given,)
+    try:
+        sizes = tuple(given)
+    except TypeError:  # a single one, or a 0-d array
+        sizes = (given,)
     if not sizes:
         raise _refusal(f"sizes={sizes}", "there is no size to measure", "give some, such as (10, 100, 1000)")
     if not all(_whole(size) and size > 0 for size in sizes):

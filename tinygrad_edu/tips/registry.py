@@ -11,7 +11,7 @@ from typing import Any
 
 from ..common.lines import own
 from ..common.wording import suggestion
-from .tip import COUNTED, FALSE, GUIDES, SAME, THEMES, TIME, VERDICTS, Tip, TipError
+from .tip import COUNTED, GUIDES, THEMES, TIME, VERDICTS, Tip, TipError
 
 WHY_WORDS = 25  # at most, in the one sentence
 
@@ -90,7 +90,7 @@ def _faults_of_claims(tip: Tip) -> Iterable[str]:
         if name not in (*COUNTED, "equal"):
             yield f"the slip shows {name!r}, which is not one of {', '.join((*COUNTED, 'equal'))}"
     for limit in tip.limits:
-        if limit.verdict not in (SAME, FALSE):
+        if limit.verdict not in VERDICTS[1:]:
             yield f"a limit's verdict is {limit.verdict!r}, which is not one of {', '.join(VERDICTS[1:])}"
         tip.setting(limit.setting)  # raises, and says what is wrong
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import linecache
 from collections.abc import Callable, Coroutine, Mapping
 from collections.abc import Generator as Generating
 from contextlib import nullcontext
@@ -18,7 +20,7 @@ from ..observe.machine import quiet
 from ..observe.timing import Comparison, compare
 from ..settings import scoped
 from ..tensor.random import Generator, seeded
-from .tip import FALSE, HOLDS, SAME, Claim, Tip, TipError
+from .tip import FAILED, FALSE, HOLDS, SAME, Claim, Tip, TipError, source_of
 from .words import claim_text
 
 Way = Callable[..., Any]
@@ -56,6 +58,11 @@ class Result:
     reason: str
     timing: Comparison | None
 
+    @property
+    def failed(self) -> bool:
+        """Whether A or B raised an error. Then nothing is compared, and no claim is judged."""
+        return bool(self.slow["error"] or self.fast["error"])
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
         claims = [{**asdict(j.claim), "verdict": j.verdict, "words": j.words} for j in self.claims]
@@ -81,7 +88,7 @@ def run(
 
     ``slow`` and ``fast`` replace the tip's own functions, for example with a learner's edited copies. ``clock=False``
     leaves the time out. ``progress`` is that of `observe.timing.compare`. Raises `TipError` for settings that do not
-    fit. An error inside a way is a fact about it, and makes the verdict *false here*.
+    fit. An error inside a way is a fact about it; the verdict is then *could not be compared*.
     """
     chosen = tip.setting(setting or {})
     alone = quiet(progress) if clock else nullcontext()  # while one run counts, another would be timed badly
@@ -100,12 +107,12 @@ def _run(
         wanted = value if name == "fast" else wanted
         facts[name]["equal"] = not facts[name]["error"] and agree(value, wanted, tip.tolerance)
     equal = facts["slow"]["equal"] and facts["fast"]["equal"]
-    timing = None
-    if clock and not facts["slow"]["error"] and not facts["fast"]["error"]:
+    timing, failed = None, bool(facts["slow"]["error"] or facts["fast"]["error"])
+    if clock and not failed:
         timing = compare(
             slow, fast, setup=lambda: _arguments(tip, setting), budget=budget, progress=progress, names=("A", "B")
         )
-    judged = tuple(_judge(claim, facts["slow"], facts["fast"], timing) for claim in tip.claims)
+    judged = tuple(_judge(claim, facts["slow"], facts["fast"], timing) for claim in tip.claims if not failed)
     verdict, reason = _verdict(tip, setting, facts, equal, judged)
     return Result(
         tip.slug, setting, facts["slow"], facts["fast"], facts.get("guide"), equal, judged, verdict, reason, timing
@@ -123,7 +130,7 @@ def _count(tip: Tip, way: Way, setting: Mapping[str, Any]) -> tuple[dict[str, An
     """What one call of one way needs, and its result."""
     arguments = _arguments(tip, setting)
     before = [plain(a) for a in arguments]
-    counters, value, error = Counters(), None, ""
+    counters, value, error, line = Counters(), None, "", ""
     found: list[TensorBase] = []
     try:
         with scoped(device=setting["device"]), counters:
@@ -131,6 +138,7 @@ def _count(tip: Tip, way: Way, setting: Mapping[str, Any]) -> tuple[dict[str, An
         found, value = _settled(value)
     except (Exception, SystemExit) as problem:  # a learner's copy may raise anything: the result reports it
         error = problem.sentence() if isinstance(problem, EduError) else f"{type(problem).__name__}: {problem}"
+        line = _line_of(problem, way)
     given = tensors(arguments)
     return {
         **counters.facts(),
@@ -138,7 +146,35 @@ def _count(tip: Tip, way: Way, setting: Mapping[str, Any]) -> tuple[dict[str, An
         "shares": any(buffer(f) is buffer(g) is not None for f in found for g in given),
         "changes": not all(agree(b, a, 0.0) for b, a in zip(before, arguments, strict=True)),
         "error": error,
+        "line": line,
     }, value  # fmt: skip
+
+
+def _line_of(error: BaseException, way: Way) -> str:
+    """``line 2, `return x.view(3)` ``: the line of a way on which it failed, as a learner reads it; "" if unknown."""
+    code = getattr(inspect.unwrap(way), "__code__", None)
+    rows = []
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code is code:
+            rows.append(step.tb_lineno)
+        step = step.tb_next
+    if code is None or not rows:
+        return ""
+    text = linecache.getline(code.co_filename, rows[-1]).strip()
+    row: int | None = rows[-1]
+    if not code.co_filename.startswith("<"):  # not typed by a learner: source_of leaves out hints and docstring
+        row = _row_as_read(way, rows[-1] - code.co_firstlineno)
+    return ", ".join(part for part in (f"line {row}" if row else "", f"`{text}`" if text else "") if part)
+
+
+def _row_as_read(way: Way, below: int) -> int | None:
+    """The line number in the text that a learner reads, of a line so far below the first; None for a lambda."""
+    try:
+        written, read = inspect.getsource(way).rstrip().count("\n"), source_of(way).count("\n")
+    except (AssertionError, OSError, SyntaxError):
+        return None
+    return below - (written - read) + 1
 
 
 def _settled(value: Any) -> tuple[list[TensorBase], Any]:
@@ -221,9 +257,9 @@ def _verdict(
     """The verdict from the counts, and the likely reason if it is not *holds*."""
     known = [limit.words for limit in tip.limits if all(setting[k] == v for k, v in limit.setting.items())]
     names = {"slow": "A", "fast": "B"}
-    errors = [f"{name} fails: {facts[way]['error']}" for way, name in names.items() if facts[way]["error"]]
+    errors = [_failure(name, facts[way]) for way, name in names.items() if facts[way]["error"]]
     if errors:
-        return FALSE, " ".join([*known, *errors])
+        return FAILED, " ".join([*known, *errors])
     if not equal:
         return FALSE, " ".join([*known, "A and B do not give the same numbers."])
     counted = [j for j in judged if j.claim.counted]
@@ -231,6 +267,11 @@ def _verdict(
     if worst == HOLDS:
         return HOLDS, ""
     return worst, " ".join(known or [f"{j.words}." for j in counted if j.verdict == worst])
+
+
+def _failure(name: str, facts: Mapping[str, Any]) -> str:
+    """``B fails in line 2, `return x.view(3)`: …``."""
+    return f"{name} fails{' in ' if facts['line'] else ''}{facts['line']}: {facts['error']}"
 
 
 @dataclass(frozen=True)

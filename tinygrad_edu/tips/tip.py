@@ -33,7 +33,8 @@ THEMES = {
 }
 
 HOLDS, SAME, FALSE = "holds", "no difference", "false here"
-VERDICTS = (HOLDS, SAME, FALSE)
+FAILED = "could not be compared"  # one of the ways raised an error
+VERDICTS = (HOLDS, SAME, FALSE, FAILED)
 
 # What is counted for each way, and its words. "time" is not here: it is the only one that needs a clock.
 COUNTED = {

@@ -84,6 +84,7 @@ class Frame:
     tip: str | None = None  # the line that explains a hovered mark; None for no such line
     message: str = ""  # why the last act was refused
     progress: Progress | None = None  # of work under way; the figure is still that of the previous run
+    status: str | None = None  # read aloud when it changes: what a commit has shown. None: nothing ever is
     summary: str = ""  # in place of the text in saved notebooks, where the text would differ from run to run
 
     def html(self, live: bool = True) -> str:
@@ -94,12 +95,19 @@ class Frame:
         return "".join([
             '<div class="edu-body">',
             f'<header class="edu-head"><h3>{escape(self.name)}</h3>{strip(self.stages)}</header>',
+            self._status(live),
             *self.middle(live),
             f'<p class="edu-why">{rich(self.why)}</p>' if self.why else "",
             f'<div class="edu-foot">{badge}<span>{escape(self.conditions)}</span>{note}'
             '<details><summary>Read as text</summary><pre tabindex="0">'  # so that the keyboard can scroll it
             f"{escape(self.text)}</pre></details></div></div>",
         ])  # fmt: skip
+
+    def _status(self, live: bool) -> str:
+        """A region that screen readers watch. It is there before it has words, or they would not be read."""
+        return (
+            f'<p class="edu-status" role="status">{escape(self.status)}</p>' if live and self.status is not None else ""
+        )
 
     def middle(self, live: bool) -> list[str]:
         """Question, stage and controls."""

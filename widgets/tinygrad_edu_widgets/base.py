@@ -18,6 +18,7 @@ from tinygrad_edu.errors import EduError
 from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.tokens import stylesheet
 
+from .given import finite, flags, refusal, texts
 from .registry import enter
 
 _STATIC = Path(__file__).parent / "static"
@@ -77,6 +78,7 @@ class EduWidget(anywidget.AnyWidget):
 
         The picture shows what the widget refuses. Raises `KeyError` for an unknown act.
         """
+        texts(f"{type(self).__name__}.act", act=act)
         self._answer(act, value, patient=False)
 
     def _answer(self, act: str, value: Any, patient: bool) -> None:
@@ -132,6 +134,8 @@ class EduWidget(anywidget.AnyWidget):
 
     def wait(self, seconds: float = 60.0) -> None:
         """Wait for the work under way. Raises `TimeoutError` after ``seconds``."""
+        if finite(f"{type(self).__name__}.wait", "seconds", seconds) < 0:
+            raise refusal(f"{type(self).__name__}.wait", "seconds", seconds, "it is a time to wait", "write seconds=60")
         work = self._work
         if work is not None:
             work.join(seconds)
@@ -154,6 +158,7 @@ class EduWidget(anywidget.AnyWidget):
 
     def present(self, on: bool = True) -> None:
         """Large type for a projector, or normal type again."""
+        flags(f"{type(self).__name__}.present", on=on)
         self.presenting = on
 
     def text(self) -> str:

@@ -11,14 +11,18 @@ from tinygrad_edu.views import broadcast
 from tinygrad_edu.views.frame import Frame
 
 from .base import EduWidget
+from .given import flags
 
 
 class BroadcastLab(EduWidget, room=broadcast):
     """``BroadcastLab((3, 1), (1, 4))`` shows how two shapes broadcast, and how backward sums over repeated reads.
 
-    ``a`` and ``b`` are shapes, or tensors of up to three axes (integers are converted to the default float, as
-    gradients are floats); ``op`` is ``+ - * /`` or PyTorch's name. The gradients are computed once the learner has
-    committed to the shape of a's gradient, or at once with ``predict=False``; then shapes may be changed freely.
+    ``a`` and ``b`` are each a shape, which is a tuple, or numbers: a tensor, an array or a list, of up to three axes
+    (integers are converted to the default float, as gradients are floats). A list such as ``[3, 1]`` could be meant as
+    either, and is refused: write ``(3, 1)`` or ``tensor([3, 1])``. ``op`` is ``+ - * /`` or PyTorch's name.
+
+    The gradients are computed once the learner has committed to the shape of a's gradient, or at once with
+    ``predict=False``; then shapes may be changed freely.
 
     Gestures: type a shape (Enter); choose the operation, a prediction, ∂c (arrow keys in the group); *Commit*; press a
     number to follow it (Enter); press a number of ∂c to change it; *Reset* (r) brings back the first shapes and asks
@@ -26,7 +30,8 @@ class BroadcastLab(EduWidget, room=broadcast):
     """
 
     def __init__(self, a: Any = (3, 1), b: Any = (1, 4), op: str = "+", *, predict: bool = True) -> None:
-        self._given = {"a": broadcast.operand(a, 10), "b": broadcast.operand(b, 1)}
+        flags("BroadcastLab", predict=predict)
+        self._given = {"a": broadcast.operand(a, 10, "a"), "b": broadcast.operand(b, 1, "b")}
         self._first = broadcast.known_op(op)
         self._predict = predict
         self._start()

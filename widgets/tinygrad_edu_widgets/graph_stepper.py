@@ -14,23 +14,45 @@ from tinygrad_edu.views import graph
 from tinygrad_edu.views.frame import Frame
 
 from .base import EduWidget
+from .given import callables, texts, whole
+
+ASK = "Which values will the next step compute, and from which?"
 
 
 class GraphStepper(EduWidget, room=graph):
     """``GraphStepper(loss_of, x=x, w=w)`` records ``loss_of(x=x, w=w)`` and steps through both passes.
 
+    Leaves may also be given by position: ``GraphStepper(loss_of, x, w)``. Numbers and arrays become leaves that want a
+    gradient (``x=2.0``); arrays of integers and bools become leaves that want none. ``ask`` is the question, ``step``
+    the step to begin at. If the function has a parameter of that name, ``step=…`` is its leaf; give that one by
+    position to set the first step too.
+
     Gestures: *Step*, *Step back*, *First*, *Last* (keys → ← Home End); the slider; press a card to go to its step, a
     module to open it; *Collapse modules* (m); type a number into a leaf; *Reset* (r). Hovering a leaf marks its uses.
     """
 
-    def __init__(self, function: Callable[..., Any], *, ask: str = "", step: int = 0, **leaves: Tensor) -> None:
-        self._function, self._first = function, dict(leaves)
-        self._leaves = dict(leaves)
-        self.run: graph.GraphRun = graph.record(function, self._leaves)
-        self._ask = ask or "Which values will the next step compute, and from which?"
-        self._start = max(0, min(step, self.run.steps))
+    def __init__(
+        self, function: Callable[..., Any], /, *values: Any, ask: Any = ASK, step: Any = None, **leaves: Any
+    ) -> None:
+        callables("GraphStepper", function=function)
+        free = graph.free_names(function, values)
+        if "ask" in free and ask is not ASK:
+            leaves, ask = {"ask": ask, **leaves}, ASK
+        if "step" in free and step is not None:
+            leaves, step = {"step": step, **leaves}, None
+        texts("GraphStepper", ask=ask)
+        first = 0 if step is None else whole("GraphStepper", "step", step)
+        self._function = function
+        self._first, self._by_position = graph.leaves_of(function, values, leaves)
+        self._leaves: dict[str, Tensor] = dict(self._first)
+        self.run: graph.GraphRun = self._record(self._leaves)
+        self._ask = ask or ASK
+        self._start = max(0, min(first, self.run.steps))
         self.state = self._begin()
         super().__init__()
+
+    def _record(self, leaves: dict[str, Tensor]) -> graph.GraphRun:
+        return graph.record(self._function, leaves, self._by_position)
 
     def _begin(self) -> graph.GraphState:
         """The first state: modules of a large graph are closed."""
@@ -53,7 +75,7 @@ class GraphStepper(EduWidget, room=graph):
 
     def step(self, by: int = 1) -> None:
         """Go forward by some steps, or back."""
-        self.act("goto", self.state.step + by)
+        self.act("goto", self.state.step + whole("GraphStepper.step", "by", by))
 
     def _act(self, act: str, value: Any) -> None:
         self.state = replace(self.state, message="")
@@ -65,7 +87,7 @@ class GraphStepper(EduWidget, room=graph):
             self.state = replace(self.state, collapsed=frozenset() if self.state.collapsed else self._groups())
         elif act == "reset":
             self._leaves = dict(self._first)
-            self.run = graph.record(self._function, self._leaves)
+            self.run = self._record(self._leaves)
             self.state = self._begin()
         elif act == "jump":
             self._go(self._step_of(int(value)))
@@ -98,7 +120,7 @@ class GraphStepper(EduWidget, room=graph):
             raise ShapeError(f"{name} = {value!r}", f"{name} has shape {old.shape}", "edit a leaf that is one number")
         changed = tensor([number], dtype=old.dtype, device=old.device).reshape(old.shape)
         leaves = {**self._leaves, name: changed.requires_grad_() if old.requires_grad else changed}
-        self.run, self._leaves = graph.record(self._function, leaves), leaves  # kept only if the function takes it
+        self.run, self._leaves = self._record(leaves), leaves  # kept only if the function takes it
         self._go(self.state.step)
 
     def _refuse(self, error: EduError) -> None:

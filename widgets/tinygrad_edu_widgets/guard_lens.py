@@ -10,6 +10,7 @@ from tinygrad_edu.views import guard
 from tinygrad_edu.views.frame import Frame
 
 from .base import EduWidget
+from .given import texts
 
 EXAMPLE = """\
 a = np.array([1., 2., 3.])
@@ -28,6 +29,7 @@ class GuardLens(EduWidget, room=guard):
     """
 
     def __init__(self, code: str = EXAMPLE, *, ask: str = "", guard: str = "on") -> None:
+        texts("GuardLens", code=code, ask=ask)
         self._code = code.strip("\n")
         self._ask = ask or "Which line may write to the array, and which may not?"
         self._guard = guard
@@ -48,9 +50,7 @@ class GuardLens(EduWidget, room=guard):
     def _act(self, act: str, value: Any) -> None:
         last = len(self.state.story.lines) - 1
         if act == "guard":
-            if value not in ("on", "off"):
-                raise ValueError(f"the guard is on or off, not {value!r}")
-            self.state = replace(self.state, guard=str(value))
+            self.state = replace(self.state, guard=guard.known_guard(value))
         elif act == "row":
             self.state = replace(self.state, row=max(0, min(int(value), last)))
         elif act in ("up", "down"):

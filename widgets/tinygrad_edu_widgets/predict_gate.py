@@ -13,6 +13,7 @@ from tinygrad_edu.views import predict
 from tinygrad_edu.views.frame import Frame
 
 from .base import EduWidget, first_line
+from .given import callables, refusal, texts
 
 _PREDICTIONS: list[dict[str, Any]] = []
 
@@ -30,6 +31,8 @@ class PredictGate(EduWidget, room=predict):
     """
 
     def __init__(self, ask: str, reveal: Callable[[], Any], *, why: str = "", **offer: Any) -> None:
+        callables("PredictGate", reveal=reveal)
+        texts("PredictGate", why=why)
         self._reveal, self._why = reveal, why
         self.state = predict.GateState(predict.question(ask, **offer))
         super().__init__()
@@ -103,5 +106,7 @@ def note_prediction(question: str, predicted: Any, result: Any) -> None:
 def export_predictions(path: str | Path | None = None) -> list[dict[str, Any]]:
     """Every prediction committed so far, in order: question, prediction, result. Written as JSON if ``path``."""
     if path is not None:
+        if not isinstance(path, (str, Path)):
+            raise refusal("export_predictions", "path", path, "path is where to write them", 'write path="mine.json"')
         Path(path).write_text(json.dumps(_PREDICTIONS, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return [dict(entry) for entry in _PREDICTIONS]

@@ -13,16 +13,19 @@ from tinygrad_edu.views import race
 from tinygrad_edu.views.frame import Frame
 
 from .base import EduWidget, Tell
+from .given import flags, texts, whole
 
 
 class TimingRace(EduWidget, room=race):
     """``TimingRace(slow, fast, sizes=(10, 100, 1000), make=…)`` races two functions once a prediction is committed.
 
     Each is called with the result of ``make(size)``: a tuple of arguments, a single one, or None. Without ``make`` it
-    is called with the size itself, and without ``sizes`` with no arguments. Inputs are made once for each size, or,
-    with ``fresh=True``, before every call, for functions that change them. ``n`` is the size that the question asks
-    about, the largest by default; ``budget`` is how many seconds a race may take. ``%%race`` does the same for the code
-    of a cell.
+    is called with the size itself, and without ``sizes`` with no arguments. After the race each is called once more at
+    every size, with equal inputs: if the results differ, that is said before the times.
+
+    Inputs are made once for each size, or, with ``fresh=True``, before every call, for functions that change them.
+    ``n`` is the size that the question asks about, the largest by default; ``budget`` is how many seconds a race may
+    take. ``%%race`` does the same for the code of a cell.
 
     Gestures: type a prediction, *Commit*; then the slider, or a press on a size in the sweep (Enter), shows that size;
     *3 warm-ups*, *no warm-up* and *Run again* race once more; *Stop* ends between two repeats and keeps what was
@@ -34,12 +37,14 @@ class TimingRace(EduWidget, room=race):
         make: Callable[[int], Any] | None = None, ask: str = "", why: str = "", names: Sequence[str] | None = None,
         n: int | None = None, fresh: bool = False, budget: float = 2.0,
     ) -> None:  # fmt: skip
-        self._make = make or (int if len(sizes) else _nothing)
+        texts("TimingRace", ask=ask, why=why)
+        flags("TimingRace", fresh=fresh)
+        found = () if isinstance(sizes, (tuple, list)) and not sizes else checked_sizes(sizes)
+        self._make = make if make is not None else int if found else _nothing
         check_arguments({"slow": slow, "fast": fast, "make": self._make}, None, None, 0, budget, None)
         self._pair, self._fresh, self._budget = (slow, fast), fresh, budget
-        both = tuple(names) if names is not None and not isinstance(names, str) else names or _names(slow, fast)
+        both = tuple(names) if isinstance(names, (tuple, list)) else _names(slow, fast) if names is None else names
         check_names(both)
-        found = checked_sizes(sizes) if len(sizes) else ()
         self.state = race.RaceState((both[0], both[1]), found, _place(found, n), ask, why)
         super().__init__()
 
@@ -78,7 +83,7 @@ class TimingRace(EduWidget, room=race):
             self._run()
         elif act == "reset":
             self.abandon()
-            self.state = replace(self.state, draft=None, said=None, result=None)
+            self.state = replace(self.state, draft=None, said=None, result=None, agreements=(), failed=False)
         elif act not in ("draft", "run"):  # which may still have been under way
             raise KeyError(act)
 
@@ -99,18 +104,23 @@ class TimingRace(EduWidget, room=race):
         slow, fast = self._pair
         names, sizes, warmup = self.state.names, self.state.sizes or (1,), 3 if self.state.warmup else 0
 
-        def job(tell: Tell) -> Sweep:
-            return sweep(slow, fast, sizes, make=self._make, fresh=self._fresh, warmup=warmup, budget=self._budget,
+        self.state = replace(self.state, failed=False)
+
+        def job(tell: Tell) -> tuple[Sweep, tuple[race.Agreement, ...]]:
+            found = sweep(slow, fast, sizes, make=self._make, fresh=self._fresh, warmup=warmup, budget=self._budget,
                          progress=tell, names=names)  # fmt: skip
+            # afterwards, since without warm-ups the very first calls are what is measured
+            return found, tuple(race.agreement(slow, fast, self._make, size) for size in found.sizes)
 
         self.work(job, self._finish)
 
-    def _finish(self, result: Sweep) -> None:
-        self.state = race.finish(self.state, result)
+    def _finish(self, found: tuple[Sweep, tuple[race.Agreement, ...]]) -> None:
+        self.state = race.finish(self.state, *found)
 
     def _refuse(self, error: EduError) -> None:
         line = f" ({error.line})" if error.line and error.__cause__ is not None else ""
-        self.state = replace(self.state, message=error.sentence() + line)
+        failed = self.committed and self.state.result is None and not self.working
+        self.state = replace(self.state, message=error.sentence() + line, failed=failed)
 
 
 def _nothing(_: int) -> None:
@@ -126,6 +136,6 @@ def _names(slow: Callable[..., object], fast: Callable[..., object]) -> tuple[st
 def _place(sizes: tuple[int, ...], n: int | None) -> int:
     if n is None:
         return max(len(sizes) - 1, 0)
-    if n not in sizes:
+    if whole("TimingRace", "n", n) not in sizes:
         raise ArgumentError(f"TimingRace(n={n!r})", f"the sizes are {sizes}", "take one of them")
     return sizes.index(n)

@@ -13,6 +13,7 @@ from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import Frame
 
 from .base import EduWidget
+from .given import flags, texts
 from .predict_gate import note_prediction
 
 FILTERS = ("words", "theme", "source", "symptom")
@@ -27,6 +28,8 @@ class TipBrowser(EduWidget, room=tips):
     """
 
     def __init__(self, slug: str = "", *, alone: bool = False) -> None:
+        texts("TipBrowser", slug=slug)
+        flags("TipBrowser", alone=alone)
         tip = find(slug) if slug else all_tips()[0]
         self.state = tips.BrowserState(tip.slug, alone)
         self._running: Mapping[str, str] = {}  # the edited copies that are being run
@@ -150,7 +153,8 @@ class TipBrowser(EduWidget, room=tips):
             self.work(lambda tell: run(tip, visit.setting, progress=tell, **edited), self._finished)
 
     def _finished(self, result: Result) -> None:
-        first = self.state.visit.result is None and not result.slow["error"] and not result.fast["error"]
+        before = self.state.visit.result
+        first = (before is None or before.failed) and not result.failed
         self.state = self.state.with_visit(result=result, ran=self._running)
         if first:
             tip = self.tip

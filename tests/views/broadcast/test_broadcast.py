@@ -207,7 +207,11 @@ def test_shapes_that_are_understood(words: str, shape: Shape) -> None:
         ("many", "the shape 'many': a shape is a list of sizes. Type sizes, such as 3, 1."),
         ("-1", "the shape '-1': a shape is a list of sizes. Type sizes, such as 3, 1."),
         ("2.5", "the shape '2.5': a shape is a list of sizes. Type sizes, such as 3, 1."),
-        ("1 1 1 1", "the shape (1, 1, 1, 1): the lab draws up to 3 axes. Leave some out."),
+        (
+            "1 1 1 1",
+            "the shape (1, 1, 1, 1): the lab draws up to 3 axes, and this has 4. "
+            "Leave out axes, such as those of size 1, or take a part of a tensor: x[0].",
+        ),
         ("9000000", "the shape (9000000,): it has 9000000 elements. Stay below 4000000."),
         (None, "the shape 'None': a shape is a list of sizes. Type sizes, such as 3, 1."),
     ],
@@ -222,7 +226,7 @@ def test_other_refusals() -> None:
     state = lab((2,), (2,), shown=False)
     for call, kind, said in (
         (lambda: model.known_op("@"), ArgumentError,
-         "the operation '@': the lab does not have it. Use one of +, -, *, /."),
+         "the operation op='@': the lab does not have it. Use one of +, -, *, /."),
         (lambda: model.draft(state, "(9,)"), IndexRangeError,
          "the prediction '(9,)': the choices are (), (1,), (2,). Take one of these."),
         (lambda: model.point(state, "a:2"), IndexRangeError,

@@ -237,23 +237,40 @@ def test_a_loss_that_is_a_leaf_has_no_steps() -> None:
     assert (run.steps, run.result, run.backward) == (0, 0, ())
 
 
+ONE = "return the loss, reduced to one number: (…).sum() or .mean()"
+CUT = "leave out what cuts it: detach(), no_grad(), item(), or a result of whole numbers such as argmax()"
+LOST = "it does not depend on any tensor that requires a gradient: the graph was cut on the way"
+
+
 @pytest.mark.parametrize(
-    "function, words",
+    ("function", "returned", "why", "mend"),
     [
-        (lambda x: x * 2, "stepping through a function that returns a tensor (2,)"),
-        (lambda x: None, "stepping through a function that returns NoneType"),
-        (lambda x: tg.tensor(1.0), "stepping through a function that returns a tensor ()"),
+        (lambda x: x * 2, "a tensor (2,)", "backward starts from a single number, and this has 2 elements", ONE),
+        (lambda x: x[:0], "a tensor (0,)", "backward starts from a single number, and this has 0 elements", ONE),
+        (lambda x: None, "NoneType", "backward starts from a tensor that holds a single number",
+         "return the loss, a tensor"),
+        (lambda x: x.sum().item(), "float", "backward starts from a tensor that holds a single number",
+         "return the loss, a tensor"),
+        (lambda x: tg.tensor(1.0), "a tensor ()", LOST, CUT),
+        (lambda x: x.detach().sum(), "a tensor ()", LOST, CUT),
+        (lambda x: x.argmax(), "a tensor ()", LOST, CUT),
     ],
-)
-def test_what_is_no_loss_is_refused(function: Callable[..., Any], words: str) -> None:
+)  # fmt: skip
+def test_what_is_no_loss_is_refused(function: Callable[..., Any], returned: str, why: str, mend: str) -> None:
     with teaches(
-        AutogradError,
-        words,
-        "backward starts from a single number that was computed from tensors with requires_grad",
-        "return the loss, reduced to one number: (…).sum() or .mean()",
-        line="record(function",
+        AutogradError, f"stepping through a function that returns {returned}", why, mend, line="record(function"
     ):
         record(function, {"x": leaf([1.0, 2.0])})
+
+
+def test_a_loss_without_gradients_is_not_told_to_become_one_number() -> None:
+    with teaches(
+        AutogradError,
+        "stepping through a function that returns a tensor ()",
+        "none of the tensors in the run requires a gradient, so there is nothing to step back to",
+        "ask for one where a leaf is made: tensor(2.0, requires_grad=True)",
+    ):
+        record(lambda x: (x * x).sum(), {"x": tg.tensor([1.0, 2.0])})
 
 
 def test_a_write_in_place_is_a_step_like_any_other() -> None:

@@ -152,6 +152,75 @@ def test_statements_of_several_lines_and_two_in_one() -> None:
     assert_twin(frame(state, "?"))
 
 
+OVERWRITTEN = "x = tensor([1., 2.], requires_grad=True)\ny = x.exp()\ny.add_(1)\ny.sum().backward()"
+
+
+@pytest.mark.parametrize("guard", ["on", "off"])
+def test_a_backward_that_fails_is_not_missing(guard: str) -> None:
+    state = lens(OVERWRITTEN, guard)
+    said = text(state)
+    assert "▲ Error in line 4\n  tried: y.sum().backward()\n  error: InplaceError: backward through exp" in said
+    assert "has no backward()" not in said
+    assert said.endswith("no gradient: backward() failed in line 4")
+    assert describe(state).split("Line 4 ends the program: ")[1].startswith("InplaceError: ")
+    assert_twin(frame(state, "?"))
+
+
+REFUSED = "a = np.ones(2)\nt = from_numpy(a).requires_grad_()\ny = t * t\na[0] = 2\n"
+
+
+def test_the_error_shown_is_that_of_the_line_looked_at() -> None:
+    state = lens(REFUSED + "y.backward()\nlater = 1")
+    assert state.row == 3
+    assert "▲ MemoryGuardError in line 4\n  tried: a[0] = 2" in text(state)
+    assert "no gradient: backward() failed in line 5: AutogradError: " in text(state).replace("\n", " ")
+    for row in (4, 0):  # from any other line, the error that ended the program
+        there = LensState(state.on, state.off, "on", row)
+        assert "▲ Error in line 5\n  tried: y.backward()\n  error: AutogradError: " in text(there)
+        assert_twin(frame(there, "?"))
+
+
+def test_an_error_in_a_block_names_its_own_line() -> None:
+    state = lens("x = tensor([1., 2.], requires_grad=True)\nfor i in range(2):\n    x.backward()\n    i += 1")
+    assert "▲ Error in line 3\n  tried: x.backward()" in text(state)
+
+
+def test_a_checksum_that_fails_in_backward_is_no_refused_write() -> None:
+    state = lens(
+        "a = np.ones(2)\nv = a[:]\nt = from_numpy(a).requires_grad_()\ny = (t * t).sum()\nwith tg.guard.verify():\n"
+        "    z = (t * t).sum()\n    v[0] = 3\n    z.backward()"
+    )
+    assert "is refused" not in describe(state)
+    assert "  error: MemoryGuardError: backward through mul" in text(state)
+    assert text(state).endswith("no gradient: backward() failed in line 8")
+
+
+@pytest.mark.parametrize(
+    "source, told",
+    [
+        ("x = tensor(1., requires_grad=True)\n1 / 0\nx.backward()",
+         "no gradient: the program ended in line 2, with an error"),
+        ("(tensor(1., requires_grad=True) * 2).backward()",
+         "no gradient: no tensor that has a name received one"),
+        ("x = (", "no gradient: the program ended in line 1, with an error"),
+        ("x = 1", "no gradient yet: the program has no backward()"),
+    ],
+)  # fmt: skip
+def test_why_there_is_no_gradient(source: str, told: str) -> None:
+    assert text(lens(source)).replace("\n", " ").endswith(told)
+    assert_twin(frame(lens(source), "?"))
+
+
+def test_what_a_run_without_the_guard_did_is_what_is_said() -> None:
+    write = "a = np.ones(2)\nt = from_numpy(a).requires_grad_()\ny = (t * t).sum()\na[0] = 2\n"
+    assert "the graph still holds" in why(lens(write, "off"))
+    assert "no write to an array is refused" in why(lens(write + "1 / 0", "off"))
+    two = lens(write + "u = tensor(1., requires_grad=True)\n(u * u + y).backward()\n1 / 0")
+    said = text(two)
+    assert "the same write, guard off: it is done, and\nt.grad  [4, 2]  wrong\nu.grad  [2]" in said
+    assert "u.grad  [2]  wrong" not in said
+
+
 LINES = [
     "a = np.array([1., 2.5, -3.])", "b = np.arange(7.)", "t = from_numpy(a).requires_grad_()", "y = (t * t).sum()",
     "z = (t * from_numpy(a)).sum()", "a[0] = 10.0", "b[2] = 1e-9", "y.backward()", "z.backward()", "del y", "# nothing",

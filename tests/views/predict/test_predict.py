@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 from xml.dom import minidom
 
@@ -62,6 +63,7 @@ def test_a_number() -> None:
     for state in (GateState(q), GateState(q, 2.5), done):
         checked(state)
     assert frame(done).badge == "measured"
+    assert frame(GateState(q, 2.5)).conditions == "nothing is computed yet"
     assert frame(done).conditions == "this run"
 
 
@@ -75,6 +77,26 @@ def test_a_curve() -> None:
         checked(state)
     nowhere = GateState(q, (0.0, 1.0, 2.5), True, outcome(q, [math.nan] * 3))
     assert "NaN" not in checked(nowhere).html()
+
+
+@pytest.mark.parametrize("q", [question("?", choices=["a", "b"]), question("?"), question("?", xs=[1])])
+def test_nothing_is_said_to_exist_or_to_be_counted_that_is_not(q: Question) -> None:
+    before = frame(GateState(q))
+    for said in (before.html(), before.svg(), before.text):
+        assert "Nothing is computed before you commit" in said
+        assert not re.search("ready|waits|on this page|counted", said)
+    value: Any = "a" if q.kind == "choice" else [0.5] if q.xs else 0.5
+    after = frame(GateState(q, draft(q, value), True, outcome(q, value)))
+    assert after.conditions == "computed when you committed"
+    assert not any("counted" in said for said in (after.html(), after.svg(), after.text))
+
+
+def test_a_live_region_waits_for_the_result_and_speaks_it() -> None:
+    q = question("Which?", choices=["one", "two"])
+    assert '<p class="edu-status" role="status"></p>' in frame(GateState(q, "two")).html()
+    done = frame(GateState(q, "two", True, outcome(q, "one")))
+    assert '<p class="edu-status" role="status">You predicted two. Result: one.</p>' in done.html()
+    assert "edu-status" not in done.html(live=False)
 
 
 @pytest.mark.parametrize(

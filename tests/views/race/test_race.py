@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import random
 from dataclasses import replace
+from typing import Any
 from xml.dom import minidom
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tinygrad_edu as tg
 from tests.support import teaches
 from tests.views.twin import assert_twin
 from tinygrad_edu.errors import DtypeError, IndexRangeError
 from tinygrad_edu.observe.machine import Conditions
 from tinygrad_edu.observe.results import Comparison, Sweep, Timing
 from tinygrad_edu.views.race import (
+    Agreement,
     RaceState,
+    agreement,
     describe,
+    difference,
     draw,
     finish,
     frame,
@@ -110,7 +118,7 @@ def test_no_difference_is_a_verdict() -> None:
     state = finish(replace(STATE, place=0, said=2.0), Sweep((1,), (comparison(1.0, 1.0),)))
     assert describe(state) == (
         "At n = 1, A loop takes 1.00 s (0.995–1.01), B dot 1.00 s (0.995–1.01). "
-        "No difference at n = 1. 1.00× (1.00–1.00)."
+        "No difference in time at n = 1. 1.00× (1.00–1.00)."
     )
 
 
@@ -182,6 +190,11 @@ def test_sizes_that_there_are_none_of(place: int) -> None:
         pick(STATE, place)
 
 
+def test_a_live_region_speaks_the_result() -> None:
+    assert '<p class="edu-status" role="status"></p>' in frame(STATE).html()
+    assert frame(DONE).status == describe(DONE)
+
+
 def test_controls() -> None:
     def acts(state: RaceState, working: bool = False) -> list[tuple[str, bool]]:
         return [(c.act, c.disabled) for c in frame(state, working).controls]
@@ -190,6 +203,125 @@ def test_controls() -> None:
     assert acts(replace(STATE, draft=2.0))[1] == ("commit", False)
     assert acts(DONE) == [("run", False), ("n", False), ("warmup", False), ("reset", False)]
     assert acts(DONE, working=True)[0] == ("run", True)
+
+
+# Agreement -------------------------------------------------------------------------------------------------------
+
+
+def judged(slow: Any, fast: Any, make: Any = int, size: int = 3) -> Agreement:
+    return agreement(slow, fast, make, size)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "how"),
+    [
+        (1, 2, "A gives 1, B gives 2"), (1.0, 1.001, "A gives 1, B gives 1.001"),
+        (-0.5, 0.5, "A gives −0.5, B gives 0.5"),
+        (1, 1.0, ""), (1.0, 1.00001, ""), (math.nan, math.nan, ""), (math.inf, -math.inf, "A gives inf, B gives −inf"),
+        (True, 1, ""), (10**400, 10**400, ""), (3, None, "A gives 3, B gives nothing"),
+        ("a", "b", "A gives 'a', B gives 'b'"),
+        ([1, 2], np.array([1.0, 2.0]), ""), (tg.ones(2), [1.0, 1.0], ""), ((1, 2), [1, 2], ""), ([], [], ""),
+        (tg.ones(2), tg.ones(2, 1), "A gives an array 2, B an array 2×1"),
+        (tg.ones(2), 1.0, "A gives an array 2, B a single number"),
+        (tg.tensor([1.0, 2, 3]), tg.tensor([1.0, 2.5, 4]),
+         "2 of 3 numbers differ; the first, at [1], is 2 in A and 2.5 in B"),
+        (np.eye(2), np.zeros((2, 2)), "2 of 4 numbers differ; the first, at [0, 0], is 1 in A and 0 in B"),
+        ([1, [2, "x"]], [1, [2, "y"]], "in item 1, in item 1, A gives 'x', B gives 'y'"),
+        (["x"], ["x", "y"], "A gives 1 item, B 2 items"),
+        ({"k": 1}, {"k": 2}, "at 'k', A gives 1, B gives 2"), ({"k": 1}, {"j": 1}, "A has the keys ['k'], B ['j']"),
+        (tg.tensor([1.0], dtype="float16"), tg.tensor([1.001], dtype="float16"), ""),
+    ],
+)  # fmt: skip
+def test_how_results_differ(a: Any, b: Any, how: str) -> None:
+    assert judged(lambda n: a, lambda n: b) == Agreement(not how, how)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "how"),
+    [
+        (lambda n: None, lambda n: None, "neither returns a result, so only their times are compared"),
+        (lambda n: object(), lambda n: object(), "they give a object, which cannot be compared"),
+        (lambda n: np.array([None, 1]), lambda n: np.array([None, 1]), "they give a ndarray, which cannot be compared"),
+        (lambda n: 1, lambda n: 1 / 0, "called once more, B raised ZeroDivisionError: division by zero"),
+    ],
+)
+def test_what_cannot_be_compared_is_said_and_is_no_difference(a: Any, b: Any, how: str) -> None:
+    assert judged(a, b) == Agreement(None, how)
+
+
+def test_a_generator_that_has_not_run_is_no_result() -> None:
+    found = judged(lambda n: (i for i in range(n)), lambda n: list(range(n)))
+    assert found == Agreement(False, "A gives a generator, and none of it has run")
+
+
+def test_writes_into_the_inputs_are_compared_too() -> None:
+    assert judged(lambda x: x.sort(), lambda x: x.sort(), lambda n: [3, 1, 2]) == Agreement(True)
+    how = "they leave their inputs different: 2 of 3 numbers differ; the first, at [0], is 3 in A and 1 in B"
+    assert judged(lambda x: None, lambda x: x.sort(), lambda n: np.array([3, 2, 1])) == Agreement(False, how)
+    assert judged(sorted, lambda x: x.sort() or x, lambda n: [3, 2, 1]).how.startswith("they leave")
+
+
+def test_random_inputs_and_results_are_drawn_alike_and_the_streams_stay() -> None:
+    own = np.random.default_rng(0)
+    before = np.random.get_state()[1].tolist(), random.getstate()
+    for make in (tg.rand, np.random.rand, lambda n: [random.random() for _ in range(n)], own.random):
+        assert judged(sum, lambda x: sum(v for v in x), make) == Agreement(True)
+    assert judged(lambda n: np.random.rand(), lambda n: np.random.rand()) == Agreement(True)
+    assert (np.random.get_state()[1].tolist(), random.getstate()) == before
+    found = judged(lambda x: x.sort(), lambda x: x.sort(), own.random, 9)
+    assert found == Agreement(None, "A changes its inputs, and each call is given others: nothing to compare")
+
+
+values = st.recursive(
+    st.integers(-3, 3) | st.floats(-9, 9) | st.sampled_from([math.nan, math.inf, None, "x"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=6,
+)
+
+
+@given(values, values)
+def test_a_difference_is_found_in_both_directions_and_never_with_itself(a: Any, b: Any) -> None:
+    assert difference(a, copy.deepcopy(a)) == ""
+    assert bool(difference(a, b)) == bool(difference(b, a))
+
+
+@given(st.lists(st.floats(1, 100), min_size=1, max_size=6), st.integers(0, 5), st.floats(0.02, 5))
+def test_the_first_number_that_differs_is_named(numbers: list[float], at: int, by: float) -> None:
+    at %= len(numbers)
+    other = [v + by * (i == at) for i, v in enumerate(numbers)]
+    found = difference(np.array(numbers), np.array(other))
+    assert f"1 of {len(numbers)} number" in found and f"at [{at}]," in found
+
+
+DIFFERENT = finish(
+    replace(STATE, said=10.0, said_at=2), SWEEP,
+    (Agreement(True), Agreement(None, "they give a file"), Agreement(False, "A gives 1, B gives 2")),
+)  # fmt: skip
+
+
+def test_results_that_differ_are_said_before_the_times() -> None:
+    lines = text(DIFFERENT).splitlines()
+    assert lines[4:6] == [
+        "▲ The results differ at n = 100: A gives 1, B gives 2.",
+        "36× B is faster at n = 100. Middle half of all 3 pairs: 36–36×.",
+    ]
+    assert "36× (36–36), faster, results differ" in text(DIFFERENT)
+    assert describe(DIFFERENT).startswith(
+        "The results differ at n = 100: A gives 1, B gives 2. At n = 100, A loop takes"
+    )
+    assert summary(DIFFERENT).endswith(": the results differ; measured; the times are in the picture.")
+    for at, told in (
+        (0, "Both give the same result. The results differ at n = 100: A gives 1"),
+        (1, "Results: they give a file."),
+    ):
+        assert told in text(pick(DIFFERENT, at))
+        assert_twin(frame(pick(DIFFERENT, at)), CAPTIONS)
+    assert_twin(frame(DIFFERENT), CAPTIONS)
+    for width in (812, 446):
+        items = draw(DIFFERENT, width).canvas.text_items
+        assert (
+            items.index("▲ The results differ at n = 100") < items.index("36×") < items.index("B is faster at n = 100.")
+        )
 
 
 # The picture -----------------------------------------------------------------------------------------------------

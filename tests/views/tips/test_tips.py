@@ -12,7 +12,6 @@ from tests.cli.made_up import RESULT, TIP
 from tests.views.twin import collisions
 from tests.widgets.pages import check
 from tinygrad_edu.errors import ArgumentError
-from tinygrad_edu.tips import Judged
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import NARROW, WIDE, Progress
 from tinygrad_edu.views.tips import BrowserState, Visit
@@ -115,11 +114,15 @@ def test_no_text_of_the_picture_runs_into_another(visit: dict[str, Any], width: 
 
 def test_a_way_that_fails_has_no_bars() -> None:
     failed = replace(
-        RESULT, slow={"allocated": 0, "error": "no"}, verdict="false here", reason="A fails: no.", timing=None,
-        claims=(Judged(TIP.claims[0], "false here", "newly allocated: A 0 bytes, B 0 bytes"),),
+        RESULT, slow={"allocated": 0, "error": "no"}, verdict="could not be compared", reason="A fails: `no`.",
+        timing=None, claims=(),
     )  # fmt: skip
     html = tips.frame(TIP, state(**{**DONE, "result": failed})).html()
-    assert "A fails: no." in html and "False here" in html
+    assert "A fails: <code>no</code>." in html and "Could not be compared" in html and "False here" not in html
+    for width in (WIDE, NARROW):
+        figure = tips.draw(TIP, Visit(**{**DONE, "result": failed}), width)
+        assert figure.canvas.text_items[-2:] == ["Could not be compared", "▲ A fails: no."]
+        assert figure.description == "Could not be compared. A fails: no."
     assert 'class="mark-a"' not in html and 'class="result"' not in html
 
 

@@ -68,7 +68,7 @@ TIP = Tip(
     limits=(
         Limit(
             {"gradient": "wanted"},
-            "false here",
+            "could not be compared",
             "The gradient of exp is its result, and B has written over that: an error is better than a wrong gradient.",
         ),
     ),

@@ -72,7 +72,7 @@ TIP = Tip(
         Limit({"n": 1}, "no difference", "There is one sample, so the batch is that sample."),
         Limit(
             {"norm": "BatchNorm"},
-            "false here",
+            "could not be compared",
             "In training, BatchNorm takes mean and spread over the batch: each result depends on the other samples.",
         ),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...autograd import grad
+from ...common.wording import shown
 from ...core.inplace import own_buffer
 from ...dtypes import as_dtype, is_float
-from ...errors import ArgumentError, IndexRangeError, ShapeError
+from ...errors import ArgumentError, EduError, IndexRangeError, ShapeError
 from ...ops.arithmetic import add, div, mul, sub
 from ...settings import enable_grad, modes, no_grad
 from ...tensor import Tensor, as_tensor, wrap
@@ -89,26 +91,53 @@ class LabState:
 # Reading ---------------------------------------------------------------------------------------------------------
 
 
-def operand(value: Any, step: int) -> Tensor:
-    """A new float tensor from a shape (filled with ``step``, 2 ``step``, …) or from numbers.
+def operand(value: Any, step: int, name: str = "") -> Tensor:
+    """A new float tensor from a shape, a tuple (filled with ``step``, 2 ``step``, …), or from numbers.
 
-    Raises `ShapeError` for more than three axes or too many elements.
+    A flat list of whole numbers could be meant as either, so it is refused. Raises `ArgumentError` for that and for
+    what holds no numbers, and `ShapeError` for more than three axes or too many elements.
     """
-    if isinstance(value, tuple) and all(type(size) is int for size in value):
-        _allowed(value)
-        return wrap((np.arange(1, math.prod(value) + 1) * float(step)).reshape(value).astype(as_dtype(modes().dtype)))
-    given = as_tensor(value).detach()
-    _allowed(tuple(given.shape))
+    if isinstance(value, tuple) and not any(isinstance(item, (tuple, list)) for item in value):
+        shape = _sizes(value, name)
+        _allowed(shape, name)
+        return wrap((np.arange(1, math.prod(shape) + 1) * float(step)).reshape(shape).astype(as_dtype(modes().dtype)))
+    tried = _called(name, value)
+    if isinstance(value, list) and value and all(map(_whole, value)):
+        why = "it could be a shape, or numbers"
+        raise ArgumentError(tried, why, f"write {tuple(value)} for the shape, or tensor({value}) for the numbers")
+    try:
+        given = as_tensor(value).detach()
+    except EduError as error:
+        raise ArgumentError(tried, error.why, "give a shape, such as (3, 1), or a tensor") from None
+    _allowed(tuple(given.shape), name)
     return given.clone() if is_float(given.dtype) else given.to(modes().dtype)
 
 
-def _allowed(shape: Shape) -> None:
+def _whole(size: Any) -> bool:
+    return isinstance(size, numbers.Integral) and not isinstance(size, bool)
+
+
+def _called(name: str, value: Any) -> str:
+    """``BroadcastLab(a=…)``; what was typed has no such name."""
+    return f"BroadcastLab({name}={shown(value, 40)})" if name else f"the shape {shown(value, 40)}"
+
+
+def _sizes(value: tuple[Any, ...], name: str) -> Shape:
+    if not all(map(_whole, value)):
+        why, mend = "a tuple is a shape, and its sizes are whole numbers", "write (3, 1), or give numbers as a tensor"
+        raise ArgumentError(_called(name, value), why, mend)
+    return tuple(map(int, value))
+
+
+def _allowed(shape: Shape, name: str = "") -> None:
+    tried = f"{name} with the shape {shape}" if name else f"the shape {shape}"
     if len(shape) > AXES:
-        raise ShapeError(f"the shape {shape}", f"the lab draws up to {AXES} axes", "leave some out")
+        mend = "leave out axes, such as those of size 1, or take a part of a tensor: x[0]"
+        raise ShapeError(tried, f"the lab draws up to {AXES} axes, and this has {len(shape)}", mend)
     if any(size < 0 for size in shape):
-        raise ShapeError(f"the shape {shape}", "an axis cannot have fewer than 0 elements", "use 0 or more")
+        raise ShapeError(tried, "an axis cannot have fewer than 0 elements", "use 0 or more")
     if math.prod(shape) > LARGEST:
-        raise ShapeError(f"the shape {shape}", f"it has {math.prod(shape)} elements", f"stay below {LARGEST}")
+        raise ShapeError(tried, f"it has {math.prod(shape)} elements", f"stay below {LARGEST}")
 
 
 def parse_shape(text: Any) -> Shape:
@@ -124,9 +153,11 @@ def parse_shape(text: Any) -> Shape:
 def known_op(op: Any) -> str:
     """The sign of an operation, given as its sign or PyTorch's name. Raises `ArgumentError` for an unknown one."""
     names = {call.__name__: sign for sign, call in OPS.items()}
-    found = names.get(str(op), str(op))
+    found = names.get(op, op) if isinstance(op, str) else ""
     if found not in OPS:
-        raise ArgumentError(f"the operation {op!r}", "the lab does not have it", f"use one of {', '.join(OPS)}")
+        raise ArgumentError(
+            f"the operation op={shown(op, 40)}", "the lab does not have it", f"use one of {', '.join(OPS)}"
+        )
     return found
 
 

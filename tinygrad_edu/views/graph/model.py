@@ -195,10 +195,11 @@ def _key(tensor: Tensor) -> tuple[int, int]:
     return id(tensor), 0 if tensor.storage is None else tensor.storage.stamp
 
 
-def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
+def record(function: Callable[..., Any], leaves: dict[str, Tensor], by_position: int = 0) -> GraphRun:
     """Run ``function(**leaves)`` forward and backward on copies of ``leaves``, and note every step.
 
-    The function returns a single number (a loss). Gradients of other tensors that it reaches, such as a model's
+    The first ``by_position`` leaves are passed without their names. The function returns a single number (a loss).
+    Gradients of other tensors that it reaches, such as a model's
     parameters, are put back as they were. Raises `AutogradError` if the result is not one number that wants a
     gradient, or if a tensor was written to through a view on the way.
     """
@@ -208,14 +209,8 @@ def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
         recorder.add(tensor, name=name)
     found: dict[str, Any] = {}
     with enable_grad(), recorder:
-        loss = _call(function, copies, found)
-        if not isinstance(loss, Tensor) or loss.numel() != 1 or not loss.requires_grad:
-            what = f"a tensor {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
-            raise AutogradError(
-                f"stepping through a function that returns {what}",
-                "backward starts from a single number that was computed from tensors with requires_grad",
-                "return the loss, reduced to one number: (…).sum() or .mean()",
-            )
+        loss = _call(function, copies, by_position, found)
+        _check_loss(recorder, loss)
         before = [(tensor, tensor.grad) for tensor in _reached(recorder, loss)]
         for tensor, _ in before:
             tensor.grad = None  # or backward would add to the values that must be put back
@@ -237,6 +232,25 @@ def record(function: Callable[..., Any], leaves: dict[str, Tensor]) -> GraphRun:
     return GraphRun(
         tuple(nodes), tuple(recorder.edges), tuple(recorder.forward_order), tuple(recorder.backward_steps), code, result
     )
+
+
+def _check_loss(recorder: _Recorder, loss: Any) -> None:
+    """Refuse what backward cannot start from, each with its own reason."""
+    what = f"a tensor {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
+    if not isinstance(loss, Tensor):
+        why, mend = "backward starts from a tensor that holds a single number", "return the loss, a tensor"
+    elif loss.numel() != 1:
+        why = f"backward starts from a single number, and this has {loss.numel()} elements"
+        mend = "return the loss, reduced to one number: (…).sum() or .mean()"
+    elif loss.requires_grad:
+        return
+    elif any(node["wants"] for node in recorder.nodes):
+        why = "it does not depend on any tensor that requires a gradient: the graph was cut on the way"
+        mend = "leave out what cuts it: detach(), no_grad(), item(), or a result of whole numbers such as argmax()"
+    else:
+        why = "none of the tensors in the run requires a gradient, so there is nothing to step back to"
+        mend = "ask for one where a leaf is made: tensor(2.0, requires_grad=True)"
+    raise AutogradError(f"stepping through a function that returns {what}", why, mend)
 
 
 def _reached(recorder: _Recorder, loss: Tensor) -> list[Tensor]:
@@ -263,7 +277,7 @@ def _copy(tensor: Tensor) -> Tensor:
     return copy.requires_grad_() if tensor.requires_grad else copy
 
 
-def _call(function: Callable[..., Any], arguments: dict[str, Any], found: dict[str, Any]) -> Any:
+def _call(function: Callable[..., Any], arguments: dict[str, Any], by_position: int, found: dict[str, Any]) -> Any:
     """Call the function, and read its local names as it returns."""
     code: CodeType | None = getattr(inspect.unwrap(function), "__code__", None)
 
@@ -274,7 +288,8 @@ def _call(function: Callable[..., Any], arguments: dict[str, Any], found: dict[s
     previous = sys.getprofile()
     sys.setprofile(profile)
     try:
-        return function(**arguments)
+        items = list(arguments.items())
+        return function(*(value for _, value in items[:by_position]), **dict(items[by_position:]))
     finally:
         sys.setprofile(previous)
 

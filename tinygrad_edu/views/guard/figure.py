@@ -8,7 +8,7 @@ from ...common.wording import bytes_text
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_13, Canvas, shorten, wrap_text
 from .model import LensState, at, spans
-from .words import NO_ARRAY, describe, free_text, others_text, refusal, remark, text, verdict_lines, why
+from .words import NO_ARRAY, describe, failure_title, free_text, others_text, refusal, remark, text, verdict_lines, why
 
 
 def draw(state: LensState, width: int) -> Figure:
@@ -104,15 +104,13 @@ def _draw_holder(canvas: Canvas, state: LensState, x: float, y: float, width: fl
 def _draw_verdict(canvas: Canvas, state: LensState, y: float, width: float, wide: bool) -> None:
     facts = refusal(state)
     if facts:
-        moment = next(m for m in state.story.moments if m.refused or m.error)
         box = 448.0 if wide else width  # as wide as the listing above it
         room = int((box - 96) / 7.0)
         rows = [(label, wrap_text(text, room)) for label, text in facts]
         height = 42 + 19 * sum(len(text) for _, text in rows)
         canvas.rect(0, y, box, height, "wash")
         canvas.rect(0, y, 3, height, "edge-alert")
-        kind = "MemoryGuardError" if moment.refused else "Error"
-        canvas.text(16, y + 24, f"▲ {kind} in line {moment.row + 1}", "ta b f13")
+        canvas.text(16, y + 24, f"▲ {failure_title(state)}", "ta b f13")
         base = y + 46
         for label, text in rows:
             canvas.text(16, base, label, "t2")

@@ -14,13 +14,15 @@ import numpy as np
 import tinygrad_edu
 
 from ... import guard as public_guard
-from ...common.lines import resolve_line
-from ...common.wording import exact
+from ...common.lines import own, resolve_line
+from ...common.wording import exact, shown
+from ...errors import ArgumentError, EduError
 from ...guard import holders
 from ...tensor import Tensor
 from ...tensor.random import generator
 from ..marks import shorten
 
+LEVELS = ("on", "off")
 _serial = itertools.count(1)
 
 
@@ -42,6 +44,7 @@ class Moment:
     holds: tuple[Holding, ...]
     refused: str = ""  # why the guard refused the line
     error: str = ""  # any other error ends the run
+    in_backward: bool = False  # was the error raised by backward?
     arrays: tuple[tuple[str, tuple[str, ...], int], ...] = ()  # name, first values, bytes
     target: str = ""  # the name of the array that the line writes into
 
@@ -75,25 +78,53 @@ def run(source: str, guard: str) -> Story:
 def _execute(lines: tuple[str, ...], statements: list[ast.stmt], filename: str, guard: str) -> Story:
     names: dict[str, Any] = {"np": np, "tg": tinygrad_edu}
     names |= {"tensor": tinygrad_edu.tensor, "from_numpy": tinygrad_edu.from_numpy}
-    own = set(names)
+    given = set(names)
     moments: list[Moment] = []
     level = public_guard.on if guard == "on" else public_guard.off
     for statement in statements:
-        row, refused, failed = (statement.end_lineno or statement.lineno) - 1, "", ""
+        row, refused, failed, in_backward = (statement.end_lineno or statement.lineno) - 1, "", "", False
         try:
             with level():
                 exec(compile(ast.Module([statement], []), filename, "exec"), names)
-        except public_guard.MemoryGuardError as error:
-            refused = error.why
         except (Exception, SystemExit) as error:  # whatever the learner's code raises is shown, not swallowed
-            said = str(error).strip().splitlines()
-            failed = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
-        arrays = tuple((n, _few(v), v.nbytes) for n, v in names.items() if n not in own and isinstance(v, np.ndarray))
-        moments.append(Moment(row, _holdings(names, filename), refused, failed, arrays, _target(statement)))
+            in_backward = _in_backward(error)
+            if isinstance(error, public_guard.MemoryGuardError) and not in_backward:
+                refused = error.why
+            else:
+                failed, row = _said(error), _row_of(error, filename, statement, row)
+        arrays = tuple((n, _few(v), v.nbytes) for n, v in names.items() if n not in given and isinstance(v, np.ndarray))
+        holds, target = _holdings(names, filename), _target(statement)
+        moments.append(Moment(row, holds, refused, failed, in_backward and bool(failed), arrays, target))
         if failed:
             break
     tensors = [(n, v) for n, v in names.items() if isinstance(v, Tensor) and v.grad is not None]
     return Story(lines, guard, tuple(moments), tuple((f"{n}.grad", _few(v.grad.array)) for n, v in tensors))
+
+
+def _said(error: BaseException) -> str:
+    """The error in one line: its kind, and its first line, or the whole sentence of one of ours."""
+    said = [error.sentence()] if isinstance(error, EduError) else str(error).strip().splitlines()
+    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+
+
+def _steps(error: BaseException) -> list[tuple[str, str, int]]:
+    """File, function and line of every call that led to the error, outermost first."""
+    found = []
+    step = error.__traceback__
+    while step is not None:
+        found.append((step.tb_frame.f_code.co_filename, step.tb_frame.f_code.co_name, step.tb_lineno))
+        step = step.tb_next
+    return found
+
+
+def _in_backward(error: BaseException) -> bool:
+    return any(name == "backward" and own[file] for file, name, _ in _steps(error))
+
+
+def _row_of(error: BaseException, filename: str, statement: ast.stmt, row: int) -> int:
+    """The row inside a statement of several lines on which it failed."""
+    inside = [line - 1 for file, _, line in _steps(error) if file == filename]
+    return next((line for line in reversed(inside) if statement.lineno - 1 <= line <= row), row)
 
 
 def _target(statement: ast.stmt) -> str:
@@ -147,6 +178,7 @@ class LensState:
 
 def lens(source: str, guard: str = "on") -> LensState:
     """Both runs, looking at the first refused write, or at the end."""
+    known_guard(guard)
     numbers, ours = np.random.get_state(), generator().bit_generator.state
     on = run(source, "on")
     np.random.set_state(numbers)  # both runs draw the same random numbers, so that only the guard makes a difference
@@ -180,6 +212,29 @@ def writes(line: str) -> bool:
         for statement in body
         for target in (statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)])
     )
+
+
+def known_guard(guard: Any) -> str:
+    """``on`` or ``off``. Raises `ArgumentError` for anything else."""
+    if not (isinstance(guard, str) and guard in LEVELS):
+        raise ArgumentError(f"guard={shown(guard)}", "the guard is on or off", 'give guard="on" or guard="off"')
+    return guard
+
+
+def failure(state: LensState) -> Moment | None:
+    """The moment of a refusal or an error: at the line looked at, or else the one that ended the run, or the first."""
+    failed = [m for m in state.story.moments if m.refused or m.error]
+    here, ended = [m for m in failed if m.row == state.row], [m for m in failed if m.error]
+    return next(iter([*here, *ended, *failed]), None)
+
+
+def calls_backward(story: Story) -> bool:
+    """Whether ``backward`` is called anywhere in the program."""
+    try:
+        calls = [node.func for node in ast.walk(ast.parse("\n".join(story.lines))) if isinstance(node, ast.Call)]
+    except (SyntaxError, ValueError):
+        return False
+    return any("backward" in (getattr(call, "attr", ""), getattr(call, "id", "")) for call in calls)
 
 
 def at(state: LensState) -> Moment | None:

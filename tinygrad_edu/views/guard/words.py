@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...common.wording import bytes_text
-from .model import Holding, LensState, Story, at, spans, writes
+from ..marks import shorten, wrap_text
+from .model import Holding, LensState, Story, at, calls_backward, failure, spans, writes
 
 NO_ARRAY = "No NumPy array exists yet."
 
@@ -37,8 +38,8 @@ def free_text(state: LensState) -> str:
 
 
 def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
-    """What was tried, who holds the array, until when, and how to avoid it; empty if no write was refused."""
-    moment = next((m for m in state.story.moments if m.refused or m.error), None)
+    """What was tried, who holds the array, until when, and how to avoid it; empty if nothing failed."""
+    moment = failure(state)
     if moment is None:
         return ()
     tried = ("tried", state.story.lines[moment.row].strip())
@@ -56,6 +57,13 @@ def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
     )
 
 
+def failure_title(state: LensState) -> str:
+    """``MemoryGuardError in line 4``."""
+    moment = failure(state)
+    assert moment is not None
+    return f"{'MemoryGuardError' if moment.refused else 'Error'} in line {moment.row + 1}"
+
+
 def verdict_lines(state: LensState) -> list[tuple[str, str]]:
     """Both gradients, that of the shown run first."""
     lines: list[tuple[str, str]] = []
@@ -67,10 +75,27 @@ def verdict_lines(state: LensState) -> list[tuple[str, str]]:
         if wrong and right is not None:
             lines.append((f"correct {' ' * max(len(name) - 7, 0)} [{', '.join(right)}]", "m"))
     other = dict(state.off.gradients)
-    if state.guard == "on" and any(other.get(name) not in (None, values) for name, values in state.on.gradients):
-        lines.append(("the same write, guard off: no error, and", "t2"))
-        lines += [(f"{name}  [{', '.join(values)}]  wrong", "m") for name, values in state.off.gradients]
-    return lines or [("no gradient yet: the program has no backward()", "t2")]
+    if state.guard == "on" and any(other.get(name, values) != values for name, values in state.on.gradients):
+        fine = not any(m.error for m in state.off.moments)
+        lines.append((f"the same write, guard off: {'no error, and' if fine else 'it is done, and'}", "t2"))
+        for name, values in state.off.gradients:
+            wrong = correct.get(name, values) != values
+            lines.append((f"{name}  [{', '.join(values)}]{'  wrong' if wrong else ''}", "m"))
+    return lines or [(line, "t2") for line in wrap_text(no_gradient(state), 46)]
+
+
+def no_gradient(state: LensState) -> str:
+    """Why no tensor has a gradient; with the error, if another failure is shown above."""
+    story = state.story
+    ended = next((m for m in story.moments if m.error), None)
+    if ended is not None and ended.in_backward:
+        said = f": {shorten(ended.error, 160)}" if failure(state) is not ended else ""
+        return f"no gradient: backward() failed in line {ended.row + 1}{said}"
+    if ended is not None:
+        return f"no gradient: the program ended in line {ended.row + 1}, with an error"
+    if calls_backward(story):
+        return "no gradient: no tensor that has a name received one"
+    return "no gradient yet: the program has no backward()"
 
 
 def describe(state: LensState) -> str:
@@ -80,6 +105,7 @@ def describe(state: LensState) -> str:
         until = f"until line {end + 1}" if end is not None else "to the end"
         parts.append(f"{name} is locked from line {start + 1} {until}.")
     parts += [f"The write in line {m.row + 1} is refused." for m in state.story.moments if m.refused]
+    parts += [f"Line {m.row + 1} ends the program: {m.error}" for m in state.story.moments if m.error]
     return " ".join(parts)
 
 
@@ -87,12 +113,14 @@ def why(state: LensState) -> str:
     """Why the guard does what it does here."""
     moment = next((m for m in state.story.moments if m.holds), None)
     if state.guard == "off":
-        changed = dict(state.on.gradients) != dict(state.off.gradients)
-        return (
-            "Nothing is locked, so backward computes with **values that were never used** forward."
-            if changed
-            else "Nothing is locked, and **nothing was overwritten** while the graph needed it."
-        )
+        right = dict(state.on.gradients)
+        if any(right.get(name, values) != values for name, values in state.off.gradients):
+            return "Nothing is locked, so backward computes with **values that were never used** forward."
+        if any(m.error for m in state.off.moments):
+            return "Nothing is locked: with the guard off, **no write to an array is refused**."
+        if any(m.refused for m in state.on.moments):
+            return "Nothing is locked, so a write changed **values that the graph still holds**."
+        return "Nothing is locked, and **nothing was overwritten** while the graph needed it."
     if moment is None:
         return "No operation saves an array that you can reach, so **there is nothing to lock**."
     op = moment.holds[0].op
@@ -120,7 +148,6 @@ def text(state: LensState) -> str:
         out.append(NO_ARRAY)
     facts = refusal(state)
     if facts:
-        failed = next(m for m in story.moments if m.refused or m.error)
-        out.append(f"▲ {'MemoryGuardError' if failed.refused else 'Error'} in line {failed.row + 1}")
+        out.append(f"▲ {failure_title(state)}")
         out += [f"  {label}: {fact}" for label, fact in facts]
     return "\n".join([*out, *(line for line, _ in verdict_lines(state))])

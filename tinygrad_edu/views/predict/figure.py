@@ -8,7 +8,7 @@ from ...common.wording import exact, number
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_12, Canvas, shorten
 from .model import GateState
-from .words import DRAW, LEVEL, WAITING, describe, text, tick_text
+from .words import DRAW, LEVEL, NOTHING_RUN, WAITING, describe, text, tick_text
 
 
 def draw(state: GateState, width: int) -> Figure:
@@ -165,8 +165,9 @@ def frame(state: GateState, name: str = "PredictGate") -> Frame:
     else:
         controls.append(Control("button", "reset", "Ask again", push=True))
     outcome = state.outcome
-    conditions = outcome.conditions if outcome else "the result is not on this page until you commit"
+    conditions = outcome.conditions if outcome else NOTHING_RUN
     return Frame(
         name, (), q.ask, draw(state, WIDE), draw(state, NARROW), outcome.why if outcome else "", text(state),
-        conditions or "counted, not timed", outcome.badge if outcome else None, tuple(controls), message=state.message,
+        conditions or "computed when you committed", outcome.badge if outcome else None, tuple(controls),
+        message=state.message, status=describe(state) if outcome else "",
     )  # fmt: skip

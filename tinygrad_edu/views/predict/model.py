@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...errors import DtypeError, IndexRangeError
+from ...common.wording import shown
+from ...errors import ArgumentError, DtypeError, IndexRangeError
 from ..marks import shorten
 
 
@@ -50,36 +53,79 @@ class GateState:
 def question(ask: str, *, choices: Sequence[str] = (), low: float = 0.0, high: float = 1.0, unit: str = "",
              xs: Sequence[float] = (), x_label: str = "", y_label: str = "") -> Question:  # fmt: skip
     """A question that offers ``choices``, or a curve over ``xs``, or else a number from ``low`` to ``high``."""
-    offered, places = tuple(dict.fromkeys(map(str, choices))), tuple(map(float, xs))
-    if len(offered) < len(choices) or len(offered) == 1:
+    for name, given in (("ask", ask), ("unit", unit), ("x_label", x_label), ("y_label", y_label)):
+        if not isinstance(given, str):
+            raise _refusal(name, given, f"{name} is a text", f'write {name}="…"')
+    listed = _items("choices", choices, 'give a list, such as ["yes", "no"]')
+    offered, places = tuple(dict.fromkeys(map(str, listed))), _places(xs)
+    if len(offered) < len(listed) or len(offered) == 1:
         raise DtypeError(
-            "a question with choices",
-            f"{list(choices)} has fewer than two choices, or the same one twice",
+            f"PredictGate(choices={shown(choices, 40)})",
+            "it has fewer than two choices, or the same one twice",
             "offer two or more different ones",
         )
+    for name, end in (("low", low), ("high", high)):
+        if isinstance(end, bool) or not isinstance(end, numbers.Real):
+            raise _refusal(name, end, f"{name} is an end of the axis, a number", f"write {name}=10")
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise IndexRangeError(f"an axis from {low} to {high}", "the low end is not below the high end", "swap them")
+        tried = f"PredictGate(low={shown(low)}, high={shown(high)})"
+        raise IndexRangeError(tried, "the low end is not below the high end", "give two numbers, the smaller one first")
     kind = "choice" if offered else "curve" if places else "number"
     return Question(ask, kind, offered, float(low), float(high), unit, places, x_label, y_label)
 
 
+def _refusal(name: str, given: Any, why: str, mend: str) -> ArgumentError:
+    return ArgumentError(f"PredictGate({name}={shown(given, 40)})", why, mend)
+
+
+def _items(name: str, given: Any, mend: str) -> list[Any]:
+    """The items of a list; of a text, which would fall into letters, there are none."""
+    if isinstance(given, (str, bytes, dict)):
+        raise _refusal(name, given, f"{name} is a list", mend)
+    try:
+        return list(given)
+    except TypeError:  # it cannot be looped over; one of our errors is a TypeError too
+        raise _refusal(name, given, f"{name} is a list", mend) from None
+
+
+def _places(xs: Any) -> tuple[float, ...]:
+    """The places of a curve. Raises `ArgumentError` unless they are finite and ascend."""
+    why, mend = "xs are the places of the curve: finite numbers that ascend", "give numbers, such as range(10)"
+    try:
+        places = tuple(float(x) for x in _items("xs", xs, mend))
+    except (TypeError, ValueError, OverflowError):
+        raise _refusal("xs", xs, why, mend) from None
+    if not all(map(math.isfinite, places)) or any(low >= high for low, high in itertools.pairwise(places)):
+        raise _refusal("xs", xs, why, mend)
+    return places
+
+
 def draft(q: Question, value: Any) -> Any:
     """A prediction in the question's own form. Raises `IndexRangeError` for one that does not fit the question."""
+    tried = f"the prediction {shown(value, 40)}"
     if q.kind == "choice":
         if str(value) not in q.choices:
             raise IndexRangeError(
-                f"the prediction {value!r}", f"the choices are {', '.join(q.choices)}", "take one of these"
+                f"the prediction {shown(value, 40)}", f"the choices are {', '.join(q.choices)}", "take one of these"
             )
         return str(value)
     if q.kind == "number":
         try:
             found = float(str(value).replace("−", "-").replace(",", "."))
         except ValueError:
-            raise DtypeError(f"the prediction {value!r}", "it is not a number", "type digits, such as 2.5") from None
+            raise DtypeError(
+                f"the prediction {shown(value, 40)}", "it is not a number", "type digits, such as 2.5"
+            ) from None
         if not math.isfinite(found):
-            raise IndexRangeError(f"the prediction {value!r}", "it is not a finite number", "type digits, such as 2.5")
+            raise IndexRangeError(
+                f"the prediction {shown(value, 40)}", "it is not a finite number", "type digits, such as 2.5"
+            )
         return found
-    heights = tuple(map(float, value))
+    try:
+        heights = tuple(map(float, value))
+    except (TypeError, ValueError, OverflowError):
+        why = "a curve is a list of heights, and each is a number"
+        raise DtypeError(tried, why, f"give {len(q.xs)} numbers") from None
     if len(heights) != len(q.xs):
         raise IndexRangeError(
             f"a curve of {len(heights)} points", f"the question has {len(q.xs)}", "give one height for each"

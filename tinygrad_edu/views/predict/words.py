@@ -7,7 +7,8 @@ from typing import Any
 from ...common.wording import number, plain
 from .model import GateState, Question
 
-WAITING = "The result waits for your prediction."
+WAITING = "Nothing is computed before you commit to a prediction."
+NOTHING_RUN = "nothing is computed yet"
 LEVEL = "a level line, whose points the arrow keys move"
 DRAW = "Draw your prediction here, from left to right."
 

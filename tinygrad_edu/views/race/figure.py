@@ -29,7 +29,7 @@ def draw(state: RaceState, width: int) -> Figure:
     canvas = Canvas(width)
     shown, wide = state.shown, width >= WIDE
     if shown is None or state.result is None:
-        told = words.WAITING if state.said is None else words.MEASURING
+        told = words.waiting(state)
         height = HEIGHT + 80 * wide
         canvas.rect(1, 1, width - 2, height - 2, "hole")
         canvas.text(width / 2, height / 2 + 4, told, "f13 t2", "middle")
@@ -299,8 +299,17 @@ def _label(canvas: Canvas, x: float, y: float, told: str, cls: str, span: tuple[
 
 
 def _verdict(canvas: Canvas, state: RaceState, shown: Comparison, y: float, width: int) -> None:
-    """The ratio in large digits, the verdict and the remarks."""
-    canvas.text(0, y + 32, f"{ratio_text(shown.ratio)}×", "f24 b")
+    """First whether the results differ; then the ratio in large digits, the verdict and the remarks."""
+    different = words.disagreement(state, state.place)
+    if different:
+        lines = wrap_text(different.partition(": ")[2], int((width - 32) / 7.2))
+        canvas.rect(0, y, width, 44 + 19 * len(lines), "wash")
+        canvas.rect(0, y, 3, 44 + 19 * len(lines), "edge-alert")
+        canvas.text(16, y + 31, f"▲ {different.partition(': ')[0]}", "f24 b ta")
+        for i, line in enumerate(lines):
+            canvas.text(16, y + 54 + 19 * i, line, "f13")
+        y += 60 + 19 * len(lines)
+    canvas.text(0, y + 32, f"{ratio_text(shown.ratio)}×", "f16 b" if different else "f24 b")
     left = 116.0
     canvas.text(left, y + 16, words.verdict(state, state.place), "f16 b")
     canvas.text(left, y + 37, words.middle(shown), "f13")
@@ -334,4 +343,5 @@ def frame(state: RaceState, working: bool = False) -> Frame:
         "TimingRace", ("device",), words.question(state), draw(state, WIDE), draw(state, NARROW),
         (state.why or words.WHY) if measured else "", words.text(state), words.conditions(state),
         "measured" if measured else None, tuple(controls), message=state.message, summary=words.summary(state),
+        status=words.describe(state) if measured else "",
     )  # fmt: skip

@@ -9,6 +9,7 @@ from ...common.wording import exact
 from ...errors import IndexRangeError
 from ...observe.results import Comparison, Sweep, Timing
 from .. import predict
+from .compared import Agreement
 
 WARMUPS = ("3 warm-ups", "no warm-up")
 
@@ -31,6 +32,8 @@ class RaceState:
     said: float | None = None
     said_at: int = 0
     result: Sweep | None = None
+    agreements: tuple[Agreement, ...] = ()  # at each size that was measured; none in an old record
+    failed: bool = False  # did the last race end without a result?
     message: str = ""
 
     @property
@@ -41,7 +44,7 @@ class RaceState:
 
 def prediction(value: Any) -> float | None:
     """How many times faster, as a number above 0; None for an empty entry."""
-    if value is None or value == "":
+    if value is None or (isinstance(value, str) and not value):
         return None
     found = float(predict.draft(predict.Question("", "number"), value))
     if found <= 0:
@@ -62,9 +65,21 @@ def pick(state: RaceState, place: int) -> RaceState:
     return replace(state, place=place)
 
 
-def finish(state: RaceState, result: Sweep) -> RaceState:
+def finish(state: RaceState, result: Sweep, agreements: tuple[Agreement, ...] = ()) -> RaceState:
     """The state with what was measured. It shows the size that was asked for, or the largest reached."""
-    return replace(state, result=result, place=min(state.place, len(result.sizes) - 1), message="")
+    place = min(state.place, len(result.sizes) - 1)
+    return replace(state, result=result, agreements=agreements, place=place, failed=False, message="")
+
+
+def agreed(state: RaceState, place: int) -> Agreement | None:
+    """Whether both gave the same at a size; None if that is not known."""
+    return state.agreements[place] if place < len(state.agreements) else None
+
+
+def differs(state: RaceState, place: int) -> bool:
+    """Whether they gave different results at a size."""
+    found = agreed(state, place)
+    return found is not None and found.same is False
 
 
 def multiples(timing: Timing) -> tuple[tuple[float, ...], tuple[float, ...]]:

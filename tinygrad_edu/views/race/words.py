@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from ...common.wording import exact, number, plain, plural, ratio_text, ratio_with_spread
 from ...observe.results import Comparison, Sweep, Timing
-from .model import RaceState, multiples, otherwise
+from .model import RaceState, agreed, differs, multiples, otherwise
 
 LETTERS = ("A", "B")
 WAITING = "Nothing is measured before you commit to a prediction."
 MEASURING = "The two take turns now."
+FAILED = "The race ended without a result."
+DIFFERENT = "The results differ"
 WHY = (
     "Other work on the machine **adds time in spells**; as the two take turns, a spell hits both of a "
     "pair, and their ratio stays."
@@ -44,8 +46,24 @@ def verdict(state: RaceState, place: int) -> str:
     """``B is faster at n = 1000.``"""
     assert state.result is not None
     found = state.result.comparisons[place].verdict
-    words = {"faster": "B is faster", "slower": "False here: A is faster", "no difference": "No difference"}[found]
+    words = {"faster": "B is faster", "slower": "False here: A is faster"}.get(found, "No difference in time")
     return f"{words} {at(state, place)}".rstrip() + "."
+
+
+def disagreement(state: RaceState, place: int) -> str:
+    """``The results differ at n = 10: A gives 1, B gives 2.``; "" if they do not."""
+    found = agreed(state, place)
+    if found is None or found.same is not False:
+        return ""
+    return f"{DIFFERENT} {at(state, place)}".rstrip() + f": {found.how}."
+
+
+def agreement_text(state: RaceState) -> str:
+    """What was found when the results at the size shown were compared; "" if they were not, or if they differ."""
+    found = agreed(state, state.place)
+    if found is None or found.same is False:
+        return ""
+    return "Both give the same result." if found.same else f"Results: {found.how}."
 
 
 def middle(comparison: Comparison) -> str:
@@ -58,7 +76,10 @@ def middle(comparison: Comparison) -> str:
 def remarks(state: RaceState) -> str:
     """The prediction, a size where the verdict differs, and whether the race was stopped early."""
     assert state.result is not None
-    parts = []
+    parts = [agreement_text(state)]
+    elsewhere = next((i for i in range(len(state.agreements)) if i != state.place and differs(state, i)), None)
+    if elsewhere is not None and not differs(state, state.place):
+        parts.append(disagreement(state, elsewhere))
     if state.said is not None:
         parts.append(f"You predicted {said_text(state.said)}× {at(state, state.said_at)}".rstrip() + ".")
     other = otherwise(state)
@@ -69,18 +90,24 @@ def remarks(state: RaceState) -> str:
     if state.result.stopped:
         missing = len(state.result.sizes) < len(state.sizes)
         parts.append("Stopped: larger sizes were not reached." if missing else "Stopped before all pairs were done.")
-    return " ".join(parts)
+    return " ".join(part for part in parts if part)
+
+
+def waiting(state: RaceState) -> str:
+    """Why there is no result."""
+    return WAITING if state.said is None else FAILED if state.failed else MEASURING
 
 
 def describe(state: RaceState) -> str:
     """What is known so far, in a sentence or two."""
     shown = state.shown
     if shown is None:
-        return WAITING if state.said is None else MEASURING
+        return waiting(state)
     where = at(state, state.place)
     times = f"{title(state, 0)} takes {shown.slow.text()}, {title(state, 1)} {shown.fast.text()}"
     told = f"{where[:1].upper()}{where[1:]}, {times}." if where else f"{times}."
-    return f"{told} {verdict(state, state.place)} {ratio_with_spread(shown.ratio, shown.middle)}."
+    ratio = f"{ratio_with_spread(shown.ratio, shown.middle)}."
+    return " ".join([disagreement(state, state.place), told, verdict(state, state.place), ratio]).lstrip()
 
 
 def conditions(state: RaceState) -> str:
@@ -108,13 +135,15 @@ def text(state: RaceState) -> str:
     if state.result is not None:
         lines += _result_lines(state, state.result)
     elif state.said is not None:
-        lines += [f"you: {said_text(state.said)}×", MEASURING]
+        lines += [f"you: {said_text(state.said)}×", waiting(state)]
     return "\n".join([*lines, *([f"▲ {state.message}"] if state.message else [])])
 
 
 def _result_lines(state: RaceState, result: Sweep) -> list[str]:
     shown = result.comparisons[state.place]
-    lines = [f"{ratio_text(shown.ratio)}× {verdict(state, state.place)} {middle(shown)}", remarks(state)]
+    different = disagreement(state, state.place)
+    lines = [f"▲ {different}"] if different else []
+    lines += [f"{ratio_text(shown.ratio)}× {verdict(state, state.place)} {middle(shown)}", remarks(state)]
     for which, timing in enumerate((shown.slow, shown.fast)):
         runs, warmups = multiples(timing)
         lines.append(f"{title(state, which)}: {timing.text()}; {_runs(timing)}, as multiples of the median:")
@@ -131,8 +160,9 @@ def _result_lines(state: RaceState, result: Sweep) -> list[str]:
 def _size_line(state: RaceState, place: int) -> str:
     assert state.result is not None
     one = state.result.comparisons[place]
-    ratio = ratio_with_spread(one.ratio, one.middle)
-    return f"  n = {exact(state.sizes[place])}: A {one.slow.text()}, B {one.fast.text()}, {ratio}, {one.verdict}"
+    ratio, different = ratio_with_spread(one.ratio, one.middle), ", results differ" * differs(state, place)
+    times = f"A {one.slow.text()}, B {one.fast.text()}"
+    return f"  n = {exact(state.sizes[place])}: {times}, {ratio}, {one.verdict}{different}"
 
 
 def _row(values: Sequence[float]) -> str:
@@ -143,4 +173,6 @@ def summary(state: RaceState) -> str:
     """How far the race has come, in words that are the same on every machine."""
     sizes = f" at n = {', '.join(map(exact, state.sizes))}" if state.sizes else ""
     told = "nothing measured yet" if state.result is None else "measured; the times are in the picture"
+    if any(differs(state, place) for place in range(len(state.agreements))):
+        told = f"the results differ; {told}"
     return f"TimingRace: {title(state, 0)} beside {title(state, 1)}{sizes}: {told}."

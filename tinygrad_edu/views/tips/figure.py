@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import cuda
-from ...common.wording import exact
+from ...common.wording import exact, plain
 from ...tips import GUIDES, THEMES, Choice, Result, Size, Tip, search, source_of
 from ..board import Block, Board, Code, Controls, Drawing, Editor, Fold, Item, Row, Section, Words
 from ..frame import NARROW, WIDE, Control, Figure, Progress
@@ -93,7 +93,7 @@ def _parameter(p: Size | Choice, visit: Visit) -> Control:
 
 
 def _see(tip: Tip, visit: Visit, result: Result) -> tuple[Block, ...]:
-    if result.slow["error"] or result.fast["error"]:
+    if result.failed:
         return Words(SAID[result.verdict], "verdict"), Words(result.reason, "error")
     right = tip.question.answer(result)
     said = "You said the same." if visit.draft == right else f"You said: {visit.draft}."
@@ -124,7 +124,8 @@ def _limits(tip: Tip, visit: Visit) -> tuple[Block, ...]:
         found = visit.ends.get(place)
         if found is not None:
             counted = "; ".join(j.words for j in found.claims if j.claim.counted)
-            blocks += [Words(f"**{found.verdict.capitalize()}.** {found.reason}"), Words(f"{counted}.", "quiet")]
+            blocks += [Words(f"**{found.verdict.capitalize()}.** {found.reason}")]
+            blocks += [Words(f"{counted}.", "quiet")] if counted else []
     return tuple(blocks)
 
 
@@ -149,11 +150,22 @@ def draw(tip: Tip, visit: Visit, width: int) -> Figure:
         for i, row in enumerate(wrap_text(WAITING, 60 if width == NARROW else 110)):
             canvas.text(width / 2, y + 36 + 18 * i, row, "f13 t2", "middle")
         return Figure(canvas, title, WAITING)
+    if visit.result.failed:
+        return _draw_failure(canvas, title, visit.result, y)
     found = bars(visit.result, width)
     canvas.items += [f'<g transform="translate(0 {y})">', *found.canvas.items, "</g>"]
     canvas.text_items += found.canvas.text_items
     canvas.height = y + found.canvas.height
     return Figure(canvas, title, found.description)
+
+
+def _draw_failure(canvas: Canvas, title: str, result: Result, y: float) -> Figure:
+    """What was raised, where the bars would be."""
+    said = SAID[result.verdict]
+    canvas.text(0, y + 24, said, "f24 b")
+    for i, row in enumerate(wrap_text(f"▲ {plain(result.reason)}", 60 if canvas.width == NARROW else 110)):
+        canvas.text(0, y + 52 + 18 * i, row, "f13")
+    return Figure(canvas, title, f"{said}. {plain(result.reason)}")
 
 
 def _draw_code(canvas: Canvas, tip: Tip, visit: Visit) -> float:
@@ -178,8 +190,11 @@ def frame(tip: Tip, state: BrowserState, progress: Progress | None = None) -> Bo
     """The whole widget."""
     visit = state.visit
     timing = visit.result.timing if visit.result else None
-    conditions = timing.conditions.text() if timing else "counted, not timed" if visit.result else "nothing is run yet"
+    conditions = "nothing is run yet"
+    if visit.result is not None:
+        conditions = "nothing is compared" if visit.result.failed else "counted, not timed"
     if timing:
+        conditions = timing.conditions.text()
         conditions += f" · {len(timing.ratios)} pairs after {len(timing.slow.warmups)} warm-ups, median and middle half"
     return Board(
         name=name_of(state), stages=EXAMPLES[tip.picture.widget].stages, ask=tip.question.ask,

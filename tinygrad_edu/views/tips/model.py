@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...common.wording import shown
 from ...errors import ArgumentError
 from ...tips import Result, Tip, search, source_of
 
@@ -69,9 +70,9 @@ class BrowserState:
 
 def draft(tip: Tip, state: BrowserState, value: Any) -> BrowserState:
     """A prediction, not committed yet. Raises `ArgumentError` if it is not one of the choices."""
-    if value not in tip.question.choices:
+    if not isinstance(value, str) or value not in tip.question.choices:
         raise ArgumentError(
-            f"the prediction {value!r}",
+            f"the prediction {shown(value, 40)}",
             "it is not one of the choices",
             f"take one of {', '.join(tip.question.choices)}",
         )

@@ -11,7 +11,12 @@ from ...tips.words import count_text, fact_text
 from .model import WAYS, BrowserState, Visit, way
 
 WAITING = "The result is not on this page: it is measured after your prediction."
-SAID = {"holds": "The tip holds", "no difference": "No difference", "false here": "False here"}
+SAID = {
+    "holds": "The tip holds",
+    "no difference": "No difference",
+    "false here": "False here",
+    "could not be compared": "Could not be compared",
+}
 
 
 def what_changed(tip: Tip, visit: Visit, result: Result) -> str:
@@ -58,7 +63,7 @@ def text(tip: Tip, state: BrowserState) -> str:
 
 def _result_lines(tip: Tip, visit: Visit, result: Result) -> list[str]:
     lines = [f"with {plain(setting_text(result.setting))}: {result.verdict}"]
-    if result.slow["error"] or result.fast["error"]:
+    if result.failed:
         return [*lines, f"▲ {plain(result.reason)}"]
     right = tip.question.answer(result)
     lines += [

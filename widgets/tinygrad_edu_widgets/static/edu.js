@@ -201,14 +201,21 @@ function render({ model, el }) {
   };
 
   const update = () => {
-    const inside = root.contains(document.activeElement);
+    const held = document.activeElement;
+    const inside = root.contains(held);
+    const { act, value } = held?.dataset ?? {};
     const next = document.createElement("section");
     next.innerHTML = model.get("html");
     if (!root.firstChild) root.append(...next.childNodes);
     else morph(root.firstChild, next.firstChild);
+    // The focus stays on what it was on. If that is gone, as Commit is afterwards, the figure gets it, to be read next.
     // A button that was just disabled would take the keys with it: the widget itself keeps the focus.
     const focused = document.activeElement;
-    if (inside && (!root.contains(focused) || focused.matches(":disabled"))) root.focus({ preventScroll: true });
+    if (inside && !root.contains(focused)) {
+      const same = (other) => other.dataset.act === act && other.dataset.value === value && other.getClientRects().length;
+      const again = act && [...root.querySelectorAll("[data-act]:not(:disabled)")].find(same);
+      (again || root.querySelector(".edu-stage") || root).focus({ preventScroll: true });
+    } else if (inside && focused.matches(":disabled")) root.focus({ preventScroll: true });
     root.toggleAttribute("data-present", model.get("presenting"));
     follow(root);
     show();

@@ -1,0 +1,140 @@
+"""Junk handed to every argument of every widget: it is taken, or refused by an error of ours that names the argument.
+
+Nothing fails from deep inside, and what is taken can be drawn. Its sister, for the library, is tests/test_junk.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tinygrad_edu_widgets import (
+    BroadcastLab,
+    GraphStepper,
+    GuardLens,
+    PredictGate,
+    TimingRace,
+    TipBrowser,
+    export_predictions,
+    show_tip,
+)
+from tinygrad_edu_widgets.base import EduWidget
+from tinygrad_edu_widgets.registry import WIDGETS
+
+import tinygrad_edu as tg
+from tests.test_junk import JUNK
+from tinygrad_edu.common.wording import shown
+from tinygrad_edu.errors import EduError
+
+KINDS: dict[str, Callable[[], Any]] = {
+    **JUNK, "empty text": str, "zero": lambda: 0, "infinite": lambda: float("inf"), "complex": lambda: 1j,
+    "mixed tuple": lambda: (1, "a", None), "descending": lambda: [3, 2, 1], "flags": lambda: [True, False],
+    "ragged": lambda: [[1.0], [1.0, 2.0]], "set": lambda: {1}, "whole array": lambda: np.arange(4),
+}  # fmt: skip
+
+
+def total(x: tg.Tensor, w: tg.Tensor) -> tg.Tensor:
+    return (x * w).sum()
+
+
+def stepper(function: Any, **given: Any) -> GraphStepper:
+    return GraphStepper(function, **given)
+
+
+def gate() -> PredictGate:
+    return PredictGate("How many?", lambda: 3, high=10)
+
+
+def curve() -> PredictGate:
+    return PredictGate("How high?", lambda: [1, 2], xs=[0, 1])
+
+
+def choice() -> PredictGate:
+    return PredictGate("Which?", lambda: "a", choices=["a", "b"])
+
+
+def race() -> TimingRace:
+    return TimingRace(abs, int, sizes=(1, 2), budget=0.001)
+
+
+# Each callable, and arguments that fit. One at a time is replaced by junk.
+CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "GraphStepper": (stepper, {"function": total, "x": 2.0, "w": 3.0, "ask": "?", "step": 1}),
+    "GraphStepper.step": (lambda by: GraphStepper(total, 2.0, 3.0).step(by), {"by": 1}),
+    "BroadcastLab": (BroadcastLab, {"a": (3, 1), "b": (1, 4), "op": "+", "predict": False}),
+    "GuardLens": (GuardLens, {"code": "a = np.ones(2)", "ask": "?", "guard": "on"}),
+    "PredictGate": (PredictGate, {"ask": "?", "reveal": list, "why": "", "low": 0, "high": 1, "unit": "s"}),
+    "PredictGate, choices": (PredictGate, {"ask": "?", "reveal": list, "choices": ["a", "b"]}),
+    "PredictGate, a curve": (
+        PredictGate, {"ask": "?", "reveal": list, "xs": [0, 1], "x_label": "x", "y_label": "y", "low": 0, "high": 1}
+    ),
+    "TimingRace": (TimingRace, {
+        "slow": abs, "fast": int, "sizes": (1, 2), "make": int, "ask": "?", "why": "", "names": ("a", "b"),
+        "fresh": False, "budget": 0.001,
+    }),
+    "TimingRace, a size": (TimingRace, {"slow": abs, "fast": int, "n": 2, "sizes": range(1, 3)}),
+    "TipBrowser": (TipBrowser, {"slug": "in-place", "alone": True}),
+    "show_tip": (show_tip, {"slug": "in-place"}),
+    "export_predictions": (export_predictions, {"path": "mine.json"}),
+    "act": (lambda act: gate().act(act), {"act": "reset"}),
+    "present": (lambda on: gate().present(on), {"on": True}),
+    "wait": (lambda seconds: gate().wait(seconds), {"seconds": 1}),
+}  # fmt: skip
+ELSEWHERE = {
+    "BufferMap": "tests/widgets/test_buffer_map.py",
+    "TrainingMonitor": "tests/widgets/test_training_monitor.py",
+}
+PLACES = [(name, argument) for name, (_, given) in CALLS.items() for argument in given]
+
+
+def show(made: Any) -> None:
+    if isinstance(made, EduWidget):
+        made._framed()
+        assert made.html and made.svg() and made.text() and made.to_html()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "argument"), PLACES)
+def test_junk_is_taken_or_refused_by_the_name_of_the_argument(
+    name: str, argument: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call, given = CALLS[name]
+    junk = KINDS[kind]()
+    try:
+        show(call(**{**given, argument: junk}))
+    except EduError as error:
+        said = (argument, shown(junk, 40), "GraphStepper(" if argument == "function" else argument)
+        said += ("n",) if "sizes" in given and "n" in given else ()
+        assert any(words in error.tried for words in said), str(error)
+    except KeyError:
+        assert name == "act"  # as documented
+    except OSError:
+        assert name == "export_predictions"  # such as an empty path
+    except TypeError as error:  # a function of ours that was given instead, called with its own arguments
+        assert argument in ("function", "reveal"), error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("make", [gate, curve, choice, race, lambda: TipBrowser("in-place")])
+def test_a_prediction_of_junk_is_taken_or_refused_in_the_picture(make: Callable[[], Any], kind: str) -> None:
+    widget = make()
+    widget.predict(KINDS[kind]())
+    widget.wait()
+    show(widget)
+    said = [line for line in widget.text().splitlines() if line.startswith("▲")]
+    assert all(
+        re.match("▲ (the prediction|a (predicted )?curve|The result could not|The results differ)", s) for s in said
+    )
+    json.dumps(export_predictions())
+
+
+def test_every_widget_is_given_junk() -> None:
+    assert {one.name for one in WIDGETS} == {name for name in CALLS if name[0].isupper() and name.isalpha()} | set(
+        ELSEWHERE
+    )
