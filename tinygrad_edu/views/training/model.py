@@ -66,6 +66,7 @@ class _Book:
         self.at, self.values = array("q"), array("d")
         self.groups: list[Group] = []
         self.size = 1
+        self.everything: Group | None = None
         for record in records:
             self.write(*record)
 
@@ -80,6 +81,10 @@ class _Book:
             self.groups[-1].absorb(one)
         else:
             self.groups.append(one)
+        if self.everything is None:
+            self.everything = replace(one)
+        else:
+            self.everything.absorb(one)
 
 
 class Series:
@@ -132,7 +137,7 @@ class Series:
 
     def whole(self) -> Group | None:
         """All records as one group; None if there is none."""
-        return next(iter(_joined(self._whole().groups, self._count and self.newest[0])), None)
+        return self._whole().everything
 
 
 @dataclass(frozen=True)
