@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +22,7 @@ import tinygrad_edu as tg
 from tests.observe.clock import MILLISECOND, Clock
 from tests.support import run_python
 from tinygrad_edu import data, nn, optim, training
-from tinygrad_edu.errors import ArgumentError, DtypeError
+from tinygrad_edu.errors import ArgumentError, DtypeError, MissingPackageError
 
 
 @pytest.fixture(autouse=True)
@@ -324,3 +326,43 @@ def test_cells_of_a_real_shell() -> None:
         "TrainingMonitor: stopped after epoch 3 of 5; the loss fell. False",
         "TrainingMonitor: complete, at epoch 5 of 5; the loss fell. False",
     ]
+
+
+# A figure of matplotlib --------------------------------------------------------------------------------------------
+
+
+def test_matplotlib_draws_the_same_records() -> None:
+    figure = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed here").Figure
+    monitor = TrainingMonitor(9, unit="step")
+    losses = (2.0, math.nan, 1.0, math.inf, math.nan, -0.5)
+    for loss in losses:
+        monitor.log(loss)
+    ax = figure().subplots()
+    assert monitor.plot(ax) is ax
+    drawn = {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
+    kept = [[i, v] for i, v in drawn.pop("loss") if v == v]
+    assert kept == [[1, 2.0], [3, 1.0], [6, -0.5]]
+    assert {sign: [x for x, _ in drawn[sign]] for sign in ("nan", "∞")} == {"nan": [2, 5], "∞": [4]}
+    assert [one.get_text() for one in ax.texts] == ["nan", "∞"]
+    assert (ax.get_xlim(), ax.get_xlabel(), ax.get_ylabel()) == ((0, 9), "step", "loss")
+    assert ax.get_ylim()[0] < -0.5 and ax.get_ylim()[1] > 2
+    assert all(tick == round(tick) for tick in ax.get_xticks())
+    ax.figure.savefig(io.BytesIO())
+
+
+def test_matplotlib_makes_axes_of_its_own() -> None:
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed here")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    ax = TrainingMonitor(3).plot()
+    assert ax.figure.number in pyplot.get_fignums()
+    pyplot.close(ax.figure)
+
+
+def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingPackageError) as caught:
+        TrainingMonitor(3).plot()
+    assert isinstance(caught.value, ImportError)
+    assert caught.value.mend == "pip install matplotlib"
