@@ -24,6 +24,7 @@ KINDS = {
     "StateFileError": ValueError,
     "TrainingError": RuntimeError,
     "TimingError": RuntimeError,
+    "MissingPackageError": ImportError,
 }
 
 

@@ -92,3 +92,7 @@ class TrainingError(EduError, RuntimeError):
 
 class TimingError(EduError, RuntimeError):
     """A function raised an error while it was timed, or timing was stopped before there was a result."""
+
+
+class MissingPackageError(EduError, ImportError):
+    """A package is needed that does not come with this one, and is not installed."""

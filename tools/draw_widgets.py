@@ -103,6 +103,7 @@ def training_monitor() -> Frame:
         with tg.no_grad():
             w -= 0.02 * w.grad
         w.grad = None
+    monitor.wait()
     return monitor.frame()
 
 
