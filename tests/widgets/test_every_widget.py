@@ -115,7 +115,18 @@ LAB_PATHS: list[Path] = [
 MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GraphStepper": (stepper, [[], [("last", None)], [("goto", 3), ("collapse", None)], [("leaf:x", "none")]]),
     "BroadcastLab": (BroadcastLab, LAB_PATHS),
-    "BufferMap": (buffers, [[], [("free", None)], [("pick", "one")], [("pick", "none")], [("add", "x +")]]),
+    "BufferMap": (
+        buffers,
+        [
+            [],
+            [("write", None)],
+            [("order", None)],
+            [("free", None)],
+            [("pick", "one")],
+            [("pick", "none")],
+            [("add", "x +")],
+        ],
+    ),
     "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
     "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),
     "raced": (raced, [[], [("n", 0)]]),
