@@ -7,7 +7,7 @@ import pytest
 from tinygrad_edu_widgets import BufferMap
 
 import tinygrad_edu as tg
-from tinygrad_edu.errors import InplaceError
+from tinygrad_edu.errors import ArgumentError, DtypeError, InplaceError
 
 
 @pytest.fixture
@@ -211,3 +211,11 @@ def test_no_tensors_at_all() -> None:
     assert widget.text() == "BufferMap\nNo tensors yet. Name one: BufferMap(x=x)."
     assert [c.act for c in widget.frame().controls] == ["reset"]
     widget.act("reset")
+
+
+def test_a_wrong_argument_is_named() -> None:
+    with pytest.raises(DtypeError, match=r"^BufferMap\(x='abc'\)\n  why:  it has dtype <U3"):
+        BufferMap(x="abc")
+    with pytest.raises(ArgumentError) as caught:
+        BufferMap(x=tg.ones(2), labels={"y": "x.T"})
+    assert (caught.value.tried, caught.value.why) == ("BufferMap(labels={'y': …})", "there is no y on this map")

@@ -11,8 +11,9 @@ import numpy as np
 from IPython import get_ipython
 
 from tinygrad_edu import no_grad
+from tinygrad_edu.common.wording import shown
 from tinygrad_edu.core.inplace import own_buffer
-from tinygrad_edu.errors import EduError, InplaceError
+from tinygrad_edu.errors import ArgumentError, EduError, InplaceError
 from tinygrad_edu.guard import explanation
 from tinygrad_edu.tensor import Tensor, as_tensor
 from tinygrad_edu.views import buffers
@@ -43,6 +44,14 @@ def look_around(doer: BufferMap | None = None) -> None:
         one.look()
 
 
+def _mapped(name: str, value: Any) -> Tensor:
+    """The tensor of an argument; what cannot be one is refused by the argument's name."""
+    try:
+        return as_tensor(value)
+    except EduError as error:
+        raise type(error)(f"BufferMap({name}={shown(value)})", error.why, error.mend) from None
+
+
 class BufferMap(EduWidget, room=buffers):
     """``BufferMap(x=x, t=x.T)`` shows which names look at which bytes, what each reads there, and who sees a write.
 
@@ -56,7 +65,11 @@ class BufferMap(EduWidget, room=buffers):
     """
 
     def __init__(self, *, ask: str = "", labels: dict[str, str] | None = None, **tensors: Any) -> None:
-        self._given = {name: as_tensor(value) for name, value in tensors.items()}
+        self._given = {name: _mapped(name, value) for name, value in tensors.items()}
+        for name in labels or ():
+            if name not in tensors:
+                why, mend = f"there is no {name} on this map", "label only names that you give"
+                raise ArgumentError(f"BufferMap(labels={{{name!r}: …}})", why, mend)
         self._written: list[tuple[Tensor, tuple[int, ...], Any]] = []  # the place, and its old value
         self._first_labels = dict(labels or {})
         self._ask = ask or "Which of these names have their own bytes?"

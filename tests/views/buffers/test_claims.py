@@ -172,3 +172,11 @@ def test_nothing_of_a_label_or_of_the_metadata_is_cut_off_when_narrow() -> None:
         drawn = " ".join(figure.canvas.text_items)
         assert "x[1:, ::2, ::-1, 1:4] and a rather long explanation of it" in drawn
         assert "(1, 2, 4, 3), strides (240, 160, -20, 4), from byte 304" in drawn
+
+
+def test_a_name_whose_cells_are_all_left_out_says_so() -> None:
+    x = np.arange(60.0)
+    shown = frame(read({"x": x, "v": x[20:30], "e": x[:0]}), "?")
+    assert shown.text.count("all of it lies in cells that are not shown") == 1
+    assert shown.wide.canvas.text_items.count("all of it lies in cells that are not shown") == 1
+    assert_twin(shown)

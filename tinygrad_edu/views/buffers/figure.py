@@ -12,6 +12,7 @@ from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_12, Canvas, shorten, wrap_text
 from .model import CELLS, HEAD, Buffer, BufferState, Entry, byte_of, entry, unravel
 from .words import (
+    BETWEEN,
     EMPTY,
     GOES_ON,
     NO_BYTES,
@@ -20,6 +21,7 @@ from .words import (
     describe,
     meta,
     ordinal_text,
+    out_of_sight,
     part_in_write,
     stale_sentence,
     text,
@@ -239,6 +241,8 @@ def _draw_cells(canvas: Canvas, state: BufferState, row: Row, left: float, wide:
         canvas.line(
             353 if wide else left + covered[0] * w + w / 2, middle, left + covered[-1] * w + w / 2, middle, "rule"
         )
+    if out_of_sight(e):
+        canvas.text(left, row.cells + 17, BETWEEN, "t2")
     marked = range(0)
     pointed = entry(state, state.picked)
     if pointed and 0 not in pointed.shape and pointed.buffer == e.buffer and (pointed is e or state.wrote is not None):

@@ -9,6 +9,7 @@ from ...common.wording import bytes_text, exact, plural
 from .model import CELLS, Buffer, BufferState, Entry, byte_of, element, entry, same_place
 
 NO_BYTES = "no bytes"
+BETWEEN = "all of it lies in cells that are not shown"
 EMPTY = "No tensors yet. Name one: BufferMap(x=x)."
 SKIPPED, GOES_ON = ".", "─"  # in the text: a cell that a name skips, and one with more bytes of the same element
 
@@ -77,6 +78,11 @@ def meta(state: BufferState, e: Entry) -> list[str]:
     parts = [str(e.shape), f"strides {e.strides}"]
     parts += [f"from byte {e.offset}"] if e.offset else []
     return parts + ([e.dtype] if e.dtype != state.buffers[e.buffer].dtype else [])
+
+
+def out_of_sight(e: Entry) -> bool:
+    """Whether it has elements, and none of them lies in a cell that is drawn."""
+    return 0 not in e.shape and not any(e.covers)
 
 
 def ordinal_text(e: Entry, position: int) -> str:
@@ -159,7 +165,7 @@ def text(state: BufferState) -> str:
             part = part_in_write(state, e)
             lines.append(f"  {e.name} = {e.label or e.name}: {', '.join(meta(state, e))}{f': {part}' if part else ''}")
             shown = [v or (GOES_ON if on else SKIPPED) for v, on in zip(e.values, e.covers, strict=True)]
-            lines.append("         " + " ".join(f"{value:>5}" for value in shown))
+            lines.append("         " + (BETWEEN if out_of_sight(e) else " ".join(f"{value:>5}" for value in shown)))
             if state.ordered:
                 visits = ("" if p is None else ordinal_text(e, p) for p in e.order)
                 lines.append("  visit  " + " ".join(f"{visit:>5}" for visit in visits))
