@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tinygrad_edu_widgets import BufferMap
+from tinygrad_edu_widgets import BufferMap, buffer_map
 from tinygrad_edu_widgets.buffer_map import look_around
 
 import tinygrad_edu as tg
@@ -195,3 +197,40 @@ def test_pairs_of_names_are_all_named() -> None:
     widget = BufferMap(x=x, y=x[:2], z=x[2:])
     pairs = {p for p in itertools.combinations("xyz", 2) if p != ("y", "z")}
     assert set(widget.state.shares) == pairs
+
+
+def test_reset_leaves_what_others_have_written_since() -> None:
+    x = tg.arange(6, dtype="float32")
+    one, two = BufferMap(x=x), BufferMap(x=x)
+    one.act("write")
+    two.act("renew")
+    two.act("write")
+    one.act("reset")
+    assert x.array[0] == 0
+    two.act("reset")  # and not the 99 that it found
+    assert x.array[0] == 0
+    one.act("write")
+    x.array[0] = 5
+    one.act("reset")
+    assert x.array[0] == 5
+
+
+def test_each_cell_that_has_run_makes_the_maps_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    hooks: list[Any] = []
+    shell = SimpleNamespace(events=SimpleNamespace(register=lambda event, hook: hooks.append((event, hook))))
+    monkeypatch.setattr(buffer_map, "get_ipython", lambda: shell)
+    monkeypatch.setattr(buffer_map, "_hooked", [])
+    a = np.arange(3.0)
+    maps = [BufferMap(a=a), BufferMap(a=a[1:])]
+    [(event, hook)] = hooks  # one for all maps
+    assert event == "post_run_cell"
+    a[1] = 7
+    hook(None)
+    assert all("a has changed since this picture was made" in one.html for one in maps)
+
+
+def test_bytes_beside_those_of_the_names_are_called_the_buffers() -> None:
+    a = np.arange(4.0)
+    widget = BufferMap(a=a[:2], b=np.zeros(1))
+    a[3] = 9
+    assert widget.text().endswith("buffer A has changed since this picture was made: it still shows it as before.")

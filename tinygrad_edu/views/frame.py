@@ -113,7 +113,8 @@ class Frame:
             f"<figure{stage}>{self.wide.svg('w', live)}{self.narrow.svg('n', live)}</figure>",
         ]
         if self.stale:
-            parts.append(f'<p class="edu-since" role="status">{escape(self.stale)}</p>')
+            since = attributes(class_="edu-since", role="status" if live else None)
+            parts.append(f"<p{since}>{escape(self.stale)}</p>")
         if self.tip is not None and live:
             tip = escape(self.tip)
             parts.append(f'<p class="edu-tip" aria-live="polite" data-rest="{tip}">{tip}</p>')

@@ -58,7 +58,8 @@ class BufferMap(EduWidget, room=buffers):
     Gestures: hover or focus a cell for its address, press it to point there; choose a name, drag or arrow its index;
     *x[…] = 99* writes where you point, into your own memory, and marks every name that sees it; type a view
     (``x[::2].T``); *Remove x* takes a name off the map; *Free view* lets you drag shape, strides and offset; *Order of
-    visits* numbers the cells; *Reset* (r) brings back the first names, and the values that were written over.
+    visits* numbers the cells; *Reset* (r) brings back the first names, and each value that was written over, unless
+    somebody else has written there since.
 
     The map shows the bytes as they were when it was made, or when you last wrote, added or removed something. Once
     they are written elsewhere, by another map or by a later cell, it says so, and *Read again* reads them.
@@ -70,7 +71,7 @@ class BufferMap(EduWidget, room=buffers):
             if name not in tensors:
                 why, mend = f"there is no {name} on this map", "label only names that you give"
                 raise ArgumentError(f"BufferMap(labels={{{name!r}: …}})", why, mend)
-        self._written: list[tuple[Tensor, tuple[int, ...], Any]] = []  # the place, and its old value
+        self._written: list[tuple[Tensor, tuple[int, ...], Any, bytes]] = []  # a place, its old value, what was written
         self._first_labels = dict(labels or {})
         self._ask = ask or "Which of these names have their own bytes?"
         self._stale: tuple[str, ...] = ()
@@ -180,8 +181,7 @@ class BufferMap(EduWidget, room=buffers):
         elif kind == "renew":
             self._again()
         elif kind == "reset":
-            while self._written:
-                self._put(*self._written.pop())
+            self._undo()
             self._start()
         else:
             raise KeyError(act)
@@ -214,10 +214,18 @@ class BufferMap(EduWidget, room=buffers):
             why = held.why if held is not None else "its owner made it so"
             tried = f"{buffers.element(str(self.state.picked), index)} = 99"
             raise InplaceError(tried, f"read-only memory: {why}", "map a copy of it")
-        self._written.append((tensor, index, array[index].copy()))
+        before = array[index].copy()
         self._put(tensor, index, 99)
+        self._written.append((tensor, index, before, array[index].tobytes()))
         self._again()
         self.state = buffers.written(self.state)
+
+    def _undo(self) -> None:
+        """Put back what was written over, but not where somebody else has written since: that is theirs."""
+        while self._written:
+            tensor, index, before, wrote = self._written.pop()
+            if own_buffer(tensor)[index].tobytes() == wrote:
+                self._put(tensor, index, before)
 
     @staticmethod
     def _put(tensor: Tensor, index: tuple[int, ...], value: Any) -> None:
