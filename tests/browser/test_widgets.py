@@ -149,7 +149,7 @@ def test_buffer_map_points_writes_and_adds(open_cells: Open) -> None:
     axis.focus()
     notebook.page.keyboard.press("ArrowUp")
     notebook.page.keyboard.press("ArrowUp")
-    expect(twin).to_contain_text("t[2, 0] holds 2 and is at byte 0 + 2·4 + 0·16 = 8, as is x[0, 2]")
+    expect(twin).to_contain_text("t[2, 0] holds 2 and is at byte 0 + 2·4 + 0·16 = 8, as are x[0, 2] and s[0, 2]")
     box = axis.bounding_box()
     assert box is not None
     notebook.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)
