@@ -54,11 +54,12 @@ def graph_stepper() -> Frame:
 
 
 def buffer_map() -> Frame:
-    """Two views and a copy."""
+    """Two views and a copy, after a write through one of them."""
     x = tg.arange(12, dtype="float32").reshape(3, 4)
     labels = {"x": "arange(12).reshape(3, 4)", "t": "x.T", "s": "x[::2]", "c": "x.clone()"}
     widget = BufferMap(x=x, t=x.T, s=x[::2], c=x.clone(), labels=labels)
-    widget.act("point", "t:5")
+    widget.act("point", "s:0")
+    widget.act("write")
     return widget.frame()
 
 

@@ -7,7 +7,7 @@ import pytest
 from tinygrad_edu_widgets import BufferMap
 
 import tinygrad_edu as tg
-from tinygrad_edu.errors import InplaceError
+from tinygrad_edu.errors import ArgumentError, DtypeError, InplaceError
 
 
 @pytest.fixture
@@ -26,15 +26,15 @@ def last(widget: BufferMap) -> str:
 
 def test_pointing_by_cell_by_name_and_by_axis(widget: BufferMap) -> None:
     widget.act("point", "x:6")
-    assert last(widget) == "x[1, 2] = byte 0 + 1·16 + 2·4 = 24 = t[2, 1]"
+    assert last(widget) == "x[1, 2] holds 6 and is at byte 0 + 1·16 + 2·4 = 24, as is t[2, 1]"
     widget.act("pick", "t")
-    assert last(widget) == "t[0, 0] = byte 0 + 0·4 + 0·16 = 0 = x[0, 0]"
+    assert last(widget) == "t[0, 0] holds 0 and is at byte 0 + 0·4 + 0·16 = 0, as is x[0, 0]"
     widget.act("axis:0", 3)
-    assert last(widget) == "t[3, 0] = byte 0 + 3·4 + 0·16 = 12 = x[0, 3]"
+    assert last(widget) == "t[3, 0] holds 3 and is at byte 0 + 3·4 + 0·16 = 12, as is x[0, 3]"
     widget.act("axis:0", 4)
     assert last(widget) == "▲ t[4, 0]: t has shape (4, 3). Choose an index inside it."
     widget.act("axis:1", 2)
-    assert last(widget) == "t[3, 2] = byte 0 + 3·4 + 2·16 = 44 = x[2, 3]"
+    assert last(widget) == "t[3, 2] holds 11 and is at byte 0 + 3·4 + 2·16 = 44, as is x[2, 3]"
 
 
 def test_a_write_is_seen_through_every_name_and_undone_by_reset(widget: BufferMap, x: tg.Tensor) -> None:
@@ -199,7 +199,7 @@ def test_a_large_array_is_never_copied_or_sent() -> None:
     widget.act("point", "x:9999999")
     widget.act("write")
     assert x.array[-1] == 99
-    assert last(widget) == "x[9999999] = byte 0 + 9999999·4 = 39999996"
+    assert last(widget) == "x[9999999] holds 99 and is at byte 0 + 9999999·4 = 39999996"
     widget.act("reset")
     assert x.array[-1] == 0
     widget.act("add", "x.reshape(10, -1)[:, 5]")
@@ -211,3 +211,11 @@ def test_no_tensors_at_all() -> None:
     assert widget.text() == "BufferMap\nNo tensors yet. Name one: BufferMap(x=x)."
     assert [c.act for c in widget.frame().controls] == ["reset"]
     widget.act("reset")
+
+
+def test_a_wrong_argument_is_named() -> None:
+    with pytest.raises(DtypeError, match=r"^BufferMap\(x='abc'\)\n  why:  it has dtype <U3"):
+        BufferMap(x="abc")
+    with pytest.raises(ArgumentError) as caught:
+        BufferMap(x=tg.ones(2), labels={"y": "x.T"})
+    assert (caught.value.tried, caught.value.why) == ("BufferMap(labels={'y': …})", "there is no y on this map")

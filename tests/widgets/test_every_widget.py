@@ -57,6 +57,14 @@ def buffers() -> BufferMap:
     return BufferMap(x=x, t=x.T, big=tg.zeros(10_000), one=tg.tensor(True), none=tg.zeros(0), labels={"t": "x.T"})
 
 
+def stale_map() -> BufferMap:
+    x = tg.arange(12, dtype="float32").reshape(3, 4)
+    made = BufferMap(x=x, t=x.T)
+    x.array[1, 1] = -0.125
+    made.look()
+    return made
+
+
 def monitor() -> TrainingMonitor:
     made = TrainingMonitor(3)
     made.log(loss=2.0, accuracy=0.5)
@@ -115,7 +123,19 @@ LAB_PATHS: list[Path] = [
 MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GraphStepper": (stepper, [[], [("last", None)], [("goto", 3), ("collapse", None)], [("leaf:x", "none")]]),
     "BroadcastLab": (BroadcastLab, LAB_PATHS),
-    "BufferMap": (buffers, [[], [("free", None)], [("pick", "one")], [("pick", "none")], [("add", "x +")]]),
+    "BufferMap": (
+        buffers,
+        [
+            [],
+            [("write", None)],
+            [("order", None)],
+            [("free", None)],
+            [("pick", "one")],
+            [("pick", "none")],
+            [("add", "x +")],
+        ],
+    ),
+    "stale map": (stale_map, [[], [("renew", None)]]),
     "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
     "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),
     "raced": (raced, [[], [("n", 0)]]),

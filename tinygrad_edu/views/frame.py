@@ -85,6 +85,7 @@ class Frame:
     message: str = ""  # why the last act was refused
     progress: Progress | None = None  # of work under way; the figure is still that of the previous run
     status: str | None = None  # read aloud when it changes: what a commit has shown. None: nothing ever is
+    stale: str = ""  # why the figure no longer holds; it is shown pale, under these words
     summary: str = ""  # in place of the text in saved notebooks, where the text would differ from run to run
 
     def html(self, live: bool = True) -> str:
@@ -112,13 +113,16 @@ class Frame:
     def middle(self, live: bool) -> list[str]:
         """Question, stage and controls."""
         tall = " tall" if self.wide.canvas.height > 1000 else ""
-        stale = " stale" if self.progress is not None else ""
+        stale = " stale" if self.progress is not None or self.stale else ""
         broad = " broad" if self.wide.canvas.width > WIDE else ""
         stage = attributes(class_=f"edu-stage{tall}{broad}{stale}", tabindex=-1 if live else None)
         parts = [
             f'<p class="edu-ask">{rich(self.ask)}</p>',
             f"<figure{stage}>{self.wide.svg('w', live)}{self.narrow.svg('n', live)}</figure>",
         ]
+        if self.stale:
+            since = attributes(class_="edu-since", role="status" if live else None)
+            parts.append(f"<p{since}>{escape(self.stale)}</p>")
         if self.tip is not None and live:
             tip = escape(self.tip)
             parts.append(f'<p class="edu-tip" aria-live="polite" data-rest="{tip}">{tip}</p>')
@@ -152,8 +156,12 @@ class Frame:
         for i, line in enumerate(lines):
             canvas.text(margin, 54 + 22 * i, line, "b f16")
         top = 54 + 22 * (len(lines) - 1) + 24
-        canvas.items += [f'<g transform="translate({margin} {top})">', *self.wide.canvas.items, "</g>"]
+        pale = ' opacity=".45"' if self.stale else ""
+        canvas.items += [f'<g transform="translate({margin} {top})"{pale}>', *self.wide.canvas.items, "</g>"]
         y = top + self.wide.canvas.height + 30
+        for line in wrap_text(self.stale, 92) if self.stale else ():
+            canvas.text(margin, y - 4, line, "b f16")
+            y += 22
         for line in wrap_text(f"▲ {self.message}", 110) if self.message else ():
             canvas.text(margin, y - 4, line, "ta b")
             y += 18

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+import weakref
 from typing import Any
 
 import numpy as np
+from IPython import get_ipython
 
 from tinygrad_edu import no_grad
+from tinygrad_edu.common.wording import shown
 from tinygrad_edu.core.inplace import own_buffer
-from tinygrad_edu.errors import EduError, InplaceError
+from tinygrad_edu.errors import ArgumentError, EduError, InplaceError
 from tinygrad_edu.guard import explanation
 from tinygrad_edu.tensor import Tensor, as_tensor
 from tinygrad_edu.views import buffers
@@ -17,42 +21,120 @@ from tinygrad_edu.views.frame import Control, Frame
 
 from .base import EduWidget
 
+_MAPS: weakref.WeakSet[BufferMap] = weakref.WeakSet()  # those that are looked after
+_watching = threading.Lock()
+_hooked: list[Any] = []  # the shell that tells us when a cell has run
+
+
+def _watch(one: BufferMap) -> None:
+    """Let a map hear of writes by other maps and by later cells."""
+    with _watching:
+        _MAPS.add(one)
+    shell = get_ipython()
+    if shell is not None and shell not in _hooked:
+        _hooked.append(shell)
+        shell.events.register("post_run_cell", lambda result: look_around())
+
+
+def look_around(doer: BufferMap | None = None) -> None:
+    """Let every map but the one that has just acted look at its bytes."""
+    with _watching:
+        others = [one for one in _MAPS if one is not doer]
+    for one in others:
+        one.look()
+
+
+def _mapped(name: str, value: Any) -> Tensor:
+    """The tensor of an argument; what cannot be one is refused by the argument's name."""
+    try:
+        return as_tensor(value)
+    except EduError as error:
+        raise type(error)(f"BufferMap({name}={shown(value)})", error.why, error.mend) from None
+
 
 class BufferMap(EduWidget, room=buffers):
-    """``BufferMap(x=x, t=x.T)`` shows which names look at which bytes, and in what order.
+    """``BufferMap(x=x, t=x.T)`` shows which names look at which bytes, what each reads there, and who sees a write.
 
     Gestures: hover or focus a cell for its address, press it to point there; choose a name, drag or arrow its index;
-    *x[…] = 99* writes where you point, into your own memory; type a view (``x[::2].T``); *Free view* lets you drag
-    shape, strides and offset; *Reset* (r) brings back the first names, and the values that were written over.
+    *x[…] = 99* writes where you point, into your own memory, and marks every name that sees it; type a view
+    (``x[::2].T``); *Remove x* takes a name off the map; *Free view* lets you drag shape, strides and offset; *Order of
+    visits* numbers the cells; *Reset* (r) brings back the first names, and each value that was written over, unless
+    somebody else has written there since.
+
+    The map shows the bytes as they were when it was made, or when you last wrote, added or removed something. Once
+    they are written elsewhere, by another map or by a later cell, it says so, and *Read again* reads them.
     """
 
     def __init__(self, *, ask: str = "", labels: dict[str, str] | None = None, **tensors: Any) -> None:
-        self._given = {name: as_tensor(value) for name, value in tensors.items()}
-        self._written: list[tuple[Tensor, tuple[int, ...], Any]] = []  # the place, and its old value
+        self._given = {name: _mapped(name, value) for name, value in tensors.items()}
+        for name in labels or ():
+            if name not in tensors:
+                why, mend = f"there is no {name} on this map", "label only names that you give"
+                raise ArgumentError(f"BufferMap(labels={{{name!r}: …}})", why, mend)
+        self._written: list[tuple[Tensor, tuple[int, ...], Any, bytes]] = []  # a place, its old value, what was written
         self._first_labels = dict(labels or {})
         self._ask = ask or "Which of these names have their own bytes?"
+        self._stale: tuple[str, ...] = ()
         self._start()
         super().__init__()
+        _watch(self)
 
     def _start(self) -> None:
         self._tensors: dict[str, Tensor] = dict(self._given)
         self._labels = dict(self._first_labels)
         self._free: tuple[tuple[int, ...], tuple[int, ...], int] | None = None
+        self._read()
+
+    def _read(self) -> None:
         self.state = buffers.read(self._tensors, self._labels)
+        self._glance = buffers.Glance(self._tensors, self.state)
 
     def frame(self) -> Frame:
         """The frame of the current state."""
-        extra: list[Control] = []
+        self._glanced, self._stale = self._glance.take(), self._changed()
+        extra = [Control("button", "renew", "Read again", main=True)] if self._stale else self._changes()
+        extra.append(Control("button", "reset", "Reset", push=True, key="r"))
+        return buffers.frame(self.state, self._ask, tuple(extra), self._stale)
+
+    def _changes(self) -> list[Control]:
+        """What changes the map or its bytes. Absent while it is out of date: one cannot see what would be changed."""
+        controls: list[Control] = []
         entry = buffers.entry(self.state, self.state.picked)
         if entry is not None and 0 not in entry.shape:
-            extra.append(Control("button", "write", f"{entry.name}[{', '.join(map(str, self.state.index))}] = 99"))
+            place = buffers.element(entry.name, self.state.index)
+            controls.append(Control("button", "write", f"{place} = 99", hint="into your own memory, until Reset"))
         if self._free is None and self._given:
-            extra.append(Control("text", "add", "add", "", hint="x[:, ::2].T"))
-            extra.append(Control("button", "free", "Free view", hint="a view whose shape, strides and offset you set"))
-        elif self._free is not None:
-            extra += [Control("break"), *self._dials()]
-        extra.append(Control("button", "reset", "Reset", push=True, key="r"))
-        return buffers.frame(self.state, self._ask, tuple(extra))
+            controls.append(Control("text", "add", "add", "", hint="x[:, ::2].T"))
+            hint = "a view whose shape, strides and offset you set"
+            controls.append(Control("button", "free", "Free view", hint=hint))
+        if entry is not None and len(self.state.entries) > 1:
+            controls.append(Control("button", "remove", f"Remove {entry.name}", hint="from this map"))
+        if entry is not None:
+            hint = "which element a name visits first, row by row"
+            controls.append(Control("button", "order", "Order of visits", pressed=self.state.ordered, hint=hint))
+        if self._free is not None:
+            controls += [Control("break"), *self._dials()]
+        return controls
+
+    def _changed(self) -> tuple[str, ...]:
+        """What is no longer as it is shown: the names, or the buffer, that somebody else has written."""
+        return buffers.changed(self.state, buffers.read(self._tensors, self._labels))
+
+    def look(self) -> None:
+        """Look whether what is shown still holds, and say so if it does not."""
+        with self._lock:
+            if self._glance.take() != self._glanced:
+                self._show()
+
+    def close(self) -> None:
+        """Take the widget off the page."""
+        with _watching:
+            _MAPS.discard(self)
+        super().close()
+
+    def _answer(self, act: str, value: Any, patient: bool) -> None:
+        super()._answer(act, value, patient)
+        look_around(self)
 
     def _dials(self) -> list[Control]:
         assert self._free is not None
@@ -74,6 +156,8 @@ class BufferMap(EduWidget, room=buffers):
 
     def _act(self, act: str, value: Any) -> None:
         kind, _, axis = act.partition(":")
+        if kind in ("write", "add", "remove", "free", "shape", "stride", "offset"):
+            self._refuse_if_stale(act)
         if kind == "point":
             name, _, position = str(value).rpartition(":")
             entry = self._entry(name)
@@ -88,11 +172,16 @@ class BufferMap(EduWidget, room=buffers):
             self._write()
         elif kind == "add":
             self._add(" ".join(str(value).split()))
+        elif kind == "remove":
+            self._remove()
         elif kind in ("free", "shape", "stride", "offset"):
             self._set_free(kind, axis, value)
+        elif kind == "order":
+            self.state = dataclasses.replace(self.state, ordered=not self.state.ordered)
+        elif kind == "renew":
+            self._again()
         elif kind == "reset":
-            while self._written:
-                self._put(*self._written.pop())
+            self._undo()
             self._start()
         else:
             raise KeyError(act)
@@ -106,7 +195,10 @@ class BufferMap(EduWidget, room=buffers):
     def _again(self, picked: str | None = None) -> None:
         """Read the map again, pointing at the same place, or at the start of ``picked``."""
         before = self.state
-        self.state = buffers.read(self._tensors, self._labels)
+        self._read()
+        self.state = dataclasses.replace(self.state, ordered=before.ordered)
+        if before.picked is None:
+            return  # a map of nothing
         entry = self._entry(picked or str(before.picked))
         stays = picked is None and len(before.index) == len(entry.shape)
         index = before.index if stays else (0,) * len(entry.shape)
@@ -120,10 +212,20 @@ class BufferMap(EduWidget, room=buffers):
         if not array.flags.writeable:
             held = explanation(array)
             why = held.why if held is not None else "its owner made it so"
-            raise InplaceError(f"{self.state.picked}{list(index)} = 99", f"read-only memory: {why}", "map a copy of it")
-        self._written.append((tensor, index, array[index].copy()))
+            tried = f"{buffers.element(str(self.state.picked), index)} = 99"
+            raise InplaceError(tried, f"read-only memory: {why}", "map a copy of it")
+        before = array[index].copy()
         self._put(tensor, index, 99)
+        self._written.append((tensor, index, before, array[index].tobytes()))
         self._again()
+        self.state = buffers.written(self.state)
+
+    def _undo(self) -> None:
+        """Put back what was written over, but not where somebody else has written since: that is theirs."""
+        while self._written:
+            tensor, index, before, wrote = self._written.pop()
+            if own_buffer(tensor)[index].tobytes() == wrote:
+                self._put(tensor, index, before)
 
     @staticmethod
     def _put(tensor: Tensor, index: tuple[int, ...], value: Any) -> None:
@@ -131,6 +233,23 @@ class BufferMap(EduWidget, room=buffers):
         array = own_buffer(tensor)
         array[index] = np.asarray(value).astype(array.dtype)
         tensor.storage.written("put_", None)
+
+    def _refuse_if_stale(self, act: str) -> None:
+        what = self._changed()
+        if what:
+            why = f"{', '.join(what)} changed since this picture was made"
+            raise InplaceError(act.partition(":")[0], why, "press Read again first")
+
+    def _remove(self) -> None:
+        name = str(self.state.picked)
+        if len(self._tensors) < 2:
+            raise InplaceError("remove", f"{name} is the only name on this map", "add another one first")
+        names = list(self._tensors)
+        beside = names[names.index(name) - 1] if name != names[0] else names[1]
+        del self._tensors[name]
+        if name == f"{self._base_name()}ᵥ":
+            self._free = None
+        self._again(beside)
 
     def _add(self, expression: str) -> None:
         if not expression:
@@ -143,7 +262,7 @@ class BufferMap(EduWidget, room=buffers):
         self._again(name)
 
     def _set_free(self, kind: str, axis: str, value: Any) -> None:
-        base = self._tensors[self._base_name()]
+        base = self._given[self._base_name()]
         if kind == "free" or self._free is None:
             half = max(min(base.numel() // 2, 6), 1)
             free: tuple[tuple[int, ...], tuple[int, ...], int] = ((2 if base.numel() > 1 else 1, half), (half, 1), 0)

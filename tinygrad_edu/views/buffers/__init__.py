@@ -1,10 +1,25 @@
-"""Names, tensors, bytes: which tensors look at which buffer, and in what order they visit its cells."""
+"""Names, tensors, bytes: which names look at which bytes, what each reads there, and who sees a write."""
 
 from .figure import draw, frame
-from .model import Buffer, BufferState, Entry, entry, evaluate, point, read, strided, unravel
-from .words import arithmetic, describe, text, why
+from .model import (
+    Buffer,
+    BufferState,
+    Entry,
+    Glance,
+    Write,
+    changed,
+    element,
+    entry,
+    evaluate,
+    point,
+    read,
+    strided,
+    unravel,
+    written,
+)
+from .words import arithmetic, describe, text, why, write_sentence
 
 __all__ = [
-    "Buffer", "BufferState", "Entry", "arithmetic", "describe", "draw", "entry", "evaluate", "frame", "point",
-    "read", "strided", "text", "unravel", "why",
+    "Buffer", "BufferState", "Entry", "Glance", "Write", "arithmetic", "changed", "describe", "draw", "element",
+    "entry", "evaluate", "frame", "point", "read", "strided", "text", "unravel", "why", "write_sentence", "written",
 ]  # fmt: skip

@@ -1,8 +1,9 @@
-"""Which tensors look at which buffer, and in what order they visit its cells, as plain data."""
+"""Which names look at which bytes, what each of them reads there, and who sees a write, as plain data."""
 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,7 +34,9 @@ class Entry:
     dtype: str
     itemsize: int
     buffer: int
-    order: tuple[int | None, ...]  # for each drawn cell: the position of the element there, or None
+    order: tuple[int | None, ...]  # for each drawn cell: the position of the element that begins there, or None
+    values: tuple[str | None, ...]  # for each drawn cell: what that element holds
+    covers: tuple[bool, ...]  # for each drawn cell: whether it holds bytes of any element
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,25 @@ class Buffer:
     cells: tuple[int, ...]  # cell numbers that are drawn, ascending
     values: tuple[str, ...]
     device: str
+    dtype: str  # as which its cells are read
+    bits: str  # the drawn cells in hexadecimal: what is drawn is true for as long as they stay
 
     @property
     def count(self) -> int:
         """How many cells there are."""
         return self.nbytes // self.itemsize
+
+
+@dataclass(frozen=True)
+class Write:
+    """A write that has just been made: who made it, where, and which other names see it."""
+
+    name: str
+    index: tuple[int, ...]
+    first: int  # byte
+    last: int
+    seen: tuple[str, ...]
+    unseen: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -62,6 +79,9 @@ class BufferState:
     picked: str | None = None  # a name
     index: tuple[int, ...] = ()
     message: str = ""  # the last refusal, in words
+    shares: tuple[tuple[str, str], ...] = ()  # each pair of names with a byte in common
+    wrote: Write | None = None  # until the learner points somewhere else
+    ordered: bool = False  # whether the order of visits is shown
 
 
 def read(tensors: Mapping[str, Any], labels: Mapping[str, str] | None = None) -> BufferState:
@@ -72,7 +92,7 @@ def read(tensors: Mapping[str, Any], labels: Mapping[str, str] | None = None) ->
         tensor = as_tensor(value)
         array = own_buffer(tensor)
         owner = _owner(array)
-        position = next((i for i, known in enumerate(owners) if known is owner), None)
+        position = next((i for i, known in enumerate(owners) if _same_memory(known, owner)), None)
         if position is None:
             position = len(owners)
             owners.append(owner)
@@ -82,8 +102,51 @@ def read(tensors: Mapping[str, Any], labels: Mapping[str, str] | None = None) ->
         _entry(name, (labels or {}).get(name, ""), array, position, owners[position], buffers[position])
         for name, array, position in found
     )
+    shares = tuple(
+        (one, two) for (one, a, _), (two, b, _) in itertools.combinations(found, 2) if np.shares_memory(a, b)
+    )
     first = entries[0] if entries else None
-    return BufferState(entries, buffers, first.name if first else None, (0,) * len(first.shape) if first else ())
+    index = (0,) * len(first.shape) if first else ()
+    return BufferState(entries, buffers, first.name if first else None, index, shares=shares)
+
+
+def changed(then: BufferState, now: BufferState) -> tuple[str, ...]:
+    """What is no longer as ``then`` shows it: names, and ``buffer A`` where the bytes belong to none of these names."""
+    found = {e.name: replace(e, values=()) != replace(entry(now, e.name) or e, values=()) for e in then.entries}
+    outside = []
+    for number, (old, new) in enumerate(zip(then.buffers, now.buffers, strict=False)):
+        if old.bits == new.bits:
+            continue
+        rows, size = [e for e in then.entries if e.buffer == number], 2 * old.itemsize
+        for place in range(len(old.cells)):
+            cell = slice(place * size, (place + 1) * size)
+            if old.bits[cell] != new.bits[cell]:
+                here = [e.name for e in rows if e.covers[place]]
+                found |= dict.fromkeys(here, True)
+                outside += [] if here else [f"buffer {old.name}"]
+    return (*(name for name, is_so in found.items() if is_so), *dict.fromkeys(outside))
+
+
+class Glance:
+    """A look at the same memory again, much cheaper than `read`: many maps take one after each cell."""
+
+    def __init__(self, tensors: Mapping[str, Any], state: BufferState) -> None:
+        self._tensors, self._cells = [as_tensor(value) for value in tensors.values()], []
+        for number, buffer in enumerate(state.buffers):
+            tensor = next(t for t, e in zip(self._tensors, state.entries, strict=True) if e.buffer == number)
+            if buffer.count:
+                self._cells.append((_cells(_owner(own_buffer(tensor)), buffer.itemsize), np.array(buffer.cells)))
+
+    def take(self) -> tuple[Any, ...]:
+        """Equal to the last one if all that is shown is as it was then."""
+        looks = [(t.array.__array_interface__["data"], t.array.shape, t.array.strides) for t in self._tensors]
+        return (*looks, *(cells[numbers].tobytes() for cells, numbers in self._cells))
+
+
+def _cells(owner: Any, itemsize: int) -> Any:
+    """The memory of an owner, as cells of so many bytes."""
+    low, high = _bounds(owner)
+    return np.ndarray(((high - low) // itemsize,), np.dtype(f"V{itemsize}"), _memory(owner))
 
 
 def _letter(place: int) -> str:
@@ -92,21 +155,42 @@ def _letter(place: int) -> str:
 
 
 def _buffer(owner: Any, name: str, arrays: list[Any]) -> Buffer:
-    itemsize = min(a.dtype.itemsize for a in arrays)
     low, high = _bounds(owner)
+    itemsize = min(a.dtype.itemsize for a in arrays)
+    dtype = next(a.dtype for a in arrays if a.dtype.itemsize == itemsize)
+    if any(distance % itemsize for a in arrays for distance in (high - low, _address(a) - low, *_steps(a))):
+        itemsize, dtype = 1, np.dtype(np.uint8)  # some element begins between two cells of that size
     count = (high - low) // itemsize
     cells = tuple(range(count)) if count <= CELLS else (*range(HEAD), *range(count - TAIL, count))
-    dtype = next(a.dtype for a in arrays if a.dtype.itemsize == itemsize)
     flat: Any = np.ndarray((count,), dtype, _memory(owner)) if count else np.empty(0, dtype)
     values = tuple(brief(flat[cell]) for cell in cells)
-    return Buffer(name, high - low, itemsize, cells, values, backends.of(owner).device)
+    bits = b"".join(flat[cell : cell + 1].tobytes() for cell in cells).hex()
+    return Buffer(name, high - low, itemsize, cells, values, backends.of(owner).device, dtype.name, bits)
+
+
+def _steps(array: Any) -> list[int]:
+    """The strides that lead anywhere."""
+    return [step for step, size in zip(array.strides, array.shape, strict=True) if size > 1] if array.size else []
+
+
+def _same_memory(one: Any, two: Any) -> bool:
+    """Whether these two owners are one buffer: two arrays over one bytearray are."""
+    return one is two or (one.nbytes > 0 and two.nbytes > 0 and _bounds(one) == _bounds(two))
 
 
 def _owner(array: Any) -> Any:
-    """The array that owns the memory, found even behind ``as_strided``, which hides it."""
+    """The array that owns the memory, found even behind ``as_strided``, which hides it, and behind ``frombuffer``."""
     owner = backends.of(array).owner(array)
     hidden = getattr(owner.base, "base", None)
-    return _owner(hidden) if isinstance(hidden, np.ndarray) else owner
+    if isinstance(hidden, np.ndarray):
+        return _owner(hidden)
+    if owner.base is None or isinstance(owner.base, np.ndarray):
+        return owner
+    try:
+        memory = memoryview(owner.base)
+    except TypeError:  # it does not say how long it is
+        return owner
+    return np.frombuffer(memory, np.uint8) if memory.c_contiguous and memory.nbytes else owner
 
 
 def _bounds(owner: Any) -> tuple[int, int]:
@@ -131,8 +215,19 @@ def _address(array: Any) -> int:
 
 def _entry(name: str, label: str, array: Any, position: int, owner: Any, buffer: Buffer) -> Entry:
     offset, shape, strides = _address(array) - _bounds(owner)[0], tuple(array.shape), tuple(array.strides)
-    order = tuple(visit(shape, strides, offset, cell * buffer.itemsize) for cell in buffer.cells)
-    return Entry(name, label, shape, strides, offset, array.dtype.name, array.dtype.itemsize, position, order)
+    starts = [cell * buffer.itemsize for cell in buffer.cells]
+    order = tuple(visit(shape, strides, offset, start) for start in starts)
+    values = tuple(None if p is None else brief(array[np.unravel_index(p, shape)]) for p in order)
+    bare = Entry(
+        name, label, shape, strides, offset, array.dtype.name, array.dtype.itemsize, position, order, values, ()
+    )
+    return replace(bare, covers=tuple(touches(bare, start, start + buffer.itemsize) for start in starts))
+
+
+def touches(e: Entry, begin: int, end: int) -> bool:
+    """Whether any element has a byte from ``begin`` up to, but not including, ``end``."""
+    starts = range(begin - e.itemsize + 1, end)
+    return any(visit(e.shape, e.strides, e.offset, start) is not None for start in starts)
 
 
 def visit(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, byte: int) -> int | None:
@@ -283,12 +378,10 @@ def point(state: BufferState, name: str, index: tuple[int, ...]) -> BufferState:
     """Point at one element. Raises `ShapeError` for an index that the tensor does not have."""
     e = entry(state, name)
     if e is not None and 0 in e.shape:
-        return replace(state, picked=name, index=(), message="")  # there is nowhere to point
+        return replace(state, picked=name, index=(), message="", wrote=None)  # there is nowhere to point
     if e is None or len(index) != len(e.shape) or any(not 0 <= i < n for i, n in zip(index, e.shape, strict=True)):
-        raise ShapeError(
-            f"{name}{list(index)}", f"{name} has shape {e.shape if e else '—'}", "choose an index inside it"
-        )
-    return replace(state, picked=name, index=index, message="")
+        raise ShapeError(element(name, index), f"{name} has shape {e.shape if e else '—'}", "choose an index inside it")
+    return replace(state, picked=name, index=index, message="", wrote=None)
 
 
 def unravel(e: Entry, position: int) -> tuple[int, ...]:
@@ -305,6 +398,22 @@ def byte_of(e: Entry, index: tuple[int, ...]) -> int:
     return e.offset + sum(i * s for i, s in zip(index, e.strides, strict=True))
 
 
+def written(state: BufferState) -> BufferState:
+    """The same after a write to the element pointed at, with a note of who sees it."""
+    e = entry(state, state.picked)
+    assert e is not None
+    first = byte_of(e, state.index)
+    end = first + e.itemsize
+    sees = {x.name: x.buffer == e.buffer and touches(x, first, end) for x in state.entries if x is not e}
+    seen, unseen = (tuple(name for name, does in sees.items() if does is wanted) for wanted in (True, False))
+    return replace(state, wrote=Write(e.name, state.index, first, end - 1, seen, unseen))
+
+
+def element(name: str, index: tuple[int, ...]) -> str:
+    """As Python writes it: ``x[1, 2]``, and ``n[()]`` for a single number."""
+    return f"{name}[{', '.join(map(str, index)) or '()'}]"
+
+
 def same_place(state: BufferState) -> list[str]:
     """The other names' elements at the place the learner points at: ``x[1, 2]``."""
     e = entry(state, state.picked)
@@ -316,5 +425,5 @@ def same_place(state: BufferState) -> list[str]:
             continue
         position = visit(other.shape, other.strides, other.offset, byte)
         if position is not None:
-            found.append(f"{other.name}[{', '.join(map(str, unravel(other, position)))}]")
+            found.append(element(other.name, unravel(other, position)))
     return found
