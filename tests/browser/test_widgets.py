@@ -234,6 +234,12 @@ def test_guard_lens_switches_walks_and_edits(open_cells: Open) -> None:
     )
     w.get_by_role("button", name="Done").click()
     expect(twin).to_contain_text("4 a[0] = 5   # allowed")
+    w.get_by_role("button", name="Edit the code").click()
+    w.get_by_role("textbox", name="the program").fill("a = np.ones(2)\nwhile True: pass")
+    w.get_by_role("button", name="Done").click()
+    w.get_by_role("button", name="Stop").click()
+    expect(twin).to_contain_text("it was stopped")
+    expect(twin).to_contain_text("while True: pass")
     w.get_by_role("button", name="Reset").click()
     expect(twin).to_contain_text("▲ MemoryGuardError in line 4")
 

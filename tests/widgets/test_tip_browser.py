@@ -197,6 +197,7 @@ def test_code_that_is_no_function_is_refused_with_a_reason(source: str, words: s
     widget.act("code:slow", source)
     for act in ("edited", "run"):
         widget.act(act)
+        widget.wait()
         assert "▲ the edited A" in widget.text() and words in widget.text()
         assert not widget.working
     assert widget.state.visit.editing  # and what was typed is not lost

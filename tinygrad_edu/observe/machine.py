@@ -19,7 +19,6 @@ from ..errors import TimingError
 RESOLUTION = time.get_clock_info("perf_counter").resolution  # seconds; no time is shorter
 PATIENCE = 60.0  # seconds that one measurement waits for another
 _LOOK = 0.1  # seconds between two checks whether it was stopped meanwhile
-_ONE_AT_A_TIME = threading.RLock()
 
 Progress = Callable[[int, int, float], object]  # (done, total, seconds_left); answers False to stop
 
@@ -52,6 +51,33 @@ class Conditions:
         return " · ".join(parts)
 
 
+class _Turn:
+    """One thread's turn to measure, and what puts back what it has switched."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.thread = 0  # whose turn it is
+        self.undo: list[Callable[[], object]] = []
+
+    def put_back(self, action: Callable[[], object]) -> None:
+        """Once only: `give_up` may have done it."""
+        if action in self.undo:
+            self.undo.remove(action)
+            action()
+
+
+_turns = [_Turn()]  # the present one
+
+
+def give_up(thread: int) -> None:
+    """End the turn of a thread that cannot end it itself: put back what it switched, and let others measure."""
+    turn = _turns[0]
+    if turn.thread == thread:
+        _turns[0] = _Turn()
+        for action in reversed(turn.undo.copy()):
+            turn.put_back(action)
+
+
 @block
 def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
     """Collect garbage before the block and not inside it; with threadpoolctl, give BLAS and OpenMP one thread.
@@ -59,45 +85,54 @@ def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
     Both hold for the whole process, and are put back afterwards. So threads that measure wait for each other, and
     ``progress(0, 1, seconds)`` is called meanwhile. Raises `TimingError` if it returns False, or after a minute.
     """
-    with _alone(progress):
+    with _alone(progress) as turn:
         collecting = gc.isenabled()
         gc.collect()
         try:
-            gc.disable()
-            with _one_thread() as threads:
+            if collecting:
+                turn.undo.append(gc.enable)
+                gc.disable()
+            with _one_thread(turn) as threads:
                 yield conditions(threads)
         finally:
             if collecting:
-                gc.enable()
+                turn.put_back(gc.enable)
 
 
 @block
-def _alone(progress: Progress | None) -> Iterator[None]:
+def _alone(progress: Progress | None) -> Iterator[_Turn]:
     """Let no other thread of this process measure."""
     tried, since = "measuring", time.monotonic()
-    while not _ONE_AT_A_TIME.acquire(timeout=_LOOK):
+    while not ((turn := _turns[0]).lock.acquire(timeout=_LOOK) and turn is _turns[0]):
         waited = time.monotonic() - since
         if progress is not None and progress(0, 1, max(PATIENCE - waited, 0.0)) is False:
             raise TimingError(tried, "it was stopped before its turn came", "let it wait, or stop the other")
         if waited > PATIENCE:
             why = f"another measurement has not ended in {PATIENCE:g} s"
             raise TimingError(tried, why, "stop the other; if it does not end, restart the kernel")
+    before, turn.thread = turn.thread, threading.get_ident()
     try:
-        yield
+        yield turn
     finally:
-        _ONE_AT_A_TIME.release()
+        turn.thread = before
+        turn.lock.release()
 
 
 @block
-def _one_thread() -> Iterator[int | None]:
+def _one_thread(turn: _Turn) -> Iterator[int | None]:
     """Yields 1, or None if the number of threads cannot be known."""
     if importlib.util.find_spec("threadpoolctl") is None:
         yield None
         return
     import threadpoolctl
 
-    with threadpoolctl.threadpool_limits(limits=1):
+    limits = threadpoolctl.threadpool_limits(limits=1)
+    restore = limits.restore_original_limits
+    turn.undo.append(restore)
+    try:
         yield 1 if threadpoolctl.threadpool_info() else None
+    finally:
+        turn.put_back(restore)
 
 
 def conditions(threads: int | None) -> Conditions:

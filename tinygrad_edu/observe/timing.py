@@ -24,6 +24,7 @@ from ..common.lines import describe_line, own, user_line
 from ..errors import ArgumentError, TimingError
 from .machine import RESOLUTION, Conditions, Progress, quiet
 from .results import Comparison, Sweep, Timing
+from .stopping import Stopped
 
 __all__ = ["Comparison", "Conditions", "Sweep", "Timing", "compare", "measure", "sweep"]
 
@@ -206,25 +207,31 @@ def _run(
             total = min(most, max(once, min(LEAST, twice), FEWEST, done))
         return progress is not None and progress(done, total, (total - done) * pace or budget) is False
 
-    for i in range(warmup):
-        if i and spent() > WARM:
-            break
-        if stop(0, 0.0):
-            return True
-        for one in _turn(runners, i):
-            one.warmups.append(one.seconds(f"in warm-up {i + 1}"))
-    for one in runners:
-        if not warmup:
-            one.times.append(one.seconds("at repeat 1"))
-        one.choose_loops()
-    first = done = len(runners[0].times)
-    start = _clock()
-    while done < most and (spent() < 1 or (done < LEAST and spent() < 2) or done < FEWEST):
-        if stop(done, (_clock() - start) / max(done - first, 1)):
-            return True
-        for one in _turn(runners, done):
-            one.times.append(one.seconds(f"at repeat {done + 1}"))
-        done += 1
+    try:
+        for i in range(warmup):
+            if i and spent() > WARM:
+                break
+            if stop(0, 0.0):
+                return True
+            for one in _turn(runners, i):
+                one.warmups.append(one.seconds(f"in warm-up {i + 1}"))
+        for one in runners:
+            if not warmup:
+                one.times.append(one.seconds("at repeat 1"))
+            one.choose_loops()
+        first = done = len(runners[0].times)
+        start = _clock()
+        while done < most and (spent() < 1 or (done < LEAST and spent() < 2) or done < FEWEST):
+            if stop(done, (_clock() - start) / max(done - first, 1)):
+                return True
+            for one in _turn(runners, done):
+                one.times.append(one.seconds(f"at repeat {done + 1}"))
+            done += 1
+    except Stopped:  # in the middle of a call: what was measured before it is kept
+        even = min(len(one.times) for one in runners)
+        for one in runners:
+            del one.times[even:]
+        return True
     if progress is not None:
         progress(done, done, 0.0)
     return False

@@ -46,7 +46,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a piece of work is: steps done, steps in all, and the seconds left, if known."""
+    """How far a piece of work is: steps done, steps in all (0 if they cannot be counted), and the seconds left."""
 
     done: int
     total: int
@@ -54,11 +54,11 @@ class Progress:
 
     def html(self) -> str:
         """A bar, the count, the time left, and *Stop*."""
-        words = f"{self.done} of {self.total}, about {seconds_text(max(self.left, 0.1))} left"
-        bar = attributes(
-            class_="edu-bar", role="progressbar", aria_label="progress", aria_valuenow=self.done, aria_valuemin=0,
-            aria_valuemax=self.total,
-        )  # fmt: skip
+        words, known = "running", {}
+        if self.total:
+            words = f"{self.done} of {self.total}, about {seconds_text(max(self.left, 0.1))} left"
+            known = {"aria_valuenow": self.done, "aria_valuemin": 0, "aria_valuemax": self.total}
+        bar = attributes(class_="edu-bar", role="progressbar", aria_label="progress", **known)
         share = min(100 * self.done / max(self.total, 1), 100)
         stop = control_html(Control("button", "halt", "Stop"))
         return (

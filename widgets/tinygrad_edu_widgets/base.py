@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import anywidget
 import traitlets
 
 from tinygrad_edu.errors import EduError
+from tinygrad_edu.observe import machine
+from tinygrad_edu.observe.stopping import Stoppable, Stopped
 from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.tokens import stylesheet
 
@@ -45,6 +47,7 @@ class EduWidget(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     presenting = traitlets.Bool(False).tag(sync=True)
     answers = traitlets.Int(0).tag(sync=True)  # how many acts have been done: the browser waits for it
+    awaited: ClassVar[frozenset[str]] = frozenset()  # acts whose work `act` waits for; the browser does not
 
     def __init_subclass__(cls, *, room: ModuleType | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -80,6 +83,8 @@ class EduWidget(anywidget.AnyWidget):
         """
         texts(f"{type(self).__name__}.act", act=act)
         self._answer(act, value, patient=False)
+        if act in self.awaited:
+            self.wait()
 
     def _answer(self, act: str, value: Any, patient: bool) -> None:
         with self._lock:
@@ -119,8 +124,9 @@ class EduWidget(anywidget.AnyWidget):
         """Do ``job(tell)`` on a new thread, under this widget's settings, and then ``then(result)``.
 
         For work that takes longer than an answer may. The job calls ``tell(done, total, seconds_left)`` now and then,
-        to show its progress, and ends early if that returns False: *Stop*, the act ``halt``, was pressed. ``then``
-        changes the state; it is not called for a job that `abandon` gave up. Only an act may begin work, one at a time.
+        to show its progress, and ends early if that returns False: *Stop*, the act ``halt``, was pressed. A job that
+        does not is ended by `observe.stopping.Stopped`, or given up after a second. ``then`` changes the state; it is
+        not called for a job that was given up, or left by `abandon`. Only an act may begin work, one at a time.
         """
         if self._work is None:
             self._work = _Work(self, job, then)
@@ -129,7 +135,7 @@ class EduWidget(anywidget.AnyWidget):
     def abandon(self) -> None:
         """Let the work under way end soon, and forget its result."""
         if self._work is not None:
-            self._work.stop.set()
+            self._work.halt()
             self._work = self.progress = None
 
     def wait(self, seconds: float = 60.0) -> None:
@@ -144,7 +150,11 @@ class EduWidget(anywidget.AnyWidget):
 
     def _halt(self) -> None:
         if self._work is not None:
-            self._work.stop.set()
+            self._work.halt()
+
+    def _gave_up(self) -> None:
+        """The work under way cannot be ended, and its result is forgotten. For subclasses that keep what began it."""
+        self._notice = "It could not be stopped: it is in a call that Python cannot interrupt. It was given up."
 
     def _show(self) -> None:
         self.html = self._framed().html()
@@ -183,52 +193,73 @@ class EduWidget(anywidget.AnyWidget):
         return {**(bundle or {}), "image/svg+xml": self.svg(), "text/plain": repr(self)}, metadata
 
 
-class _Work(threading.Thread):
+class _Work(Stoppable):
     """The work of a widget, which answers other acts meanwhile."""
 
     def __init__(self, widget: EduWidget, job: Job, then: Callable[[Any], None]) -> None:
-        super().__init__(name=f"{type(widget).__name__} at work", daemon=True)
-        self.widget, self.job, self.then = widget, job, then
-        self.stop = threading.Event()
+        settings = widget._settings.copy()
+        super().__init__(lambda: settings.run(job, self.tell), self.give_up, f"{type(widget).__name__} at work")
+        self.widget, self.then = widget, then
         self.shown = time.monotonic()
+        self.timer = threading.Timer(max(_PATIENCE, 0.0), self.show, [Progress(0, 0, 0.0)])
+        self.timer.daemon = True
 
-    def run(self) -> None:
-        """Do the job, then show its result, unless the widget has gone on to something else."""
+    def start(self) -> None:
+        """Begin; if it takes a while, the widget says so, and offers *Stop*."""
+        self.timer.start()
+        super().start()
+
+    def ended(self) -> None:
+        """Show the result, unless the widget has gone on to something else."""
+        self.timer.cancel()
+        self.timer.join()
         widget = self.widget
-        try:
-            result, failure = widget._settings.copy().run(self.job, self.tell), None
-        except BaseException as error:  # nobody could catch it here, not even SystemExit: it is shown
-            result, failure = None, error
         with widget._lock:
             if widget._work is not self:
                 return
             widget._work = widget.progress = None
             try:
-                self._end(result, failure)
+                self._end()
             finally:
                 widget._show()
 
-    def _end(self, result: Any, failure: BaseException | None) -> None:
+    def _end(self) -> None:
         widget = self.widget
         try:
-            if failure is not None:
-                raise failure
-            widget._settings.copy().run(self.then, result)
+            if self.failure is not None:
+                raise self.failure
+            widget._settings.copy().run(self.then, self.result)
         except EduError as error:
             widget._refuse(error)
+        except Stopped:
+            widget._notice = "It was stopped."
         except BaseException as error:
             widget._notice = f"It could not be done: {first_line(error)}"
 
     def tell(self, done: int, total: int, left: float) -> bool:
         """Show the job's progress, not too often. Returns whether to go on."""
-        now = time.monotonic()
-        if now - self.shown > _PATIENCE and not self.stop.is_set():
-            self.shown = now
-            with self.widget._lock:
-                if self.widget._work is self:
-                    self.widget.progress = Progress(done, total, left)
-                    self.widget._show()
-        return not self.stop.is_set()
+        with self.undisturbed():
+            if time.monotonic() - self.shown > _PATIENCE:
+                self.show(Progress(done, total, left))
+            return not self.stop.is_set()
+
+    def show(self, progress: Progress) -> None:
+        """Show how far it is, while it goes on."""
+        with self.widget._lock:
+            if self.widget._work is self and not self.stop.is_set() and (progress.total or not self.widget.progress):
+                self.shown = time.monotonic()
+                self.widget.progress = progress
+                self.widget._show()
+
+    def give_up(self) -> None:
+        """Go on without it: let others measure, and forget its result."""
+        machine.give_up(self.ident or 0)
+        widget = self.widget
+        with widget._lock:
+            if widget._work is self:
+                widget._work = widget.progress = None
+                widget._gave_up()
+                widget._show()
 
 
 def first_line(error: BaseException) -> str:

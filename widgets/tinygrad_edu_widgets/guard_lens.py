@@ -6,10 +6,11 @@ import dataclasses
 from dataclasses import replace
 from typing import Any
 
+from tinygrad_edu.observe.stopping import Stopped
 from tinygrad_edu.views import guard
 from tinygrad_edu.views.frame import Frame
 
-from .base import EduWidget
+from .base import EduWidget, Tell
 from .given import texts
 
 EXAMPLE = """\
@@ -25,8 +26,10 @@ class GuardLens(EduWidget, room=guard):
     """``GuardLens(code)`` runs a few lines with the guard on and off, and shows who held which array when.
 
     The program knows ``np``, ``tg`` (this package), ``tensor`` and ``from_numpy``. Gestures: *guard* on or off; press
-    a line, or go *up* and *down* (keys ↑ ↓); *Edit the code*, then *Done*; *Reset* (r).
+    a line, or go *up* and *down* (keys ↑ ↓); *Edit the code*, then *Done*; *Stop*, if it runs on; *Reset* (r).
     """
+
+    awaited = frozenset({"code"})
 
     def __init__(self, code: str = EXAMPLE, *, ask: str = "", guard: str = "on") -> None:
         texts("GuardLens", code=code, ask=ask)
@@ -38,6 +41,7 @@ class GuardLens(EduWidget, room=guard):
 
     def _start(self) -> None:
         self.state, self._editing = guard.lens(self._code, self._guard), False
+        self._typed = self._code
 
     def frame(self) -> Frame:
         """The frame of the current state."""
@@ -58,8 +62,29 @@ class GuardLens(EduWidget, room=guard):
         elif act == "edit":
             self._editing = not self._editing
         elif act == "code":
-            self.state = guard.lens(str(value), self.state.guard)
+            self._run(str(value))
         elif act == "reset":
+            self.abandon()
             self._start()
         else:
             raise KeyError(act)
+
+    def _run(self, code: str) -> None:
+        """Run what the learner typed, where it can be stopped."""
+        self.abandon()
+        self._typed, level = code, self.state.guard
+
+        def job(tell: Tell) -> guard.LensState:
+            try:
+                return guard.lens(code, level)
+            except Stopped:
+                return guard.unfinished(code, level, "it was stopped")
+
+        self.work(job, self._ran)
+
+    def _ran(self, found: guard.LensState) -> None:
+        self.state = replace(found, guard=self.state.guard)
+
+    def _gave_up(self) -> None:
+        super()._gave_up()
+        self.state = guard.unfinished(self._typed, self.state.guard, "it could not be stopped")

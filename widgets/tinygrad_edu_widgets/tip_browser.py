@@ -27,6 +27,8 @@ class TipBrowser(EduWidget, room=tips):
     explanation; run a setting where the tip fails; *Reset* the tip (r).
     """
 
+    awaited = frozenset({"edited"})
+
     def __init__(self, slug: str = "", *, alone: bool = False) -> None:
         texts("TipBrowser", slug=slug)
         flags("TipBrowser", alone=alone)
@@ -128,11 +130,12 @@ class TipBrowser(EduWidget, room=tips):
         self.state = self.state.with_visit(editing=True)
 
     def _edited(self) -> None:
-        self._compiled()  # code that cannot run stays open, with the reason
-        self.state = self.state.with_visit(editing=False)
+        tip, code = self.tip, self.state.visit.code
+        self.abandon()  # a run of the code as it was
+        self.work(lambda tell: _compiled(tip, code), self._fits)  # code that cannot run stays open, with the reason
 
-    def _compiled(self) -> dict[str, Any]:
-        return {name: compiled(self.tip, name, source) for name, source in self.state.visit.code.items()}
+    def _fits(self, _: Any) -> None:
+        self.state = self.state.with_visit(editing=False)
 
     def _restore(self) -> None:
         self.state = self.state.with_visit(code={}, editing=False)
@@ -148,9 +151,8 @@ class TipBrowser(EduWidget, room=tips):
     def _run(self) -> None:
         tip, visit = self.tip, self.state.visit
         if visit.committed:
-            edited = self._compiled()
             self._running = visit.code
-            self.work(lambda tell: run(tip, visit.setting, progress=tell, **edited), self._finished)
+            self.work(lambda tell: run(tip, visit.setting, progress=tell, **_compiled(tip, visit.code)), self._finished)
 
     def _finished(self, result: Result) -> None:
         before = self.state.visit.result
@@ -173,6 +175,11 @@ class TipBrowser(EduWidget, room=tips):
             return
         found = run(tip, tip.limits[place].setting, clock=False)
         self.state = self.state.with_visit(ends={**self.state.visit.ends, place: found})
+
+
+def _compiled(tip: Tip, code: Mapping[str, str]) -> dict[str, Any]:
+    """The learner's copies as functions. It runs what they say at their top level, so only where it can be stopped."""
+    return {name: compiled(tip, name, source) for name, source in code.items()}
 
 
 def compiled(tip: Tip, name: str, source: str) -> Callable[..., Any]:

@@ -180,12 +180,26 @@ def lens(source: str, guard: str = "on") -> LensState:
     """Both runs, looking at the first refused write, or at the end."""
     known_guard(guard)
     numbers, ours = np.random.get_state(), generator().bit_generator.state
-    on = run(source, "on")
-    np.random.set_state(numbers)  # both runs draw the same random numbers, so that only the guard makes a difference
-    generator().bit_generator.state = ours
-    off = run(source, "off")
+    try:
+        on = run(source, "on")
+        _draw_from(numbers, ours)  # both runs draw the same random numbers, so only the guard makes a difference
+        off = run(source, "off")
+    finally:
+        _draw_from(numbers, ours)  # and the learner's own streams stay as they were
     row = next((m.row for m in on.moments if m.refused), on.moments[-1].row if on.moments else 0)
     return LensState(on, off, guard, row)
+
+
+def _draw_from(numbers: Any, ours: Any) -> None:
+    np.random.set_state(numbers)
+    generator().bit_generator.state = ours
+
+
+def unfinished(source: str, guard: str, why: str) -> LensState:
+    """A program that did not end by itself. Nothing is known of it but its lines."""
+    lines = tuple(source.strip("\n").split("\n"))
+    moment = Moment(len(lines) - 1, (), error=why)
+    return LensState(Story(lines, "on", (moment,), ()), Story(lines, "off", (moment,), ()), guard, moment.row)
 
 
 def spans(story: Story) -> list[tuple[str, int, int | None]]:
