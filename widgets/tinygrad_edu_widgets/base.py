@@ -221,6 +221,7 @@ class _Work(Stoppable):
             try:
                 self._end()
             finally:
+                self.result = self.failure = None  # the traceback of an error would keep the learner's arrays locked
                 widget._show()
 
     def _end(self) -> None:

@@ -209,16 +209,16 @@ def _number(name: str, value: Any) -> float:
 def plot(state: training.TrainingState, ax: Any) -> Any:
     """The loss by epoch on matplotlib's axes, in the colours of the widget."""
     losses = list(state.series.get("loss", ()))
-    blue, vermilion = TOKENS["blue"][0], TOKENS["vermilion"][0]
+    ink, alarm = TOKENS["blue"][0], TOKENS["vermilion"][0]
     line = [(at, value if math.isfinite(value) else math.nan) for at, value in losses]
-    ax.plot([at for at, _ in line], [value for _, value in line], color=blue, marker=".", linewidth=1.9, label="loss")
+    ax.plot([at for at, _ in line], [value for _, value in line], color=ink, marker=".", linewidth=1.9, label="loss")
     above = ax.get_xaxis_transform()  # x in epochs, y as a share of the height
     odd = [(number(value), at) for at, value in losses if not math.isfinite(value)]
     for lane, sign in enumerate(dict.fromkeys(sign for sign, _ in odd)):
         y = 1.04 + 0.07 * lane
         at = [at for one, at in odd if one == sign]
-        ax.plot(at, [y] * len(at), "|", color=vermilion, transform=above, clip_on=False, label=sign)
-        ax.text(-0.01, y, sign, color=vermilion, transform=ax.transAxes, ha="right", va="center")
+        ax.plot(at, [y] * len(at), "|", color=alarm, transform=above, clip_on=False, label=sign)
+        ax.text(-0.01, y, sign, color=alarm, transform=ax.transAxes, ha="right", va="center")
     ax.set_xlim(0, max(state.epochs, state.count, 1))
     ax.axhline(0.0, color=TOKENS["ink-2"][0], linewidth=0.75)  # the axis is not cut
     ax.xaxis.get_major_locator().set_params(integer=True)
