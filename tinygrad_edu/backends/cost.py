@@ -22,7 +22,7 @@ class Cost(NamedTuple):
 
 
 def bytes_of(array: Any) -> int:
-    """The bytes of memory that an array looks at: along an expanded axis they are read once."""
+    """The bytes of memory behind an array; those of an expanded axis count once."""
     if not hasattr(array, "dtype"):
         return 0  # a Python number travels with the command
     if 0 in array.shape:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -85,8 +86,7 @@ def explain(module: str, name: str) -> str:
     if homes:
         return f"{text}: it is {homes[0]}"
     spelt = {one.lower(): one for one in sorted(known)}
-    close = [_path(place, spelt[one]) for one in difflib.get_close_matches(name.lower(), spelt, 3, 0.7)]
-    near = f"; near it {'is' if len(close) == 1 else 'are'} {', '.join(close)}" if close else ""
+    near = _near(_path(place, spelt[one]) for one in difflib.get_close_matches(name.lower(), spelt, 3, 0.7))
     theirs = _THEIRS.get(module)
     if theirs and name in pytorch_names()[theirs]:
         return f"{text}. PyTorch has it, but it is not here yet{near}"
@@ -101,9 +101,14 @@ def _explain_method(name: str) -> str:
         return f"{text}: write {_SAME[name]}"
     if homes := [_path(place, name) for place in _ELSEWHERE if name in _names(place)]:
         return f"{text}: it is {homes[0]}"
-    near = difflib.get_close_matches(name, [one for one in there if not one.startswith("_")], 3, 0.7)
-    also = f"; near it {'is' if len(near) == 1 else 'are'} {', '.join(near)}" if near else ""
-    return f"{text}. PyTorch has it, but it is not here yet{also}"
+    near = _near(difflib.get_close_matches(name, [one for one in there if not one.startswith("_")], 3, 0.7))
+    return f"{text}. PyTorch has it, but it is not here yet{near}"
+
+
+def _near(names: Iterable[str]) -> str:
+    """``; near it are nn.Linear, nn.Bilinear``, or nothing."""
+    close = list(names)
+    return f"; near it {'is' if len(close) == 1 else 'are'} {', '.join(close)}" if close else ""
 
 
 def instead(place: str, name: str) -> str:

@@ -18,9 +18,9 @@ from tinygrad_edu.errors import EduError
 from tinygrad_edu.observe import machine
 from tinygrad_edu.observe.stopping import Stoppable, Stopped
 from tinygrad_edu.views.frame import Frame, Progress
+from tinygrad_edu.views.given import finite, flags, refusal, texts
 from tinygrad_edu.views.tokens import stylesheet
 
-from .given import finite, flags, refusal, texts
 from .registry import enter
 
 _STATIC = Path(__file__).parent / "static"

@@ -9,9 +9,9 @@ from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.tensor import Tensor
 from tinygrad_edu.views import broadcast
 from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.given import flags
 
 from .base import EduWidget
-from .given import flags
 
 
 class BroadcastLab(EduWidget, room=broadcast):

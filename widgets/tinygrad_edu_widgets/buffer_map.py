@@ -88,10 +88,11 @@ class BufferMap(EduWidget, room=buffers):
     def _read(self) -> None:
         self.state = buffers.read(self._tensors, self._labels)
         self._glance = buffers.Glance(self._tensors, self.state)
+        self._glanced: Any = None  # somebody may have written since
 
     def frame(self) -> Frame:
         """The frame of the current state."""
-        self._glanced, self._stale = self._glance.take(), self._changed()
+        self._refresh()
         extra = [Control("button", "renew", "Read again", main=True)] if self._stale else self._changes()
         extra.append(Control("button", "reset", "Reset", push=True, key="r"))
         return buffers.frame(self.state, self._ask, tuple(extra), self._stale)
@@ -116,9 +117,12 @@ class BufferMap(EduWidget, room=buffers):
             controls += [Control("break"), *self._dials()]
         return controls
 
-    def _changed(self) -> tuple[str, ...]:
-        """What is no longer as it is shown: the names, or the buffer, that somebody else has written."""
-        return buffers.changed(self.state, buffers.read(self._tensors, self._labels))
+    def _refresh(self) -> None:
+        """Find the names, or the buffer, that somebody else has written since they were shown."""
+        now = self._glance.take()
+        if now != self._glanced:  # a glance is cheap, and reading the map is not
+            self._glanced = now
+            self._stale = buffers.changed(self.state, buffers.read(self._tensors, self._labels))
 
     def look(self) -> None:
         """Look whether what is shown still holds, and say so if it does not."""
@@ -235,9 +239,9 @@ class BufferMap(EduWidget, room=buffers):
         tensor.storage.written("put_", None)
 
     def _refuse_if_stale(self, act: str) -> None:
-        what = self._changed()
-        if what:
-            why = f"{', '.join(what)} changed since this picture was made"
+        self._refresh()
+        if self._stale:
+            why = f"{', '.join(self._stale)} changed since this picture was made"
             raise InplaceError(act.partition(":")[0], why, "press Read again first")
 
     def _remove(self) -> None:

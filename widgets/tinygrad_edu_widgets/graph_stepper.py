@@ -12,9 +12,9 @@ from tinygrad_edu.errors import DtypeError, EduError, ShapeError
 from tinygrad_edu.tensor import tensor
 from tinygrad_edu.views import graph
 from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.given import callables, texts, whole
 
 from .base import EduWidget
-from .given import callables, texts, whole
 
 ASK = "Which values will the next step compute, and from which?"
 

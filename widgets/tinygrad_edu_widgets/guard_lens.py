@@ -9,9 +9,9 @@ from typing import Any
 from tinygrad_edu.observe.stopping import Stopped
 from tinygrad_edu.views import guard
 from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.given import texts
 
 from .base import EduWidget, Tell
-from .given import texts
 
 EXAMPLE = """\
 a = np.array([1., 2., 3.])

@@ -11,9 +11,9 @@ from typing import Any
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import predict
 from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.given import callables, refusal, texts
 
 from .base import EduWidget, first_line
-from .given import callables, refusal, texts
 
 _PREDICTIONS: list[dict[str, Any]] = []
 

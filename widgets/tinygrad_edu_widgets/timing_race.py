@@ -11,9 +11,9 @@ from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.observe.timing import Sweep, check_arguments, check_names, checked_sizes, name_of, sweep
 from tinygrad_edu.views import race
 from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.given import flags, texts, whole
 
 from .base import EduWidget, Tell
-from .given import flags, texts, whole
 
 
 class TimingRace(EduWidget, room=race):

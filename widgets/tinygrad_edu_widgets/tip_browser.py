@@ -11,9 +11,9 @@ from tinygrad_edu.errors import EduError
 from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.given import flags, texts
 
 from .base import EduWidget
-from .given import flags, texts
 from .predict_gate import note_prediction
 
 FILTERS = ("words", "theme", "source", "symptom")

@@ -111,7 +111,7 @@ def read(tensors: Mapping[str, Any], labels: Mapping[str, str] | None = None) ->
 
 
 def changed(then: BufferState, now: BufferState) -> tuple[str, ...]:
-    """What is no longer as ``then`` shows it: names, and ``buffer A`` where the bytes belong to none of these names."""
+    """The names whose values have changed since ``then``; ``buffer A`` for changed bytes that no name covers."""
     found = {e.name: replace(e, values=()) != replace(entry(now, e.name) or e, values=()) for e in then.entries}
     outside = []
     for number, (old, new) in enumerate(zip(then.buffers, now.buffers, strict=False)):

@@ -19,8 +19,8 @@ from ...common.wording import exact, shown
 from ...errors import ArgumentError, EduError
 from ...guard import holders
 from ...tensor import Tensor
-from ...tensor.random import generator
 from ..marks import shorten
+from ..streams import streams_kept
 
 LEVELS = ("on", "off")
 _serial = itertools.count(1)
@@ -179,20 +179,12 @@ class LensState:
 def lens(source: str, guard: str = "on") -> LensState:
     """Both runs, looking at the first refused write, or at the end."""
     known_guard(guard)
-    numbers, ours = np.random.get_state(), generator().bit_generator.state
-    try:
+    with streams_kept() as begin:
         on = run(source, "on")
-        _draw_from(numbers, ours)  # both runs draw the same random numbers, so only the guard makes a difference
+        begin()  # both runs draw the same random numbers, so only the guard makes a difference
         off = run(source, "off")
-    finally:
-        _draw_from(numbers, ours)  # and the learner's own streams stay as they were
     row = next((m.row for m in on.moments if m.refused), on.moments[-1].row if on.moments else 0)
     return LensState(on, off, guard, row)
-
-
-def _draw_from(numbers: Any, ours: Any) -> None:
-    np.random.set_state(numbers)
-    generator().bit_generator.state = ours
 
 
 def unfinished(source: str, guard: str, why: str) -> LensState:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...common.wording import shown
-from ...errors import ArgumentError, DtypeError, IndexRangeError
+from ...errors import DtypeError, IndexRangeError
+from ..given import refusal, texts
 from ..marks import shorten
 
 
@@ -53,9 +54,7 @@ class GateState:
 def question(ask: str, *, choices: Sequence[str] = (), low: float = 0.0, high: float = 1.0, unit: str = "",
              xs: Sequence[float] = (), x_label: str = "", y_label: str = "") -> Question:  # fmt: skip
     """A question that offers ``choices``, or a curve over ``xs``, or else a number from ``low`` to ``high``."""
-    for name, given in (("ask", ask), ("unit", unit), ("x_label", x_label), ("y_label", y_label)):
-        if not isinstance(given, str):
-            raise _refusal(name, given, f"{name} is a text", f'write {name}="…"')
+    texts("PredictGate", ask=ask, unit=unit, x_label=x_label, y_label=y_label)
     listed = _items("choices", choices, 'give a list, such as ["yes", "no"]')
     offered, places = tuple(dict.fromkeys(map(str, listed))), _places(xs)
     if len(offered) < len(listed) or len(offered) == 1:
@@ -66,7 +65,7 @@ def question(ask: str, *, choices: Sequence[str] = (), low: float = 0.0, high: f
         )
     for name, end in (("low", low), ("high", high)):
         if isinstance(end, bool) or not isinstance(end, numbers.Real):
-            raise _refusal(name, end, f"{name} is an end of the axis, a number", f"write {name}=10")
+            raise refusal("PredictGate", name, end, f"{name} is an end of the axis, a number", f"write {name}=10")
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         tried = f"PredictGate(low={shown(low)}, high={shown(high)})"
         raise IndexRangeError(tried, "the low end is not below the high end", "give two numbers, the smaller one first")
@@ -74,18 +73,14 @@ def question(ask: str, *, choices: Sequence[str] = (), low: float = 0.0, high: f
     return Question(ask, kind, offered, float(low), float(high), unit, places, x_label, y_label)
 
 
-def _refusal(name: str, given: Any, why: str, mend: str) -> ArgumentError:
-    return ArgumentError(f"PredictGate({name}={shown(given, 40)})", why, mend)
-
-
 def _items(name: str, given: Any, mend: str) -> list[Any]:
     """The items of a list; of a text, which would fall into letters, there are none."""
     if isinstance(given, (str, bytes, dict)):
-        raise _refusal(name, given, f"{name} is a list", mend)
+        raise refusal("PredictGate", name, given, f"{name} is a list", mend)
     try:
         return list(given)
     except TypeError:  # it cannot be looped over; one of our errors is a TypeError too
-        raise _refusal(name, given, f"{name} is a list", mend) from None
+        raise refusal("PredictGate", name, given, f"{name} is a list", mend) from None
 
 
 def _places(xs: Any) -> tuple[float, ...]:
@@ -94,9 +89,9 @@ def _places(xs: Any) -> tuple[float, ...]:
     try:
         places = tuple(float(x) for x in _items("xs", xs, mend))
     except (TypeError, ValueError, OverflowError):
-        raise _refusal("xs", xs, why, mend) from None
+        raise refusal("PredictGate", "xs", xs, why, mend) from None
     if not all(map(math.isfinite, places)) or any(low >= high for low, high in itertools.pairwise(places)):
-        raise _refusal("xs", xs, why, mend)
+        raise refusal("PredictGate", "xs", xs, why, mend)
     return places
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from collections.abc import Generator as Generating
-from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,8 +13,8 @@ import numpy as np
 from ...common.wording import plural, shape_text, shown
 from ...errors import EduError
 from ...observe.timing import arguments
-from ...tensor.random import generator
 from ...tips.runner import plain
+from ..streams import streams_kept
 
 TOLERANCE = 1e-4  # of the largest: the order of a sum changes float32 by about as much
 NUMERIC = "biufc"
@@ -41,7 +38,7 @@ def agreement(slow: Callable[..., Any], fast: Callable[..., Any], make: Callable
 
     The learner's own streams of random numbers are afterwards as they were.
     """
-    with _streams_kept() as begin:
+    with streams_kept() as begin:
         letter = "A"
         try:
             begin()
@@ -74,22 +71,6 @@ def _judged(one: Any, other: Any, writes: bool, written: str) -> Agreement:
     if one is None and not writes:
         return Agreement(None, "neither returns a result, so only their times are compared")
     return Agreement(True)
-
-
-@contextmanager
-def _streams_kept() -> Iterator[Callable[[], None]]:
-    """Gives a function that takes all streams of random numbers back to where they are now."""
-    ours, numpys, pythons = deepcopy(generator().bit_generator.state), np.random.get_state(), random.getstate()
-
-    def back() -> None:
-        generator().bit_generator.state = ours
-        np.random.set_state(numpys)
-        random.setstate(pythons)
-
-    try:
-        yield back
-    finally:
-        back()
 
 
 def _seen(value: Any) -> Any:

@@ -6,8 +6,8 @@ import math
 import numbers
 from typing import Any
 
-from tinygrad_edu.common.wording import shown
-from tinygrad_edu.errors import ArgumentError
+from ..common.wording import shown
+from ..errors import ArgumentError
 
 
 def refusal(widget: str, name: str, value: Any, why: str, mend: str) -> ArgumentError:
@@ -16,7 +16,7 @@ def refusal(widget: str, name: str, value: Any, why: str, mend: str) -> Argument
 
 
 def texts(widget: str, **given: Any) -> None:
-    """Refuse what is no text."""
+    """Refuse anything but text."""
     for name, value in given.items():
         if not isinstance(value, str):
             raise refusal(widget, name, value, f"{name} is a text", f'write {name}="…"')

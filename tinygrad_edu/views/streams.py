@@ -1,0 +1,28 @@
+"""The streams of random numbers of code that is run to be looked at: each run draws the same, and none is used up."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+
+import numpy as np
+
+from ..tensor.random import generator
+
+
+@contextmanager
+def streams_kept() -> Iterator[Callable[[], None]]:
+    """Gives a function that takes all streams of random numbers back to where they are now."""
+    ours, numpys, pythons = deepcopy(generator().bit_generator.state), np.random.get_state(), random.getstate()
+
+    def back() -> None:
+        generator().bit_generator.state = ours
+        np.random.set_state(numpys)
+        random.setstate(pythons)
+
+    try:
+        yield back
+    finally:
+        back()
