@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tinygrad_edu_widgets import BufferMap, buffer_map
-from tinygrad_edu_widgets.buffer_map import look_around
+from tinygrad_edu_widgets import BufferMap, watching
+from tinygrad_edu_widgets.watching import look_around
 
 import tinygrad_edu as tg
 from tests.views.buffers.claims import assert_claims
@@ -218,8 +218,8 @@ def test_reset_leaves_what_others_have_written_since() -> None:
 def test_each_cell_that_has_run_makes_the_maps_look(monkeypatch: pytest.MonkeyPatch) -> None:
     hooks: list[Any] = []
     shell = SimpleNamespace(events=SimpleNamespace(register=lambda event, hook: hooks.append((event, hook))))
-    monkeypatch.setattr(buffer_map, "get_ipython", lambda: shell)
-    monkeypatch.setattr(buffer_map, "_hooked", [])
+    monkeypatch.setattr(watching, "get_ipython", lambda: shell)
+    monkeypatch.setattr(watching, "_hooked", [])
     a = np.arange(3.0)
     maps = [BufferMap(a=a), BufferMap(a=a[1:])]
     [(event, hook)] = hooks  # one for all maps

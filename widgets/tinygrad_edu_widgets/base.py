@@ -48,6 +48,7 @@ class EduWidget(anywidget.AnyWidget):
     presenting = traitlets.Bool(False).tag(sync=True)
     answers = traitlets.Int(0).tag(sync=True)  # how many acts have been done: the browser waits for it
     awaited: ClassVar[frozenset[str]] = frozenset()  # acts whose work `act` waits for; the browser does not
+    mirrors: ClassVar[dict[str, str]] = {}  # a trait that shows a part of the state: the act that sets it
 
     def __init_subclass__(cls, *, room: ModuleType | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -63,6 +64,8 @@ class EduWidget(anywidget.AnyWidget):
         super().__init__(label=type(self).__name__)
         self.on_msg(self._receive)
         self._show()
+        if self.mirrors:
+            self._register_validator(EduWidget._trait_set, tuple(self.mirrors))
 
     def frame(self) -> Frame:
         """The frame of the current state."""
@@ -75,6 +78,18 @@ class EduWidget(anywidget.AnyWidget):
     def _act(self, act: str, value: Any) -> None:
         """Change the state. Raises KeyError for an unknown act."""
         raise NotImplementedError
+
+    def mirrored(self) -> dict[str, Any]:
+        """The values of the traits in `mirrors`, as the state has them."""
+        return {}
+
+    def _trait_set(self, proposal: Any) -> Any:
+        """A program, a link or the browser sets a trait: do its act. The trait takes what the state has afterwards, and
+        so never shows what was refused."""
+        name, value = proposal["trait"].name, proposal["value"]
+        if value != self.mirrored()[name]:
+            self._answer(self.mirrors[name], value, patient=True)
+        return self.mirrored()[name]
 
     def act(self, act: str, value: Any = None) -> None:
         """Do what a press of the control ``act`` does. Drives a widget without a browser.
@@ -158,6 +173,8 @@ class EduWidget(anywidget.AnyWidget):
 
     def _show(self) -> None:
         self.html = self._framed().html()
+        for name, value in self.mirrored().items():
+            setattr(self, name, value)
 
     def _framed(self) -> Frame:
         """The frame, with the refusal or progress of the last act."""

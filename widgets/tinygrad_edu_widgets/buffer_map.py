@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
-import weakref
 from typing import Any
 
 import numpy as np
-from IPython import get_ipython
 
 from tinygrad_edu import no_grad
 from tinygrad_edu.common.wording import shown
@@ -20,28 +17,7 @@ from tinygrad_edu.views import buffers
 from tinygrad_edu.views.frame import Control, Frame
 
 from .base import EduWidget
-
-_MAPS: weakref.WeakSet[BufferMap] = weakref.WeakSet()  # those that are looked after
-_watching = threading.Lock()
-_hooked: list[Any] = []  # the shell that tells us when a cell has run
-
-
-def _watch(one: BufferMap) -> None:
-    """Let a map hear of writes by other maps and by later cells."""
-    with _watching:
-        _MAPS.add(one)
-    shell = get_ipython()
-    if shell is not None and shell not in _hooked:
-        _hooked.append(shell)
-        shell.events.register("post_run_cell", lambda result: look_around())
-
-
-def look_around(doer: BufferMap | None = None) -> None:
-    """Let every map but the one that has just acted look at its bytes."""
-    with _watching:
-        others = [one for one in _MAPS if one is not doer]
-    for one in others:
-        one.look()
+from .watching import forget, look_around, watch
 
 
 def _mapped(name: str, value: Any) -> Tensor:
@@ -77,7 +53,7 @@ class BufferMap(EduWidget, room=buffers):
         self._stale: tuple[str, ...] = ()
         self._start()
         super().__init__()
-        _watch(self)
+        watch(self)
 
     def _start(self) -> None:
         self._tensors: dict[str, Tensor] = dict(self._given)
@@ -132,8 +108,7 @@ class BufferMap(EduWidget, room=buffers):
 
     def close(self) -> None:
         """Take the widget off the page."""
-        with _watching:
-            _MAPS.discard(self)
+        forget(self)
         super().close()
 
     def _answer(self, act: str, value: Any, patient: bool) -> None:
