@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from tinygrad_edu.common.wording import shown, suggestion
+from tinygrad_edu.common.wording import exact, shown, suggestion
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.views import playground
 from tinygrad_edu.views.frame import Frame
@@ -39,6 +39,7 @@ _DUTY = 0.1  # of the time, that training takes while it plays: else it would be
 _CHUNK = 0.004  # seconds of steps without a pause between them
 _PATIENCE = 0.05  # seconds that an answer waits for the step under way
 _LIMIT = 100_000  # steps after which play pauses by itself: whoever pressed it may have left
+_MOST = 1_000_000  # steps that one call makes
 _TRIAL = 12  # steps that a switch is tried for while nothing plays
 
 
@@ -126,18 +127,11 @@ class Playground(EduWidget, room=playground):
 
     def step(self, n: int = 1) -> None:
         """Make ``n`` steps now, and show the result."""
-        if whole("Playground.step", "n", n) < 0:
-            raise refusal("Playground.step", "n", n, "it counts steps, 0 or more", "write n=10")
-        self.pause()
-        for _ in range(n):
-            self._run.advance()
-        self._refresh()
+        self._make(_count("Playground.step", "n", n))
 
     def run(self, steps: int) -> None:
         """Make so many steps now, as fast as they go, and show the result."""
-        if whole("Playground.run", "steps", steps) < 0:
-            raise refusal("Playground.run", "steps", steps, "it counts steps, 0 or more", "write steps=100")
-        self.step(steps)
+        self._make(_count("Playground.run", "steps", steps))
 
     def set(self, **knobs: Any) -> None:
         """Turn knobs: ``set(learning_rate=0.1, batch=16)``. ``lr`` stands for ``learning_rate``.
@@ -170,13 +164,18 @@ class Playground(EduWidget, room=playground):
     def replay(self, acts: Iterable[Act], until: int) -> None:
         """Begin again with the first knobs and no habits, make so many steps, and do the acts on the way."""
         given = acts_of(acts)
-        if whole("Playground.replay", "until", until) < 0:
-            raise refusal("Playground.replay", "until", until, "it counts steps, 0 or more", "write until=600")
+        _count("Playground.replay", "until", until)
         self.pause()
         with self._lock:
             self._run = Run(self._run.seed, given)
             self.state = PlayState(self._run.glance(), ask=self.state.ask, asked=self.state.asked)
-        self.step(until)
+        self._make(until)
+
+    def _make(self, count: int) -> None:
+        self.pause()
+        for _ in range(count):
+            self._run.advance()
+        self._refresh()
 
     def weights(self) -> list[Any]:
         """Copies of all weights and biases, as arrays: to compare two runs."""
@@ -353,6 +352,13 @@ def _turned(knobs: Knobs, given: Mapping[str, Any]) -> Knobs:
     for name, value in given.items():
         knobs = knobs.turned(_SHORT.get(name, name), value)
     return knobs
+
+
+def _count(call: str, name: str, value: Any) -> int:
+    """A number of steps."""
+    if not 0 <= whole(call, name, value) <= _MOST:
+        raise refusal(call, name, value, f"it counts steps, from 0 to {exact(_MOST)}", f"write {name}=100")
+    return int(value)
 
 
 def _check_guess(meter: Any, guess: Any) -> None:

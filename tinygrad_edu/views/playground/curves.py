@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from ...common.wording import exact, number
 from ..marks import Canvas
 from .model import PlayState, Point
-from .words import change_text, share
+from .words import TOP_LOSS, change_text, loss_text, share, too_high
 
 LEFT = 44.0
-TOP_LOSS = 2.5  # the upper end of the loss axis; what lies above is cut, and its label says where it is
 SPANS = (600, 1200, 2400, 6000, 12_000, 24_000, 60_000, 120_000, 240_000, 600_000, 1_200_000, 10**9)
 
 Place = Callable[[float], float]
@@ -30,8 +29,8 @@ def draw_curves(c: Canvas, state: PlayState, y: float, width: float) -> None:
     _axis(c, y + 26, y + 86, right, ((TOP_LOSS, "2.5"), (0.0, "0")), TOP_LOSS)
     _axis(c, y + 104, y + 158, right, ((1.0, "100 %"), (0.5, "50"), (0.0, "0")), 1.0)
     loss, accuracy = _height(y + 26, y + 86, TOP_LOSS), _height(y + 104, y + 158, 1.0)
-    c.text(LEFT + 66, y + 38, "loss", "b")
-    c.text(LEFT + 66, y + 150, "accuracy", "b")
+    c.text(LEFT + 66, y + 46, "loss", "b")
+    c.text(LEFT + 66, y + 146, "accuracy", "b")
     points = _points(state)
     _line(c, points, across, lambda p: loss(p.training_loss), "play-second")
     _line(c, points, across, lambda p: loss(p.test_loss), "play-first")
@@ -42,8 +41,7 @@ def draw_curves(c: Canvas, state: PlayState, y: float, width: float) -> None:
     if odd:
         c.rect(across(odd[0]) - 2, y + 24, across(odd[-1]) - across(odd[0]) + 4, 4, "edge-alert")
         c.text(across(odd[0]), y + 17, f"▲ the loss is {number(points[-1].test_loss)}", "ta b")
-    high = newest.test_loss > TOP_LOSS or not math.isfinite(newest.test_loss)
-    c.text(right + 14, y + 58, f"{'▲ ' * high}{number(newest.test_loss)} test", "ta b" if high else "b")
+    c.text(right + 14, y + 58, loss_text(newest), "ta b" if too_high(newest) else "b")
     c.text(right + 14, y + 75, f"{number(newest.training_loss)} training", "t2")
     c.text(right + 14, y + 117, f"{share(newest.training_accuracy)} training", "t2")
     c.text(right + 14, y + 136, f"{share(newest.test_accuracy)} test", "f16 b")
@@ -56,7 +54,7 @@ def draw_accuracy(c: Canvas, state: PlayState, width: float) -> None:
     right, top, bottom = width - 118.0, 30.0, 170.0
     across, up = _across(state, right), _height(top, bottom, 1.0)
     _axis(c, top, bottom, right, ((1.0, "100 %"), (0.5, "50"), (0.0, "0")), 1.0)
-    c.text(LEFT + 48, bottom - 10, "accuracy", "b")
+    c.text(LEFT + 48, bottom - 26, "accuracy", "b")
     points = _points(state)
     _line(c, points, across, lambda p: up(p.training_accuracy), "play-second")
     _line(c, points, across, lambda p: up(p.test_accuracy), "play-first")

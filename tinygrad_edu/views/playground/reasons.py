@@ -7,7 +7,7 @@ import math
 from ...common.wording import exact, plural
 from .model import HABITS, Change, Glance, PlayState, Reading
 
-FAR = 2.0  # times the loss before training: above it, training has made the network worse
+FAR = 1.25  # times the loss before training: above it, training has made the network worse
 
 
 def broken(glance: Glance) -> bool:

@@ -10,9 +10,10 @@ import numpy as np
 
 from ...common.wording import bytes_text, exact, number, plain, plural, ratio_text, seconds_text, unit_of
 from ...observe.machine import conditions as machine
-from .model import HABITS, METERS, Glance, Knobs, PlayState, tip_of, zone
+from .model import HABITS, METERS, Glance, Knobs, PlayState, Point, tip_of, zone
 from .reasons import broken
 
+TOP_LOSS = 2.5  # the upper end of the loss axis; what lies above is cut, and its label says where it is
 LABELS = {"time": "step time", "bytes": "bytes alive", "nodes": "graph nodes", "operations": "operations"}
 MEANS = {
     "time": "median of the last steps",
@@ -73,7 +74,7 @@ def conditions() -> str:
     """The machine."""
     found = machine(None)
     python = ".".join(platform.python_version_tuple()[:2])
-    return f"{plural(found.cores, 'core')}, {platform.machine()}, Python {python}, NumPy {np.__version__}"
+    return f"{found.cores}-core {platform.machine()}, Python {python}, NumPy {np.__version__}"
 
 
 def foot(state: PlayState) -> str:
@@ -83,7 +84,7 @@ def foot(state: PlayState) -> str:
         return f"{conditions()} · nothing timed yet · digits: UCI, 8 × 8"
     unit, size = unit_of(reading.time)
     spread = f"{number(reading.low / size)}–{number(reading.high / size)} {unit}"
-    return f"{conditions()} · time: median of {reading.runs} steps, middle half {spread}"
+    return f"{conditions()} · median of {reading.runs} steps, middle half {spread}"
 
 
 def status(state: PlayState) -> str:
@@ -156,7 +157,7 @@ def _learned(state: PlayState) -> list[str]:
     if not glance.step:
         lines.append(f"{exact(glance.trained)} handwritten digits to learn from, 8 × 8 pixels each")
     else:
-        lines.append(f"loss: {number(now.test_loss)} test, {number(now.training_loss)} training")
+        lines.append(f"loss: {loss_text(now)}, {number(now.training_loss)} training")
         lines.append(f"accuracy: {share(now.test_accuracy)} test, {share(now.training_accuracy)} training")
         every = max(1, -(-len(glance.curve) // 12))
         points = glance.curve[::every]
@@ -173,6 +174,16 @@ def _learned(state: PlayState) -> list[str]:
     norms = (f"{i}: {norm_text(norm)}" for i, norm in enumerate(glance.gradients, 1))
     lines.append(f"∂ norm by layer: {', '.join(norms)}")
     return lines
+
+
+def too_high(point: Point) -> bool:
+    """Whether the test loss is above its axis, or no number."""
+    return not point.test_loss <= TOP_LOSS
+
+
+def loss_text(point: Point) -> str:
+    """The test loss, marked where it is above its axis."""
+    return f"{'▲ ' * too_high(point)}{number(point.test_loss)} test"
 
 
 def change_text(state: PlayState) -> str:
