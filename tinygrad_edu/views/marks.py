@@ -109,8 +109,9 @@ class Canvas:
     def image(self, x: float, y: float, w: float, h: float, address: str) -> None:
         """An image of few pixels, shown as squares."""
         self._add(
-            "image", "pixelated", None, y + h, x=x, y=y, width=w, height=h, href=address, preserveAspectRatio="none"
-        )
+            "image", "", None, y + h, x=x, y=y, width=w, height=h, href=address, preserveAspectRatio="none",
+            style="image-rendering:pixelated",
+        )  # fmt: skip
 
     def open(self, **attrs: Any) -> None:
         """Begin a group: what follows belongs together until `close`."""

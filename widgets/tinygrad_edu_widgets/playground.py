@@ -61,6 +61,7 @@ class Playground(EduWidget, room=playground):
         "depth": "set:depth", "activation": "set:activation", "batch": "set:batch", "optimiser": "set:optimiser",
         "noise": "set:noise",
     }  # fmt: skip
+    _trainer: _Trainer | None = None
     playing = traitlets.Bool(False).tag(sync=True)
     steps = traitlets.Int(0).tag(sync=True)
     learning_rate = traitlets.Float(Knobs.learning_rate).tag(sync=True)
@@ -88,7 +89,6 @@ class Playground(EduWidget, room=playground):
         if pace is not None and whole("Playground", "pace", pace) < 1:
             raise refusal("Playground", "pace", pace, "it is a number of steps, 1 or more", "write pace=10")
         self._predict, self._pace = predict, pace
-        self._trainer: _Trainer | None = None
         self._run = Run(int(seed), acts_of(acts), _turned(Knobs(), knobs))
         self.state = PlayState(self._run.glance(), ask=ask)
         super().__init__()
@@ -207,11 +207,13 @@ class Playground(EduWidget, room=playground):
         else:
             raise KeyError(act)
         self._look()
+        if self._trainer is not None and self._trainer.ident is None:
+            self._trainer.start()
 
     def _play(self, until: int | None = None) -> None:
+        """Let a thread train. It is started at the end of the act, so that the answer shows what was before it."""
         if self._trainer is None:
             self._trainer = _Trainer(self, until)
-            self._trainer.start()
         elif until is None:
             self._trainer.until = None
 

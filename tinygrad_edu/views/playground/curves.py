@@ -32,10 +32,10 @@ def draw_curves(c: Canvas, state: PlayState, y: float, width: float) -> None:
     c.text(LEFT + 66, y + 46, "loss", "b")
     c.text(LEFT + 66, y + 146, "accuracy", "b")
     points = _points(state)
-    _line(c, points, across, lambda p: loss(p.training_loss), "play-second")
-    _line(c, points, across, lambda p: loss(p.test_loss), "play-first")
-    _line(c, points, across, lambda p: accuracy(p.training_accuracy), "play-second")
-    _line(c, points, across, lambda p: accuracy(p.test_accuracy), "play-first")
+    _line(c, points, across, lambda p: loss(p.training_loss), "line-a")
+    _line(c, points, across, lambda p: loss(p.test_loss), "span")
+    _line(c, points, across, lambda p: accuracy(p.training_accuracy), "line-a")
+    _line(c, points, across, lambda p: accuracy(p.test_accuracy), "span")
     _ends(c, points[-1], across, (loss, accuracy))
     odd = [point.step for point in points if not math.isfinite(point.test_loss)]
     if odd:
@@ -56,8 +56,8 @@ def draw_accuracy(c: Canvas, state: PlayState, width: float) -> None:
     _axis(c, top, bottom, right, ((1.0, "100 %"), (0.5, "50"), (0.0, "0")), 1.0)
     c.text(LEFT + 48, bottom - 26, "accuracy", "b")
     points = _points(state)
-    _line(c, points, across, lambda p: up(p.training_accuracy), "play-second")
-    _line(c, points, across, lambda p: up(p.test_accuracy), "play-first")
+    _line(c, points, across, lambda p: up(p.training_accuracy), "line-a")
+    _line(c, points, across, lambda p: up(p.test_accuracy), "span")
     _ends(c, points[-1], across, (None, up))
     now = state.glance.now
     c.text(right + 10, top + 18, f"{share(now.training_accuracy)} training", "t2")

@@ -167,7 +167,7 @@ def _meter(c: Canvas, state: PlayState, meter: str, box: tuple[float, float, flo
         return
     c.text(width, at + 9, f"was {value_text(meter, change.was.value(meter))}", "t2", "end")
     spot = x + place(ratio, line)
-    c.line(min(x + middle, spot), at, max(x + middle, spot), at, "play-bar")
+    c.line(min(x + middle, spot), at, max(x + middle, spot), at, "axis-recorded")
     said = state.said.get(change.habit, {}).get(meter) if change.on else None
     if said is not None:
         centre = x + {"down": low / 2, "same": middle, "up": (high + line) / 2}[said]

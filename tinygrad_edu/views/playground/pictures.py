@@ -83,7 +83,7 @@ def draw_digits(canvas: Canvas, digits: Sequence[bytes], x: float, y: float, pit
     shades: list[list[str]] = [[] for _ in range(SHADES + 1)]
     for i, digit in enumerate(digits):
         left, side = x + i * pitch, SIDE * scale
-        canvas.rect(left, y, side + 1, side + 1, "pixels")
+        canvas.rect(left, y, side + 1, side + 1, "run-a")
         for place, value in enumerate(digit):
             row, column = divmod(place, SIDE)
             shade = round(value * SHADES / 16)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...common.wording import shown
-from ...errors import ArgumentError
+from ...errors import ArgumentError, EduError
 from ..given import whole
 from .meters import Meters
 from .model import AT_ONCE, HABITS, KNOBS, LEVELS, Change, Glance, Knobs, Misread, Point, checked, habit_of
@@ -257,9 +257,13 @@ def samples() -> tuple[bytes, ...]:
 def acts_of(given: Any) -> list[Act]:
     """A list of acts, checked and in order. Raises `ArgumentError` for what cannot be done."""
     call = "Playground(acts=…)"
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+    try:
+        listed = None if isinstance(given, (str, bytes)) else list(given)
+    except (TypeError, EduError):  # it is one thing
+        listed = None
+    if listed is None:
         raise ArgumentError(call, f"{shown(given, 40)} is no list of acts", 'write [(400, "flip", "float64", True)]')
-    found = [_act(one) for one in given]
+    found = [_act(one) for one in listed]
     steps = [one[0] for one in found]
     if steps != sorted(steps):
         place = next(i for i in range(1, len(steps)) if steps[i] < steps[i - 1])
