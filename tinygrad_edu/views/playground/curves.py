@@ -10,7 +10,7 @@ from ..marks import Canvas
 from .model import PlayState, Point
 from .words import TOP_LOSS, change_text, loss_text, share, too_high
 
-LEFT = 44.0
+LEFT = 50.0
 SPANS = (600, 1200, 2400, 6000, 12_000, 24_000, 60_000, 120_000, 240_000, 600_000, 1_200_000, 10**9)
 
 Place = Callable[[float], float]
