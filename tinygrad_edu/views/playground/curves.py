@@ -13,6 +13,8 @@ from .words import TOP_LOSS, change_text, loss_text, share, too_high
 LEFT = 50.0
 SPANS = (600, 1200, 2400, 6000, 12_000, 24_000, 60_000, 120_000, 240_000, 600_000, 1_200_000, 10**9)
 
+BOLD_12 = 7.6  # a generous average of bold letters
+
 Place = Callable[[float], float]
 
 
@@ -119,8 +121,16 @@ def _mark(c: Canvas, state: PlayState, across: Place, top: float, bottom: float,
     x = across(change.step)
     c.line(x, top + 20, x, bottom, "rule")
     c.path(f"M{x - 4:.1f} {top + 12:g}h8l-4 6z", "knob")
-    late = x > 190  # then there is more room on the left
-    c.text(x - 8 if late else x + 8, top + 16, f"{words}{change_text(state)}", "b", "end" if late else None)
+    label = change_text(state)
+    for said in (f"{words}{label}", label):
+        room = len(said) * BOLD_12
+        if x + 8 + room <= c.width:
+            c.text(x + 8, top + 16, said, "b")
+            return
+        if x - 8 - room >= 0:
+            c.text(x - 8, top + 16, said, "b", "end")
+            return
+    c.text(c.width, top + 2, label, "b", "end")  # above the mark
 
 
 def _steps(c: Canvas, state: PlayState, y: float, right: float) -> None:
