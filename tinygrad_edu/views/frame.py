@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,8 @@ from .tokens import stylesheet
 
 STAGES = ("names", "tensors", "buffers", "device", "queue")
 WIDE, NARROW = 812, 446
+LAST_RUN = "The figure shows the last run."
+BACK_AGAIN = "To use its controls, run the cell again."
 BADGES = {"measured": "●", "simulated": "◌", "recorded": "■"}
 
 
@@ -92,7 +95,7 @@ class Frame:
         """The inside of the widget. Without a kernel (``live=False``) controls are absent."""
         kind = attributes(class_=f"edu-prov {self.badge}")
         badge = f"<span{kind}>{escape(self.badge)}</span>" if self.badge else ""
-        note = "" if live else "<span>The figure shows the last run.</span>"
+        note = "" if live else f'<span class="edu-last">{LAST_RUN}</span>'
         return "".join([
             '<div class="edu-body">',
             f'<header class="edu-head"><h3>{escape(self.name)}</h3>{strip(self.stages)}</header>',
@@ -142,6 +145,19 @@ class Frame:
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(self.name)}</title>'
             f"<style>html{{color-scheme:light dark}}body{{margin:0}}{stylesheet()}</style></head>"
             f"<body><section{section}>{self.html(live)}</section></body></html>"
+        )
+
+    def still(self, text: str) -> str:
+        """The picture and the text for a saved notebook, as HTML that survives where pages are made safe.
+
+        There, scripts, styles and inline SVG are removed, but an image that holds its own data is shown.
+        """
+        data = base64.b64encode(self.svg().encode()).decode()
+        words = attributes(alt=f"{self.wide.title} {self.wide.description}", style="max-width:100%")
+        return (
+            f'<figure style="margin:0"><img src="data:image/svg+xml;base64,{data}"{words}>'
+            f"<figcaption>{LAST_RUN} {BACK_AGAIN}<details><summary>Read as text</summary>"
+            f"<pre>{escape(text)}</pre></details></figcaption></figure>"
         )
 
     def svg(self) -> str:

@@ -6,6 +6,7 @@ import contextvars
 import dataclasses
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +25,7 @@ from tinygrad_edu.views.tokens import stylesheet
 from .registry import enter
 
 _STATIC = Path(__file__).parent / "static"
+_SCRIPTS = ("edu", "alone", "projector", "motion")  # the browser takes one module
 _PATIENCE = 0.2  # seconds before progress is shown, and between two updates
 
 Tell = Callable[[int, int, float], bool]
@@ -41,11 +43,13 @@ class EduWidget(anywidget.AnyWidget):
     act, the browser gets an answer.
     """
 
-    _esm = _STATIC / "edu.js"
+    _esm = "\n".join((_STATIC / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS)
     _css = stylesheet()
     html = traitlets.Unicode().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
+    key = traitlets.Unicode().tag(sync=True)  # by which the browser finds this widget's model
     presenting = traitlets.Bool(False).tag(sync=True)
+    with_code = traitlets.Bool(False).tag(sync=True)  # while presenting: the notebook stays in sight
     answers = traitlets.Int(0).tag(sync=True)  # how many acts have been done: the browser waits for it
     awaited: ClassVar[frozenset[str]] = frozenset()  # acts whose work `act` waits for; the browser does not
     mirrors: ClassVar[dict[str, str]] = {}  # a trait that shows a part of the state: the act that sets it
@@ -61,7 +65,8 @@ class EduWidget(anywidget.AnyWidget):
         self._notice = ""  # why the last act was refused, for widgets whose state does not hold it
         self.progress: Progress | None = None  # of the work under way, once it has taken a while
         self._work: _Work | None = None
-        super().__init__(label=type(self).__name__)
+        key = uuid.uuid4().hex
+        super().__init__(label=type(self).__name__, model_id=key, key=key)
         self.on_msg(self._receive)
         self._show()
         if self.mirrors:
@@ -183,9 +188,14 @@ class EduWidget(anywidget.AnyWidget):
             return frame
         return dataclasses.replace(frame, message=self._notice, text=f"{frame.text}\n▲ {self._notice}")
 
-    def present(self, on: bool = True) -> None:
-        """Large type for a projector, or normal type again."""
-        flags(f"{type(self).__name__}.present", on=on)
+    def present(self, on: bool = True, *, code: bool = False) -> None:
+        """Fill the window, in type for a projector; ``False`` ends it, and so does Escape.
+
+        PageDown and PageUp, the keys of a remote control, press the next and the last step, or else what the question
+        asks to be done next. With ``code=True`` the type is large, but the widget stays in its place among the cells.
+        """
+        flags(f"{type(self).__name__}.present", on=on, code=code)
+        self.with_code = code
         self.presenting = on
 
     def text(self) -> str:
@@ -207,7 +217,9 @@ class EduWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         found = super()._repr_mimebundle_(**kwargs)
         bundle, metadata = found if isinstance(found, tuple) else (found, {})
-        return {**(bundle or {}), "image/svg+xml": self.svg(), "text/plain": repr(self)}, metadata
+        text = repr(self)
+        still = {"text/html": self._framed().still(text), "image/svg+xml": self.svg(), "text/plain": text}
+        return {**(bundle or {}), **still}, metadata
 
 
 class _Work(Stoppable):
