@@ -362,16 +362,6 @@ def test_a_graph_of_a_thousand_nodes_stays_usable(open_cells: Open) -> None:
     assert faults(notebook.page) == []
 
 
-def test_present_makes_type_large(open_cells: Open) -> None:
-    notebook = open_cells(LENS.replace("GuardLens()", "lens = GuardLens()\nlens.present()\nlens"))
-    notebook.run_all()
-    w = widget(notebook.page, "GuardLens")
-    expect(w).to_have_attribute("data-present", "")
-    box = w.get_by_role("button", name="Reset").bounding_box()
-    assert box is not None and box["height"] > 50
-    assert faults(notebook.page) == []
-
-
 def test_widgets_work_in_notebook_7(page: Page, notebook7: Lab, complaints: list[str]) -> None:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (STEPPER, CHOICE)])
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}

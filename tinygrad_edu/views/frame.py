@@ -156,8 +156,8 @@ class Frame:
         words = attributes(alt=f"{self.wide.title} {self.wide.description}", style="max-width:100%")
         return (
             f'<figure style="margin:0"><img src="data:image/svg+xml;base64,{data}"{words}>'
-            f"<figcaption>{LAST_RUN} {BACK_AGAIN}<details><summary>Read as text</summary>"
-            f"<pre>{escape(text)}</pre></details></figcaption></figure>"
+            f'<figcaption style="padding:0 24px">{LAST_RUN} {BACK_AGAIN}<details><summary>Read as text</summary>'
+            f'<pre style="font-family:monospace">{escape(text)}</pre></details></figcaption></figure>'
         )
 
     def svg(self) -> str:

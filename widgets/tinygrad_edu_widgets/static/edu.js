@@ -291,7 +291,7 @@ function render({ model, el }) {
 
 /** Keep the current step of a tall figure in sight, scrolling only the figure. */
 function follow(root) {
-  const stage = root.querySelector(".edu-stage.tall");
+  const stage = root.querySelector(root.matches("[data-window]") ? ".edu-stage" : ".edu-stage.tall");
   const mark = stage && [...stage.querySelectorAll("[data-current]")].find((m) => m.getClientRects().length);
   if (!mark) return;
   const [inner, outer] = [mark.getBoundingClientRect(), stage.getBoundingClientRect()];

@@ -1,6 +1,8 @@
 // A widget before an audience: it fills the window, at the largest type at which nothing has to be scrolled.
 
-const LEAST_ZOOM = 1;
+const LEAST_ZOOM = 1.05; // below it, rather scroll a larger figure
+const SCROLLING_ZOOM = 1.25;
+const LEAST_STAGE = 200; // pixels of a figure that scrolls
 const MOST_ZOOM = 2.4;
 const WIDE_FRAME = 860; // the room that a wide figure takes with its margins, and a narrow one
 const NARROW_FRAME = 480;
@@ -24,14 +26,21 @@ function present(root, on, withCode) {
 function fit(root, most) {
   const room = root.clientWidth;
   const frame = room >= WIDE_FRAME ? WIDE_FRAME : NARROW_FRAME;
-  const least = Math.min(LEAST_ZOOM, room / frame);
-  let zoom = Math.max(least, Math.min(most ?? MOST_ZOOM, room / frame));
-  const overfull = (part) => part && (part.scrollHeight > part.clientHeight + 1 || part.scrollWidth > part.clientWidth + 1);
-  for (; ; zoom -= 0.04) {
-    root.style.setProperty("--edu-zoom", Math.max(zoom, least).toFixed(2));
-    if (zoom <= least) return least;
-    if (!overfull(root.querySelector(".edu-body > .edu-stage, .edu-board")) && !overfull(root.firstChild)) return zoom;
-  }
+  const full = (part) => part && (part.scrollHeight > part.clientHeight + 1 || part.scrollWidth > part.clientWidth + 1);
+  const stage = () => root.querySelector(".edu-body > .edu-stage, .edu-board");
+  const fits = () => !full(stage()) && !full(root.firstChild);
+  const enough = () => !full(root.firstChild) && stage().clientHeight >= Math.min(stage().scrollHeight, LEAST_STAGE);
+  const largest = (least, good) => {
+    for (let zoom = Math.min(most ?? MOST_ZOOM, room / frame); zoom >= least; zoom -= 0.04) {
+      root.style.setProperty("--edu-zoom", zoom.toFixed(2));
+      if (good()) return zoom;
+    }
+    return undefined;
+  };
+  const found = largest(LEAST_ZOOM, fits);
+  if (found) return found;
+  most = Math.min(most ?? SCROLLING_ZOOM, SCROLLING_ZOOM);
+  return largest(0.5, enough);
 }
 
 const ONWARD = ["ArrowRight", "ArrowDown"];
