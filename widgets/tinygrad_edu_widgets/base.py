@@ -69,8 +69,8 @@ class EduWidget(anywidget.AnyWidget):
         super().__init__(label=type(self).__name__, model_id=key, key=key)
         self.on_msg(self._receive)
         self._show()
-        if self.mirrors:
-            self._register_validator(EduWidget._trait_set, tuple(self.mirrors))
+        if mirrored := tuple(self.mirrored()):
+            self._register_validator(EduWidget._trait_set, mirrored)
 
     def frame(self) -> Frame:
         """The frame of the current state."""
@@ -85,16 +85,19 @@ class EduWidget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def mirrored(self) -> dict[str, Any]:
-        """The values of the traits in `mirrors`, as the state has them."""
+        """The values of the traits that show the state: those in `mirrors`, and others, which can only be read."""
         return {}
 
     def _trait_set(self, proposal: Any) -> Any:
         """A program, a link or the browser sets a trait: do its act. The trait takes what the state has afterwards, and
         so never shows what was refused."""
         name, value = proposal["trait"].name, proposal["value"]
-        if value != self.mirrored()[name]:
+        if value != self.mirrored()[name] and name in self.mirrors:
             self._answer(self.mirrors[name], value, patient=True)
-        return self.mirrored()[name]
+        found = self.mirrored()[name]
+        if found != value:  # whoever set it has to learn what holds
+            self.send_state(name)
+        return found
 
     def act(self, act: str, value: Any = None) -> None:
         """Do what a press of the control ``act`` does. Drives a widget without a browser.
@@ -179,7 +182,7 @@ class EduWidget(anywidget.AnyWidget):
     def _show(self) -> None:
         self.html = self._framed().html()
         for name, value in self.mirrored().items():
-            setattr(self, name, value)
+            self.set_trait(name, value)  # also where others may only read it
 
     def _framed(self) -> Frame:
         """The frame, with the refusal or progress of the last act."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
+
+import traitlets
 
 from tinygrad_edu.observe.stopping import Stopped
 from tinygrad_edu.views import guard
@@ -30,6 +32,10 @@ class GuardLens(EduWidget, room=guard):
     """
 
     awaited = frozenset({"code"})
+    mirrors: ClassVar[dict[str, str]] = {"code": "code", "guard": "guard", "row": "row"}
+    code = traitlets.Unicode().tag(sync=True)  # to set it runs it: `wait()` for the result
+    guard = traitlets.Unicode("on").tag(sync=True)
+    row = traitlets.Int(0).tag(sync=True)  # the line that is shown, from 0
 
     def __init__(self, code: str = EXAMPLE, *, ask: str = "", guard: str = "on") -> None:
         texts("GuardLens", code=code, ask=ask)
@@ -46,6 +52,10 @@ class GuardLens(EduWidget, room=guard):
     def frame(self) -> Frame:
         """The frame of the current state."""
         return guard.frame(self.state, self._ask, self._editing)
+
+    def mirrored(self) -> dict[str, Any]:
+        """The program, the guard, and the line that is shown."""
+        return {"code": self._typed, "guard": self.state.guard, "row": self.state.row}
 
     def data(self) -> Any:
         """Both runs as plain data."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import traitlets
 
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import predict
@@ -30,6 +33,11 @@ class PredictGate(EduWidget, room=predict):
     *Commit*; *Draw again*; *Ask again* afterwards.
     """
 
+    mirrors: ClassVar[dict[str, str]] = {"prediction": "draft"}
+    prediction = traitlets.Any(None).tag(sync=True)  # not yet committed: a choice, a number, a curve's heights, or None
+    committed = traitlets.Bool(False, read_only=True).tag(sync=True)
+    result = traitlets.Any(None, read_only=True).tag(sync=True)  # None until the learner has committed
+
     def __init__(self, ask: str, reveal: Callable[[], Any], *, why: str = "", **offer: Any) -> None:
         callables("PredictGate", reveal=reveal)
         texts("PredictGate", why=why)
@@ -45,10 +53,13 @@ class PredictGate(EduWidget, room=predict):
         """Question, prediction and, once committed, the outcome."""
         return dataclasses.asdict(self.state)
 
-    @property
-    def committed(self) -> bool:
-        """Whether the learner has committed to a prediction."""
-        return self.state.committed
+    def mirrored(self) -> dict[str, Any]:
+        """Prediction and result."""
+        outcome = self.state.outcome
+        result = None if outcome is None else outcome.value
+        if isinstance(result, tuple):  # a curve: JSON has no word for what is not finite
+            result = tuple(height if math.isfinite(height) else None for height in result)
+        return {"prediction": self.state.draft, "committed": self.state.committed, "result": result}
 
     def predict(self, value: Any) -> None:
         """Commit to a prediction from code."""

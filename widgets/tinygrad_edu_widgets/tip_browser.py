@@ -5,7 +5,9 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
+
+import traitlets
 
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
@@ -28,6 +30,10 @@ class TipBrowser(EduWidget, room=tips):
     """
 
     awaited = frozenset({"edited"})
+    mirrors: ClassVar[dict[str, str]] = {"slug": "pick"}
+    slug = traitlets.Unicode().tag(sync=True)  # of the tip in front
+    committed = traitlets.Bool(False, read_only=True).tag(sync=True)
+    verdict = traitlets.Unicode(None, allow_none=True, read_only=True).tag(sync=True)  # of its last run
 
     def __init__(self, slug: str = "", *, alone: bool = False) -> None:
         texts("TipBrowser", slug=slug)
@@ -50,6 +56,12 @@ class TipBrowser(EduWidget, room=tips):
     def frame(self) -> Frame:
         """The frame of the current state."""
         return tips.frame(self.tip, self.state, self.progress)
+
+    def mirrored(self) -> dict[str, Any]:
+        """The tip in front, and how far the learner is with it."""
+        visit = self.state.visit
+        found = visit.result and visit.result.verdict
+        return {"slug": self.state.slug, "committed": visit.committed, "verdict": found}
 
     def data(self) -> Any:
         """The tip, the prediction, the setting, and, once run, the result."""

@@ -9,6 +9,7 @@ from threading import Timer
 from types import TracebackType
 from typing import Any, Self
 
+import traitlets
 from IPython.core.getipython import get_ipython
 
 from tinygrad_edu.common.wording import number, shown
@@ -36,6 +37,10 @@ class TrainingMonitor(EduWidget, room=training):
     Gestures: hover a point to read it. Buttons do nothing while a cell runs: the notebook's own ■ ends the loop.
     """
 
+    count = traitlets.Int(0, read_only=True).tag(sync=True)  # records in the picture
+    loss = traitlets.Float(None, allow_none=True, read_only=True).tag(sync=True)  # the last one in it
+    ended = traitlets.Bool(False, read_only=True).tag(sync=True)
+
     def __init__(self, epochs: int, *, ask: str = "How fast will the loss fall?", unit: str = "epoch") -> None:
         epochs = whole("TrainingMonitor", "epochs", epochs)
         if epochs < 0:
@@ -57,6 +62,13 @@ class TrainingMonitor(EduWidget, room=training):
         """The frame of the current state."""
         with self._lock:  # a thread may log meanwhile
             return training.frame(self.state, self._ask)
+
+    def mirrored(self) -> dict[str, Any]:
+        """How far the run is. It follows the picture, so it may lag behind the records by as much."""
+        losses = self.state.series.get("loss")
+        last = losses.newest[1] if losses else None
+        last = last if last is not None and math.isfinite(last) else None  # JSON has no word for nan
+        return {"count": self.state.count, "loss": last, "ended": bool(self.state.ended)}
 
     def data(self) -> Any:
         """The recorded numbers. None stands for a number that a record does not have."""
