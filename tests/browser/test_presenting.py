@@ -31,7 +31,7 @@ OUTSIDE = """() => {
         const box = one.getBoundingClientRect();
         if (!box.width) continue;
         if (box.top < -0.5 || box.left < -0.5 || box.bottom > innerHeight + 0.5 || box.right > innerWidth + 0.5)
-            found.push(`${part}: ${Math.round(box.left)} to ${Math.round(box.right)}, ${Math.round(box.top)} to ${Math.round(box.bottom)}`);
+            found.push(`${part}: ${[box.left, box.right, box.top, box.bottom].map(Math.round)}`);
     }
     return found;
 }"""

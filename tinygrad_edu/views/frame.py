@@ -160,8 +160,8 @@ class Frame:
             f'<pre style="font-family:monospace">{escape(text)}</pre></details></figcaption></figure>'
         )
 
-    def svg(self) -> str:
-        """Everything but the controls as one standalone picture."""
+    def svg(self, theme: str | None = None) -> str:
+        """Everything but the controls as one standalone picture, in one theme or in that of the reader's system."""
         margin = 24
         lines = wrap_text(plain(self.ask), 84)
         width = max(WIDE, round(self.wide.canvas.width))
@@ -190,7 +190,7 @@ class Frame:
             canvas.text(margin, y + 16, line, "t2")
             y += 17
         canvas.height = y + 12
-        return freeze(canvas.svg(self.wide.title, self.wide.description, live=False))
+        return freeze(canvas.svg(self.wide.title, self.wide.description, live=False), theme)
 
 
 def strip(shown: tuple[str, ...], right: float | None = None) -> str:

@@ -22,6 +22,7 @@ from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.given import finite, flags, refusal, texts
 from tinygrad_edu.views.tokens import stylesheet
 
+from . import paint
 from .registry import enter
 
 _STATIC = Path(__file__).parent / "static"
@@ -208,6 +209,15 @@ class EduWidget(anywidget.AnyWidget):
     def svg(self) -> str:
         """A standalone picture."""
         return self._framed().svg()
+
+    def save(self, path: str | Path, *, width: float | None = None, theme: str = "light") -> None:
+        """Write the picture to a file that ends in ``.svg``, ``.png`` or ``.pdf``.
+
+        ``width`` is in pixels of a web page, 96 to an inch; a PNG has twice the picture's own by default. ``theme`` is
+        "light" or "dark". PNG and PDF need matplotlib. Raises `ArgumentError` for another ending, and where nothing
+        can be written.
+        """
+        paint.save(f"{type(self).__name__}.save", self._framed(), path, width, theme)
 
     def to_html(self) -> str:
         """A page with the picture, the text and no controls."""

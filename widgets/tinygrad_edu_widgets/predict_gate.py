@@ -16,6 +16,7 @@ from tinygrad_edu.views import predict
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import callables, refusal, texts
 
+from . import charts
 from .base import EduWidget, first_line
 
 _PREDICTIONS: list[dict[str, Any]] = []
@@ -65,6 +66,13 @@ class PredictGate(EduWidget, room=predict):
         """Commit to a prediction from code."""
         self.act("draft", value)
         self.act("commit")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw prediction and result, a number or a curve, with matplotlib, on ``ax`` or on new axes.
+
+        Returns the axes. Raises `ArgumentError` for a choice, and `MissingPackageError` if matplotlib is not installed.
+        """
+        return charts.prediction(self.state, charts.axes_for("PredictGate.plot", ax))
 
     def _act(self, act: str, value: Any) -> None:
         q, state = self.state.question, self.state

@@ -15,6 +15,7 @@ from tinygrad_edu.views import race
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import flags, texts, whole
 
+from . import charts
 from .base import EduWidget, Tell
 
 
@@ -84,6 +85,17 @@ class TimingRace(EduWidget, room=race):
         self.act("draft", value)
         self.act("commit")
         self.wait()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the runs at the size that is shown with matplotlib, on ``ax`` or on new axes, and return the axes.
+
+        Raises `ArgumentError` before the race, and `MissingPackageError` if matplotlib is not installed.
+        """
+        return charts.race(self.state, charts.axes_for("TimingRace.plot", ax))
+
+    def plot_sweep(self, ax: Any = None) -> Any:
+        """Draw the medians over the sizes, as `plot` does the runs at one size."""
+        return charts.sweep(self.state, charts.axes_for("TimingRace.plot_sweep", ax))
 
     def _act(self, act: str, value: Any) -> None:
         self.state = replace(self.state, message="")

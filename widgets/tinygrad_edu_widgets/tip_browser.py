@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from tinygrad_edu.errors import EduError
+from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import flags, texts
 
+from . import charts
 from .base import EduWidget
 from .predict_gate import note_prediction
 
@@ -82,6 +83,15 @@ class TipBrowser(EduWidget, room=tips):
         self.act("run")
         self.wait(seconds)
         return self.result
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what both ways need with matplotlib, on ``ax`` or on new axes, and return the axes.
+
+        Raises `ArgumentError` before the first run, and `MissingPackageError` if matplotlib is not installed.
+        """
+        if self.result is None or self.result.failed:
+            raise ArgumentError("TipBrowser.plot()", "there is no result yet", "call predict(…) and run() first")
+        return charts.counts(self.result, charts.axes_for("TipBrowser.plot", ax))
 
     def _act(self, act: str, value: Any) -> None:
         name, _, part = act.partition(":")

@@ -12,14 +12,14 @@ from typing import Any, Self
 import traitlets
 from IPython.core.getipython import get_ipython
 
-from tinygrad_edu.common.wording import number, shown
-from tinygrad_edu.errors import ArgumentError, DtypeError, EduError, MissingPackageError
+from tinygrad_edu.common.wording import shown
+from tinygrad_edu.errors import ArgumentError, DtypeError, EduError
 from tinygrad_edu.inputs.arguments import whole
 from tinygrad_edu.views import training
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.tokens import TOKENS
 from tinygrad_edu.views.training.words import is_share
 
+from . import charts
 from .base import EduWidget
 
 _clock = time.monotonic
@@ -193,13 +193,9 @@ class TrainingMonitor(EduWidget, room=training):
 
         Raises `MissingPackageError` if matplotlib is not installed.
         """
-        try:
-            from matplotlib import pyplot
-        except ImportError:
-            why, mend = "it draws with matplotlib, which is not installed", "pip install matplotlib"
-            raise MissingPackageError("TrainingMonitor.plot()", why, mend) from None
+        ax = charts.axes_for("TrainingMonitor.plot", ax)
         with self._lock:
-            return plot(self.state, pyplot.subplots(figsize=(8.12, 2.8))[1] if ax is None else ax)
+            return charts.losses(self.state, ax)
 
     def _act(self, act: str, value: Any) -> None:
         raise KeyError(act)
@@ -216,24 +212,3 @@ def _number(name: str, value: Any) -> float:
         why, mend = "an accuracy is a fraction from 0 to 1", "log correct / total; divide a percentage by 100"
         raise ArgumentError(f"log with {name}={shown(value)}", why, mend)
     return found
-
-
-def plot(state: training.TrainingState, ax: Any) -> Any:
-    """The loss by epoch on matplotlib's axes, in the colours of the widget."""
-    losses = list(state.series.get("loss", ()))
-    ink, alarm = TOKENS["blue"][0], TOKENS["vermilion"][0]
-    line = [(at, value if math.isfinite(value) else math.nan) for at, value in losses]
-    ax.plot([at for at, _ in line], [value for _, value in line], color=ink, marker=".", linewidth=1.9, label="loss")
-    above = ax.get_xaxis_transform()  # x in epochs, y as a share of the height
-    odd = [(number(value), at) for at, value in losses if not math.isfinite(value)]
-    for lane, sign in enumerate(dict.fromkeys(sign for sign, _ in odd)):
-        y = 1.04 + 0.07 * lane
-        at = [at for one, at in odd if one == sign]
-        ax.plot(at, [y] * len(at), "|", color=alarm, transform=above, clip_on=False, label=sign)
-        ax.text(-0.01, y, sign, color=alarm, transform=ax.transAxes, ha="right", va="center")
-    ax.set_xlim(0, max(state.epochs, state.count, 1))
-    ax.axhline(0.0, color=TOKENS["ink-2"][0], linewidth=0.75)  # the axis is not cut
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.set_xlabel(state.unit)
-    ax.set_ylabel("loss")
-    return ax
