@@ -71,6 +71,14 @@ def snapshot(page: Page, name: str) -> None:
         page.locator(".edu").first.screenshot(path=f"{folder}/{name}.png")
 
 
+def snapshot_all(page: Page, name: str) -> None:
+    """Keep a picture of all that the window shows."""
+    folder = os.environ.get("TINYGRAD_EDU_SCREENSHOTS")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=f"{folder}/{name}.png")
+
+
 def text_of(w: Locator) -> str:
     """The text twin, as the page has it."""
     return w.locator(".edu-foot pre").text_content() or ""

@@ -134,6 +134,7 @@ def test_a_loss_is_drawn_record_by_record() -> None:
     monitor = TrainingMonitor(5)
     for loss in (2.0, 1.0, math.inf, 0.5):
         monitor.log(loss=loss)
+    monitor.wait()
     ax = monitor.plot()
     drawn = points(labelled(ax, "loss"))
     assert [drawn[i] for i in (0, 1, 3)] == [(1, 2), (2, 1), (4, 0.5)] and math.isnan(drawn[2][1])

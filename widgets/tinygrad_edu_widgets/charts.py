@@ -133,22 +133,21 @@ def prediction(state: GateState, ax: Any) -> Any:
         raise ArgumentError(
             "PredictGate.plot()", why, "plot a question about a number or a curve, or save() the picture"
         )
-    known = state.outcome is not None
+    result = None if state.outcome is None else state.outcome.value
     if q.kind == "curve":
         if state.draft is not None:
             ax.plot(q.xs, state.draft, "--D", color=c["ink"], markerfacecolor=c["paper"], markersize=4, label="you")
-        if known:
-            ax.plot(q.xs, state.outcome.value, color=c["blue"], linewidth=2.5, label="result")
+        if result is not None:
+            ax.plot(q.xs, result, color=c["blue"], linewidth=2.5, label="result")
         ax.set_ylim(min(q.low, *_finite(state)), max(q.high, *_finite(state)))
         ax.set_xlabel(q.x_label)
         ax.set_ylabel(q.y_label)
     else:
         if state.draft is not None:
             ax.plot([state.draft], [0], "D", color=c["ink"], markerfacecolor=c["paper"], label="you")
-        if known:
-            ax.plot([state.outcome.value], [0], "o", color=c["blue"], label="result")
-        values = [state.draft, state.outcome.value if known else None]
-        numbers = [value for value in values if value is not None]
+        if result is not None:
+            ax.plot([result], [0], "o", color=c["blue"], label="result")
+        numbers = [value for value in (state.draft, result) if value is not None]
         ax.set_xlim(min(q.low, *numbers, q.high), max(q.high, *numbers, q.low))
         ax.set_yticks([])
         ax.set_xlabel(q.unit)

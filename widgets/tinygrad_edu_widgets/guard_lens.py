@@ -12,6 +12,7 @@ from tinygrad_edu.observe.stopping import Stopped
 from tinygrad_edu.views import guard
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import texts
+from tinygrad_edu.views.guard import LensState
 
 from .base import EduWidget, Tell
 
@@ -84,7 +85,7 @@ class GuardLens(EduWidget, room=guard):
         self.abandon()
         self._typed, level = code, self.state.guard
 
-        def job(tell: Tell) -> guard.LensState:
+        def job(tell: Tell) -> LensState:
             try:
                 return guard.lens(code, level)
             except Stopped:
@@ -92,7 +93,7 @@ class GuardLens(EduWidget, room=guard):
 
         self.work(job, self._ran)
 
-    def _ran(self, found: guard.LensState) -> None:
+    def _ran(self, found: LensState) -> None:
         self.state = replace(found, guard=self.state.guard)
 
     def _gave_up(self) -> None:

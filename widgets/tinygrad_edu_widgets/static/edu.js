@@ -195,6 +195,7 @@ function render({ model, el }) {
   root.tabIndex = -1;
   root.setAttribute(QUIET, "true");
   root.addEventListener("focusin", ({ target }) => target.setAttribute(QUIET, "true")); // JupyterLab looks there first
+  el.classList.add("edu-place");
   el.append(root);
 
   let waiting = null;
