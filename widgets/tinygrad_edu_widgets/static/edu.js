@@ -235,13 +235,15 @@ function render({ model, el }) {
     next.innerHTML = alone ? still(model.get("html")) : model.get("html");
     if (!root.firstChild) root.append(...next.childNodes);
     else morph(root.firstChild, next.firstChild);
-    // The focus stays on what it was on. If that is gone, as Commit is afterwards, the figure gets it, to be read next.
+    // The focus stays on what it was on. If that is gone, as Commit is afterwards, the figure gets it, to be read next; where
+    // steps follow each other, the button of the next one.
     // A button that was just disabled would take the keys with it: the widget itself keeps the focus.
     const focused = document.activeElement;
     if (inside && !root.contains(focused)) {
       const same = (other) => other.dataset.act === act && other.dataset.value === value && other.getClientRects().length;
       const again = act && [...root.querySelectorAll("[data-act]:not(:disabled)")].find(same);
-      (again || root.querySelector(".edu-stage") || root).focus({ preventScroll: true });
+      const next = root.querySelector(".edu-body > .edu-stage, .edu-board button.main:not(:disabled)");
+      (again || next || root).focus({ preventScroll: true });
     } else if (inside && focused.matches(":disabled")) root.focus({ preventScroll: true });
     project();
     follow(root);
