@@ -399,8 +399,8 @@ def test_knobs_and_playing_are_traits() -> None:
     soon(lambda: made.steps > 0)
     made.playing = False
     made.pause()
-    made.steps = 3
-    assert "it counts the steps" in made.text() and made.steps == made._run.step
+    made.steps = 3  # which can only be read
+    assert made.steps == made._run.step > 0
 
 
 def test_two_can_be_linked() -> None:

@@ -52,12 +52,12 @@ class Playground(EduWidget, room=playground):
     without a prediction. ``pace`` is a number of steps from one drawing to the next; without it, drawing takes at most
     a tenth of the time.
 
-    Gestures: *Train*, *Pause* (p), one *Step* (→), start again (r); turn a knob; press a switch, say what each
+    Gestures: *Train*, *Pause* (p), one *Step* (s), start again (r); turn a knob; press a switch, say what each
     meter will do, and *Commit*.
     """
 
     mirrors: ClassVar[dict[str, str]] = {
-        "playing": "playing", "steps": "steps", "learning_rate": "set:learning_rate", "width": "set:width",
+        "playing": "playing", "learning_rate": "set:learning_rate", "width": "set:width",
         "depth": "set:depth", "activation": "set:activation", "batch": "set:batch", "optimiser": "set:optimiser",
         "noise": "set:noise",
     }  # fmt: skip
@@ -202,7 +202,7 @@ class Playground(EduWidget, room=playground):
             getattr(self, f"_{name}")(part, value)
         elif act in ("flip", "switch", "playing", "tip"):
             getattr(self, f"_{act}")(value)
-        elif act in ("play", "pause", "advance", "commit", "reset", "steps"):
+        elif act in ("play", "pause", "advance", "commit", "reset"):
             getattr(self, f"_{act}")()
         else:
             raise KeyError(act)
@@ -232,10 +232,6 @@ class Playground(EduWidget, room=playground):
     def _advance(self) -> None:
         self._stop()
         self._run.advance()
-
-    def _steps(self) -> None:
-        why = "it counts the steps that were made"
-        raise ArgumentError("setting steps", why, "make steps: run(100), or play()")
 
     def _set(self, name: str, value: Any) -> None:
         checked(name, value)

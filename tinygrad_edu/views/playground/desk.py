@@ -63,7 +63,7 @@ def _learns(state: PlayState, parts: Parts, live: bool) -> str:
             f"{plural(state.glance.knobs.batch, 'digit')} a step. While it learns, turn a knob, "
             "or flip a slow habit and see what it costs."
         )
-        begin = f'<div class="edu-desk-begin">{train}<p>{escape(words)}</p></div>'
+        begin = f'<div class="edu-begin">{train}<p>{escape(words)}</p></div>'
     top = attributes(class_="edu-desk-top")
     stage = attributes(class_="edu-stage edu-desk-learns", tabindex=-1 if live else None)
     return (
@@ -80,7 +80,7 @@ def _controls(state: PlayState) -> str:
         if state.playing
         else Control("button", "play", "Train", "play", main=begun and not state.asking, key="p")
     )
-    step = Control("icon", "advance", "One step", "last", key="ArrowRight")
+    step = Control("icon", "advance", "One step", "last", key="s")
     again = Control("icon", "reset", "Start again", "again", key="r", disabled=not begun)
     knobs = "".join(control_html(_knob(state, name)) for name in KNOB_LABELS)
     transport = "".join(map(control_html, (play, step, again)))
