@@ -37,8 +37,8 @@ def test_steps_stay_in_range(widget: GraphStepper) -> None:
     ):  # fmt: skip
         widget.act(act, value)
         assert widget.state.step == step
-    widget.step(2)
-    widget.step(-1)
+    widget.forward(2)
+    widget.back()
     assert widget.state.step == 1
     assert GraphStepper(fork, step=99, x=leaf(2.0), w=leaf(-3.0)).state.step == 6
 
@@ -55,7 +55,7 @@ def test_a_card_leads_to_its_step(widget: GraphStepper) -> None:
 
 
 def test_a_leaf_can_be_typed_over_and_reset(widget: GraphStepper) -> None:
-    given = widget._first["x"]
+    given = widget._given["x"]
     widget.act("last")
     for typed, shown in (("5", "5.00"), ("−1,5", "−1.50"), ("1e-3", "0.00100")):
         widget.act("leaf:x", typed)

@@ -65,7 +65,8 @@ def race() -> TimingRace:
 # Each callable, and arguments that fit. One at a time is replaced by junk.
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "GraphStepper": (stepper, {"function": total, "x": 2.0, "w": 3.0, "ask": "?", "step": 1}),
-    "GraphStepper.step": (lambda by: GraphStepper(total, 2.0, 3.0).step(by), {"by": 1}),
+    "GraphStepper.forward": (lambda by: GraphStepper(total, 2.0, 3.0).forward(by), {"by": 1}),
+    "GraphStepper.back": (lambda by: GraphStepper(total, 2.0, 3.0).back(by), {"by": 1}),
     "BroadcastLab": (BroadcastLab, {"a": (3, 1), "b": (1, 4), "op": "+", "predict": False}),
     "GuardLens": (GuardLens, {"code": "a = np.ones(2)", "ask": "?", "guard": "on"}),
     "PredictGate": (PredictGate, {"ask": "?", "reveal": list, "why": "", "low": 0, "high": 1, "unit": "s"}),

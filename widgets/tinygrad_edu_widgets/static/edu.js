@@ -31,8 +31,9 @@ function morph(from, to) {
   while (from.childNodes.length > wanted.length) from.lastChild.remove();
 }
 
-/** Clicks, keys, drags and drawing inside `root`, as calls of `send(act, value)`. */
-function listen(root, send) {
+/** Clicks, keys, drags and drawing inside `root`, as calls of `send(act, value)`. What leads to a step of a reel goes to
+ * `walk(element)` first, which says whether it went there. */
+function listen(root, send, walk) {
   const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
   const field = (target) => target.matches?.("input, textarea, select");
   let pending = null; // a number typed but not yet sent
@@ -49,13 +50,13 @@ function listen(root, send) {
     const target = event.target.closest("[data-act]");
     if (!target || field(target) || target.matches(":disabled, [role=spinbutton], [role=slider]")) return;
     flush();
-    send(target.dataset.act, target.dataset.value ?? null);
+    if (!walk(target)) send(target.dataset.act, target.dataset.value ?? null);
   });
 
   root.addEventListener("input", (event) => {
     const { target } = event;
     if (!target.dataset.act) return;
-    if (target.type === "range") send(target.dataset.act, Number(target.value), true);
+    if (target.type === "range" && !walk(target)) send(target.dataset.act, Number(target.value), true);
     if (target.type === "number" || target.type === "search") {
       clearTimeout(pending?.timer);
       pending = { act: target.dataset.act, value: target.value, timer: setTimeout(flush, 150) };
@@ -93,7 +94,7 @@ function listen(root, send) {
       next.focus();
       next.click();
     } else if (target.closest("svg") && target.dataset.act && (key === "Enter" || key === " ")) {
-      send(target.dataset.act, target.dataset.value ?? null);
+      if (!walk(target)) send(target.dataset.act, target.dataset.value ?? null);
     } else if (target.type === "text" && key === "Enter") {
       target.blur();
       return;
@@ -109,6 +110,7 @@ function listen(root, send) {
   root.addEventListener("pointerdown", (event) => {
     const spin = event.target.closest("[role=spinbutton]");
     const sheet = event.target.closest("[data-draw]");
+    const map = event.target.closest("[data-map]");
     if (spin) drag(event, spin, () => {
       let last = event.clientX;
       return (move) => {
@@ -117,6 +119,7 @@ function listen(root, send) {
       };
     });
     if (sheet) draw(event, sheet);
+    if (map) pan(map, event), drag(event, map, () => (move) => pan(map, move));
   });
 
   function drag(event, element, start, end = () => {}) {
@@ -159,7 +162,7 @@ function listen(root, send) {
     if (mark) for (const other of root.querySelectorAll(`[data-link="${CSS.escape(mark.dataset.link)}"]`)) other.classList.add("is-linked");
     const tip = root.querySelector(".edu-tip");
     if (!tip) return;
-    const words = mark?.dataset.tip;
+    const words = mark && (mark.dataset.tip || mark.getAttribute("aria-label")); // an empty tip: as it is called
     tip.textContent = words ?? tip.dataset.rest;
     tip.classList.toggle("is-on", Boolean(words));
   }
@@ -200,7 +203,14 @@ function render({ model, el }) {
     model.send({ act, value });
   };
 
+  let shown = null;
   const update = () => {
+    if (shown === model.get("html") && player.plays()) {
+      // The page is as it was. A large one is not gone through for nothing; a refused entry goes back to what holds.
+      for (const input of root.querySelectorAll("input[type=text]")) if (input !== document.activeElement) input.value = input.getAttribute("value");
+      return refresh();
+    }
+    shown = model.get("html");
     const held = document.activeElement;
     const inside = root.contains(held);
     const { act, value } = held?.dataset ?? {};
@@ -216,7 +226,12 @@ function render({ model, el }) {
       const again = act && [...root.querySelectorAll("[data-act]:not(:disabled)")].find(same);
       (again || root.querySelector(".edu-stage") || root).focus({ preventScroll: true });
     } else if (inside && focused.matches(":disabled")) root.focus({ preventScroll: true });
+    player.load();
+    refresh();
+  };
+  const refresh = () => {
     root.toggleAttribute("data-present", model.get("presenting"));
+    player.seek();
     follow(root);
     show();
   };
@@ -232,12 +247,18 @@ function render({ model, el }) {
     }
   };
 
-  const show = listen(root, send);
+  const show = listen(root, send, (element) => player.walk(element));
+  const player = play(root, model, () => show());
   update();
   model.on("change:html", update);
   model.on("change:presenting", update);
   model.on("change:answers", answered);
+  model.on("change:step", player.seek);
+  model.on("msg:custom", player.receive);
   return () => {
+    player.stop();
+    model.off("change:step", player.seek);
+    model.off("msg:custom", player.receive);
     clearTimeout(waiting);
     model.off("change:html", update);
     model.off("change:presenting", update);
@@ -245,15 +266,217 @@ function render({ model, el }) {
   };
 }
 
-/** Keep the current step of a tall figure in sight, scrolling only the figure. */
+/** Keep the current step of a large figure, and the current line, in sight, scrolling only them. */
 function follow(root) {
-  const stage = root.querySelector(".edu-stage.tall");
-  const mark = stage && [...stage.querySelectorAll("[data-current]")].find((m) => m.getClientRects().length);
-  if (!mark) return;
-  const [inner, outer] = [mark.getBoundingClientRect(), stage.getBoundingClientRect()];
-  if (inner.top < outer.top + 40 || inner.bottom > outer.bottom - 40) {
-    stage.scrollTop += inner.top - outer.top - outer.height / 2;
+  for (const view of root.querySelectorAll(".edu-stage.tall, [data-follow]")) {
+    const mark = [...view.querySelectorAll("[data-current]")].find((m) => m.getClientRects().length);
+    const [inner, outer] = [mark?.getBoundingClientRect(), view.getBoundingClientRect()];
+    if (mark) {
+      const scale = outer.width / view.offsetWidth || 1; // zoomed, as when presenting
+      const away = (low, high, from, to) => (high - low < to - from && (low < from + 24 || high > to - 24) ? (low + high - from - to) / 2 / scale : 0);
+      view.scrollTop += away(inner.top, inner.bottom, outer.top, outer.bottom);
+      view.scrollLeft += away(inner.left, inner.right, outer.left, outer.right);
+    }
+    locate(view, true);
   }
+}
+
+/** Show in the small map beside a scrolling figure which part of it is in sight; no map where all is. */
+function locate(view, measure = false) {
+  const map = view.parentElement.querySelector("[data-map]");
+  if (!map) return;
+  const [, , width, height] = map.getAttribute("viewBox").split(" ").map(Number);
+  if (measure) map.classList.add("is-idle"); // how much room is there without it?
+  if (measure) map.classList.toggle("is-idle", view.scrollWidth <= view.clientWidth + 1 && view.scrollHeight <= view.clientHeight + 1);
+  const box = { x: view.scrollLeft, y: view.scrollTop, width: Math.min(view.clientWidth, width), height: Math.min(view.clientHeight, height) };
+  for (const [name, value] of Object.entries(box)) map.querySelector("[data-view]").setAttribute(name, Math.round(value));
+}
+
+/** Bring the place of a small map that was pressed into sight. */
+function pan(map, { clientX, clientY }) {
+  const view = map.parentElement.querySelector("[data-follow]");
+  const box = map.getBoundingClientRect();
+  view.scrollLeft = ((clientX - box.left) / box.width) * view.scrollWidth - view.clientWidth / 2;
+  view.scrollTop = ((clientY - box.top) / box.height) * view.scrollHeight - view.clientHeight / 2;
+  locate(view);
+}
+
+const HOLES = /[\ue000-\ue0fe]/g;
+const BETWEEN = "\ue0ff";
+
+/** Walks through a picture's steps by its reel, without waiting for Python. See tinygrad_edu/views/reel.py. */
+function play(root, model, show) {
+  let reel = null; // as Python told it
+  let tracks = new Map(); // name: [steps, values]
+  let changes = new Map(); // step: names of the tracks that begin something there
+  let chunks = []; // parts for ranges of steps
+  let marks = new Map(); // track: its elements in the page
+  let at = null; // the step that the page shows
+  let asked = null;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+  const read = () => {
+    if (reel === model.get("reel")) return;
+    reel = model.get("reel");
+    tracks = new Map();
+    changes = new Map();
+    chunks = reel?.chunk ? [reel.chunk] : [];
+    for (const [name, versions] of Object.entries(reel?.tracks ?? {})) {
+      const steps = [];
+      const values = [];
+      for (const [step, ...told] of versions) {
+        const before = values.at(-1);
+        steps.push(step);
+        values.push(told.map((word, i) => (word < 0 ? before[i] : reel.words[word])));
+        changes.set(step, [...(changes.get(step) ?? []), name]);
+      }
+      tracks.set(name, [steps, values]);
+    }
+  };
+
+  /** A new page: find its marks. */
+  const load = () => {
+    read();
+    const body = root.querySelector("[data-at]");
+    at = body ? Number(body.dataset.at) : null;
+    marks = new Map();
+    asked = null;
+    for (const mark of root.querySelectorAll("[data-track]")) {
+      const set = mark.dataset.set.split(BETWEEN).map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]);
+      if (!marks.has(mark.dataset.track)) marks.set(mark.dataset.track, []);
+      marks.get(mark.dataset.track).push([mark, set]);
+    }
+    for (const view of root.querySelectorAll("[data-follow]")) view.onscroll = () => locate(view);
+  };
+
+  const place = (steps, step) => {
+    let [low, high] = [0, steps.length];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      steps[middle] <= step ? (low = middle) : (high = middle);
+    }
+    return low;
+  };
+
+  const apply = (name, step) => {
+    const [steps, versions] = tracks.get(name);
+    const values = versions[place(steps, step)];
+    for (const [mark, set] of marks.get(name) ?? []) {
+      for (const [attribute, template] of set) {
+        const value = template.replace(HOLES, (hole) => values[hole.charCodeAt(0) - 0xe000]);
+        if (!attribute) mark.textContent = value;
+        else if (value) mark.setAttribute(attribute, value);
+        else mark.removeAttribute(attribute);
+      }
+    }
+  };
+
+  /** The parts of a step, if they are here; those to come are asked for in time. */
+  const parts = (step) => {
+    const chunk = chunks.find((one) => one.from <= step && step <= one.to);
+    for (const element of root.querySelectorAll("[data-part]")) {
+      element.classList.toggle("is-late", !chunk);
+      if (!chunk) continue;
+      const versions = chunk.parts[element.dataset.part];
+      const html = versions[place(versions.map(([from]) => from), step)][1];
+      const next = element.cloneNode(false);
+      next.classList.remove("is-late");
+      next.innerHTML = html;
+      morph(element, next);
+      if (!element.classList.length) element.removeAttribute("class");
+    }
+    const missing = [step, step + 5, step - 5].map((one) => Math.min(Math.max(one, 0), reel.last)).find((one) => !chunks.some((c) => c.from <= one && one <= c.to));
+    if (missing !== undefined && missing !== asked) {
+      asked = missing;
+      model.send({ act: "reel", value: missing });
+    }
+  };
+
+  /** Go to a step, and show only what differs there. */
+  const go = (step, press = false) => {
+    const from = at;
+    at = step;
+    for (const mark of root.querySelectorAll(".is-changed")) mark.classList.remove("is-changed");
+    const single = Math.abs(step - from) === 1;
+    const touched = single ? (changes.get(Math.max(step, from)) ?? []) : [...tracks.keys()].filter((name) => place(tracks.get(name)[0], step) !== place(tracks.get(name)[0], from));
+    for (const name of touched) apply(name, step);
+    const held = root.contains(document.activeElement) && document.activeElement;
+    parts(step);
+    if (held && held.matches(":disabled")) root.focus({ preventScroll: true });
+    for (const input of root.querySelectorAll("input[data-walk]")) {
+      input.value = step;
+      input.setAttribute("value", step);
+      input.setAttribute("style", input.getAttribute("style").replace(/--at:\d+/, `--at:${step}`));
+    }
+    root.querySelector("[data-at]").dataset.at = step;
+    follow(root);
+    if (press && step === from + 1) move(touched);
+  };
+
+  /** What a single step has moved goes along its edge; with reduced motion, what has changed is outlined instead. */
+  const move = (touched) => {
+    const moved = touched.flatMap((name) => marks.get(name) ?? []).map(([mark]) => mark);
+    if (calm.matches) {
+      for (const mark of moved) if (mark.nodeName === "g") mark.classList.add("is-changed");
+      return;
+    }
+    for (const edge of moved) {
+      const way = edge.getAttribute("data-way");
+      if (!way || !edge.animate) continue;
+      const dot = document.createElementNS(edge.namespaceURI, "circle");
+      dot.setAttribute("r", 4);
+      dot.setAttribute("class", way === "1" ? "edu-move" : "edu-move back");
+      dot.style.offsetPath = `path("${edge.getAttribute("d")}")`;
+      edge.parentNode.append(dot);
+      const ends = way === "1" ? ["0%", "100%"] : ["100%", "0%"];
+      const run = dot.animate({ offsetDistance: ends }, { duration: 240, easing: "cubic-bezier(.2,0,0,1)" });
+      run.onfinish = run.oncancel = () => dot.remove();
+    }
+  };
+
+  /** Where an element leads: "+1", "-1", "last", "=" (its own value), a step, or one step for each half. */
+  const target = (element) => {
+    const where = element.dataset.walk;
+    if (where === "=") return Number(element.value);
+    if (where === "last") return reel.last;
+    if (/^[+-]/.test(where)) return at + Number(where);
+    const [one, two = one] = where.split(" ").map(Number);
+    return at > reel.turn ? two : one;
+  };
+
+  return {
+    load,
+    plays: () => at !== null,
+    /** Follow an element that leads to a step. Says whether it did. */
+    walk(element) {
+      if (element.dataset.walk === undefined || at === null || !reel?.trait) return false;
+      const step = Math.min(Math.max(target(element), 0), reel.last);
+      if (step !== at) {
+        go(step, element.dataset.walk !== "=");
+        show();
+        model.set(reel.trait, step);
+        model.save_changes();
+      }
+      return true;
+    },
+    /** To where Python stands: it was set there by a program or by another widget. */
+    seek() {
+      const step = reel?.trait ? model.get(reel.trait) : null;
+      if (at !== null && step !== null && step !== at && step <= reel.last) {
+        go(step);
+        show();
+      }
+    },
+    receive({ reel: chunk } = {}) {
+      if (!chunk || at === null) return;
+      asked = null;
+      chunks = [chunk, ...chunks].slice(0, 6);
+      if (root.querySelector(".is-late")) parts(at);
+    },
+    stop() {
+      at = null;
+    },
+  };
 }
 
 export default { render };
