@@ -84,7 +84,7 @@ class GraphStepper(Walking, room=graph):
         with streams_kept():
             self._rewind()
             made = graph.recording(self._function, leaves, self._by_position)
-        return Take(made.run, leaves, graph.Witness(self._function, (*made.given, *made.found)))
+        return Take(made.run, leaves, graph.Witness(self._function, made.given, made.found))
 
     def _begin(self) -> graph.GraphState:
         """The first state: modules of a large graph are closed."""

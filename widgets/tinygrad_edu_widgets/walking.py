@@ -48,6 +48,7 @@ class Walking(EduWidget):
         self._behind: Any = None  # the frame of a page that was not made yet
         self._shown: tuple[Any, ...] | None = None  # what the page in the browser shows beside its step
         self._playing: Reel | None = None  # the reel that the browser has
+        self._count = 0  # of reels sent: the browser may still get an answer about the one before
         super().__init__()
 
     def mirrored(self) -> dict[str, Any]:
@@ -62,7 +63,8 @@ class Walking(EduWidget):
             else:
                 self._behind, self.html = None, frame.html()
             if frame.reel is not self._playing:
-                self.reel = {"trait": "step", **frame.reel.told(self.mirrored()["step"])}
+                self._count += 1
+                self.reel = {"id": self._count, "trait": "step", **frame.reel.told(self.mirrored()["step"])}
                 self.set_trait("steps", frame.reel.last)
             for name, value in self.mirrored().items():
                 setattr(self, name, value)
@@ -79,6 +81,6 @@ class Walking(EduWidget):
             with self._lock:
                 step = content.get("value")
                 if self._playing is not None and isinstance(step, int):
-                    self.send({"reel": self._playing.chunk(step)})
+                    self.send({"reel": self._playing.chunk(step), "id": self._count})
         else:
             super()._receive(widget, content, buffers)

@@ -106,16 +106,17 @@ class GraphRun:
     @cached_property
     def _labels(self) -> list[str]:
         kinds = [node.op or "leaf" for node in self.nodes]
-        often = Counter(kind for kind, node in zip(kinds, self.nodes, strict=True) if not node.name)
+        alike = Counter(node.name or kind for kind, node in zip(kinds, self.nodes, strict=True))
         so_far: Counter[str] = Counter()
         found = []
         for kind, node in zip(kinds, self.nodes, strict=True):
             so_far[kind] += not node.name
-            found.append(f"{kind}{_lowered(so_far[kind])}" if often[kind] > 1 else kind)
+            found.append(f"{kind}{lowered(so_far[kind])}" if alike[kind] > 1 else kind)
         return found
 
 
-def _lowered(count: int) -> str:
+def lowered(count: int) -> str:
+    """A number as it stands after a name: x₂."""
     return str(count).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
@@ -264,6 +265,11 @@ def recording(function: Callable[..., Any], leaves: dict[str, Tensor], by_positi
                 tensor.grad = grad
     for name, tensor in (*source.tensors_in(found), *source.outside(function), ("loss", loss)):
         recorder.put_name(tensor, name)
+    names: Counter[str] = Counter()
+    for fields in recorder.nodes:  # one variable may have held several tensors: each has a name of its own
+        name = fields["name"]
+        names[name] += 1
+        fields["name"] = f"{name}{lowered(names[name])}" if name is not None and names[name] > 1 else name
     code, start, filename = source.lines_of(function)
     groups: dict[int, int] = {}
     nodes = []

@@ -46,6 +46,13 @@ def outside(function: Any) -> Iterator[tuple[str, Tensor]]:
         yield from function.named_parameters()
 
 
+def visible(function: Any) -> dict[str, Tensor]:
+    """All tensors by the names that they have where a function was written, and in it."""
+    program = inspect.unwrap(getattr(function, "__func__", function))
+    around = getattr(program, "__globals__", {})
+    return {**{name: value for name, value in around.items() if isinstance(value, Tensor)}, **dict(outside(function))}
+
+
 def tensors_in(scope: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:
     """The tensors of a scope, and the parameters of its modules."""
     for name, value in scope.items():

@@ -18,17 +18,22 @@ WHOLE = 1 << 22  # bytes of one tensor that are compared; of a larger one, as ma
 class Witness:
     """Remembers the tensors of a recorded run, and names those that are not as they were."""
 
-    def __init__(self, function: Callable[..., Any], tensors: Iterable[tuple[str, Tensor]]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        given: Iterable[tuple[str, Tensor]],
+        found: Iterable[tuple[str, Tensor]],
+    ) -> None:
         self._function = function
-        outside = {id(tensor): name for name, tensor in source.outside(function)}
-        self._seen = [
-            (name, outside.get(id(tensor)), weakref.ref(tensor), id(tensor), _glance(tensor))
-            for name, tensor in tensors
-        ]
+        names = source.visible(function)
+        paths = {id(tensor): name for name, tensor in source.outside(function)}
+        watched = [(name, tensor, name if names.get(name) is tensor else None) for name, tensor in given]
+        watched += [(name, tensor, paths.get(id(tensor))) for name, tensor in found]
+        self._seen = [(name, at, weakref.ref(tensor), id(tensor), _glance(tensor)) for name, tensor, at in watched]
 
     def changed(self) -> tuple[str, ...]:
         """The names of tensors that were written, replaced under their name, or asked for a gradient or not."""
-        now = dict(source.outside(self._function))
+        now = source.visible(self._function)
         found: dict[str, None] = {}
         for name, outer, reference, key, before in self._seen:
             tensor = reference()

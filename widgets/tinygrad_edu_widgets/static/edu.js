@@ -313,6 +313,9 @@ function play(root, model, show) {
   let marks = new Map(); // track: its elements in the page
   let at = null; // the step that the page shows
   let asked = null;
+  let heights = null; // track: where its first mark begins in the figure, and where it ends
+  let pending = new Set(); // tracks of marks out of sight that are not yet as they are at this step
+  let later = null;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   const read = () => {
@@ -340,7 +343,8 @@ function play(root, model, show) {
     const body = root.querySelector("[data-at]");
     at = body ? Number(body.dataset.at) : null;
     marks = new Map();
-    asked = null;
+    heights = null;
+    pending.clear();
     for (const mark of root.querySelectorAll("[data-track]")) {
       const set = mark.dataset.set.split(BETWEEN).map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]);
       if (!marks.has(mark.dataset.track)) marks.set(mark.dataset.track, []);
@@ -358,9 +362,10 @@ function play(root, model, show) {
     return low;
   };
 
-  const apply = (name, step) => {
+  const apply = (name) => {
+    pending.delete(name);
     const [steps, versions] = tracks.get(name);
-    const values = versions[place(steps, step)];
+    const values = versions[place(steps, at)];
     for (const [mark, set] of marks.get(name) ?? []) {
       for (const [attribute, template] of set) {
         const value = template.replace(HOLES, (hole) => values[hole.charCodeAt(0) - 0xe000]);
@@ -385,11 +390,16 @@ function play(root, model, show) {
       morph(element, next);
       if (!element.classList.length) element.removeAttribute("class");
     }
-    const missing = [step, step + 5, step - 5].map((one) => Math.min(Math.max(one, 0), reel.last)).find((one) => !chunks.some((c) => c.from <= one && one <= c.to));
-    if (missing !== undefined && missing !== asked) {
-      asked = missing;
-      model.send({ act: "reel", value: missing });
-    }
+    ask(step);
+  };
+
+  /** Ask for the parts of this step, or of those soon to come; one question at a time. */
+  const ask = (step) => {
+    const soon = [step, step + 5, step - 5].map((one) => Math.min(Math.max(one, 0), reel.last));
+    const missing = soon.find((one) => !chunks.some((chunk) => chunk.from <= one && one <= chunk.to));
+    if (missing === undefined || asked) return;
+    asked = setTimeout(() => (asked = null), 3000); // nobody may be there to answer
+    model.send({ act: "reel", value: missing });
   };
 
   /** Go to a step, and show only what differs there. */
@@ -399,7 +409,8 @@ function play(root, model, show) {
     for (const mark of root.querySelectorAll(".is-changed")) mark.classList.remove("is-changed");
     const single = Math.abs(step - from) === 1;
     const touched = single ? (changes.get(Math.max(step, from)) ?? []) : [...tracks.keys()].filter((name) => place(tracks.get(name)[0], step) !== place(tracks.get(name)[0], from));
-    for (const name of touched) apply(name, step);
+    if (touched.length < 200) touched.forEach(apply);
+    else jump(touched, from);
     const held = root.contains(document.activeElement) && document.activeElement;
     parts(step);
     if (held && held.matches(":disabled")) root.focus({ preventScroll: true });
@@ -411,6 +422,34 @@ function play(root, model, show) {
     root.querySelector("[data-at]").dataset.at = step;
     follow(root);
     if (press && step === from + 1) move(touched);
+  };
+
+  /** Show a step that is far away. What is in sight changes at once, the rest of a large figure soon after. */
+  const jump = (touched, from) => {
+    for (const name of touched) pending.add(name);
+    for (const step of [from, from + 1, at, at + 1]) (changes.get(step) ?? []).forEach(apply); // which cards are current
+    follow(root);
+    const view = root.querySelector("[data-follow]");
+    const top = view.firstElementChild.getBoundingClientRect().top;
+    const scale = view.getBoundingClientRect().width / view.offsetWidth || 1;
+    heights ??= new Map([...marks].map(([name, [[mark]]]) => {
+      const box = mark.getBoundingClientRect();
+      return [name, [(box.top - top) / scale, (box.bottom - top) / scale]];
+    }));
+    for (const name of [...pending]) {
+      const [from, to] = heights.get(name) ?? [];
+      if (to > view.scrollTop - 60 && from < view.scrollTop + view.clientHeight + 60) apply(name);
+    }
+    clearTimeout(later);
+    later = setTimeout(catchUp, 120);
+  };
+  const catchUp = () => {
+    const until = performance.now() + 8;
+    for (const name of [...pending]) {
+      if (performance.now() > until) break;
+      apply(name);
+    }
+    if (pending.size && at !== null) later = setTimeout(catchUp, 8);
   };
 
   /** What a single step has moved goes along its edge; with reduced motion, what has changed is outlined instead. */
@@ -467,14 +506,17 @@ function play(root, model, show) {
         show();
       }
     },
-    receive({ reel: chunk } = {}) {
-      if (!chunk || at === null) return;
+    receive({ reel: chunk, id } = {}) {
+      if (!chunk || at === null || id !== reel.id) return;
+      clearTimeout(asked);
       asked = null;
       chunks = [chunk, ...chunks].slice(0, 6);
-      if (root.querySelector(".is-late")) parts(at);
+      root.querySelector(".is-late") ? parts(at) : ask(at);
     },
     stop() {
       at = null;
+      clearTimeout(later);
+      clearTimeout(asked);
     },
   };
 }
