@@ -100,14 +100,14 @@ class Walk(Frame):
             return super()._twin(live)
         step, moves = self.state.step, self.reel.tracks
         said = [
-            moving("span", line.track, moves[line.track].at(step), {}, f"{line.template}\n")
+            moving("code", line.track, moves[line.track].at(step), {}, f"{line.template}\n")
             if line.track
-            else f"<span>{escape(line.template)}\n</span>"
+            else f"<code>{escape(line.template)}\n</code>"
             for line in lines(self.run, self.state.collapsed)
         ]
         message = f"\n▲ {escape(self.message)}" if self.message else ""
         stale = f"{escape(self.stale)}\n" if self.stale else ""
-        return f"{stale}{self._part('span', 'title')}\n{''.join(said)}{self._part('span', 'ending')}{message}"
+        return f"{stale}{self._part('code', 'title')}\n{''.join(said)}{self._part('code', 'ending')}{message}"
 
 
 @lru_cache(maxsize=8)

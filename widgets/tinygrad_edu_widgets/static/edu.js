@@ -316,6 +316,7 @@ function play(root, model, show) {
   let heights = null; // track: where its first mark begins in the figure, and where it ends
   let pending = new Set(); // tracks of marks out of sight that are not yet as they are at this step
   let later = null;
+  const sizes = new ResizeObserver(() => at !== null && follow(root));
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   const read = () => {
@@ -350,7 +351,11 @@ function play(root, model, show) {
       if (!marks.has(mark.dataset.track)) marks.set(mark.dataset.track, []);
       marks.get(mark.dataset.track).push([mark, set]);
     }
-    for (const view of root.querySelectorAll("[data-follow]")) view.onscroll = () => locate(view);
+    sizes.disconnect();
+    for (const view of root.querySelectorAll("[data-follow]")) {
+      view.onscroll = () => locate(view);
+      sizes.observe(view); // it is measured when it comes into the page, and when the page changes its width
+    }
   };
 
   const place = (steps, step) => {
@@ -515,6 +520,7 @@ function play(root, model, show) {
     },
     stop() {
       at = null;
+      sizes.disconnect();
       clearTimeout(later);
       clearTimeout(asked);
     },
