@@ -286,8 +286,8 @@ function locate(view, measure = false) {
   const map = view.parentElement.querySelector("[data-map]");
   if (!map) return;
   const [, , width, height] = map.getAttribute("viewBox").split(" ").map(Number);
-  if (measure) map.classList.add("is-idle"); // how much room is there without it?
-  if (measure) map.classList.toggle("is-idle", view.scrollWidth <= view.clientWidth + 1 && view.scrollHeight <= view.clientHeight + 1);
+  if (measure) map.classList.remove("is-needed"); // how much room is there without it?
+  if (measure) map.classList.toggle("is-needed", view.scrollWidth > view.clientWidth + 1 || view.scrollHeight > view.clientHeight + 1);
   const box = { x: view.scrollLeft, y: view.scrollTop, width: Math.min(view.clientWidth, width), height: Math.min(view.clientHeight, height) };
   for (const [name, value] of Object.entries(box)) map.querySelector("[data-view]").setAttribute(name, Math.round(value));
 }
