@@ -105,8 +105,8 @@ class GraphStepper(Walking, room=graph):
         return graph.frame(self.run, self.state, self._ask, self._editable(), graph.stale_sentence(self._stale))
 
     def mirrored(self) -> dict[str, Any]:
-        """The step."""
-        return {"step": self.state.step}
+        """The step, and how many there are."""
+        return {"step": self.state.step, "steps": self.run.steps}
 
     def data(self) -> graph.GraphRun:
         """The recorded run."""

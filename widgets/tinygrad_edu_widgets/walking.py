@@ -19,7 +19,7 @@ class Played(Protocol):
         """All its steps."""
 
     @property
-    def still(self) -> tuple[Any, ...]:
+    def standing(self) -> tuple[Any, ...]:
         """What it shows beside its step."""
 
 
@@ -58,17 +58,16 @@ class Walking(EduWidget):
     def _show(self) -> None:
         frame: Any = self._framed()
         with self.hold_sync():
-            if frame.still == self._shown:
+            if frame.standing == self._shown:
                 self._behind = frame
             else:
                 self._behind, self.html = None, frame.html()
             if frame.reel is not self._playing:
                 self._count += 1
                 self.reel = {"id": self._count, "trait": "step", **frame.reel.told(self.mirrored()["step"])}
-                self.set_trait("steps", frame.reel.last)
             for name, value in self.mirrored().items():
-                setattr(self, name, value)
-        self._shown, self._playing = frame.still, frame.reel
+                self.set_trait(name, value)
+        self._shown, self._playing = frame.standing, frame.reel
 
     def catch_up(self) -> None:
         """Make the page of the current step. The browser has made its own."""

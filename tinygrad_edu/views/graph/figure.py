@@ -30,7 +30,7 @@ class Walk(Frame):
         return reel(self.run, self.state.collapsed)
 
     @property
-    def still(self) -> tuple[Any, ...]:
+    def standing(self) -> tuple[Any, ...]:
         """What the page shows beside its step: pages that differ in nothing else differ only by the reel."""
         return (
             self.reel, self.ask, self.conditions, self.message, self.progress, self.stale, self.settings,

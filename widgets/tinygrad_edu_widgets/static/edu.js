@@ -31,9 +31,9 @@ function morph(from, to) {
   while (from.childNodes.length > wanted.length) from.lastChild.remove();
 }
 
-/** Clicks, keys, drags and drawing inside `root`, as calls of `send(act, value)`. What leads to a step of a reel goes to
- * `walk(element)` first, which says whether it went there. */
-function listen(root, send, walk) {
+/** Clicks, keys, drags and drawing inside `root`, as calls of `send(act, value)`. `leave` ends a presentation;
+ * `walk(element)` goes to the step that an element leads to, and says whether it did. */
+function listen(root, send, leave, walk) {
   const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
   const field = (target) => target.matches?.("input, textarea, select");
   let pending = null; // a number typed but not yet sent
@@ -98,6 +98,10 @@ function listen(root, send, walk) {
     } else if (target.type === "text" && key === "Enter") {
       target.blur();
       return;
+    } else if (root.matches("[data-present]") && (key === "PageDown" || key === "PageUp")) {
+      remote(root, key)?.click();
+    } else if (root.matches("[data-present]") && key === "Escape") {
+      leave();
     } else if (!field(target) && !event.ctrlKey && !event.metaKey && !event.altKey) {
       const button = root.querySelector(`button[data-key="${CSS.escape(key)}"]:not(:disabled)`);
       if (!button) return;
@@ -182,6 +186,11 @@ export function fill(heights) {
   });
 }
 
+function initialize({ model }) {
+  if (model.get("pictures")) restorePictures(model);
+  else keepPicture(model);
+}
+
 function render({ model, el }) {
   const root = document.createElement("section");
   root.className = "edu";
@@ -189,23 +198,40 @@ function render({ model, el }) {
   root.tabIndex = -1;
   root.setAttribute(QUIET, "true");
   root.addEventListener("focusin", ({ target }) => target.setAttribute(QUIET, "true")); // JupyterLab looks there first
+  el.classList.add("edu-place");
   el.append(root);
 
   let waiting = null;
   let queued = null; // a slider sends its latest value once the last one is answered
+  let alone = false; // without a kernel
+  let zoom; // of a presentation: it becomes smaller where a state needs it, and never larger under the reader's eyes
+  let changed = []; // the marks that the last act has changed, where they must not move
   const send = (act, value, latest = false) => {
     if (latest && waiting) {
       queued = [act, value];
       return;
     }
     clearTimeout(waiting);
+    changed = [];
     waiting = setTimeout(() => root.classList.add("is-busy"), 200);
-    model.send({ act, value });
+    try {
+      model.send({ act, value });
+    } catch {
+      gone(); // nobody is there to send it to
+    }
+  };
+  const gone = () => {
+    if (alone) return;
+    clearTimeout(waiting);
+    waiting = null;
+    alone = true;
+    root.classList.remove("is-busy");
+    update();
   };
 
   let shown = null;
   const update = () => {
-    if (shown === model.get("html") && player.plays()) {
+    if (shown === model.get("html") && player.plays() && !alone) {
       // The page is as it was. A large one is not gone through for nothing; a refused entry goes back to what holds.
       for (const input of root.querySelectorAll("input[type=text]")) if (input !== document.activeElement) input.value = input.getAttribute("value");
       return refresh();
@@ -214,26 +240,46 @@ function render({ model, el }) {
     const held = document.activeElement;
     const inside = root.contains(held);
     const { act, value } = held?.dataset ?? {};
+    const before = waiting && marks(root); // nothing moves but after an act
     const next = document.createElement("section");
-    next.innerHTML = model.get("html");
+    next.innerHTML = alone ? still(pageNow(model)) : shown;
     if (!root.firstChild) root.append(...next.childNodes);
     else morph(root.firstChild, next.firstChild);
-    // The focus stays on what it was on. If that is gone, as Commit is afterwards, the figure gets it, to be read next.
+    // The focus stays on what it was on. If that is gone, as Commit is afterwards, the figure gets it, to be read next; where
+    // steps follow each other, the button of the next one.
     // A button that was just disabled would take the keys with it: the widget itself keeps the focus.
     const focused = document.activeElement;
     if (inside && !root.contains(focused)) {
       const same = (other) => other.dataset.act === act && other.dataset.value === value && other.getClientRects().length;
       const again = act && [...root.querySelectorAll("[data-act]:not(:disabled)")].find(same);
-      (again || root.querySelector(".edu-stage") || root).focus({ preventScroll: true });
+      const next = root.querySelector(".edu-body > .edu-stage, .edu-board button.main:not(:disabled)");
+      (again || next || root).focus({ preventScroll: true });
     } else if (inside && focused.matches(":disabled")) root.focus({ preventScroll: true });
-    player.load();
+    alone ? player.stop() : player.load();
     refresh();
+    if (before) changed.push(...move(root, before));
+    for (const mark of changed) mark.classList.add("is-changed");
+    show();
   };
   const refresh = () => {
-    root.toggleAttribute("data-present", model.get("presenting"));
+    project();
     player.seek();
     follow(root);
     show();
+  };
+  const project = () => {
+    const on = Boolean(model.get("presenting"));
+    present(root, on, model.get("with_code"));
+    zoom = root.matches("[data-window]") ? fit(root, zoom) : undefined;
+  };
+  const refit = () => {
+    zoom = undefined;
+    project();
+  };
+  const leave = () => {
+    model.set("presenting", false);
+    model.save_changes();
+    project();
   };
   const answered = () => {
     clearTimeout(waiting);
@@ -247,28 +293,27 @@ function render({ model, el }) {
     }
   };
 
-  const show = listen(root, send, (element) => player.walk(element));
-  const player = play(root, model, () => show());
+  const show = listen(root, send, leave, (element) => player.walk(element));
+  const player = play(root, model, show);
+  const heard = { "change:html": update, "change:presenting": update, "change:with_code": update, "change:answers": answered, "change:step": () => player.seek(), "msg:custom": (told) => player.receive(told) };
   update();
-  model.on("change:html", update);
-  model.on("change:presenting", update);
-  model.on("change:answers", answered);
-  model.on("change:step", player.seek);
-  model.on("msg:custom", player.receive);
+  requestAnimationFrame(project); // it could not be brought to the front before it was on the page
+  for (const [name, hear] of Object.entries(heard)) model.on(name, hear);
+  window.addEventListener("resize", refit);
+  const stop = whenGone(model, gone);
   return () => {
-    player.stop();
-    model.off("change:step", player.seek);
-    model.off("msg:custom", player.receive);
     clearTimeout(waiting);
-    model.off("change:html", update);
-    model.off("change:presenting", update);
-    model.off("change:answers", answered);
+    player.stop();
+    stop();
+    window.removeEventListener("resize", refit);
+    for (const [name, hear] of Object.entries(heard)) model.off(name, hear);
   };
 }
 
 /** Keep the current step of a large figure, and the current line, in sight, scrolling only them. */
 function follow(root) {
-  for (const view of root.querySelectorAll(".edu-stage.tall, [data-follow]")) {
+  const stage = root.matches("[data-window]") ? ".edu-stage:not(:has([data-follow]))" : ".edu-stage.tall";
+  for (const view of root.querySelectorAll(`${stage}, [data-follow]`)) {
     const mark = [...view.querySelectorAll("[data-current]")].find((m) => m.getClientRects().length);
     const [inner, outer] = [mark?.getBoundingClientRect(), view.getBoundingClientRect()];
     if (mark) {
@@ -281,250 +326,4 @@ function follow(root) {
   }
 }
 
-/** Show in the small map beside a scrolling figure which part of it is in sight; no map where all is. */
-function locate(view, measure = false) {
-  const map = view.parentElement.querySelector("[data-map]");
-  if (!map) return;
-  const [, , width, height] = map.getAttribute("viewBox").split(" ").map(Number);
-  if (measure) map.classList.remove("is-needed"); // how much room is there without it?
-  if (measure) map.classList.toggle("is-needed", view.scrollWidth > view.clientWidth + 1 || view.scrollHeight > view.clientHeight + 1);
-  const box = { x: view.scrollLeft, y: view.scrollTop, width: Math.min(view.clientWidth, width), height: Math.min(view.clientHeight, height) };
-  for (const [name, value] of Object.entries(box)) map.querySelector("[data-view]").setAttribute(name, Math.round(value));
-}
-
-/** Bring the place of a small map that was pressed into sight. */
-function pan(map, { clientX, clientY }) {
-  const view = map.parentElement.querySelector("[data-follow]");
-  const box = map.getBoundingClientRect();
-  view.scrollLeft = ((clientX - box.left) / box.width) * view.scrollWidth - view.clientWidth / 2;
-  view.scrollTop = ((clientY - box.top) / box.height) * view.scrollHeight - view.clientHeight / 2;
-  locate(view);
-}
-
-const HOLES = /[\ue000-\ue0fe]/g;
-const BETWEEN = "\ue0ff";
-
-/** Walks through a picture's steps by its reel, without waiting for Python. See tinygrad_edu/views/reel.py. */
-function play(root, model, show) {
-  let reel = null; // as Python told it
-  let tracks = new Map(); // name: [steps, values]
-  let changes = new Map(); // step: names of the tracks that begin something there
-  let chunks = []; // parts for ranges of steps
-  let marks = new Map(); // track: its elements in the page
-  let at = null; // the step that the page shows
-  let asked = null;
-  let heights = null; // track: where its first mark begins in the figure, and where it ends
-  let pending = new Set(); // tracks of marks out of sight that are not yet as they are at this step
-  let later = null;
-  const sizes = new ResizeObserver(() => at !== null && follow(root));
-  const calm = matchMedia("(prefers-reduced-motion: reduce)");
-
-  const read = () => {
-    if (reel === model.get("reel")) return;
-    reel = model.get("reel");
-    tracks = new Map();
-    changes = new Map();
-    chunks = reel?.chunk ? [reel.chunk] : [];
-    for (const [name, versions] of Object.entries(reel?.tracks ?? {})) {
-      const steps = [];
-      const values = [];
-      for (const [step, ...told] of versions) {
-        const before = values.at(-1);
-        steps.push(step);
-        values.push(told.map((word, i) => (word < 0 ? before[i] : reel.words[word])));
-        changes.set(step, [...(changes.get(step) ?? []), name]);
-      }
-      tracks.set(name, [steps, values]);
-    }
-  };
-
-  /** A new page: find its marks. */
-  const load = () => {
-    read();
-    const body = root.querySelector("[data-at]");
-    at = body ? Number(body.dataset.at) : null;
-    marks = new Map();
-    heights = null;
-    pending.clear();
-    for (const mark of root.querySelectorAll("[data-track]")) {
-      const set = mark.dataset.set.split(BETWEEN).map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]);
-      if (!marks.has(mark.dataset.track)) marks.set(mark.dataset.track, []);
-      marks.get(mark.dataset.track).push([mark, set]);
-    }
-    sizes.disconnect();
-    for (const view of root.querySelectorAll("[data-follow]")) {
-      view.onscroll = () => locate(view);
-      sizes.observe(view); // it is measured when it comes into the page, and when the page changes its width
-    }
-  };
-
-  const place = (steps, step) => {
-    let [low, high] = [0, steps.length];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      steps[middle] <= step ? (low = middle) : (high = middle);
-    }
-    return low;
-  };
-
-  const apply = (name) => {
-    pending.delete(name);
-    const [steps, versions] = tracks.get(name);
-    const values = versions[place(steps, at)];
-    for (const [mark, set] of marks.get(name) ?? []) {
-      for (const [attribute, template] of set) {
-        const value = template.replace(HOLES, (hole) => values[hole.charCodeAt(0) - 0xe000]);
-        if (!attribute) mark.textContent = value;
-        else if (value) mark.setAttribute(attribute, value);
-        else mark.removeAttribute(attribute);
-      }
-    }
-  };
-
-  /** The parts of a step, if they are here; those to come are asked for in time. */
-  const parts = (step) => {
-    const chunk = chunks.find((one) => one.from <= step && step <= one.to);
-    for (const element of root.querySelectorAll("[data-part]")) {
-      element.classList.toggle("is-late", !chunk);
-      if (!chunk) continue;
-      const versions = chunk.parts[element.dataset.part];
-      const html = versions[place(versions.map(([from]) => from), step)][1];
-      const next = element.cloneNode(false);
-      next.classList.remove("is-late");
-      next.innerHTML = html;
-      morph(element, next);
-      if (!element.classList.length) element.removeAttribute("class");
-    }
-    ask(step);
-  };
-
-  /** Ask for the parts of this step, or of those soon to come; one question at a time. */
-  const ask = (step) => {
-    const soon = [step, step + 5, step - 5].map((one) => Math.min(Math.max(one, 0), reel.last));
-    const missing = soon.find((one) => !chunks.some((chunk) => chunk.from <= one && one <= chunk.to));
-    if (missing === undefined || asked) return;
-    asked = setTimeout(() => (asked = null), 3000); // nobody may be there to answer
-    model.send({ act: "reel", value: missing });
-  };
-
-  /** Go to a step, and show only what differs there. */
-  const go = (step, press = false) => {
-    const from = at;
-    at = step;
-    for (const mark of root.querySelectorAll(".is-changed")) mark.classList.remove("is-changed");
-    const single = Math.abs(step - from) === 1;
-    const touched = single ? (changes.get(Math.max(step, from)) ?? []) : [...tracks.keys()].filter((name) => place(tracks.get(name)[0], step) !== place(tracks.get(name)[0], from));
-    if (touched.length < 200) touched.forEach(apply);
-    else jump(touched, from);
-    const held = root.contains(document.activeElement) && document.activeElement;
-    parts(step);
-    if (held && held.matches(":disabled")) root.focus({ preventScroll: true });
-    for (const input of root.querySelectorAll("input[data-walk]")) {
-      input.value = step;
-      input.setAttribute("value", step);
-      input.setAttribute("style", input.getAttribute("style").replace(/--at:\d+/, `--at:${step}`));
-    }
-    root.querySelector("[data-at]").dataset.at = step;
-    follow(root);
-    if (press && step === from + 1) move(touched);
-  };
-
-  /** Show a step that is far away. What is in sight changes at once, the rest of a large figure soon after. */
-  const jump = (touched, from) => {
-    for (const name of touched) pending.add(name);
-    for (const step of [from, from + 1, at, at + 1]) (changes.get(step) ?? []).forEach(apply); // which cards are current
-    follow(root);
-    const view = root.querySelector("[data-follow]");
-    const top = view.firstElementChild.getBoundingClientRect().top;
-    const scale = view.getBoundingClientRect().width / view.offsetWidth || 1;
-    heights ??= new Map([...marks].map(([name, [[mark]]]) => {
-      const box = mark.getBoundingClientRect();
-      return [name, [(box.top - top) / scale, (box.bottom - top) / scale]];
-    }));
-    for (const name of [...pending]) {
-      const [from, to] = heights.get(name) ?? [];
-      if (to > view.scrollTop - 60 && from < view.scrollTop + view.clientHeight + 60) apply(name);
-    }
-    clearTimeout(later);
-    later = setTimeout(catchUp, 120);
-  };
-  const catchUp = () => {
-    const until = performance.now() + 8;
-    for (const name of [...pending]) {
-      if (performance.now() > until) break;
-      apply(name);
-    }
-    if (pending.size && at !== null) later = setTimeout(catchUp, 8);
-  };
-
-  /** What a single step has moved goes along its edge; with reduced motion, what has changed is outlined instead. */
-  const move = (touched) => {
-    const moved = touched.flatMap((name) => marks.get(name) ?? []).map(([mark]) => mark);
-    if (calm.matches) {
-      for (const mark of moved) if (mark.nodeName === "g") mark.classList.add("is-changed");
-      return;
-    }
-    for (const edge of moved) {
-      const way = edge.getAttribute("data-way");
-      if (!way || !edge.animate) continue;
-      const dot = document.createElementNS(edge.namespaceURI, "circle");
-      dot.setAttribute("r", 4);
-      dot.setAttribute("class", way === "1" ? "edu-move" : "edu-move back");
-      dot.style.offsetPath = `path("${edge.getAttribute("d")}")`;
-      edge.parentNode.append(dot);
-      const ends = way === "1" ? ["0%", "100%"] : ["100%", "0%"];
-      const run = dot.animate({ offsetDistance: ends }, { duration: 240, easing: "cubic-bezier(.2,0,0,1)" });
-      run.onfinish = run.oncancel = () => dot.remove();
-    }
-  };
-
-  /** Where an element leads: "+1", "-1", "last", "=" (its own value), a step, or one step for each half. */
-  const target = (element) => {
-    const where = element.dataset.walk;
-    if (where === "=") return Number(element.value);
-    if (where === "last") return reel.last;
-    if (/^[+-]/.test(where)) return at + Number(where);
-    const [one, two = one] = where.split(" ").map(Number);
-    return at > reel.turn ? two : one;
-  };
-
-  return {
-    load,
-    plays: () => at !== null,
-    /** Follow an element that leads to a step. Says whether it did. */
-    walk(element) {
-      if (element.dataset.walk === undefined || at === null || !reel?.trait) return false;
-      const step = Math.min(Math.max(target(element), 0), reel.last);
-      if (step !== at) {
-        go(step, element.dataset.walk !== "=");
-        show();
-        model.set(reel.trait, step);
-        model.save_changes();
-      }
-      return true;
-    },
-    /** To where Python stands: it was set there by a program or by another widget. */
-    seek() {
-      const step = reel?.trait ? model.get(reel.trait) : null;
-      if (at !== null && step !== null && step !== at && step <= reel.last) {
-        go(step);
-        show();
-      }
-    },
-    receive({ reel: chunk, id } = {}) {
-      if (!chunk || at === null || id !== reel.id) return;
-      clearTimeout(asked);
-      asked = null;
-      chunks = [chunk, ...chunks].slice(0, 6);
-      root.querySelector(".is-late") ? parts(at) : ask(at);
-    },
-    stop() {
-      at = null;
-      sizes.disconnect();
-      clearTimeout(later);
-      clearTimeout(asked);
-    },
-  };
-}
-
-export default { render };
+export default { initialize, render };
