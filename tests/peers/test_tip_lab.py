@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import jax
@@ -12,22 +11,11 @@ import pytest
 import torch
 
 from tests.lessons.lab_solutions import LAB_SOLUTIONS
-from tests.notebooks.test_tip_lab import LAB, MADE, PROSE
-
-
-def in_torch() -> dict[str, Any]:
-    """The functions of the notebook, with PyTorch under the name ``tg``."""
-    space: dict[str, Any] = {"tg": torch}
-    for cell in LAB.cells:
-        if cell.cell_type == "code":
-            tree = ast.parse(cell.source)
-            tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in MADE]
-            exec(compile(tree, "tip_lab", "exec"), space)
-    return space
+from tests.notebooks.test_tip_lab import PROSE, functions
 
 
 def test_the_programs_of_the_lab_are_pytorch_programs() -> None:
-    lab = in_torch()
+    lab = functions(torch)
     torch.manual_seed(0)
     readings, weights = torch.rand(60, 20), torch.rand(20)
     solved: dict[str, Any] = {"tg": torch}
@@ -89,4 +77,5 @@ def test_compilers_unroll_a_loop_over_rows() -> None:
     for rows in (4, 8):
         torch._dynamo.reset()
         torch.compile(loop, backend=counting, dynamic=False)(torch.ones(rows, 3))  # type: ignore[call-overload]
-    assert (len(counts) == 2 and counts[1] == 2 * counts[0]) or counts[1] >= 2 * counts[0] - 2
+    few, many = counts
+    assert many >= 2 * few - 2 > few
