@@ -17,9 +17,9 @@ LAB: dict[str, str | dict[str, str]] = {
     "lab_faster": "Starting an operation **costs more** than computing with one row of numbers, and the slow program "
     "starts 45,003 of them.",
     "lab_alive": {
-        "1 200 bytes": "That is what `kept` shows. Its bytes are part of a buffer, and a buffer is not freed in parts.",
+        "1 200 bytes": "That is what `kept` shows. Its bytes are part of a buffer, which cannot be freed in parts.",
         "2 000 000 bytes": "`hour[::2]` has no buffer of half the size: it reads every second row of the whole one.",
-        "4 000 000 bytes": "A view of a view still holds **the whole buffer**; only a copy of the rows would let it go.",
+        "4 000 000 bytes": "A view of a view still holds **the whole buffer**; a copy of the rows would let it go.",
     },
     "lab_long": "Each row **costs the same to start**, however long it is, and the arithmetic grows with it.",
 }
