@@ -74,7 +74,7 @@ def test_arrays_lesson_reveals_each_result_after_its_prediction(open_notebook: O
         assert "result:" not in gate.locator(".edu-foot pre").inner_text()
         gate.get_by_role("radio").first.click()
         gate.get_by_role("button", name="Commit").click()
-        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}")
+        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}", timeout=60_000)
     measured = gates.nth(len(results))
     measured.get_by_role("radio", name="faster").click()
     measured.get_by_role("button", name="Commit").click()
@@ -101,7 +101,7 @@ def test_tip_lab_reveals_each_result_after_its_prediction(open_notebook: Open) -
         gate = gates.nth(i)
         gate.get_by_role("radio").first.click()
         gate.get_by_role("button", name="Commit").click()
-        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}")
+        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}", timeout=60_000)
     faster = gates.nth(2)  # about the learner's own report, which is not mended yet
     faster.get_by_role("spinbutton").fill("10")
     faster.get_by_role("button", name="Commit").click()

@@ -98,9 +98,9 @@ class Canvas:
         """A straight line."""
         self._add("line", cls, None, max(y1, y2) + 1, x1=x1, y1=y1, x2=x2, y2=y2)
 
-    def path(self, d: str, cls: str, bottom: float = 0) -> None:
+    def path(self, d: str, cls: str, bottom: float = 0, **attrs: Any) -> None:
         """A path."""
-        self._add("path", cls, None, bottom, d=d)
+        self._add("path", cls, None, bottom, d=d, **attrs)
 
     def circle(self, x: float, y: float, r: float, cls: str, **attrs: Any) -> None:
         """A circle."""

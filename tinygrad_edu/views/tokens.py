@@ -98,7 +98,7 @@ MARKS: dict[str, dict[str, str]] = {
     "dotted": {"stroke": "ink", "stroke-width": "1.5", "stroke-dasharray": "1.5 2.5", "fill": "none"},
     "focus": {"stroke": "focus", "stroke-width": "2.5", "fill": "none"},
     "run-a": {"fill": "paper", "stroke": "grey", "stroke-width": "1"},
-    "line-a": {"stroke": "grey", "stroke-width": "4", "stroke-opacity": ".45", "fill": "none"},
+    "line-a": {"stroke": "grey", "stroke-width": "1.5", "fill": "none"},
     "line-b": {"stroke": "blue", "stroke-width": "1.5", "fill": "none"},
     "middle-a": {"stroke": "grey", "stroke-width": "2.5", "fill": "none"},
     "middle-b": {"stroke": "blue", "stroke-width": "2.5", "fill": "none"},

@@ -21,6 +21,7 @@ ROOM = 70.0  # for a stack of runs
 BEYOND = 92.0  # for the count of runs beyond the axis
 DOT = ("run-a", "result")
 LINE = ("line-a", "line-b")
+BROAD = ("stroke-width:4px;stroke-opacity:.45", None)  # A shows on both sides of B where they are equal
 MIDDLE = ("middle-a", "middle-b")
 Place = Callable[[float], float]
 
@@ -180,14 +181,13 @@ def _sweep(canvas: Canvas, state: RaceState, result: Sweep, left: float, top: fl
 
 
 def _curves(canvas: Canvas, state: RaceState, result: Sweep, across: Place, up: Place) -> None:
-    """Both medians over the sizes, each with its name at the end. A is broader, so that it shows on both sides of B
-    where they are equal."""
+    """Both medians over the sizes, each with its name at the end."""
     ends = []
     for which in (0, 1):
         timings = [(one.slow, one.fast)[which] for one in result.comparisons]
         points = [(across(size), up(t.median)) for size, t in zip(result.sizes, timings, strict=True)]
         if len(points) > 1:
-            canvas.path("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points), LINE[which])
+            canvas.path("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points), LINE[which], style=BROAD[which])
         for x, y in points:
             canvas.circle(x, y, (5.5, 3)[which], ("mark-a", "result")[which])
         ends.append(points[-1])
