@@ -44,7 +44,7 @@ COUNTED = {
     "peak": "at the peak",
     "calls": "operations",
     "nodes": "graph nodes",
-    "stride": "between neighbours",
+    "stride": "step to the next number",
     "held": "kept alive by the result",
     "shares": "shares its input’s bytes",
     "changes": "changes its input",

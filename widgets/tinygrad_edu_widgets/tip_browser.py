@@ -22,9 +22,12 @@ FILTERS = ("words", "theme", "source", "symptom")
 class TipBrowser(EduWidget, room=tips):
     """``TipBrowser()`` is the front door to all tips; ``TipBrowser("in-place")`` opens it at one.
 
-    Gestures: search, or filter by theme, guide and symptom; choose a tip (arrow keys in the list); choose and *Commit*
-    a prediction; set sizes and *Run*, *Stop* between two repeats; *Edit the code* of both ways; *Compare* your own
-    explanation; run a setting where the tip fails; *Reset* the tip (r).
+    Gestures: search, or filter by device, theme, guide and symptom; choose a tip (arrow keys in the list); choose and
+    *Commit* a prediction; set sizes and *Run*, *Stop* between two repeats; *Edit the code* of both ways; *Compare* your
+    own explanation; run a setting where the tip fails; *Show* a step that has folded; *Reset* the tip (r).
+
+    `present` shows one step at a time, without the list: *Next* (→) does what the step asks for and goes on, *Back* (←)
+    goes back.
     """
 
     awaited = frozenset({"edited"})
