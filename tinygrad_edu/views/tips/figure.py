@@ -12,7 +12,7 @@ from .bars import bars
 from .examples import EXAMPLES
 from .model import ANY, WAYS, BrowserState, Visit, way
 from .steps import sections, tools
-from .words import WAITING, name_of, summary, text
+from .words import WAITING, name_of, spoken, summary, text
 
 
 def draw(tip: Tip, visit: Visit, width: int) -> Figure:
@@ -69,10 +69,8 @@ def frame(tip: Tip, state: BrowserState, progress: Progress | None = None, prese
     if visit.result is not None:
         conditions = "nothing is compared" if visit.result.failed else "counted, not timed"
     if timing:
-        conditions = timing.conditions.text()
-        conditions += (
-            f" · {len(timing.ratios)} pairs after {len(timing.slow.warmups)} warm-ups; bars: median, middle half"
-        )
+        ran = f"{len(timing.ratios)} pairs after {len(timing.slow.warmups)} warm-ups"
+        conditions = f"{timing.conditions.text()} · {ran}; bars: median, middle half"
     return Board(
         name=name_of(state), stages=EXAMPLES[tip.picture.widget].stages, ask=tip.question.ask,
         wide=draw(tip, visit, WIDE), narrow=draw(tip, visit, NARROW), why="",
@@ -81,7 +79,7 @@ def frame(tip: Tip, state: BrowserState, progress: Progress | None = None, prese
         sections=sections(tip, visit, progress, presenting), finders=_finders(state) if listed else (),
         lists=_lists(state) if listed else (), chosen=tip.slug,
         kicker="" if presenting else tip.slug, tools=tools(visit),
-        empty="No tip fits all of this.",
+        empty="No tip fits all of this.", status=spoken(tip, visit),
     )  # fmt: skip
 
 
