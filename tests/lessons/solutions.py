@@ -8,6 +8,8 @@ import numpy as np
 
 import tinygrad_edu as tg
 
+from .lab_solutions import LAB_SOLUTIONS, LAB_WRONG
+
 # task: the source that replaces `answer = ...` in the notebook
 SOLUTIONS: dict[str, str] = {
     "layout": "answer = ((3, 2), (2, 12), 1)",
@@ -240,3 +242,6 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "quiz_shape": [("b", "the shape of y"), ("(c)", "the wrong axis"), ("d", "choose one of")],
     "quiz_zero": [("a", "learning rate"), ("b", "no_grad"), ("", "choose one of")],
 }
+
+SOLUTIONS.update(LAB_SOLUTIONS)
+WRONG.update(LAB_WRONG)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-REASONS = {
+from .lab_reasons import LAB
+
+REASONS: dict[str, str | dict[str, str]] = {
     # welcome
     "transpose": "`x.T` has **no bytes of its own**: it reads the bytes of `x`, with shape and strides swapped.",
     "loss_curve": "Most is learnt **in the first two epochs**; after that the gradients are small.",
@@ -10,11 +12,7 @@ REASONS = {
     # gallery
     "half_count": "From 2 048 on, float16 goes up **in steps of two**: adding one lands halfway and is rounded back.",
     # tip lab
-    "lab_right": "Shapes are aligned **from the right**: 2,000 means meet 100 readings, and neither is a 1.",
-    "lab_square": "100 meets 100, so **no error** reveals that each mean meets a column, not its row.",
-    "lab_calls": "Each row costs **three operations**: cut it out, take its mean, subtract. A `stack` joins them.",
-    "lab_loop": "Starting an operation **costs more** than computing a hundred numbers, and the loop starts 6,001.",
-    "lab_long": "Each row **costs the same to start**, however long it is. `stack` still copies.",
+    **LAB,
     # lesson 1
     "address": "Row 1 begins after **four elements**, and column 2 is two further: six elements of four bytes.",
     "address_transposed": "`t` has the strides of `x` **in the other order**, so `t[2, 1]` is where `x[1, 2]` is.",
@@ -40,6 +38,6 @@ REASONS = {
 }
 
 
-def reason(key: str) -> str:
-    """The reason behind a prediction. Raises KeyError for an unknown key."""
+def reason(key: str) -> str | dict[str, str]:
+    """The reason behind a prediction, or one for each choice. Raises KeyError for an unknown key."""
     return REASONS[key]
