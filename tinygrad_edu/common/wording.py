@@ -51,6 +51,16 @@ def shown(value: object, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def first_line(error: BaseException) -> str:
+    """``ValueError: message``, without further lines. The error may be anybody's, and fail to say what it is."""
+    kind = type(error).__name__
+    try:
+        said = str(error).strip().splitlines()
+    except Exception as another:
+        return f"{kind}, whose message cannot be read: its __str__ raises {type(another).__name__}"
+    return f"{kind}: {said[0]}" if said else kind
+
+
 def exact(value: float) -> str:
     """A whole number as it is; anything else with three digits."""
     value = float(value)

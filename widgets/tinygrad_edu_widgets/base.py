@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
+from tinygrad_edu.common.wording import first_line
 from tinygrad_edu.errors import EduError
-from tinygrad_edu.observe import machine
+from tinygrad_edu.observe import machine, surroundings
 from tinygrad_edu.observe.stopping import Stoppable, Stopped
 from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.given import finite, flags, refusal, texts
@@ -272,15 +273,10 @@ class _Work(Stoppable):
     def give_up(self) -> None:
         """Go on without it: let others measure, and forget its result."""
         machine.give_up(self.ident or 0)
+        surroundings.give_up(self.ident or 0)
         widget = self.widget
         with widget._lock:
             if widget._work is self:
                 widget._work = widget.progress = None
                 widget._gave_up()
                 widget._show()
-
-
-def first_line(error: BaseException) -> str:
-    """The first line, ``ValueError: message``, without the rest."""
-    said = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
