@@ -47,7 +47,9 @@ def _contents(where: Any) -> tuple[Callable[[], Any], Callable[[Any], None]]:
     return lambda: dict(where), put
 
 
-def _items(where: list[Any], then: Callable[[], None] = lambda: None) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+def _items(
+    where: list[Any], then: Callable[[], None] = lambda: None
+) -> tuple[Callable[[], Any], Callable[[Any], None]]:
     """A list's items, and how to make them what they were."""
 
     def put(before: list[Any]) -> None:
@@ -97,6 +99,11 @@ def _directory() -> str:
         return ""
 
 
+def _set_locale(before: str) -> None:
+    if locale.setlocale(locale.LC_ALL) != before:
+        locale.setlocale(locale.LC_ALL, before)
+
+
 def _interrupts(before: Any) -> None:
     if threading.current_thread() is threading.main_thread() and before is not None:
         signal.signal(signal.SIGINT, before)
@@ -110,11 +117,11 @@ _SHARED: tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...] = (
     _items(sys.meta_path),
     _contents(os.environ),
     _items(warnings.filters, _filters_changed),
-    (lambda: locale.setlocale(locale.LC_ALL), lambda before: _set_locale(before)),
+    (lambda: locale.setlocale(locale.LC_ALL), _set_locale),
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (sys.getswitchinterval, sys.setswitchinterval),
-    (threading.gettrace, lambda before: threading.settrace(before)),  # type: ignore[arg-type]
-    (threading.getprofile, lambda before: threading.setprofile(before)),
+    (threading.gettrace, threading.settrace),  # type: ignore[arg-type]
+    (threading.getprofile, threading.setprofile),
     (lambda: signal.getsignal(signal.SIGINT), _interrupts),
     _attributes(),
     _builtins(),
@@ -130,11 +137,6 @@ _OWN: tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...] = (
     (np.geterrcall, lambda before: np.seterrcall(before) and None),
     (np.get_printoptions, lambda before: np.set_printoptions(**before)),
 )
-
-
-def _set_locale(before: str) -> None:
-    if locale.setlocale(locale.LC_ALL) != before:
-        locale.setlocale(locale.LC_ALL, before)
 
 
 class _Found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import weakref
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,7 @@ class Line:
 
     arrays: dict[str, Any] = field(default_factory=dict)  # values and flags, by name
     explained: dict[str, str] = field(default_factory=dict)
-    locked: dict[int, bool] = field(default_factory=dict)  # every array that was ever named, by its number
+    locked: dict[int, bool] = field(default_factory=dict)  # every array that was named and still exists, by its number
     error: BaseException | None = None
 
 
@@ -40,12 +41,13 @@ class Truth:
 def executed(source: str, level: str) -> Truth:
     """Each line in turn, with the guard on or off, keeping every array in sight."""
     names: dict[str, Any] = {"np": np, "tg": tg, "tensor": tg.tensor, "from_numpy": tg.from_numpy}
-    given, done, ever, first = set(names), [], [], []
-    for line in source.split("\n"):
+    given, done, first = set(names), [], []
+    ever: list[weakref.ref[Any]] = []
+    for row, line in enumerate(source.split("\n")):
         here = Line()
         try:
             with guard.on() if level == "on" else guard.off():
-                exec(line, names)
+                exec(compile("\n" * row + line, "<program>", "exec"), names)
         except Exception as error:
             here.error = error.with_traceback(None)
             here.error.__cause__ = here.error.__context__ = None
@@ -53,10 +55,13 @@ def executed(source: str, level: str) -> Truth:
             if name not in given and isinstance(value, np.ndarray):
                 here.arrays[name] = (value.copy(), bool(value.flags.writeable))
                 here.explained[name] = guard.explain(value)
-                if not any(value is one for one in ever):
-                    ever.append(value)
+                if not any(value is one() for one in ever):
+                    ever.append(weakref.ref(value))
                     first.append(name)
-        here.locked = {i: not a.flags.writeable and " saved it " in guard.explain(a) for i, a in enumerate(ever)}
+        name = value = None
+        alive = {i: a for i, one in enumerate(ever) if (a := one()) is not None}
+        here.locked = {i: not a.flags.writeable and " saved it " in guard.explain(a) for i, a in alive.items()}
+        del alive
         done.append(here)
         if here.error is not None and not refused(here.error):
             break
@@ -92,23 +97,25 @@ def assert_claims(state: LensState, truth: Truth) -> None:
     assert_gradients(shown.text, state, truth)
 
 
-def happened(truth: Truth) -> tuple[list[set[int]], list[set[int]]]:
-    """The arrays that each line locked, and those that it released."""
+def happened(truth: Truth) -> tuple[list[set[int]], list[set[int]], list[set[int]]]:
+    """The arrays that each line locked, those that it released, and those that had been locked and exist no more."""
     locked: list[set[int]] = []
     freed: list[set[int]] = []
+    gone: list[set[int]] = []
     before: set[int] = set()
     for line in truth.lines:
         now = {i for i, is_so in line.locked.items() if is_so}
         locked.append(now - before)
-        freed.append(before - now)
+        freed.append({i for i in before - now if i in line.locked})
+        gone.append({i for i in before - now if i not in line.locked})
         before = now
-    return locked, freed
+    return locked, freed, gone
 
 
 def assert_words(words: list[str], state: LensState, truth: Truth) -> None:
     """The word beside each line."""
     named = labels(truth.first)
-    locked, freed = happened(truth)
+    locked, freed, gone = happened(truth)
     for row, word in enumerate(words):
         if row >= len(truth.lines):
             assert word == ""
@@ -116,11 +123,12 @@ def assert_words(words: list[str], state: LensState, truth: Truth) -> None:
         line, parts = truth.lines[row], re.split(r", (?=refused|error)|(?<=refused), |(?<=error), ", word)
         assert ("refused" in parts) is refused(line.error)
         assert ("error" in parts) is (line.error is not None and not refused(line.error))
-        for verb, arrays in (("locked", locked[row]), ("released", freed[row])):
-            told = re.search(rf"((?:(?:\d\w\w )?\w+(?:, )?)+) {verb}", re.sub("(refused|error)(, )?", "", word))
-            names = set(told[1].replace("locked, ", "").split(", ")) if told else set()
-            names = {n for n in names if not n.endswith(" locked")}
-            assert names == {named[i] for i in arrays}, (row, word)
+        for verb, arrays in (("locked", locked[row]), ("released", freed[row]), ("gone", gone[row])):
+            told = re.search(
+                rf"(?:^|(?:locked|released|refused|error), )((?:(?!locked|released|refused|error|gone).)*?) {verb}",
+                word,
+            )
+            assert set(told[1].split(", ") if told else ()) == {named[i] for i in arrays}, (row, word)
         if word == "allowed":
             assert line.error is None
             assert re.search(r"\[.*\]\s*[*+-]?=|\bfill\b|\bsort\b|\badd\.at\b|\w_\(|[*+-]= ", state.story.lines[row])
@@ -168,7 +176,7 @@ def assert_refusal(text: str, state: LensState, truth: Truth) -> None:
         holder = re.search(r"held by: (\w+)(?: since line (\d+))?: ", text)
         assert holder and error
         assert str(error).split("why:  ")[1].startswith(f"{holder[1]} saved it")
-        assert holder[2] and re.search(rf"\b{holder[1]}\b|\*|sum|exp|sin", state.story.lines[int(holder[2]) - 1])
+        assert holder[2] == str(error).split("line ")[1].split(":")[0].split("\n")[0]
 
 
 def assert_spans(svg: str, truth: Truth) -> None:
@@ -179,11 +187,13 @@ def assert_spans(svg: str, truth: Truth) -> None:
     for group in root.iter("g"):
         if group.get("data-act") == "row":
             last = max(last, float(group.get("data-value") or 0))
-    inside = [c for c in circles if (float(c.get("cx", 0)) - 38) % 16 == 0 and float(c.get("cy", 0)) <= TOP + LINE * last]
+    inside = [
+        c for c in circles if (float(c.get("cx", 0)) - 38) % 16 == 0 and float(c.get("cy", 0)) <= TOP + LINE * last
+    ]
     rows = {kind: sorted((float(c.get("cy", 0)) - TOP) / LINE for c in inside if c.get("class") == kind)
             for kind in ("knob", "ring")}  # fmt: skip
-    locked, freed = happened(truth)
-    assert rows["ring"] == sorted(float(row) for row, arrays in enumerate(freed) for _ in arrays)
+    locked, *ended = happened(truth)
+    assert rows["ring"] == sorted(float(row) for rows in ended for row, arrays in enumerate(rows) for _ in arrays)
     assert rows["knob"] == sorted(float(row) for row, arrays in enumerate(locked) for _ in arrays)
 
 
@@ -210,6 +220,7 @@ def in_time(source: str, level: str) -> dict[str, Any]:
             return node
 
         def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+            self.generic_visit(node)
             if node.attr in ("exp", "sin"):
                 node.value = self.copied(node.value)
             return node

@@ -6,6 +6,6 @@ from .program import Story, run
 from .words import describe, text, why
 
 __all__ = [
-    "LensState", "Span", "Story", "describe", "draw", "frame", "known_guard", "lens", "run", "spans", "text", "unfinished",
-    "why",
+    "LensState", "Span", "Story", "describe", "draw", "frame", "known_guard", "lens", "run", "spans", "text",
+    "unfinished", "why",
 ]  # fmt: skip

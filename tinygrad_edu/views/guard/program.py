@@ -120,10 +120,10 @@ def _execute(
     lines: tuple[str, ...], statements: list[ast.stmt], filename: str, guard: str, *, keep: bool = False
 ) -> Story:
     """One run. With ``keep`` every node gets copies of what it saved, so that nothing can change them, and the program
-    prints nothing."""
+    prints nothing: once is enough."""
     names = names_for({
         "np": np, "tg": tinygrad_edu, "tensor": tinygrad_edu.tensor, "from_numpy": tinygrad_edu.from_numpy
-    }, silent=keep)  # fmt: skip
+    }, silent=keep or guard == "off")  # fmt: skip
     arrays, graph, moments = _Arrays(names, filename), _Saved(keep), []
     level = public_guard.on if guard == "on" else public_guard.off
     with hosted(names), seeded(0), fresh_streams():
@@ -133,7 +133,11 @@ def _execute(
             moment = arrays.moment(ended)  # the error is gone now, and holds nothing any more
             graph.note(names)
             after = graph.changed()
-            moments.append(replaced(moment, overwrote=bool(after - before), writes=arrays.changed(values) or _stores(statement, names)))
+            moments.append(
+                replaced(
+                    moment, overwrote=bool(after - before), writes=arrays.changed(values) or _stores(statement, names)
+                )
+            )
             if moment.error:
                 break
         tensors = [(n, v) for n, v in names.items() if isinstance(v, Tensor) and v.grad is not None]
@@ -277,7 +281,7 @@ def _nodes(names: dict[str, Any]) -> Iterator[Node]:
 
 
 def _ordinal(count: int) -> str:
-    return f"{count}{ {2: 'nd', 3: 'rd'}.get(count, 'th')}"
+    return f"{count}{ {2: 'nd', 3: 'rd'}.get(count, 'th') }"
 
 
 def _said(error: BaseException) -> str:
