@@ -26,13 +26,14 @@ from tinygrad_edu_widgets import (
     TipBrowser,
     TrainingMonitor,
 )
-from tinygrad_edu_widgets.base import EduWidget, first_line
+from tinygrad_edu_widgets.base import EduWidget
 from tinygrad_edu_widgets.registry import WIDGETS
 
 import tinygrad_edu as tg
 from tests.observe.clock import MILLISECOND, Clock
 from tests.widgets.pages import Element, check
 from tinygrad_edu import nn
+from tinygrad_edu.common.wording import first_line
 from tinygrad_edu.observe import timing
 from tinygrad_edu.settings import modes
 from tinygrad_edu.views.race import finish

@@ -109,18 +109,20 @@ def _interrupts(before: Any) -> None:
         signal.signal(signal.SIGINT, before)
 
 
+_FILTERS: Any = warnings.filters  # a list, whatever its type says
+
 # What belongs to the process: how to read it, and how to put it back.
-_SHARED: tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...] = (
+_SHARED: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (lambda: (gc.isenabled(), gc.get_threshold()), _collector),
     (_directory, lambda before: os.chdir(before) if before and _directory() != before else None),
     _items(sys.path),
     _items(sys.meta_path),
     _contents(os.environ),
-    _items(warnings.filters, _filters_changed),
+    _items(_FILTERS, _filters_changed),
     (lambda: locale.setlocale(locale.LC_ALL), _set_locale),
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (sys.getswitchinterval, sys.setswitchinterval),
-    (threading.gettrace, threading.settrace),  # type: ignore[arg-type]
+    (threading.gettrace, threading.settrace),
     (threading.getprofile, threading.setprofile),
     (lambda: signal.getsignal(signal.SIGINT), _interrupts),
     _attributes(),
@@ -130,11 +132,11 @@ _SHARED: tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...] = (
     (random.getstate, random.setstate),
 )
 # What belongs to one thread, and is put back by that thread.
-_OWN: tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...] = (
+_OWN: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (sys.gettrace, sys.settrace),
     (sys.getprofile, sys.setprofile),
-    (np.geterr, lambda before: np.seterr(**before) and None),
-    (np.geterrcall, lambda before: np.seterrcall(before) and None),
+    (np.geterr, lambda before: np.seterr(**before)),
+    (np.geterrcall, np.seterrcall),
     (np.get_printoptions, lambda before: np.set_printoptions(**before)),
 )
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tinygrad_edu.common.wording import first_line
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import predict
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import callables, refusal, texts
 
-from .base import EduWidget, first_line
+from .base import EduWidget
 
 _PREDICTIONS: list[dict[str, Any]] = []
 
