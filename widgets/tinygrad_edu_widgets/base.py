@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
-from tinygrad_edu.common.wording import first_line
+from tinygrad_edu.common.wording import first_line, shown
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.observe import machine, surroundings
 from tinygrad_edu.observe.stopping import Stoppable, Stopped
@@ -115,7 +115,7 @@ class EduWidget(anywidget.AnyWidget):
             except Exception as error:
                 if not patient:
                     raise
-                self._notice = f"{act} was not done: {first_line(error)}"
+                self._notice = _not_done(act, value, error)
             finally:
                 try:
                     self._show()
@@ -211,6 +211,14 @@ class EduWidget(anywidget.AnyWidget):
         return {**(bundle or {}), "image/svg+xml": self.svg(), "text/plain": repr(self)}, metadata
 
 
+def _not_done(act: str, value: Any, error: Exception) -> str:
+    """What was given, why it could not be done, and how to go on."""
+    if isinstance(error, KeyError) and error.args == (act,):
+        return f"{shown(act, 40)}: this widget has no such control. Press one that it shows."
+    given = act if value is None else f"{act} = {shown(value, 40)}"
+    return f"{given}: this cannot be done here ({first_line(error)}). Give another value, or press Reset."
+
+
 class _Work(Stoppable):
     """The work of a widget, which answers other acts meanwhile."""
 
@@ -253,7 +261,9 @@ class _Work(Stoppable):
         except Stopped:
             widget._notice = "It was stopped."
         except BaseException as error:
-            widget._notice = f"It could not be done: {first_line(error)}"
+            widget._notice = (
+                f"The work ended with an error: {first_line(error)}. Change what was run, and run it again."
+            )
 
     def tell(self, done: int, total: int, left: float) -> bool:
         """Show the job's progress, not too often. Returns whether to go on."""

@@ -76,7 +76,9 @@ class TipBrowser(EduWidget, room=tips):
         self.state = replace(self.state, message="")
         if name in FILTERS:
             changes: Any = {name: str(value or "")}
-            self.state = replace(self.state, **changes)
+            found = replace(self.state, **changes)
+            found.shown()  # refuses what no tip has
+            self.state = found
         elif name in ("set", "code"):
             getattr(self, f"_{name}")(part, value)
         elif name in ("pick", "draft", "limit", "explanation"):

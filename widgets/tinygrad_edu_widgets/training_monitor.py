@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import time
 from collections.abc import Callable
 from threading import Timer
@@ -16,6 +17,7 @@ from tinygrad_edu.errors import ArgumentError, DtypeError, EduError, MissingPack
 from tinygrad_edu.inputs.arguments import whole
 from tinygrad_edu.views import training
 from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.given import texts
 from tinygrad_edu.views.tokens import TOKENS
 from tinygrad_edu.views.training.words import is_share
 
@@ -37,6 +39,7 @@ class TrainingMonitor(EduWidget, room=training):
     """
 
     def __init__(self, epochs: int, *, ask: str = "How fast will the loss fall?", unit: str = "epoch") -> None:
+        texts("TrainingMonitor", ask=ask)
         epochs = whole("TrainingMonitor", "epochs", epochs)
         if epochs < 0:
             raise ArgumentError(
@@ -79,6 +82,9 @@ class TrainingMonitor(EduWidget, room=training):
         without numbers, and for another epoch than the next.
         """
         epoch = others.pop("epoch", None)
+        if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, numbers.Real)):
+            why = "an epoch is the number of this record, counted from 1"
+            raise ArgumentError(f"log with epoch={shown(epoch, 40)}", why, "leave it out, or give a whole number")
         given = {"loss": loss, "accuracy": accuracy, **others}
         numbers = {name: _number(name, value) for name, value in given.items() if value is not None}
         if not numbers:
