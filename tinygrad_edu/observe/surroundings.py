@@ -29,6 +29,8 @@ from ..common.blocks import block
 from . import memory
 from .stopping import Stopped, undisturbed
 
+Pair = tuple[Callable[[], Any], Callable[[Any], Any]]  # how to read something, and how to put it back
+
 # Attributes that programs like to exchange, by module.
 _ATTRIBUTES = {
     sys: ("stdin", "stdout", "stderr", "excepthook", "displayhook", "breakpointhook"),
@@ -36,31 +38,40 @@ _ATTRIBUTES = {
 }
 
 
-def _contents(where: Any) -> tuple[Callable[[], Any], Callable[[Any], None]]:
-    """A dict's contents, and how to make them what they were."""
+def _entries(where: Any, ours: Callable[[str], bool] = lambda name: True) -> Pair:
+    """A dict's entries, and how to make them what they were. It is never emptied, not even for a moment: other threads
+    are looking names up."""
 
     def put(before: dict[str, Any]) -> None:
-        if dict(where) != before:
-            where.clear()
-            where.update(before)
+        for name in [name for name in where if name not in before and ours(name)]:
+            del where[name]
+        for name, value in before.items():
+            if where.get(name) is not value and where.get(name) != value and ours(name):
+                where[name] = value
 
     return lambda: dict(where), put
 
 
-def _items(
-    where: list[Any], then: Callable[[], None] = lambda: None
-) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+def _items(where: list[Any]) -> Pair:
     """A list's items, and how to make them what they were."""
 
     def put(before: list[Any]) -> None:
         if where != before:
             where[:] = before
-            then()
 
     return lambda: list(where), put
 
 
-def _attributes() -> tuple[Callable[[], Any], Callable[[Any], None]]:
+def _filters(before: tuple[Any, list[Any]]) -> None:
+    """The list of the warnings' filters is another one inside `warnings.catch_warnings`."""
+    warned: Any = warnings
+    if warned.filters is not before[0] or warned.filters != before[1]:
+        warned.filters = before[0]
+        warned.filters[:] = before[1]
+        warned._filters_mutated()  # or it would go on with what it remembers
+
+
+def _attributes() -> Pair:
     def put(before: list[tuple[Any, str, Any]]) -> None:
         for module, name, value in before:
             setattr(module, name, value)
@@ -68,28 +79,9 @@ def _attributes() -> tuple[Callable[[], Any], Callable[[Any], None]]:
     return lambda: [(m, name, getattr(m, name)) for m, names in _ATTRIBUTES.items() for name in names], put
 
 
-def _builtins() -> tuple[Callable[[], Any], Callable[[Any], None]]:
-    """Never emptied, not even for a moment: other threads are looking names up."""
-
-    def put(before: dict[str, Any]) -> None:
-        here = vars(builtins)
-        for name in set(here) - set(before) - {"_"}:  # where the prompt keeps the last value
-            del here[name]
-        here.update({name: value for name, value in before.items() if here.get(name) is not value and name != "_"})
-
-    return lambda: dict(vars(builtins)), put
-
-
 def _collector(before: tuple[bool, tuple[int, int, int]]) -> None:
     (gc.enable if before[0] else gc.disable)()
     gc.set_threshold(*before[1])
-
-
-def _filters_changed() -> None:
-    """Tells the module that its list is another one, or it would go on with what it has remembered."""
-    changed = getattr(warnings, "_filters_mutated", None) or getattr(warnings, "_filters_mutated_lock_held", None)
-    if changed is not None:
-        changed()
 
 
 def _directory() -> str:
@@ -109,16 +101,14 @@ def _interrupts(before: Any) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-_FILTERS: Any = warnings.filters  # a list, whatever its type says
-
 # What belongs to the process: how to read it, and how to put it back.
-_SHARED: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
+_SHARED: tuple[Pair, ...] = (
     (lambda: (gc.isenabled(), gc.get_threshold()), _collector),
     (_directory, lambda before: os.chdir(before) if before and _directory() != before else None),
     _items(sys.path),
     _items(sys.meta_path),
-    _contents(os.environ),
-    _items(_FILTERS, _filters_changed),
+    _entries(os.environ),
+    (lambda: (warnings.filters, list(warnings.filters)), _filters),
     (lambda: locale.setlocale(locale.LC_ALL), _set_locale),
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (sys.getswitchinterval, sys.setswitchinterval),
@@ -126,13 +116,13 @@ _SHARED: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (threading.getprofile, threading.setprofile),
     (lambda: signal.getsignal(signal.SIGINT), _interrupts),
     _attributes(),
-    _builtins(),
+    _entries(vars(builtins), lambda name: name != "_"),  # where the prompt keeps the last value
     (settings.defaults, settings.put_back_defaults),
     (np.random.get_state, np.random.set_state),
     (random.getstate, random.setstate),
 )
 # What belongs to one thread, and is put back by that thread.
-_OWN: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
+_OWN: tuple[Pair, ...] = (
     (sys.gettrace, sys.settrace),
     (sys.getprofile, sys.setprofile),
     (np.geterr, lambda before: np.seterr(**before)),

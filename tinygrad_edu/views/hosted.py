@@ -51,8 +51,8 @@ def names_for(given: dict[str, Any], silent: bool = False) -> dict[str, Any]:
 
 
 @contextmanager
-def hosted(names: dict[str, Any]) -> Iterator[None]:
-    """A block that runs a program with these names: afterwards all is as before, and its threads are ended.
+def hosted(names: dict[str, Any] | None = None) -> Iterator[None]:
+    """A block that runs a program, with these names: afterwards all is as before, and its threads are ended.
 
     A thread that sits in a call which Python cannot interrupt goes on until that call returns.
     """
@@ -61,7 +61,8 @@ def hosted(names: dict[str, Any]) -> Iterator[None]:
         try:
             yield
         finally:
-            _end_threads(names, before)
+            if names is not None:
+                _end_threads(names, before)
 
 
 def _end_threads(names: dict[str, Any], before: set[threading.Thread]) -> None:

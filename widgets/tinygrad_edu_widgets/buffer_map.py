@@ -37,9 +37,9 @@ class BufferMap(EduWidget, room=buffers):
 
     Gestures: hover or focus a cell for its address, press it to point there; choose a name, drag or arrow its index;
     *x[…] = 99* writes where you point, into your own memory, and marks every name that sees it; type a view
-    (``x[::2].T``); *Remove x* takes a name off the map; *view* shows the values alone, numbers the cells in the
-    *order of visits*, or adds a *free view* whose shape, strides and offset you drag; *Reset* (r) brings back the first names, and each value that was written over, unless
-    somebody else has written there since.
+    (``x[::2].T``); *Remove x* takes a name off the map; *view* shows the values alone, numbers the cells in the *order
+    of visits*, or adds a *free view* whose shape, strides and offset you drag; *Reset* (r) brings back the first names,
+    and each value that was written over, unless somebody else has written there since.
 
     The map shows the bytes as they were when it was made, or when you last wrote, added or removed something. Once
     they are written elsewhere, by another map or by a later cell, it says so, and *Read again* reads them.

@@ -12,8 +12,9 @@ from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import flags, texts
+from tinygrad_edu.views.hosted import hosted, names_for
 
-from .base import EduWidget
+from .base import EduWidget, Tell
 from .predict_gate import note_prediction
 
 FILTERS = ("words", "theme", "source", "symptom")
@@ -134,7 +135,9 @@ class TipBrowser(EduWidget, room=tips):
     def _edited(self) -> None:
         tip, code = self.tip, self.state.visit.code
         self.abandon()  # a run of the code as it was
-        self.work(lambda tell: _compiled(tip, code), self._fits)  # code that cannot run stays open, with the reason
+        self.work(
+            lambda tell: _alone(lambda: _compiled(tip, code)), self._fits
+        )  # code that cannot run stays open, with the reason
 
     def _fits(self, _: Any) -> None:
         self.state = self.state.with_visit(editing=False)
@@ -154,7 +157,7 @@ class TipBrowser(EduWidget, room=tips):
         tip, visit = self.tip, self.state.visit
         if visit.committed:
             self._running = visit.code
-            self.work(lambda tell: run(tip, visit.setting, progress=tell, **_compiled(tip, visit.code)), self._finished)
+            self.work(lambda tell: _alone(lambda: _run(tip, visit, tell)), self._finished)
 
     def _finished(self, result: Result) -> None:
         before = self.state.visit.result
@@ -179,6 +182,16 @@ class TipBrowser(EduWidget, room=tips):
         self.state = self.state.with_visit(ends={**self.state.visit.ends, place: found})
 
 
+def _alone(job: Callable[[], Any]) -> Any:
+    """Do what runs a learner's code. Afterwards all is as before."""
+    with hosted():
+        return job()
+
+
+def _run(tip: Tip, visit: tips.Visit, tell: Tell) -> Result:
+    return run(tip, visit.setting, progress=tell, **_compiled(tip, visit.code))
+
+
 def _compiled(tip: Tip, code: Mapping[str, str]) -> dict[str, Any]:
     """The learner's copies as functions. It runs what they say at their top level, so only where it can be stopped."""
     return {name: compiled(tip, name, source) for name, source in code.items()}
@@ -188,7 +201,7 @@ def compiled(tip: Tip, name: str, source: str) -> Callable[..., Any]:
     """A learner's copy of ``slow`` or ``fast`` as a function. Raises `TipError` if the code does not define it."""
     letter = tips.LETTERS[name]
     file = f"<{tip.slug}, {letter}, edited>"
-    space = dict(getattr(tip, name).__globals__)
+    space = names_for(getattr(tip, name).__globals__)
     try:
         exec(compile(source, file, "exec"), space)
     except (Exception, SystemExit) as error:  # by the learner's code: shown as it is

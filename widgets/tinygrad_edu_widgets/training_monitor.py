@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import numbers
 import time
 from collections.abc import Callable
+from numbers import Real
 from threading import Timer
 from types import TracebackType
 from typing import Any, Self
@@ -82,7 +82,7 @@ class TrainingMonitor(EduWidget, room=training):
         without numbers, and for another epoch than the next.
         """
         epoch = others.pop("epoch", None)
-        if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, numbers.Real)):
+        if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, Real)):
             why = "an epoch is the number of this record, counted from 1"
             raise ArgumentError(f"log with epoch={shown(epoch, 40)}", why, "leave it out, or give a whole number")
         given = {"loss": loss, "accuracy": accuracy, **others}
