@@ -28,7 +28,7 @@ def everything() -> dict[str, Any]:
     """What a program could have changed."""
     return {
         "collector": (gc.isenabled(), gc.get_threshold()), "directory": os.getcwd(), "path": list(sys.path),
-        
+
         "environment": {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"},
         "filters": list(warnings.filters), "errors": np.geterr(),
         "printing": np.get_printoptions()["precision"], "dtype": tg.get_default_dtype(), "guard": tg.guard.is_on(),
@@ -59,7 +59,7 @@ CHANGES = [
     "np.seterr(all='raise'); np.set_printoptions(precision=1)",
     "np.random.seed(5); import random; random.seed(5); x = tg.randn(3); tg.manual_seed(7)",
     "tg.set_default_dtype('float64'); tg.guard.turn_off(); tg.set_grad_enabled(False)",
-    "import builtins; builtins.len = None; builtins.extra = 1; del builtins.sorted",
+    "import builtins; builtins.extra = 1; builtins.print = None; del builtins.bytearray",
     "import sys; sys.stdout = sys.stderr = None; sys.excepthook = None",
 ]
 
@@ -79,10 +79,16 @@ def test_the_filters_of_warnings_are_put_back() -> None:
     assert warnings.filters is where
 
 
+def test_what_nothing_works_without_is_put_back_at_once() -> None:
+    widget = GuardLens("import builtins; builtins.len = builtins.isinstance = builtins.next = None\na = np.ones(2)")
+    assert "a [1, 1]" in widget.text() and "▲" not in widget.text()
+
+
 @pytest.mark.parametrize("code", CHANGES)
 def test_what_an_edited_tip_changes_is_put_back(code: str) -> None:
     widget = TipBrowser("share-storage")
     widget.predict(widget.tip.question.choices[0])
+    code = f"import numpy as np, tinygrad_edu as tg; {code}"
     widget.act("code:slow", f"{code}\ndef A(x, read_only):\n    {code}\n    return x")
     widget.act("edited")
     assert "▲" not in widget.text()
@@ -106,7 +112,7 @@ def test_a_program_that_asks_gets_an_answer_at_once() -> None:
         ("def f(): return f()\nf()", "RecursionError: maximum recursion depth exceeded"),
         (
             "class E(Exception):\n    def __repr__(self): raise ValueError\nx = np.array([E()], object)",
-            "cannot be printed",
+            "x [a E",
         ),
     ],
 )
@@ -127,6 +133,7 @@ def test_a_program_prints_so_much_and_no_more(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == "one-two\n"  # once, though the program runs with the guard on and off
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of the SystemExit in them
 def test_threads_of_a_program_end_with_it() -> None:
     others = threading.Event()
     mine = threading.Thread(target=others.wait)
@@ -255,11 +262,15 @@ def test_two_kernels_at_once_do_not_disturb_each_other() -> None:
             one.wait_for_ready(timeout=120)
         asked = [one.execute(RACED) for one in clients]  # both are at work now
         for one, message in zip(clients, asked, strict=True):
-            reply = one.get_shell_msg(timeout=120)
-            assert reply["parent_header"]["msg_id"] == message and reply["content"]["status"] == "ok", reply["content"]
-            printed = ""
-            while (said := one.get_iopub_msg(timeout=60))["content"].get("execution_state") != "idle":
-                printed += said["content"].get("text", "")
+            while (reply := one.get_shell_msg(timeout=120))["parent_header"]["msg_id"] != message:
+                pass  # an answer from before it was ready
+            assert reply["content"]["status"] == "ok", reply["content"]
+            printed, ended = "", False
+            while not ended:
+                said = one.get_iopub_msg(timeout=60)
+                if said["parent_header"].get("msg_id") == message:
+                    printed += said["content"].get("text", "")
+                    ended = said["content"].get("execution_state") == "idle"
             assert "True faster" in printed
     finally:
         for one in clients:

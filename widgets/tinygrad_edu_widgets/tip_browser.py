@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tinygrad_edu.errors import EduError
+from tinygrad_edu.tensor.random import seeded
 from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import Frame
@@ -184,7 +185,7 @@ class TipBrowser(EduWidget, room=tips):
 
 def _alone(job: Callable[[], Any]) -> Any:
     """Do what runs a learner's code. Afterwards all is as before."""
-    with hosted():
+    with hosted(), seeded(0):
         return job()
 
 

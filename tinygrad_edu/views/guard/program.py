@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import contextvars
 import itertools
 import linecache
@@ -153,9 +154,15 @@ def replaced(moment: Moment, **changes: Any) -> Moment:
 
 def _step(statement: ast.stmt, filename: str, names: dict[str, Any], level: Any) -> BaseException | None:
     """Execute one statement. Returns what it raised: whatever a learner's code raises is shown, not swallowed."""
+    code, kept = _compiled(statement, filename), builtins.__dict__.copy()
+    if isinstance(code, SyntaxError):
+        return code
     try:
         with level():
-            exec(compile(ast.Module([statement], []), filename, "exec"), names)
+            try:
+                exec(code, names)
+            finally:  # at once: nothing here works without len
+                builtins.__dict__.update(kept)
     except Stopped:
         raise
     except KeyboardInterrupt:
@@ -165,6 +172,15 @@ def _step(statement: ast.stmt, filename: str, names: dict[str, Any], level: Any)
     except BaseException as error:
         return error
     return None
+
+
+def _compiled(statement: ast.stmt, filename: str) -> Any:
+    """The code of one statement, or why it is none: some errors are found only here, such as a return outside of any
+    function."""
+    try:
+        return compile(ast.Module([statement], []), filename, "exec")
+    except SyntaxError as error:
+        return error
 
 
 class _Arrays:
