@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
+from tinygrad_edu.common.wording import said
 from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.tensor.random import seeded
 from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
@@ -230,7 +231,7 @@ def compiled(tip: Tip, name: str, source: str) -> Callable[..., Any]:
     except (Exception, SystemExit) as error:  # by the learner's code: shown as it is
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise TipError(
-            f"the edited {letter}", f"{type(error).__name__}{line}: {error}", "fix it, or take the original code"
+            f"the edited {letter}", said(error).replace(":", f"{line}:", 1), "fix it, or take the original code"
         ) from None
     if not callable(space.get(letter)):
         raise TipError(f"the edited {letter}", f"it defines no function {letter}", f"begin with def {letter}(…):")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -16,6 +17,8 @@ from tinygrad_edu.views.frame import Figure, Frame
 from tinygrad_edu.views.race import RaceState
 
 SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+TIMES = r"([^ ]+) (s|ms|µs|ns) \(([^ ]+)–([^ ]+)\)"  # the median, its unit, and the middle half
+RUNS = 224  # the height of the labels under the runs
 HALF_A_STEP = 2.5  # a run stands in a column; columns are 4.6 apart
 DIGITS = 0.006  # of three significant digits
 
@@ -57,7 +60,7 @@ def crossover(result: dict[str, Any]) -> float | None:
     verdicts = [verdict(one) for one in result["comparisons"]]
     decided = [i for i, v in enumerate(verdicts) if v != "no difference"]
     logs = [float(np.median(np.log(one["ratios"]))) for one in result["comparisons"]]
-    for first, last in zip(decided, decided[1:], strict=False):
+    for first, last in itertools.pairwise(decided):
         if verdicts[first] != verdicts[last]:
             at = next(i for i in range(first, last) if (logs[i] > 0) != (logs[i + 1] > 0))
             ends = np.log(result["sizes"][at : at + 2])
@@ -100,33 +103,28 @@ def assert_words(text: str, data: dict[str, Any], one: dict[str, Any]) -> None:
     half = f"Middle half of all {len(logs)} pairs: {ratio_text(low, ratio)}–{ratio_text(high, ratio)}×."
     assert line[2] == (half if len(logs) > 1 else "One pair was measured.")
     for letter, timing in (("A", one["slow"]), ("B", one["fast"])):
-        told = re.search(
-            rf"^{letter} .*: ([^ ]+) (s|ms|µs|ns) \(([^ ]+)–([^ ]+)\); (\d+) runs? .*\n(?:  × (.*)\n)?  (.*)$",
-            text,
-            re.M,
-        )
+        told = re.search(rf"^{letter} .*: {TIMES}; (\d+) runs? .*\n(?:  × (.*)\n)?  (.*)$", text, re.M)
         assert told
         unit = SECONDS[told[2]]
         for word, value in zip((told[1], told[3], told[4]), middle(timing["times"]), strict=True):
             assert number_of(word) * unit == pytest.approx(value, rel=DIGITS)
         assert int(told[5]) == len(timing["times"])
         half_run = np.median(timing["times"])
-        assert [number_of(w) for w in told[7].split(" ")] == pytest.approx(
-            sorted(np.array(timing["times"]) / half_run), rel=DIGITS
-        )
+        runs = sorted(np.array(timing["times"]) / half_run)
+        assert [number_of(w) for w in told[7].split(" ")] == pytest.approx(runs, rel=DIGITS)
         warm = [number_of(w) for w in (told[6] or "").split(" ") if w]
         assert warm == pytest.approx(list(np.array(timing["warmups"]) / half_run), rel=DIGITS)
 
 
 def assert_size(text: str, size: int, one: dict[str, Any]) -> None:
     """One line of the sweep."""
-    line = re.search(rf"^  n = {exact(size)}: A ([^ ]+) ([^ ]+) \(([^ ]+)–([^ ]+)\), B ([^ ]+) ([^ ]+) \(([^ ]+)–([^ ]+)\), ([^ ]+)× .*, "
-                     r"(faster|slower|no difference)", text, re.M)  # fmt: skip
+    words = rf"^  n = {exact(size)}: A {TIMES}, B {TIMES}, ([^ ]+)× .*, (faster|slower|no difference)"
+    line = re.search(words, text, re.M)
     assert line
     for group, timing in ((1, one["slow"]), (5, one["fast"])):
         unit = SECONDS[line[group + 1]]
-        words = (line[group], line[group + 2], line[group + 3])
-        for word, value in zip(words, middle(timing["times"]), strict=True):
+        told = (line[group], line[group + 2], line[group + 3])
+        for word, value in zip(told, middle(timing["times"]), strict=True):
             assert number_of(word) * unit == pytest.approx(value, rel=DIGITS)
     assert line[9] == ratio_text(math.exp(np.median(np.log(one["ratios"]))))
     assert line[10] == verdict(one)
@@ -171,16 +169,20 @@ def assert_sweep(figure: Figure, data: dict[str, Any], where: float | None) -> N
     """Each median at its size and its time, the prediction and the crossover, on logarithmic axes."""
     root = ET.fromstring(figure.svg())
     result = data["result"]
-    times = [(float(t.get("y", 0)) - 4, math.log10(number_of(m[1]) * SECONDS[m[2]])) for t in root.iter("text")
-             if t.get("text-anchor") == "end" and (m := re.fullmatch(r"([\d.]+) (s|ms|µs|ns)", t.text or ""))]  # fmt: skip
+    labels = [t for t in root.iter("text") if t.get("text-anchor") == "end"]
+    found = [(t, re.fullmatch(r"([\d.]+) (s|ms|µs|ns)", t.text or "")) for t in labels]
+    times = [(float(t.get("y", 0)) - 4, math.log10(number_of(m[1]) * SECONDS[m[2]])) for t, m in found if m]
     assert len(times) >= 2
 
     def log_seconds(y: float) -> float:
         (y0, v0), (y1, v1) = times[0], times[-1]
         return v0 + (y - y0) / (y1 - y0) * (v1 - v0)
 
-    points = {cls: [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in root.iter("circle")
-                    if c.get("class") == cls and float(c.get("r", 0)) == 4] for cls in ("mark-a", "result")}  # fmt: skip
+    dots = [c for c in root.iter("circle") if float(c.get("r", 0)) == 4]
+    points = {
+        cls: [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in dots if c.get("class") == cls]
+        for cls in ("mark-a", "result")
+    }
     for cls, way in (("mark-a", "slow"), ("result", "fast")):
         medians = [float(np.median(one[way]["times"])) for one in result["comparisons"]]
         assert [log_seconds(y) for _, y in points[cls]] == pytest.approx(np.log10(medians), abs=0.02)
@@ -213,17 +215,17 @@ def assert_sweep(figure: Figure, data: dict[str, Any], where: float | None) -> N
 def assert_ratio(figure: Figure, one: dict[str, Any], said: float) -> None:
     """The measured ratio and the predicted one, on a logarithmic axis."""
     root = ET.fromstring(figure.svg())
-    ticks = [(float(t.get("x", 0)), math.log(float((t.text or "")[:-1]))) for t in root.iter("text")
-             if re.fullmatch(r"[\d.]+(e[+-]\d+)?×", t.text or "") and t.get("class") == "t2" and float(t.get("y", 0)) != 224]  # fmt: skip
+    labels = [t for t in root.iter("text") if t.get("class") == "t2" and float(t.get("y", 0)) != RUNS]
+    found = [t for t in labels if re.fullmatch(r"[\d.]+(e[+-]\d+)?×", t.text or "")]
+    ticks = [(float(t.get("x", 0)), math.log(float((t.text or "")[:-1]))) for t in found]
 
     def log(x: float) -> float:
         (x0, v0), (x1, v1) = ticks[0], ticks[-1]
         return v0 + (x - x0) / (x1 - x0) * (v1 - v0)
 
     pixel = abs(log(1) - log(0))
-    [dot] = [
-        float(c.get("cx", 0)) for c in root.iter("circle") if c.get("class") == "result" and float(c.get("r", 0)) == 5
-    ]
+    circles = [c for c in root.iter("circle") if c.get("class") == "result" and float(c.get("r", 0)) == 5]
+    [dot] = [float(c.get("cx", 0)) for c in circles]
     half, low, high = middle(np.log(one["ratios"]))
     assert abs(log(dot) - half) <= 0.2 * pixel
     [mark] = [p.get("d", "") for p in root.iter("path") if p.get("class") == "you"]
