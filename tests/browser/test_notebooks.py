@@ -96,7 +96,7 @@ def test_arrays_lesson_reveals_each_result_after_its_prediction(open_notebook: O
     race.get_by_role("spinbutton").fill("16")
     race.get_by_role("spinbutton").press("Enter")
     race.get_by_role("button", name="Commit").click()
-    expect(race.locator(".edu-foot pre")).to_contain_text("by size:")
+    expect(race.locator(".edu-foot pre")).to_contain_text("by size:", timeout=30_000)
     assert faults(page) == []
     keep(notebook, "01_arrays_are_bytes-answered")
 
