@@ -44,10 +44,8 @@ class Behind(VBox):  # type: ignore[misc]
 
     def folded(self) -> str:
         """What is kept without a kernel: the gate, and the picture folded, with its text."""
-        said = html.escape(self.picture.text())
-        return (
-            f"{still(self.gate)}<details><summary>{SUMMARY}</summary>{still(self.picture)}<pre>{said}</pre></details>"
-        )
+        twin = f'<pre style="font-family:monospace">{html.escape(self.picture.text())}</pre>'
+        return f"{still(self.gate)}<details><summary>{SUMMARY}</summary>{still(self.picture)}{twin}</details>"
 
     def __repr__(self) -> str:
         return repr(self.gate)
