@@ -80,7 +80,7 @@ def test_arrays_lesson_reveals_each_result_after_its_prediction(open_notebook: O
         gate.get_by_role("button", name="Commit").click()
         expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}")
         expect(maps).to_have_count(3 + i)
-    expect(gates.first).to_contain_text("“Indexing copies” is true of Python's lists.")
+    expect(gates.first).to_contain_text("“A slice is a copy” is true of Python's lists.")
     spoiled = maps.first
     expect(spoiled.locator(".edu-foot pre")).to_contain_text("value     68  69.8  73.4  71.6")
     spoiled.get_by_role("radio", name="rows", exact=True).click()

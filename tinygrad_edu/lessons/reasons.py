@@ -22,7 +22,7 @@ REASONS: dict[str, Reason] = {
     "lab_long": "Each row **costs the same to start**, however long it is. `stack` still copies.",
     # lesson 1
     "report_slice": {
-        "73.4": "“Indexing copies” is true of Python's lists. Here the first call wrote °F into the table.",
+        "73.4": "“A slice is a copy” is true of Python's lists. Here the first call wrote °F into the table.",
         "164.1": "`celsius[0:2]` reads **the bytes of `celsius`**, so the second call converts °F once more.",
         "an error": "Nothing is out of range, and nothing forbids `*=` to write into `rows`.",
     },
