@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import traitlets
 
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import predict
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import callables, refusal
 
+from . import charts
 from .base import EduWidget, first_line
 
 _PREDICTIONS: list[dict[str, Any]] = []
@@ -31,6 +35,11 @@ class PredictGate(EduWidget, room=predict):
     *Commit*; *Draw again*; *Ask again* afterwards.
     """
 
+    mirrors: ClassVar[dict[str, str]] = {"prediction": "draft"}
+    prediction = traitlets.Any(None).tag(sync=True)  # not yet committed: a choice, a number, a curve's heights, or None
+    committed = traitlets.Bool(False, read_only=True).tag(sync=True)
+    result = traitlets.Any(None, read_only=True).tag(sync=True)  # None until the learner has committed
+
     def __init__(self, ask: str, reveal: Callable[[], Any], *, why: predict.Why = "", **offer: Any) -> None:
         callables("PredictGate", reveal=reveal)
         self.state = predict.GateState(predict.question(ask, **offer))
@@ -41,23 +50,33 @@ class PredictGate(EduWidget, room=predict):
         """The frame of the current state."""
         return predict.frame(self.state)
 
-    def svg(self) -> str:
-        """A standalone picture. Before the commit it offers the choices, since it has no controls."""
-        return self._framed().svg() if self.committed else predict.frame(self.state, still=True).svg()
+    def _still(self) -> Frame:
+        """Before the commit a picture offers the choices, since it has no controls."""
+        return self._framed() if self.state.committed else predict.frame(self.state, still=True)
 
     def data(self) -> Any:
         """Question, prediction and, once committed, the outcome."""
         return dataclasses.asdict(self.state)
 
-    @property
-    def committed(self) -> bool:
-        """Whether the learner has committed to a prediction."""
-        return self.state.committed
+    def mirrored(self) -> dict[str, Any]:
+        """Prediction and result."""
+        outcome = self.state.outcome
+        result = None if outcome is None else outcome.value
+        if isinstance(result, tuple):  # a curve: JSON has no word for what is not finite
+            result = tuple(height if math.isfinite(height) else None for height in result)
+        return {"prediction": self.state.draft, "committed": self.state.committed, "result": result}
 
     def predict(self, value: Any) -> None:
         """Commit to a prediction from code."""
         self.act("draft", value)
         self.act("commit")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw prediction and result, a number or a curve, with matplotlib, on ``ax`` or on new axes.
+
+        Returns the axes. Raises `ArgumentError` for a choice, and `MissingPackageError` if matplotlib is not installed.
+        """
+        return charts.prediction(self.state, charts.axes_for("PredictGate.plot", ax))
 
     def _act(self, act: str, value: Any) -> None:
         q, state = self.state.question, self.state
