@@ -51,9 +51,9 @@ class PredictGate(EduWidget, room=predict):
         """The frame of the current state."""
         return predict.frame(self.state)
 
-    def svg(self) -> str:
-        """A standalone picture. Before the commit it offers the choices, since it has no controls."""
-        return self._framed().svg() if self.committed else predict.frame(self.state, still=True).svg()
+    def _still(self) -> Frame:
+        """Before the commit a picture offers the choices, since it has no controls."""
+        return self._framed() if self.state.committed else predict.frame(self.state, still=True)
 
     def data(self) -> Any:
         """Question, prediction and, once committed, the outcome."""
