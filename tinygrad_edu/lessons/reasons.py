@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-REASONS = {
+from .autograd_reasons import AUTOGRAD
+
+REASONS: dict[str, str | dict[str, str]] = {
     # welcome
     "transpose": "`x.T` has **no bytes of its own**: it reads the bytes of `x`, with shape and strides swapped.",
     "loss_curve": "Most is learnt **in the first two epochs**; after that the gradients are small.",
@@ -27,19 +29,10 @@ REASONS = {
     "stride": "Memory comes in lines of 64 bytes; at stride 16 only **one number** of each line is used.",
     "copy_first": "A sum may add in any order, so it **chooses the order of the bytes**; the copy is extra work.",
     # lesson 3
-    "square": "`x` enters the product **twice**, and each use sends back the other factor: 3 + 3.",
-    "meet": "A nudge of `W` changes the loss along **both paths**, so both effects count.",
-    "twice": "`backward` **adds** to what `.grad` holds; it never empties it.",
-    "buffers": "`detach` gives a new tensor over the **same bytes**; a gradient has its own.",
-    "halves": "Each half's mean divides by 4, not by 8, so its gradient **counts double**.",
-    "unequal": "Dividing both by 2 gives two samples **as much weight** as the other six.",
-    "shape": "`a` has **three numbers**. Each is read four times, and the four gradients add.",
-    "cost_small": "NumPy's own call for one number is already slow, so **the node** adds only a little.",
-    "cost_large": "The arithmetic grows and **the node does not**, so the node no longer shows.",
-    "cost_saved": "Each node **keeps its operand**, so every product needs fresh memory instead of reusing old memory.",
+    **AUTOGRAD,
 }
 
 
-def reason(key: str) -> str:
-    """The reason behind a prediction. Raises KeyError for an unknown key."""
+def reason(key: str) -> str | dict[str, str]:
+    """The reason behind a prediction, or one for each choice. Raises KeyError for an unknown key."""
     return REASONS[key]
