@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import NotebookPage
+from .conftest import NOTEBOOKS, NotebookPage
 from .look import faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -28,7 +28,7 @@ def keep(notebook: NotebookPage, name: str) -> None:
         notebook.page.set_viewport_size({"width": 1280, "height": 720})
 
 
-@pytest.mark.parametrize("name", ["welcome", "gallery", "tip_lab", "01_arrays_are_bytes", "03_autograd_you_can_step"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")))
 def test_a_notebook_runs_and_shows_well(open_notebook: Open, name: str) -> None:
     notebook = open_notebook(f"{name}.ipynb")
     notebook.run_all()
