@@ -41,7 +41,7 @@ AUTOGRAD: dict[str, str | dict[str, str]] = {
         "reach the bottom and stay": "It would have to forget old gradients to come to rest. With 1.0 it forgets none.",
         "are those of the broken program": "Momentum 1.0 **keeps the sum of all gradients so far**, which is what "
         "`.grad` held in the broken program.",
-        "grow at every step": "The pull towards the bottom turns it round each time, so the loss swings and does not grow.",
+        "grow at every step": "The pull towards the bottom turns it round each time: it swings, and does not grow.",
     },
     "cost_small": "NumPy's own call for one number is already slow, so **the node** adds only a little.",
     "cost_large": "The arithmetic grows and **the node does not**, so the node no longer shows.",

@@ -150,7 +150,8 @@ def against(state: LabState) -> str:
     if said is None or said == str(a):
         return ""
     if said == str(c):
-        return f"{said} is the shape of `c`, with {exact(math.prod(c))} numbers; `a` has {exact(math.prod(a))} to nudge."
+        numbers, nudged = exact(math.prod(c)), exact(math.prod(a))
+        return f"{said} is the shape of `c`, with {numbers} numbers; `a` has {nudged} to nudge."
     if said == str(b):
         return f"{said} is the shape of `b`, which has a gradient of its own."
     return "A gradient has the shape of its tensor: one number for each number of `a`, at the same place."
