@@ -226,7 +226,11 @@ def test_ctrl_c_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(sys.modules["tinygrad_edu.cli.main"], "perform", interrupt)
-    assert main(["doctor"]) == 130
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C
+    try:
+        assert main(["doctor"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert capsys.readouterr() == ("", "")
 
 
