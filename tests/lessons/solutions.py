@@ -10,8 +10,8 @@ import tinygrad_edu as tg
 
 # task: the source that replaces `answer = ...` in the notebook
 SOLUTIONS: dict[str, str] = {
-    "layout": "answer = ((3, 2), (2, 12), 1)",
-    "shares": 'answer = "acf"',
+    "layout": "answer = ((3, 2), (8, 48), 4)",
+    "shares": 'answer = "acef"',
     "order": "answer = (1, 0, 2)",
     "keep_first": """
 def first_rows(batches):
@@ -35,9 +35,12 @@ def frames(signal, size, hop):
     return signal.as_strided((count, size), (hop * step, step))
 
 answer = frames""",
-    "quiz_write": 'answer = "b"',
-    "quiz_alive": 'answer = "c"',
-    "quiz_order": 'answer = "a"',
+    "exit_arrays": 'answer = "bca"',
+    "warmest": """
+def warmest(rows):
+    return rows.max() * 1.8 + 32
+
+answer = warmest""",
     "fork": "answer = 7",
     "twice": "answer = 10",
     "mend_loop": """
@@ -101,6 +104,12 @@ def _centre_in_a_view(x: Any) -> Any:
     return y
 
 
+def _warmest_in_place(rows: Any) -> Any:
+    rows *= 1.8
+    rows += 32
+    return rows.max()
+
+
 def _windows(signal: Any, size: int, hop: int, step: int = 1) -> Any:
     return signal.as_strided(((len(signal) - size) // hop + 1, size), (hop * step, step))
 
@@ -109,23 +118,24 @@ def _windows(signal: Any, size: int, hop: int, step: int = 1) -> Any:
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "layout": [
         (3, "give three things"),
-        (((2, 3), (12, 2), 1), "the shape before .T"),
-        (((6, 4), (1, 6), 0), "How many rows does ::2 take"),
-        (((3, 2), (12, 2), 1), "the strides before .T"),
-        (((3, 2), (6, 1), 1), "the strides of z."),
-        (((3, 2), (1, 6), 1), "the strides of z.T."),
-        (((3, 2), (2, 1), 1), "the strides of a copy"),
-        (((3, 2), (8, 48), 4), "those are bytes"),
-        (((3, 2), (2, 24), 1), "how many elements of z is it"),
-        (((3, 2), (2, 12), 4), "the offset is in bytes"),
-        (((3, 2), (2, 12), 0), "Where in z is y[0, 0]"),
+        (((2, 3), (48, 8), 4), "the shape before .T"),
+        (((6, 4), (4, 24), 0), "How many rows does ::2 take"),
+        (((3, 2), (48, 8), 4), "the strides before .T"),
+        (((3, 2), (24, 4), 4), "the strides of z."),
+        (((3, 2), (4, 24), 4), "the strides of z.T."),
+        (((3, 2), (8, 4), 4), "the strides of a copy"),
+        (((3, 2), (2, 12), 1), "those are elements"),
+        (((3, 2), (8, 96), 4), "how many bytes is it"),
+        (((3, 2), (8, 48), 1), "the offset is in elements"),
+        (((3, 2), (8, 48), 0), "At which byte of z is y[0, 0]"),
     ],
     "shares": [
-        ("abcf", "(b) x[[1, 2]]"),
-        ("af", "(c) x.T: the transpose"),
-        ({"a", "c", "d", "f"}, "(d) x.T.reshape(12)"),
-        (["a", "c", "e", "f"], "only the values show"),
-        ("a, c", "(f) x.reshape(2, 6)"),
+        ("abcef", "(b) x[[1, 2]]"),
+        ("aef", "(c) x.T: turning a table"),
+        ({"a", "c", "d", "e", "f"}, "(d) x.T.reshape(12)"),
+        (["a", "c", "f"], "None only adds an axis"),
+        ("a, c, e", "(f) x.reshape(2, 6)"),
+        ("cef", "(a) x[1:]"),
         ("xyz", "give letters from a, b"),
     ],
     "order": [
@@ -133,7 +143,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((0, 1, 2), "the order of the axes"),
         ((1, 2, 0), "sort the axes by their strides"),
         ((0, 2, 1), "how far does one step"),
-        ((3, 12, 1), "each of the axes 0, 1 and 2 once"),
+        ((12, 48, 4), "each of the axes 0, 1 and 2 once"),
     ],
     "keep_first": [
         (lambda batches: [b[0] for b in batches], "nothing was copied"),
@@ -184,9 +194,25 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda s, size, hop: None, "is there a return?"),
         (3, "the function itself"),
     ],
-    "quiz_write": [("a", "writes through it"), ("C", "stores the copy back"), ("z", "choose one of a, b, c")],
-    "quiz_alive": [("a", "cannot be freed in parts"), ("b", "the corner's tensor")],
-    "quiz_order": [("b", "every step pays"), ("c", "the use of cache lines is not")],
+    "exit_arrays": [
+        ("aca", "writes through it"),
+        ("CCA", "x.T reads the bytes of x"),
+        ("b a a", "cannot be freed in parts"),
+        ("bba", "the corner's tensor"),
+        ("bcb", "every step pays"),
+        ("bcc", "each cache line gives one number"),
+        ("b", "for each of the three questions"),
+        ("bcz", "for each of the three questions"),
+    ],
+    "warmest": [
+        (_warmest_in_place, "the readings have changed"),
+        (lambda rows: _warmest_in_place(rows.clone()), "new bytes for 1 × rows"),
+        (lambda rows: (rows * 1.8 + 32).max(), "new bytes for 2 × rows"),
+        (lambda rows: rows.max(), "is 318.2 °F, not 159.0"),
+        (lambda rows: rows * 1.8, "the result has shape"),
+        (lambda rows: None, "is there a return?"),
+        (3, "the function itself"),
+    ],
     "fork": [
         (10, "the value of y"),
         (4, "through x*x alone"),

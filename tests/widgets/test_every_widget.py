@@ -168,7 +168,11 @@ def message(widget: EduWidget, act: Any, value: Any = None) -> None:
 
 
 def test_the_names_are_those_that_are_documented() -> None:
-    assert tinygrad_edu_widgets.__all__ == [*sorted(one.name for one in WIDGETS), "export_predictions", "show_tip"]
+    assert tinygrad_edu_widgets.__all__ == [
+        *sorted(["Behind", *(one.name for one in WIDGETS)]),
+        "export_predictions",
+        "show_tip",
+    ]
     for name in tinygrad_edu_widgets.__all__:
         assert inspect.getdoc(getattr(tinygrad_edu_widgets, name))
 

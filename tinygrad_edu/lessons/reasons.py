@@ -1,10 +1,15 @@
-"""Why each prediction comes out as it does: at most 25 words, in the present tense, with the cause in bold."""
+"""Why each prediction comes out as it does: at most 25 words, in the present tense, with the cause in bold.
+
+Where a question offers choices, each has its own words: the result its cause, and every other why it is wrong.
+"""
 
 from __future__ import annotations
 
 from .autograd_reasons import AUTOGRAD
 
-REASONS: dict[str, str | dict[str, str]] = {
+Reason = str | dict[str, str]
+
+REASONS: dict[str, Reason] = {
     # welcome
     "transpose": "`x.T` has **no bytes of its own**: it reads the bytes of `x`, with shape and strides swapped.",
     "loss_curve": "Most is learnt **in the first two epochs**; after that the gradients are small.",
@@ -18,21 +23,54 @@ REASONS: dict[str, str | dict[str, str]] = {
     "lab_loop": "Starting an operation **costs more** than computing a hundred numbers, and the loop starts 6,001.",
     "lab_long": "Each row **costs the same to start**, however long it is. `stack` still copies.",
     # lesson 1
-    "address": "Row 1 begins after **four elements**, and column 2 is two further: six elements of four bytes.",
-    "address_transposed": "`t` has the strides of `x` **in the other order**, so `t[2, 1]` is where `x[1, 2]` is.",
-    "slice_write": "A slice is **an offset and strides** over the bytes of `x`: writing there writes into `x`.",
-    "list_write": "A list can name rows in any order, which strides cannot describe, so `f` gets **its own bytes**.",
-    "list_add": "Python ends the line with `x[[0, 2]] = …`: the copy is **stored back** into `x`.",
-    "repeats": "The copy holds place 0 twice, each time 0 + 1, and **both are stored** in the same place.",
-    "reshape": "Column order has **no single stride** over the bytes of `m`, so all six numbers are copied.",
-    "alive": "A view holds its **whole buffer**; nothing can free a part of it.",
-    "stride": "Memory comes in lines of 64 bytes; at stride 16 only **one number** of each line is used.",
-    "copy_first": "A sum may add in any order, so it **chooses the order of the bytes**; the copy is extra work.",
+    "report_slice": {
+        "73.4": "It would be, if the slice had numbers of its own. The first call wrote °F into the table.",
+        "164.1": "`celsius[0:2]` reads **the bytes of `celsius`**, so the second call converts °F once more.",
+        "an error": "Nothing is out of range, and `*=` may write into any tensor that it is given.",
+    },
+    "report_list": {
+        "73.4": "A list of positions makes **a copy**: `rows` has its own bytes, and `celsius` keeps its °C.",
+        "164.1": "The slice did that. A list may name any rows in any order, so its result gets its own bytes.",
+        "an error": "A list of row numbers is an ordinary index. It may name rows twice, or backwards.",
+    },
+    "address_transposed": {
+        "24": "`t` has the strides of `x` **in the other order**: 2 · 4 + 1 · 16 = 24, where `x[1, 2]` is.",
+        "28": "It would be there in a copy, stored row after row with three numbers in a row.",
+        "36": "That is 2 · 16 + 1 · 4, with the strides of `x`. Those of `t` are swapped.",
+        "in a new buffer": "`x.T` makes no buffer: it is a second tensor over the same bytes.",
+    },
+    "alive": {
+        "0 bytes": "`del` removes a name, not a buffer. A buffer is freed when no tensor holds it.",
+        "12 bytes": "`small` shows 12 bytes, but it holds a buffer, and a buffer cannot be freed in parts.",
+        "40 000 000 bytes": "A view holds its **whole buffer**; nothing can free a part of it.",
+    },
+    "stride": "Memory comes in **lines of 64 bytes**: up to step 16 every line is fetched, for one number or for all.",
+    "copy_first": {
+        "faster": "Eight additions used the copy eight times. This sum uses it once, and making it is work.",
+        "no difference": "The copy reads and writes every number once, before the sum reads it again.",
+        "slower": "A sum may add in any order, so it **follows the order of the bytes**; the copy is extra work.",
+    },
+    # lesson 1, further
+    "list_add": {
+        "0": "`x[[0, 2]]` alone is a copy. But this line has a third step after the addition.",
+        "10": "Python ends the line with `x[[0, 2]] = …`: the copy is **stored back** into `x`.",
+        "20": "The addition happens once, in the copy.",
+    },
+    "repeats": {
+        "[0, 0, 0]": "The copy is stored back: the line ends with `counts[[0, 0, 2]] = …`.",
+        "[1, 0, 1]": "The copy holds place 0 twice, each time 0 + 1, and **both are stored** in the same place.",
+        "[2, 0, 1]": "Both copies of place 0 began at 0. Neither addition sees the other.",
+    },
+    "reshape": {
+        "0 bytes": "For that, one step would lead from each number to the next: 0, 3, 1, 4, 2, 5 has none.",
+        "4 bytes": "A copy of one number would not do: all six have to lie in the new order.",
+        "24 bytes": "Column order has **no single stride** over the bytes of `m`, so all six numbers are copied.",
+    },
     # lesson 3
     **AUTOGRAD,
 }
 
 
-def reason(key: str) -> str | dict[str, str]:
+def reason(key: str) -> Reason:
     """The reason behind a prediction, or one for each choice. Raises KeyError for an unknown key."""
     return REASONS[key]

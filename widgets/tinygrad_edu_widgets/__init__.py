@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .behind import Behind
 from .broadcast_lab import BroadcastLab
 from .buffer_map import BufferMap
 from .graph_stepper import GraphStepper
@@ -12,7 +13,7 @@ from .tip_browser import TipBrowser, show_tip
 from .training_monitor import TrainingMonitor
 
 __all__ = [
-    "BroadcastLab", "BufferMap", "GraphStepper", "GuardLens", "PredictGate", "TimingRace", "TipBrowser",
+    "Behind", "BroadcastLab", "BufferMap", "GraphStepper", "GuardLens", "PredictGate", "TimingRace", "TipBrowser",
     "TrainingMonitor", "export_predictions", "show_tip",
 ]  # fmt: skip
 

@@ -276,21 +276,23 @@ def test_refusals_say_why() -> None:
 
 def test_strided_views_stay_inside_the_buffer() -> None:
     x = tg.arange(12, dtype="float32").reshape(3, 4)
-    made = strided(x[1:], (2, 3), (-4, 2), 6)
+    made = strided(x[1:], (2, 3), (-16, 8), 24)
     assert made.tolist() == [[6.0, 8.0, 10.0], [2.0, 4.0, 6.0]]
     assert np.shares_memory(made.array, x.array)
     assert len(read({"x": x, "v": made}).buffers) == 1
     for shape, strides, offset, words in (
-        ((2, 6), (7, 1), 0, "element [1, 5] would be in cell 12, and the buffer has cells 0 to 11"),
-        ((3, 2), (-4, 1), 6, "element [2, 0] would be in cell -2, and the buffer has cells 0 to 11"),
-        ((1,), (1,), -1, "element [0] would be in cell -1, and the buffer has cells 0 to 11"),
+        ((2, 6), (28, 4), 0, "element [1, 5] would begin at byte 48, and the buffer has bytes 0 to 47"),
+        ((3, 2), (-16, 4), 24, "element [2, 0] would begin at byte -8, and the buffer has bytes 0 to 47"),
+        ((1,), (4,), -4, "element [0] would begin at byte -4, and the buffer has bytes 0 to 47"),
+        ((2,), (6,), 0, "6 bytes lead into the middle of an element"),
+        ((2,), (4,), 2, "2 bytes lead into the middle of an element"),
     ):
         with pytest.raises(IndexRangeError) as caught:
             strided(x, shape, strides, offset)
         assert caught.value.why == words
-    with pytest.raises(IndexRangeError, match="the buffer has no cells"):
-        strided(tg.zeros(0), (1,), (1,), 0)
-    assert strided(x, (0, 5), (100, 100), 3).shape == (0, 5)
+    with pytest.raises(IndexRangeError, match="the buffer has no bytes"):
+        strided(tg.zeros(0), (1,), (4,), 0)
+    assert strided(x, (0, 5), (400, 400), 12).shape == (0, 5)
 
 
 @given(
@@ -300,6 +302,8 @@ def test_strided_takes_what_fits_and_nothing_else(axes: list[tuple[int, int]], o
     x = tg.arange(12)
     shape, strides = tuple(n for n, _ in axes), tuple(s for _, s in axes)
     cells = [offset + sum(i * s for i, s in zip(index, strides, strict=True)) for index in np.ndindex(shape)]
+    item = x.element_size()
+    strides, offset = tuple(s * item for s in strides), offset * item
     if all(0 <= cell < 12 for cell in cells):
         assert strided(x, shape, strides, offset).array.ravel().tolist() == cells
     else:

@@ -341,28 +341,30 @@ def _literal(node: ast.AST, whole: str) -> Any:
 
 
 def strided(base: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Tensor:
-    """A tensor over the base's buffer with any shape, strides and offset, all counted in elements.
+    """A tensor over the base's buffer with any shape, strides and offset, the latter two in bytes.
 
-    Raises `IndexRangeError` if an index would fall outside the buffer.
+    Raises `IndexRangeError` if an element would begin between two elements of the base, or outside the buffer.
     """
     array = own_buffer(base)
-    owner = _owner(array)
+    owner, item = _owner(array), array.dtype.itemsize
     begin, end = _bounds(owner)
-    count = (end - begin) // array.dtype.itemsize
+    tried = f"shape {shape}, strides {strides}, offset {offset}"
+    if odd := [step for step in (*strides, offset) if step % item]:
+        why = f"{odd[0]} bytes lead into the middle of an element"
+        raise IndexRangeError(tried, why, f"take a multiple of {item}")
     if all(shape):
         low = offset + sum(min(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
         high = offset + sum(max(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
-        if low < 0 or high >= count:
-            up = high >= count
+        if low < 0 or high + item > end - begin:
+            up = high + item > end - begin
             far = [n - 1 if (s > 0) is up else 0 for n, s in zip(shape, strides, strict=True)]
-            cells = f"cells 0 to {count - 1}" if count else "no cells"
+            has = f"bytes 0 to {end - begin - 1}" if end > begin else "no bytes"
             raise IndexRangeError(
-                f"shape {shape}, strides {strides}, offset {offset}",
-                f"element {far} would be in cell {high if up else low}, and the buffer has {cells}",
+                tried,
+                f"element {far} would begin at byte {high if up else low}, and the buffer has {has}",
                 "make the shape, the stride or the offset smaller",
             )
-    item = array.dtype.itemsize
-    view: Any = np.ndarray(shape, array.dtype, _memory(owner), offset * item, tuple(s * item for s in strides))
+    view: Any = np.ndarray(shape, array.dtype, _memory(owner), offset, strides)
     return wrap(view)
 
 
