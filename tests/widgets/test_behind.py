@@ -1,4 +1,4 @@
-"""A picture behind a gate: closed until the commit, closed again by *Ask again*, folded in a saved notebook."""
+"""A picture behind a gate: folded until the commit, folded again by *Ask again*, and in a saved notebook."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from IPython.display import HTML
 from tinygrad_edu_widgets import Behind, BufferMap, PredictGate, TimingRace
 
 import tinygrad_edu as tg
@@ -21,13 +22,13 @@ def behind() -> Behind:
 
 def test_it_opens_with_the_commit_and_closes_with_ask_again() -> None:
     both = behind()
-    assert (both.opened, both.children) == (False, (both.gate,))
+    assert isinstance(both.shown(), HTML)
     both.gate.act("draft", "yes")
     assert not both.opened
     both.gate.act("commit")
-    assert both.children == (both.gate, both.picture)
+    assert both.shown() is both.picture
     both.gate.act("reset")
-    assert not both.opened
+    assert isinstance(both.shown(), HTML)
 
 
 def test_a_race_is_a_gate_too() -> None:
@@ -44,23 +45,47 @@ def test_a_gate_that_is_committed_already_hides_nothing() -> None:
     assert Behind(gate, BufferMap(x=tg.ones(2))).opened
 
 
-def test_what_is_saved_shows_the_question_and_folds_the_picture() -> None:
+class Places:
+    """Stands for the notebook: what it was told to show, and to show instead."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.outputs: list[tuple[str, Any]] = []
+        monkeypatch.setattr("tinygrad_edu_widgets.behind.show", lambda what: self.outputs.append(("show", what)))
+        monkeypatch.setattr("tinygrad_edu_widgets.behind.place_in_notebook", lambda: self)
+
+    def display(self, what: Any) -> None:
+        self.outputs.append(("show", what))
+
+    def update(self, what: Any) -> None:
+        self.outputs.append(("instead", what))
+
+
+def test_the_place_below_the_gate_is_filled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, places = behind(), Places(monkeypatch)
+    both._ipython_display_()
+    (_, gate), (_, folded) = places.outputs
+    assert gate is both.gate
+    assert isinstance(folded, HTML)
+    both.gate.predict("yes")
+    assert places.outputs[2:] == [("instead", both.picture)]
+    both.gate.act("reset")
+    assert isinstance(places.outputs[3][1], HTML)
+    assert len(places.outputs) == 4
+
+
+def test_what_is_saved_folds_the_picture_with_its_text() -> None:
     both = behind()
-    bundle = both._repr_mimebundle_()
-    assert "Run this notebook to answer." in bundle["image/svg+xml"]
-    assert bundle["text/plain"] == repr(both.gate)
-    before, folded = bundle["text/html"].split("<details>")
-    pictures = [base64.b64decode(found).decode() for found in re.findall('base64,([^"]+)', bundle["text/html"])]
-    assert pictures == [both.gate.svg(), both.picture.svg()]
-    assert "buffer A" not in before
-    assert "share" not in before
+    folded = both.folded()
+    assert folded.startswith("<details><summary>After your prediction")
+    (picture,) = (base64.b64decode(found).decode() for found in re.findall('base64,([^"]+)', folded))
+    assert picture == both.picture.svg()
     assert "buffer A on cpu: 48 bytes" in folded
-    assert folded.startswith("<summary>")
+    assert repr(both) == "Behind(PredictGate, BufferMap)"
 
 
-@pytest.mark.parametrize("gate, picture", [(3, 4), (None, BufferMap(x=tg.ones(2)))])
-def test_what_is_no_gate_is_refused(gate: Any, picture: Any) -> None:
+@pytest.mark.parametrize("gate", [3, None, BufferMap(x=tg.ones(2))])
+def test_what_is_no_gate_is_refused(gate: Any) -> None:
     with pytest.raises(ArgumentError, match="give a PredictGate or a TimingRace"):
-        Behind(gate, picture)
+        Behind(gate, BufferMap(x=tg.ones(2)))
     with pytest.raises(ArgumentError, match="it is a widget of this package"):
         Behind(behind().gate, "picture")

@@ -24,29 +24,29 @@ REASONS: dict[str, Reason] = {
     "lab_long": "Each row **costs the same to start**, however long it is. `stack` still copies.",
     # lesson 1
     "report_slice": {
-        "73.4": "It would be, if the slice had numbers of its own. The first call wrote °F into the table.",
+        "73.4": "“Indexing copies” is true of Python's lists. Here the first call wrote °F into the table.",
         "164.1": "`celsius[0:2]` reads **the bytes of `celsius`**, so the second call converts °F once more.",
-        "an error": "Nothing is out of range, and `*=` may write into any tensor that it is given.",
+        "an error": "Nothing is out of range, and nothing forbids `*=` to write into `rows`.",
     },
     "report_list": {
         "73.4": "A list of positions makes **a copy**: `rows` has its own bytes, and `celsius` keeps its °C.",
-        "164.1": "The slice did that. A list may name any rows in any order, so its result gets its own bytes.",
+        "164.1": "“Indexing never copies” is wrong, too: a list may name any rows, so its result gets its own bytes.",
         "an error": "A list of row numbers is an ordinary index. It may name rows twice, or backwards.",
     },
     "address_transposed": {
         "24": "`t` has the strides of `x` **in the other order**: 2 · 4 + 1 · 16 = 24, where `x[1, 2]` is.",
         "28": "It would be there in a copy, stored row after row with three numbers in a row.",
         "36": "That is 2 · 16 + 1 · 4, with the strides of `x`. Those of `t` are swapped.",
-        "in a new buffer": "`x.T` makes no buffer: it is a second tensor over the same bytes.",
+        "in a new buffer": "“A transpose moves numbers” is wrong: `x.T` is a second tensor over the same bytes.",
     },
     "alive": {
         "0 bytes": "`del` removes a name, not a buffer. A buffer is freed when no tensor holds it.",
-        "12 bytes": "`small` shows 12 bytes, but it holds a buffer, and a buffer cannot be freed in parts.",
+        "12 bytes": "“A small slice is small”: the tensor is. Its buffer is not, and cannot be freed in parts.",
         "40 000 000 bytes": "A view holds its **whole buffer**; nothing can free a part of it.",
     },
     "stride": "Memory comes in **lines of 64 bytes**: up to step 16 every line is fetched, for one number or for all.",
     "copy_first": {
-        "faster": "Eight additions used the copy eight times. This sum uses it once, and making it is work.",
+        "faster": "“Contiguous is faster” holds for many uses. This sum uses the copy once, and making it is work.",
         "no difference": "The copy reads and writes every number once, before the sum reads it again.",
         "slower": "A sum may add in any order, so it **follows the order of the bytes**; the copy is extra work.",
     },

@@ -1,4 +1,4 @@
-"""A picture that stays closed until the prediction above it is committed."""
+"""A picture that stays folded until the prediction above it is committed."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import base64
 import html
 from typing import Any
 
-from ipywidgets import VBox
+from IPython import display as notebook
 
 from tinygrad_edu.views.given import refusal
 
 from .base import EduWidget
 
+show: Any = notebook.display  # IPython has no types here
+place_in_notebook: Any = notebook.DisplayHandle
+folded_html: Any = notebook.HTML
+
 SUMMARY = "After your prediction: what happened"
 
 
-class Behind(VBox):  # type: ignore[misc]
+class Behind:
     """``Behind(gate, picture)`` shows a gate, and below it the picture as soon as a prediction is committed.
 
-    ``gate`` is a `PredictGate` or a `TimingRace`, ``picture`` any other widget; *Ask again* closes it. So a picture
-    that answers the question stands beside it, and gives nothing away. In a saved notebook, where nobody can commit,
-    the picture is folded, and one press opens it.
+    ``gate`` is a `PredictGate` or a `TimingRace`, ``picture`` any other widget. Until the commit the picture is folded
+    under a line of text, and *Ask again* folds it again. So a picture that answers the question stands beside it, and
+    gives nothing away. In a saved notebook, where nobody can commit, one press unfolds it.
+
+    The two are outputs of their own: each is kept, without a kernel, as any widget is.
     """
 
     def __init__(self, gate: Any, picture: Any) -> None:
@@ -29,36 +35,33 @@ class Behind(VBox):  # type: ignore[misc]
         if not isinstance(picture, EduWidget):
             raise refusal("Behind", "picture", picture, "it is a widget of this package", "give a BufferMap, say")
         self.gate, self.picture = gate, picture
-        super().__init__([gate])
+        self.opened = bool(gate.committed)
+        self._places: list[Any] = []  # where it is shown
         gate.observe(self._look, "answers")
-        self._look()
 
-    @property
-    def opened(self) -> bool:
-        """Whether the picture can be seen."""
-        return len(self.children) > 1
+    def shown(self) -> Any:
+        """What stands below the gate now."""
+        return self.picture if self.opened else folded_html(self.folded())
 
     def _look(self, change: object = None) -> None:
-        if self.gate.committed != self.opened:
-            self.children = (self.gate, self.picture) if self.gate.committed else (self.gate,)
+        if self.opened != self.gate.committed:
+            self.opened = bool(self.gate.committed)
+            for place in self._places:
+                place.update(self.shown())
 
     def folded(self) -> str:
-        """What is kept without a kernel: the gate, and the picture folded, with its text."""
-        said = html.escape(self.picture.text())
-        return (
-            f"{still(self.gate)}<details><summary>{SUMMARY}</summary>{still(self.picture)}<pre>{said}</pre></details>"
-        )
+        """The picture with its text, under a line that unfolds it."""
+        data = base64.b64encode(self.picture.svg().encode()).decode()
+        words = html.escape(self.picture.text(), quote=True)
+        image = f'<img alt="{words}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
+        twin = f'<pre style="font-family:monospace">{words}</pre>'
+        return f"<details><summary>{SUMMARY}</summary>{image}{twin}</details>"
+
+    def _ipython_display_(self) -> None:
+        show(self.gate)
+        place = place_in_notebook()
+        place.display(self.shown())
+        self._places.append(place)
 
     def __repr__(self) -> str:
-        return repr(self.gate)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        shown = {"image/svg+xml": self.gate.svg(), "text/html": self.folded(), "text/plain": repr(self)}
-        return {**super()._repr_mimebundle_(**kwargs), **shown}
-
-
-def still(widget: EduWidget) -> str:
-    """A widget's picture as an image, with its text for those who cannot see it."""
-    picture = base64.b64encode(widget.svg().encode()).decode()
-    words = html.escape(widget.text(), quote=True)
-    return f'<img alt="{words}" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
+        return f"Behind({type(self.gate).__name__}, {type(self.picture).__name__})"

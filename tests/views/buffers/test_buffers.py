@@ -231,6 +231,7 @@ def test_the_twin_says_all_that_is_drawn(data: st.DataObject) -> None:
         ("x.flatten()", (12,), True), ("x.T.flatten()", (12,), False), ("x.unsqueeze(0).squeeze()", (3, 4), True),
         ("x[:1].expand(5, 4)", (5, 4), True), ("x.copy()", (3, 4), False), ("x.T.contiguous()", (4, 3), False),
         ("x[[0, 2]]", (2, 4), False), ("x[1, 2]", (), True), ("x[::-1][0]", (4,), True),
+        ("x[x > 5]", (6,), False), ("x[x[:, 0] <= 4.5, 1]", (2,), False), ("x.flip(0)", (3, 4), False),
     ],
 )  # fmt: skip
 def test_views_that_are_understood(expression: str, shape: tuple[int, ...], shared: bool) -> None:
@@ -252,7 +253,8 @@ NO = "a view is a name, with an index, .T or a shape method after it"
         "x()", "open('f')", "__import__('os')", "x.reshape", "x.reshape(*x)", "x.reshape(shape=3)", "x.reshape(x)",
         "x[__import__('os')]", "x[open]", "x['a']", "x[{}]", "x[1.5]", "x[b'a']", "x.view('a')", "x.transpose()",
         "x.squeeze(1, 2, 3)", "x.unsqueeze('a')", "x.permute([[]])", "x[lambda: 0]", "x[(y := 0)]", "x[[['a']]]",
-        "getattr(x, 'T')", "x.T.T.__dict__", "x.expand(2, [3])", "await x", "x[yield]", "x" + "[0:]" * 5000,
+        "getattr(x, 'T')", "x.T.T.__dict__", "x.expand(2, [3])", "await x", "x[x > x]", "x[1 < x < 5]", "x[x == 5]",
+        "x[x > 'a']", "x[y > 5]", "x[x.T > 5]", "x[yield]", "x" + "[0:]" * 5000,
     ],
 )  # fmt: skip
 def test_everything_else_is_refused(expression: str) -> None:

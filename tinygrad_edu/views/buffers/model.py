@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -275,12 +276,13 @@ def _solve(rest: int, axes: list[tuple[int, int]]) -> Iterator[list[int]]:
 LARGEST = 100_000_000  # elements: a slip of the hand must not fill the memory
 _METHODS = {
     "reshape", "view", "transpose", "permute", "flatten", "unsqueeze", "squeeze", "expand",
-    "clone", "contiguous", "copy",
+    "clone", "contiguous", "copy", "flip",
 }  # fmt: skip
+_COMPARISONS = {ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le}
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Tensor:
-    """The tensor that ``x[::2].T`` or ``x.reshape(-1)`` means: names, indices and shape methods, and nothing else."""
+    """The tensor that ``x[::2].T``, ``x[x > 5]`` or ``x.reshape(-1)`` means: names, indices, shape methods, no more."""
     try:
         return _evaluate(ast.parse(expression.strip(), mode="eval").body, names, expression)
     except EduError:
@@ -321,13 +323,17 @@ def _step(node: ast.AST, names: Mapping[str, Any], whole: str) -> Tensor:
             made = getattr(_evaluate(of, names, whole), "clone" if method == "copy" else method)
             return made(*(_literal(argument, whole) for argument in node.args))
     if isinstance(node, ast.Subscript):
-        return _evaluate(node.value, names, whole)[_index(node.slice, whole)]
+        return _evaluate(node.value, names, whole)[_index(node.slice, names, whole)]
     raise _not_understood(whole)
 
 
-def _index(node: ast.AST, whole: str) -> Any:
+def _index(node: ast.AST, names: Mapping[str, Any], whole: str) -> Any:
     if isinstance(node, ast.Tuple):
-        return tuple(_index(part, whole) for part in node.elts)
+        return tuple(_index(part, names, whole) for part in node.elts)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:  # a mask
+        bound = ast.literal_eval(node.comparators[0])
+        if isinstance(bound, (int, float)):
+            return _COMPARISONS[type(node.ops[0])](_evaluate(node.left, names, whole), bound)
     if isinstance(node, ast.Slice):
         return slice(*(None if part is None else _literal(part, whole) for part in (node.lower, node.upper, node.step)))
     return _literal(node, whole)
