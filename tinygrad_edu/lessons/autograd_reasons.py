@@ -4,7 +4,8 @@ from __future__ import annotations
 
 AUTOGRAD: dict[str, str | dict[str, str]] = {
     "tenth": {
-        "fall and stay near zero": "They are near zero at step 11. By step 23 they are as high as at the start.",
+        "fall and stay near zero": "“A smaller rate cures it” is wrong here: the losses are near zero at step 11, and "
+        "at their old height by step 23.",
         "fall, and climb as high again, only later": "The rate sets how fast the loss swings. At the bottom "
         "**something else goes on pushing**, whatever the rate.",
         "fall too slowly to come near zero": "A tenth of the rate is still enough: at step 11 the loss is near zero.",
@@ -16,13 +17,13 @@ AUTOGRAD: dict[str, str | dict[str, str]] = {
     },
     "meet": {
         "the first": "It is kept, but a nudge of `w` moves the error too, and that effect would be missing.",
-        "the second": "The second does not replace the first: a nudge of `w` still moves the penalty.",
+        "the second": "“A new gradient replaces the old one” is wrong: a nudge of `w` still moves the penalty, too.",
         "their mean": "A mean would count each path half. The nudge acts through both of them in full.",
         "their sum": "A nudge of `w` changes the loss along **both paths**, so both effects count.",
     },
     "twice": {
         "0": "No call takes anything away, and two gradients of 6 have the same sign.",
-        "6": "Each call alone gives 6. The second does not replace the first.",
+        "6": "“`backward` starts from zero” is a common belief. Each call gives 6, and nobody took the first away.",
         "12": "`backward` **adds** to what `.grad` holds; it never empties it.",
         "36": "Separate calls never multiply their gradients.",
     },
