@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import inspect
 import json
@@ -249,8 +250,13 @@ def test_the_picture_is_well_formed_and_says_what_it_is(name: str, path: Path) -
 def test_the_bundle_has_view_picture_and_text(name: str) -> None:
     widget = reach(name, [])
     bundle, _ = widget._repr_mimebundle_()
-    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "image/svg+xml", "text/plain"}
+    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "image/svg+xml", "text/html", "text/plain"}
     assert bundle["image/svg+xml"] == widget.svg()
+    page = check(bundle["text/html"], live=False)
+    (image,) = [element.attributes for element in page.elements if element.tag == "img"]
+    assert base64.b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode() == widget.svg()
+    assert image["alt"] and page.elements[-1].text == repr(widget)
+    assert not {element.tag for element in page.elements} & {"svg", "script", "style"}  # which many readers remove
     assert bundle["text/plain"] == repr(widget)
     json.dumps(bundle)
 

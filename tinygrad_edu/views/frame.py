@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,8 @@ from .tokens import stylesheet
 
 STAGES = ("names", "tensors", "buffers", "device", "queue")
 WIDE, NARROW = 812, 446
+LAST_RUN = "The figure shows the last run."
+BACK_AGAIN = "To use its controls, run the cell again."
 BADGES = {"measured": "●", "simulated": "◌", "recorded": "■"}
 
 
@@ -92,7 +95,7 @@ class Frame:
         """The inside of the widget. Without a kernel (``live=False``) controls are absent."""
         kind = attributes(class_=f"edu-prov {self.badge}")
         badge = f"<span{kind}>{escape(self.badge)}</span>" if self.badge else ""
-        note = "" if live else "<span>The figure shows the last run.</span>"
+        note = "" if live else f'<span class="edu-last">{LAST_RUN}</span>'
         return "".join([
             '<div class="edu-body">',
             f'<header class="edu-head"><h3>{escape(self.name)}</h3>{strip(self.stages)}</header>',
@@ -144,8 +147,21 @@ class Frame:
             f"<body><section{section}>{self.html(live)}</section></body></html>"
         )
 
-    def svg(self) -> str:
-        """Everything but the controls as one standalone picture."""
+    def still(self, text: str) -> str:
+        """The picture and the text for a saved notebook, as HTML that survives where pages are made safe.
+
+        There, scripts, styles and inline SVG are removed, but an image that holds its own data is shown.
+        """
+        data = base64.b64encode(self.svg().encode()).decode()
+        words = attributes(alt=f"{self.wide.title} {self.wide.description}", style="max-width:100%")
+        return (
+            f'<figure style="margin:0"><img src="data:image/svg+xml;base64,{data}"{words}>'
+            f'<figcaption style="padding:0 24px">{LAST_RUN} {BACK_AGAIN}<details><summary>Read as text</summary>'
+            f'<pre style="font-family:monospace">{escape(text)}</pre></details></figcaption></figure>'
+        )
+
+    def svg(self, theme: str | None = None) -> str:
+        """Everything but the controls as one standalone picture, in one theme or in that of the reader's system."""
         margin = 24
         lines = wrap_text(plain(self.ask), 84)
         width = max(WIDE, round(self.wide.canvas.width))
@@ -174,7 +190,7 @@ class Frame:
             canvas.text(margin, y + 16, line, "t2")
             y += 17
         canvas.height = y + 12
-        return freeze(canvas.svg(self.wide.title, self.wide.description, live=False))
+        return freeze(canvas.svg(self.wide.title, self.wide.description, live=False), theme)
 
 
 def strip(shown: tuple[str, ...], right: float | None = None) -> str:

@@ -158,18 +158,21 @@ _ACTS = re.compile(r' (data-[\w-]+|tabindex|role|aria-[\w-]+)="[^"]*"')  # what 
 _CLASS = re.compile(r"<(\w+) class=\"([^\"]+)\"")
 
 
-def freeze(svg: str) -> str:
-    """A standalone figure: light values as attributes, an opaque background, dark values for dark systems."""
+def freeze(svg: str, theme: str | None = None) -> str:
+    """A standalone figure: light values as attributes, an opaque background, dark values for dark systems; or all in
+    one ``theme``, "light" or "dark"."""
+    dark = int(theme == "dark")
 
     def with_attributes(match: re.Match[str]) -> str:
         tag, classes = match.groups()
-        marks = presentation(("text " if tag == "text" else "") + classes)
+        marks = presentation(("text " if tag == "text" else "") + classes, dark)
         return f'<{tag} class="{classes}"{attributes(**{k.replace("-", "_"): v for k, v in marks.items()})}'
 
     body = re.sub(r"<text x=", '<text class="f12" x=', svg)
     body = _CLASS.sub(with_attributes, body)
     head, rest = body.split(">", 1)
     head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg" class="edu-static"', 1)
-    background = f'<rect class="paper" width="100%" height="100%"{attributes(**presentation("paper"))}/>'
+    background = f'<rect class="paper" width="100%" height="100%"{attributes(**presentation("paper", dark))}/>'
     end = rest.index("</desc>") + len("</desc>")
-    return f"{head}>{rest[:end]}<style>{dark_style()}</style>{background}{rest[end:]}"
+    style = f"<style>{dark_style()}</style>" if theme is None else ""
+    return f"{head}>{rest[:end]}{style}{background}{rest[end:]}"

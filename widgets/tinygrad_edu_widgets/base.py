@@ -6,6 +6,7 @@ import contextvars
 import dataclasses
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -21,9 +22,11 @@ from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.given import finite, flags, refusal, texts
 from tinygrad_edu.views.tokens import stylesheet
 
+from . import paint
 from .registry import enter
 
 _STATIC = Path(__file__).parent / "static"
+_SCRIPTS = ("edu", "alone", "projector", "motion")  # the browser takes one module
 _PATIENCE = 0.2  # seconds before progress is shown, and between two updates
 
 Tell = Callable[[int, int, float], bool]
@@ -41,11 +44,13 @@ class EduWidget(anywidget.AnyWidget):
     act, the browser gets an answer.
     """
 
-    _esm = _STATIC / "edu.js"
+    _esm = "\n".join((_STATIC / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS)
     _css = stylesheet()
     html = traitlets.Unicode().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
+    key = traitlets.Unicode().tag(sync=True)  # by which the browser finds this widget's model
     presenting = traitlets.Bool(False).tag(sync=True)
+    with_code = traitlets.Bool(False).tag(sync=True)  # while presenting: the notebook stays in sight
     answers = traitlets.Int(0).tag(sync=True)  # how many acts have been done: the browser waits for it
     awaited: ClassVar[frozenset[str]] = frozenset()  # acts whose work `act` waits for; the browser does not
     mirrors: ClassVar[dict[str, str]] = {}  # a trait that shows a part of the state: the act that sets it
@@ -61,11 +66,12 @@ class EduWidget(anywidget.AnyWidget):
         self._notice = ""  # why the last act was refused, for widgets whose state does not hold it
         self.progress: Progress | None = None  # of the work under way, once it has taken a while
         self._work: _Work | None = None
-        super().__init__(label=type(self).__name__)
+        key = uuid.uuid4().hex
+        super().__init__(label=type(self).__name__, model_id=key, key=key)
         self.on_msg(self._receive)
         self._show()
-        if self.mirrors:
-            self._register_validator(EduWidget._trait_set, tuple(self.mirrors))
+        if mirrored := tuple(self.mirrored()):
+            self._register_validator(EduWidget._trait_set, mirrored)
 
     def frame(self) -> Frame:
         """The frame of the current state."""
@@ -80,16 +86,19 @@ class EduWidget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def mirrored(self) -> dict[str, Any]:
-        """The values of the traits in `mirrors`, as the state has them."""
+        """The values of the traits that show the state: those in `mirrors`, and others, which can only be read."""
         return {}
 
     def _trait_set(self, proposal: Any) -> Any:
         """A program, a link or the browser sets a trait: do its act. The trait takes what the state has afterwards, and
         so never shows what was refused."""
         name, value = proposal["trait"].name, proposal["value"]
-        if value != self.mirrored()[name]:
+        if value != self.mirrored()[name] and name in self.mirrors:
             self._answer(self.mirrors[name], value, patient=True)
-        return self.mirrored()[name]
+        found = self.mirrored()[name]
+        if found != value:  # whoever set it has to learn what holds
+            self.send_state(name)
+        return found
 
     def act(self, act: str, value: Any = None) -> None:
         """Do what a press of the control ``act`` does. Drives a widget without a browser.
@@ -174,7 +183,7 @@ class EduWidget(anywidget.AnyWidget):
     def _show(self) -> None:
         self.html = self._framed().html()
         for name, value in self.mirrored().items():
-            setattr(self, name, value)
+            self.set_trait(name, value)  # also where others may only read it
 
     def _framed(self) -> Frame:
         """The frame, with the refusal or progress of the last act."""
@@ -183,9 +192,14 @@ class EduWidget(anywidget.AnyWidget):
             return frame
         return dataclasses.replace(frame, message=self._notice, text=f"{frame.text}\n▲ {self._notice}")
 
-    def present(self, on: bool = True) -> None:
-        """Large type for a projector, or normal type again."""
-        flags(f"{type(self).__name__}.present", on=on)
+    def present(self, on: bool = True, *, code: bool = False) -> None:
+        """Fill the window, in type for a projector; ``False`` ends it, and so does Escape.
+
+        PageDown and PageUp, the keys of a remote control, press the next and the last step, or else what the question
+        asks to be done next. With ``code=True`` the type is large, but the widget stays in its place among the cells.
+        """
+        flags(f"{type(self).__name__}.present", on=on, code=code)
+        self.with_code = code
         self.presenting = on
 
     def text(self) -> str:
@@ -195,6 +209,15 @@ class EduWidget(anywidget.AnyWidget):
     def svg(self) -> str:
         """A standalone picture."""
         return self._framed().svg()
+
+    def save(self, path: str | Path, *, width: float | None = None, theme: str = "light") -> None:
+        """Write the picture to a file that ends in ``.svg``, ``.png`` or ``.pdf``.
+
+        ``width`` is in pixels of a web page, 96 to an inch; a PNG has twice the picture's own by default. ``theme`` is
+        "light" or "dark". PNG and PDF need matplotlib. Raises `ArgumentError` for another ending, and where nothing
+        can be written.
+        """
+        paint.save(f"{type(self).__name__}.save", self._framed(), path, width, theme)
 
     def to_html(self) -> str:
         """A page with the picture, the text and no controls."""
@@ -207,7 +230,9 @@ class EduWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         found = super()._repr_mimebundle_(**kwargs)
         bundle, metadata = found if isinstance(found, tuple) else (found, {})
-        return {**(bundle or {}), "image/svg+xml": self.svg(), "text/plain": repr(self)}, metadata
+        text = repr(self)
+        still = {"text/html": self._framed().still(text), "image/svg+xml": self.svg(), "text/plain": text}
+        return {**(bundle or {}), **still}, metadata
 
 
 class _Work(Stoppable):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
+
+import traitlets
 
 from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.tensor import Tensor
@@ -28,6 +30,13 @@ class BroadcastLab(EduWidget, room=broadcast):
     number to follow it (Enter); press a number of ∂c to change it; *Reset* (r) brings back the first shapes and asks
     again.
     """
+
+    mirrors: ClassVar[dict[str, str]] = {"a": "a", "b": "b", "op": "op", "prediction": "draft"}
+    a = traitlets.Tuple().tag(sync=True)  # its shape
+    b = traitlets.Tuple().tag(sync=True)
+    op = traitlets.Unicode("+").tag(sync=True)
+    prediction = traitlets.Unicode(None, allow_none=True).tag(sync=True)  # of the shape of a's gradient
+    committed = traitlets.Bool(False, read_only=True).tag(sync=True)
 
     def __init__(self, a: Any = (3, 1), b: Any = (1, 4), op: str = "+", *, predict: bool = True) -> None:
         flags("BroadcastLab", predict=predict)
@@ -61,6 +70,13 @@ class BroadcastLab(EduWidget, room=broadcast):
     def frame(self) -> Frame:
         """The frame of the current state."""
         return broadcast.frame(self.state)
+
+    def mirrored(self) -> dict[str, Any]:
+        """Shapes, operation and prediction."""
+        state = self.state
+        said = state.draft if state.locked else state.said
+        shapes = {name: tuple(self._tensors[name].shape) for name in ("a", "b")}
+        return {**shapes, "op": state.op, "prediction": said, "committed": not state.locked}
 
     def data(self) -> Any:
         """Shapes, values and, once revealed, the gradients with their terms, as plain data."""

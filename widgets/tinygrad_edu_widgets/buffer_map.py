@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import traitlets
 
 from tinygrad_edu import no_grad
 from tinygrad_edu.common.wording import shown
@@ -40,6 +41,11 @@ class BufferMap(EduWidget, room=buffers):
     The map shows the bytes as they were when it was made, or when you last wrote, added or removed something. Once
     they are written elsewhere, by another map or by a later cell, it says so, and *Read again* reads them.
     """
+
+    mirrors: ClassVar[dict[str, str]] = {"picked": "pick", "index": "index"}
+    picked = traitlets.Unicode(None, allow_none=True).tag(sync=True)  # the name that is pointed at
+    index = traitlets.Tuple().tag(sync=True)  # and where in it
+    stale = traitlets.Bool(False, read_only=True).tag(sync=True)  # whether its bytes have changed elsewhere
 
     def __init__(self, *, ask: str = "", labels: dict[str, str] | None = None, **tensors: Any) -> None:
         self._given = {name: _mapped(name, value) for name, value in tensors.items()}
@@ -131,6 +137,10 @@ class BufferMap(EduWidget, room=buffers):
     def _base_name(self) -> str:
         return next(iter(self._given))
 
+    def mirrored(self) -> dict[str, Any]:
+        """Where one points, and whether what is shown still holds."""
+        return {"picked": self.state.picked, "index": self.state.index, "stale": bool(self._stale)}
+
     def data(self) -> Any:
         """Entries and buffers as plain data."""
         return dataclasses.asdict(self.state)
@@ -145,6 +155,8 @@ class BufferMap(EduWidget, room=buffers):
             self.state = buffers.point(self.state, name, buffers.unravel(entry, int(position)))
         elif kind == "pick":
             self.state = buffers.point(self.state, str(value), (0,) * len(self._entry(str(value)).shape))
+        elif kind == "index":
+            self.state = buffers.point(self.state, str(self.state.picked), tuple(int(i) for i in value))
         elif kind == "axis":
             index = list(self.state.index)
             index[int(axis)] = int(value)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
+
+import traitlets
 
 from tinygrad_edu.observe.stopping import Stopped
 from tinygrad_edu.views import guard
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import texts
+from tinygrad_edu.views.guard import LensState
 
 from .base import EduWidget, Tell
 
@@ -30,6 +33,10 @@ class GuardLens(EduWidget, room=guard):
     """
 
     awaited = frozenset({"code"})
+    mirrors: ClassVar[dict[str, str]] = {"code": "code", "guard": "guard", "row": "row"}
+    code = traitlets.Unicode().tag(sync=True)  # to set it runs it: `wait()` for the result
+    guard = traitlets.Unicode("on").tag(sync=True)
+    row = traitlets.Int(0).tag(sync=True)  # the line that is shown, from 0
 
     def __init__(self, code: str = EXAMPLE, *, ask: str = "", guard: str = "on") -> None:
         texts("GuardLens", code=code, ask=ask)
@@ -46,6 +53,10 @@ class GuardLens(EduWidget, room=guard):
     def frame(self) -> Frame:
         """The frame of the current state."""
         return guard.frame(self.state, self._ask, self._editing)
+
+    def mirrored(self) -> dict[str, Any]:
+        """The program, the guard, and the line that is shown."""
+        return {"code": self._typed, "guard": self.state.guard, "row": self.state.row}
 
     def data(self) -> Any:
         """Both runs as plain data."""
@@ -74,7 +85,7 @@ class GuardLens(EduWidget, room=guard):
         self.abandon()
         self._typed, level = code, self.state.guard
 
-        def job(tell: Tell) -> guard.LensState:
+        def job(tell: Tell) -> LensState:
             try:
                 return guard.lens(code, level)
             except Stopped:
@@ -82,7 +93,7 @@ class GuardLens(EduWidget, room=guard):
 
         self.work(job, self._ran)
 
-    def _ran(self, found: guard.LensState) -> None:
+    def _ran(self, found: LensState) -> None:
         self.state = replace(found, guard=self.state.guard)
 
     def _gave_up(self) -> None:

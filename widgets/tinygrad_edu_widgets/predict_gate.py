@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import traitlets
 
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import predict
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import callables, refusal
 
+from . import charts
 from .base import EduWidget, first_line
 
 _PREDICTIONS: list[dict[str, Any]] = []
@@ -30,6 +34,11 @@ class PredictGate(EduWidget, room=predict):
     Gestures: choose (arrow keys in the group), type, or draw (or *Start level*, and move each point by ↑ and ↓);
     *Commit*; *Draw again*; *Ask again* afterwards.
     """
+
+    mirrors: ClassVar[dict[str, str]] = {"prediction": "draft"}
+    prediction = traitlets.Any(None).tag(sync=True)  # not yet committed: a choice, a number, a curve's heights, or None
+    committed = traitlets.Bool(False, read_only=True).tag(sync=True)
+    result = traitlets.Any(None, read_only=True).tag(sync=True)  # None until the learner has committed
 
     def __init__(self, ask: str, reveal: Callable[[], Any], *, why: predict.Why = "", **offer: Any) -> None:
         callables("PredictGate", reveal=reveal)
@@ -49,15 +58,25 @@ class PredictGate(EduWidget, room=predict):
         """Question, prediction and, once committed, the outcome."""
         return dataclasses.asdict(self.state)
 
-    @property
-    def committed(self) -> bool:
-        """Whether the learner has committed to a prediction."""
-        return self.state.committed
+    def mirrored(self) -> dict[str, Any]:
+        """Prediction and result."""
+        outcome = self.state.outcome
+        result = None if outcome is None else outcome.value
+        if isinstance(result, tuple):  # a curve: JSON has no word for what is not finite
+            result = tuple(height if math.isfinite(height) else None for height in result)
+        return {"prediction": self.state.draft, "committed": self.state.committed, "result": result}
 
     def predict(self, value: Any) -> None:
         """Commit to a prediction from code."""
         self.act("draft", value)
         self.act("commit")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw prediction and result, a number or a curve, with matplotlib, on ``ax`` or on new axes.
+
+        Returns the axes. Raises `ArgumentError` for a choice, and `MissingPackageError` if matplotlib is not installed.
+        """
+        return charts.prediction(self.state, charts.axes_for("PredictGate.plot", ax))
 
     def _act(self, act: str, value: Any) -> None:
         q, state = self.state.question, self.state

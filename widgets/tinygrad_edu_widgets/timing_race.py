@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
+
+import traitlets
 
 from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.observe.timing import Sweep, check_arguments, check_names, checked_sizes, name_of, sweep
@@ -13,6 +15,7 @@ from tinygrad_edu.views import race
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import flags, texts, whole
 
+from . import charts
 from .base import EduWidget, Tell
 
 
@@ -31,6 +34,13 @@ class TimingRace(EduWidget, room=race):
     *3 warm-ups*, *no warm-up* and *Run again* race once more; *Stop* ends between two repeats and keeps what was
     measured; *Ask again* (r) hides the result.
     """
+
+    mirrors: ClassVar[dict[str, str]] = {"place": "n", "size": "size", "prediction": "draft"}
+    place = traitlets.Int(0).tag(sync=True)  # of the size that is shown, among the sizes
+    size = traitlets.Int(None, allow_none=True).tag(sync=True)  # None for a race without sizes
+    prediction = traitlets.Any(None).tag(sync=True)  # times faster, or None
+    committed = traitlets.Bool(False, read_only=True).tag(sync=True)
+    ratio = traitlets.Float(None, allow_none=True, read_only=True).tag(sync=True)  # at that size, once measured
 
     def __init__(
         self, slow: Callable[..., object], fast: Callable[..., object], *, sizes: Sequence[int] = (),
@@ -58,9 +68,16 @@ class TimingRace(EduWidget, room=race):
         plain = dataclasses.asdict(replace(self.state, result=None))
         return {**plain, "result": None if found is None else found.to_dict()}
 
+    def mirrored(self) -> dict[str, Any]:
+        """The size that is shown, the prediction, and what was measured there."""
+        state, shown = self.state, self.state.shown
+        return {
+            "place": state.place, "size": state.sizes[state.place] if state.sizes else None,
+            "prediction": state.draft, "committed": self._said, "ratio": None if shown is None else shown.ratio,
+        }  # fmt: skip
+
     @property
-    def committed(self) -> bool:
-        """Whether the learner has committed to a prediction."""
+    def _said(self) -> bool:
         return self.state.said is not None
 
     def predict(self, value: float) -> None:
@@ -69,17 +86,30 @@ class TimingRace(EduWidget, room=race):
         self.act("commit")
         self.wait()
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the runs at the size that is shown with matplotlib, on ``ax`` or on new axes, and return the axes.
+
+        Raises `ArgumentError` before the race, and `MissingPackageError` if matplotlib is not installed.
+        """
+        return charts.race(self.state, charts.axes_for("TimingRace.plot", ax))
+
+    def plot_sweep(self, ax: Any = None) -> Any:
+        """Draw the medians over the sizes, as `plot` does the runs at one size."""
+        return charts.sweep(self.state, charts.axes_for("TimingRace.plot_sweep", ax))
+
     def _act(self, act: str, value: Any) -> None:
         self.state = replace(self.state, message="")
-        if act == "draft" and not self.committed:
+        if act == "draft" and not self._said:
             self.state = replace(self.state, draft=race.prediction(value))
         elif act == "commit":
             self._commit()
         elif act == "n":
             self.state = race.pick(self.state, int(value))
+        elif act == "size":
+            self.state = race.pick(self.state, _place(self.state.sizes, value))
         elif act == "warmup":
             self._set_warmup(value)
-        elif act == "run" and self.committed:
+        elif act == "run" and self._said:
             self._run()
         elif act == "reset":
             self.abandon()
@@ -88,7 +118,7 @@ class TimingRace(EduWidget, room=race):
             raise KeyError(act)
 
     def _commit(self) -> None:
-        if self.state.draft is not None and not self.committed:
+        if self.state.draft is not None and not self._said:
             self.state = replace(self.state, said=self.state.draft, said_at=self.state.place)
             self._run()
 
@@ -96,7 +126,7 @@ class TimingRace(EduWidget, room=race):
         if value not in race.WARMUPS:
             raise ArgumentError(f"warm-up {value!r}", "there is no such choice", f"take {' or '.join(race.WARMUPS)}")
         self.state = replace(self.state, warmup=value == race.WARMUPS[0])
-        if self.committed:
+        if self._said:
             self.abandon()
             self._run()
 
@@ -119,7 +149,7 @@ class TimingRace(EduWidget, room=race):
 
     def _refuse(self, error: EduError) -> None:
         line = f" ({error.line})" if error.line and error.__cause__ is not None else ""
-        failed = self.committed and self.state.result is None and not self.working
+        failed = self._said and self.state.result is None and not self.working
         self.state = replace(self.state, message=error.sentence() + line, failed=failed)
 
 

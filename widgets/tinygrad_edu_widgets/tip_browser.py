@@ -5,14 +5,17 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from tinygrad_edu.errors import EduError
+import traitlets
+
+from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import flags, texts
 
+from . import charts
 from .base import EduWidget
 from .predict_gate import note_prediction
 
@@ -28,6 +31,10 @@ class TipBrowser(EduWidget, room=tips):
     """
 
     awaited = frozenset({"edited"})
+    mirrors: ClassVar[dict[str, str]] = {"slug": "pick"}
+    slug = traitlets.Unicode().tag(sync=True)  # of the tip in front
+    committed = traitlets.Bool(False, read_only=True).tag(sync=True)
+    verdict = traitlets.Unicode(None, allow_none=True, read_only=True).tag(sync=True)  # of its last run
 
     def __init__(self, slug: str = "", *, alone: bool = False) -> None:
         texts("TipBrowser", slug=slug)
@@ -51,6 +58,12 @@ class TipBrowser(EduWidget, room=tips):
         """The frame of the current state."""
         return tips.frame(self.tip, self.state, self.progress)
 
+    def mirrored(self) -> dict[str, Any]:
+        """The tip in front, and how far the learner is with it."""
+        visit = self.state.visit
+        found = visit.result and visit.result.verdict
+        return {"slug": self.state.slug, "committed": visit.committed, "verdict": found}
+
     def data(self) -> Any:
         """The tip, the prediction, the setting, and, once run, the result."""
         visit = self.state.visit
@@ -70,6 +83,15 @@ class TipBrowser(EduWidget, room=tips):
         self.act("run")
         self.wait(seconds)
         return self.result
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what both ways need with matplotlib, on ``ax`` or on new axes, and return the axes.
+
+        Raises `ArgumentError` before the first run, and `MissingPackageError` if matplotlib is not installed.
+        """
+        if self.result is None or self.result.failed:
+            raise ArgumentError("TipBrowser.plot()", "there is no result yet", "call predict(…) and run() first")
+        return charts.counts(self.result, charts.axes_for("TipBrowser.plot", ax))
 
     def _act(self, act: str, value: Any) -> None:
         name, _, part = act.partition(":")

@@ -9,16 +9,17 @@ from threading import Timer
 from types import TracebackType
 from typing import Any, Self
 
+import traitlets
 from IPython.core.getipython import get_ipython
 
-from tinygrad_edu.common.wording import number, shown
-from tinygrad_edu.errors import ArgumentError, DtypeError, EduError, MissingPackageError
+from tinygrad_edu.common.wording import shown
+from tinygrad_edu.errors import ArgumentError, DtypeError, EduError
 from tinygrad_edu.inputs.arguments import whole
 from tinygrad_edu.views import training
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.tokens import TOKENS
 from tinygrad_edu.views.training.words import is_share
 
+from . import charts
 from .base import EduWidget
 
 _clock = time.monotonic
@@ -35,6 +36,10 @@ class TrainingMonitor(EduWidget, room=training):
 
     Gestures: hover a point to read it. Buttons do nothing while a cell runs: the notebook's own ■ ends the loop.
     """
+
+    count = traitlets.Int(0, read_only=True).tag(sync=True)  # records in the picture
+    loss = traitlets.Float(None, allow_none=True, read_only=True).tag(sync=True)  # the last one in it
+    ended = traitlets.Bool(False, read_only=True).tag(sync=True)
 
     def __init__(self, epochs: int, *, ask: str = "How fast will the loss fall?", unit: str = "epoch") -> None:
         epochs = whole("TrainingMonitor", "epochs", epochs)
@@ -57,6 +62,13 @@ class TrainingMonitor(EduWidget, room=training):
         """The frame of the current state."""
         with self._lock:  # a thread may log meanwhile
             return training.frame(self.state, self._ask)
+
+    def mirrored(self) -> dict[str, Any]:
+        """How far the run is. It follows the picture, so it may lag behind the records by as much."""
+        losses = self.state.series.get("loss")
+        last = losses.newest[1] if losses else None
+        last = last if last is not None and math.isfinite(last) else None  # JSON has no word for nan
+        return {"count": self.state.count, "loss": last, "ended": bool(self.state.ended)}
 
     def data(self) -> Any:
         """The recorded numbers. None stands for a number that a record does not have."""
@@ -181,13 +193,9 @@ class TrainingMonitor(EduWidget, room=training):
 
         Raises `MissingPackageError` if matplotlib is not installed.
         """
-        try:
-            from matplotlib import pyplot
-        except ImportError:
-            why, mend = "it draws with matplotlib, which is not installed", "pip install matplotlib"
-            raise MissingPackageError("TrainingMonitor.plot()", why, mend) from None
+        ax = charts.axes_for("TrainingMonitor.plot", ax)
         with self._lock:
-            return plot(self.state, pyplot.subplots(figsize=(8.12, 2.8))[1] if ax is None else ax)
+            return charts.losses(self.state, ax)
 
     def _act(self, act: str, value: Any) -> None:
         raise KeyError(act)
@@ -204,24 +212,3 @@ def _number(name: str, value: Any) -> float:
         why, mend = "an accuracy is a fraction from 0 to 1", "log correct / total; divide a percentage by 100"
         raise ArgumentError(f"log with {name}={shown(value)}", why, mend)
     return found
-
-
-def plot(state: training.TrainingState, ax: Any) -> Any:
-    """The loss by epoch on matplotlib's axes, in the colours of the widget."""
-    losses = list(state.series.get("loss", ()))
-    ink, alarm = TOKENS["blue"][0], TOKENS["vermilion"][0]
-    line = [(at, value if math.isfinite(value) else math.nan) for at, value in losses]
-    ax.plot([at for at, _ in line], [value for _, value in line], color=ink, marker=".", linewidth=1.9, label="loss")
-    above = ax.get_xaxis_transform()  # x in epochs, y as a share of the height
-    odd = [(number(value), at) for at, value in losses if not math.isfinite(value)]
-    for lane, sign in enumerate(dict.fromkeys(sign for sign, _ in odd)):
-        y = 1.04 + 0.07 * lane
-        at = [at for one, at in odd if one == sign]
-        ax.plot(at, [y] * len(at), "|", color=alarm, transform=above, clip_on=False, label=sign)
-        ax.text(-0.01, y, sign, color=alarm, transform=ax.transAxes, ha="right", va="center")
-    ax.set_xlim(0, max(state.epochs, state.count, 1))
-    ax.axhline(0.0, color=TOKENS["ink-2"][0], linewidth=0.75)  # the axis is not cut
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.set_xlabel(state.unit)
-    ax.set_ylabel("loss")
-    return ax

@@ -340,4 +340,5 @@ def frame(state: LabState) -> Frame:
     return Frame(
         "BroadcastLab", ("tensors", "buffers"), words.ask(state), draw(state, WIDE), draw(state, NARROW),
         words.why(state), words.text(state), conditions, None, tuple(controls), tip if drawn else None, state.message,
+        status=words.spoken(state),
     )  # fmt: skip

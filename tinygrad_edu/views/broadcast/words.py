@@ -171,6 +171,15 @@ def describe(state: LabState) -> str:
     )
 
 
+def spoken(state: LabState) -> str:
+    """What is read aloud once a prediction is committed."""
+    if state.locked:
+        return ""
+    if state.said is None or state.backward is None:
+        return describe(state)
+    return f"You predicted {state.said}. The gradient of a has the shape {state.shapes[0]}. {describe(state)}"
+
+
 def text(state: LabState) -> str:
     """The text twin."""
     said = [f"BroadcastLab: c = a {state.op} b" + f", {state.dtype}" * bool(state.dtype)]

@@ -8,7 +8,19 @@ from ...common.wording import bytes_text
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_13, Canvas, shorten, wrap_text
 from .model import LensState, at, spans
-from .words import NO_ARRAY, describe, failure_title, free_text, others_text, refusal, remark, text, verdict_lines, why
+from .words import (
+    NO_ARRAY,
+    describe,
+    failure_title,
+    free_text,
+    others_text,
+    refusal,
+    remark,
+    spoken,
+    text,
+    verdict_lines,
+    why,
+)
 
 
 def draw(state: LensState, width: int) -> Figure:
@@ -145,4 +157,5 @@ def frame(state: LensState, ask: str, editing: bool = False) -> Frame:
     return Frame(
         "GuardLens", ("names", "buffers"), ask, draw(state, WIDE), draw(state, NARROW), why(state), text(state),
         f"this run, NumPy {np.__version__} · line {state.row + 1} of {len(state.story.lines)}", None, tuple(controls),
+        status=spoken(state),
     )  # fmt: skip

@@ -109,6 +109,14 @@ def describe(state: LensState) -> str:
     return " ".join(parts)
 
 
+def spoken(state: LensState) -> str:
+    """What is read aloud when the line, the guard or the program has changed."""
+    story, row = state.story, state.row
+    said = remark(story, row)[0]
+    line = f"Line {row + 1}: {story.lines[row]}{', ' * bool(said)}{said}. " if row < len(story.lines) else ""
+    return line + describe(state)
+
+
 def why(state: LensState) -> str:
     """Why the guard does what it does here."""
     moment = next((m for m in state.story.moments if m.holds), None)

@@ -124,7 +124,7 @@ def _lane(canvas: Canvas, which: int, timing: Timing, base: float, place: Place,
 
 def _sweep(canvas: Canvas, state: RaceState, result: Sweep, left: float, top: float, plot: float) -> None:
     """Both medians over the sizes, on logarithmic axes, with the crossover and the prediction."""
-    x0, x1, y0, y1 = left + 56, left + plot - 88, top + 206, top + 44
+    x0, x1, y0, y1 = left + 56, left + plot - 104, top + 206, top + 44  # on the right, the names of both
     first, last = math.log(state.sizes[0]), math.log(state.sizes[-1])
     low, high = _decades(state, result)
 

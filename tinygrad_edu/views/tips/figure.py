@@ -11,7 +11,7 @@ from ..marks import MONO_13, Canvas, shorten, wrap_text
 from .bars import bars
 from .examples import EXAMPLES, picture
 from .model import WAYS, BrowserState, Visit, way
-from .words import SAID, WAITING, limit_text, name_of, shown_fact, summary, text, what_changed
+from .words import SAID, WAITING, limit_text, name_of, shown_fact, spoken, summary, text, what_changed
 
 STEPS = ("Predict", "Run", "See", "Explain", "Try where it fails")
 RESET = Control("button", "reset", "Reset", push=True, key="r")
@@ -203,7 +203,7 @@ def frame(tip: Tip, state: BrowserState, progress: Progress | None = None) -> Bo
         message=state.message, progress=progress, summary=summary(tip, state),
         sections=sections(tip, visit, progress), finders=() if state.alone else _finders(state),
         lists=() if state.alone else _lists(state), chosen=tip.slug, kicker=tip.slug,
-        empty="No tip fits all of this.",
+        empty="No tip fits all of this.", status=spoken(tip, visit),
     )  # fmt: skip
 
 

@@ -84,6 +84,16 @@ def heading(tip: Tip, state: BrowserState) -> str:
     return f"{name_of(state)}: {tip.slug}{f', {tip.title}' if state.visit.result is not None else ''}"
 
 
+def spoken(tip: Tip, visit: Visit) -> str:
+    """What is read aloud after a commit, and after a run."""
+    if not visit.committed:
+        return ""
+    if visit.result is None:
+        return f"You said: {visit.draft}. The next step is Run."
+    found = visit.result
+    return f"{SAID[found.verdict]}. " + (found.reason if found.failed else f"It is: {tip.question.answer(found)}.")
+
+
 def name_of(state: BrowserState) -> str:
     """The widget's name: a single tip is not a browser."""
     return "Tip" if state.alone else "TipBrowser"

@@ -31,8 +31,8 @@ function morph(from, to) {
   while (from.childNodes.length > wanted.length) from.lastChild.remove();
 }
 
-/** Clicks, keys, drags and drawing inside `root`, as calls of `send(act, value)`. */
-function listen(root, send) {
+/** Clicks, keys, drags and drawing inside `root`, as calls of `send(act, value)`. `leave` ends a presentation. */
+function listen(root, send, leave) {
   const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
   const field = (target) => target.matches?.("input, textarea, select");
   let pending = null; // a number typed but not yet sent
@@ -97,6 +97,10 @@ function listen(root, send) {
     } else if (target.type === "text" && key === "Enter") {
       target.blur();
       return;
+    } else if (root.matches("[data-present]") && (key === "PageDown" || key === "PageUp")) {
+      remote(root, key)?.click();
+    } else if (root.matches("[data-present]") && key === "Escape") {
+      leave();
     } else if (!field(target) && !event.ctrlKey && !event.metaKey && !event.altKey) {
       const button = root.querySelector(`button[data-key="${CSS.escape(key)}"]:not(:disabled)`);
       if (!button) return;
@@ -179,6 +183,11 @@ export function fill(heights) {
   });
 }
 
+function initialize({ model }) {
+  if (model.get("pictures")) restorePictures(model);
+  else keepPicture(model);
+}
+
 function render({ model, el }) {
   const root = document.createElement("section");
   root.className = "edu";
@@ -186,39 +195,75 @@ function render({ model, el }) {
   root.tabIndex = -1;
   root.setAttribute(QUIET, "true");
   root.addEventListener("focusin", ({ target }) => target.setAttribute(QUIET, "true")); // JupyterLab looks there first
+  el.classList.add("edu-place");
   el.append(root);
 
   let waiting = null;
   let queued = null; // a slider sends its latest value once the last one is answered
+  let alone = false; // without a kernel
+  let zoom; // of a presentation: it becomes smaller where a state needs it, and never larger under the reader's eyes
+  let changed = []; // the marks that the last act has changed, where they must not move
   const send = (act, value, latest = false) => {
     if (latest && waiting) {
       queued = [act, value];
       return;
     }
     clearTimeout(waiting);
+    changed = [];
     waiting = setTimeout(() => root.classList.add("is-busy"), 200);
-    model.send({ act, value });
+    try {
+      model.send({ act, value });
+    } catch {
+      gone(); // nobody is there to send it to
+    }
+  };
+  const gone = () => {
+    if (alone) return;
+    clearTimeout(waiting);
+    waiting = null;
+    alone = true;
+    root.classList.remove("is-busy");
+    update();
   };
 
   const update = () => {
     const held = document.activeElement;
     const inside = root.contains(held);
     const { act, value } = held?.dataset ?? {};
+    const before = waiting && marks(root); // nothing moves but after an act
     const next = document.createElement("section");
-    next.innerHTML = model.get("html");
+    next.innerHTML = alone ? still(model.get("html")) : model.get("html");
     if (!root.firstChild) root.append(...next.childNodes);
     else morph(root.firstChild, next.firstChild);
-    // The focus stays on what it was on. If that is gone, as Commit is afterwards, the figure gets it, to be read next.
+    // The focus stays on what it was on. If that is gone, as Commit is afterwards, the figure gets it, to be read next; where
+    // steps follow each other, the button of the next one.
     // A button that was just disabled would take the keys with it: the widget itself keeps the focus.
     const focused = document.activeElement;
     if (inside && !root.contains(focused)) {
       const same = (other) => other.dataset.act === act && other.dataset.value === value && other.getClientRects().length;
       const again = act && [...root.querySelectorAll("[data-act]:not(:disabled)")].find(same);
-      (again || root.querySelector(".edu-stage") || root).focus({ preventScroll: true });
+      const next = root.querySelector(".edu-body > .edu-stage, .edu-board button.main:not(:disabled)");
+      (again || next || root).focus({ preventScroll: true });
     } else if (inside && focused.matches(":disabled")) root.focus({ preventScroll: true });
-    root.toggleAttribute("data-present", model.get("presenting"));
+    project();
     follow(root);
+    if (before) changed.push(...move(root, before));
+    for (const mark of changed) mark.classList.add("is-changed");
     show();
+  };
+  const project = () => {
+    const on = Boolean(model.get("presenting"));
+    present(root, on, model.get("with_code"));
+    zoom = root.matches("[data-window]") ? fit(root, zoom) : undefined;
+  };
+  const refit = () => {
+    zoom = undefined;
+    project();
+  };
+  const leave = () => {
+    model.set("presenting", false);
+    model.save_changes();
+    project();
   };
   const answered = () => {
     clearTimeout(waiting);
@@ -232,22 +277,24 @@ function render({ model, el }) {
     }
   };
 
-  const show = listen(root, send);
+  const show = listen(root, send, leave);
+  const heard = { "change:html": update, "change:presenting": update, "change:with_code": update, "change:answers": answered };
   update();
-  model.on("change:html", update);
-  model.on("change:presenting", update);
-  model.on("change:answers", answered);
+  requestAnimationFrame(project); // it could not be brought to the front before it was on the page
+  for (const [name, hear] of Object.entries(heard)) model.on(name, hear);
+  window.addEventListener("resize", refit);
+  const stop = whenGone(model, gone);
   return () => {
     clearTimeout(waiting);
-    model.off("change:html", update);
-    model.off("change:presenting", update);
-    model.off("change:answers", answered);
+    stop();
+    window.removeEventListener("resize", refit);
+    for (const [name, hear] of Object.entries(heard)) model.off(name, hear);
   };
 }
 
 /** Keep the current step of a tall figure in sight, scrolling only the figure. */
 function follow(root) {
-  const stage = root.querySelector(".edu-stage.tall");
+  const stage = root.querySelector(root.matches("[data-window]") ? ".edu-stage" : ".edu-stage.tall");
   const mark = stage && [...stage.querySelectorAll("[data-current]")].find((m) => m.getClientRects().length);
   if (!mark) return;
   const [inner, outer] = [mark.getBoundingClientRect(), stage.getBoundingClientRect()];
@@ -256,4 +303,4 @@ function follow(root) {
   }
 }
 
-export default { render };
+export default { initialize, render };

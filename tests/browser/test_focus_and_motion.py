@@ -1,0 +1,167 @@
+"""Where the focus goes, what is read aloud, and what moves: after an act, with and without reduced motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from tinygrad_edu_widgets import BroadcastLab, BufferMap, GuardLens, PredictGate, TipBrowser
+from tinygrad_edu_widgets.base import EduWidget
+
+import tinygrad_edu as tg
+from tests.widgets.test_every_widget import race, raced
+
+from .stub import answer, put
+
+pytestmark = pytest.mark.browser
+
+
+def gate() -> PredictGate:
+    made = PredictGate("How many?", lambda: 4, low=0, high=10, unit=" s")
+    made.act("draft", 2)
+    return made
+
+
+def lab() -> BroadcastLab:
+    made = BroadcastLab()
+    made.act("draft", "(3, 4)")
+    return made
+
+
+def tips() -> TipBrowser:
+    made = TipBrowser("share-storage", alone=True)
+    made.act("draft", "none")
+    return made
+
+
+def started() -> EduWidget:
+    made = race()
+    made.act("draft", 3)
+    return made
+
+
+COMMITS: list[tuple[Callable[[], EduWidget], str, str]] = [
+    (gate, "You predicted 2.00 s. Result: 4.00 s.", ".edu-stage"),
+    (lab, "You predicted (3, 4). The gradient of a has the shape (3, 1).", ".edu-stage"),
+    (started, "At n = 32, A loop takes", ".edu-stage"),
+    (tips, "You said: none. The next step is Run.", "button.main"),
+]
+
+
+@pytest.mark.parametrize(("make", "says", "focused"), COMMITS, ids=["gate", "lab", "race", "tips"])
+def test_after_a_commit_the_result_has_the_focus_and_is_read_aloud(
+    page: Page, make: Callable[[], EduWidget], says: str, focused: str
+) -> None:
+    made = make()
+    put(page, made)
+    commit, status = page.get_by_role("button", name="Commit"), page.locator("[role=status]")
+    expect(status).to_have_text("")  # it is there before it has words, or they would not be read
+    commit.focus()
+    page.keyboard.press("Enter")
+    answer(page, made)
+    expect(commit).to_have_count(0)
+    expect(page.locator(f".edu {focused}").first).to_be_focused()
+    expect(status).to_contain_text(says)
+
+
+def test_a_line_of_the_lens_and_a_verdict_are_read_aloud(page: Page) -> None:
+    lens = GuardLens()
+    put(page, lens)
+    status = page.locator("[role=status]")
+    for name, says in (("Line down", "Line 5: y.backward(), a released. Guard on."), ("Line down", "Line 6: a[0]")):
+        page.get_by_role("button", name=name).click()
+        answer(page, lens)
+        expect(status).to_contain_text(says)
+    browser = tips()
+    browser.act("commit")
+    put(page, browser)
+    page.get_by_role("button", name="Run", exact=True).click()
+    answer(page, browser)
+    expect(status).to_have_text("The tip holds. It is: none.")
+
+
+REFUSED: list[tuple[Callable[[], EduWidget], Callable[[Page], Locator], str, str]] = [
+    (BroadcastLab, lambda page: page.get_by_role("textbox", name="shape of a"), "wide", "3, 1"),
+    (lambda: BufferMap(x=tg.zeros(2, 3)), lambda page: page.get_by_role("textbox", name="add"), "x +", ""),
+    (race, lambda page: page.get_by_role("spinbutton"), "-3", ""),
+]
+
+
+@pytest.mark.parametrize(("make", "find", "entry", "after"), REFUSED, ids=["lab", "map", "race"])
+def test_a_refused_entry_keeps_the_focus_near_and_says_why(
+    page: Page, make: Callable[[], EduWidget], find: Callable[[Page], Locator], entry: str, after: str
+) -> None:
+    made = make()
+    put(page, made)
+    box = find(page)
+    for _ in range(2):
+        box.fill(entry)
+        box.press("Enter")
+        if box.get_attribute("type") == "text":
+            expect(box).not_to_be_focused()  # Enter ends the entry; the keys of the widget hold again
+        page.wait_for_timeout(200)
+        answer(page, made)
+        expect(page.get_by_role("alert")).to_be_visible()
+        page.evaluate("() => document.activeElement.blur()")
+        page.evaluate("changes => tell(changes)", {"answers": made.answers + 1})
+        expect(box).to_have_value(after)
+
+
+def moving(page: Page) -> list[dict[str, Any]]:
+    """The animations that the last act has begun."""
+    return list(
+        page.evaluate(
+            """() => document.getAnimations().filter((one) => one.effect.getTiming().duration === 240).map((one) => ({
+                says: one.effect.target.textContent,
+                glides: one.effect.getKeyframes().some((frame) => "translate" in frame),
+            }))"""
+        )
+    )
+
+
+def press(page: Page, made: EduWidget, part: Locator) -> None:
+    """Press, and let the kernel answer."""
+    part.click()
+    answer(page, made)
+
+
+@pytest.mark.parametrize("calm", [False, True])
+def test_only_what_changed_moves_and_with_reduced_motion_it_is_outlined(page: Page, calm: bool) -> None:
+    page.emulate_media(reduced_motion="reduce" if calm else "no-preference")
+    made = BufferMap(x=tg.arange(6, dtype="float32").reshape(2, 3))
+    put(page, made)
+    unchanged = page.locator("svg:visible [data-act=point]").count() - 2
+    write = page.get_by_role("button", name="x[0, 0] = 99")
+    press(page, made, write)
+    outlined = page.locator("svg:visible .is-changed")
+    if calm:
+        assert moving(page) == []
+        assert outlined.count() >= 1 and all("99" in words for words in outlined.all_text_contents())
+        press(page, made, page.get_by_role("button", name="Order of visits"))
+        assert "99" not in " ".join(outlined.all_text_contents())  # for one step
+    else:
+        assert outlined.count() == 0
+        found = moving(page)
+        assert found and all("99" in one["says"] for one in found) and len(found) < unchanged
+
+
+def test_nothing_moves_when_the_kernel_tells_something_by_itself(page: Page) -> None:
+    made = raced()
+    put(page, made)
+    made.act("n", 0)
+    page.evaluate("changes => tell(changes)", {"html": made.html, "answers": made.answers})
+    assert moving(page) == []
+
+
+def test_what_has_another_place_glides_there(page: Page) -> None:
+    made = raced()
+    put(page, made)
+    made_to_glide = """() => {
+        const place = '<g data-act="n" data-value="0"';
+        tell({ html: state.html.replaceAll(place, place.replace("<g", '<g transform="translate(40 0)"')) });
+    }"""
+    page.locator("svg:visible [data-act=n]").nth(1).click()
+    page.evaluate(made_to_glide)
+    assert [one["glides"] for one in moving(page)] == [True]
