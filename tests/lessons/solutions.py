@@ -10,6 +10,9 @@ import tinygrad_edu as tg
 
 # task: the source that replaces `answer = ...` in the notebook
 SOLUTIONS: dict[str, str] = {
+    "welcome_rate": "answer = 3",
+    "welcome_width": "answer = 8",
+    "welcome_habit": 'answer = "one sample at a time"',
     "layout": "answer = ((3, 2), (8, 48), 4)",
     "shares": 'answer = "acef"',
     "order": "answer = (1, 0, 2)",
@@ -91,6 +94,8 @@ ALSO_RIGHT: dict[str, list[Any]] = {
         _descend("o = tg.optim.SGD([w], lr=lr)\n  o.zero_grad()\n  loss_of(w).backward()\n  o.step()"),
     ],
     "quiz_autograd": ["BAC", "b a c", ["b", "a", "c"]],
+    "welcome_rate": [10, 5.0, "2"],
+    "welcome_habit": ["one sample", "One sample at a time"],
 }
 
 
@@ -116,6 +121,25 @@ def _windows(signal: Any, size: int, hop: int, step: int = 1) -> Any:
 
 # task: (wrong answer, words that its hint must contain)
 WRONG: dict[str, list[tuple[Any, str]]] = {
+    "welcome_rate": [
+        (0.3, "of 100 after 200 steps. Go on."),
+        (1, "of 100 after 200 steps. Go on."),
+        (0.003, "it is only slow"),
+        (20, "the knob goes from 0.001 to 10"),
+        ("fast", "could not be used"),
+    ],
+    "welcome_width": [
+        (4, "of 100 after 400 steps."),
+        (16, "Is less enough, too?"),
+        (128, "Is less enough, too?"),
+        (10, "Which of them?"),
+    ],
+    "welcome_habit": [
+        ("loss in a Python loop", "a step of that makes 656 operations"),
+        ("`total += loss`", "a step of that makes 17 operations"),
+        ("float64", "a step of that makes 16 operations"),
+        ("the first one", "one of these names"),
+    ],
     "layout": [
         (3, "give three things"),
         (((2, 3), (48, 8), 4), "the shape before .T"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import MagicMock
 
 import nbformat
 import pytest
@@ -58,7 +59,7 @@ def run_cells(name: str, patch: pytest.MonkeyPatch, engine: str = "tinygrad_edu"
         def __getattr__(self, wanted: str) -> Any:
             if wanted.startswith("__"):
                 raise AttributeError(wanted)
-            return gate if wanted == "PredictGate" else lambda *args, **kwargs: None
+            return gate if wanted == "PredictGate" else MagicMock()
 
     patch.setitem(sys.modules, "tinygrad_edu_widgets", Widgets("tinygrad_edu_widgets"))
     patch.setattr("ipywidgets.interact", interact)

@@ -21,6 +21,12 @@ def test_every_answer_of_lesson_three_is_that_of_pytorch(name: str, monkeypatch:
         assert gate.answer() == next(right for part, right in ANSWERS.items() if part in gate.ask)
 
 
+def test_the_five_lines_of_the_welcome_are_those_of_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = run_cells("welcome", monkeypatch, engine="torch").names
+    assert isinstance(names["loss"], torch.Tensor)
+    assert all(p.grad is not None for p in names["model"].parameters())
+
+
 def test_a_second_backward_elsewhere() -> None:
     w = torch.tensor(3.0, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)

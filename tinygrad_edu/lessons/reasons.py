@@ -11,9 +11,11 @@ Reason = str | dict[str, str]
 
 REASONS: dict[str, Reason] = {
     # welcome
-    "transpose": "`x.T` has **no bytes of its own**: it reads the bytes of `x`, with shape and strides swapped.",
-    "loss_curve": "Most is learnt **in the first two epochs**; after that the gradients are small.",
-    "other_writers": "A random split tests **handwriting that it knows**; an ordered one tests people it never met.",
+    "noise": {
+        "about 10": "It would be, if the labels were all random. Half of them still tell the truth.",
+        "about 50": "Wrong labels disagree with each other. What most labels of similar digits say, wins.",
+        "about 90": "The wrong labels are spread over nine digits, so the right one is **still the most frequent**.",
+    },
     # gallery
     "half_count": "From 2 048 on, float16 goes up **in steps of two**: adding one lands halfway and is rounded back.",
     # tip lab
