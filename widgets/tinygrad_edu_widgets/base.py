@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
+from tinygrad_edu.common.wording import first_line, shown
 from tinygrad_edu.errors import EduError
-from tinygrad_edu.observe import machine
+from tinygrad_edu.observe import machine, surroundings
 from tinygrad_edu.observe.stopping import Stoppable, Stopped
 from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.given import finite, flags, refusal, texts
@@ -123,7 +124,7 @@ class EduWidget(anywidget.AnyWidget):
             except Exception as error:
                 if not patient:
                     raise
-                self._notice = f"{act} was not done: {first_line(error)}"
+                self._notice = _not_done(act, value, error)
             finally:
                 try:
                     self._show()
@@ -239,6 +240,14 @@ class EduWidget(anywidget.AnyWidget):
         return {**(bundle or {}), **still}, metadata
 
 
+def _not_done(act: str, value: Any, error: Exception) -> str:
+    """What was given, why it could not be done, and how to go on."""
+    if isinstance(error, KeyError) and error.args == (act,):
+        return f"{shown(act, 40)}: this widget has no such control. Press one that it shows."
+    given = act if value is None else f"{act} = {shown(value, 40)}"
+    return f"{given}: this cannot be done here ({first_line(error)}). Give another value, or press Reset."
+
+
 class _Work(Stoppable):
     """The work of a widget, which answers other acts meanwhile."""
 
@@ -281,7 +290,9 @@ class _Work(Stoppable):
         except Stopped:
             widget._notice = "It was stopped."
         except BaseException as error:
-            widget._notice = f"It could not be done: {first_line(error)}"
+            widget._notice = (
+                f"The work ended with an error: {first_line(error)}. Change what was run, and run it again."
+            )
 
     def tell(self, done: int, total: int, left: float) -> bool:
         """Show the job's progress, not too often. Returns whether to go on."""
@@ -301,15 +312,10 @@ class _Work(Stoppable):
     def give_up(self) -> None:
         """Go on without it: let others measure, and forget its result."""
         machine.give_up(self.ident or 0)
+        surroundings.give_up(self.ident or 0)
         widget = self.widget
         with widget._lock:
             if widget._work is self:
                 widget._work = widget.progress = None
                 widget._gave_up()
                 widget._show()
-
-
-def first_line(error: BaseException) -> str:
-    """The first line, ``ValueError: message``, without the rest."""
-    said = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
