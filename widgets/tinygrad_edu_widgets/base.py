@@ -27,7 +27,7 @@ from . import paint
 from .registry import enter
 
 _STATIC = Path(__file__).parent / "static"
-_SCRIPTS = ("edu", "alone", "projector", "motion")  # the browser takes one module
+_SCRIPTS = ("edu", "alone", "projector", "motion", "reel")  # the browser takes one module
 _PATIENCE = 0.2  # seconds before progress is shown, and between two updates
 
 Tell = Callable[[int, int, float], bool]
