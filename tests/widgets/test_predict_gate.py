@@ -178,11 +178,11 @@ def test_predictions_are_exported_as_json(tmp_path: Path) -> None:
     found = export_predictions(tmp_path / "mine.json")
     assert found == [
         {"question": "Welche Größe?", "predicted": 3.0, "result": 4.0},
-        {"question": "Draw.", "predicted": (0.5, 3.0), "result": (1.0, 2.0)},
+        {"question": "Draw.", "predicted": (0.5, 9.0), "result": (1.0, 2.0)},
     ]
     written = (tmp_path / "mine.json").read_text(encoding="utf-8")
     assert "Größe" in written
-    assert json.loads(written)[1] == {"question": "Draw.", "predicted": [0.5, 3.0], "result": [1.0, 2.0]}
+    assert json.loads(written)[1] == {"question": "Draw.", "predicted": [0.5, 9.0], "result": [1.0, 2.0]}
     found[0]["question"] = "changed"
     assert export_predictions()[0]["question"] == "Welche Größe?"
 

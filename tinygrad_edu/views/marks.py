@@ -106,6 +106,13 @@ class Canvas:
         """A circle."""
         self._add("circle", cls, None, y + r, cx=x, cy=y, r=r, **attrs)
 
+    def image(self, x: float, y: float, w: float, h: float, address: str) -> None:
+        """An image of few pixels, shown as squares."""
+        self._add(
+            "image", "", None, y + h, x=x, y=y, width=w, height=h, href=address, preserveAspectRatio="none",
+            style="image-rendering:pixelated",
+        )  # fmt: skip
+
     def open(self, **attrs: Any) -> None:
         """Begin a group: what follows belongs together until `close`."""
         valued = {key: "true" if value is True else value for key, value in attrs.items()}  # XML has no bare attribute

@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 
 import traitlets
 
+from tinygrad_edu.common.wording import first_line
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import predict
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import callables, refusal
 
 from . import charts
-from .base import EduWidget, first_line
+from .base import EduWidget
 
 _PREDICTIONS: list[dict[str, Any]] = []
 
@@ -50,9 +51,9 @@ class PredictGate(EduWidget, room=predict):
         """The frame of the current state."""
         return predict.frame(self.state)
 
-    def svg(self) -> str:
-        """A standalone picture. Before the commit it offers the choices, since it has no controls."""
-        return self._framed().svg() if self.committed else predict.frame(self.state, still=True).svg()
+    def _still(self) -> Frame:
+        """Before the commit a picture offers the choices, since it has no controls."""
+        return self._framed() if self.state.committed else predict.frame(self.state, still=True)
 
     def data(self) -> Any:
         """Question, prediction and, once committed, the outcome."""
@@ -88,15 +89,16 @@ class PredictGate(EduWidget, room=predict):
             empty = value is None or (isinstance(value, str) and not value)
             self.state = predict.GateState(q, None if empty else predict.draft(q, value))
         elif act == "draw":
-            heights: Sequence[float] = [q.low + float(v) * (q.high - q.low) for v in value]
-            self.state = predict.GateState(q, predict.draft(q, heights))
+            low, high = predict.span(state)
+            heights: Sequence[float] = [low + float(v) * (high - low) for v in value]
+            self.state = predict.GateState(q, predict.draft(q, predict.within(state, heights)))
         elif act == "level":
             self.state = predict.GateState(q, predict.draft(q, [(q.low + q.high) / 2 for _ in q.xs]))
         elif act == "nudge":
             place, direction = value
-            heights = list(state.draft or ())
-            heights[int(place)] += int(direction) * (q.high - q.low) / 50
-            self.state = predict.GateState(q, predict.draft(q, heights))
+            heights, (low, high) = list(state.draft or ()), predict.span(state)
+            heights[int(place)] += int(direction) * (high - low) / 50
+            self.state = predict.GateState(q, predict.draft(q, predict.within(state, heights)))
         elif act == "clear":
             self.state = predict.GateState(q)
         elif act == "commit":

@@ -9,14 +9,17 @@ from typing import Any, ClassVar
 
 import traitlets
 
+from tinygrad_edu.common.wording import said
 from tinygrad_edu.errors import ArgumentError, EduError
+from tinygrad_edu.tensor.random import seeded
 from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import flags, texts
+from tinygrad_edu.views.hosted import hosted, names_for
 
 from . import charts
-from .base import EduWidget
+from .base import EduWidget, Tell
 from .predict_gate import note_prediction
 
 FILTERS = ("words", "theme", "source", "symptom")
@@ -102,7 +105,9 @@ class TipBrowser(EduWidget, room=tips):
         self.state = replace(self.state, message="")
         if name in FILTERS:
             changes: Any = {name: str(value or "")}
-            self.state = replace(self.state, **changes)
+            found = replace(self.state, **changes)
+            found.shown()  # refuses what no tip has
+            self.state = found
         elif name in ("set", "code"):
             getattr(self, f"_{name}")(part, value)
         elif name in ("pick", "draft", "device", "open", "limit", "explanation"):
@@ -186,7 +191,9 @@ class TipBrowser(EduWidget, room=tips):
     def _edited(self) -> None:
         tip, code = self.tip, self.state.visit.code
         self.abandon()  # a run of the code as it was
-        self.work(lambda tell: _compiled(tip, code), self._fits)  # code that cannot run stays open, with the reason
+        self.work(
+            lambda tell: _alone(lambda: _compiled(tip, code)), self._fits
+        )  # code that cannot run stays open, with the reason
 
     def _fits(self, _: Any) -> None:
         self.state = self.state.with_visit(editing=False)
@@ -206,7 +213,7 @@ class TipBrowser(EduWidget, room=tips):
         tip, visit = self.tip, self.state.visit
         if visit.committed:
             self._running = visit.code
-            self.work(lambda tell: run(tip, visit.setting, progress=tell, **_compiled(tip, visit.code)), self._finished)
+            self.work(lambda tell: _alone(lambda: _run(tip, visit, tell)), self._finished)
 
     def _finished(self, result: Result) -> None:
         visit = replace(self.state.visit, result=result, ran=self._running)
@@ -232,6 +239,16 @@ class TipBrowser(EduWidget, room=tips):
         self.state = self.state.with_visit(ends={**self.state.visit.ends, place: found}, open=5)
 
 
+def _alone(job: Callable[[], Any]) -> Any:
+    """Do what runs a learner's code. Afterwards all is as before."""
+    with hosted(), seeded(0):
+        return job()
+
+
+def _run(tip: Tip, visit: tips.Visit, tell: Tell) -> Result:
+    return run(tip, visit.setting, progress=tell, **_compiled(tip, visit.code))
+
+
 def _compiled(tip: Tip, code: Mapping[str, str]) -> dict[str, Any]:
     """The learner's copies as functions. It runs what they say at their top level, so only where it can be stopped."""
     return {name: compiled(tip, name, source) for name, source in code.items()}
@@ -241,13 +258,13 @@ def compiled(tip: Tip, name: str, source: str) -> Callable[..., Any]:
     """A learner's copy of ``slow`` or ``fast`` as a function. Raises `TipError` if the code does not define it."""
     letter = tips.LETTERS[name]
     file = f"<{tip.slug}, {letter}, edited>"
-    space = dict(getattr(tip, name).__globals__)
+    space = names_for(getattr(tip, name).__globals__)
     try:
         exec(compile(source, file, "exec"), space)
     except (Exception, SystemExit) as error:  # by the learner's code: shown as it is
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise TipError(
-            f"the edited {letter}", f"{type(error).__name__}{line}: {error}", "fix it, or take the original code"
+            f"the edited {letter}", said(error).replace(":", f"{line}:", 1), "fix it, or take the original code"
         ) from None
     if not callable(space.get(letter)):
         raise TipError(f"the edited {letter}", f"it defines no function {letter}", f"begin with def {letter}(…):")

@@ -43,7 +43,7 @@ HERE = Conditions("Example CPU", 2, "Linux", "3.11.7", "2.4.6", "OpenBLAS 0.3", 
 CAPTIONS = [
     r"\d+ runs? each, as a multiple of their own median|size sweep|n|how many times faster B is",
     r"[\d.e+-]+×|[\d.]+ (ns|µs|ms|s)|[\d\u2009]+",  # ticks
-    r"\d+( ×)? beyond →",
+    r"\d+( ×)? beyond →|you, beyond [↑↓]",
     r"measured, [\d.\u2009]+×|you, [\d.e+-]+×",
     WAITING,
     MEASURING,

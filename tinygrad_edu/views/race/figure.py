@@ -177,7 +177,9 @@ def _sweep(canvas: Canvas, state: RaceState, result: Sweep, left: float, top: fl
     if state.said is not None and state.said_at < len(result.sizes):
         seconds = result.comparisons[state.said_at].slow.median / state.said
         y, measured = up(seconds), up(result.comparisons[state.said_at].fast.median)
-        _you(canvas, across(state.sizes[state.said_at]), y, y < measured, state.said_at == len(state.sizes) - 1)
+        share = (math.log10(seconds) - low) / (high - low)
+        told = "you, beyond ↑" if share > 1 else "you, beyond ↓" if share < 0 else "you"
+        _you(canvas, across(state.sizes[state.said_at]), y, y < measured, state.said_at == len(state.sizes) - 1, told)
 
 
 def _curves(canvas: Canvas, state: RaceState, result: Sweep, across: Place, up: Place) -> None:
@@ -271,10 +273,11 @@ def _crossover(canvas: Canvas, x: float, y: float, size: float, span: tuple[floa
     canvas.circle(x, y, 6, "ring")
 
 
-def _you(canvas: Canvas, x: float, y: float, above: bool, at_end: bool) -> None:
-    """The predicted time of B, its name on the side away from the measured one."""
+def _you(canvas: Canvas, x: float, y: float, above: bool, at_end: bool, told: str) -> None:
+    """The predicted time of B, its name on the side away from the measured one. One that lies beyond the axis stands at
+    its end, and says so."""
     canvas.path(f"M{x - 7:.1f} {y:.1f}l7 -7l7 7l-7 7z", "you", y + 7)
-    canvas.text(x - 10 if at_end else x + 10, y - 8 if above else y + 16, "you", "", "end" if at_end else None)
+    canvas.text(x - 10 if at_end else x + 10, y - 8 if above else y + 16, told, "", "end" if at_end else None)
 
 
 # One ratio -------------------------------------------------------------------------------------------------------
