@@ -151,7 +151,7 @@ class _Painter:
         width = 0.0 if stroke == "none" else float(element.get("stroke-width", 1)) * POINTS * self.scale
         self.order += 1
         patch = PathPatch(
-            Outline(moved, codes), facecolor=element.get("fill", "#000000"), edgecolor=stroke, linewidth=width,
+            Outline(moved, codes), facecolor=element.attrib["fill"], edgecolor=stroke, linewidth=width,
             linestyle=(0, tuple(dashes)) if dashes else "-", alpha=place.opacity if place.opacity < 1 else None,
             joinstyle="miter", capstyle="butt", zorder=self.order,
         )  # fmt: skip
