@@ -68,7 +68,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "GraphStepper.step": (lambda by: GraphStepper(total, 2.0, 3.0).step(by), {"by": 1}),
     "BroadcastLab": (BroadcastLab, {"a": (3, 1), "b": (1, 4), "op": "+", "predict": False}),
     "GuardLens": (GuardLens, {"code": "a = np.ones(2)", "ask": "?", "guard": "on"}),
-    "PredictGate": (PredictGate, {"ask": "?", "reveal": list, "why": "", "low": 0, "high": 1, "unit": "s"}),
+    "PredictGate": (
+        PredictGate, {"ask": "?", "reveal": list, "why": "", "about": (), "low": 0, "high": 1, "unit": "s"}
+    ),
     "PredictGate, choices": (PredictGate, {"ask": "?", "reveal": list, "choices": ["a", "b"]}),
     "PredictGate, a curve": (
         PredictGate, {"ask": "?", "reveal": list, "xs": [0, 1], "x_label": "x", "y_label": "y", "low": 0, "high": 1}
@@ -82,7 +84,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "show_tip": (show_tip, {"slug": "in-place"}),
     "export_predictions": (export_predictions, {"path": "mine.json"}),
     "act": (lambda act: gate().act(act), {"act": "reset"}),
-    "present": (lambda on: gate().present(on), {"on": True}),
+    "present": (lambda on, code: gate().present(on, code=code), {"on": True, "code": False}),
+    "save": (lambda path, **given: gate().save(path, **given), {"path": "gate.svg", "width": 800, "theme": "dark"}),
     "wait": (lambda seconds: gate().wait(seconds), {"seconds": 1}),
 }  # fmt: skip
 ELSEWHERE = {

@@ -13,7 +13,7 @@ import traitlets
 
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import predict
-from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.frame import STAGES, Frame
 from tinygrad_edu.views.given import callables, refusal, texts
 
 from . import charts
@@ -28,7 +28,8 @@ class PredictGate(EduWidget, room=predict):
     Before that the result does not exist anywhere, neither in a trait, a message, the page nor the saved notebook:
     ``reveal`` has not run. It returns a choice, a number or a curve's heights, or an `Outcome` with a reason and a
     badge. Without ``choices`` and ``xs`` it asks for a number between ``low`` and ``high``; with ``xs`` the learner
-    draws a curve.
+    draws a curve. A gate has no machine strip, unless its question is about a part of the machine:
+    ``about=("buffers",)`` names the stages, out of names, tensors, buffers, device and queue.
 
     Gestures: choose (arrow keys in the group), type, or draw (or *Start level*, and move each point by ↑ and ↓);
     *Commit*; *Draw again*; *Ask again* afterwards.
@@ -39,16 +40,18 @@ class PredictGate(EduWidget, room=predict):
     committed = traitlets.Bool(False, read_only=True).tag(sync=True)
     result = traitlets.Any(None, read_only=True).tag(sync=True)  # None until the learner has committed
 
-    def __init__(self, ask: str, reveal: Callable[[], Any], *, why: str = "", **offer: Any) -> None:
+    def __init__(
+        self, ask: str, reveal: Callable[[], Any], *, why: str = "", about: Sequence[str] = (), **offer: Any
+    ) -> None:
         callables("PredictGate", reveal=reveal)
         texts("PredictGate", why=why)
-        self._reveal, self._why = reveal, why
+        self._reveal, self._why, self._about = reveal, why, _stages(about)
         self.state = predict.GateState(predict.question(ask, **offer))
         super().__init__()
 
     def frame(self) -> Frame:
         """The frame of the current state."""
-        return predict.frame(self.state)
+        return predict.frame(self.state, about=self._about)
 
     def data(self) -> Any:
         """Question, prediction and, once committed, the outcome."""
@@ -115,6 +118,14 @@ class PredictGate(EduWidget, room=predict):
 
     def _refuse(self, error: EduError) -> None:
         self.state = dataclasses.replace(self.state, draft=None, message=error.sentence())
+
+
+def _stages(about: Any) -> tuple[str, ...]:
+    """The stages, in the order of the machine. Raises `ArgumentError` for anything else."""
+    given = (about,) if isinstance(about, str) and about else about
+    if not isinstance(given, (tuple, list)) or any(stage not in STAGES for stage in given):
+        raise refusal("PredictGate", "about", about, f"the stages are {', '.join(STAGES)}", 'write about=("buffers",)')
+    return tuple(stage for stage in STAGES if stage in given)
 
 
 def note_prediction(question: str, predicted: Any, result: Any) -> None:

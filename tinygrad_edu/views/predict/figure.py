@@ -146,8 +146,8 @@ def _curve(canvas: Canvas, state: GateState, width: int) -> None:
     canvas.height = bottom + 44
 
 
-def frame(state: GateState, name: str = "PredictGate") -> Frame:
-    """The whole widget."""
+def frame(state: GateState, name: str = "PredictGate", about: tuple[str, ...] = ()) -> Frame:
+    """The whole widget. ``about`` are the stages of the machine that the question is about."""
     q = state.question
     controls: list[Control] = []
     if state.outcome is None:
@@ -167,7 +167,7 @@ def frame(state: GateState, name: str = "PredictGate") -> Frame:
     outcome = state.outcome
     conditions = outcome.conditions if outcome else NOTHING_RUN
     return Frame(
-        name, (), q.ask, draw(state, WIDE), draw(state, NARROW), outcome.why if outcome else "", text(state),
+        name, about, q.ask, draw(state, WIDE), draw(state, NARROW), outcome.why if outcome else "", text(state),
         conditions or "computed when you committed", outcome.badge if outcome else None, tuple(controls),
         message=state.message, status=describe(state) if outcome else "",
     )  # fmt: skip
