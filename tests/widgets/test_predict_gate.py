@@ -79,6 +79,21 @@ def test_before_the_commit_the_result_is_nowhere(kind: str) -> None:
     assert "kept close" in widget.html
 
 
+def test_reasons_are_nowhere_before_the_commit_and_answer_each_wrong_choice_after_it() -> None:
+    why = {"one": "It is not the first.", "two": "The cause is **here**."}
+    widget = PredictGate("Which?", Reveal("two"), choices=["one", "two"], why=why)
+    widget.act("draft", "one")
+    assert not [words for words in ("not the first", "cause") if words in everything(widget)]
+    assert "Run this notebook to answer." in widget.svg()
+    widget.act("commit")
+    assert widget.data()["outcome"]["wrong"] == (("one", why["one"]),)
+    for shown in (widget.html, widget.svg(), widget.text()):
+        assert "It is not the first." in shown
+        assert "Run this notebook" not in shown
+    with pytest.raises(ArgumentError, match="the choices are one, two"):
+        PredictGate("Which?", Reveal("two"), choices=["one", "two"], why={"three": ""})
+
+
 def test_it_is_revealed_once_and_what_comes_later_is_ignored() -> None:
     reveal = Reveal(4)
     widget = PredictGate("How many?", reveal, high=10)
@@ -163,11 +178,11 @@ def test_predictions_are_exported_as_json(tmp_path: Path) -> None:
     found = export_predictions(tmp_path / "mine.json")
     assert found == [
         {"question": "Welche Größe?", "predicted": 3.0, "result": 4.0},
-        {"question": "Draw.", "predicted": (0.5, 3.0), "result": (1.0, 2.0)},
+        {"question": "Draw.", "predicted": (0.5, 9.0), "result": (1.0, 2.0)},
     ]
     written = (tmp_path / "mine.json").read_text(encoding="utf-8")
     assert "Größe" in written
-    assert json.loads(written)[1] == {"question": "Draw.", "predicted": [0.5, 3.0], "result": [1.0, 2.0]}
+    assert json.loads(written)[1] == {"question": "Draw.", "predicted": [0.5, 9.0], "result": [1.0, 2.0]}
     found[0]["question"] = "changed"
     assert export_predictions()[0]["question"] == "Welche Größe?"
 
