@@ -63,7 +63,7 @@ def test_gates_are_saved_closed(path: Path) -> None:
 @pytest.mark.parametrize("path", NUMBERED, ids=lambda path: path.stem)
 def test_unsolved_tasks_are_open_and_say_so(path: Path) -> None:
     cells = [cell for cell in code_cells(read(path)) if task_of(cell)]
-    assert len(cells) >= 3
+    assert len(cells) >= (3 if path in LESSONS else 1)
     for cell in cells:
         name = task_of(cell)
         assert name in TASKS and f'check("{name}", answer)' in cell.source and "answer = ..." in cell.source

@@ -5,15 +5,18 @@ Where a question offers choices, each has its own words: the result its cause, a
 
 from __future__ import annotations
 
+from .autograd_reasons import AUTOGRAD
 from .lab_reasons import LAB
 
 Reason = str | dict[str, str]
 
 REASONS: dict[str, Reason] = {
     # welcome
-    "transpose": "`x.T` has **no bytes of its own**: it reads the bytes of `x`, with shape and strides swapped.",
-    "loss_curve": "Most is learnt **in the first two epochs**; after that the gradients are small.",
-    "other_writers": "A random split tests **handwriting that it knows**; an ordered one tests people it never met.",
+    "noise": {
+        "about 10": "It would be, if the labels were all random. Half of them still tell the truth.",
+        "about 50": "Wrong labels disagree with each other. What most labels of similar digits say, wins.",
+        "about 90": "The wrong labels are spread over nine digits, so the right one is **still the most frequent**.",
+    },
     # gallery
     "half_count": "From 2 048 on, float16 goes up **in steps of two**: adding one lands halfway and is rounded back.",
     # tip lab
@@ -63,16 +66,7 @@ REASONS: dict[str, Reason] = {
         "24 bytes": "Column order has **no single stride** over the bytes of `m`, so all six numbers are copied.",
     },
     # lesson 3
-    "square": "`x` enters the product **twice**, and each use sends back the other factor: 3 + 3.",
-    "meet": "A nudge of `W` changes the loss along **both paths**, so both effects count.",
-    "twice": "`backward` **adds** to what `.grad` holds; it never empties it.",
-    "buffers": "`detach` gives a new tensor over the **same bytes**; a gradient has its own.",
-    "halves": "Each half's mean divides by 4, not by 8, so its gradient **counts double**.",
-    "unequal": "Dividing both by 2 gives two samples **as much weight** as the other six.",
-    "shape": "`a` has **three numbers**. Each is read four times, and the four gradients add.",
-    "cost_small": "NumPy's own call for one number is already slow, so **the node** adds only a little.",
-    "cost_large": "The arithmetic grows and **the node does not**, so the node no longer shows.",
-    "cost_saved": "Each node **keeps its operand**, so every product needs fresh memory instead of reusing old memory.",
+    **AUTOGRAD,
 }
 
 
