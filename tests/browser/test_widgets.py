@@ -175,9 +175,9 @@ def test_buffer_map_points_writes_and_adds(open_cells: Open) -> None:
     add.fill("x[1:, ::2].T")
     add.press("Enter")
     expect(twin).to_contain_text("v = x[1:, ::2].T: (2, 2), strides (8, 16), from byte 16")
-    w.get_by_role("button", name="Order of visits").click()
+    w.get_by_role("radio", name="order of visits").click()
     expect(twin).to_contain_text("12th")
-    w.get_by_role("button", name="Order of visits").press("Enter")
+    w.get_by_role("radio", name="values").click()
     expect(twin).not_to_contain_text("12th")
     w.get_by_role("button", name="Remove v").click()
     expect(twin).not_to_contain_text("v = ")
@@ -209,16 +209,16 @@ def test_buffer_map_free_view(open_cells: Open) -> None:
     notebook.run_all()
     w = widget(notebook.page, "BufferMap")
     twin = w.locator(".edu-foot pre")
-    w.get_by_role("button", name="Free view").click()
-    stride = w.get_by_role("spinbutton", name="stride in elements, axis 0")
+    w.get_by_role("radio", name="free view").click()
+    stride = w.get_by_role("spinbutton", name="stride in bytes, axis 0")
     stride.focus()
     notebook.page.keyboard.press("ArrowDown")
-    expect(twin).to_contain_text("as_strided((2, 6), (5, 1), 0)")
+    expect(twin).to_contain_text("(2, 6), strides (20, 4)")
     notebook.page.keyboard.press("ArrowDown")
-    expect(twin).to_contain_text("as_strided((2, 6), (4, 1), 0)")
+    expect(twin).to_contain_text("(2, 6), strides (16, 4)")
     for _ in range(5):
         notebook.page.keyboard.press("ArrowUp")
-    expect(twin).to_contain_text("would be in cell")
+    expect(twin).to_contain_text("would begin at byte")
 
 
 def test_guard_lens_switches_walks_and_edits(open_cells: Open) -> None:

@@ -14,6 +14,7 @@ import tinygrad_edu_widgets.predict_gate as module
 from tinygrad_edu_widgets import PredictGate, export_predictions
 
 import tinygrad_edu as tg
+from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.views.predict import Outcome
 
 
@@ -76,6 +77,21 @@ def test_before_the_commit_the_result_is_nowhere(kind: str) -> None:
     assert not hidden()
     assert "because of a secret" in widget.html
     assert "kept close" in widget.html
+
+
+def test_reasons_are_nowhere_before_the_commit_and_answer_each_wrong_choice_after_it() -> None:
+    why = {"one": "It is not the first.", "two": "The cause is **here**."}
+    widget = PredictGate("Which?", Reveal("two"), choices=["one", "two"], why=why)
+    widget.act("draft", "one")
+    assert not [words for words in ("not the first", "cause") if words in everything(widget)]
+    assert "Run this notebook to answer." in widget.svg()
+    widget.act("commit")
+    assert widget.data()["outcome"]["wrong"] == (("one", why["one"]),)
+    for shown in (widget.html, widget.svg(), widget.text()):
+        assert "It is not the first." in shown
+        assert "Run this notebook" not in shown
+    with pytest.raises(ArgumentError, match="the choices are one, two"):
+        PredictGate("Which?", Reveal("two"), choices=["one", "two"], why={"three": ""})
 
 
 def test_it_is_revealed_once_and_what_comes_later_is_ignored() -> None:
@@ -162,11 +178,11 @@ def test_predictions_are_exported_as_json(tmp_path: Path) -> None:
     found = export_predictions(tmp_path / "mine.json")
     assert found == [
         {"question": "Welche Größe?", "predicted": 3.0, "result": 4.0},
-        {"question": "Draw.", "predicted": (0.5, 3.0), "result": (1.0, 2.0)},
+        {"question": "Draw.", "predicted": (0.5, 9.0), "result": (1.0, 2.0)},
     ]
     written = (tmp_path / "mine.json").read_text(encoding="utf-8")
     assert "Größe" in written
-    assert json.loads(written)[1] == {"question": "Draw.", "predicted": [0.5, 3.0], "result": [1.0, 2.0]}
+    assert json.loads(written)[1] == {"question": "Draw.", "predicted": [0.5, 9.0], "result": [1.0, 2.0]}
     found[0]["question"] = "changed"
     assert export_predictions()[0]["question"] == "Welche Größe?"
 
@@ -200,3 +216,14 @@ def test_the_reveal_runs_under_the_modes_of_its_maker() -> None:
         widget = PredictGate("Is it on?", tg.is_grad_enabled, choices=["True", "False"])
     widget.predict("True")
     assert widget.data()["outcome"]["value"] == "False"
+
+
+def test_a_gate_about_a_part_of_the_machine_says_which() -> None:
+    def html(**about: Any) -> str:
+        return PredictGate("Which?", lambda: "a", choices=["a", "b"], **about).html
+
+    assert "The machine:" not in html()
+    assert "Shown here: tensors, buffers." in html(about=["buffers", "tensors"])
+    assert "Shown here: queue." in html(about="queue")
+    with pytest.raises(ArgumentError, match="the stages are names, tensors, buffers, device, queue"):
+        html(about=("stack",))

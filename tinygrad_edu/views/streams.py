@@ -32,3 +32,12 @@ def streams_kept() -> Iterator[Callable[[], None]]:
         yield back
     finally:
         back()
+
+
+@contextmanager
+def fresh_streams() -> Iterator[None]:
+    """NumPy's and Python's streams begin at 0 in the block: the same program then draws the same numbers each time."""
+    with streams_kept():
+        np.random.seed(0)
+        random.seed(0)
+        yield

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import itertools
+import operator
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +22,7 @@ from ..marks import shorten
 
 CELLS = 12  # that fit side by side
 HEAD, TAIL = 6, 5  # of a longer buffer: the first cells, a gap, the last ones
+WATCHED = 64 * 10**6  # bytes of an array whose cells between are watched too; a checksum of them takes 16 ms
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Entry:
     order: tuple[int | None, ...]  # for each drawn cell: the position of the element that begins there, or None
     values: tuple[str | None, ...]  # for each drawn cell: what that element holds
     covers: tuple[bool, ...]  # for each drawn cell: whether it holds bytes of any element
+    sum: int | None = None  # a checksum of all its elements, where not all cells are drawn
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class Buffer:
     device: str
     dtype: str  # as which its cells are read
     bits: str  # the drawn cells in hexadecimal: what is drawn is true for as long as they stay
+    sum: int | None = None  # a checksum of all its bytes, where not all cells are drawn
 
     @property
     def count(self) -> int:
@@ -116,6 +121,8 @@ def changed(then: BufferState, now: BufferState) -> tuple[str, ...]:
     outside = []
     for number, (old, new) in enumerate(zip(then.buffers, now.buffers, strict=False)):
         if old.bits == new.bits:
+            here = [e.name for e in then.entries if e.buffer == number]
+            outside += [f"buffer {old.name}"] * (old.sum != new.sum and not any(found[name] for name in here))
             continue
         rows, size = [e for e in then.entries if e.buffer == number], 2 * old.itemsize
         for place in range(len(old.cells)):
@@ -131,16 +138,19 @@ class Glance:
     """A look at the same memory again, much cheaper than `read`: many maps take one after each cell."""
 
     def __init__(self, tensors: Mapping[str, Any], state: BufferState) -> None:
-        self._tensors, self._cells = [as_tensor(value) for value in tensors.values()], []
+        self._tensors, self._cells, self._whole = [as_tensor(value) for value in tensors.values()], [], []
         for number, buffer in enumerate(state.buffers):
             tensor = next(t for t, e in zip(self._tensors, state.entries, strict=True) if e.buffer == number)
             if buffer.count:
-                self._cells.append((_cells(_owner(own_buffer(tensor)), buffer.itemsize), np.array(buffer.cells)))
+                cells = _cells(_owner(own_buffer(tensor)), buffer.itemsize)
+                self._cells.append((cells, np.array(buffer.cells)))
+                self._whole += [cells] if buffer.sum is not None else []
 
     def take(self) -> tuple[Any, ...]:
         """Equal to the last one if all that is shown is as it was then."""
         looks = [(t.array.__array_interface__["data"], t.array.shape, t.array.strides) for t in self._tensors]
-        return (*looks, *(cells[numbers].tobytes() for cells, numbers in self._cells))
+        drawn = (cells[numbers].tobytes() for cells, numbers in self._cells)
+        return (*looks, *drawn, *map(_sum, self._whole))
 
 
 def _cells(owner: Any, itemsize: int) -> Any:
@@ -165,7 +175,15 @@ def _buffer(owner: Any, name: str, arrays: list[Any]) -> Buffer:
     flat: Any = np.ndarray((count,), dtype, _memory(owner)) if count else np.empty(0, dtype)
     values = tuple(brief(flat[cell]) for cell in cells)
     bits = b"".join(flat[cell : cell + 1].tobytes() for cell in cells).hex()
-    return Buffer(name, high - low, itemsize, cells, values, backends.of(owner).device, dtype.name, bits)
+    found = None if len(cells) == count else _sum(_memory(owner))
+    return Buffer(name, high - low, itemsize, cells, values, backends.of(owner).device, dtype.name, bits, found)
+
+
+def _sum(array: Any) -> int | None:
+    """A checksum of an array's values; None if it is too large to be read each time."""
+    if array.nbytes > WATCHED or not array.size:
+        return None
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def _steps(array: Any) -> list[int]:
@@ -221,7 +239,8 @@ def _entry(name: str, label: str, array: Any, position: int, owner: Any, buffer:
     bare = Entry(
         name, label, shape, strides, offset, array.dtype.name, array.dtype.itemsize, position, order, values, ()
     )
-    return replace(bare, covers=tuple(touches(bare, start, start + buffer.itemsize) for start in starts))
+    found = None if buffer.sum is None else _sum(array)
+    return replace(bare, covers=tuple(touches(bare, start, start + buffer.itemsize) for start in starts), sum=found)
 
 
 def touches(e: Entry, begin: int, end: int) -> bool:
@@ -275,12 +294,13 @@ def _solve(rest: int, axes: list[tuple[int, int]]) -> Iterator[list[int]]:
 LARGEST = 100_000_000  # elements: a slip of the hand must not fill the memory
 _METHODS = {
     "reshape", "view", "transpose", "permute", "flatten", "unsqueeze", "squeeze", "expand",
-    "clone", "contiguous", "copy",
+    "clone", "contiguous", "copy", "flip",
 }  # fmt: skip
+_COMPARISONS = {ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le}
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Tensor:
-    """The tensor that ``x[::2].T`` or ``x.reshape(-1)`` means: names, indices and shape methods, and nothing else."""
+    """The tensor that ``x[::2].T``, ``x[x > 5]`` or ``x.reshape(-1)`` means: names, indices, shape methods, no more."""
     try:
         return _evaluate(ast.parse(expression.strip(), mode="eval").body, names, expression)
     except EduError:
@@ -321,13 +341,17 @@ def _step(node: ast.AST, names: Mapping[str, Any], whole: str) -> Tensor:
             made = getattr(_evaluate(of, names, whole), "clone" if method == "copy" else method)
             return made(*(_literal(argument, whole) for argument in node.args))
     if isinstance(node, ast.Subscript):
-        return _evaluate(node.value, names, whole)[_index(node.slice, whole)]
+        return _evaluate(node.value, names, whole)[_index(node.slice, names, whole)]
     raise _not_understood(whole)
 
 
-def _index(node: ast.AST, whole: str) -> Any:
+def _index(node: ast.AST, names: Mapping[str, Any], whole: str) -> Any:
     if isinstance(node, ast.Tuple):
-        return tuple(_index(part, whole) for part in node.elts)
+        return tuple(_index(part, names, whole) for part in node.elts)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:  # a mask
+        bound = ast.literal_eval(node.comparators[0])
+        if isinstance(bound, (int, float)):
+            return _COMPARISONS[type(node.ops[0])](_evaluate(node.left, names, whole), bound)
     if isinstance(node, ast.Slice):
         return slice(*(None if part is None else _literal(part, whole) for part in (node.lower, node.upper, node.step)))
     return _literal(node, whole)
@@ -341,28 +365,30 @@ def _literal(node: ast.AST, whole: str) -> Any:
 
 
 def strided(base: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Tensor:
-    """A tensor over the base's buffer with any shape, strides and offset, all counted in elements.
+    """A tensor over the base's buffer with any shape, strides and offset, the latter two in bytes.
 
-    Raises `IndexRangeError` if an index would fall outside the buffer.
+    Raises `IndexRangeError` if an element would begin between two elements of the base, or outside the buffer.
     """
     array = own_buffer(base)
-    owner = _owner(array)
+    owner, item = _owner(array), array.dtype.itemsize
     begin, end = _bounds(owner)
-    count = (end - begin) // array.dtype.itemsize
+    tried = f"shape {shape}, strides {strides}, offset {offset}"
+    if odd := [step for step in (*strides, offset) if step % item]:
+        why = f"{odd[0]} bytes lead into the middle of an element"
+        raise IndexRangeError(tried, why, f"take a multiple of {item}")
     if all(shape):
         low = offset + sum(min(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
         high = offset + sum(max(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
-        if low < 0 or high >= count:
-            up = high >= count
+        if low < 0 or high + item > end - begin:
+            up = high + item > end - begin
             far = [n - 1 if (s > 0) is up else 0 for n, s in zip(shape, strides, strict=True)]
-            cells = f"cells 0 to {count - 1}" if count else "no cells"
+            has = f"bytes 0 to {end - begin - 1}" if end > begin else "no bytes"
             raise IndexRangeError(
-                f"shape {shape}, strides {strides}, offset {offset}",
-                f"element {far} would be in cell {high if up else low}, and the buffer has {cells}",
+                tried,
+                f"element {far} would begin at byte {high if up else low}, and the buffer has {has}",
                 "make the shape, the stride or the offset smaller",
             )
-    item = array.dtype.itemsize
-    view: Any = np.ndarray(shape, array.dtype, _memory(owner), offset * item, tuple(s * item for s in strides))
+    view: Any = np.ndarray(shape, array.dtype, _memory(owner), offset, strides)
     return wrap(view)
 
 

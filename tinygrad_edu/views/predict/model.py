@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ...common.wording import shown
-from ...errors import DtypeError, IndexRangeError
+from ...errors import ArgumentError, DtypeError, IndexRangeError
 from ..given import refusal, texts
 from ..marks import shorten
+
+LARGEST = 1e300  # of the numbers that an axis can show: the distance of two of them must not overflow
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result. ``value`` is a choice, a number, or a curve's numbers."""
+    """The result. ``value`` is a choice, a number, or a curve's numbers. ``wrong`` pairs other choices with the reason
+    why they are not the result."""
 
     value: Any
     why: str = ""
     conditions: str = ""
     badge: str | None = None
+    wrong: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def question(ask: str, *, choices: Sequence[str] = (), low: float = 0.0, high: f
     for name, end in (("low", low), ("high", high)):
         if isinstance(end, bool) or not isinstance(end, numbers.Real):
             raise refusal("PredictGate", name, end, f"{name} is an end of the axis, a number", f"write {name}=10")
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+    if not (abs(low) <= LARGEST and abs(high) <= LARGEST and low < high):
         tried = f"PredictGate(low={shown(low)}, high={shown(high)})"
         raise IndexRangeError(tried, "the low end is not below the high end", "give two numbers, the smaller one first")
     kind = "choice" if offered else "curve" if places else "number"
@@ -111,10 +115,9 @@ def draft(q: Question, value: Any) -> Any:
             raise DtypeError(
                 f"the prediction {shown(value, 40)}", "it is not a number", "type digits, such as 2.5"
             ) from None
-        if not math.isfinite(found):
-            raise IndexRangeError(
-                f"the prediction {shown(value, 40)}", "it is not a finite number", "type digits, such as 2.5"
-            )
+        if not abs(found) <= LARGEST:
+            why = "it is not a finite number" if not math.isfinite(found) else "no axis reaches so far"
+            raise IndexRangeError(f"the prediction {shown(value, 40)}", why, "type digits, such as 2.5")
         return found
     try:
         heights = tuple(map(float, value))
@@ -127,11 +130,48 @@ def draft(q: Question, value: Any) -> Any:
         )
     if any(map(math.isnan, heights)):
         raise IndexRangeError("a predicted curve", "one of its heights is not a number", "give one height for each")
-    return tuple(min(max(v, q.low), q.high) for v in heights)
+    if not all(abs(v) <= LARGEST for v in heights):
+        why = "one of its heights is further away than any axis reaches"
+        raise IndexRangeError("a predicted curve", why, f"stay between {-LARGEST:g} and {LARGEST:g}")
+    return heights
 
 
-def outcome(q: Question, found: Any, why: str = "") -> Outcome:
-    """The result, as plain data. Raises `DtypeError` for one that cannot answer the question."""
+def span(state: GateState) -> tuple[float, float]:
+    """The ends of the axis: those of the question, unless the prediction or the result lies beyond them."""
+    q, heights = state.question, [state.question.low, state.question.high]
+    for found in (state.draft, state.outcome.value if state.outcome else None):
+        if found is not None and q.kind != "choice":
+            heights += [v for v in (found if q.kind == "curve" else [found]) if abs(v) <= LARGEST]
+    return min(heights), max(heights)
+
+
+def within(state: GateState, heights: Sequence[float]) -> list[float]:
+    """Heights that somebody has drawn: the hand may leave the axis, the curve does not."""
+    low, high = span(state)
+    return [min(max(v, low), high) for v in heights]
+
+
+Why = str | Mapping[str, str]
+
+
+def checked_why(q: Question, why: Any) -> Why:
+    """The reason for the result: a sentence, or one for each choice. Raises `ArgumentError` for anything else."""
+    if not isinstance(why, Mapping):
+        texts("PredictGate", why=why)
+        return str(why)
+    for choice, words in why.items():
+        if choice not in q.choices:
+            offered = f"the choices are {', '.join(q.choices)}" if q.choices else "this question offers no choices"
+            raise ArgumentError(f"PredictGate(why={{{choice!r}: …}})", offered, "give reasons only for what is offered")
+        texts("PredictGate", **{f"why[{choice!r}]": words})
+    return dict(why)
+
+
+def outcome(q: Question, found: Any, why: Why = "") -> Outcome:
+    """The result, as plain data. Raises `DtypeError` for one that cannot answer the question.
+
+    Of reasons for each choice, that of the result becomes its ``why``, and the others say why the rest is wrong.
+    """
     known = found if isinstance(found, Outcome) else Outcome(found)
     value, wanted = known.value, "one of the choices"
     if q.kind == "choice":
@@ -139,10 +179,13 @@ def outcome(q: Question, found: Any, why: str = "") -> Outcome:
         fits = value in q.choices
     elif q.kind == "number":
         value, wanted = float(value), "a finite number"
-        fits = math.isfinite(value)
+        fits = abs(value) <= LARGEST
     else:
         value, wanted = tuple(map(float, value)), f"a curve of {len(q.xs)} points"
         fits = len(value) == len(q.xs)
     if not fits:
         raise DtypeError(f"the result {shorten(repr(value), 40)}", f"the question asks for {wanted}", "fix reveal()")
-    return replace(known, value=value, why=known.why or why)
+    if isinstance(why, str):
+        return replace(known, value=value, why=known.why or why)
+    wrong = known.wrong or tuple((choice, why[choice]) for choice in q.choices if choice != value and choice in why)
+    return replace(known, value=value, why=known.why or why.get(value, ""), wrong=wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...common.wording import number, plain
@@ -9,6 +10,7 @@ from .model import GateState, Question
 
 WAITING = "Nothing is computed before you commit to a prediction."
 NOTHING_RUN = "nothing is computed yet"
+RUN_IT = "Run this notebook to answer."
 LEVEL = "a level line, whose points the arrow keys move"
 DRAW = "Draw your prediction here, from left to right."
 
@@ -16,6 +18,13 @@ DRAW = "Draw your prediction here, from left to right."
 def tick_text(value: float) -> str:
     """A round number without unneeded zeros."""
     return f"{value:g}".replace("-", "−")
+
+
+def tick_texts(values: Sequence[float]) -> list[str]:
+    """Round numbers, each with as many digits as tell it from the others."""
+    forms = ([f"{value:.{digits}g}".replace("-", "−") for value in values] for digits in range(6, 18))
+    found = next((form for form in forms if len(set(form)) == len(set(values))), None)
+    return found or [repr(value).replace("-", "−") for value in values]
 
 
 def spoken(q: Question, value: Any) -> str:
@@ -26,7 +35,7 @@ def spoken(q: Question, value: Any) -> str:
         return str(value)
     if q.kind == "number":
         return f"{number(value)}{q.unit}"
-    return ", ".join(f"{tick_text(x)}: {number(y)}{q.unit}" for x, y in zip(q.xs, value, strict=True))
+    return ", ".join(f"{x}: {number(y)}{q.unit}" for x, y in zip(tick_texts(q.xs), value, strict=True))
 
 
 def describe(state: GateState) -> str:
@@ -38,6 +47,11 @@ def describe(state: GateState) -> str:
     return f"You predicted {spoken(q, state.draft)}. {kind}: {spoken(q, state.outcome.value)}."
 
 
+def wrong_because(state: GateState, choice: str) -> str:
+    """Why a choice is not the result; "" if nothing is said about it, or before the commit."""
+    return dict(state.outcome.wrong).get(choice, "") if state.outcome is not None else ""
+
+
 def text(state: GateState) -> str:
     """The text twin."""
     q = state.question
@@ -47,9 +61,11 @@ def text(state: GateState) -> str:
             yours = "◇" if choice == state.draft else " "
             true = "●" if state.outcome is not None and choice == state.outcome.value else " "
             lines.append(f"  {yours}{true} {choice}")
+            if words := wrong_because(state, choice):
+                lines.append(f"       {plain(words)}")
     else:
         axis = f"{q.y_label} from {tick_text(q.low)} to {tick_text(q.high)}{q.unit}".strip()
-        over = f"over {q.x_label} {', '.join(map(tick_text, q.xs))}".replace("  ", " ") if q.xs else ""
+        over = f"over {q.x_label} {', '.join(tick_texts(q.xs))}".replace("  ", " ") if q.xs else ""
         lines.append(f"  {axis} {over}".rstrip())
     if state.outcome is None:
         lines.append(WAITING)

@@ -16,7 +16,12 @@ function still(html) {
     code.textContent = area.value;
     area.replaceWith(code);
   }
-  const controls = ".edu-controls, .edu-progress, .edu-nav, .edu-tip, .edu-status, button, input, select";
+  for (const one of made.querySelectorAll("[role=switch]")) {
+    const words = document.createElement("span");
+    words.textContent = `${one.textContent}: ${one.getAttribute("aria-checked") === "true" ? "on" : "off"}`;
+    one.replaceWith(words);
+  }
+  const controls = ".edu-controls, .edu-begin, .edu-progress, .edu-nav, .edu-tip, .edu-status, button, input, select";
   for (const one of made.querySelectorAll(controls)) one.remove();
   made.querySelector(".edu-board")?.classList.add("alone");
   for (const one of made.querySelectorAll("[data-act], [data-link], [data-draw], [role=alert], [role=status], .edu-stage")) {

@@ -252,7 +252,7 @@ function render({ model, el }) {
     if (inside && !root.contains(focused)) {
       const same = (other) => other.dataset.act === act && other.dataset.value === value && other.getClientRects().length;
       const again = act && [...root.querySelectorAll("[data-act]:not(:disabled)")].find(same);
-      const next = root.querySelector(".edu-body > .edu-stage, .edu-board button.main:not(:disabled)");
+      const next = root.querySelector(".edu-body > .edu-stage, .edu-desk > .edu-stage, .edu-board button.main:not(:disabled)");
       (again || next || root).focus({ preventScroll: true });
     } else if (inside && focused.matches(":disabled")) root.focus({ preventScroll: true });
     alone ? player.stop() : player.load();
