@@ -12,7 +12,7 @@ from tinygrad_edu.errors import DtypeError, EduError, ShapeError
 from tinygrad_edu.tensor import tensor
 from tinygrad_edu.views import graph
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.given import callables, texts, whole
+from tinygrad_edu.views.given import callables, texts, typed, whole
 
 from .base import EduWidget
 
@@ -82,7 +82,7 @@ class GraphStepper(EduWidget, room=graph):
         if act.startswith("leaf:"):
             self._edit(act.removeprefix("leaf:"), value)
         elif act == "toggle":
-            self.state = replace(self.state, collapsed=self.state.collapsed ^ {int(value)})
+            self.state = replace(self.state, collapsed=self.state.collapsed ^ {typed(act, value)})
         elif act == "collapse":
             self.state = replace(self.state, collapsed=frozenset() if self.state.collapsed else self._groups())
         elif act == "reset":
@@ -90,9 +90,9 @@ class GraphStepper(EduWidget, room=graph):
             self.run = self._record(self._leaves)
             self.state = self._begin()
         elif act == "jump":
-            self._go(self._step_of(int(value)))
+            self._go(self._step_of(typed(act, value)))
         elif act == "goto":
-            self._go(int(value))
+            self._go(typed(act, value))
         else:
             now = self.state.step
             self._go({"first": 0, "back": now - 1, "step": now + 1, "last": self.run.steps}[act])
