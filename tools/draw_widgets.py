@@ -24,6 +24,7 @@ from tinygrad_edu_widgets import (  # noqa: E402
     BufferMap,
     GraphStepper,
     GuardLens,
+    Playground,
     PredictGate,
     TipBrowser,
     TrainingMonitor,
@@ -36,6 +37,8 @@ from tinygrad_edu.observe.results import Comparison, Sweep, Timing  # noqa: E402
 from tinygrad_edu.observe.timing import sweep  # noqa: E402
 from tinygrad_edu.views import race  # noqa: E402
 from tinygrad_edu.views.frame import Figure, Frame  # noqa: E402
+from tinygrad_edu.views.playground import frame as draw_playground  # noqa: E402
+from tinygrad_edu.views.playground.model import verdict  # noqa: E402
 from tools.widget_key import key  # noqa: E402
 
 
@@ -90,6 +93,42 @@ def predict_gate() -> Frame:
     )
     widget.predict(1000)
     return widget.frame()
+
+
+def playground() -> Frame:
+    """One sample at a time, as a learner predicted it. The times are recorded, not those of this machine."""
+    widget = Playground(acts=[(60, "flip", "one sample", True)])
+    widget.run(80)
+    state = widget.state
+    glance, change = state.glance, state.glance.change
+    assert change is not None
+    kept = json.loads(PLAYED.read_text(encoding="utf-8"))
+    change = dataclasses.replace(change, was=dataclasses.replace(change.was, **kept["was"]))
+    reading = dataclasses.replace(glance.reading, **kept["now"])
+    said = {"one sample": {"time": "up", "bytes": "same", "nodes": "up", "operations": "up"}}
+    glance = dataclasses.replace(glance, change=change, reading=reading)
+    state = dataclasses.replace(state, glance=glance, said=said)
+    found = verdict(state)
+    assert found is not None
+    frame = draw_playground(dataclasses.replace(state, verdicts={"one sample": found}))
+    return dataclasses.replace(frame, badge="recorded", conditions=f"{kept['date']} · {kept['conditions']}")
+
+
+PLAYED = FOLDER / "playground.json"
+
+
+def record_playground() -> None:
+    """Measure the times of that picture again, and keep them with their date and conditions."""
+    widget = Playground()
+    kept: dict[str, Any] = {"date": datetime.date.today().isoformat()}
+    for name in ("was", "now"):
+        widget.run(60)
+        reading = widget.state.glance.reading
+        kept[name] = {key: float(f"{getattr(reading, key):.4g}") for key in ("time", "low", "high")}
+        kept[name]["runs"] = reading.runs
+        kept["conditions"] = widget.frame().conditions
+        widget.flip("one sample")
+    PLAYED.write_text(json.dumps(kept) + "\n", encoding="utf-8")
 
 
 def training_monitor() -> Frame:
@@ -187,6 +226,7 @@ if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     if "--record" in sys.argv:
         record()
+        record_playground()
     for name in PICTURES:
         (FOLDER / f"{name}.svg").write_text(draw(name), encoding="utf-8")
         print(f"docs/widgets/{name}.svg")

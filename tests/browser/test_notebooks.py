@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import NotebookPage
+from .conftest import NOTEBOOKS, NotebookPage
 from .look import faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -28,7 +28,7 @@ def keep(notebook: NotebookPage, name: str) -> None:
         notebook.page.set_viewport_size({"width": 1280, "height": 720})
 
 
-@pytest.mark.parametrize("name", ["welcome", "gallery", "tip_lab", "01_arrays_are_bytes", "03_autograd_you_can_step"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")))
 def test_a_notebook_runs_and_shows_well(open_notebook: Open, name: str) -> None:
     notebook = open_notebook(f"{name}.ipynb")
     notebook.run_all()
@@ -39,72 +39,74 @@ def test_a_notebook_runs_and_shows_well(open_notebook: Open, name: str) -> None:
         keep(notebook, f"{name}-{theme.lower()}")
 
 
-def test_welcome_trains_and_its_widgets_answer(open_notebook: Open) -> None:
+def test_welcome_is_played_with(open_notebook: Open) -> None:
     notebook = open_notebook("welcome.ipynb")
     notebook.run_all()
     page = notebook.page
-    expect(page.get_by_text("at least 96 % of the test digits are read right: True")).to_be_visible()
-    monitors = page.locator('.edu[aria-label="TrainingMonitor"]')
-    expect(monitors.first.locator(".edu-foot pre")).to_contain_text("epoch 40 of 40")
-    gate = page.locator('.edu[aria-label="PredictGate"]').first
-    gate.get_by_role("radio", name="x stays as it was").click()
+    play = page.locator('.edu[aria-label="Playground"]')
+    said = play.locator(".edu-foot pre")
+    expect(said).to_contain_text("step 60")
+    play.get_by_role("button", name="Train").click()
+    expect(said).not_to_contain_text("step 60")
+    play.get_by_role("button", name="Pause").click()
+    play.get_by_role("switch", name="one sample at a time").click()
+    expect(play.locator(".edu-ask")).to_contain_text("One sample at a time instead of 64 together")
+    gate = page.locator('.edu[aria-label="PredictGate"]')
+    gate.get_by_role("radio", name="about 50").click()
     gate.get_by_role("button", name="Commit").click()
-    expect(gate.locator(".edu-foot pre")).to_contain_text("result: x changes too")
-    stepper = page.locator('.edu[aria-label="GraphStepper"]')
-    for _ in range(2):
-        stepper.get_by_role("button", name="Step", exact=True).click()
-    expect(stepper.locator(".edu-foot")).to_contain_text("forward 2 of 3")
-    stepper.get_by_role("textbox", name="w =").fill("4")
-    stepper.get_by_role("textbox", name="w =").press("Enter")
-    expect(stepper.locator(".edu-foot pre")).to_contain_text("w   4.00")
-    later = page.locator('.edu[aria-label="PredictGate"]').nth(2)
-    later.get_by_role("radio", name="about the same").click()
-    later.get_by_role("button", name="Commit").click()
-    expect(later.locator(".edu-foot pre")).to_contain_text("result: lower")
+    expect(gate.locator(".edu-foot pre")).to_contain_text("result: about 90")
+    for theme in ("Light", "Dark"):
+        notebook.set_theme(f"JupyterLab {theme}")
+        keep(notebook, f"welcome-played-{theme.lower()}")
 
 
 def test_arrays_lesson_reveals_each_result_after_its_prediction(open_notebook: Open) -> None:
     notebook = open_notebook("01_arrays_are_bytes.ipynb")
     notebook.run_all()
     page = notebook.page
-    gates = page.locator('.edu[aria-label="PredictGate"]')
-    results = ("24", "24", "99", "0", "10", "[1, 0, 1]", "24 bytes", "40 000 000 bytes")
+    gates, maps = page.locator('.edu[aria-label="PredictGate"]'), page.locator('.edu[aria-label="BufferMap"]')
+    expect(maps).to_have_count(2)  # the others are behind their gates
+    results = ("164.1", "73.4", "24", "40 000 000 bytes")
     for i, result in enumerate(results):
         gate = gates.nth(i)
         assert "result:" not in gate.locator(".edu-foot pre").inner_text()
-        gate.get_by_role("radio").first.click()
+        gate.get_by_role("radio").last.click()
         gate.get_by_role("button", name="Commit").click()
-        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}")
+        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}", timeout=60_000)
+        expect(maps).to_have_count(3 + i)
+    expect(gates.first).to_contain_text("“A slice is a copy” is true of Python's lists.")
+    spoiled = maps.first
+    expect(spoiled.locator(".edu-foot pre")).to_contain_text("value     68  69.8  73.4  71.6")
+    spoiled.get_by_role("radio", name="rows", exact=True).click()
+    spoiled.get_by_role("button", name="rows[0, 0] = 99").click()
+    expect(spoiled.locator(".edu-foot pre")).to_contain_text("celsius sees it too")
+    gates.first.get_by_role("button", name="Ask again").click()
+    expect(maps).to_have_count(5)
     measured = gates.nth(len(results))
     measured.get_by_role("radio", name="faster").click()
     measured.get_by_role("button", name="Commit").click()
     expect(measured.locator(".edu-foot")).to_contain_text("pairs after 3 warm-ups")
-    layouts = page.locator('.edu[aria-label="BufferMap"]').nth(1)
-    layouts.get_by_role("button", name="s[1, 1] is at byte 40").click()
-    expect(layouts.locator(".edu-foot pre")).to_contain_text(
-        "s[1, 1] holds 10 and is at byte 16 + 1·16 + 1·8 = 40, as are x[2, 2] and t[2, 2]"
-    )
     race = page.locator('.edu[aria-label="TimingRace"]')
-    race.get_by_role("spinbutton").fill("3")
+    race.get_by_role("spinbutton").fill("16")
     race.get_by_role("spinbutton").press("Enter")
     race.get_by_role("button", name="Commit").click()
-    expect(race.locator(".edu-foot pre")).to_contain_text("by size:")
-    assert faults(page) == []
+    expect(race.locator(".edu-foot pre")).to_contain_text("by size:", timeout=30_000)
     keep(notebook, "01_arrays_are_bytes-answered")
+    assert faults(page) == []
 
 
 def test_tip_lab_reveals_each_result_after_its_prediction(open_notebook: Open) -> None:
     notebook = open_notebook("tip_lab.ipynb")
     notebook.run_all()
     gates = notebook.page.locator('.edu[aria-label="PredictGate"]')
-    for i, result in enumerate(("an error", "wrong numbers", "6 001")):
+    for i, result in ((0, "45 003"), (1, "wrong numbers"), (3, "4 000 000 bytes")):
         gate = gates.nth(i)
         gate.get_by_role("radio").first.click()
         gate.get_by_role("button", name="Commit").click()
-        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}")
-    loop = gates.nth(3)
-    loop.get_by_role("spinbutton").fill("10")
-    loop.get_by_role("button", name="Commit").click()
-    expect(loop.locator(".edu-foot")).to_contain_text("pairs after 3 warm-ups")
+        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}", timeout=60_000)
+    faster = gates.nth(2)  # about the learner's own report, which is not mended yet
+    faster.get_by_role("spinbutton").fill("10")
+    faster.get_by_role("button", name="Commit").click()
+    expect(faster.get_by_role("alert")).to_contain_text("tasks 1 to 3 come first")
     assert faults(notebook.page) == []
     keep(notebook, "tip_lab-answered")

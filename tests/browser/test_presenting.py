@@ -24,8 +24,8 @@ Open = Callable[..., NotebookPage]
 # The visible parts that have to be inside the window, with what is outside of it; the figure's own room may scroll.
 OUTSIDE = """() => {
     const root = document.querySelector(".edu");
-    const parts = [".edu-head", ".edu-ask", ".edu-body > .edu-stage", ".edu-board", ".edu-body > .edu-controls",
-        ".edu-body > .edu-controls > *", ".edu-why", ".edu-foot"];
+    const parts = [".edu-head", ".edu-ask", ".edu-body > .edu-stage", ".edu-board", ".edu-desk",
+        ".edu-body > .edu-controls", ".edu-body > .edu-controls > *", ".edu-why", ".edu-foot"];
     const found = [];
     for (const part of parts) for (const one of root.querySelectorAll(part)) {
         const box = one.getBoundingClientRect();

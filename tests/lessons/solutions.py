@@ -8,10 +8,15 @@ import numpy as np
 
 import tinygrad_edu as tg
 
+from .lab_solutions import LAB_SOLUTIONS, LAB_WRONG
+
 # task: the source that replaces `answer = ...` in the notebook
 SOLUTIONS: dict[str, str] = {
-    "layout": "answer = ((3, 2), (2, 12), 1)",
-    "shares": 'answer = "acf"',
+    "welcome_rate": "answer = 3",
+    "welcome_width": "answer = 8",
+    "welcome_habit": 'answer = "one sample at a time"',
+    "layout": "answer = ((3, 2), (8, 48), 4)",
+    "shares": 'answer = "acef"',
     "order": "answer = (1, 0, 2)",
     "keep_first": """
 def first_rows(batches):
@@ -35,9 +40,12 @@ def frames(signal, size, hop):
     return signal.as_strided((count, size), (hop * step, step))
 
 answer = frames""",
-    "quiz_write": 'answer = "b"',
-    "quiz_alive": 'answer = "c"',
-    "quiz_order": 'answer = "a"',
+    "exit_arrays": 'answer = "bca"',
+    "warmest": """
+def warmest(rows):
+    return rows.max() * 1.8 + 32
+
+answer = warmest""",
     "fork": "answer = 7",
     "twice": "answer = 10",
     "mend_loop": """
@@ -64,9 +72,8 @@ def swish_backward(g, x):
 
 answer = swish_backward""",
     "words": "answer = [4, 0, 6]",
-    "quiz_add": 'answer = "b"',
-    "quiz_shape": 'answer = "a"',
-    "quiz_zero": 'answer = "c"',
+    "weigh": "answer = (0.75, 0.25)",
+    "quiz_autograd": 'answer = "bac"',
 }
 
 
@@ -74,6 +81,24 @@ def _descend(step: str) -> Any:
     scope: dict[str, Any] = {"tg": tg}
     exec(f"def descend(w, loss_of, steps, lr):\n for _ in range(steps):\n  {step}", scope)
     return scope["descend"]
+
+
+ROUND = "loss_of(w).backward()\n  with tg.no_grad(): w -= lr * w.grad"
+
+# other ways to be right, where there are some
+ALSO_RIGHT: dict[str, list[Any]] = {
+    "mend_loop": [
+        _descend(f"{ROUND}\n  w.grad = None"),
+        _descend(f"{ROUND}\n  w.grad.zero_()"),
+        _descend(f"{ROUND}\n  w.grad *= 0"),
+        _descend(f"w.grad = tg.zeros_like(w)\n  {ROUND}"),
+        _descend("w.grad = None\n  loss_of(w).backward()\n  w.data -= lr * w.grad"),
+        _descend("o = tg.optim.SGD([w], lr=lr)\n  o.zero_grad()\n  loss_of(w).backward()\n  o.step()"),
+    ],
+    "quiz_autograd": ["BAC", "b a c", ["b", "a", "c"]],
+    "welcome_rate": [10, 5.0, "2"],
+    "welcome_habit": ["one sample", "One sample at a time"],
+}
 
 
 def _sigmoid(x: Any) -> Any:
@@ -86,31 +111,57 @@ def _centre_in_a_view(x: Any) -> Any:
     return y
 
 
+def _warmest_in_place(rows: Any) -> Any:
+    rows *= 1.8
+    rows += 32
+    return rows.max()
+
+
 def _windows(signal: Any, size: int, hop: int, step: int = 1) -> Any:
     return signal.as_strided(((len(signal) - size) // hop + 1, size), (hop * step, step))
 
 
 # task: (wrong answer, words that its hint must contain)
 WRONG: dict[str, list[tuple[Any, str]]] = {
+    "welcome_rate": [
+        (0.3, "of 100 after 200 steps. Go on."),
+        (1, "of 100 after 200 steps. Go on."),
+        (0.003, "it is only slow"),
+        (20, "the knob goes from 0.001 to 10"),
+        ("fast", "could not be used"),
+    ],
+    "welcome_width": [
+        (4, "of 100 after 400 steps."),
+        (16, "Is less enough, too?"),
+        (128, "Is less enough, too?"),
+        (10, "Which of them?"),
+    ],
+    "welcome_habit": [
+        ("loss in a Python loop", "a step of that makes 656 operations"),
+        ("`total += loss`", "a step of that makes 17 operations"),
+        ("float64", "a step of that makes 16 operations"),
+        ("the first one", "one of these names"),
+    ],
     "layout": [
         (3, "give three things"),
-        (((2, 3), (12, 2), 1), "the shape before .T"),
-        (((6, 4), (1, 6), 0), "How many rows does ::2 take"),
-        (((3, 2), (12, 2), 1), "the strides before .T"),
-        (((3, 2), (6, 1), 1), "the strides of z."),
-        (((3, 2), (1, 6), 1), "the strides of z.T."),
-        (((3, 2), (2, 1), 1), "the strides of a copy"),
-        (((3, 2), (8, 48), 4), "those are bytes"),
-        (((3, 2), (2, 24), 1), "how many elements of z is it"),
-        (((3, 2), (2, 12), 4), "the offset is in bytes"),
-        (((3, 2), (2, 12), 0), "Where in z is y[0, 0]"),
+        (((2, 3), (48, 8), 4), "the shape before .T"),
+        (((6, 4), (4, 24), 0), "How many rows does ::2 take"),
+        (((3, 2), (48, 8), 4), "the strides before .T"),
+        (((3, 2), (24, 4), 4), "the strides of z."),
+        (((3, 2), (4, 24), 4), "the strides of z.T."),
+        (((3, 2), (8, 4), 4), "the strides of a copy"),
+        (((3, 2), (2, 12), 1), "those are elements"),
+        (((3, 2), (8, 96), 4), "how many bytes is it"),
+        (((3, 2), (8, 48), 1), "the offset is in elements"),
+        (((3, 2), (8, 48), 0), "At which byte of z is y[0, 0]"),
     ],
     "shares": [
-        ("abcf", "(b) x[[1, 2]]"),
-        ("af", "(c) x.T: the transpose"),
-        ({"a", "c", "d", "f"}, "(d) x.T.reshape(12)"),
-        (["a", "c", "e", "f"], "only the values show"),
-        ("a, c", "(f) x.reshape(2, 6)"),
+        ("abcef", "(b) x[[1, 2]]"),
+        ("aef", "(c) x.T: turning a table"),
+        ({"a", "c", "d", "e", "f"}, "(d) x.T.reshape(12)"),
+        (["a", "c", "f"], "None only adds an axis"),
+        ("a, c, e", "(f) x.reshape(2, 6)"),
+        ("cef", "(a) x[1:]"),
         ("xyz", "give letters from a, b"),
     ],
     "order": [
@@ -118,7 +169,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((0, 1, 2), "the order of the axes"),
         ((1, 2, 0), "sort the axes by their strides"),
         ((0, 2, 1), "how far does one step"),
-        ((3, 12, 1), "each of the axes 0, 1 and 2 once"),
+        ((12, 48, 4), "each of the axes 0, 1 and 2 once"),
     ],
     "keep_first": [
         (lambda batches: [b[0] for b in batches], "nothing was copied"),
@@ -169,9 +220,25 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda s, size, hop: None, "is there a return?"),
         (3, "the function itself"),
     ],
-    "quiz_write": [("a", "writes through it"), ("C", "stores the copy back"), ("z", "choose one of a, b, c")],
-    "quiz_alive": [("a", "cannot be freed in parts"), ("b", "the corner's tensor")],
-    "quiz_order": [("b", "every step pays"), ("c", "the use of cache lines is not")],
+    "exit_arrays": [
+        ("aca", "writes through it"),
+        ("CCA", "x.T reads the bytes of x"),
+        ("b a a", "cannot be freed in parts"),
+        ("bba", "the corner's tensor"),
+        ("bcb", "every step pays"),
+        ("bcc", "each cache line gives one number"),
+        ("b", "for each of the three questions"),
+        ("bcz", "for each of the three questions"),
+    ],
+    "warmest": [
+        (_warmest_in_place, "the readings have changed"),
+        (lambda rows: _warmest_in_place(rows.clone()), "new bytes for 1 × rows"),
+        (lambda rows: (rows * 1.8 + 32).max(), "new bytes for 2 × rows"),
+        (lambda rows: rows.max(), "is 318.2 °F, not 159.0"),
+        (lambda rows: rows * 1.8, "the result has shape"),
+        (lambda rows: None, "is there a return?"),
+        (3, "the function itself"),
+    ],
     "fork": [
         (10, "the value of y"),
         (4, "through x*x alone"),
@@ -196,6 +263,15 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ),
         (_descend("w.grad = None\n  loss_of(w).backward()\n  w -= lr * w.grad"), "inside no_grad()"),
         (_descend("w.zero_grad()"), "a tensor has no zero_grad"),
+        (_descend(f"w.grad = 0\n  {ROUND}"), "a tensor or None, never a number"),
+        (_descend(f"{ROUND}\n  w.grad = 0.0"), "a tensor or None, never a number"),
+        (_descend(f"w.grad.zero_()\n  {ROUND}"), "in the first round .grad is still None"),
+        (_descend(f"{ROUND}\n  del w.grad"), "cannot be deleted"),
+        (
+            _descend("loss_of(w).backward()\n  w.grad.zero_()\n  with tg.no_grad(): w -= lr * w.grad"),
+            "Does .grad still hold the gradient",
+        ),
+        (_descend("with tg.no_grad():\n   loss_of(w).backward()\n   w -= lr * w.grad"), "nothing was recorded"),
         (
             _descend("loss_of(w).backward()\n  w.grad = None\n  with tg.no_grad(): w -= lr * w.grad"),
             "is emptied before",
@@ -236,7 +312,27 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([1, 2], "a list of three numbers"),
         ([9, 9, 9], "how often is it read"),
     ],
-    "quiz_add": [("a", "saving memory"), ("c", "no gradient is thrown away"), ("x", "choose one of a, b, c")],
-    "quiz_shape": [("b", "the shape of y"), ("(c)", "the wrong axis"), ("d", "choose one of")],
-    "quiz_zero": [("a", "learning rate"), ("b", "no_grad"), ("", "choose one of")],
+    "weigh": [
+        ((0.5, 0.5), "two samples have as much weight"),
+        ((1, 1), "two of them are added"),
+        ((0.25, 0.75), "in the wrong order"),
+        ((6, 2), "undoes each mean"),
+        ([1 / 6, 1 / 2], "divided by these sizes already"),
+        ((3, 1), "their ratio is right"),
+        ((0.3, 0.7), "what share of the eight"),
+        (0.75, "give two numbers"),
+    ],
+    "quiz_autograd": [
+        ("aac", "question 1: that is what one use alone sends"),
+        ("cac", "question 1: signs count"),
+        ("bbc", "question 2: that is the shape of y"),
+        ("b, c, c", "question 2: b has no axis of 32"),
+        (["b", "a", "a"], "question 3: then each third counts three times"),
+        ("bab", "question 3: then three gradients are added"),
+        ("ba", "one letter for each question"),
+        ("bad", "one letter for each question"),
+    ],
 }
+
+SOLUTIONS.update(LAB_SOLUTIONS)
+WRONG.update(LAB_WRONG)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tinygrad_edu as tg
-from tests.lessons.solutions import SOLUTIONS, WRONG
+from tests.lessons.solutions import ALSO_RIGHT, SOLUTIONS, WRONG
 from tinygrad_edu.lessons import TASKS, Verdict, check
 from tinygrad_edu.lessons.checking import task
 
@@ -29,6 +29,12 @@ def test_the_solution_holds(name: str) -> None:
     verdict = check(name, solve(SOLUTIONS[name]))
     assert verdict.right, verdict
     assert repr(verdict) == f"✓ {name}: {TASKS[name].praise}"
+
+
+@pytest.mark.parametrize(("name", "answer"), [(n, a) for n, found in ALSO_RIGHT.items() for a in found])
+def test_other_right_answers_hold(name: str, answer: Any) -> None:
+    verdict = check(name, answer)
+    assert verdict.right, verdict
 
 
 @pytest.mark.parametrize(("name", "answer", "words"), [(n, a, w) for n, found in WRONG.items() for a, w in found])

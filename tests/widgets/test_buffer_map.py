@@ -54,7 +54,7 @@ def test_a_write_is_seen_through_every_name_and_undone_by_reset(widget: BufferMa
 def test_a_write_touches_one_place_also_where_elements_overlap(x: tg.Tensor) -> None:
     widget = BufferMap(x=x)
     widget.act("view", "free view")
-    widget.act("stride:0", 5)
+    widget.act("stride:0", 20)
     widget.act("axis:1", 5)  # xᵥ[0, 5] is xᵥ[1, 0]
     widget.act("write")
     assert x.array.ravel().tolist() == [0, 1, 2, 3, 4, 99, 6, 7, 8, 9, 10, 11]
@@ -171,24 +171,35 @@ def test_labels_given_at_the_start_stay(x: tg.Tensor) -> None:
 
 def test_the_free_view_keeps_to_the_buffer(widget: BufferMap) -> None:
     widget.act("view", "free view")
-    assert "xᵥ = as_strided((2, 6), (6, 1), 0)" in widget.text()
-    widget.act("stride:0", 7)
-    assert "would be in cell 12" in last(widget)
-    assert "as_strided((2, 6), (6, 1), 0)" in widget.text()
+    assert "xᵥ = a free view of x: (2, 6), strides (24, 4)" in widget.text()
+    widget.act("stride:0", 28)
+    assert "would begin at byte 48" in last(widget)
+    assert "xᵥ = a free view of x: (2, 6), strides (24, 4)" in widget.text()
     widget.act("shape:1", 5)
-    widget.act("stride:0", 7)
-    assert "as_strided((2, 5), (7, 1), 0)" in widget.text()
-    widget.act("offset", 1)
-    assert "would be in cell 12" in last(widget)
-    widget.act("stride:1", -1)
-    assert "would be in cell -4" in last(widget)
+    widget.act("stride:0", 28)
+    assert "xᵥ = a free view of x: (2, 5), strides (28, 4)" in widget.text()
+    widget.act("offset", 4)
+    assert "would begin at byte 48" in last(widget)
+    widget.act("stride:1", -4)
+    assert "would begin at byte -16" in last(widget)
+    widget.act("offset", 2)
+    assert "2 bytes lead into the middle of an element. Take a multiple of 4." in last(widget)
+
+
+def test_the_dials_count_in_bytes_as_the_picture_does(widget: BufferMap) -> None:
+    widget.act("view", "free view")
+    dials = {c.act: c for c in widget.frame().controls if c.kind == "scrub" and c.act.startswith(("stride", "offset"))}
+    free = next(e for e in widget.state.entries if e.name == "xᵥ")
+    assert [dials["stride:0"].value, dials["stride:1"].value] == list(free.strides)
+    assert dials["offset"].value == free.offset
+    assert {c.options[2] for c in dials.values()} == {free.itemsize}
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (0,), (0, 4)])
 def test_the_free_view_of_small_tensors(shape: tuple[int, ...]) -> None:
     widget = BufferMap(x=tg.ones(shape))
     widget.act("view", "free view")
-    assert ("as_strided" in widget.text()) is (0 not in shape)
+    assert ("a free view" in widget.text()) is (0 not in shape)
 
 
 def test_a_large_array_is_never_copied_or_sent() -> None:

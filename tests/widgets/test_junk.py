@@ -18,6 +18,7 @@ from tinygrad_edu_widgets import (
     BufferMap,
     GraphStepper,
     GuardLens,
+    Playground,
     PredictGate,
     TimingRace,
     TipBrowser,
@@ -73,7 +74,8 @@ def logged(**record: Any) -> TrainingMonitor:
 # Each callable, and arguments that fit. One at a time is replaced by junk.
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "GraphStepper": (stepper, {"function": total, "x": 2.0, "w": 3.0, "ask": "?", "step": 1}),
-    "GraphStepper.step": (lambda by: GraphStepper(total, 2.0, 3.0).step(by), {"by": 1}),
+    "GraphStepper.forward": (lambda by: GraphStepper(total, 2.0, 3.0).forward(by), {"by": 1}),
+    "GraphStepper.back": (lambda by: GraphStepper(total, 2.0, 3.0).back(by), {"by": 1}),
     "BroadcastLab": (BroadcastLab, {"a": (3, 1), "b": (1, 4), "op": "+", "predict": False}),
     "BufferMap": (BufferMap, {"x": np.arange(3.0), "ask": "?", "labels": {"x": "arange(3.)"}}),
     "TrainingMonitor": (TrainingMonitor, {"epochs": 3, "ask": "?", "unit": "step"}),
@@ -89,6 +91,15 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         "fresh": False, "budget": 0.001,
     }),
     "TimingRace, a size": (TimingRace, {"slow": abs, "fast": int, "n": 2, "sizes": range(1, 3)}),
+    "Playground": (Playground, {
+        "seed": 0, "ask": "?", "predict": True, "pace": 10, "learning_rate": 0.3, "width": 8, "depth": 1,
+        "activation": "relu", "batch": 8, "optimiser": "SGD", "noise": 0.1, "acts": [(0, "flip", "zeros", True)],
+    }),
+    "Playground.flip": (lambda **given: Playground().flip(**given), {"habit": "zeros", "on": True}),
+    "Playground.set": (lambda **given: Playground().set(**given), {"lr": 0.1, "batch": 8, "width": 8}),
+    "Playground.predict": (lambda **given: Playground().predict(**given), {"habit": "zeros", "time": "up"}),
+    "Playground.run": (lambda steps: Playground().run(steps), {"steps": 2}),
+    "Playground.replay": (lambda acts, until: Playground().replay(acts, until), {"acts": [], "until": 2}),
     "TipBrowser": (TipBrowser, {"slug": "in-place", "alone": True}),
     "show_tip": (show_tip, {"slug": "in-place"}),
     "export_predictions": (export_predictions, {"path": "mine.json"}),

@@ -14,6 +14,7 @@ import tinygrad_edu_widgets.predict_gate as module
 from tinygrad_edu_widgets import PredictGate, export_predictions
 
 import tinygrad_edu as tg
+from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.views.predict import Outcome
 
 
@@ -76,6 +77,21 @@ def test_before_the_commit_the_result_is_nowhere(kind: str) -> None:
     assert not hidden()
     assert "because of a secret" in widget.html
     assert "kept close" in widget.html
+
+
+def test_reasons_are_nowhere_before_the_commit_and_answer_each_wrong_choice_after_it() -> None:
+    why = {"one": "It is not the first.", "two": "The cause is **here**."}
+    widget = PredictGate("Which?", Reveal("two"), choices=["one", "two"], why=why)
+    widget.act("draft", "one")
+    assert not [words for words in ("not the first", "cause") if words in everything(widget)]
+    assert "Run this notebook to answer." in widget.svg()
+    widget.act("commit")
+    assert widget.data()["outcome"]["wrong"] == (("one", why["one"]),)
+    for shown in (widget.html, widget.svg(), widget.text()):
+        assert "It is not the first." in shown
+        assert "Run this notebook" not in shown
+    with pytest.raises(ArgumentError, match="the choices are one, two"):
+        PredictGate("Which?", Reveal("two"), choices=["one", "two"], why={"three": ""})
 
 
 def test_it_is_revealed_once_and_what_comes_later_is_ignored() -> None:

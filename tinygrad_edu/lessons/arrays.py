@@ -10,7 +10,7 @@ import numpy as np
 from ..observe.counters import Counters
 from ..tensor import Tensor
 from ..tensor.creation import arange
-from .checking import NO_FUNCTION, NOTHING, choice, numbers, task
+from .checking import NO_FUNCTION, NOTHING, numbers, task
 
 PERMUTED = "permute takes the old axes in their new order: first the old axis that is to come first, then the next."
 
@@ -26,12 +26,12 @@ def _integers(value: Any) -> tuple[int, ...]:
 
 @task(
     "layout",
-    "z has shape (4, 6) and is contiguous. y = z[::2, 1::2].T. Give (shape, strides, offset), in elements.",
+    "z has shape (4, 6), float32, and is contiguous. y = z[::2, 1::2].T. Give (shape, strides, offset), in bytes.",
     "an index changes offset, shape and strides; .T swaps the axes; no byte is touched.",
 )
 def _layout(answer: Any) -> str:
     if not isinstance(answer, (tuple, list)) or len(answer) != 3:
-        return "give three things: (shape, strides, offset), such as ((2, 2), (4, 2), 4)."
+        return "give three things: (shape, strides, offset), such as ((2, 2), (16, 8), 16)."
     shape, strides, offset = _integers(answer[0]), _integers(answer[1]), _integers(answer[2])
     z = _table(4, 6)
     before = z[::2, 1::2]
@@ -40,38 +40,43 @@ def _layout(answer: Any) -> str:
         if shape == before.shape:
             return "that is the shape before .T."
         return "the shape is not right. How many rows does ::2 take of 4, and how many columns 1::2 of 6?"
-    item = y.element_size()
     known = (
-        (before.stride(), "those are the strides before .T, which swaps them too."),
-        (z.stride(), "those are the strides of z. ::2 makes a step twice as long."),
-        (z.T.stride(), "those are the strides of z.T. ::2 makes a step twice as long."),
-        (y.contiguous().stride(), "those are the strides of a copy. A view keeps the bytes where they are."),
-        (tuple(item * s for s in y.stride()), "those are bytes. Count in elements here, as PyTorch does."),
+        (_strides(before), "those are the strides before .T, which swaps them too."),
+        (_strides(z), "those are the strides of z. ::2 makes a step twice as long."),
+        (_strides(z.T), "those are the strides of z.T. ::2 makes a step twice as long."),
+        (_strides(y.contiguous()), "those are the strides of a copy. A view keeps the bytes where they are."),
+        (y.stride(), "those are elements, as PyTorch counts. Here every number takes 4 bytes."),
     )
-    if strides != y.stride():
+    if strides != _strides(y):
         hints = (hint for wrong, hint in known if strides == wrong)
-        return next(hints, "the shape is right. For each axis of y: how many elements of z is it from one to the next?")
-    if offset == (y.storage_offset(),):
+        return next(hints, "the shape is right. For each axis of y: how many bytes is it from one to the next?")
+    if offset == (y.storage_offset() * y.element_size(),):
         return ""
-    if offset == (item * y.storage_offset(),):
-        return "shape and strides are right; the offset is in bytes. Count in elements here, as PyTorch does."
-    return "shape and strides are right. Where in z is y[0, 0]?"
+    if offset == (y.storage_offset(),):
+        return "shape and strides are right; the offset is in elements. Every number takes 4 bytes."
+    return "shape and strides are right. At which byte of z is y[0, 0]?"
+
+
+def _strides(tensor: Tensor) -> tuple[int, ...]:
+    """The strides in bytes."""
+    return tuple(tensor.element_size() * step for step in tensor.stride())
 
 
 SHARES: dict[str, tuple[str, Callable[[Tensor], Tensor], str]] = {
-    "a": ("x[1:]", lambda x: x[1:], "an offset and strides describe a slice, so it shares."),
-    "b": ("x[[1, 2]]", lambda x: x[[1, 2]], "a list can name any rows: they are copied, even if a slice would do."),
-    "c": ("x.T", lambda x: x.T, "the transpose swaps strides, and shares."),
-    "d": ("x.T.reshape(12)", lambda x: x.T.reshape(12), "no single stride walks down the columns one after another."),
-    "e": ("x[x > 5]", lambda x: x[x > 5], "only the values show where the condition holds, so it is copied."),
-    "f": ("x.reshape(2, 6)", lambda x: x.reshape(2, 6), "the elements stay in order: only shape and strides change."),
+    "a": ("x[1:]", lambda x: x[1:], "write 99 through it on the map. Does x see it?"),
+    "b": ("x[[1, 2]]", lambda x: x[[1, 2]], "it selects what x[1:] selects. Do both land in the same buffer?"),
+    "c": ("x.T", lambda x: x.T, "turning a table round moves no number."),
+    "d": ("x.T.reshape(12)", lambda x: x.T.reshape(12), "it reads the columns one after another: in which steps?"),
+    "e": ("x[2, None]", lambda x: x[2, None], "None only adds an axis of length one to a row."),
+    "f": ("x.reshape(2, 6)", lambda x: x.reshape(2, 6), "the numbers stay in their order."),
 }
 
 
 @task(
     "shares",
     f"x is (3, 4). Which look at the bytes of x? {' '.join(f'({k}) {v[0]}' for k, v in SHARES.items())}",
-    "what an offset and one stride per axis can describe is a view; everything else is copied.",
+    "what you write decides: numbers, slices, None and .T give views, a list of positions copies, reshape copies only "
+    "where it must.",
 )
 def _shares(answer: Any) -> str:
     given = {letter for part in answer for letter in str(part).lower() if letter.isalpha()}
@@ -89,8 +94,8 @@ def _shares(answer: Any) -> str:
 
 @task(
     "order",
-    "y has shape (4, 5, 3) and strides (3, 12, 1). In which order, outermost first, do loops over its axes walk "
-    "byte after byte?",
+    "y has shape (4, 5, 3) and strides (12, 48, 4), in bytes. In which order, outermost first, do loops over its axes "
+    "walk byte after byte?",
     "the innermost loop takes the axis with the smallest stride, the outermost the one with the largest.",
 )
 def _order(answer: Any) -> str:
@@ -245,33 +250,62 @@ def _frames_hint(got: np.ndarray[Any, Any], signal: np.ndarray[Any, Any], size: 
     return f"the shape is {got.shape}, and it should be {right.shape}."
 
 
-choice(
-    "quiz_write",
-    "Which line leaves x as it was? (a) x[1] *= 2 (b) y = x[[1]]; y *= 2 (c) x[[1]] *= 2",
-    "b",
-    "y names a copy, and nothing stores it back into x.",
+EXIT = (
     {
-        "a": "x[1] is a view, and *= writes through it.",
-        "c": "Python ends with x[[1]] = …, which stores the copy back.",
+        "a": "question 1: x[1] is a view, and *= writes through it.",
+        "b": "",
+        "c": "question 1: x.T reads the bytes of x, and *= writes through it.",
+    },
+    {
+        "a": "question 2: that is all that the corner shows, but a buffer cannot be freed in parts.",
+        "b": "question 2: the corner's tensor holds the buffer, whatever happens to the name image.",
+        "c": "",
+    },
+    {
+        "a": "",
+        "b": "question 3: then every step pays for a copy, and each copy reads across the rows once.",
+        "c": "question 3: the count is equal, but read across the rows, each cache line gives one number at a time.",
     },
 )
-choice(
-    "quiz_alive",
-    "A function returns image[:8, :8] of a 12 MB image, and forgets the image. What stays alive?",
-    "c",
-    "the corner is a view, and a view keeps the whole buffer.",
-    {
-        "a": "that is all that the corner shows, but a buffer cannot be freed in parts.",
-        "b": "the corner's tensor holds the buffer, whatever happens to the other name.",
-    },
+
+
+@task(
+    "exit_arrays",
+    "Three letters: the line that leaves x as it was; what a returned corner keeps alive; what helps a loop over m.T.",
+    "names, buffers and their order: you have all three.",
 )
-choice(
-    "quiz_order",
-    "m is 2,000 × 2,000, and a loop adds m.T to a eight times. What helps?",
-    "a",
-    "one copy puts the numbers in the order of the loop, and all eight additions read in order.",
-    {
-        "b": "then every step pays for a copy, and each copy reads across the rows once.",
-        "c": "the count is equal, but the use of cache lines is not: read across the rows, each line gives one number.",
-    },
+def _exit_arrays(answer: Any) -> str:
+    letters = [letter for letter in str(answer).lower() if letter.isalpha()]
+    if len(letters) != len(EXIT) or set(letters) - set("abc"):
+        return 'give one of a, b and c for each of the three questions, such as "aaa".'
+    return next((hints[letter] for hints, letter in zip(EXIT, letters, strict=True) if hints[letter]), "")
+
+
+@task(
+    "warmest",
+    "Mend warmest(rows): the highest of some °C, in °F. It must leave rows as they were, without a copy of them.",
+    "the maximum is one number, so only that one need be converted.",
 )
+def _warmest(answer: Any) -> str:
+    if not callable(answer):
+        return NO_FUNCTION
+    table = _table(6, 40)
+    for rows in (table[1:4], table[[1, 2]], table[0]):
+        before, right = rows.numpy().copy(), float(rows.numpy().max()) * 1.8 + 32
+        with Counters() as counted:
+            returned = answer(rows)
+        if returned is None:
+            return NOTHING
+        if not np.array_equal(rows.numpy(), before):
+            return "the readings have changed. *= and += write into the bytes that rows reads."
+        got = numbers(returned)
+        if got.size != 1:
+            return f"give one number, the highest: the result has shape {got.shape}."
+        if not np.isclose(got.item(), right, rtol=1e-5):
+            return (
+                f"the readings stayed, but the highest of {before.max():g} °C is {right:.1f} °F, not {got.item():.1f}."
+            )
+        if counted.allocated >= rows.nbytes:
+            times = counted.allocated / rows.nbytes
+            return f"right and safe, with new bytes for {times:.2g} × rows. How many numbers need converting?"
+    return ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import AutogradError
 from ..tensor import tensor
-from .checking import NO_FUNCTION, NOTHING, choice, judge_number, numbers, task
+from .checking import NO_FUNCTION, NOTHING, judge_number, numbers, task
 
 
 def _slope(function: Callable[[Any], Any], at: float) -> float:
@@ -45,7 +45,7 @@ def _fork(answer: Any) -> str:
 @task(
     "twice",
     "w = 3. First (w*w).backward(), then (4*w).backward(). Nothing is emptied in between. What is w.grad?",
-    "backward adds to what .grad holds; only setting .grad to None starts again from nothing.",
+    "backward adds to what .grad holds, until something empties it: w.grad = None, or w.grad.zero_().",
 )
 def _twice(answer: Any) -> str:
     first, second = _slope(lambda w: w * w, 3.0), _slope(lambda w: w * 4, 3.0)
@@ -61,40 +61,50 @@ def _twice(answer: Any) -> str:
 @task(
     "mend_loop",
     "Fix descend(w, loss_of, steps, lr): each step must follow the gradient of its own loss alone.",
-    "each step now starts from an empty .grad, so it follows its own loss and not an older one.",
+    "each step now follows its own loss, and none of the older ones.",
 )
 def _mend_loop(answer: Any) -> str:
     if not callable(answer):
         return NO_FUNCTION
+    losses = []
 
     def bowl(w: Any) -> Any:
-        return (w - 1.0) * (w - 1.0)
+        losses.append((w - 1.0) * (w - 1.0))
+        return losses[-1]
 
     w = tensor(5.0, requires_grad=True, dtype="float64")
     try:
         answer(w, bowl, 3, 0.1)
     except (AttributeError, TypeError, AutogradError) as error:
-        return _loop_slip(str(error))
+        return _loop_slip(str(error), len(losses))
     got, right = float(w.item()), 1 + 4 * 0.8**3
     if np.isclose(got, right):
         return ""
     if np.isclose(got, 5.0):
-        return "w has not moved. Does the function step at all, and in place?"
+        return "w has not moved. Is there a step? Does .grad still hold the gradient when the step is made?"
     if np.isclose(got, _piled_up()):
-        return "gradients still pile up: step two follows the sum of both gradients. Empty .grad before backward."
+        return "gradients still pile up: step two follows the sum of both. Empty .grad in each round, before backward."
     if got > 5.0:
         return "w moved away from the minimum: subtract the gradient, do not add it."
     return f"after three steps from 5.0 with lr 0.1, w is {got:.4f}. Check the order: empty, compute, backward, step."
 
 
-def _loop_slip(message: str) -> str:
-    """What the usual errors in a training loop mean."""
+def _loop_slip(message: str, losses: int) -> str:
+    """What the usual errors in a training loop mean, once so many losses were computed."""
     if "zero_grad" in message:
-        return "a tensor has no zero_grad: set w.grad = None."
+        return "a tensor has no zero_grad: an optimiser has. What could you set w.grad to?"
+    if "'NoneType' object has no attribute" in message:
+        return "in the first round .grad is still None, which has no such method. Empty it where it holds a tensor."
     if "NoneType" in message:
         return "the gradient is emptied before the step could use it."
+    if "a gradient is a tensor" in message:
+        return ".grad holds a tensor or None, never a number. Which of them means that there is no gradient yet?"
+    if "no deleter" in message:
+        return "here .grad cannot be deleted, as it can in PyTorch. Which value means that there is no gradient yet?"
     if "requires grad" in message and "leaf" in message:
         return "write to w inside no_grad(): outside, the graph would lose its old values."
+    if "nothing that it was computed from" in message and losses == 1:
+        return "the loss was computed inside no_grad(), so nothing was recorded. Only the step belongs there."
     return "w became a new tensor on the way. Change the old one in place: w -= …, inside no_grad()."
 
 
@@ -105,6 +115,42 @@ def _piled_up() -> float:
         held += 2 * (w - 1)
         w -= 0.1 * held
     return w
+
+
+@task(
+    "weigh",
+    "A batch of 8 is cut into 6 + 2. Which two numbers must the mean losses be multiplied by?",
+    "each part counts by its share of the samples, so every sample counts as much as in the whole batch.",
+)
+def _weigh(answer: Any) -> str:
+    got = numbers(answer).ravel()
+    if got.size != 2:
+        return "give two numbers, such as (1.0, 1.0): the first is for the part of six samples."
+    samples = np.array([[i % 3 - 1.0, i % 5 - 1.5] for i in range(8)])
+
+    def gradient(part: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        weights = tensor([1.0, -2.0], requires_grad=True, dtype="float64")
+        ((tensor(part) @ weights) ** 2).mean().backward()
+        assert weights.grad is not None
+        return weights.grad.numpy()
+
+    whole, six, two = gradient(samples), gradient(samples[:6]), gradient(samples[6:])
+    if np.allclose(got[0] * six + got[1] * two, whole):
+        return ""
+    right = np.linalg.solve(np.stack([six, two], 1), whole)
+    known = (
+        ((0.5, 0.5), "now two samples have as much weight as the other six."),
+        ((1, 1), "each mean has the size of a whole gradient, and here two of them are added."),
+        (right[::-1], "these are the right numbers in the wrong order: the first belongs to the six samples."),
+        ((6, 2), "that undoes each mean, and gives a sum. The gradient of the whole batch is that of a mean."),
+        ((1 / 6, 1 / 2), "each mean has divided by these sizes already. What is the share of each part in the batch?"),
+    )
+    for wrong, hint in known:
+        if np.allclose(got, wrong):
+            return hint
+    if np.isclose(got[0] * right[1], got[1] * right[0]):
+        return "their ratio is right. Together they must count as one whole batch."
+    return "what share of the eight samples is in each part?"
 
 
 @task(
@@ -217,33 +263,32 @@ def _words(answer: Any) -> str:
     return next(hints, "for each row of E: how often is it read, and what comes back each time?")
 
 
-choice(
-    "quiz_add",
-    "Why does the graph add gradients where a tensor is used twice?",
-    "b",
-    "a small change of x changes the loss through every use, and the changes add.",
-    {
-        "a": "saving memory is not the reason: an average would need no more of it.",
-        "c": "the order does not matter to a sum, and no gradient is thrown away.",
-    },
-)
-choice(
-    "quiz_shape",
-    "X is (32, 4), the bias b is (4,), y = X + b. Which shape does b.grad have?",
-    "a",
-    "a gradient has the shape of its tensor; b was repeated for 32 rows, and their gradients are summed.",
-    {
+EXIT = (
+    ("b", {
+        "a": "that is what one use alone sends. The other one counts too.",
+        "c": "signs count: one use pushes the loss up while the other pulls it down.",
+    }),
+    ("a", {
         "b": "that is the shape of y. b has four numbers.",
-        "c": "that sums along the wrong axis: b was repeated down the 32 rows.",
-    },
+        "c": "b has no axis of 32: it was read again for each of the 32 rows.",
+    }),
+    ("c", {
+        "a": "then each third counts three times. Three gradients are added: how much of the batch is each?",
+        "b": "then three gradients are added, each as large as that of the whole batch.",
+    }),
+)  # fmt: skip
+
+
+@task(
+    "quiz_autograd",
+    "Three questions, answered by three letters.",
+    "gradients add: over the uses of a tensor, over the reads of a stretched axis, and over calls of backward.",
 )
-choice(
-    "quiz_zero",
-    "When is it right *not* to empty .grad between two backward calls?",
-    "c",
-    "adding is the feature: correctly weighted, small batches give the gradient of one large batch.",
-    {
-        "a": "the learning rate has no effect on what .grad holds.",
-        "b": "inference needs no gradients at all: use no_grad there.",
-    },
-)
+def _quiz(answer: Any) -> str:
+    given = [letter for letter in str(answer).lower() if letter.isalpha()]
+    if len(given) != len(EXIT) or set(given) - set("abc"):
+        return 'give one letter for each question, in order, such as "abc".'
+    for number, (letter, (right, hints)) in enumerate(zip(given, EXIT, strict=True), 1):
+        if letter != right:
+            return f"question {number}: {hints[letter]}"
+    return ""

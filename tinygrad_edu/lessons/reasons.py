@@ -1,45 +1,75 @@
-"""Why each prediction comes out as it does: at most 25 words, in the present tense, with the cause in bold."""
+"""Why each prediction comes out as it does: at most 25 words, in the present tense, with the cause in bold.
+
+Where a question offers choices, each has its own words: the result its cause, and every other why it is wrong.
+"""
 
 from __future__ import annotations
 
-REASONS = {
+from .autograd_reasons import AUTOGRAD
+from .lab_reasons import LAB
+
+Reason = str | dict[str, str]
+
+REASONS: dict[str, Reason] = {
     # welcome
-    "transpose": "`x.T` has **no bytes of its own**: it reads the bytes of `x`, with shape and strides swapped.",
-    "loss_curve": "Most is learnt **in the first two epochs**; after that the gradients are small.",
-    "other_writers": "A random split tests **handwriting that it knows**; an ordered one tests people it never met.",
+    "noise": {
+        "about 10": "It would be, if the labels were all random. Half of them still tell the truth.",
+        "about 50": "Wrong labels disagree with each other. What most labels of similar digits say, wins.",
+        "about 90": "The wrong labels are spread over nine digits, so the right one is **still the most frequent**.",
+    },
     # gallery
     "half_count": "From 2 048 on, float16 goes up **in steps of two**: adding one lands halfway and is rounded back.",
     # tip lab
-    "lab_right": "Shapes are aligned **from the right**: 2,000 means meet 100 readings, and neither is a 1.",
-    "lab_square": "100 meets 100, so **no error** reveals that each mean meets a column, not its row.",
-    "lab_calls": "Each row costs **three operations**: cut it out, take its mean, subtract. A `stack` joins them.",
-    "lab_loop": "Starting an operation **costs more** than computing a hundred numbers, and the loop starts 6,001.",
-    "lab_long": "Each row **costs the same to start**, however long it is. `stack` still copies.",
+    **LAB,
     # lesson 1
-    "address": "Row 1 begins after **four elements**, and column 2 is two further: six elements of four bytes.",
-    "address_transposed": "`t` has the strides of `x` **in the other order**, so `t[2, 1]` is where `x[1, 2]` is.",
-    "slice_write": "A slice is **an offset and strides** over the bytes of `x`: writing there writes into `x`.",
-    "list_write": "A list can name rows in any order, which strides cannot describe, so `f` gets **its own bytes**.",
-    "list_add": "Python ends the line with `x[[0, 2]] = …`: the copy is **stored back** into `x`.",
-    "repeats": "The copy holds place 0 twice, each time 0 + 1, and **both are stored** in the same place.",
-    "reshape": "Column order has **no single stride** over the bytes of `m`, so all six numbers are copied.",
-    "alive": "A view holds its **whole buffer**; nothing can free a part of it.",
-    "stride": "Memory comes in lines of 64 bytes; at stride 16 only **one number** of each line is used.",
-    "copy_first": "A sum may add in any order, so it **chooses the order of the bytes**; the copy is extra work.",
+    "report_slice": {
+        "73.4": "“A slice is a copy” is true of Python's lists. Here the first call wrote °F into the table.",
+        "164.1": "`celsius[0:2]` reads **the bytes of `celsius`**, so the second call converts °F once more.",
+        "an error": "Nothing is out of range, and nothing forbids `*=` to write into `rows`.",
+    },
+    "report_list": {
+        "73.4": "A list of positions makes **a copy**: `rows` has its own bytes, and `celsius` keeps its °C.",
+        "164.1": "“Indexing never copies” is wrong, too: a list may name any rows, so its result gets its own bytes.",
+        "an error": "A list of row numbers is an ordinary index. It may name rows twice, or backwards.",
+    },
+    "address_transposed": {
+        "24": "`t` has the strides of `x` **in the other order**: 2 · 4 + 1 · 16 = 24, where `x[1, 2]` is.",
+        "28": "It would be there in a copy, stored row after row with three numbers in a row.",
+        "36": "That is 2 · 16 + 1 · 4, with the strides of `x`. Those of `t` are swapped.",
+        "in a new buffer": "“A transpose moves numbers” is wrong: `x.T` is a second tensor over the same bytes.",
+    },
+    "alive": {
+        "0 bytes": "`del` removes a name, not a buffer. A buffer is freed when no tensor holds it.",
+        "12 bytes": "“A small slice is small”: the tensor is. Its buffer is not, and cannot be freed in parts.",
+        "40 000 000 bytes": "A view holds its **whole buffer**; nothing can free a part of it.",
+    },
+    "stride": "Memory comes in **lines of 64 bytes**: up to step 16 every line is fetched, for one number or for all.",
+    "copy_first": {
+        "faster": "“Contiguous is faster” holds for many uses. This sum uses the copy once, and making it is work.",
+        "no difference": "The copy reads and writes every number once, before the sum reads it again.",
+        "slower": "A sum may add in any order, so it **follows the order of the bytes**; the copy is extra work.",
+    },
+    # lesson 1, further
+    "list_add": {
+        "0": "`x[[0, 2]]` alone is a copy. But this line has a third step after the addition.",
+        "10": "Python ends the line with `x[[0, 2]] = …`: the copy is **stored back** into `x`.",
+        "20": "The addition happens once, in the copy.",
+    },
+    "repeats": {
+        "[0, 0, 0]": "The copy is stored back: the line ends with `counts[[0, 0, 2]] = …`.",
+        "[1, 0, 1]": "The copy holds place 0 twice, each time 0 + 1, and **both are stored** in the same place.",
+        "[2, 0, 1]": "Both copies of place 0 began at 0. Neither addition sees the other.",
+    },
+    "reshape": {
+        "0 bytes": "For that, one step would lead from each number to the next: 0, 3, 1, 4, 2, 5 has none.",
+        "4 bytes": "A copy of one number would not do: all six have to lie in the new order.",
+        "24 bytes": "Column order has **no single stride** over the bytes of `m`, so all six numbers are copied.",
+    },
     # lesson 3
-    "square": "`x` enters the product **twice**, and each use sends back the other factor: 3 + 3.",
-    "meet": "A nudge of `W` changes the loss along **both paths**, so both effects count.",
-    "twice": "`backward` **adds** to what `.grad` holds; it never empties it.",
-    "buffers": "`detach` gives a new tensor over the **same bytes**; a gradient has its own.",
-    "halves": "Each half's mean divides by 4, not by 8, so its gradient **counts double**.",
-    "unequal": "Dividing both by 2 gives two samples **as much weight** as the other six.",
-    "shape": "`a` has **three numbers**. Each is read four times, and the four gradients add.",
-    "cost_small": "NumPy's own call for one number is already slow, so **the node** adds only a little.",
-    "cost_large": "The arithmetic grows and **the node does not**, so the node no longer shows.",
-    "cost_saved": "Each node **keeps its operand**, so every product needs fresh memory instead of reusing old memory.",
+    **AUTOGRAD,
 }
 
 
-def reason(key: str) -> str:
-    """The reason behind a prediction. Raises KeyError for an unknown key."""
+def reason(key: str) -> Reason:
+    """The reason behind a prediction, or one for each choice. Raises KeyError for an unknown key."""
     return REASONS[key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..common.wording import plain, seconds_text
@@ -21,7 +21,7 @@ BADGES = {"measured": "●", "simulated": "◌", "recorded": "■"}
 class Control:
     """Something to press or to set. ``act`` is the message that it sends, with ``value`` or the text entered."""
 
-    kind: str  # button, icon, radio, text, search, number, range, scrub, select, area, break
+    kind: str  # button, icon, radio, text, search, number, range, scrub, select, area, knob, switch, break
     act: str = ""
     label: str = ""
     value: Any = None
@@ -32,6 +32,7 @@ class Control:
     disabled: bool = False
     key: str | None = None  # a keyboard key that presses it while the focus is anywhere in the widget
     hint: str | None = None
+    walk: str | None = None  # where it leads in a reel, which the browser plays by itself
 
 
 @dataclass(frozen=True)
@@ -97,15 +98,25 @@ class Frame:
         badge = f"<span{kind}>{escape(self.badge)}</span>" if self.badge else ""
         note = "" if live else f'<span class="edu-last">{LAST_RUN}</span>'
         return "".join([
-            '<div class="edu-body">',
+            f'<div{attributes(class_="edu-body", **self.body())}>',
             f'<header class="edu-head"><h3>{escape(self.name)}</h3>{strip(self.stages)}</header>',
             self._status(live),
             *self.middle(live),
-            f'<p class="edu-why">{rich(self.why)}</p>' if self.why else "",
+            self._why(live),
             f'<div class="edu-foot">{badge}<span>{escape(self.conditions)}</span>{note}'
             '<details><summary>Read as text</summary><pre tabindex="0">'  # so that the keyboard can scroll it
-            f"{escape(self.text)}</pre></details></div></div>",
+            f"{self._twin(live)}</pre></details></div></div>",
         ])  # fmt: skip
+
+    def body(self) -> dict[str, Any]:
+        """Further attributes of the whole."""
+        return {}
+
+    def _why(self, live: bool) -> str:
+        return f'<p class="edu-why">{rich(self.why)}</p>' if self.why else ""
+
+    def _twin(self, live: bool) -> str:
+        return escape(self.text)
 
     def _status(self, live: bool) -> str:
         """A region that screen readers watch. It is there before it has words, or they would not be read."""
@@ -244,6 +255,9 @@ ICONS = {
     "last": "M2 2v10l7-5zM10 2h2v10h-2z",
     "up": "M2 10h10L7 3z",
     "down": "M2 4h10l-5 7z",
+    "play": "M3 2v10l8-5z",
+    "pause": "M3 2h3v10H3zM8 2h3v10H8z",
+    "again": "M12 1v5H7l1.9-1.9A3.6 3.6 0 1 0 10.4 8.5l1.8.6A5.5 5.5 0 1 1 10.2 2.8z",
 }
 
 
@@ -253,7 +267,7 @@ def _icon(name: str) -> str:
 
 def control_html(c: Control) -> str:
     """One control as HTML. The browser side knows these forms and nothing about any widget."""
-    common = {"data_act": c.act, "data_key": c.key, "disabled": c.disabled, "title": c.hint}
+    common = {"data_act": c.act, "data_key": c.key, "disabled": c.disabled, "title": c.hint, "data_walk": c.walk}
     push = "push" if c.push else ""
     if c.kind == "break":
         return '<span class="breath"></span>'
@@ -262,11 +276,20 @@ def control_html(c: Control) -> str:
         return f"<button{head}>{_icon(c.value)}</button>"
     if c.kind == "button":
         cls = " ".join(part for part in ("main" if c.main else "", push) if part) or None
-        icon = _icon("step") if c.value == "step" else ""
+        drawn = c.value in ("step", "play", "pause")
+        icon = _icon(c.value) if drawn else ""
         pressed = None if c.pressed is None else str(c.pressed).lower()
-        value = None if c.value in (None, "step") else c.value
+        value = None if drawn else c.value
         head = attributes(type="button", class_=cls, aria_pressed=pressed, data_value=value, **common)
         return f"<button{head}>{icon}{escape(c.label)}</button>"
+    if c.kind == "switch":  # with push, it waits for an answer
+        head = attributes(
+            type="button", role="switch", class_="switch", aria_checked=str(bool(c.pressed)).lower(),
+            data_value=c.value, data_asks=c.push, **common,
+        )  # fmt: skip
+        return f'<button{head}><span class="track" aria-hidden="true"></span><span>{rich(c.label)}</span></button>'
+    if c.kind == "knob":
+        return _knob_html(c)
     label = f'<span class="field">{rich(c.label)}</span>' if c.label else ""
     name = plain(c.label) or c.hint
     if c.kind == "radio":
@@ -299,6 +322,21 @@ def control_html(c: Control) -> str:
     if label and c.kind != "range":  # which grows; any other label stays beside its box
         return f'<span class="field">{rich(c.label)}<input{head}></span>'
     return f"{label}<input{head}>"
+
+
+def _knob_html(c: Control) -> str:
+    """A name and a value above a slider whose places have values of their own, in ``hint``; or above a list."""
+    name = plain(c.label)
+    if isinstance(c.options[0], tuple):
+        box, value = control_html(replace(c, kind="select", label="", hint=name)), ""
+    else:
+        bounds = dict(zip(("min", "max", "step"), c.options, strict=True))
+        head = attributes(
+            type="range", data_act=c.act, value=c.value, aria_label=name, aria_valuetext=c.hint, disabled=c.disabled,
+            **bounds,
+        )  # fmt: skip
+        box, value = f"<input{head}>", f" <b>{escape(c.hint or '')}</b>"
+    return f'<span class="knob"><span>{rich(c.label)}{value}</span>{box}</span>'
 
 
 def _radio(c: Control, place: int, option: Any) -> str:

@@ -98,13 +98,20 @@ class Canvas:
         """A straight line."""
         self._add("line", cls, None, max(y1, y2) + 1, x1=x1, y1=y1, x2=x2, y2=y2)
 
-    def path(self, d: str, cls: str, bottom: float = 0) -> None:
+    def path(self, d: str, cls: str, bottom: float = 0, **attrs: Any) -> None:
         """A path."""
-        self._add("path", cls, None, bottom, d=d)
+        self._add("path", cls, None, bottom, d=d, **attrs)
 
     def circle(self, x: float, y: float, r: float, cls: str, **attrs: Any) -> None:
         """A circle."""
         self._add("circle", cls, None, y + r, cx=x, cy=y, r=r, **attrs)
+
+    def image(self, x: float, y: float, w: float, h: float, address: str) -> None:
+        """An image of few pixels, shown as squares."""
+        self._add(
+            "image", "", None, y + h, x=x, y=y, width=w, height=h, href=address, preserveAspectRatio="none",
+            style="image-rendering:pixelated",
+        )  # fmt: skip
 
     def open(self, **attrs: Any) -> None:
         """Begin a group: what follows belongs together until `close`."""

@@ -2,18 +2,20 @@
 
 from typing import Any
 
+from .behind import Behind
 from .broadcast_lab import BroadcastLab
 from .buffer_map import BufferMap
 from .graph_stepper import GraphStepper
 from .guard_lens import GuardLens
+from .playground import Playground
 from .predict_gate import PredictGate, export_predictions
 from .timing_race import TimingRace
 from .tip_browser import TipBrowser, show_tip
 from .training_monitor import TrainingMonitor
 
 __all__ = [
-    "BroadcastLab", "BufferMap", "GraphStepper", "GuardLens", "PredictGate", "TimingRace", "TipBrowser",
-    "TrainingMonitor", "export_predictions", "show_tip",
+    "Behind", "BroadcastLab", "BufferMap", "GraphStepper", "GuardLens", "Playground", "PredictGate", "TimingRace",
+    "TipBrowser", "TrainingMonitor", "export_predictions", "show_tip",
 ]  # fmt: skip
 
 

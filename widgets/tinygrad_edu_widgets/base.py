@@ -27,7 +27,7 @@ from . import paint
 from .registry import enter
 
 _STATIC = Path(__file__).parent / "static"
-_SCRIPTS = ("edu", "alone", "projector", "motion")  # the browser takes one module
+_SCRIPTS = ("edu", "alone", "projector", "motion", "reel")  # the browser takes one module
 _PATIENCE = 0.2  # seconds before progress is shown, and between two updates
 
 Tell = Callable[[int, int, float], bool]
@@ -207,9 +207,13 @@ class EduWidget(anywidget.AnyWidget):
         """The text twin: every value that the picture shows."""
         return self._framed().text
 
+    def _still(self) -> Frame:
+        """The frame of a picture, which has no controls."""
+        return self._framed()
+
     def svg(self) -> str:
         """A standalone picture."""
-        return self._framed().svg()
+        return self._still().svg()
 
     def save(self, path: str | Path, *, width: float | None = None, theme: str = "light") -> None:
         """Write the picture to a file that ends in ``.svg``, ``.png`` or ``.pdf``.
@@ -218,11 +222,11 @@ class EduWidget(anywidget.AnyWidget):
         "light" or "dark". PNG and PDF need matplotlib. Raises `ArgumentError` for another ending, and where nothing
         can be written.
         """
-        paint.save(f"{type(self).__name__}.save", self._framed(), path, width, theme)
+        paint.save(f"{type(self).__name__}.save", self._still(), path, width, theme)
 
     def to_html(self) -> str:
         """A page with the picture, the text and no controls."""
-        return self._framed().page()
+        return self._still().page()
 
     def __repr__(self) -> str:
         frame = self._framed()
@@ -232,7 +236,7 @@ class EduWidget(anywidget.AnyWidget):
         found = super()._repr_mimebundle_(**kwargs)
         bundle, metadata = found if isinstance(found, tuple) else (found, {})
         text = repr(self)
-        still = {"text/html": self._framed().still(text), "image/svg+xml": self.svg(), "text/plain": text}
+        still = {"text/html": self._still().still(text), "image/svg+xml": self.svg(), "text/plain": text}
         return {**(bundle or {}), **still}, metadata
 
 

@@ -130,13 +130,15 @@ class BufferMap(EduWidget, room=buffers):
     def _dials(self) -> list[Control]:
         assert self._free is not None
         shape, strides, offset = self._free
+        item = self._given[self._base_name()].element_size()
         title = f"`{self._base_name()}ᵥ` shape"
         dials = []
         for i, (n, label) in enumerate(zip(shape, (title, *[""] * len(shape)), strict=False)):
             dials.append(Control("scrub", f"shape:{i}", label, n, (1, 12, 1), hint=f"shape, axis {i}"))
         for i, (n, label) in enumerate(zip(strides, ("strides", *[""] * len(strides)), strict=False)):
-            dials.append(Control("scrub", f"stride:{i}", label, n, (-12, 12, 1), hint=f"stride in elements, axis {i}"))
-        return [*dials, Control("scrub", "offset", "offset", offset, (0, 64, 1), hint="offset in elements")]
+            hint, limits = f"stride in bytes, axis {i}", (-12 * item, 12 * item, item)
+            dials.append(Control("scrub", f"stride:{i}", label, n, limits, hint=hint))
+        return [*dials, Control("scrub", "offset", "offset", offset, (0, 64 * item, item), hint="offset in bytes")]
 
     def _view(self) -> str:
         return FREE if self._free is not None else ORDER if self.state.ordered else VALUES
@@ -278,19 +280,20 @@ class BufferMap(EduWidget, room=buffers):
     def _set_free(self, kind: str, axis: str, value: Any) -> None:
         base = self._given[self._base_name()]
         if kind == "free" or self._free is None:
-            half = max(min(base.numel() // 2, 6), 1)
-            free: tuple[tuple[int, ...], tuple[int, ...], int] = ((2 if base.numel() > 1 else 1, half), (half, 1), 0)
+            half, item = max(min(base.numel() // 2, 6), 1), base.element_size()
+            shape = (2 if base.numel() > 1 else 1, half)
+            free: tuple[tuple[int, ...], tuple[int, ...], int] = (shape, (half * item, item), 0)
         else:
-            shape, strides, offset = list(self._free[0]), list(self._free[1]), self._free[2]
+            sizes, strides, offset = list(self._free[0]), list(self._free[1]), self._free[2]
             if kind == "offset":
                 offset = typed(kind, value)
             else:
-                (shape if kind == "shape" else strides)[int(axis)] = typed(f"{kind} {axis}", value)
-            free = (tuple(shape), tuple(strides), offset)
+                (sizes if kind == "shape" else strides)[int(axis)] = typed(f"{kind} {axis}", value)
+            free = (tuple(sizes), tuple(strides), offset)
         name = f"{self._base_name()}ᵥ"
         self._tensors[name] = buffers.strided(base, *free)
         self._free = free
-        self._labels[name] = f"as_strided({', '.join(map(str, free))})"
+        self._labels[name] = f"a free view of {self._base_name()}"
         self._again(name)
 
     def _refuse(self, error: EduError) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -149,13 +151,25 @@ class _Painter:
             dashes *= 2
         stroke = element.get("stroke", "none")
         width = 0.0 if stroke == "none" else float(element.get("stroke-width", 1)) * POINTS * self.scale
+        opacity = place.opacity * float(element.get("opacity", 1))
         self.order += 1
         patch = PathPatch(
             Outline(moved, codes), facecolor=element.get("fill", "#000000"), edgecolor=stroke, linewidth=width,
-            linestyle=(0, tuple(dashes)) if dashes else "-", alpha=place.opacity if place.opacity < 1 else None,
+            linestyle=(0, tuple(dashes)) if dashes else "-", alpha=opacity if opacity < 1 else None,
             joinstyle="miter", capstyle="butt", zorder=self.order,
         )  # fmt: skip
         self.axes.add_artist(patch)
+
+    def _image(self, element: ET.Element, place: _Place) -> None:
+        from matplotlib.image import imread
+
+        x, y, w, h = (float(element.attrib[name]) for name in ("x", "y", "width", "height"))
+        pixels = imread(io.BytesIO(base64.b64decode(element.attrib["href"].partition(",")[2])))
+        left, top = x + place.x, y + place.y
+        self.order += 1
+        self.axes.imshow(
+            pixels, extent=(left, left + w, top + h, top), interpolation="nearest", aspect="auto", zorder=self.order
+        )
 
     def _text(self, element: ET.Element, place: _Place) -> None:
         mono = "monospace" in element.get("font-family", "")

@@ -15,7 +15,7 @@ from tinygrad_edu.common.wording import first_line
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import predict
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.given import callables, refusal, texts
+from tinygrad_edu.views.given import callables, refusal
 
 from . import charts
 from .base import EduWidget
@@ -29,7 +29,8 @@ class PredictGate(EduWidget, room=predict):
     Before that the result does not exist anywhere, neither in a trait, a message, the page nor the saved notebook:
     ``reveal`` has not run. It returns a choice, a number or a curve's heights, or an `Outcome` with a reason and a
     badge. Without ``choices`` and ``xs`` it asks for a number between ``low`` and ``high``; with ``xs`` the learner
-    draws a curve.
+    draws a curve. ``why`` is the reason for the result, said after the commit: a sentence, or one for each choice, such
+    as ``{"24": "…", "28": "…"}``; then each wrong choice is answered, too.
 
     Gestures: choose (arrow keys in the group), type, or draw (or *Start level*, and move each point by ↑ and ↓);
     *Commit*; *Draw again*; *Ask again* afterwards.
@@ -40,16 +41,19 @@ class PredictGate(EduWidget, room=predict):
     committed = traitlets.Bool(False, read_only=True).tag(sync=True)
     result = traitlets.Any(None, read_only=True).tag(sync=True)  # None until the learner has committed
 
-    def __init__(self, ask: str, reveal: Callable[[], Any], *, why: str = "", **offer: Any) -> None:
+    def __init__(self, ask: str, reveal: Callable[[], Any], *, why: predict.Why = "", **offer: Any) -> None:
         callables("PredictGate", reveal=reveal)
-        texts("PredictGate", why=why)
-        self._reveal, self._why = reveal, why
         self.state = predict.GateState(predict.question(ask, **offer))
+        self._reveal, self._why = reveal, predict.checked_why(self.state.question, why)
         super().__init__()
 
     def frame(self) -> Frame:
         """The frame of the current state."""
         return predict.frame(self.state)
+
+    def _still(self) -> Frame:
+        """Before the commit a picture offers the choices, since it has no controls."""
+        return self._framed() if self.state.committed else predict.frame(self.state, still=True)
 
     def data(self) -> Any:
         """Question, prediction and, once committed, the outcome."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from typing import Any
@@ -169,6 +170,23 @@ def test_the_why_line_gives_the_cause(a: Shape, b: Shape, hidden: str, shown: st
     assert why(lab(a, b, shown=False)) == hidden
     assert why(lab(a, b)) == shown
     assert len(shown.split()) <= 25
+
+
+@pytest.mark.parametrize(
+    "a, b, said, words",
+    [
+        ((3, 1), (1, 4), "(3, 4)", "(3, 4) is the shape of `c`, with 12 numbers; `a` has 3 to nudge."),
+        ((3, 1), (1, 4), "(1, 4)", "(1, 4) is the shape of `b`, which has a gradient of its own."),
+        ((2, 3), (2, 3), "(3, 2)", "A gradient has the shape of its tensor: one number for each number of `a`, "
+         "at the same place."),
+        ((3, 1), (1, 4), "(3, 1)", ""),
+    ],
+)  # fmt: skip
+def test_a_wrong_shape_is_answered_after_the_commit(a: Shape, b: Shape, said: str, words: str) -> None:
+    hidden, shown = lab(a, b, shown=False), dataclasses.replace(lab(a, b), said=said)
+    assert words not in why(dataclasses.replace(hidden, said=said)) or not words
+    assert why(shown) == f"{words} {why(lab(a, b))}".strip()
+    assert len(words.split()) <= 25
 
 
 def test_single_numbers_and_no_numbers() -> None:

@@ -231,6 +231,7 @@ def test_the_twin_says_all_that_is_drawn(data: st.DataObject) -> None:
         ("x.flatten()", (12,), True), ("x.T.flatten()", (12,), False), ("x.unsqueeze(0).squeeze()", (3, 4), True),
         ("x[:1].expand(5, 4)", (5, 4), True), ("x.copy()", (3, 4), False), ("x.T.contiguous()", (4, 3), False),
         ("x[[0, 2]]", (2, 4), False), ("x[1, 2]", (), True), ("x[::-1][0]", (4,), True),
+        ("x[x > 5]", (6,), False), ("x[x[:, 0] <= 4.5, 1]", (2,), False), ("x.flip(0)", (3, 4), False),
     ],
 )  # fmt: skip
 def test_views_that_are_understood(expression: str, shape: tuple[int, ...], shared: bool) -> None:
@@ -252,7 +253,8 @@ NO = "a view is a name, with an index, .T or a shape method after it"
         "x()", "open('f')", "__import__('os')", "x.reshape", "x.reshape(*x)", "x.reshape(shape=3)", "x.reshape(x)",
         "x[__import__('os')]", "x[open]", "x['a']", "x[{}]", "x[1.5]", "x[b'a']", "x.view('a')", "x.transpose()",
         "x.squeeze(1, 2, 3)", "x.unsqueeze('a')", "x.permute([[]])", "x[lambda: 0]", "x[(y := 0)]", "x[[['a']]]",
-        "getattr(x, 'T')", "x.T.T.__dict__", "x.expand(2, [3])", "await x", "x[yield]", "x" + "[0:]" * 5000,
+        "getattr(x, 'T')", "x.T.T.__dict__", "x.expand(2, [3])", "await x", "x[x > x]", "x[1 < x < 5]", "x[x == 5]",
+        "x[x > 'a']", "x[y > 5]", "x[x.T > 5]", "x[yield]", "x" + "[0:]" * 5000,
     ],
 )  # fmt: skip
 def test_everything_else_is_refused(expression: str) -> None:
@@ -276,21 +278,23 @@ def test_refusals_say_why() -> None:
 
 def test_strided_views_stay_inside_the_buffer() -> None:
     x = tg.arange(12, dtype="float32").reshape(3, 4)
-    made = strided(x[1:], (2, 3), (-4, 2), 6)
+    made = strided(x[1:], (2, 3), (-16, 8), 24)
     assert made.tolist() == [[6.0, 8.0, 10.0], [2.0, 4.0, 6.0]]
     assert np.shares_memory(made.array, x.array)
     assert len(read({"x": x, "v": made}).buffers) == 1
     for shape, strides, offset, words in (
-        ((2, 6), (7, 1), 0, "element [1, 5] would be in cell 12, and the buffer has cells 0 to 11"),
-        ((3, 2), (-4, 1), 6, "element [2, 0] would be in cell -2, and the buffer has cells 0 to 11"),
-        ((1,), (1,), -1, "element [0] would be in cell -1, and the buffer has cells 0 to 11"),
+        ((2, 6), (28, 4), 0, "element [1, 5] would begin at byte 48, and the buffer has bytes 0 to 47"),
+        ((3, 2), (-16, 4), 24, "element [2, 0] would begin at byte -8, and the buffer has bytes 0 to 47"),
+        ((1,), (4,), -4, "element [0] would begin at byte -4, and the buffer has bytes 0 to 47"),
+        ((2,), (6,), 0, "6 bytes lead into the middle of an element"),
+        ((2,), (4,), 2, "2 bytes lead into the middle of an element"),
     ):
         with pytest.raises(IndexRangeError) as caught:
             strided(x, shape, strides, offset)
         assert caught.value.why == words
-    with pytest.raises(IndexRangeError, match="the buffer has no cells"):
-        strided(tg.zeros(0), (1,), (1,), 0)
-    assert strided(x, (0, 5), (100, 100), 3).shape == (0, 5)
+    with pytest.raises(IndexRangeError, match="the buffer has no bytes"):
+        strided(tg.zeros(0), (1,), (4,), 0)
+    assert strided(x, (0, 5), (400, 400), 12).shape == (0, 5)
 
 
 @given(
@@ -300,6 +304,8 @@ def test_strided_takes_what_fits_and_nothing_else(axes: list[tuple[int, int]], o
     x = tg.arange(12)
     shape, strides = tuple(n for n, _ in axes), tuple(s for _, s in axes)
     cells = [offset + sum(i * s for i, s in zip(index, strides, strict=True)) for index in np.ndindex(shape)]
+    item = x.element_size()
+    strides, offset = tuple(s * item for s in strides), offset * item
     if all(0 <= cell < 12 for cell in cells):
         assert strided(x, shape, strides, offset).array.ravel().tolist() == cells
     else:

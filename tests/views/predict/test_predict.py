@@ -18,6 +18,7 @@ from tinygrad_edu.views.predict import (
     GateState,
     Outcome,
     Question,
+    checked_why,
     describe,
     draft,
     frame,
@@ -52,6 +53,60 @@ def test_a_choice() -> None:
     assert describe(done) == "You predicted two. Result: one."
     for state in (GateState(q), GateState(q, "two"), done):
         checked(state)
+
+
+REASONS = {"one": "The **first** counts.", "two": "The second `x` is late.", "three": "There are only two."}
+
+
+def test_each_wrong_choice_has_its_reason() -> None:
+    q = question("Which?", choices=["one", "two", "three", "four"])
+    done = GateState(q, "two", True, outcome(q, "one", REASONS))
+    assert text(done) == (
+        "PredictGate: Which?\n   ● one\n  ◇  two\n       The second x is late.\n     three\n"
+        "       There are only two.\n     four\nyou: two\nresult: one\nThe first counts."
+    )
+    shown = checked(done)
+    assert shown.why == REASONS["one"]
+    for figure in (shown.wide, shown.narrow):
+        drawn = figure.svg()
+        assert drawn.index(">two<") < drawn.index("The second x is late.") < drawn.index(">three<")
+        assert "first" not in drawn  # the reason for the result is the why line
+    for before in (GateState(q), GateState(q, "two")):
+        assert not [words for words in REASONS.values() if words in frame(before).html()]
+    assert outcome(q, "four", REASONS).why == ""
+    assert outcome(q, Outcome("one", "Because."), REASONS).why == "Because."
+
+
+def test_long_reasons_stay_in_the_figure() -> None:
+    q = question("Which?", choices=["one", "two"])
+    figure = frame(GateState(q, "two", True, outcome(q, "one", {"two": "much too long " * 12}))).narrow
+    rows = [float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>much', figure.svg())]
+    assert len(rows) > 1
+    assert max(rows) < figure.canvas.height
+
+
+@pytest.mark.parametrize(
+    "why, words",
+    [
+        ({"five": "…"}, "the choices are one, two"),
+        ({"two": 2}, "why['two'] is a text"),
+        (3, "why is a text"),
+    ],
+)
+def test_reasons_that_are_refused(why: Any, words: str) -> None:
+    with pytest.raises(EduError, match=re.escape(words)):
+        checked_why(question("Which?", choices=["one", "two"]), why)
+    with pytest.raises(EduError, match="offers no choices"):
+        checked_why(question("How many?"), {"1": "…"})
+
+
+def test_a_still_picture_offers_the_choices_and_says_what_to_do() -> None:
+    q = question("Which?", choices=["one", "two"])
+    drawn = frame(GateState(q), still=True)
+    for said in ("one", "two", "Run this notebook to answer."):
+        assert said in drawn.svg()
+        assert said not in frame(GateState(q)).wide.svg()
+    assert_twin(drawn, ["Run this notebook to answer."])
 
 
 def test_a_number() -> None:

@@ -122,12 +122,7 @@ def why(state: LabState) -> str:
     if 0 in onto:
         return "c has **no elements**, so nothing is read, and a sum of nothing is 0."
     if state.backward is not None:
-        for which, name in enumerate("ab"):
-            count = reads(state, which)
-            if count > 1:
-                times = _times(count)
-                return f"Each number of `{name}` was read **{times} times**, so its gradient is the sum of {times}."
-        return "Each number was read **once**, so no sum is needed and each gradient has one term."
+        return " ".join(filter(None, (against(state), _reason(state))))
     row, column = ("a", "b") if len(a) < len(b) else ("b", "a")
     if sorted((a, b), key=len) == [onto[1:], (*onto[:1], 1)] and onto[0] == onto[1]:  # (n,) with (n, 1)
         size = bytes_text(state.readings[2].nbytes)
@@ -137,6 +132,29 @@ def why(state: LabState) -> str:
     if any(stretched(shape, onto) for shape in (a, b)):
         return "A stretched axis has **stride 0**: the same bytes are read again, and none are copied."
     return "The shapes are equal: **no axis is stretched**, and each number is read once."
+
+
+def _reason(state: LabState) -> str:
+    """Where the numbers of the gradients come from."""
+    for which, name in enumerate("ab"):
+        count = reads(state, which)
+        if count > 1:
+            times = _times(count)
+            return f"Each number of `{name}` was read **{times} times**, so its gradient is the sum of {times}."
+    return "Each number was read **once**, so no sum is needed and each gradient has one term."
+
+
+def against(state: LabState) -> str:
+    """Why the predicted shape is not that of a's gradient; "" if it is, or if nothing was predicted."""
+    (a, b), c, said = state.shapes, state.readings[2].shape, state.said
+    if said is None or said == str(a):
+        return ""
+    if said == str(c):
+        numbers, nudged = exact(math.prod(c)), exact(math.prod(a))
+        return f"{said} is the shape of `c`, with {numbers} numbers; `a` has {nudged} to nudge."
+    if said == str(b):
+        return f"{said} is the shape of `b`, which has a gradient of its own."
+    return "A gradient has the shape of its tensor: one number for each number of `a`, at the same place."
 
 
 def describe(state: LabState) -> str:

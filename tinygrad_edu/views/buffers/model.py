@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import operator
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -293,12 +294,13 @@ def _solve(rest: int, axes: list[tuple[int, int]]) -> Iterator[list[int]]:
 LARGEST = 100_000_000  # elements: a slip of the hand must not fill the memory
 _METHODS = {
     "reshape", "view", "transpose", "permute", "flatten", "unsqueeze", "squeeze", "expand",
-    "clone", "contiguous", "copy",
+    "clone", "contiguous", "copy", "flip",
 }  # fmt: skip
+_COMPARISONS = {ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le}
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Tensor:
-    """The tensor that ``x[::2].T`` or ``x.reshape(-1)`` means: names, indices and shape methods, and nothing else."""
+    """The tensor that ``x[::2].T``, ``x[x > 5]`` or ``x.reshape(-1)`` means: names, indices, shape methods, no more."""
     try:
         return _evaluate(ast.parse(expression.strip(), mode="eval").body, names, expression)
     except EduError:
@@ -339,13 +341,17 @@ def _step(node: ast.AST, names: Mapping[str, Any], whole: str) -> Tensor:
             made = getattr(_evaluate(of, names, whole), "clone" if method == "copy" else method)
             return made(*(_literal(argument, whole) for argument in node.args))
     if isinstance(node, ast.Subscript):
-        return _evaluate(node.value, names, whole)[_index(node.slice, whole)]
+        return _evaluate(node.value, names, whole)[_index(node.slice, names, whole)]
     raise _not_understood(whole)
 
 
-def _index(node: ast.AST, whole: str) -> Any:
+def _index(node: ast.AST, names: Mapping[str, Any], whole: str) -> Any:
     if isinstance(node, ast.Tuple):
-        return tuple(_index(part, whole) for part in node.elts)
+        return tuple(_index(part, names, whole) for part in node.elts)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:  # a mask
+        bound = ast.literal_eval(node.comparators[0])
+        if isinstance(bound, (int, float)):
+            return _COMPARISONS[type(node.ops[0])](_evaluate(node.left, names, whole), bound)
     if isinstance(node, ast.Slice):
         return slice(*(None if part is None else _literal(part, whole) for part in (node.lower, node.upper, node.step)))
     return _literal(node, whole)
@@ -359,28 +365,30 @@ def _literal(node: ast.AST, whole: str) -> Any:
 
 
 def strided(base: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Tensor:
-    """A tensor over the base's buffer with any shape, strides and offset, all counted in elements.
+    """A tensor over the base's buffer with any shape, strides and offset, the latter two in bytes.
 
-    Raises `IndexRangeError` if an index would fall outside the buffer.
+    Raises `IndexRangeError` if an element would begin between two elements of the base, or outside the buffer.
     """
     array = own_buffer(base)
-    owner = _owner(array)
+    owner, item = _owner(array), array.dtype.itemsize
     begin, end = _bounds(owner)
-    count = (end - begin) // array.dtype.itemsize
+    tried = f"shape {shape}, strides {strides}, offset {offset}"
+    if odd := [step for step in (*strides, offset) if step % item]:
+        why = f"{odd[0]} bytes lead into the middle of an element"
+        raise IndexRangeError(tried, why, f"take a multiple of {item}")
     if all(shape):
         low = offset + sum(min(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
         high = offset + sum(max(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
-        if low < 0 or high >= count:
-            up = high >= count
+        if low < 0 or high + item > end - begin:
+            up = high + item > end - begin
             far = [n - 1 if (s > 0) is up else 0 for n, s in zip(shape, strides, strict=True)]
-            cells = f"cells 0 to {count - 1}" if count else "no cells"
+            has = f"bytes 0 to {end - begin - 1}" if end > begin else "no bytes"
             raise IndexRangeError(
-                f"shape {shape}, strides {strides}, offset {offset}",
-                f"element {far} would be in cell {high if up else low}, and the buffer has {cells}",
+                tried,
+                f"element {far} would begin at byte {high if up else low}, and the buffer has {has}",
                 "make the shape, the stride or the offset smaller",
             )
-    item = array.dtype.itemsize
-    view: Any = np.ndarray(shape, array.dtype, _memory(owner), offset * item, tuple(s * item for s in strides))
+    view: Any = np.ndarray(shape, array.dtype, _memory(owner), offset, strides)
     return wrap(view)
 
 

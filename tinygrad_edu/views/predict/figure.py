@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 
-from ...common.wording import exact, number
+from ...common.wording import exact, number, plain
 from ..frame import NARROW, WIDE, Control, Figure, Frame
-from ..marks import MONO_12, Canvas, shorten
-from .model import GateState, span
-from .words import DRAW, LEVEL, NOTHING_RUN, WAITING, describe, text, tick_texts
+from ..marks import MONO_12, Canvas, shorten, wrap_text
+from .model import GateState, Question, span
+from .words import DRAW, LEVEL, NOTHING_RUN, RUN_IT, WAITING, describe, text, tick_texts, wrong_because
 
 
-def draw(state: GateState, width: int) -> Figure:
-    """An empty frame for the result, or the prediction and the result together."""
+def draw(state: GateState, width: int, still: bool = False) -> Figure:
+    """An empty frame for the result, or the prediction and the result together.
+
+    A ``still`` picture has no controls beside it, so the choices are in it.
+    """
     q = state.question
     canvas = Canvas(width)
     if q.kind == "curve":
         _curve(canvas, state, width)
+    elif state.outcome is None and still:
+        _offer(canvas, q)
     elif state.outcome is None:
         _hole(canvas, width)
     elif q.kind == "choice":
@@ -31,9 +36,22 @@ def _hole(canvas: Canvas, width: int) -> None:
     canvas.text(width / 2, 64, WAITING, "f13 t2", "middle")
 
 
-def _choices(canvas: Canvas, state: GateState) -> None:
-    assert state.outcome is not None
+def _offer(canvas: Canvas, q: Question) -> None:
+    """What can be answered, and how."""
     y = 4.0
+    for choice in q.choices:
+        canvas.circle(46, y + 16, 6, "hole")
+        canvas.text(68, y + 20, shorten(choice, 46), "f13")
+        y += 30
+    canvas.text(40, y + 20, RUN_IT, "f13 b")
+    canvas.text(40, y + 40, WAITING, "f13 t2")
+    canvas.height = y + 48
+
+
+def _choices(canvas: Canvas, state: GateState) -> None:
+    """Each choice, marked if it is the learner's or the result, and why it is wrong if that is known."""
+    assert state.outcome is not None
+    y, room = 4.0, int((canvas.width - 68) / 6.4)
     for choice in state.question.choices:
         yours, true = choice == state.draft, choice == state.outcome.value
         canvas.text(68, y + 20, shorten(choice, 46), "f13 b" if true else "f13")
@@ -41,7 +59,10 @@ def _choices(canvas: Canvas, state: GateState) -> None:
             canvas.path(f"M12 {y + 16}l7 -7l7 7l-7 7z", "you")
         if true:
             canvas.circle(46, y + 16, 6, "result")
-        y += 30
+        for line in wrap_text(words, room) if (words := plain(wrong_because(state, choice))) else ():
+            canvas.text(68, y + 38, line, "t2")
+            y += 17
+        y += 30 + 4 * bool(words)
     canvas.height = y
     canvas.path(f"M12 {y + 14}l6 -6l6 6l-6 6z", "you", y + 22)
     canvas.text(30, y + 18, "you", "t2")
@@ -154,8 +175,8 @@ def _curve(canvas: Canvas, state: GateState, width: int) -> None:
     canvas.height = bottom + 44
 
 
-def frame(state: GateState, name: str = "PredictGate") -> Frame:
-    """The whole widget."""
+def frame(state: GateState, name: str = "PredictGate", still: bool = False) -> Frame:
+    """The whole widget, or what is kept of it without a kernel."""
     q = state.question
     controls: list[Control] = []
     if state.outcome is None:
@@ -175,7 +196,7 @@ def frame(state: GateState, name: str = "PredictGate") -> Frame:
     outcome = state.outcome
     conditions = outcome.conditions if outcome else NOTHING_RUN
     return Frame(
-        name, (), q.ask, draw(state, WIDE), draw(state, NARROW), outcome.why if outcome else "", text(state),
-        conditions or "computed when you committed", outcome.badge if outcome else None, tuple(controls),
+        name, (), q.ask, draw(state, WIDE, still), draw(state, NARROW, still), outcome.why if outcome else "",
+        text(state), conditions or "computed when you committed", outcome.badge if outcome else None, tuple(controls),
         message=state.message, status=describe(state) if outcome else "",
     )  # fmt: skip

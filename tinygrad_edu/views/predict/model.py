@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ...common.wording import shown
-from ...errors import DtypeError, IndexRangeError
+from ...errors import ArgumentError, DtypeError, IndexRangeError
 from ..given import refusal, texts
 from ..marks import shorten
 
@@ -34,12 +34,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result. ``value`` is a choice, a number, or a curve's numbers."""
+    """The result. ``value`` is a choice, a number, or a curve's numbers. ``wrong`` pairs other choices with the reason
+    why they are not the result."""
 
     value: Any
     why: str = ""
     conditions: str = ""
     badge: str | None = None
+    wrong: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,8 +151,27 @@ def within(state: GateState, heights: Sequence[float]) -> list[float]:
     return [min(max(v, low), high) for v in heights]
 
 
-def outcome(q: Question, found: Any, why: str = "") -> Outcome:
-    """The result, as plain data. Raises `DtypeError` for one that cannot answer the question."""
+Why = str | Mapping[str, str]
+
+
+def checked_why(q: Question, why: Any) -> Why:
+    """The reason for the result: a sentence, or one for each choice. Raises `ArgumentError` for anything else."""
+    if not isinstance(why, Mapping):
+        texts("PredictGate", why=why)
+        return str(why)
+    for choice, words in why.items():
+        if choice not in q.choices:
+            offered = f"the choices are {', '.join(q.choices)}" if q.choices else "this question offers no choices"
+            raise ArgumentError(f"PredictGate(why={{{choice!r}: …}})", offered, "give reasons only for what is offered")
+        texts("PredictGate", **{f"why[{choice!r}]": words})
+    return dict(why)
+
+
+def outcome(q: Question, found: Any, why: Why = "") -> Outcome:
+    """The result, as plain data. Raises `DtypeError` for one that cannot answer the question.
+
+    Of reasons for each choice, that of the result becomes its ``why``, and the others say why the rest is wrong.
+    """
     known = found if isinstance(found, Outcome) else Outcome(found)
     value, wanted = known.value, "one of the choices"
     if q.kind == "choice":
@@ -164,4 +185,7 @@ def outcome(q: Question, found: Any, why: str = "") -> Outcome:
         fits = len(value) == len(q.xs)
     if not fits:
         raise DtypeError(f"the result {shorten(repr(value), 40)}", f"the question asks for {wanted}", "fix reveal()")
-    return replace(known, value=value, why=known.why or why)
+    if isinstance(why, str):
+        return replace(known, value=value, why=known.why or why)
+    wrong = known.wrong or tuple((choice, why[choice]) for choice in q.choices if choice != value and choice in why)
+    return replace(known, value=value, why=known.why or why.get(value, ""), wrong=wrong)

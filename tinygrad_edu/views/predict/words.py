@@ -10,6 +10,7 @@ from .model import GateState, Question
 
 WAITING = "Nothing is computed before you commit to a prediction."
 NOTHING_RUN = "nothing is computed yet"
+RUN_IT = "Run this notebook to answer."
 LEVEL = "a level line, whose points the arrow keys move"
 DRAW = "Draw your prediction here, from left to right."
 
@@ -46,6 +47,11 @@ def describe(state: GateState) -> str:
     return f"You predicted {spoken(q, state.draft)}. {kind}: {spoken(q, state.outcome.value)}."
 
 
+def wrong_because(state: GateState, choice: str) -> str:
+    """Why a choice is not the result; "" if nothing is said about it, or before the commit."""
+    return dict(state.outcome.wrong).get(choice, "") if state.outcome is not None else ""
+
+
 def text(state: GateState) -> str:
     """The text twin."""
     q = state.question
@@ -55,6 +61,8 @@ def text(state: GateState) -> str:
             yours = "◇" if choice == state.draft else " "
             true = "●" if state.outcome is not None and choice == state.outcome.value else " "
             lines.append(f"  {yours}{true} {choice}")
+            if words := wrong_because(state, choice):
+                lines.append(f"       {plain(words)}")
     else:
         axis = f"{q.y_label} from {tick_text(q.low)} to {tick_text(q.high)}{q.unit}".strip()
         over = f"over {q.x_label} {', '.join(tick_texts(q.xs))}".replace("  ", " ") if q.xs else ""

@@ -16,7 +16,12 @@ function still(html) {
     code.textContent = area.value;
     area.replaceWith(code);
   }
-  const controls = ".edu-controls, .edu-progress, .edu-nav, .edu-tip, .edu-status, button, input, select";
+  for (const one of made.querySelectorAll("[role=switch]")) {
+    const words = document.createElement("span");
+    words.textContent = `${one.textContent}: ${one.getAttribute("aria-checked") === "true" ? "on" : "off"}`;
+    one.replaceWith(words);
+  }
+  const controls = ".edu-controls, .edu-begin, .edu-progress, .edu-nav, .edu-tip, .edu-status, button, input, select";
   for (const one of made.querySelectorAll(controls)) one.remove();
   made.querySelector(".edu-board")?.classList.add("alone");
   for (const one of made.querySelectorAll("[data-act], [data-link], [data-draw], [role=alert], [role=status], .edu-stage")) {
@@ -73,7 +78,7 @@ function keepPicture(model) {
   if (!context?.saveState?.connect || !context.model?.setMetadata) return; // not a notebook of JupyterLab's kind
   const first = !manager[KEPT];
   const kept = (manager[KEPT] ??= new Map());
-  kept.set(model.get("key"), () => ({ html: still(model.get("html")), label: model.get("label") }));
+  kept.set(model.get("key"), () => ({ html: still(pageNow(model)), label: model.get("label") }));
   if (first) context.saveState.connect((_, stage) => stage === "started" && store(context.model, kept, model));
 }
 

@@ -27,7 +27,7 @@ function fit(root, most) {
   const room = root.clientWidth;
   const frame = room >= WIDE_FRAME ? WIDE_FRAME : NARROW_FRAME;
   const full = (part) => part && (part.scrollHeight > part.clientHeight + 1 || part.scrollWidth > part.clientWidth + 1);
-  const stage = () => root.querySelector(".edu-body > .edu-stage, .edu-board");
+  const stage = () => root.querySelector(".edu-body > .edu-stage, .edu-board, .edu-desk");
   const fits = () => !full(stage()) && !full(root.firstChild);
   const enough = () => !full(root.firstChild) && stage().clientHeight >= Math.min(stage().scrollHeight, LEAST_STAGE);
   const largest = (least, good) => {

@@ -1,0 +1,76 @@
+"""Runs the code of a notebook in this process, with stand-ins for its widgets: gates keep what they would reveal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import MagicMock
+
+import nbformat
+import pytest
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+
+
+@dataclass
+class Gate:
+    """A question of a notebook."""
+
+    ask: str
+    reveal: Callable[[], Any]
+    why: Any = ""
+    choices: list[str] = field(default_factory=list)
+
+    def answer(self) -> Any:
+        """What it would show after the commit."""
+        found = self.reveal()
+        return getattr(found, "value", found)
+
+
+@dataclass
+class Run:
+    """What the code of a notebook left behind."""
+
+    names: dict[str, Any]
+    gates: list[Gate]
+    knobs: list[tuple[Callable[..., Any], dict[str, Any]]]  # function and sliders of each `interact`
+
+    def gate(self, part: str) -> Gate:
+        """The one whose question has this in it."""
+        (found,) = [gate for gate in self.gates if part in gate.ask]
+        return found
+
+
+def run_cells(name: str, patch: pytest.MonkeyPatch, engine: str = "tinygrad_edu") -> Run:
+    """Run all code cells of a notebook. ``engine`` takes the place of tinygrad_edu, under the name ``tg``."""
+    run = Run({"__name__": name}, [], [])
+
+    def gate(ask: str, reveal: Callable[[], Any], why: Any = "", **offer: Any) -> None:
+        run.gates.append(Gate(ask, reveal, why, offer.get("choices", [])))
+
+    def interact(function: Callable[..., Any], **sliders: Any) -> None:
+        run.knobs.append((function, sliders))
+
+    class Widgets(ModuleType):
+        def __getattr__(self, wanted: str) -> Any:
+            if wanted.startswith("__"):
+                raise AttributeError(wanted)
+            return gate if wanted == "PredictGate" else MagicMock()
+
+    patch.setitem(sys.modules, "tinygrad_edu_widgets", Widgets("tinygrad_edu_widgets"))
+    patch.setattr("ipywidgets.interact", interact)
+    for cell in nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells:
+        if cell.cell_type == "code":
+            exec(cell.source.replace("import tinygrad_edu as tg", f"import {engine} as tg"), run.names)
+    return run
+
+
+def words(name: str) -> int:
+    """How many words of prose a notebook has; the bars of a table are none."""
+    cells = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells
+    prose = " ".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return sum(any(map(str.isalnum, word)) for word in prose.split())

@@ -1,0 +1,92 @@
+"""The welcome: each fact that its prose states."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tinygrad_edu_widgets import Playground
+
+from tests.notebooks import test_notebooks as common
+from tests.notebooks.cells import NOTEBOOKS, run_cells, words
+from tinygrad_edu.lessons import TASKS
+from tinygrad_edu.lessons.welcome import operations
+from tinygrad_edu.views.playground.model import HABITS, Knobs
+from tinygrad_edu.views.playground.run import Run
+
+PATH = NOTEBOOKS / "welcome.ipynb"
+
+
+def prose() -> str:
+    return "\n".join(cell.source for cell in common.read(PATH).cells if cell.cell_type == "markdown")
+
+
+def trained(steps: int, run: Run) -> float:
+    """The accuracy on test digits after so many steps."""
+    for _ in range(steps):
+        run.advance()
+    return run.glance().now.test_accuracy
+
+
+def test_it_is_short_and_its_tasks_can_be_solved() -> None:
+    assert words("welcome") <= 1000
+    common.test_unsolved_tasks_are_open_and_say_so(PATH)
+    common.test_a_lesson_can_be_solved(PATH)
+
+
+def test_every_choice_has_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_cells("welcome", monkeypatch)
+    (gate,) = run.gates
+    run.names["Playground"] = Playground
+    assert gate.answer() == "about 90"
+    assert list(gate.why) == gate.choices
+    assert "**" in gate.why["about 90"]
+
+
+def test_labels_that_are_all_wrong_in_one_way_do_harm() -> None:
+    """The cause is large enough: with the same share of wrong labels, but all of one kind, it reads far less."""
+    spread, alike = Run(knobs=Knobs(noise=0.5)), Run()
+    wrong = np.random.default_rng(0).permutation(len(alike.loop.labels))[: len(alike.loop.labels) // 2]
+    alike.loop.labels = alike.loop.labels.copy()
+    alike.loop.labels[wrong] = (alike.loop.labels[wrong] + 1) % 10
+    assert trained(200, spread) > 0.8
+    assert trained(200, alike) < 0.65
+
+
+def test_too_large_a_rate_does_what_the_check_says() -> None:
+    run = Run(knobs=Knobs(learning_rate=3.0))
+    assert trained(200, run) < 0.2
+    losses = [point.training_loss for point in run.curve]
+    assert max(losses) > losses[0]
+    weight, bias = (p.array for p in list(run.loop.model.parameters())[:2])
+    alive = ((run.loop.test_images @ weight.T + bias) > 0).any(axis=0)
+    assert alive.sum() < 16
+    assert len(set(run._scores(run.loop.test_images).argmax(1).tolist())) == 1
+    assert "every digit gets the same answer" in TASKS["welcome_rate"].praise
+
+
+def test_one_sample_at_a_time_costs_next_to_nothing_where_a_batch_is_one() -> None:
+    assert operations("one sample") == max(map(operations, HABITS)) > 50 * 16
+    alone = Run(knobs=Knobs(batch=1))
+    counted = []
+    for on in (False, True):
+        alone.flip("one sample", on)
+        for _ in range(4):
+            alone.advance()
+        counted.append(alone.meters.operations)
+    assert counted[1] == counted[0] + 2  # it cuts out one row of each
+
+
+def test_the_core_is_as_large_as_it_says() -> None:
+    said = "ten modules, about two thousand lines"
+    assert said in prose()
+    files = [path for path in (PATH.parents[1] / "tinygrad_edu" / "core").glob("*.py") if path.stem != "__init__"]
+    assert len(files) == 10
+    assert 1900 < sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) < 2100
+
+
+def test_it_leads_to_every_other_notebook_that_stands_for_itself() -> None:
+    linked = set(re.findall(r"\]\((\w+\.ipynb)\)", prose()))
+    assert linked == {p.name for p in Path(NOTEBOOKS).glob("*.ipynb") if not p.stem.endswith("_further")} - {PATH.name}

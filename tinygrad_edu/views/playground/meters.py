@@ -1,0 +1,126 @@
+"""What a step costs: its time by the clock, and bytes, graph nodes and operations by counting."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ... import backends
+from ...core.base import TensorBase
+from ...core.graph import Node
+from ...observe.counters import Counters, bytes_of
+from .model import Reading
+from .training import Loop
+
+RUNS = 25  # steps whose times are kept
+ENOUGH = 5  # times that make a median
+COUNTED = 1  # of the steps after a change, the second is counted: the first still meets what was there before
+
+# The processor time of this thread, where it can be read finely: it does not grow while another thread has its turn.
+_clock = time.thread_time if time.get_clock_info("thread_time").resolution < 1e-6 else time.perf_counter
+
+
+def nodes_of(*held: Any) -> set[Node]:
+    """All graph nodes that these tensors keep alive, leaves too. Anything else holds none."""
+    found: set[Node] = set()
+    waiting = [one.node for one in held if isinstance(one, TensorBase) and one.node is not None]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += [parent for parent in node.parents if parent is not None]
+    return found
+
+
+def _arrays(tree: Any) -> Iterator[Any]:
+    if isinstance(tree, dict):
+        tree = tree.values()
+    if isinstance(tree, (tuple, list)) or (not hasattr(tree, "dtype") and isinstance(tree, Iterable)):
+        for item in () if isinstance(tree, str) else tree:
+            yield from _arrays(item)
+    elif isinstance(tree, TensorBase):
+        yield tree.array
+    elif hasattr(tree, "dtype"):
+        yield tree
+
+
+def standing(loop: Loop) -> dict[int, Any]:
+    """Every buffer of the program that is alive between two steps: weights, gradients, the optimiser's state, and what
+    its names hold. Not the digits themselves."""
+    held: list[Any] = [loop.loss, loop.total, loop.test_loss]
+    held += [node.saved for node in nodes_of(*loop.names)]
+    for p in loop.model.parameters():
+        held += [p, p.grad, *loop.optimizer.state.get(p, {}).values()]
+    found = {}
+    digits = {id(owner(one.array)) for one in (loop.x, loop.y, loop.test_x, loop.test_y)}
+    for array in _arrays(held):
+        if array.ndim:
+            buffer = owner(array)
+            if id(buffer) not in digits:
+                found[id(buffer)] = buffer
+    return found
+
+
+def owner(array: Any) -> Any:
+    """The array that has the memory."""
+    return backends.of(array).owner(array)
+
+
+def standing_bytes(loop: Loop) -> int:
+    """How many bytes those are."""
+    return sum(map(bytes_of, standing(loop).values()))
+
+
+class Meters:
+    """Reads a loop. `step` takes one step and notes its time; now and then it counts instead."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was read: from here on a step is another one."""
+        self.times: deque[float] = deque(maxlen=RUNS)
+        self.since = 0
+        self.peak = self.stood = self.operations = 0
+
+    @property
+    def lacking(self) -> int:
+        """How many more steps it takes until all meters say something."""
+        return max(0, COUNTED + 1 + ENOUGH - self.since)
+
+    def step(self) -> None:
+        """One step."""
+        if self.since == COUNTED:
+            self._count()
+        else:
+            start = _clock()
+            self.loop.step()
+            took = _clock() - start
+            if self.since > COUNTED:
+                self.times.append(took)
+        self.since += 1
+
+    def _count(self) -> None:
+        """One step that is counted, with the program's own buffers among what is alive."""
+        self.stood = standing_bytes(self.loop)
+        with Counters() as counted:
+            for buffer in standing(self.loop).values():
+                counted.made(buffer, "created")
+            self.loop.step()
+        self.peak, self.operations = counted.peak, counted.calls
+
+    def reading(self) -> Reading:
+        """What the meters say now. Where names keep more alive from step to step, bytes and nodes grow."""
+        nodes = len(nodes_of(*self.loop.names)) if self.loop.steps else None
+        if self.since <= COUNTED:
+            return Reading(nodes=nodes)
+        grown = max(0, standing_bytes(self.loop) - self.stood) if "total" in self.loop.on else 0
+        counted = Reading(bytes=self.peak + grown, nodes=nodes, operations=self.operations)
+        if len(self.times) < ENOUGH:
+            return counted
+        low, middle, high = statistics.quantiles(self.times, n=4)
+        return Reading(middle, low, high, len(self.times), counted.bytes, nodes, counted.operations)

@@ -1,0 +1,281 @@
+"""A playground as plain data: its knobs, its slow habits, what its meters say, and what the learner said they would."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from ...common.wording import shown, suggestion
+from ...errors import ArgumentError
+from ..given import finite, refusal, whole
+
+ACTIVATIONS = ("relu", "tanh", "sigmoid", "gelu", "none")
+OPTIMISERS = ("SGD", "momentum", "Adam")
+PIXELS, CLASSES = 64, 10
+LEVELS = 15  # in which a weight is shown: seven below zero, zero, seven above
+
+# What a slider can reach. From code, any value between the ends can be set.
+STOPS: dict[str, tuple[float, ...]] = {
+    "learning_rate": (*(float(f"{d}e{p}") for p in range(-3, 1) for d in (1, 2, 3, 5)), 10.0),
+    "width": (4, 8, 16, 32, 64, 128),
+    "depth": (0, 1, 2, 3),
+    "batch": (1, 2, 4, 8, 16, 32, 64, 128, 256),
+    "noise": tuple(i / 20 for i in range(11)),
+}
+CHOICES = {"activation": ACTIVATIONS, "optimiser": OPTIMISERS}
+AT_ONCE = ("learning_rate", "batch")  # the others make another network, which begins untrained
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What can be turned."""
+
+    learning_rate: float = 0.3
+    width: int = 64
+    depth: int = 1
+    activation: str = "relu"
+    batch: int = 64
+    optimiser: str = "SGD"
+    noise: float = 0.0  # the share of training labels that are wrong
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many numbers each layer takes and gives: ``(64, 64, 10)``."""
+        return (PIXELS, *[self.width] * self.depth, CLASSES)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the network learns."""
+        return sum((n + 1) * m for n, m in zip(self.sizes, self.sizes[1:], strict=False))
+
+    def turned(self, name: str, value: Any) -> Knobs:
+        """The same with another value of one knob. Raises `ArgumentError` for one that cannot be."""
+        return replace(self, **{name: checked(name, value)})
+
+
+KNOBS = tuple(one.name for one in fields(Knobs))
+
+
+def checked(name: str, value: Any) -> Any:
+    """A value of a knob. Raises `ArgumentError` for a knob that there is not, and for a value that it cannot have."""
+    if name not in KNOBS:
+        mend = suggestion(str(name), KNOBS)
+        raise ArgumentError(f"Playground.set({shown(name, 40)}=…)", "there is no knob of that name", mend)
+    if name in CHOICES:
+        if not isinstance(value, str) or value not in CHOICES[name]:
+            mend = suggestion(value if isinstance(value, str) else "", CHOICES[name])
+            raise refusal("Playground", name, value, f"{name} is one of {', '.join(CHOICES[name])}", mend)
+        return value
+    fraction = name in ("learning_rate", "noise")
+    given: float = finite("Playground", name, value) if fraction else whole("Playground", name, value)
+    least, greatest = STOPS[name][0], STOPS[name][-1]
+    if not least <= given <= greatest:
+        mend = f"choose one from {least:g} to {greatest:g}"
+        raise refusal("Playground", name, value, f"{name} goes from {least:g} to {greatest:g}", mend)
+    return given
+
+
+def stop_of(name: str, value: float) -> int:
+    """The place of a value on its slider: that of the nearest stop."""
+    stops = STOPS[name]
+    if name in ("learning_rate", "width", "batch"):  # whose stops are ratios
+        return min(range(len(stops)), key=lambda i: abs(math.log(stops[i] / value)))
+    return min(range(len(stops)), key=lambda i: abs(stops[i] - value))
+
+
+@dataclass(frozen=True)
+class Habit:
+    """A slow way of doing a part of the step, and the tips that tell more about it; the first that there is counts."""
+
+    name: str
+    label: str  # with code in backticks
+    ask: str
+    before: str  # why it may matter, without saying what the meters do
+    tips: tuple[str, ...]
+
+
+HABITS: dict[str, Habit] = {
+    one.name: one
+    for one in (
+        Habit(
+            "one sample", "one sample at a time", "One sample at a time instead of {batch} together",
+            "A step reads {batch} digits either way: as **one array** of {batch} rows, or as {batch} arrays of one.",
+            ("batching", "vectorise"),
+        ),
+        Habit(
+            "float64", "float64 data", "Data in float64, and so a network in float64",
+            "A float64 has **64 bits** where a float32 has 32: NumPy makes it unless it is told otherwise.",
+            ("spurious-promotion", "float32-is-enough"),
+        ),
+        Habit(
+            "total", "`total += loss`", "`total += loss` instead of `total += loss.item()`",
+            "`loss` is a tensor with a graph behind it; `loss.item()` is **only the number**.",
+            ("keep-the-number-not-the-graph",),
+        ),
+        Habit(
+            "evaluation", "evaluation without `no_grad`", "Reading test digits without `no_grad`",
+            "The test digits are read **only forward**: nobody calls `backward` on their loss.",
+            ("no-grad", "evaluate-without-gradients"),
+        ),
+        Habit(
+            "zeros", "gradients filled with zeros", "Gradients filled with zeros instead of released",
+            "`zero_grad(set_to_none=False)` **keeps** each gradient and fills it with zeros.",
+            ("zero-grad-to-none",),
+        ),
+        Habit(
+            "copies", "copies of each batch", "A copy of each batch instead of a view",
+            "A batch is a slice of the shuffled digits, so it can be **a view** of them; `clone()` copies its bytes.",
+            ("share-storage",),
+        ),
+        Habit(
+            "loop", "loss in a Python loop", "The loss summed digit by digit in a Python loop",
+            "The loss is a mean over {batch} digits: one call for all of them, or **a loop** over the rows.",
+            ("vectorise-loss",),
+        ),
+    )
+}  # fmt: skip
+
+
+def habit_of(name: Any, call: str = "flip") -> str:
+    """The name of a habit, also given by its label. Raises `ArgumentError` for one that there is not."""
+    labels = {one.label.replace("`", ""): one.name for one in HABITS.values()}
+    found = labels.get(name, name) if isinstance(name, str) else name
+    if not isinstance(found, str) or found not in HABITS:
+        mend = suggestion(found if isinstance(found, str) else "", HABITS, likeness=0.4)
+        raise ArgumentError(f"Playground.{call}({shown(name, 40)})", "there is no slow habit of that name", mend)
+    return found
+
+
+METERS = ("time", "bytes", "nodes", "operations")
+GUESSES = ("down", "same", "up")
+SAME = 0.05  # a ratio this near to one is "same"
+
+
+def zone(ratio: float) -> str:
+    """Down, same or up."""
+    return "down" if ratio < 1 - SAME else "up" if ratio > 1 + SAME else "same"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the meters say; None for what is not known yet.
+
+    ``time`` is the median of ``runs`` steps in seconds, ``low`` and ``high`` hold the middle half of them. ``bytes``
+    is the most that were alive at once within a step, ``nodes`` how many graph nodes are alive after it.
+    """
+
+    time: float | None = None
+    low: float = 0.0
+    high: float = 0.0
+    runs: int = 0
+    bytes: int | None = None
+    nodes: int | None = None
+    operations: int | None = None
+
+    def value(self, meter: str) -> float | None:
+        """What one meter says."""
+        found: float | None = getattr(self, meter)
+        return found
+
+
+@dataclass(frozen=True)
+class Change:
+    """The last switch: which habit, whether it was turned on, at which step, and what the meters said before it."""
+
+    habit: str
+    on: bool
+    step: int
+    was: Reading
+
+
+@dataclass(frozen=True)
+class Misread:
+    """A test digit that the network reads wrongly now."""
+
+    place: int
+    pixels: bytes  # 64, from 0 to 16
+    read: int
+    truth: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """The losses and the accuracies after a step, on test digits and on as many training digits."""
+
+    step: int
+    test_loss: float
+    test_accuracy: float
+    training_loss: float
+    training_accuracy: float
+
+
+@dataclass(frozen=True)
+class Glance:
+    """The run at one moment."""
+
+    knobs: Knobs
+    habits: tuple[str, ...]  # that are on
+    step: int
+    passes: int  # of the training digits, begun so far
+    curve: tuple[Point, ...]
+    now: Point
+    weights: tuple[bytes, ...]  # of the first layer, in LEVELS, one picture for each unit
+    greatest: float  # the end of their scale: what lies beyond is drawn as if it were that
+    misread: tuple[Misread, ...]  # the first of them
+    wrong: int  # how many test digits are misread
+    tested: int
+    trained: int
+    samples: tuple[bytes, ...]  # one digit of each kind
+    gradients: tuple[float | None, ...]  # norm by layer
+    reading: Reading
+    change: Change | None  # the last switch; None if there was none, or a knob was turned after it
+
+
+@dataclass(frozen=True)
+class PlayState:
+    """All that a playground shows."""
+
+    glance: Glance
+    playing: bool = False
+    asking: str = ""  # the habit whose switch waits for a prediction
+    draft: Mapping[str, str] = field(default_factory=dict)  # that prediction, by meter
+    asked: frozenset[str] = frozenset()  # habits that need not ask any more
+    said: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # what was committed, by habit and meter
+    verdicts: Mapping[str, tuple[str, float]] = field(default_factory=dict)  # by habit: the meter, and how many times
+    tip: str = ""  # the habit whose tip is open
+    ask: str = ""  # the question of whoever made it
+
+    def ratio(self, meter: str) -> float | None:
+        """How many times what it was before the last switch a meter shows now; None if that is not known."""
+        if self.glance.change is None:
+            return None
+        was, now = self.glance.change.was.value(meter), self.glance.reading.value(meter)
+        return None if not was or now is None else now / was
+
+
+def verdict(state: PlayState) -> tuple[str, float] | None:
+    """What the last switch costs: the time if that is another, else the meter that moved most, else the time as it is.
+
+    None as long as the meters have not seen enough steps.
+    """
+    ratios = {meter: ratio for meter in METERS if (ratio := state.ratio(meter)) is not None}
+    if "time" not in ratios or state.glance.change is None:
+        return None
+    was, now = state.glance.change.was, state.glance.reading
+    apart = now.low > was.high or now.high < was.low
+    if zone(ratios["time"]) != "same" and apart:
+        return "time", ratios["time"]
+    moved = max(("bytes", "nodes"), key=lambda meter: abs(math.log(ratios.get(meter, 1.0))))
+    if zone(ratios.get(moved, 1.0)) != "same":
+        return moved, ratios[moved]
+    return "time", ratios["time"]
+
+
+def tip_of(habit: str) -> Any:
+    """The tip about a habit, if there is one yet."""
+    from ...tips import all_tips  # they are many, and needed only here
+
+    known = {tip.slug: tip for tip in all_tips()}
+    return next((known[slug] for slug in HABITS[habit].tips if slug in known), None)

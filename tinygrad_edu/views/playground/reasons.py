@@ -1,0 +1,60 @@
+"""The one sentence of a playground: why the numbers are as they are now."""
+
+from __future__ import annotations
+
+import math
+
+from ...common.wording import exact, plural
+from .model import HABITS, Change, Glance, PlayState, Reading
+
+FAR = 1.25  # times the loss before training: above it, training has made the network worse
+
+
+def broken(glance: Glance) -> bool:
+    """Whether training has left the numbers that float32 has."""
+    return not math.isfinite(glance.now.test_loss) or not math.isfinite(glance.greatest)
+
+
+def why(state: PlayState) -> str:
+    """The one sentence."""
+    glance, knobs = state.glance, state.glance.knobs
+    if state.asking:
+        return HABITS[state.asking].before.format(batch=knobs.batch)
+    if broken(glance):
+        return "Each step went **too far** and made the next gradient larger, until weights were no numbers any more."
+    if glance.change is not None:
+        return _switched(glance, glance.change)
+    if glance.step and glance.now.training_loss > FAR * glance.curve[0].training_loss:
+        rate = f"{knobs.learning_rate:g}"
+        return f"At a learning rate of {rate} each step **goes too far**: the loss is higher than before training."
+    if glance.step and knobs.activation == "none" and knobs.depth:
+        count = knobs.depth + 1
+        return f"Without an activation, {count} linear layers compute no more than **one linear layer** can."
+    if glance.step and knobs.noise and glance.now.training_accuracy > 1 - knobs.noise + 0.02:
+        return f"{knobs.noise:.0%} of the labels are wrong, and the network has begun to **learn them by heart**."
+    return f"Each step reads {plural(knobs.batch, 'digit')} and moves every weight a little **against its gradient**."
+
+
+def _switched(glance: Glance, change: Change) -> str:
+    batch, now, was = glance.knobs.batch, glance.reading, change.was
+    if not change.on:
+        return "The step is **the usual one** again, without the work and the memory that the habit added."
+    if change.habit in ("one sample", "loop") and batch == 1:
+        return "The batch is **one digit**: there is nothing to put together, so both ways need about as many calls."
+    counted = _counted(now, was)
+    return {
+        "one sample": f"Every **call** pays to start, and {batch} rows one at a time need more of them{counted}.",
+        "float64": "Every number takes **8 bytes instead of 4**, in weights, activations and gradients.",
+        "total": "Each `loss` brings its graph along: `total` holds **the nodes of every step** of this pass.",
+        "evaluation": "`test_loss` holds **a graph that no `backward` will read**, with all that its nodes have saved.",
+        "zeros": f"Old gradients **stay alive** during forward, are filled with zeros, then added to{counted}.",
+        "copies": "`clone()` writes **every byte of the batch** once more, and the copy lives until the step ends.",
+        "loop": f"Each row makes **operations and nodes of its own**{counted}.",
+    }[change.habit]
+
+
+def _counted(now: Reading, was: Reading) -> str:
+    """How many operations there are, and were."""
+    if now.operations is None or was.operations is None:
+        return ""
+    return f": {exact(now.operations)} operations instead of {exact(was.operations)}"

@@ -1,0 +1,180 @@
+"""The network, and a training loop in which each slow habit is another line. Its random numbers come from its seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ... import nn, optim
+from ...data import digits
+from ...nn import functional as F
+from ...settings import no_grad, scoped
+from ...tensor import Tensor, tensor
+from .model import Knobs
+
+LAYERS: dict[str, Callable[[], nn.Module]] = {
+    "relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU, "none": nn.Identity,
+}  # fmt: skip
+
+
+@cache
+def data() -> tuple[Any, Any, Any, Any]:
+    """Training images and labels, test images and labels, as arrays that nobody may write to."""
+    parts = tuple(part.array.copy() for part in digits().split())
+    for part in parts:
+        part.flags.writeable = False
+    return parts
+
+
+class _Linear(nn.Linear):
+    """A layer whose numbers come later: the usual one draws them from the stream that the user's program draws from."""
+
+    def reset_parameters(self) -> None:
+        """Nothing yet."""
+
+
+def network(knobs: Knobs, stream: np.random.Generator) -> nn.Sequential:
+    """Linear layers with activations between them, as PyTorch begins them: uniform over ±1/√inputs."""
+    layers: list[nn.Module] = []
+    for n, m in zip(knobs.sizes, knobs.sizes[1:], strict=False):
+        layers += [LAYERS[knobs.activation]()] if layers and knobs.activation != "none" else []
+        layers.append(_Linear(n, m))
+        for p in layers[-1].parameters():
+            p.array[...] = stream.uniform(-(n**-0.5), n**-0.5, p.shape)
+    return nn.Sequential(*layers)
+
+
+def optimiser(knobs: Knobs, model: nn.Module) -> optim.Optimizer:
+    """What moves the weights."""
+    if knobs.optimiser == "Adam":
+        return optim.Adam(model.parameters(), lr=knobs.learning_rate)
+    return optim.SGD(model.parameters(), lr=knobs.learning_rate, momentum=0.9 if knobs.optimiser == "momentum" else 0)
+
+
+def mislabelled(labels: Any, share: float, stream: np.random.Generator) -> Any:
+    """The labels, with another digit in place of that share of them."""
+    labels = labels.copy()
+    wrong = stream.permutation(len(labels))[: round(share * len(labels))]
+    labels[wrong] = (labels[wrong] + stream.integers(1, 10, len(wrong))) % 10
+    return labels
+
+
+def loss_in_a_loop(scores: Tensor, labels: Tensor) -> Tensor:
+    """`F.cross_entropy`, row by row."""
+    total: Any = 0.0
+    for row, label in zip(scores, labels.tolist(), strict=True):
+        total = total + (row.logsumexp(0) - row[label])
+    return total / len(labels)
+
+
+class Loop:
+    """A training loop, one `step` at a time. ``on`` holds the slow habits, which may change between two steps.
+
+    Its tensors have the names that they would have in a script, and stay until those names are bound again: ``loss``
+    of the last step, ``test_loss`` of the test digits read after it, and ``total`` over this pass.
+    """
+
+    def __init__(self, knobs: Knobs, seed: int) -> None:
+        weights, order, noise = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3))
+        self.knobs, self.on, self.steps, self.passes = knobs, frozenset[str](), 0, 0
+        self.images, labels, self.test_images, self.test_labels = data()
+        self.labels = mislabelled(labels, knobs.noise, noise)
+        self._stream = order
+        self._order = np.arange(0)
+        self._at = self._tested = 0
+        with plain():
+            self.model = network(knobs, weights)
+            self.optimizer = optimiser(knobs, self.model)
+            self._hold()
+        self.loss: Any = None
+        self.test_loss: Any = None
+        self.total: Any = 0.0
+
+    def set(self, knobs: Knobs) -> None:
+        """Go on with another learning rate or batch size."""
+        self.knobs = knobs
+        for group in self.optimizer.param_groups:
+            group["lr"] = knobs.learning_rate
+
+    def flip(self, habit: str, on: bool) -> None:
+        """Take up a slow habit, or leave it off."""
+        before, self.on = self.on, self.on | {habit} if on else self.on - {habit}
+        if habit == "float64" and before != self.on:
+            with plain():
+                self.model.double() if on else self.model.float()
+                self.optimizer.load_state_dict(self.optimizer.state_dict())  # which takes on the dtype of the weights
+                self._hold()
+        if habit == "total":
+            self.total = 0.0
+
+    def step(self) -> None:
+        """One step, and a look at some test digits: a quarter of a batch, as there are a quarter as many of them."""
+        with plain():
+            self._train()
+            self._test()
+        self.steps += 1
+
+    def _train(self) -> None:
+        x, y = self._batch()
+        if "copies" in self.on:
+            x, y = x.clone(), y.clone()
+        self.optimizer.zero_grad(set_to_none="zeros" not in self.on)
+        if "one sample" in self.on:
+            for i in range(len(y)):
+                self._learn(x[i : i + 1], y[i : i + 1], len(y))
+        else:
+            self._learn(x, y)
+        self.optimizer.step()
+
+    def _learn(self, x: Tensor, y: Tensor, parts: int = 1) -> None:
+        """Add the gradients of one of so many parts of a batch."""
+        criterion = loss_in_a_loop if "loop" in self.on else F.cross_entropy
+        self.loss = criterion(self.model(x), y)
+        (self.loss / parts if parts > 1 else self.loss).backward()
+        self.total = self.total + (self.loss if "total" in self.on else self.loss.item())
+
+    def _test(self) -> None:
+        count = max(self.knobs.batch // 4, 1)
+        start = self._tested if self._tested + count <= len(self.test_labels) else 0
+        self._tested = start + count
+        x, y = self.test_x[start : start + count], self.test_y[start : start + count]
+        if "evaluation" in self.on:
+            self.test_loss = F.cross_entropy(self.model(x), y)
+        else:
+            with no_grad():
+                self.test_loss = F.cross_entropy(self.model(x), y)
+
+    def _batch(self) -> tuple[Tensor, Tensor]:
+        """The next digits, as views of the shuffled ones. Those left at the end of a pass are too few, and left out."""
+        if self._at + self.knobs.batch > len(self._order):
+            self._order = self._stream.permutation(len(self.labels))
+            self._at, self.passes, self.total = 0, self.passes + 1, 0.0
+            self._hold()
+        part = slice(self._at, self._at + self.knobs.batch)
+        self._at = part.stop
+        return self.x[part], self.y[part]
+
+    def _hold(self) -> None:
+        """The digits as tensors, in the order of this pass and in the dtype of the weights."""
+        dtype = np.float64 if "float64" in self.on else np.float32
+        order = self._order
+        self.x, self.y = tensor(self.images[order].astype(dtype)), tensor(self.labels[order])
+        self.test_x, self.test_y = tensor(self.test_images.astype(dtype)), tensor(self.test_labels)
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """What the script's names hold."""
+        return self.loss, self.total, self.test_loss
+
+
+def plain() -> Any:
+    """The engine as it is when nobody has set anything, whatever the notebook has set."""
+    return scoped(grad=True, inference=False, guard="on", promotion="torch", device="cpu", dtype="float32")
+
+
+def layers(model: nn.Module) -> Iterator[nn.Linear]:
+    """The layers that learn."""
+    return (layer for layer in model if isinstance(layer, nn.Linear))  # type: ignore[attr-defined]
