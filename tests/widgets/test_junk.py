@@ -81,7 +81,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "TrainingMonitor": (TrainingMonitor, {"epochs": 3, "ask": "?", "unit": "step"}),
     "TrainingMonitor.log": (logged, {"loss": 1.0, "accuracy": 0.5, "lr": 0.1, "epoch": 1}),
     "GuardLens": (GuardLens, {"code": "a = np.ones(2)", "ask": "?", "guard": "on"}),
-    "PredictGate": (PredictGate, {"ask": "?", "reveal": list, "why": "", "low": 0, "high": 1, "unit": "s"}),
+    "PredictGate": (
+        PredictGate, {"ask": "?", "reveal": list, "why": "", "about": (), "low": 0, "high": 1, "unit": "s"}
+    ),
     "PredictGate, choices": (PredictGate, {"ask": "?", "reveal": list, "choices": ["a", "b"]}),
     "PredictGate, a curve": (
         PredictGate, {"ask": "?", "reveal": list, "xs": [0, 1], "x_label": "x", "y_label": "y", "low": 0, "high": 1}
@@ -104,7 +106,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "show_tip": (show_tip, {"slug": "in-place"}),
     "export_predictions": (export_predictions, {"path": "mine.json"}),
     "act": (lambda act: gate().act(act), {"act": "reset"}),
-    "present": (lambda on: gate().present(on), {"on": True}),
+    "present": (lambda on, code: gate().present(on, code=code), {"on": True, "code": False}),
+    "save": (lambda path, **given: gate().save(path, **given), {"path": "gate.svg", "width": 800, "theme": "dark"}),
     "wait": (lambda seconds: gate().wait(seconds), {"seconds": 1}),
 }  # fmt: skip
 PLACES = [(name, argument) for name, (_, given) in CALLS.items() for argument in given]

@@ -216,3 +216,14 @@ def test_the_reveal_runs_under_the_modes_of_its_maker() -> None:
         widget = PredictGate("Is it on?", tg.is_grad_enabled, choices=["True", "False"])
     widget.predict("True")
     assert widget.data()["outcome"]["value"] == "False"
+
+
+def test_a_gate_about_a_part_of_the_machine_says_which() -> None:
+    def html(**about: Any) -> str:
+        return PredictGate("Which?", lambda: "a", choices=["a", "b"], **about).html
+
+    assert "The machine:" not in html()
+    assert "Shown here: tensors, buffers." in html(about=["buffers", "tensors"])
+    assert "Shown here: queue." in html(about="queue")
+    with pytest.raises(ArgumentError, match="the stages are names, tensors, buffers, device, queue"):
+        html(about=("stack",))

@@ -54,7 +54,8 @@ def _random(*shape: int) -> Tensor:
 def _centre(answer: Any) -> str:
     if not callable(answer):
         return NO_FUNCTION
-    for shape in ((60, 7), (7, 7)):
+    shapes: list[tuple[int, int]] = [(60, 7), (7, 7)]
+    for shape in shapes:
         case = f"on {shape[0]} × {shape[1]} readings: "
         x = _random(*shape)
         values = x.numpy().astype(np.float64)
@@ -112,7 +113,8 @@ def _thin(answer: Any) -> str:
 def _scores(answer: Any) -> str:
     if not callable(answer):
         return NO_FUNCTION
-    for shape in ((40, 6), (6, 6)):
+    shapes: list[tuple[int, int]] = [(40, 6), (6, 6)]
+    for shape in shapes:
         case = f"on {shape[0]} × {shape[1]} numbers: "
         x, w = _random(*shape), _random(shape[1]) + 1.0
         rows, weights = x.numpy().astype(np.float64), w.numpy().astype(np.float64)

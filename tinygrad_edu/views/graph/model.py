@@ -247,8 +247,8 @@ def recording(function: Callable[..., Any], leaves: dict[str, Tensor], by_positi
     recorder = _Recorder()
     copies: dict[int, Tensor] = {id(tensor): _copy(tensor) for tensor in leaves.values()}
     for key, copy in copies.items():
-        names = [name for name, tensor in leaves.items() if id(tensor) == key]
-        recorder.add(copy, name=names[0], aliases=tuple(names[1:]))
+        first, *others = [name for name, tensor in leaves.items() if id(tensor) == key]
+        recorder.add(copy, name=first, aliases=tuple(others))
     own = set(map(id, copies.values()))
     found: dict[str, Any] = {}
     with enable_grad(), recorder:
@@ -283,12 +283,12 @@ def recording(function: Callable[..., Any], leaves: dict[str, Tensor], by_positi
         tuple(nodes), tuple(recorder.edges), tuple(recorder.forward_order), tuple(recorder.backward_steps),
         code, result, len(copies),
     )  # fmt: skip
-    others = tuple(
+    found_itself = tuple(
         (run.label(node.id), tensor)
         for node, tensor in zip(nodes, recorder.keep, strict=True)
         if not node.op and id(tensor) not in own
     )
-    return Recording(run, tuple(leaves.items()), others)
+    return Recording(run, tuple(leaves.items()), found_itself)
 
 
 def _check_loss(recorder: _Recorder, loss: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...common.wording import bytes_text
 from ..marks import shorten, wrap_text
 from .model import LensState, at, differ, failure, happened, has_backward, spans
@@ -78,19 +80,19 @@ def verdict_lines(state: LensState) -> list[tuple[str, str]]:
     where they differ."""
     lines = _gradients(state.story, "m b")
     if state.guard == "on" and differ(state) and state.off.gradients:
-        lines += [(_other_run(state), "t2"), *_gradients(state.off, "m")]
+        lines += [(_other_run(state), "t2"), *_gradients(state.off, "m", dict(state.on.gradients))]
     own = bool(state.story.gradients)
     return lines if own else [*((line, "t2") for line in wrap_text(no_gradient(state), 46)), *lines]
 
 
-def _gradients(story: Story, style: str) -> list[tuple[str, str]]:
-    """A line for each gradient, and one more where a write has made it wrong."""
+def _gradients(story: Story, style: str, above: Mapping[str, tuple[str, ...]] | None = None) -> list[tuple[str, str]]:
+    """A line for each gradient, and one more where a write has made it wrong, unless the correct one stands above."""
     lines: list[tuple[str, str]] = []
     right = dict(story.correct)
     for name, values in story.gradients:
         told = f"{name}  [{', '.join(values)}]"
-        lines.append((f"{told}  wrong", "m ta b") if name in right else (told, style))
-        if name in right:
+        lines.append((f"{told}  wrong", "m ta b" if above is None else style) if name in right else (told, style))
+        if name in right and right[name] != (above or {}).get(name):
             lines.append((f"correct {' ' * max(len(name) - 7, 0)} [{', '.join(right[name])}]", "m"))
     return lines
 

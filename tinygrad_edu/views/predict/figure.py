@@ -175,8 +175,8 @@ def _curve(canvas: Canvas, state: GateState, width: int) -> None:
     canvas.height = bottom + 44
 
 
-def frame(state: GateState, name: str = "PredictGate", still: bool = False) -> Frame:
-    """The whole widget, or what is kept of it without a kernel."""
+def frame(state: GateState, name: str = "PredictGate", still: bool = False, about: tuple[str, ...] = ()) -> Frame:
+    """The whole widget, or what is kept of it without a kernel. ``about`` are the stages that the question is about."""
     q = state.question
     controls: list[Control] = []
     if state.outcome is None:
@@ -196,7 +196,7 @@ def frame(state: GateState, name: str = "PredictGate", still: bool = False) -> F
     outcome = state.outcome
     conditions = outcome.conditions if outcome else NOTHING_RUN
     return Frame(
-        name, (), q.ask, draw(state, WIDE, still), draw(state, NARROW, still), outcome.why if outcome else "",
+        name, about, q.ask, draw(state, WIDE, still), draw(state, NARROW, still), outcome.why if outcome else "",
         text(state), conditions or "computed when you committed", outcome.badge if outcome else None, tuple(controls),
         message=state.message, status=describe(state) if outcome else "",
     )  # fmt: skip
