@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ def test_a_fixed_loop_settles_up_to_a_rate(lesson: Run) -> None:
     for lr in (0.05, 0.3, 0.54):
         assert fixed(lr)[-1] < first / 20
     losses = fixed(0.6)
-    assert all(before < after for before, after in zip(losses[1:], losses[2:], strict=False))
+    assert all(before < after for before, after in itertools.pairwise(losses))
     w = leaf(0.0)
     loss = lesson.names["spring_loss"](w)
     loss.backward()
