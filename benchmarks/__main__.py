@@ -17,6 +17,7 @@ COMMANDS = {
     "paths": "one multiplication on every way through the engine",
     "imports": "import time against NumPy's",
     "layout": "the graph stepper on a thousand nodes",
+    "stepper": "click to paint and bytes per step of the graph stepper, in a real browser",
     "monitor": "a loop with a training monitor against the loop alone",
     "tips": "what the clock says of every tip",
 }

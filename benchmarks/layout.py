@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tinygrad_edu as tg
 from benchmarks import harness
 from benchmarks.harness import Here, Step
@@ -12,8 +14,8 @@ STEPS, BUDGET = 166, 0.3  # seconds that the layout may take
 BASELINE = "forward and backward"
 
 
-def contenders() -> dict[str, Step]:
-    """The plain run, and what the stepper does with it."""
+def leaves_and_loss() -> tuple[Callable[..., tg.Tensor], dict[str, tg.Tensor]]:
+    """An RNN written by hand, and its parameters."""
     tg.manual_seed(0)
     xs = tg.randn(STEPS, 1, 4)
     leaves = {"W": tg.randn(8, 8, requires_grad=True), "U": tg.randn(4, 8, requires_grad=True)}
@@ -25,13 +27,19 @@ def contenders() -> dict[str, Step]:
             h = (xs[t] @ U + h @ W + b).tanh()
         return (h * h).sum()
 
+    return loss_of, leaves
+
+
+def contenders() -> dict[str, Step]:
+    """The plain run, and what the stepper does with it."""
+    loss_of, leaves = leaves_and_loss()
     run = record(loss_of, leaves)
     scene(run, frozenset())
     return {
         BASELINE: lambda: loss_of(**leaves).backward(),
         "record both passes": lambda: record(loss_of, leaves),
         "lay out": lambda: scene.__wrapped__(run, frozenset()),
-        "draw one step, wide and narrow": lambda: frame(run, GraphState(run.steps // 2), "?").html(),
+        "make the page of one step": lambda: frame(run, GraphState(run.steps // 2), "?").html(),
     }
 
 

@@ -125,6 +125,19 @@ def set_default(**changes: Any) -> None:
         MODES.set(modes().replace(**changes))
 
 
+def defaults() -> tuple[Modes, Modes]:
+    """The defaults as they are now, for `put_back_defaults`."""
+    return _DEFAULT.replace(), _HERE.replace()
+
+
+def put_back_defaults(kept: tuple[Modes, Modes]) -> None:
+    """Make the defaults what they were, whatever `set_default` did since."""
+    for record, before in zip((_DEFAULT, _HERE), kept, strict=True):
+        for name in Modes.__slots__:
+            setattr(record, name, getattr(before, name))
+        record.twin = None
+
+
 class Scope(Block):
     """Modes that hold inside a with block."""
 

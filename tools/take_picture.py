@@ -61,7 +61,7 @@ def main(names: list[str]) -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name in names:
             frame, width = FRAMES[name]
-            page = browser.new_page(viewport={"width": width, "height": 800}, device_scale_factor=1.5)
+            page = browser.new_page(viewport={"width": width, "height": 1000}, device_scale_factor=1.5)
             page.set_content(frame().page(theme="light", live=True))
             box = page.locator(".edu").bounding_box()
             assert box is not None

@@ -12,8 +12,8 @@ FAULTS = """() => {
     const name = root.getAttribute('aria-label');
     const outer = root.getBoundingClientRect();
     if (!outer.width) continue;
-    const stage = root.querySelector('.edu-stage');
-    const shown = (e) => e.getClientRects().length > 0 && getComputedStyle(e).visibility !== 'hidden';
+    const stage = root.querySelector('[data-follow]') ?? root.querySelector('.edu-stage');
+    const shown = (e) => e.getClientRects().length > 0 && e.checkVisibility({ visibilityProperty: true });
     const texts = [...root.querySelectorAll('svg text')].filter((t) => shown(t) && t.textContent.trim());
     const boxes = texts.map((t) => ({ t, b: t.getBoundingClientRect(), svg: t.ownerSVGElement }));
     for (const { t, b, svg } of boxes) {

@@ -139,7 +139,7 @@ def test_only_what_changed_moves_and_with_reduced_motion_it_is_outlined(page: Pa
     if calm:
         assert moving(page) == []
         assert outlined.count() >= 1 and all("99" in words for words in outlined.all_text_contents())
-        press(page, made, page.get_by_role("button", name="Order of visits"))
+        press(page, made, page.get_by_role("radio", name="order of visits"))
         assert "99" not in " ".join(outlined.all_text_contents())  # for one step
     else:
         assert outlined.count() == 0

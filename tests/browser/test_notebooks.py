@@ -72,9 +72,9 @@ def test_arrays_lesson_reveals_each_result_after_its_prediction(open_notebook: O
         assert "result:" not in gate.locator(".edu-foot pre").inner_text()
         gate.get_by_role("radio").last.click()
         gate.get_by_role("button", name="Commit").click()
-        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}")
+        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}", timeout=60_000)
         expect(maps).to_have_count(3 + i)
-    expect(gates.first).to_contain_text("“Indexing copies” is true of Python's lists.")
+    expect(gates.first).to_contain_text("“A slice is a copy” is true of Python's lists.")
     spoiled = maps.first
     expect(spoiled.locator(".edu-foot pre")).to_contain_text("value     68  69.8  73.4  71.6")
     spoiled.get_by_role("radio", name="rows", exact=True).click()
@@ -99,14 +99,14 @@ def test_tip_lab_reveals_each_result_after_its_prediction(open_notebook: Open) -
     notebook = open_notebook("tip_lab.ipynb")
     notebook.run_all()
     gates = notebook.page.locator('.edu[aria-label="PredictGate"]')
-    for i, result in enumerate(("an error", "wrong numbers", "6 001")):
+    for i, result in ((0, "45 003"), (1, "wrong numbers"), (3, "4 000 000 bytes")):
         gate = gates.nth(i)
         gate.get_by_role("radio").first.click()
         gate.get_by_role("button", name="Commit").click()
-        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}")
-    loop = gates.nth(3)
-    loop.get_by_role("spinbutton").fill("10")
-    loop.get_by_role("button", name="Commit").click()
-    expect(loop.locator(".edu-foot")).to_contain_text("pairs after 3 warm-ups")
+        expect(gate.locator(".edu-foot pre")).to_contain_text(f"result: {result}", timeout=60_000)
+    faster = gates.nth(2)  # about the learner's own report, which is not mended yet
+    faster.get_by_role("spinbutton").fill("10")
+    faster.get_by_role("button", name="Commit").click()
+    expect(faster.get_by_role("alert")).to_contain_text("tasks 1 to 3 come first")
     assert faults(notebook.page) == []
     keep(notebook, "tip_lab-answered")

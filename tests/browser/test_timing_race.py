@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
+
+from tests.views.race.test_race import DONE, STATE, UNSIZED, comparison
+from tinygrad_edu.observe.results import Sweep
+from tinygrad_edu.views.race import finish, frame
 
 from .look import faults
 from .test_widgets import Open, snapshot, widget
@@ -122,6 +127,18 @@ def test_stop_keeps_what_was_measured(open_cells: Open) -> None:
         expect(twin).to_contain_text("Stopped before all pairs were done.", timeout=SOON)
         expect(w.get_by_role("progressbar")).to_have_count(0)
         w.get_by_role("button", name="Ask again").click()
+
+
+@pytest.mark.parametrize("width, height", [(1280, 720), (640, 720), (640, 360)])  # the last is 1280 at 200 %
+def test_long_names_and_equal_lines_are_seen_at_every_width(page: Page, width: int, height: int) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    names = ("a loop over every single row in Python", "numpy_vectorised_with_keepdims_and_out")
+    alike = finish(STATE, Sweep(STATE.sizes, (comparison(1e-5, 1e-5), comparison(1e-5, 1.02e-5), comparison(1, 1))))
+    for state in (DONE, replace(DONE, names=names), replace(UNSIZED, names=names), alike, replace(alike, names=names)):
+        page.set_content(frame(state).page(live=True))
+        assert faults(page) == []
+        said = page.locator("svg:visible .edu-stage, .edu-stage svg:visible").last.text_content() or ""
+        assert "…" not in said and state.names[0] in said and state.names[1] in said
 
 
 def test_what_is_no_number_is_refused(open_cells: Open) -> None:

@@ -21,10 +21,6 @@ from .test_widgets import snapshot, text_of, widget
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
 Open = Callable[..., NotebookPage]
 BROWSER = "from tinygrad_edu_widgets import TipBrowser\nTipBrowser()"
-SAID = {
-    "holds": "The tip holds", "no difference": "No difference", "false here": "False here",
-    "could not be compared": "Could not be compared",
-}  # fmt: skip
 
 
 def at_the_command_line() -> dict[str, str]:
@@ -35,7 +31,7 @@ def at_the_command_line() -> dict[str, str]:
 
 
 def picture(notebook: NotebookPage, name: str) -> None:
-    """Keep a picture of the whole widget, which is taller than the window."""
+    """Keep a picture of the whole widget, even where it is taller than the window."""
     before = notebook.page.viewport_size
     assert before is not None
     notebook.page.set_viewport_size({"width": before["width"], "height": 3600})
@@ -58,15 +54,17 @@ def test_all_tips_are_locked_then_revealed_with_the_verdict_of_the_command_line(
         choose(w, tip.slug)
         expect(w.locator(".edu-step.later")).to_have_count(4)
         expect(w.locator(".hole")).to_be_visible()
-        assert w.locator(".verdict").count() == 0
+        assert w.locator(".edu-one").count() == 0
         assert tip.question.refutation not in notebook.page.content()
         expect(w.get_by_role("button", name="Commit")).to_be_disabled()
         w.get_by_role("radio", name=re.sub("`", "", tip.question.tempting), exact=True).click()
         w.get_by_role("button", name="Commit").click()
         expect(w.locator(".edu-step.later")).to_have_count(3)
-        assert w.locator(".verdict").count() == 0
+        assert w.locator(".edu-one").count() == 0
         w.get_by_role("button", name="Run", exact=True).click()
-        expect(w.locator(".verdict")).to_have_text(SAID[verdicts[tip.slug]], timeout=60_000)
+        expect(w.locator(".edu-one")).to_be_visible(timeout=60_000)
+        assert verdicts[tip.slug] == "holds"
+        expect(w.locator(".edu-step.hand .edu-said")).to_contain_text(re.compile("^The tip holds (here|for what)"))
         expect(w.locator(".edu-foot")).to_contain_text("measured")
         assert faults(notebook.page) == []
         picture(notebook, f"tip-{tip.slug}")
@@ -85,16 +83,16 @@ def test_one_tip_by_keyboard_alone(open_cells: Open) -> None:
     keys.press("Enter")
     tab_to(notebook, w.get_by_role("button", name="Run", exact=True))
     keys.press("Enter")
-    expect(w.locator(".verdict")).to_have_text("The tip holds", timeout=60_000)
+    expect(w.locator(".edu-step.hand")).to_contain_text("The tip holds", timeout=60_000)
     tab_to(notebook, w.get_by_role("textbox"))
     keys.type("B shares the buffer.")
     tab_to(notebook, w.get_by_role("button", name="Compare"))
     keys.press("Enter")
     expect(w.locator(".edu-words.why")).to_be_visible()
     expect(w.get_by_role("textbox")).to_have_value("B shares the buffer.")
-    tab_to(notebook, w.get_by_role("button", name="Run with use = write"))
+    tab_to(notebook, w.get_by_role("button", name="use = write"))
     keys.press("Enter")
-    expect(w.get_by_text("False here.", exact=True)).to_be_visible()
+    expect(w.get_by_text("With use = write: The tip does not hold here.", exact=True)).to_be_visible()
     keys.press("r")
     expect(w.locator(".hole")).to_be_visible()
 
@@ -130,7 +128,7 @@ def test_stop_takes_effect_between_repeats_and_keeps_what_was_measured(open_cell
         expect(w.get_by_text(re.compile(r"of \d+, about .* left"))).to_be_visible()
         w.get_by_role("button", name="Stop").click()
         expect(w.get_by_role("progressbar")).to_have_count(0)
-        expect(w.locator(".verdict")).to_have_text("The tip holds")
+        expect(w.locator(".edu-step.hand")).to_contain_text("The tip holds")
 
 
 def test_code_is_edited_and_found_by_filters(open_cells: Open) -> None:
@@ -164,7 +162,27 @@ def test_code_is_edited_and_found_by_filters(open_cells: Open) -> None:
     w.get_by_role("slider").fill("0")
     expect(w.get_by_text("n = 16", exact=True)).to_be_visible()
     w.get_by_role("button", name="Run", exact=True).click()
-    expect(w.locator(".verdict")).to_have_text("No difference", timeout=60_000)
+    expect(w.locator(".edu-step.hand")).to_contain_text("makes no difference", timeout=60_000)
+
+
+def test_before_an_audience_one_step_after_the_other(open_cells: Open) -> None:
+    notebook = open_cells(
+        'from tinygrad_edu_widgets import TipBrowser\nb = TipBrowser("share-storage")\nb.present()\nb'
+    )
+    notebook.run_all()
+    w = widget(notebook.page, "TipBrowser")
+    expect(w.locator(".edu-nav")).to_have_count(0)
+    steps = w.locator(".edu-step:has(.edu-number)")
+    w.get_by_role("radio", name="none").click()
+    for wanted in ("1Predict", "2Run", "3See", "4Explain"):
+        expect(steps.locator("h4")).to_have_text(wanted, timeout=60_000)
+        assert faults(notebook.page) == []
+        w.get_by_role("button", name="Next").click()
+    expect(w.locator(".edu-words.why")).to_be_visible()
+    w.get_by_role("button", name="Next").click()
+    expect(steps.locator("h4")).to_have_text("5Try where it fails")
+    w.get_by_role("button", name="Back").click()
+    expect(steps.locator("h4")).to_have_text("4Explain")
 
 
 def test_it_looks_well_in_both_themes_and_when_narrow(open_cells: Open) -> None:
@@ -175,7 +193,7 @@ def test_it_looks_well_in_both_themes_and_when_narrow(open_cells: Open) -> None:
     w.get_by_role("radio", name="4 bytes", exact=True).click()
     w.get_by_role("button", name="Commit").click()
     w.get_by_role("button", name="Run", exact=True).click()
-    expect(w.locator(".verdict")).to_be_visible(timeout=60_000)
+    expect(w.locator(".edu-one")).to_be_visible(timeout=60_000)
     w.get_by_role("button", name="Compare").click()
     expect(w.locator(".edu-words.why")).to_be_visible()
     for theme, width in itertools.product(("Light", "Dark"), (1280, 640)):

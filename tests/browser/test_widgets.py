@@ -131,13 +131,13 @@ def test_graph_stepper_collapses_modules_and_jumps(open_cells: Open) -> None:
     notebook.run_all()
     w = widget(notebook.page, "GraphStepper")
     w.get_by_role("button", name="Collapse modules").click()
-    module = w.locator("svg:visible [data-act=toggle]").first
+    module = w.locator("svg:visible [data-act=toggle]").filter(has_text="▸2")
     expect(module).to_be_visible()
     module.focus()
     notebook.page.keyboard.press("Enter")
-    expect(w.locator("svg:visible [data-act=toggle]")).to_have_count(0)
+    expect(module).to_have_count(0)
     notebook.page.keyboard.press("m")
-    expect(w.locator("svg:visible [data-act=toggle]").first).to_be_visible()
+    expect(module).to_be_visible()
     notebook.page.keyboard.press("m")
     card = w.locator("svg:visible [data-act=jump]").filter(has_text="tanh")
     card.click()
@@ -175,9 +175,9 @@ def test_buffer_map_points_writes_and_adds(open_cells: Open) -> None:
     add.fill("x[1:, ::2].T")
     add.press("Enter")
     expect(twin).to_contain_text("v = x[1:, ::2].T: (2, 2), strides (8, 16), from byte 16")
-    w.get_by_role("button", name="Order of visits").click()
+    w.get_by_role("radio", name="order of visits").click()
     expect(twin).to_contain_text("12th")
-    w.get_by_role("button", name="Order of visits").press("Enter")
+    w.get_by_role("radio", name="values").click()
     expect(twin).not_to_contain_text("12th")
     w.get_by_role("button", name="Remove v").click()
     expect(twin).not_to_contain_text("v = ")
@@ -209,7 +209,7 @@ def test_buffer_map_free_view(open_cells: Open) -> None:
     notebook.run_all()
     w = widget(notebook.page, "BufferMap")
     twin = w.locator(".edu-foot pre")
-    w.get_by_role("button", name="Free view").click()
+    w.get_by_role("radio", name="free view").click()
     stride = w.get_by_role("spinbutton", name="stride in bytes, axis 0")
     stride.focus()
     notebook.page.keyboard.press("ArrowDown")
@@ -332,41 +332,6 @@ def test_training_monitor_follows_a_running_cell(open_cells: Open) -> None:
         w.locator(f"svg:visible [data-link={point}]").hover()
         expect(w.locator(".edu-tip")).to_contain_text(words)
     expect(w.locator(".edu-foot pre")).to_contain_text("40: 0.0250")
-    assert faults(notebook.page) == []
-
-
-RNN = """
-import tinygrad_edu as tg
-from tinygrad_edu_widgets import GraphStepper
-W = tg.full((2, 2), 0.5, requires_grad=True)
-xs = tg.ones(166, 1, 2)
-def rnn(W):
-    h = tg.zeros(1, 2)
-    for t in range(166):
-        h = (xs[t] + h @ W).tanh() * 0.9 + 0.1
-    return h.sum()
-stepper = GraphStepper(rnn, W=W)
-stepper
-"""
-
-
-def test_a_graph_of_a_thousand_nodes_stays_usable(open_cells: Open) -> None:
-    notebook = open_cells(RNN)
-    notebook.run_all()
-    w = widget(notebook.page, "GraphStepper")
-    expect(w.locator(".edu-foot")).to_contain_text(re.compile(r"99\d nodes|1\d\d\d nodes"))
-    slider = w.get_by_role("slider")
-    for target in ("600", "1200"):
-        slider.fill(target)
-        expect(w.locator(".edu-foot")).to_contain_text(
-            f"backward {int(target) - 997}" if target == "1200" else "forward 600"
-        )
-        stage, mark = w.locator(".edu-stage").bounding_box(), w.locator("svg:visible [data-current]").bounding_box()
-        assert stage is not None and mark is not None
-        assert stage["y"] <= mark["y"] and mark["y"] + mark["height"] <= stage["y"] + stage["height"]
-    use = w.locator("svg:visible [data-link=n0]").first
-    use.hover()
-    assert w.locator("svg:visible .is-linked").count() > 4  # every use of W lights up
     assert faults(notebook.page) == []
 
 

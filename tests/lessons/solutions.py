@@ -8,6 +8,8 @@ import numpy as np
 
 import tinygrad_edu as tg
 
+from .lab_solutions import LAB_SOLUTIONS, LAB_WRONG
+
 # task: the source that replaces `answer = ...` in the notebook
 SOLUTIONS: dict[str, str] = {
     "welcome_rate": "answer = 3",
@@ -334,3 +336,6 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ("bad", "one letter for each question"),
     ],
 }
+
+SOLUTIONS.update(LAB_SOLUTIONS)
+WRONG.update(LAB_WRONG)

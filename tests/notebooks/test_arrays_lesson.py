@@ -28,7 +28,16 @@ def test_it_is_short_enough_for_an_hour() -> None:
 def test_nothing_that_is_not_folded_says_what_a_gate_asks() -> None:
     """The words of the results, and the rule, stand in gates and in what is folded until they are committed."""
     shown = re.sub(r"<details>.*?</details>", "", PROSE, flags=re.DOTALL)
-    for told in ("164.1", "a slice is", "always a view", "stays in memory", "whole buffer", "cache line", "is slower"):
+    for told in (
+        "164.1",
+        "a slice is",
+        "always a view",
+        "stays in memory",
+        "whole buffer",
+        "cache line",
+        "wastes lines",
+        "is slower",
+    ):
         assert told not in shown.split("## 6 · Exit quiz")[0], told
     for cell in LESSON.cells:
         for output in cell.get("outputs", []):
@@ -57,7 +66,7 @@ def test_the_worked_example() -> None:
     s = table()[1:, ::2]
     assert (s.shape, s.numpy().strides, s.storage_offset() * 4) == ((2, 2), (16, 8), 16)
     assert (s[1, 1].data_ptr() - s.data_ptr()) + 16 == 40
-    assert "`(16, 8)`" in PROSE and "| 40 |" in PROSE
+    assert "`(16, 8)`" in PROSE and "| byte 40 |" in PROSE
 
 
 def test_the_wrong_addresses_are_the_slips_that_their_reasons_name() -> None:

@@ -93,7 +93,7 @@ def test_what_ends_by_itself_is_not_disturbed() -> None:
         for _ in range(200):
             with thread._door:
                 if thread._open:
-                    stopping._interrupt(thread.ident)
+                    stopping.interrupt(thread.ident)
         thread.join(20)
         assert ended.is_set()
         assert (thread.result is None) != (thread.failure is None)

@@ -189,9 +189,37 @@ def test_what_the_clock_cannot_tell_is_no_difference() -> None:
 
 
 def test_words() -> None:
-    assert comparison([35.0, 36.0, 37.0]).sentence() == "dot is faster than loop: 36× (35–36)"
-    assert comparison([0.25, 0.26, 0.27]).sentence() == "dot is slower than loop: 0.26× (0.25–0.26)"
-    assert comparison([1.0, 1.01, 1.02]).sentence() == "no difference between loop and dot: 1.01× (1.00–1.01)"
+    assert comparison([35.0, 36.0, 37.0]).sentence() == "dot is faster than loop: 36× (35–37)"
+    assert comparison([0.25, 0.26, 0.27]).sentence() == "dot is slower than loop: 3.8× (3.7–4.0)"
+    assert comparison([1.0, 1.01, 1.02]).sentence() == "no difference between loop and dot: 1.01× (1.00–1.02)"
+
+
+@pytest.mark.parametrize(
+    ("ratios", "words"),
+    [
+        ([4.0] * 5 + [4.2] * 5, "95 % confidence 4.0–4.2×"),
+        ([0.25] * 5 + [0.2] * 5, "95 % confidence 4.0–5.0×"),
+        ([3.5, 4.0, 4.5], "all 3 pairs 3.5–4.5×"),
+        ([0.8] * 5 + [1.1] * 5, "95 % confidence 0.91–1.25×, which includes 1"),
+        ([1.02] * 8, "95 % confidence 1.02–1.02×, and less than 5 % counts as none"),
+        ([1.1, 3.0, 9.0], "all 3 pairs 1.1–9.0×, too unsteady or short to tell"),
+        ([4.0, 4.0], "2 pairs, too few to tell"),
+        ([4.0], "1 pair, too few to tell"),
+    ],
+)
+def test_what_a_verdict_rests_on(ratios: list[float], words: str) -> None:
+    assert comparison(ratios).grounds() == words
+
+
+@given(st.lists(st.floats(0.01, 100), min_size=1, max_size=30))
+def test_the_interval_that_is_printed_decides(ratios: list[float]) -> None:
+    """A difference is never claimed beside an interval that includes 1, and a ratio is never printed below 1."""
+    found = comparison(ratios)
+    ratio, low, high = found.times
+    assert ratio >= 1 and low <= ratio * (1 + 1e-9) and high >= ratio * (1 - 1e-9)
+    if found.verdict != "no difference":
+        assert low > 1
+    assert ("which includes 1" in found.grounds()) == (len(ratios) >= 3 and low <= 1 <= high)
 
 
 def test_text(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +229,7 @@ def test_text(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
         "dot is faster than loop: 8.0× (8.0–8.0)\n"
         "  loop: 4.00 s (4.00–4.00)\n"
         "  dot: 500 ms (500–500)\n"
-        "  5 pairs after 3 warm-ups; median and middle half\n"
+        "  5 pairs after 3 warm-ups; times: median and middle half; ratio: median and range\n"
         "  Example CPU, 2 cores, Linux x86_64 · Python 3.11.7, NumPy 2.4.6, OpenBLAS 0.3, 1 thread"
         " · gc off"
     )
@@ -366,7 +394,7 @@ def test_a_sweep(clock: Clock) -> None:
     assert [one.ratios for one in found.comparisons] == [(0.25,) * 3, (1.0,) * 3, (4.0,) * 3]
     assert found.crossover == pytest.approx(8)
     assert found.text() == (
-        "2: call is slower than loop: 0.25× (0.25–0.25)\n"
+        "2: call is slower than loop: 4.0× (4.0–4.0)\n"
         "8: no difference between loop and call: 1.00× (1.00–1.00)\n"
         "32: call is faster than loop: 4.0× (4.0–4.0)\n"
         "equal near 8"
@@ -420,7 +448,9 @@ def test_stopping_keeps_what_was_measured(clock: Clock) -> None:
     assert found.ratios == (2.0,) * 4
     assert found.stopped
     assert found.to_dict()["stopped"] is True
-    assert "  4 pairs after 3 warm-ups, stopped; median and middle half\n" in found.text()
+    assert (
+        "  4 pairs after 3 warm-ups, stopped; times: median and middle half; ratio: median and range\n" in found.text()
+    )
 
 
 def test_a_pair_is_finished_before_it_stops(clock: Clock) -> None:

@@ -53,7 +53,7 @@ def test_a_write_is_seen_through_every_name_and_undone_by_reset(widget: BufferMa
 
 def test_a_write_touches_one_place_also_where_elements_overlap(x: tg.Tensor) -> None:
     widget = BufferMap(x=x)
-    widget.act("free")
+    widget.act("view", "free view")
     widget.act("stride:0", 20)
     widget.act("axis:1", 5)  # xᵥ[0, 5] is xᵥ[1, 0]
     widget.act("write")
@@ -108,7 +108,7 @@ def test_looking_disturbs_no_graph() -> None:
     w = tg.tensor([1.0, 2.0, 3.0], requires_grad=True)
     loss = (w * w).sum()
     widget = BufferMap(w=w)
-    for act, value in (("add", "w[1:]"), ("add", "w.clone()"), ("pick", "v"), ("free", None), ("reset", None)):
+    for act, value in (("add", "w[1:]"), ("add", "w.clone()"), ("pick", "v"), ("view", "free view"), ("reset", None)):
         widget.act(act, value)
     loss.backward()
     assert w.grad.tolist() == [2.0, 4.0, 6.0]
@@ -170,7 +170,7 @@ def test_labels_given_at_the_start_stay(x: tg.Tensor) -> None:
 
 
 def test_the_free_view_keeps_to_the_buffer(widget: BufferMap) -> None:
-    widget.act("free")
+    widget.act("view", "free view")
     assert "xᵥ = a free view of x: (2, 6), strides (24, 4)" in widget.text()
     widget.act("stride:0", 28)
     assert "would begin at byte 48" in last(widget)
@@ -187,7 +187,7 @@ def test_the_free_view_keeps_to_the_buffer(widget: BufferMap) -> None:
 
 
 def test_the_dials_count_in_bytes_as_the_picture_does(widget: BufferMap) -> None:
-    widget.act("free")
+    widget.act("view", "free view")
     dials = {c.act: c for c in widget.frame().controls if c.kind == "scrub" and c.act.startswith(("stride", "offset"))}
     free = next(e for e in widget.state.entries if e.name == "xᵥ")
     assert [dials["stride:0"].value, dials["stride:1"].value] == list(free.strides)
@@ -198,7 +198,7 @@ def test_the_dials_count_in_bytes_as_the_picture_does(widget: BufferMap) -> None
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (0,), (0, 4)])
 def test_the_free_view_of_small_tensors(shape: tuple[int, ...]) -> None:
     widget = BufferMap(x=tg.ones(shape))
-    widget.act("free")
+    widget.act("view", "free view")
     assert ("a free view" in widget.text()) is (0 not in shape)
 
 

@@ -56,12 +56,14 @@ def test_random_clicks_and_writes(data: st.DataObject) -> None:
     at_first = {name: a.copy() for name, a in arrays(widget).items()}
     for _ in range(data.draw(st.integers(1, 5))):
         names = list(widget._tensors)
-        act = data.draw(st.sampled_from(["write", "write", "add", "remove", "pick", "point", "order", "other"]))
+        act = data.draw(st.sampled_from(["write", "write", "add", "remove", "pick", "point", "view", "other"]))
         before = {name: a.tobytes() for name, a in arrays(other).items()}
         around = arrays(other)["y"].base.tobytes()
         value: Any = None
         if act == "add":
             value = data.draw(st.sampled_from(VIEWS)).format(data.draw(st.sampled_from(names)))
+        elif act == "view":
+            value = data.draw(st.sampled_from(["values", "order of visits", "free view"]))
         elif act in ("pick", "remove", "write", "point"):
             name = data.draw(st.sampled_from(names))
             widget.act("pick", name)
@@ -120,7 +122,7 @@ def test_two_maps_of_one_array() -> None:
     assert [c.act for c in two.frame().controls] == ["pick", "axis:0", "axis:1", "renew", "reset"]
     two.act("point", "t:3")
     assert two.state.buffers == shown.buffers
-    for act, value in (("write", None), ("add", "x[1:]"), ("remove", None), ("free", None)):
+    for act, value in (("write", None), ("add", "x[1:]"), ("remove", None), ("view", "free view")):
         two.act(act, value)
         assert f"▲ {act}: x, t changed since this picture was made. Press Read again first." in two.text()
     two.act("renew")
@@ -171,10 +173,10 @@ def test_names_can_be_removed_but_not_the_last() -> None:
     assert "remove" not in [c.act for c in widget.frame().controls]
     widget.act("remove")
     assert widget.text().endswith("▲ remove: y is the only name on this map. Add another one first.")
-    widget.act("free")  # a free view of the first tensor, also where its name has left
+    widget.act("view", "free view")  # a free view of the first tensor, also where its name has left
     assert "a free view of x: (2, 2), strides (16, 8)" in widget.text()
     widget.act("remove")
-    assert "free" in [c.act for c in widget.frame().controls]
+    assert "free view" in next(c for c in widget.frame().controls if c.act == "view").options
     widget.act("reset")
     assert [e.name for e in widget.state.entries] == ["x", "y"]
 
@@ -183,11 +185,11 @@ def test_the_order_of_visits_is_off_at_first_and_stays_on_through_other_presses(
     x = tg.arange(6).reshape(2, 3)
     widget = BufferMap(t=x.T)
     assert "1st" not in widget.text()
-    widget.act("order")
+    widget.act("view", "order of visits")
     assert "visit    1st   3rd   5th   2nd   4th   6th" in widget.text()
     widget.act("write")
     assert "visit    1st" in widget.text()
-    widget.act("order")
+    widget.act("view", "values")
     assert "1st" not in widget.text()
     assert "t[0, 0] = 99 wrote" in widget.text()
 
@@ -234,3 +236,31 @@ def test_bytes_beside_those_of_the_names_are_called_the_buffers() -> None:
     widget = BufferMap(a=a[:2], b=np.zeros(1))
     a[3] = 9
     assert widget.text().endswith("buffer A has changed since this picture was made: it still shows it as before.")
+
+
+def test_a_write_between_the_drawn_cells_makes_a_map_stale() -> None:
+    a = np.arange(1000.0)
+    widget = BufferMap(a=a, v=a[200:300], e=a[:4])
+    assert "has changed" not in widget.text()
+    a[250] = -1  # no cell of it is drawn
+    assert "a and v have changed since this picture was made" in widget.text()
+    widget.act("renew")
+    a[500] = -1
+    assert "a has changed since" in widget.text()
+    widget.act("view", "free view")
+    assert "Press Read again first." in widget.text()
+    part = BufferMap(v=a[200:300])
+    a[700] = -2
+    assert "buffer A has changed since" in part.text()
+    part.close()
+    widget.close()
+
+
+def test_the_map_has_no_more_controls_than_five() -> None:
+    x = tg.arange(6, dtype="float32").reshape(2, 3)
+    widget = BufferMap(x=x, t=x.T)
+    pointing = {"pick", "axis", "write"}  # a name, its index, and the element written there: one row, one control
+    for view in ("values", "order of visits", "free view"):
+        widget.act("view", view)
+        acts = {c.act.split(":")[0] for c in widget.frame().controls if c.kind != "break"}
+        assert len(acts - pointing - {"shape", "stride", "offset"}) + 1 <= 5

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import traitlets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tinygrad_edu_widgets import GraphStepper
@@ -37,8 +38,8 @@ def test_steps_stay_in_range(widget: GraphStepper) -> None:
     ):  # fmt: skip
         widget.act(act, value)
         assert widget.state.step == step
-    widget.step(2)
-    widget.step(-1)
+    widget.forward(2)
+    widget.back()
     assert widget.state.step == 1
     assert GraphStepper(fork, step=99, x=leaf(2.0), w=leaf(-3.0)).state.step == 6
 
@@ -55,7 +56,7 @@ def test_a_card_leads_to_its_step(widget: GraphStepper) -> None:
 
 
 def test_a_leaf_can_be_typed_over_and_reset(widget: GraphStepper) -> None:
-    given = widget._first["x"]
+    given = widget._given["x"]
     widget.act("last")
     for typed, shown in (("5", "5.00"), ("−1,5", "−1.50"), ("1e-3", "0.00100")):
         widget.act("leaf:x", typed)
@@ -248,3 +249,232 @@ def test_however_leaves_are_given_the_gradients_are_those_of_the_engine(values: 
     widget = GraphStepper(fork, *values[:placed], **dict(list(zip("xw", values, strict=True))[placed:]))
     last = {send.target: send.total.norm for back in widget.run.backward for send in back.sends}
     assert (last[0], last[1]) == (x.grad.item(), w.grad.item())
+
+
+# The step as a trait ---------------------------------------------------------------------------------------------
+
+
+def test_the_step_can_be_observed_set_and_linked(widget: GraphStepper) -> None:
+    seen: list[int] = []
+    widget.observe(lambda change: seen.append(change["new"]), "step")
+    widget.act("step")
+    widget.step = 5
+    assert (seen, widget.state.step, widget.steps) == ([1, 5], 5, 6)
+    widget.step = 99  # beyond the end: it stays inside
+    assert (widget.step, widget.state.step) == (6, 6)
+    widget.step = -4
+    assert (widget.step, widget.state.step) == (0, 0)
+    other = GraphStepper(fork, x=1.0, w=1.0, step=4)
+    link = traitlets.link((widget, "step"), (other, "step"))
+    assert other.step == 0
+    other.forward(3)
+    assert (widget.step, widget.state.step) == (3, 3)
+    link.unlink()
+    with pytest.raises(traitlets.TraitError):
+        widget.step = "far"
+    with pytest.raises(traitlets.TraitError):
+        widget.steps = 7
+
+
+# What is sent ----------------------------------------------------------------------------------------------------
+
+
+class Line:
+    """The connection to a browser: notes what goes over it."""
+
+    kernel = comm_id = "line"
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+
+    def send(self, data: Any = None, buffers: Any = None, **_: Any) -> None:
+        self.sent.append(data)
+
+    def on_msg(self, _: Any) -> None:
+        """Nothing comes back."""
+
+    close = on_msg
+
+    def keys(self) -> set[str]:
+        """The traits that were sent since the last call."""
+        found = {key for data in self.sent for key in data.get("state", {})}
+        self.sent.clear()
+        return found
+
+
+def connected(made: GraphStepper) -> Line:
+    made.comm = line = Line()
+    line.sent.clear()
+    return line
+
+
+def test_a_step_sends_neither_page_nor_reel(widget: GraphStepper) -> None:
+    line = connected(widget)
+    for act, value in (("step", None), ("goto", 5), ("back", None), ("jump", 0)):
+        widget.act(act, value)
+        assert line.keys() <= {"step", "answers"}
+    assert "backward 1 of 3" in widget.html  # made when somebody asks for it
+    widget.act("leaf:x", "7")
+    assert {"html", "reel"} <= line.keys()
+    widget.act("leaf:x", "none")
+    assert line.keys() == {"html", "answers"}  # only the message is new
+
+
+def test_the_browser_gets_the_parts_that_it_asks_for(widget: GraphStepper) -> None:
+    line = connected(widget)
+    widget._handle_custom_msg({"act": "reel", "value": 3}, [])
+    (answer,) = line.sent
+    chunk = answer["content"]["reel"]
+    assert answer["content"]["id"] == widget.reel["id"]
+    assert chunk["from"] <= 3 <= chunk["to"]
+    for wrong in (None, "x", 10**9, -5, [1]):
+        widget._handle_custom_msg({"act": "reel", "value": wrong}, [])  # out of range: the nearest; no number: none
+    assert widget.state.step == 0
+
+
+# Later code ------------------------------------------------------------------------------------------------------
+
+
+def product() -> tuple[tg.Tensor, tg.Tensor, GraphStepper]:
+    x, w = leaf([2.0, 1.0]), leaf([3.0, 4.0])
+    return x, w, GraphStepper(lambda x: (x * w).sum(), x=x)
+
+
+STALE = "w has changed since this picture was made: it still shows that moment."
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda w: w.add_(1.0),
+        lambda w: w.array.__setitem__(0, 9.0),
+        lambda w: setattr(w, "data", tg.tensor([5.0, 5.0])),
+        lambda w: w.requires_grad_(False),
+    ],
+    ids=["written in place", "written by NumPy", "given other data", "wants no gradient now"],
+)
+def test_a_tensor_that_is_not_as_it_was_is_named(change: Any) -> None:
+    _, w, widget = product()
+    widget.look()
+    assert widget.frame().stale == ""
+    before = widget.text()
+    with tg.no_grad():
+        change(w)
+    widget.look()
+    assert widget.frame().stale == STALE
+    assert widget.text() == f"{STALE}\n{before}"  # the picture is still that of its moment
+    assert 'class="edu-stage edu-walk stale"' in widget.html
+
+
+def test_recording_again_takes_todays_values() -> None:
+    x, w, widget = product()
+    with tg.no_grad():
+        w.mul_(10.0)
+        x.mul_(2.0)
+    widget.look()
+    assert widget.frame().stale == "x and w have changed since this picture was made: it still shows that moment."
+    widget.act("again")
+    assert widget.frame().stale == ""
+    assert "\n  x 2  [4.00 2.00]" in widget.text()
+    assert "\n  w 2  [30.0 40.0]" in widget.text()
+    widget.act("reset")
+    assert "[30.0 40.0]" in widget.text()
+
+
+def test_reset_brings_back_exactly_the_first_run() -> None:
+    x, w = leaf(2.0), leaf(3.0)
+    widget = GraphStepper(lambda x: x * w, x=x)
+    first = widget.run
+    widget.act("leaf:x", "7")
+    assert "21.0" in widget.text().replace("–", "") or widget.run.nodes[widget.run.result].value.norm == 21.0
+    with tg.no_grad():
+        x.fill_(100.0)
+        w.fill_(50.0)
+    widget.act("reset")
+    assert widget.run is first
+    assert "\n  x   2.00" in widget.text() and "\n  w   3.00" in widget.text()
+    assert widget.frame().stale.startswith("x and w have changed")
+
+
+def test_a_number_cannot_be_typed_into_a_picture_that_is_out_of_date() -> None:
+    x, w = leaf(2.0), leaf(3.0)
+    widget = GraphStepper(lambda x: x * w, x=x)
+    with tg.no_grad():
+        w.add_(1.0)
+    widget.act("leaf:x", "7")
+    assert "x = '7': w has changed since this picture was made" in widget.text()
+    assert widget.text().endswith("Press Record again first.")
+    assert "\n  x   2.00" in widget.text()
+    assert [c.act for c in widget.frame().settings] == ["reset", "again"]
+
+
+@pytest.mark.parametrize("given", [{"x": 2.0}, {"x": 2.0, "s": "SCALE"}, {"SCALE": "SCALE", "x": 1.0}])
+def test_a_name_that_now_holds_another_tensor_is_named(monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]) -> None:
+    leaves = {name: globals()[value] if value == "SCALE" else value for name, value in given.items()}
+    widget = GraphStepper(lambda x, SCALE: x * SCALE, **leaves) if "SCALE" in given else GraphStepper(scaled, **leaves)
+    widget.look()
+    assert widget.frame().stale == ""
+    monkeypatch.setitem(globals(), "SCALE", leaf(3.0))
+    widget.look()
+    assert widget.frame().stale == "SCALE has changed since this picture was made: it still shows that moment."
+
+
+SCALE = leaf(3.0)
+
+
+def scaled(x: tg.Tensor, s: tg.Tensor | float = 1.0) -> tg.Tensor:
+    return x * SCALE * s
+
+
+def test_parameters_that_were_trained_are_named_by_their_path() -> None:
+    tg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1, 1), nn.Tanh())
+    widget = GraphStepper(lambda x: model(x).sum(), x=leaf([[1.0]]))
+    with tg.no_grad():
+        model[0].bias.add_(1.0)
+    widget.look()
+    assert widget.frame().stale == "0.bias has changed since this picture was made: it still shows that moment."
+
+
+def test_random_numbers_are_the_same_in_each_run_and_none_is_used_up() -> None:
+    def noisy(x: tg.Tensor) -> tg.Tensor:
+        return (x * tg.randn(3)).sum() + float(np.random.rand())
+
+    tg.manual_seed(5)
+    np.random.seed(5)
+    mine = (tg.randn(2).tolist(), np.random.rand())
+    tg.manual_seed(5)
+    np.random.seed(5)
+    widget = GraphStepper(noisy, x=2.0)
+    noise = [node.value.rows for node in widget.run.nodes if node.op == "" and node.shape == (3,)]
+    widget.act("leaf:x", "4")
+    assert [node.value.rows for node in widget.run.nodes if node.op == "" and node.shape == (3,)] == noise
+    assert (tg.randn(2).tolist(), np.random.rand()) == mine
+    widget.act("again")  # today's stream: it has gone on
+    assert [node.value.rows for node in widget.run.nodes if node.op == "" and node.shape == (3,)] != noise
+
+
+def test_a_tensor_given_twice_has_one_box_that_changes_both() -> None:
+    x = leaf(3.0)
+    widget = GraphStepper(fork, x=x, w=x)
+    assert [c.act for c in widget.frame().settings if c.kind == "text"] == ["leaf:x"]
+    widget.act("leaf:x", "2")
+    assert widget.run.nodes[widget.run.result].value.norm == 18.0  # (2·2)² + 2
+
+
+def test_a_stepper_that_was_closed_looks_no_more(widget: GraphStepper) -> None:
+    from tinygrad_edu_widgets.watching import _WATCHERS
+
+    assert widget in _WATCHERS
+    widget.close()
+    assert widget not in _WATCHERS
+
+
+def test_other_steppers_look_after_a_leaf_was_typed_over() -> None:
+    w = leaf(3.0)
+    one = GraphStepper(lambda x: (x * w).sum(), x=leaf(1.0))
+    two = GraphStepper(lambda x: (x + w).sum(), x=leaf(1.0))
+    with tg.no_grad():
+        w.add_(1.0)
+    one.act("again")
+    assert two.frame().stale == STALE

@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 from tinygrad_edu_widgets import (
     BroadcastLab,
+    BufferMap,
     GraphStepper,
     GuardLens,
     Playground,
     PredictGate,
     TimingRace,
     TipBrowser,
+    TrainingMonitor,
     export_predictions,
     show_tip,
 )
@@ -63,13 +65,25 @@ def race() -> TimingRace:
     return TimingRace(abs, int, sizes=(1, 2), budget=0.001)
 
 
+def logged(**record: Any) -> TrainingMonitor:
+    monitor = TrainingMonitor(3)
+    monitor.log(**record)
+    return monitor
+
+
 # Each callable, and arguments that fit. One at a time is replaced by junk.
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "GraphStepper": (stepper, {"function": total, "x": 2.0, "w": 3.0, "ask": "?", "step": 1}),
-    "GraphStepper.step": (lambda by: GraphStepper(total, 2.0, 3.0).step(by), {"by": 1}),
+    "GraphStepper.forward": (lambda by: GraphStepper(total, 2.0, 3.0).forward(by), {"by": 1}),
+    "GraphStepper.back": (lambda by: GraphStepper(total, 2.0, 3.0).back(by), {"by": 1}),
     "BroadcastLab": (BroadcastLab, {"a": (3, 1), "b": (1, 4), "op": "+", "predict": False}),
+    "BufferMap": (BufferMap, {"x": np.arange(3.0), "ask": "?", "labels": {"x": "arange(3.)"}}),
+    "TrainingMonitor": (TrainingMonitor, {"epochs": 3, "ask": "?", "unit": "step"}),
+    "TrainingMonitor.log": (logged, {"loss": 1.0, "accuracy": 0.5, "lr": 0.1, "epoch": 1}),
     "GuardLens": (GuardLens, {"code": "a = np.ones(2)", "ask": "?", "guard": "on"}),
-    "PredictGate": (PredictGate, {"ask": "?", "reveal": list, "why": "", "low": 0, "high": 1, "unit": "s"}),
+    "PredictGate": (
+        PredictGate, {"ask": "?", "reveal": list, "why": "", "about": (), "low": 0, "high": 1, "unit": "s"}
+    ),
     "PredictGate, choices": (PredictGate, {"ask": "?", "reveal": list, "choices": ["a", "b"]}),
     "PredictGate, a curve": (
         PredictGate, {"ask": "?", "reveal": list, "xs": [0, 1], "x_label": "x", "y_label": "y", "low": 0, "high": 1}
@@ -92,13 +106,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "show_tip": (show_tip, {"slug": "in-place"}),
     "export_predictions": (export_predictions, {"path": "mine.json"}),
     "act": (lambda act: gate().act(act), {"act": "reset"}),
-    "present": (lambda on: gate().present(on), {"on": True}),
+    "present": (lambda on, code: gate().present(on, code=code), {"on": True, "code": False}),
+    "save": (lambda path, **given: gate().save(path, **given), {"path": "gate.svg", "width": 800, "theme": "dark"}),
     "wait": (lambda seconds: gate().wait(seconds), {"seconds": 1}),
 }  # fmt: skip
-ELSEWHERE = {
-    "BufferMap": "tests/widgets/test_buffer_map.py",
-    "TrainingMonitor": "tests/widgets/test_training_monitor.py",
-}
 PLACES = [(name, argument) for name, (_, given) in CALLS.items() for argument in given]
 
 
@@ -145,6 +156,4 @@ def test_a_prediction_of_junk_is_taken_or_refused_in_the_picture(make: Callable[
 
 
 def test_every_widget_is_given_junk() -> None:
-    assert {one.name for one in WIDGETS} == {name for name in CALLS if name[0].isupper() and name.isalpha()} | set(
-        ELSEWHERE
-    )
+    assert {one.name for one in WIDGETS} == {name for name in CALLS if name[0].isupper() and name.isalpha()}

@@ -41,7 +41,7 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (BroadcastLab, "b", (3, 2), "b (3, 2)", (-1,), "a shape is a list of sizes"),
     (BroadcastLab, "op", "*", "c = a * b", "@", "the lab does not have it"),
     (BroadcastLab, "prediction", "(3, 1)", "(3, 1)", "(9, 9)", "the choices are"),
-    (two_names, "picked", "t", "t[0, 0]", "u", "there is no 'u' here"),
+    (two_names, "picked", "t", "t[0, 0]", "u", "this map has x, t"),
     (two_names, "index", (1, 2), "x[1, 2]", (9, 9), "Choose an index inside it"),
     (TipBrowser, "slug", OTHER, OTHER, "nothing", "nothing"),
 ]

@@ -178,11 +178,11 @@ def test_predictions_are_exported_as_json(tmp_path: Path) -> None:
     found = export_predictions(tmp_path / "mine.json")
     assert found == [
         {"question": "Welche Größe?", "predicted": 3.0, "result": 4.0},
-        {"question": "Draw.", "predicted": (0.5, 3.0), "result": (1.0, 2.0)},
+        {"question": "Draw.", "predicted": (0.5, 9.0), "result": (1.0, 2.0)},
     ]
     written = (tmp_path / "mine.json").read_text(encoding="utf-8")
     assert "Größe" in written
-    assert json.loads(written)[1] == {"question": "Draw.", "predicted": [0.5, 3.0], "result": [1.0, 2.0]}
+    assert json.loads(written)[1] == {"question": "Draw.", "predicted": [0.5, 9.0], "result": [1.0, 2.0]}
     found[0]["question"] = "changed"
     assert export_predictions()[0]["question"] == "Welche Größe?"
 
@@ -216,3 +216,14 @@ def test_the_reveal_runs_under_the_modes_of_its_maker() -> None:
         widget = PredictGate("Is it on?", tg.is_grad_enabled, choices=["True", "False"])
     widget.predict("True")
     assert widget.data()["outcome"]["value"] == "False"
+
+
+def test_a_gate_about_a_part_of_the_machine_says_which() -> None:
+    def html(**about: Any) -> str:
+        return PredictGate("Which?", lambda: "a", choices=["a", "b"], **about).html
+
+    assert "The machine:" not in html()
+    assert "Shown here: tensors, buffers." in html(about=["buffers", "tensors"])
+    assert "Shown here: queue." in html(about="queue")
+    with pytest.raises(ArgumentError, match="the stages are names, tensors, buffers, device, queue"):
+        html(about=("stack",))

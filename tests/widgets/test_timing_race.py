@@ -69,7 +69,7 @@ def test_committing_measures_and_shows_both(made: Callable[..., TimingRace], clo
     race.predict(10)
     assert race.committed
     assert "4.0× B is faster at n = 32." in race.text()
-    assert "You predicted 10× at n = 32. At n = 2 it is false here: A is faster, 0.25×." in race.text()
+    assert "You predicted 10× at n = 32. At n = 2 it is false here: A is faster, 4.0×." in race.text()
     assert "A loop: 31.2 ms (31.2–31.2)" in race.text()
     assert "equal near n = 8" in race.text()
     data = race.data()
@@ -253,7 +253,7 @@ def test_two_that_give_different_results_are_not_called_equal() -> None:
     race.predict(1)
     lines = race.text().splitlines()
     assert lines[4] == "▲ The results differ at n = 5: A gives 1, B gives 2."
-    assert " at n = 5. Middle half of all " in lines[5]
+    assert " pairs " in lines[5]
     assert race.text().count(", results differ") == 2
     for shown in (race.html, race.svg()):
         assert "▲ The results differ at n = 5" in shown and "A gives 1, B gives 2." in shown
@@ -406,7 +406,7 @@ def test_two_blocks_without_sizes() -> None:
     assert (found.state.names, found.state.sizes) == (("first", "second"), ())
     found._budget = 0.01
     found.predict(1)
-    assert "pairs:" in found.text()
+    assert " pairs " in found.text()
 
 
 def test_an_empty_block_is_a_block() -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+import random
+import statistics
 from typing import Any
 
 import pytest
 from tinygrad_edu_widgets import TipBrowser, export_predictions, show_tip
+from tinygrad_edu_widgets.tip_browser import FILTERS
 
 from tests.widgets.pages import check
 from tinygrad_edu.observe import timing
-from tinygrad_edu.tips import THEMES, TipError, all_tips, find
+from tinygrad_edu.tips import THEMES, Size, TipError, all_tips, find, run
+from tinygrad_edu.tips.findings import APART, headline, number, verdict_text
+from tinygrad_edu.views import tips
 
 SLUGS = [tip.slug for tip in all_tips()]
 
@@ -57,15 +63,15 @@ def test_the_whole_way_of_every_tip(slug: str) -> None:
     widget = finished(slug)
     tip, result = widget.tip, widget.result
     assert result is not None and result.verdict == "holds"
-    assert "The tip holds" in widget.html
-    assert f"result: {tip.question.answer(result)}" in widget.text()
-    assert f"you: {tip.question.tempting}" in widget.text()
+    assert headline(result) in widget.html
+    assert f"It is: {tip.question.answer(result)}. You said: {tip.question.tempting}." in widget.text()
     assert tip.about not in widget.text()
     widget.act("explain")
     assert "Compare" in widget.html
     for place, limit in enumerate(tip.limits):
         widget.act("limit", str(place))
-        assert f": {limit.verdict}." in widget.text()
+        assert widget.state.visit.ends[place].verdict == limit.verdict
+        assert f": {verdict_text(widget.state.visit.ends[place])} " in widget.text()
     check(widget.html, live=True)
     assert check(widget.to_html().removeprefix("<!doctype html>"), live=False).active() == []
     json.dumps(widget.data())
@@ -103,6 +109,8 @@ def test_one_tip_alone_has_no_list() -> None:
         ("theme", "arrays", SLUGS),
         ("source", "P", None),
         ("symptom", "out of memory", None),
+        ("device", "cuda", None),
+        ("device", "cpu", SLUGS),
     ],
 )
 def test_the_filters(act: str, value: str, slugs: list[str] | None) -> None:
@@ -213,8 +221,8 @@ def test_edited_code_that_fails_is_a_verdict_with_its_reason() -> None:
     assert result is not None and result.verdict == "could not be compared"
     assert result.reason.startswith("B fails in line 2, `return x @ x.reshape(-1, 3)`: reshape(")
     for shown in (widget.html, widget.svg()):
-        assert "Could not be compared" in shown
-        assert "False here" not in shown and "false here" not in shown and "counted, not timed" not in shown
+        assert "The two could not be compared." in shown
+        assert "does not hold" not in shown and "false here" not in shown and "counted, not timed" not in shown
     assert 'class="mark-a"' not in widget.svg()
     assert check(widget.to_html().removeprefix("<!doctype html>"), live=False)
 
@@ -288,3 +296,134 @@ def test_limits_are_not_run_before_the_tip() -> None:
 
 def test_find_and_the_browser_know_the_same_tips() -> None:
     assert all(find(slug).slug == slug for slug in SLUGS)
+
+
+def test_a_prediction_made_for_one_setting_is_not_judged_by_another() -> None:
+    widget = predicted("broadcasting")
+    widget.act("set:then", "add each row up")
+    count = len(export_predictions())
+    widget.run()
+    assert widget.data()["answer"] is None and len(export_predictions()) == count
+    assert "go back to it and run to see" in widget.text() and "It is:" not in widget.text()
+    widget.act("set:then", "keep the rows")
+    widget.run()
+    assert widget.data()["answer"] == "none" and len(export_predictions()) == count + 1
+    widget.act("set:then", "add each row up")
+    widget.run()
+    assert "In the setting that the question is about, it is: none." in widget.text()
+
+
+def test_before_an_audience_each_press_is_one_step() -> None:
+    widget = TipBrowser("share-storage")
+    widget.present()
+    assert "<nav" not in widget.html
+    widget.act("next")
+    assert "▲ the next step: there is no prediction yet" in widget.text()
+    widget.act("draft", "none")
+    hands = []
+    for _ in range(7):
+        hands.append(widget.state.visit.hand)
+        widget.act("next")
+        widget.wait()
+    assert hands == [1, 2, 3, 4, 4, 5, 5]  # the explanation is revealed by one press, each limit by another
+    assert widget.state.visit.explained and list(widget.state.visit.ends) == [0]
+    widget.act("next")  # there is nothing more
+    for hand in (4, 3, 2, 1, 1):
+        widget.act("back")
+        assert widget.state.visit.hand == hand
+    widget.present(False)
+    assert "<nav" in widget.html
+
+
+def test_a_result_that_failed_can_be_passed_before_an_audience() -> None:
+    widget = predicted("in-place")
+    widget.present()
+    widget.act("set:gradient", "wanted")
+    widget.run()
+    assert "fails in line 6" in widget.text() and "The two could not be compared." in widget.html
+    for hand in (4, 5):
+        widget.act("next")
+        assert widget.state.visit.hand == hand
+    assert not widget.state.visit.explained
+
+
+# Claims by property --------------------------------------------------------------------------------------------------
+
+ANSWERS = {slug: find(slug).question.answer(run(find(slug), clock=False)) for slug in SLUGS}
+CLICKED = ("share-storage", "broadcasting", "in-place", "vectorise", "basic-vs-advanced-indexing")
+
+
+def click(widget: TipBrowser, chance: random.Random) -> None:
+    """Press something that is on the page, or change the code."""
+    offered = [(a, v) for a, v in check(widget.html, live=True).acts() if a.partition(":")[0] not in ("pick", *FILTERS)]
+    act, value = chance.choice(offered)
+    if act.startswith("set:") and value is None:
+        sizes = {p.name: p for p in widget.tip.parameters if isinstance(p, Size)}
+        value = chance.randrange(len(sizes[act.removeprefix("set:")].stops))
+    if act.startswith("code:"):
+        letter = "A" if act == "code:slow" else "B"
+        head = tips.way(widget.tip, tips.Visit(), act.removeprefix("code:")).split("\n")[0]
+        value = f"{head}\n    {chance.choice(['return None', 'return undefined', f'return {letter}'])}"
+    widget.act(act, "" if value is None else value)
+    widget.wait()
+
+
+def assert_true(widget: TipBrowser) -> None:
+    """Every number and sentence on the screen is that of the result."""
+    visit, tip, result = widget.state.visit, widget.tip, widget.result
+    page = check(widget.html, live=True)
+    shown = " ".join(widget.html.partition('class="edu-foot"')[0].split())
+    one = [e for e in page.elements if e.attributes.get("class") == "edu-one"]
+    steps = [e for e in page.elements if e.tag == "section" and e.attributes.get("aria-current") == "step"]
+    assert len(steps) == 1 and visit.hand <= visit.reached
+    if result is None:
+        assert not one and tip.question.refutation not in shown and tip.title not in widget.html
+        return
+    assert ("The result below is for" in shown) == (
+        tip.setting(visit.setting) != dict(result.setting) or visit.code != visit.ran
+    )
+    assert visit.answer in (None, ANSWERS[tip.slug])
+    if visit.hand != 3:
+        assert not one
+        return
+    if result.failed:
+        assert not one and "The two could not be compared." in shown and " fails" in shown
+        assert "<rect" not in shown.partition('class="edu-step done hand"')[2]
+        return
+    timing = result.timing if result.equal and any(j.claim.fact == "time" for j in result.claims) else None
+    big, said = one[0].children[0].text, one[0].children[1].text + "".join(c.text for c in one[0].children[1].children)
+    if not result.equal:
+        assert big == "A ≠ B"
+    elif timing is not None:
+        ratio = math.exp(statistics.median(map(math.log, timing.ratios)))
+        assert float(big.rstrip("×").replace("\u2009", "")) == pytest.approx(max(ratio, 1 / ratio), rel=0.06)
+        assert ("B is faster here" in said) == (timing.verdict == "faster")
+        assert ("A is faster here" in said) == (timing.verdict == "slower")
+    else:
+        assert big == number(result)[0]
+    counted = [j.verdict for j in result.claims if j.claim.counted]
+    assert result.verdict == ("false here" if "false here" in counted or not result.equal else
+                              "no difference" if "no difference" in counted else "holds")  # fmt: skip
+    agree = timing is None or (timing.verdict, result.verdict) in (
+        ("faster", "holds"), ("no difference", "no difference"), ("slower", "false here"),
+    )  # fmt: skip
+    assert ("The tip holds here." in shown) == (result.verdict == "holds" and agree)
+    assert (APART in shown) == (not agree)
+    chips = next(e for e in page.elements if e.attributes.get("class") == "edu-chips").children
+    assert len(chips) == len(result.claims) + 1
+    assert sum("holds" in chip.text for chip in chips) == (
+        sum(j.verdict == "holds" and (result.equal or j.claim.counted) for j in result.claims) + result.equal
+    )
+    assert ("It is:" in shown) == (visit.answer is not None and result.verdict == "holds" and not visit.ran)
+
+
+@pytest.mark.parametrize("slug", CLICKED)
+@pytest.mark.parametrize("seed", range(4))
+def test_random_clicks_never_contradict_the_result(slug: str, seed: int) -> None:
+    chance, widget = random.Random(seed * 100 + CLICKED.index(slug)), predicted(slug)
+    seen = set()
+    for _ in range(30):
+        click(widget, chance)
+        assert_true(widget)
+        seen.add(widget.state.visit.hand)
+    assert len(seen) >= 2

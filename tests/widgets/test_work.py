@@ -154,8 +154,14 @@ def test_work_runs_under_the_settings_of_the_widget() -> None:
 @pytest.mark.parametrize(
     "error, words",
     [
-        (ZeroDivisionError("by nothing"), "It could not be done: ZeroDivisionError: by nothing"),
-        (SystemExit(3), "It could not be done: SystemExit: 3"),  # or it would be at work for ever
+        (
+            ZeroDivisionError("by nothing"),
+            "The work ended with an error: ZeroDivisionError: by nothing. Change what was run, and run it again.",
+        ),
+        (
+            SystemExit(3),
+            "The work ended with an error: SystemExit: 3. Change what was run, and run it again.",
+        ),  # or it would be at work for ever
         (ArgumentError("the size 0", "it is none", "take 1"), "the size 0: it is none. Take 1."),
     ],
 )

@@ -28,6 +28,7 @@ from typing import Any
 
 from ..common.wording import plain, plural
 from ..tips import GUIDES, THEMES, Judged, Result, Size, Tip, TipError, all_tips, check, find, run, search, source_of
+from ..tips.findings import APART, disagree, headline
 from ..tips.runner import Checked
 from ..tips.tip import COUNTED, HOLDS, SAME
 from ..tips.words import count_text
@@ -202,13 +203,14 @@ def outcome(terminal: Terminal, tip: Tip, result: Result) -> str:
     """One run as text."""
     setting = ", ".join(f"{name}={value}" for name, value in result.setting.items())
     verdict = terminal.paint(result.verdict, "bold", _colour(result.verdict))
-    reason = f"\n{terminal.prose(plain(result.reason), '  ')}" if result.reason else ""
+    said = [headline(result), APART] if not result.failed and disagree(result) else []
+    reason = "".join(f"\n{terminal.prose(plain(words), '  ')}" for words in (*said, result.reason) if words)
     conditions = [terminal.prose(f"Measured on {result.timing.conditions.text()}")] if result.timing else []
     parts = [
         terminal.section(tip.title, terminal.prose(f"{tip.slug} with {setting}")),
         *([] if result.failed else [_compared(terminal, result)]),
         f"Verdict: {verdict}{reason}",
-        *([] if result.failed else [terminal.prose(plain(tip.why)), _answered(terminal, tip, result)]),
+        *([] if result.failed else [terminal.prose(plain(tip.why)), *_answered(terminal, tip, result)]),
         terminal.section("Where it fails", _limits(terminal, tip)),
         "\n".join([*conditions, "A and B in full:", f"  tinygrad-edu tips explain {tip.slug}"]),
     ]
@@ -219,8 +221,10 @@ def _compared(terminal: Terminal, result: Result) -> str:
     return terminal.table([_row(judged, result) for judged in result.claims], HEAD, indent="  ", right=(1, 2))
 
 
-def _answered(terminal: Terminal, tip: Tip, result: Result) -> str:
-    return terminal.section(plain(tip.question.ask), terminal.prose(_answer(tip, result), "  "))
+def _answered(terminal: Terminal, tip: Tip, result: Result) -> list[str]:
+    """The question and its answer. It asks about a setting in which the tip holds."""
+    asked = result.verdict == HOLDS
+    return [terminal.section(plain(tip.question.ask), terminal.prose(_answer(tip, result), "  "))] if asked else []
 
 
 def _answer(tip: Tip, result: Result) -> str:

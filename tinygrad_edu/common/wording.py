@@ -51,6 +51,25 @@ def shown(value: object, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def said(error: BaseException) -> str:
+    """``ValueError: message``. The error may be anybody's, and fail to say what it is."""
+    kind = type(error).__name__
+    try:
+        message = str(error)
+    except Exception as another:
+        return f"{kind}, whose message cannot be read: its __str__ raises {type(another).__name__}"
+    return f"{kind}: {message}" if message else kind
+
+
+def first_line(error: BaseException) -> str:
+    """``ValueError: message``, without further lines."""
+    kind, told = type(error).__name__, said(error)
+    if not told.startswith(f"{kind}: "):
+        return told
+    message = told.removeprefix(f"{kind}: ").strip().splitlines()
+    return f"{kind}: {message[0]}" if message else kind
+
+
 def exact(value: float) -> str:
     """A whole number as it is; anything else with three digits."""
     value = float(value)

@@ -8,6 +8,6 @@ prediction comes out as it does. The reasons are kept here, so no notebook gives
 from .checking import TASKS, Task, Verdict, check
 from .reasons import REASONS, reason
 
-from . import arrays, autograd, welcome  # noqa: F401  isort: skip  (they register their tasks)
+from . import arrays, autograd, tip_lab, welcome  # noqa: F401  isort: skip  (they register their tasks)
 
 __all__ = ["REASONS", "TASKS", "Task", "Verdict", "check", "reason"]

@@ -6,6 +6,7 @@ Where a question offers choices, each has its own words: the result its cause, a
 from __future__ import annotations
 
 from .autograd_reasons import AUTOGRAD
+from .lab_reasons import LAB
 
 Reason = str | dict[str, str]
 
@@ -19,14 +20,10 @@ REASONS: dict[str, Reason] = {
     # gallery
     "half_count": "From 2 048 on, float16 goes up **in steps of two**: adding one lands halfway and is rounded back.",
     # tip lab
-    "lab_right": "Shapes are aligned **from the right**: 2,000 means meet 100 readings, and neither is a 1.",
-    "lab_square": "100 meets 100, so **no error** reveals that each mean meets a column, not its row.",
-    "lab_calls": "Each row costs **three operations**: cut it out, take its mean, subtract. A `stack` joins them.",
-    "lab_loop": "Starting an operation **costs more** than computing a hundred numbers, and the loop starts 6,001.",
-    "lab_long": "Each row **costs the same to start**, however long it is. `stack` still copies.",
+    **LAB,
     # lesson 1
     "report_slice": {
-        "73.4": "“Indexing copies” is true of Python's lists. Here the first call wrote °F into the table.",
+        "73.4": "“A slice is a copy” is true of Python's lists. Here the first call wrote °F into the table.",
         "164.1": "`celsius[0:2]` reads **the bytes of `celsius`**, so the second call converts °F once more.",
         "an error": "Nothing is out of range, and nothing forbids `*=` to write into `rows`.",
     },

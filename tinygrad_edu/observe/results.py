@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..common.wording import duration_with_spread, ratio_with_spread
+from ..common.wording import duration_with_spread, ratio_text, ratio_with_spread
 from .machine import Conditions
 from .statistics import (
     ENOUGH,
@@ -96,28 +96,52 @@ class Comparison:
             return "no difference"
         return "faster" if self.ratio > 1 else "slower"
 
+    @property
+    def times(self) -> tuple[float, float, float]:
+        """How many times longer the slower one takes, and the interval of that: turned round if fast is the slower."""
+        low, high = self.interval
+        return (self.ratio, low, high) if self.ratio >= 1 else (1 / self.ratio, 1 / high, 1 / low)
+
+    def grounds(self) -> str:
+        """What the verdict rests on: ``95 % confidence 3.9–4.1×``, and if there is no difference, why not."""
+        ratio, low, high = self.times
+        pairs = len(self.ratios)
+        if pairs < FEWEST:
+            return f"{pairs} pair{'s' * (pairs != 1)}, too few to tell"
+        between = f"{ratio_text(low, ratio)}–{ratio_text(high, ratio)}×"
+        sure = f"95 % confidence {between}" if pairs >= ENOUGH else f"all {pairs} pairs {between}"
+        if self.verdict != "no difference":
+            return sure
+        if low <= 1 <= high:
+            return f"{sure}, which includes 1"
+        return (
+            f"{sure}, and less than 5 % counts as none" if ratio < NOISE else f"{sure}, too unsteady or short to tell"
+        )
+
     def sentence(self) -> str:
-        """The verdict, the ratio and the middle half of all pairs, in one line."""
+        """The verdict, how many times, and the interval that decides it, in one line."""
         slow, fast = self.slow.name, self.fast.name
         words = {
             "faster": f"{fast} is faster than {slow}",
             "slower": f"{fast} is slower than {slow}",
             "no difference": f"no difference between {slow} and {fast}",
         }
+        ratio, low, high = self.times
         if len(self.ratios) < FEWEST:
             words["no difference"] = f"too few runs to tell {slow} from {fast}"
-        return f"{words[self.verdict]}: {ratio_with_spread(self.ratio, self.middle)}"
+        return f"{words[self.verdict]}: {ratio_with_spread(ratio, (low, high))}"
 
     def text(self) -> str:
         """The verdict, both times and the conditions, in lines."""
         pairs, warmups = len(self.ratios), len(self.slow.warmups)
         ran = f"{pairs} pair{'s' * (pairs != 1)} after {warmups} warm-up{'s' * (warmups != 1)}"
+        ratio = "95 % interval" if pairs >= ENOUGH else "range"
         return "\n".join(
             [
                 self.sentence(),
                 f"  {self.slow.name}: {self.slow.text()}",
                 f"  {self.fast.name}: {self.fast.text()}",
-                f"  {ran}{', stopped' * self.stopped}; median and middle half",
+                f"  {ran}{', stopped' * self.stopped}; times: median and middle half; ratio: median and {ratio}",
                 f"  {self.conditions.text()}",
             ]
         )

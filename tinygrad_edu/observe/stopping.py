@@ -6,7 +6,7 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 PATIENCE = 0.4  # seconds that a job has to end by itself, between two of its steps
@@ -80,7 +80,7 @@ class Stoppable(threading.Thread):
         while self.is_alive() and time.monotonic() < end:
             with self._door:
                 if self._open:
-                    _interrupt(self.ident)
+                    interrupt(self.ident)
             self.join(_AGAIN)
         if self.is_alive():
             self._gave_up()
@@ -101,10 +101,18 @@ class Stoppable(threading.Thread):
                 continue
 
 
-def _interrupt(thread: int | None) -> None:
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """A part of the present job, if there is one, in which `Stopped` cannot come."""
+    thread = threading.current_thread()
+    with thread.undisturbed() if isinstance(thread, Stoppable) else nullcontext():
+        yield
+
+
+def interrupt(thread: int | None, kind: type[BaseException] = Stopped) -> None:
     """Let `Stopped` be raised in a thread at its next step in Python.
 
     Python could also take it back, with NULL, but would then look for it at every step from there on, and find nothing
     (3.11).
     """
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread or 0), ctypes.py_object(Stopped))
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread or 0), ctypes.py_object(kind))

@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any
 
 from ..common.lines import describe_line, own, user_line
+from ..common.wording import said
 from ..errors import ArgumentError, TimingError
 from .machine import RESOLUTION, Conditions, Progress, quiet
 from .results import Comparison, Sweep, Timing
@@ -246,9 +247,8 @@ def _turn(runners: Sequence[_Runner], place: int) -> Sequence[_Runner]:
 
 
 def _raised(tried: str, name: str, error: BaseException) -> TimingError:
-    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     mend = f"call {name} by itself first, with the same arguments"
-    return TimingError(tried, f"it raised {what}", mend, _line_of(error))
+    return TimingError(tried, f"it raised {said(error)}", mend, _line_of(error))
 
 
 def _line_of(error: BaseException) -> str:

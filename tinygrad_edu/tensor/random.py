@@ -49,12 +49,18 @@ def manual_seed(seed: int) -> None:
     >>> (tg.rand(3) == first).all()
     tensor(True)
     """
-    _state.seed, _state.epoch = _seed(seed), _state.epoch + 1
+    if getattr(_state.local, "alone", False):
+        _state.local.generator = np.random.default_rng([_seed(seed)])
+    else:
+        _state.seed, _state.epoch = _seed(seed), _state.epoch + 1
 
 
 def generator() -> np.random.Generator:
     """This thread's generator. The main thread's stream depends on the seed alone, another's on its name too."""
     own = _state.local
+    if getattr(own, "alone", False):
+        alone: np.random.Generator = own.generator
+        return alone
     if getattr(own, "epoch", None) != _state.epoch or not hasattr(own, "generator"):
         own.epoch = _state.epoch
         own.generator = np.random.default_rng(None if _state.seed is None else [_state.seed, *_salt()])
@@ -72,13 +78,16 @@ def _salt() -> list[int]:
 
 @block
 def seeded(seed: int) -> Iterator[None]:
-    """In the block, this thread draws from a stream that begins at ``seed``; afterwards it goes on with its own."""
-    own = generator()
-    _state.local.generator = np.random.default_rng([_seed(seed)])
+    """In the block, this thread draws from a stream that begins at ``seed``; afterwards it goes on with its own.
+
+    `manual_seed` inside the block is for this block only: no other thread starts again.
+    """
+    found, state, alone = generator(), _state.local, getattr(_state.local, "alone", False)
+    state.generator, state.alone = np.random.default_rng([_seed(seed)]), True
     try:
         yield
     finally:
-        _state.local.generator = own
+        state.generator, state.alone = found, alone
 
 
 def _seed(seed: Any) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends
+from ..common.wording import said
 from ..core.base import TensorBase
 from ..errors import EduError
 from ..observe.counters import Counters, bytes_of
@@ -137,7 +138,7 @@ def _count(tip: Tip, way: Way, setting: Mapping[str, Any]) -> tuple[dict[str, An
             value = way(*arguments)
         found, value = _settled(value)
     except (Exception, SystemExit) as problem:  # a learner's copy may raise anything: the result reports it
-        error = problem.sentence() if isinstance(problem, EduError) else f"{type(problem).__name__}: {problem}"
+        error = problem.sentence() if isinstance(problem, EduError) else said(problem)
         line = _line_of(problem, way)
     given = tensors(arguments)
     return {

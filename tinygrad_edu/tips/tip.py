@@ -44,9 +44,9 @@ COUNTED = {
     "peak": "at the peak",
     "calls": "operations",
     "nodes": "graph nodes",
-    "stride": "from one element to the next",
+    "stride": "step to the next number",
     "held": "kept alive by the result",
-    "shares": "shares memory with its input",
+    "shares": "shares its input’s bytes",
     "changes": "changes its input",
     "error": "error",
 }

@@ -54,13 +54,6 @@ class Editor:
         return f'<div class="edu-code"><p>{rich(self.label)}</p>{control_html(area)}</div>'
 
 
-CODE_WIDTH = 45  # characters of code that half of a board has room for
-
-
-def _lines(block: Words | Code | Editor) -> list[str]:
-    return [] if isinstance(block, Words) else block.source.split("\n")
-
-
 @dataclass(frozen=True)
 class Row:
     """Blocks side by side, or one below the other where there is no room."""
@@ -69,9 +62,19 @@ class Row:
 
     def html(self, live: bool) -> str:
         """The blocks."""
-        long = any(len(line) > CODE_WIDTH for block in self.blocks for line in _lines(block))
-        inside = "".join(block.html(live) for block in self.blocks)
-        return f'<div class="edu-row{" long" if long else ""}">{inside}</div>'
+        return f'<div class="edu-row">{"".join(block.html(live) for block in self.blocks)}</div>'
+
+
+@dataclass(frozen=True)
+class Chips:
+    """Findings in a row: a name in bold, and what was found about it."""
+
+    found: tuple[tuple[str, str], ...]
+
+    def html(self, live: bool) -> str:
+        """The row."""
+        chips = "".join(f"<li><b>{escape(name)}</b> {escape(words)}</li>" for name, words in self.found)
+        return f'<ul class="edu-chips">{chips}</ul>'
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Fold:
     """Blocks that open when pressed."""
 
     summary: str
-    blocks: tuple[Words | Code, ...]
+    blocks: tuple[Words | Code | Drawing, ...]
 
     def html(self, live: bool) -> str:
         """The blocks, closed; open on a page without a kernel."""
@@ -111,24 +114,87 @@ class Fold:
         return f'<details class="edu-fold"><summary>{escape(self.summary)}</summary>{inside}</details>'
 
 
-Block = Words | Code | Editor | Row | Controls | Drawing | Fold | Progress
+@dataclass(frozen=True)
+class Folds:
+    """Folds in one line; one that is open takes the width."""
+
+    folds: tuple[Fold, ...]
+
+    def html(self, live: bool) -> str:
+        """The line."""
+        return f'<div class="edu-folds">{"".join(fold.html(live) for fold in self.folds)}</div>'
+
+
+@dataclass(frozen=True)
+class One:
+    """The one number of a result, large, and what it says."""
+
+    number: str
+    words: str
+
+    def html(self, live: bool) -> str:
+        """The number and the words."""
+        return f'<div class="edu-one"><b>{escape(self.number)}</b><p>{rich(self.words)}</p></div>'
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Words and a picture: side by side, or the picture below where there is no room."""
+
+    words: tuple[Block, ...]
+    picture: tuple[Block, ...]
+
+    def html(self, live: bool) -> str:
+        """Both."""
+        halves = (f"<div>{blocks_html(half, live)}</div>" for half in (self.words, self.picture) if half)
+        return f'<div class="edu-beside">{"".join(halves)}</div>'
+
+
+Block = Words | Code | Editor | Row | Chips | Controls | Drawing | Fold | Folds | One | Beside | Progress
+
+
+def blocks_html(blocks: Sequence[Block], live: bool) -> str:
+    """Blocks one below the other."""
+    return "".join(block.html() if isinstance(block, Progress) else block.html(live) for block in blocks)
 
 
 @dataclass(frozen=True)
 class Section:
-    """One step: a numbered heading and its blocks. ``state`` is "done", "now" or "later"."""
+    """One step: a numbered heading, what stands in its line, and the blocks below. A folded step has only the line.
+
+    ``state`` is "done", "now" or "later"; ``hand`` marks the step in hand. In the line come words, controls, and
+    ``links``, which are controls too, but smaller.
+    """
 
     heading: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[Block, ...] = ()
     number: int | None = None
     state: str = "now"
+    hand: bool = False
+    line: str = ""
+    controls: tuple[Control, ...] = ()
+    links: tuple[Control, ...] = ()
 
     def html(self, live: bool) -> str:
         """The section."""
         number = "" if self.number is None else f'<span class="edu-number">{self.number}</span>'
-        heading = f"<h4>{number}{escape(self.heading)}</h4>" if self.heading else ""
-        inside = "".join(block.html() if isinstance(block, Progress) else block.html(live) for block in self.blocks)
-        return f"<section{attributes(class_=f'edu-step {self.state}')}>{heading}{inside}</section>"
+        said = f"<span>{rich(self.line)}</span>" if self.line else ""
+        said += Controls(self.controls).html(live) if self.controls else ""
+        parts = [
+            f"<h4>{number}{escape(self.heading)}</h4>" if self.heading else "",
+            f'<div class="edu-said">{said}</div>' if said else "",
+            _links(self.links, live),
+        ]
+        head = f'<div class="edu-line">{"".join(parts)}</div>' if any(parts) else ""
+        kind = f"edu-step {self.state}{' hand' if self.hand else ''}"
+        current = "step" if self.hand else None
+        opened = f"<section{attributes(class_=kind, aria_current=current)}>"
+        return f"{opened}{head}{blocks_html(self.blocks, live)}</section>"
+
+
+def _links(controls: Sequence[Control], live: bool) -> str:
+    inside = "".join(map(control_html, controls))
+    return f'<span class="edu-links">{inside}</span>' if live and controls else ""
 
 
 @dataclass(frozen=True)
@@ -149,11 +215,13 @@ class Board(Frame):
     lists: tuple[tuple[str, tuple[Item, ...]], ...] = ()  # a heading and its lines
     chosen: str = ""
     kicker: str = ""  # above the question
+    tools: tuple[Control, ...] = ()  # beside it, as links
     empty: str = ""  # shown instead of empty lists
 
     def middle(self, live: bool) -> list[str]:
         """List and sections."""
-        kicker = f'<p class="edu-kicker">{escape(self.kicker)}</p>' if self.kicker else ""
+        name = f'<p class="edu-kicker">{escape(self.kicker)}</p>' if self.kicker else ""
+        kicker = f'<div class="edu-line">{name}{_links(self.tools, live)}</div>' if name else ""
         message = [Words(self.message, "error").html(live)] if self.message else []
         main = [kicker, f'<p class="edu-ask">{rich(self.ask)}</p>', *message, *(s.html(live) for s in self.sections)]
         beside = self._beside() if live and (self.finders or self.lists) else ""
@@ -161,13 +229,14 @@ class Board(Frame):
         return [f'<div{kind}>{beside}<div class="edu-main">', *main, "</div></div>"]
 
     def _beside(self) -> str:
-        parts = ['<nav class="edu-nav" aria-label="find">', "".join(map(control_html, self.finders))]
+        finders = f'<div class="edu-finders">{"".join(map(control_html, self.finders))}</div>' if self.finders else ""
+        parts = ['<nav class="edu-nav" aria-label="find">', finders, '<div class="edu-lists">']
         for heading, items in self.lists:
             group = attributes(role="radiogroup", aria_label=heading)
             lines = "".join(self._line(item, place) for place, item in enumerate(items))
             parts.append(f'<p class="edu-nav-head">{escape(heading)}</p><div{group}>{lines}</div>')
         parts.append(f'<p class="edu-words quiet">{escape(self.empty)}</p>' if not self.lists else "")
-        return "".join([*parts, "</nav>"])
+        return "".join([*parts, "</div></nav>"])
 
     def _line(self, item: Item, place: int) -> str:
         chosen = item.value == self.chosen

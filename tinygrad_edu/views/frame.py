@@ -32,6 +32,7 @@ class Control:
     disabled: bool = False
     key: str | None = None  # a keyboard key that presses it while the focus is anywhere in the widget
     hint: str | None = None
+    walk: str | None = None  # where it leads in a reel, which the browser plays by itself
 
 
 @dataclass(frozen=True)
@@ -97,15 +98,25 @@ class Frame:
         badge = f"<span{kind}>{escape(self.badge)}</span>" if self.badge else ""
         note = "" if live else f'<span class="edu-last">{LAST_RUN}</span>'
         return "".join([
-            '<div class="edu-body">',
+            f'<div{attributes(class_="edu-body", **self.body())}>',
             f'<header class="edu-head"><h3>{escape(self.name)}</h3>{strip(self.stages)}</header>',
             self._status(live),
             *self.middle(live),
-            f'<p class="edu-why">{rich(self.why)}</p>' if self.why else "",
+            self._why(live),
             f'<div class="edu-foot">{badge}<span>{escape(self.conditions)}</span>{note}'
             '<details><summary>Read as text</summary><pre tabindex="0">'  # so that the keyboard can scroll it
-            f"{escape(self.text)}</pre></details></div></div>",
+            f"{self._twin(live)}</pre></details></div></div>",
         ])  # fmt: skip
+
+    def body(self) -> dict[str, Any]:
+        """Further attributes of the whole."""
+        return {}
+
+    def _why(self, live: bool) -> str:
+        return f'<p class="edu-why">{rich(self.why)}</p>' if self.why else ""
+
+    def _twin(self, live: bool) -> str:
+        return escape(self.text)
 
     def _status(self, live: bool) -> str:
         """A region that screen readers watch. It is there before it has words, or they would not be read."""
@@ -256,7 +267,7 @@ def _icon(name: str) -> str:
 
 def control_html(c: Control) -> str:
     """One control as HTML. The browser side knows these forms and nothing about any widget."""
-    common = {"data_act": c.act, "data_key": c.key, "disabled": c.disabled, "title": c.hint}
+    common = {"data_act": c.act, "data_key": c.key, "disabled": c.disabled, "title": c.hint, "data_walk": c.walk}
     push = "push" if c.push else ""
     if c.kind == "break":
         return '<span class="breath"></span>'

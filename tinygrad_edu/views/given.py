@@ -50,3 +50,12 @@ def finite(widget: str, name: str, value: Any) -> float:
     if not fits or not math.isfinite(value):
         raise refusal(widget, name, value, f"{name} is a finite number", f"write a number, such as {name}=2.5")
     return float(value)
+
+
+def typed(act: str, value: Any) -> int:
+    """A whole number that was typed, dragged or sent. Raises `ArgumentError` for anything else."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        why, mend = "this takes a whole number", "drag it, use the arrow keys, or give a number such as 2"
+        raise ArgumentError(f"{act} = {shown(value, 40)}", why, mend) from None

@@ -12,9 +12,8 @@ import numpy as np
 from ..tensor.random import generator
 
 
-@contextmanager
-def streams_kept() -> Iterator[Callable[[], None]]:
-    """Gives a function that takes all streams of random numbers back to where they are now."""
+def here() -> Callable[[], None]:
+    """A function that takes all streams of random numbers back to where they are now."""
     ours, numpys, pythons = deepcopy(generator().bit_generator.state), np.random.get_state(), random.getstate()
 
     def back() -> None:
@@ -22,7 +21,23 @@ def streams_kept() -> Iterator[Callable[[], None]]:
         np.random.set_state(numpys)
         random.setstate(pythons)
 
+    return back
+
+
+@contextmanager
+def streams_kept() -> Iterator[Callable[[], None]]:
+    """Gives a function that takes all streams of random numbers back to where they are now, and calls it at the end."""
+    back = here()
     try:
         yield back
     finally:
         back()
+
+
+@contextmanager
+def fresh_streams() -> Iterator[None]:
+    """NumPy's and Python's streams begin at 0 in the block: the same program then draws the same numbers each time."""
+    with streams_kept():
+        np.random.seed(0)
+        random.seed(0)
+        yield

@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
+from tinygrad_edu.common.wording import first_line, shown
 from tinygrad_edu.errors import EduError
-from tinygrad_edu.observe import machine
+from tinygrad_edu.observe import machine, surroundings
 from tinygrad_edu.observe.stopping import Stoppable, Stopped
 from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.given import finite, flags, refusal, texts
@@ -26,7 +27,7 @@ from . import paint
 from .registry import enter
 
 _STATIC = Path(__file__).parent / "static"
-_SCRIPTS = ("edu", "alone", "projector", "motion")  # the browser takes one module
+_SCRIPTS = ("edu", "alone", "projector", "motion", "reel")  # the browser takes one module
 _PATIENCE = 0.2  # seconds before progress is shown, and between two updates
 
 Tell = Callable[[int, int, float], bool]
@@ -123,7 +124,7 @@ class EduWidget(anywidget.AnyWidget):
             except Exception as error:
                 if not patient:
                     raise
-                self._notice = f"{act} was not done: {first_line(error)}"
+                self._notice = _not_done(act, value, error)
             finally:
                 try:
                     self._show()
@@ -206,9 +207,13 @@ class EduWidget(anywidget.AnyWidget):
         """The text twin: every value that the picture shows."""
         return self._framed().text
 
+    def _still(self) -> Frame:
+        """The frame of a picture, which has no controls."""
+        return self._framed()
+
     def svg(self) -> str:
         """A standalone picture."""
-        return self._framed().svg()
+        return self._still().svg()
 
     def save(self, path: str | Path, *, width: float | None = None, theme: str = "light") -> None:
         """Write the picture to a file that ends in ``.svg``, ``.png`` or ``.pdf``.
@@ -217,11 +222,11 @@ class EduWidget(anywidget.AnyWidget):
         "light" or "dark". PNG and PDF need matplotlib. Raises `ArgumentError` for another ending, and where nothing
         can be written.
         """
-        paint.save(f"{type(self).__name__}.save", self._framed(), path, width, theme)
+        paint.save(f"{type(self).__name__}.save", self._still(), path, width, theme)
 
     def to_html(self) -> str:
         """A page with the picture, the text and no controls."""
-        return self._framed().page()
+        return self._still().page()
 
     def __repr__(self) -> str:
         frame = self._framed()
@@ -231,8 +236,16 @@ class EduWidget(anywidget.AnyWidget):
         found = super()._repr_mimebundle_(**kwargs)
         bundle, metadata = found if isinstance(found, tuple) else (found, {})
         text = repr(self)
-        still = {"text/html": self._framed().still(text), "image/svg+xml": self.svg(), "text/plain": text}
+        still = {"text/html": self._still().still(text), "image/svg+xml": self.svg(), "text/plain": text}
         return {**(bundle or {}), **still}, metadata
+
+
+def _not_done(act: str, value: Any, error: Exception) -> str:
+    """What was given, why it could not be done, and how to go on."""
+    if isinstance(error, KeyError) and error.args == (act,):
+        return f"{shown(act, 40)}: this widget has no such control. Press one that it shows."
+    given = act if value is None else f"{act} = {shown(value, 40)}"
+    return f"{given}: this cannot be done here ({first_line(error)}). Give another value, or press Reset."
 
 
 class _Work(Stoppable):
@@ -277,7 +290,9 @@ class _Work(Stoppable):
         except Stopped:
             widget._notice = "It was stopped."
         except BaseException as error:
-            widget._notice = f"It could not be done: {first_line(error)}"
+            widget._notice = (
+                f"The work ended with an error: {first_line(error)}. Change what was run, and run it again."
+            )
 
     def tell(self, done: int, total: int, left: float) -> bool:
         """Show the job's progress, not too often. Returns whether to go on."""
@@ -297,15 +312,10 @@ class _Work(Stoppable):
     def give_up(self) -> None:
         """Go on without it: let others measure, and forget its result."""
         machine.give_up(self.ident or 0)
+        surroundings.give_up(self.ident or 0)
         widget = self.widget
         with widget._lock:
             if widget._work is self:
                 widget._work = widget.progress = None
                 widget._gave_up()
                 widget._show()
-
-
-def first_line(error: BaseException) -> str:
-    """The first line, ``ValueError: message``, without the rest."""
-    said = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import html
 from typing import Any
 
 from IPython import display as notebook
@@ -51,11 +49,8 @@ class Behind:
 
     def folded(self) -> str:
         """The picture with its text, under a line that unfolds it."""
-        data = base64.b64encode(self.picture.svg().encode()).decode()
-        words = html.escape(self.picture.text(), quote=True)
-        image = f'<img alt="{words}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
-        twin = f'<pre style="font-family:monospace">{words}</pre>'
-        return f"<details><summary>{SUMMARY}</summary>{image}{twin}</details>"
+        bundle, _ = self.picture._repr_mimebundle_()
+        return f"<details><summary>{SUMMARY}</summary>{bundle['text/html']}</details>"
 
     def _ipython_display_(self) -> None:
         show(self.gate)

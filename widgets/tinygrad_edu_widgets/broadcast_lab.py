@@ -11,7 +11,7 @@ from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.tensor import Tensor
 from tinygrad_edu.views import broadcast
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.given import flags
+from tinygrad_edu.views.given import flags, typed
 
 from .base import EduWidget
 
@@ -91,7 +91,7 @@ class BroadcastLab(EduWidget, room=broadcast):
         elif act == "upstream":
             self._set_upstream(value)
         elif act == "turn":
-            self._turn(int(value))
+            self._turn(typed(act, value))
         elif act == "point":
             self.state = broadcast.point(self.state, str(value))
         elif act == "draft":

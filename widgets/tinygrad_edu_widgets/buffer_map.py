@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import NoneType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,9 +17,12 @@ from tinygrad_edu.guard import explanation
 from tinygrad_edu.tensor import Tensor, as_tensor
 from tinygrad_edu.views import buffers
 from tinygrad_edu.views.frame import Control, Frame
+from tinygrad_edu.views.given import texts, typed
 
 from .base import EduWidget
 from .watching import forget, look_around, watch
+
+VALUES, ORDER, FREE = "values", "order of visits", "free view"
 
 
 def _mapped(name: str, value: Any) -> Tensor:
@@ -34,9 +38,9 @@ class BufferMap(EduWidget, room=buffers):
 
     Gestures: hover or focus a cell for its address, press it to point there; choose a name, drag or arrow its index;
     *x[…] = 99* writes where you point, into your own memory, and marks every name that sees it; type a view
-    (``x[::2].T``); *Remove x* takes a name off the map; *Free view* lets you drag shape, strides and offset; *Order of
-    visits* numbers the cells; *Reset* (r) brings back the first names, and each value that was written over, unless
-    somebody else has written there since.
+    (``x[::2].T``); *Remove x* takes a name off the map; *view* shows the values alone, numbers the cells in the *order
+    of visits*, or adds a *free view* whose shape, strides and offset you drag; *Reset* (r) brings back the first names,
+    and each value that was written over, unless somebody else has written there since.
 
     The map shows the bytes as they were when it was made, or when you last wrote, added or removed something. Once
     they are written elsewhere, by another map or by a later cell, it says so, and *Read again* reads them.
@@ -48,6 +52,10 @@ class BufferMap(EduWidget, room=buffers):
     stale = traitlets.Bool(False, read_only=True).tag(sync=True)  # whether its bytes have changed elsewhere
 
     def __init__(self, *, ask: str = "", labels: dict[str, str] | None = None, **tensors: Any) -> None:
+        texts("BufferMap", ask=ask)
+        if not isinstance(labels, (dict, NoneType)) or not all(isinstance(v, str) for v in (labels or {}).values()):
+            why, mend = "labels is a dict of texts, by name", 'write labels={"t": "x.T"}'
+            raise ArgumentError(f"BufferMap(labels={shown(labels, 40)})", why, mend)
         self._given = {name: _mapped(name, value) for name, value in tensors.items()}
         for name in labels or ():
             if name not in tensors:
@@ -88,13 +96,11 @@ class BufferMap(EduWidget, room=buffers):
             controls.append(Control("button", "write", f"{place} = 99", hint="into your own memory, until Reset"))
         if self._free is None and self._given:
             controls.append(Control("text", "add", "add", "", hint="x[:, ::2].T"))
-            hint = "a view whose shape, strides and offset you set"
-            controls.append(Control("button", "free", "Free view", hint=hint))
         if entry is not None and len(self.state.entries) > 1:
             controls.append(Control("button", "remove", f"Remove {entry.name}", hint="from this map"))
-        if entry is not None:
-            hint = "which element a name visits first, row by row"
-            controls.append(Control("button", "order", "Order of visits", pressed=self.state.ordered, hint=hint))
+        views = [VALUES, *[ORDER] * (entry is not None), *[FREE] * bool(self._given)]
+        if len(views) > 1:
+            controls.append(Control("radio", "view", "view", self._view(), tuple(views), hint="what is shown beside"))
         if self._free is not None:
             controls += [Control("break"), *self._dials()]
         return controls
@@ -134,6 +140,22 @@ class BufferMap(EduWidget, room=buffers):
             dials.append(Control("scrub", f"stride:{i}", label, n, limits, hint=hint))
         return [*dials, Control("scrub", "offset", "offset", offset, (0, 64 * item, item), hint="offset in bytes")]
 
+    def _view(self) -> str:
+        return FREE if self._free is not None else ORDER if self.state.ordered else VALUES
+
+    def _set_view(self, wanted: str) -> None:
+        """Values alone, with the order of visits, or with a free view of the first tensor."""
+        if wanted not in (VALUES, ORDER, FREE):
+            why, mend = "there is no such view", f"take {VALUES}, {ORDER} or {FREE}"
+            raise ArgumentError(f"the view {shown(wanted)}", why, mend)
+        free = f"{self._base_name()}ᵥ" if self._given else ""
+        if wanted != FREE and self._free is not None:
+            self.state = buffers.point(self.state, free, (0,) * len(self._entry(free).shape))
+            self._remove()
+        self.state = dataclasses.replace(self.state, ordered=wanted == ORDER)
+        if wanted == FREE and self._free is None:
+            self._set_free("free", "", None)
+
     def _base_name(self) -> str:
         return next(iter(self._given))
 
@@ -147,19 +169,19 @@ class BufferMap(EduWidget, room=buffers):
 
     def _act(self, act: str, value: Any) -> None:
         kind, _, axis = act.partition(":")
-        if kind in ("write", "add", "remove", "free", "shape", "stride", "offset"):
+        if kind in ("write", "add", "remove", "shape", "stride", "offset") or (kind == "view" and value == FREE):
             self._refuse_if_stale(act)
         if kind == "point":
             name, _, position = str(value).rpartition(":")
             entry = self._entry(name)
-            self.state = buffers.point(self.state, name, buffers.unravel(entry, int(position)))
+            self.state = buffers.point(self.state, name, buffers.unravel(entry, typed(act, position)))
         elif kind == "pick":
             self.state = buffers.point(self.state, str(value), (0,) * len(self._entry(str(value)).shape))
         elif kind == "index":
             self.state = buffers.point(self.state, str(self.state.picked), tuple(int(i) for i in value))
         elif kind == "axis":
             index = list(self.state.index)
-            index[int(axis)] = int(value)
+            index[int(axis)] = typed(act, value)
             self.state = buffers.point(self.state, str(self.state.picked), tuple(index))
         elif kind == "write":
             self._write()
@@ -167,10 +189,10 @@ class BufferMap(EduWidget, room=buffers):
             self._add(" ".join(str(value).split()))
         elif kind == "remove":
             self._remove()
-        elif kind in ("free", "shape", "stride", "offset"):
+        elif kind in ("shape", "stride", "offset"):
             self._set_free(kind, axis, value)
-        elif kind == "order":
-            self.state = dataclasses.replace(self.state, ordered=not self.state.ordered)
+        elif kind == "view":
+            self._set_view(str(value))
         elif kind == "renew":
             self._again()
         elif kind == "reset":
@@ -182,7 +204,8 @@ class BufferMap(EduWidget, room=buffers):
     def _entry(self, name: str) -> buffers.Entry:
         found = buffers.entry(self.state, name)
         if found is None:
-            raise ValueError(f"there is no {name!r} here")
+            names = ", ".join(e.name for e in self.state.entries) or "none yet"
+            raise ArgumentError(f"the name {shown(name, 40)}", f"this map has {names}", "take one of these")
         return found
 
     def _again(self, picked: str | None = None) -> None:
@@ -263,9 +286,9 @@ class BufferMap(EduWidget, room=buffers):
         else:
             sizes, strides, offset = list(self._free[0]), list(self._free[1]), self._free[2]
             if kind == "offset":
-                offset = int(value)
+                offset = typed(kind, value)
             else:
-                (sizes if kind == "shape" else strides)[int(axis)] = int(value)
+                (sizes if kind == "shape" else strides)[int(axis)] = typed(f"{kind} {axis}", value)
             free = (tuple(sizes), tuple(strides), offset)
         name = f"{self._base_name()}ᵥ"
         self._tensors[name] = buffers.strided(base, *free)

@@ -5,21 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from tinygrad_edu import Tensor
-from tinygrad_edu.errors import DtypeError, EduError, ShapeError
+from tinygrad_edu.errors import AutogradError, DtypeError, EduError, ShapeError
 from tinygrad_edu.tensor import tensor
 from tinygrad_edu.views import graph
-from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import callables, texts, whole
+from tinygrad_edu.views.streams import here, streams_kept
 
-from .base import EduWidget
+from .walking import Walking
+from .watching import forget, look_around, watch
 
 ASK = "Which values will the next step compute, and from which?"
 
 
-class GraphStepper(EduWidget, room=graph):
+class Take(NamedTuple):
+    """One recording: the run, the leaves it was given, and what to look at to see whether they still hold."""
+
+    run: graph.GraphRun
+    leaves: dict[str, Tensor]
+    witness: graph.Witness
+
+
+class GraphStepper(Walking, room=graph):
     """``GraphStepper(loss_of, x=x, w=w)`` records ``loss_of(x=x, w=w)`` and steps through both passes.
 
     Leaves may also be given by position: ``GraphStepper(loss_of, x, w)``. Numbers and arrays become leaves that want a
@@ -28,8 +37,17 @@ class GraphStepper(EduWidget, room=graph):
     position to set the first step too.
 
     Gestures: *Step*, *Step back*, *First*, *Last* (keys → ← Home End); the slider; press a card to go to its step, a
-    module to open it; *Collapse modules* (m); type a number into a leaf; *Reset* (r). Hovering a leaf marks its uses.
+    closed module to open it, an open module's name to close it; *Collapse modules* (m); press the small map of a large
+    graph to go there; type a number into a leaf; *Reset* (r). Hovering a leaf marks its uses.
+
+    ``step`` and ``steps`` are traits: ``stepper.step = 5`` goes there, and they can be observed and linked.
+
+    The stepper shows the moment of its making. *Reset* brings back that run. Once a tensor that it used has been
+    written or replaced, it says so, and *Record again* records a run with today's values. Functions that draw random
+    numbers draw the same ones in each run, until *Record again*; the program's own numbers are not used up.
     """
+
+    mirrors: ClassVar[dict[str, str]] = {"step": "goto"}
 
     def __init__(
         self, function: Callable[..., Any], /, *values: Any, ask: Any = ASK, step: Any = None, **leaves: Any
@@ -41,41 +59,84 @@ class GraphStepper(EduWidget, room=graph):
         if "step" in free and step is not None:
             leaves, step = {"step": step, **leaves}, None
         texts("GraphStepper", ask=ask)
-        first = 0 if step is None else whole("GraphStepper", "step", step)
+        start = 0 if step is None else whole("GraphStepper", "step", step)
         self._function = function
-        self._first, self._by_position = graph.leaves_of(function, values, leaves)
-        self._leaves: dict[str, Tensor] = dict(self._first)
-        self.run: graph.GraphRun = self._record(self._leaves)
+        self._given, self._by_position = graph.leaves_of(function, values, leaves)
         self._ask = ask or ASK
-        self._start = max(0, min(first, self.run.steps))
+        self._start_over()
+        self._start = max(0, min(start, self.run.steps))
         self.state = self._begin()
         super().__init__()
+        watch(self)
 
-    def _record(self, leaves: dict[str, Tensor]) -> graph.GraphRun:
-        return graph.record(self._function, leaves, self._by_position)
+    @property
+    def run(self) -> graph.GraphRun:
+        """The recorded run."""
+        return self._take.run
+
+    def _start_over(self) -> None:
+        """Record with today's values: this is the run that *Reset* brings back."""
+        self._rewind = here()
+        self._take = self._first = self._record(self._given)
+        self._stale: tuple[str, ...] = ()
+
+    def _record(self, leaves: dict[str, Tensor]) -> Take:
+        with streams_kept():
+            self._rewind()
+            made = graph.recording(self._function, leaves, self._by_position)
+        return Take(made.run, leaves, graph.Witness(self._function, made.given, made.found))
 
     def _begin(self) -> graph.GraphState:
         """The first state: modules of a large graph are closed."""
-        return graph.GraphState(self._start, self._groups() if len(self.run.nodes) > 60 else frozenset())
-
-    def _groups(self) -> frozenset[int]:
-        return frozenset(node.groups[0][0] for node in self.run.nodes if node.groups)
+        return graph.GraphState(self._start, graph.first_closed(self.run))
 
     def _editable(self) -> dict[str, str]:
-        """Leaves that are one number, by name: the learner can type over them."""
-        return {name: f"{t.item():g}" for name, t in self._leaves.items() if t.numel() == 1 and t.requires_grad}
+        """Leaves that are one number, by name: the learner can type over them. One tensor has one box."""
+        known: set[int] = set()
+        found = {}
+        for name, leaf in self._take.leaves.items():
+            if leaf.numel() == 1 and leaf.requires_grad and id(leaf) not in known:
+                found[name] = f"{leaf.item():g}"
+            known.add(id(leaf))
+        return found
 
-    def frame(self) -> Frame:
+    def frame(self) -> graph.Walk:
         """The frame of the current state."""
-        return graph.frame(self.run, self.state, self._ask, self._editable())
+        return graph.frame(self.run, self.state, self._ask, self._editable(), graph.stale_sentence(self._stale))
+
+    def mirrored(self) -> dict[str, Any]:
+        """The step, and how many there are."""
+        return {"step": self.state.step, "steps": self.run.steps}
 
     def data(self) -> graph.GraphRun:
         """The recorded run."""
         return self.run
 
-    def step(self, by: int = 1) -> None:
-        """Go forward by some steps, or back."""
-        self.act("goto", self.state.step + whole("GraphStepper.step", "by", by))
+    def forward(self, by: int = 1) -> None:
+        """Go on by some steps."""
+        self.act("goto", self.state.step + whole("GraphStepper.forward", "by", by))
+
+    def back(self, by: int = 1) -> None:
+        """Go back by some steps."""
+        self.act("goto", self.state.step - whole("GraphStepper.back", "by", by))
+
+    def look(self) -> None:
+        """Look whether the tensors of the run are as they were, and say so if they are not."""
+        with self._lock:
+            stale = self._take.witness.changed()
+            if stale != self._stale:
+                self._stale = stale
+                self._show()
+
+    def close(self) -> None:
+        """Take the widget off the page."""
+        forget(self)
+        super().close()
+
+    def _answer(self, act: str, value: Any, patient: bool) -> None:
+        super()._answer(act, value, patient)
+        if act.startswith("leaf:") or act in ("again", "reset"):  # these ran, or showed, something else
+            look_around(self)
 
     def _act(self, act: str, value: Any) -> None:
         self.state = replace(self.state, message="")
@@ -84,13 +145,18 @@ class GraphStepper(EduWidget, room=graph):
         elif act == "toggle":
             self.state = replace(self.state, collapsed=self.state.collapsed ^ {int(value)})
         elif act == "collapse":
-            self.state = replace(self.state, collapsed=frozenset() if self.state.collapsed else self._groups())
+            closed = frozenset() if self.state.collapsed else graph.outermost(self.run)
+            self.state = replace(self.state, collapsed=closed)
         elif act == "reset":
-            self._leaves = dict(self._first)
-            self.run = self._record(self._leaves)
+            self._take = self._first
+            self._stale = self._take.witness.changed()
             self.state = self._begin()
+        elif act == "again":
+            self._start_over()
+            self._go(self.state.step)
         elif act == "jump":
-            self._go(self._step_of(int(value)))
+            ahead, behind = graph.steps_of(self.run, int(value))
+            self._go(behind if self.state.step > len(self.run.forward) else ahead)
         elif act == "goto":
             self._go(int(value))
         else:
@@ -100,16 +166,12 @@ class GraphStepper(EduWidget, room=graph):
     def _go(self, step: int) -> None:
         self.state = replace(self.state, step=max(0, min(step, self.run.steps)))
 
-    def _step_of(self, node: int) -> int:
-        """The step at which a card was last worked on, in the pass that is shown."""
-        ahead = len(self.run.forward)
-        for i, back in enumerate(self.run.backward):
-            if self.state.step > ahead and (back.node == node or any(s.target == node for s in back.sends)):
-                return ahead + i + 1
-        return self.run.forward.index(node) + 1 if node in self.run.forward else 0
-
     def _edit(self, name: str, value: Any) -> None:
-        old = self._leaves[name]
+        leaves = self._take.leaves
+        old = leaves[name]
+        self._stale = self._take.witness.changed()
+        if self._stale:
+            raise AutogradError(f"{name} = {value!r}", graph.stale_sentence(self._stale), "press Record again first")
         try:
             number = float(str(value).replace("−", "-").replace(",", "."))
         except ValueError:
@@ -119,9 +181,10 @@ class GraphStepper(EduWidget, room=graph):
         if old.numel() != 1:
             raise ShapeError(f"{name} = {value!r}", f"{name} has shape {old.shape}", "edit a leaf that is one number")
         changed = tensor([number], dtype=old.dtype, device=old.device).reshape(old.shape)
-        leaves = {**self._leaves, name: changed.requires_grad_() if old.requires_grad else changed}
-        self.run, self._leaves = self._record(leaves), leaves  # kept only if the function takes it
-        self._go(self.state.step)
+        changed = changed.requires_grad_() if old.requires_grad else changed
+        self._take = self._record({key: changed if leaf is old else leaf for key, leaf in leaves.items()})
+        self.state = replace(self.state, collapsed=self.state.collapsed & graph.module_calls(self.run))
+        self._go(self.state.step)  # a shorter run ends earlier
 
     def _refuse(self, error: EduError) -> None:
         self.state = replace(self.state, message=error.sentence())

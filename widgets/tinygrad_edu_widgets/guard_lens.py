@@ -11,7 +11,7 @@ import traitlets
 from tinygrad_edu.observe.stopping import Stopped
 from tinygrad_edu.views import guard
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.given import texts
+from tinygrad_edu.views.given import texts, typed
 from tinygrad_edu.views.guard import LensState
 
 from .base import EduWidget, Tell
@@ -67,7 +67,7 @@ class GuardLens(EduWidget, room=guard):
         if act == "guard":
             self.state = replace(self.state, guard=guard.known_guard(value))
         elif act == "row":
-            self.state = replace(self.state, row=max(0, min(int(value), last)))
+            self.state = replace(self.state, row=max(0, min(typed(act, value), last)))
         elif act in ("up", "down"):
             self.state = replace(self.state, row=max(0, min(self.state.row + (1 if act == "down" else -1), last)))
         elif act == "edit":

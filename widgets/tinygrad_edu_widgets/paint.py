@@ -32,7 +32,7 @@ def save(caller: str, frame: Frame, path: Any, width: Any = None, theme: Any = "
     if not isinstance(path, (str, Path)) or Path(path).suffix.lower() not in ENDINGS:
         why = f"the ending says what is written: {', '.join(ENDINGS)}"
         raise refusal(caller, "path", path, why, f'write {caller}("figure.svg")')
-    if theme not in THEMES:
+    if not isinstance(theme, str) or theme not in THEMES:
         raise refusal(caller, "theme", theme, f"there are the themes {' and '.join(THEMES)}", 'write theme="dark"')
     if width is not None and not 1 <= finite(caller, "width", width) <= MOST:
         raise refusal(caller, "width", width, f"a picture is 1 to {MOST} pixels wide", "write width=1600")
@@ -154,7 +154,7 @@ class _Painter:
         opacity = place.opacity * float(element.get("opacity", 1))
         self.order += 1
         patch = PathPatch(
-            Outline(moved, codes), facecolor=element.get("fill", "#000000"), edgecolor=stroke, linewidth=width,
+            Outline(moved, codes), facecolor=element.attrib["fill"], edgecolor=stroke, linewidth=width,
             linestyle=(0, tuple(dashes)) if dashes else "-", alpha=opacity if opacity < 1 else None,
             joinstyle="miter", capstyle="butt", zorder=self.order,
         )  # fmt: skip

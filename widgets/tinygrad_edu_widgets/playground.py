@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from tinygrad_edu.common.wording import exact, shown, suggestion
+from tinygrad_edu.common.wording import exact, first_line, shown, suggestion
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.views import playground
 from tinygrad_edu.views.frame import Frame
@@ -31,7 +31,7 @@ from tinygrad_edu.views.playground.model import (
 )
 from tinygrad_edu.views.playground.run import Act, Run, acts_of
 
-from .base import EduWidget, first_line
+from .base import EduWidget
 from .pacing import rest
 
 _SHARE = 0.1  # of the time, that drawing may take

@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 
 import traitlets
 
+from tinygrad_edu.common.wording import first_line
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import predict
-from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.frame import STAGES, Frame
 from tinygrad_edu.views.given import callables, refusal
 
 from . import charts
-from .base import EduWidget, first_line
+from .base import EduWidget
 
 _PREDICTIONS: list[dict[str, Any]] = []
 
@@ -29,7 +30,9 @@ class PredictGate(EduWidget, room=predict):
     ``reveal`` has not run. It returns a choice, a number or a curve's heights, or an `Outcome` with a reason and a
     badge. Without ``choices`` and ``xs`` it asks for a number between ``low`` and ``high``; with ``xs`` the learner
     draws a curve. ``why`` is the reason for the result, said after the commit: a sentence, or one for each choice, such
-    as ``{"24": "…", "28": "…"}``; then each wrong choice is answered, too.
+    as ``{"24": "…", "28": "…"}``; then each wrong choice is answered, too. A gate has no
+    machine strip, unless its question is about a part of the machine: ``about=("buffers",)`` names the stages, out of
+    names, tensors, buffers, device and queue.
 
     Gestures: choose (arrow keys in the group), type, or draw (or *Start level*, and move each point by ↑ and ↓);
     *Commit*; *Draw again*; *Ask again* afterwards.
@@ -40,19 +43,22 @@ class PredictGate(EduWidget, room=predict):
     committed = traitlets.Bool(False, read_only=True).tag(sync=True)
     result = traitlets.Any(None, read_only=True).tag(sync=True)  # None until the learner has committed
 
-    def __init__(self, ask: str, reveal: Callable[[], Any], *, why: predict.Why = "", **offer: Any) -> None:
+    def __init__(
+        self, ask: str, reveal: Callable[[], Any], *, why: predict.Why = "", about: Sequence[str] = (), **offer: Any
+    ) -> None:
         callables("PredictGate", reveal=reveal)
+        self._about = _stages(about)
         self.state = predict.GateState(predict.question(ask, **offer))
         self._reveal, self._why = reveal, predict.checked_why(self.state.question, why)
         super().__init__()
 
     def frame(self) -> Frame:
         """The frame of the current state."""
-        return predict.frame(self.state)
+        return predict.frame(self.state, about=self._about)
 
-    def svg(self) -> str:
-        """A standalone picture. Before the commit it offers the choices, since it has no controls."""
-        return self._framed().svg() if self.committed else predict.frame(self.state, still=True).svg()
+    def _still(self) -> Frame:
+        """Before the commit a picture offers the choices, since it has no controls."""
+        return self._framed() if self.state.committed else predict.frame(self.state, still=True, about=self._about)
 
     def data(self) -> Any:
         """Question, prediction and, once committed, the outcome."""
@@ -88,15 +94,16 @@ class PredictGate(EduWidget, room=predict):
             empty = value is None or (isinstance(value, str) and not value)
             self.state = predict.GateState(q, None if empty else predict.draft(q, value))
         elif act == "draw":
-            heights: Sequence[float] = [q.low + float(v) * (q.high - q.low) for v in value]
-            self.state = predict.GateState(q, predict.draft(q, heights))
+            low, high = predict.span(state)
+            heights: Sequence[float] = [low + float(v) * (high - low) for v in value]
+            self.state = predict.GateState(q, predict.draft(q, predict.within(state, heights)))
         elif act == "level":
             self.state = predict.GateState(q, predict.draft(q, [(q.low + q.high) / 2 for _ in q.xs]))
         elif act == "nudge":
             place, direction = value
-            heights = list(state.draft or ())
-            heights[int(place)] += int(direction) * (q.high - q.low) / 50
-            self.state = predict.GateState(q, predict.draft(q, heights))
+            heights, (low, high) = list(state.draft or ()), predict.span(state)
+            heights[int(place)] += int(direction) * (high - low) / 50
+            self.state = predict.GateState(q, predict.draft(q, predict.within(state, heights)))
         elif act == "clear":
             self.state = predict.GateState(q)
         elif act == "commit":
@@ -119,6 +126,14 @@ class PredictGate(EduWidget, room=predict):
 
     def _refuse(self, error: EduError) -> None:
         self.state = dataclasses.replace(self.state, draft=None, message=error.sentence())
+
+
+def _stages(about: Any) -> tuple[str, ...]:
+    """The stages, in the order of the machine. Raises `ArgumentError` for anything else."""
+    given = (about,) if isinstance(about, str) and about else about
+    if not isinstance(given, (tuple, list)) or any(stage not in STAGES for stage in given):
+        raise refusal("PredictGate", "about", about, f"the stages are {', '.join(STAGES)}", 'write about=("buffers",)')
+    return tuple(stage for stage in STAGES if stage in given)
 
 
 def note_prediction(question: str, predicted: Any, result: Any) -> None:

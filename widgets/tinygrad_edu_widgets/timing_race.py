@@ -13,7 +13,7 @@ from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.observe.timing import Sweep, check_arguments, check_names, checked_sizes, name_of, sweep
 from tinygrad_edu.views import race
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.given import flags, texts, whole
+from tinygrad_edu.views.given import flags, texts, typed, whole
 
 from . import charts
 from .base import EduWidget, Tell
@@ -104,7 +104,7 @@ class TimingRace(EduWidget, room=race):
         elif act == "commit":
             self._commit()
         elif act == "n":
-            self.state = race.pick(self.state, int(value))
+            self.state = race.pick(self.state, typed(act, value))
         elif act == "size":
             self.state = race.pick(self.state, _place(self.state.sizes, value))
         elif act == "warmup":

@@ -9,14 +9,17 @@ from typing import Any, ClassVar
 
 import traitlets
 
+from tinygrad_edu.common.wording import said
 from tinygrad_edu.errors import ArgumentError, EduError
+from tinygrad_edu.tensor.random import seeded
 from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import flags, texts
+from tinygrad_edu.views.hosted import hosted, names_for
 
 from . import charts
-from .base import EduWidget
+from .base import EduWidget, Tell
 from .predict_gate import note_prediction
 
 FILTERS = ("words", "theme", "source", "symptom")
@@ -25,9 +28,12 @@ FILTERS = ("words", "theme", "source", "symptom")
 class TipBrowser(EduWidget, room=tips):
     """``TipBrowser()`` is the front door to all tips; ``TipBrowser("in-place")`` opens it at one.
 
-    Gestures: search, or filter by theme, guide and symptom; choose a tip (arrow keys in the list); choose and *Commit*
-    a prediction; set sizes and *Run*, *Stop* between two repeats; *Edit the code* of both ways; *Compare* your own
-    explanation; run a setting where the tip fails; *Reset* the tip (r).
+    Gestures: search, or filter by device, theme, guide and symptom; choose a tip (arrow keys in the list); choose and
+    *Commit* a prediction; set sizes and *Run*, *Stop* between two repeats; *Edit the code* of both ways; *Compare* your
+    own explanation; run a setting where the tip fails; *Show* a step that has folded; *Reset* the tip (r).
+
+    `present` shows one step at a time, without the list: *Next* (→) does what the step asks for and goes on, *Back* (←)
+    goes back.
     """
 
     awaited = frozenset({"edited"})
@@ -43,6 +49,7 @@ class TipBrowser(EduWidget, room=tips):
         self.state = tips.BrowserState(tip.slug, alone)
         self._running: Mapping[str, str] = {}  # the edited copies that are being run
         super().__init__()
+        self.observe(lambda _: self._show(), "presenting")
 
     @property
     def tip(self) -> Tip:
@@ -56,7 +63,7 @@ class TipBrowser(EduWidget, room=tips):
 
     def frame(self) -> Frame:
         """The frame of the current state."""
-        return tips.frame(self.tip, self.state, self.progress)
+        return tips.frame(self.tip, self.state, self.progress, self.presenting)
 
     def mirrored(self) -> dict[str, Any]:
         """The tip in front, and how far the learner is with it."""
@@ -68,7 +75,7 @@ class TipBrowser(EduWidget, room=tips):
         """The tip, the prediction, the setting, and, once run, the result."""
         visit = self.state.visit
         return {
-            "slug": self.state.slug, "predicted": visit.draft, "committed": visit.committed,
+            "slug": self.state.slug, "predicted": visit.draft, "committed": visit.committed, "answer": visit.answer,
             "setting": self.tip.setting(visit.setting), "result": visit.result and visit.result.to_dict(),
             "explanation": visit.explanation, "tips": {slug: v.state for slug, v in self.state.visits.items()},
         }  # fmt: skip
@@ -98,12 +105,14 @@ class TipBrowser(EduWidget, room=tips):
         self.state = replace(self.state, message="")
         if name in FILTERS:
             changes: Any = {name: str(value or "")}
-            self.state = replace(self.state, **changes)
+            found = replace(self.state, **changes)
+            found.shown()  # refuses what no tip has
+            self.state = found
         elif name in ("set", "code"):
             getattr(self, f"_{name}")(part, value)
-        elif name in ("pick", "draft", "limit", "explanation"):
+        elif name in ("pick", "draft", "device", "open", "limit", "explanation"):
             getattr(self, f"_{name}")(value)
-        elif act in ("commit", "again", "run", "edit", "edited", "restore", "explain", "reset"):
+        elif act in ("commit", "again", "run", "edit", "edited", "restore", "explain", "next", "back", "reset"):
             getattr(self, f"_{act}")()
         else:
             raise KeyError(act)
@@ -117,6 +126,35 @@ class TipBrowser(EduWidget, room=tips):
             self.abandon()
             self.state = replace(self.state, slug=tip.slug)
 
+    def _device(self, value: Any) -> None:
+        self.state = replace(self.state, device=str(value or tips.ANY))
+
+    def _open(self, value: Any) -> None:
+        step = int(value)
+        if 1 <= step <= self.state.visit.reached:
+            self.state = self.state.with_visit(open=step)
+
+    def _next(self) -> None:
+        """Do what the step in hand asks for, and go on to the next: before an audience, one press is one step."""
+        visit = self.state.visit
+        failed = visit.result is not None and visit.result.failed  # then there is nothing to explain
+        if visit.hand < visit.reached and (visit.hand != 4 or visit.explained or failed):
+            self._open(visit.hand + 1)
+        elif visit.hand == 1:
+            if visit.draft is None:
+                raise TipError("the next step", "there is no prediction yet", "choose an answer first")
+            self._commit()
+        elif visit.hand == 2:
+            self._run()
+        elif visit.hand == 4:
+            self._explain()
+        else:
+            untried = (place for place in range(len(self.tip.limits)) if place not in visit.ends)
+            self._limit(next(untried, len(self.tip.limits)))
+
+    def _back(self) -> None:
+        self._open(self.state.visit.hand - 1)
+
     def _reset(self) -> None:
         self.abandon()
         visits = {slug: visit for slug, visit in self.state.visits.items() if slug != self.state.slug}
@@ -128,13 +166,12 @@ class TipBrowser(EduWidget, room=tips):
 
     def _commit(self) -> None:
         if self.state.visit.draft is not None:
-            self.state = self.state.with_visit(committed=True)
+            self.state = self.state.with_visit(committed=True, open=0)
 
     def _again(self) -> None:
         self.abandon()
-        visit = self.state.visit
         self.state = self.state.with_visit(
-            committed=False, draft=None, result=None, explained=False, ends={}, explanation=visit.explanation
+            committed=False, draft=None, result=None, answer=None, explained=False, ends={}, open=0
         )
 
     def _set(self, name: str, value: Any) -> None:
@@ -154,7 +191,9 @@ class TipBrowser(EduWidget, room=tips):
     def _edited(self) -> None:
         tip, code = self.tip, self.state.visit.code
         self.abandon()  # a run of the code as it was
-        self.work(lambda tell: _compiled(tip, code), self._fits)  # code that cannot run stays open, with the reason
+        self.work(
+            lambda tell: _alone(lambda: _compiled(tip, code)), self._fits
+        )  # code that cannot run stays open, with the reason
 
     def _fits(self, _: Any) -> None:
         self.state = self.state.with_visit(editing=False)
@@ -174,29 +213,40 @@ class TipBrowser(EduWidget, room=tips):
         tip, visit = self.tip, self.state.visit
         if visit.committed:
             self._running = visit.code
-            self.work(lambda tell: run(tip, visit.setting, progress=tell, **_compiled(tip, visit.code)), self._finished)
+            self.work(lambda tell: _alone(lambda: _run(tip, visit, tell)), self._finished)
 
     def _finished(self, result: Result) -> None:
-        before = self.state.visit.result
-        first = (before is None or before.failed) and not result.failed
-        self.state = self.state.with_visit(result=result, ran=self._running)
-        if first:
-            tip = self.tip
-            note_prediction(tip.question.ask, self.state.visit.draft, tip.question.answer(result))
+        visit = replace(self.state.visit, result=result, ran=self._running)
+        answer = visit.answer
+        if answer is None and tips.as_asked(visit, result):
+            answer = self.tip.question.answer(result)
+            note_prediction(self.tip.question.ask, visit.draft, answer)
+        self.state = self.state.with_visit(result=result, ran=self._running, answer=answer, open=3)
 
     def _explanation(self, value: Any) -> None:
         self.state = self.state.with_visit(explanation=str(value or ""))
 
     def _explain(self) -> None:
-        if self.state.visit.result is not None:
-            self.state = self.state.with_visit(explained=True)
+        result = self.state.visit.result
+        if result is not None and not result.failed:
+            self.state = self.state.with_visit(explained=True, open=4)
 
     def _limit(self, value: Any) -> None:
         tip, place = self.tip, int(value)
         if self.state.visit.result is None or not 0 <= place < len(tip.limits):
             return
         found = run(tip, tip.limits[place].setting, clock=False)
-        self.state = self.state.with_visit(ends={**self.state.visit.ends, place: found})
+        self.state = self.state.with_visit(ends={**self.state.visit.ends, place: found}, open=5)
+
+
+def _alone(job: Callable[[], Any]) -> Any:
+    """Do what runs a learner's code. Afterwards all is as before."""
+    with hosted(), seeded(0):
+        return job()
+
+
+def _run(tip: Tip, visit: tips.Visit, tell: Tell) -> Result:
+    return run(tip, visit.setting, progress=tell, **_compiled(tip, visit.code))
 
 
 def _compiled(tip: Tip, code: Mapping[str, str]) -> dict[str, Any]:
@@ -208,13 +258,13 @@ def compiled(tip: Tip, name: str, source: str) -> Callable[..., Any]:
     """A learner's copy of ``slow`` or ``fast`` as a function. Raises `TipError` if the code does not define it."""
     letter = tips.LETTERS[name]
     file = f"<{tip.slug}, {letter}, edited>"
-    space = dict(getattr(tip, name).__globals__)
+    space = names_for(getattr(tip, name).__globals__)
     try:
         exec(compile(source, file, "exec"), space)
     except (Exception, SystemExit) as error:  # by the learner's code: shown as it is
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise TipError(
-            f"the edited {letter}", f"{type(error).__name__}{line}: {error}", "fix it, or take the original code"
+            f"the edited {letter}", said(error).replace(":", f"{line}:", 1), "fix it, or take the original code"
         ) from None
     if not callable(space.get(letter)):
         raise TipError(f"the edited {letter}", f"it defines no function {letter}", f"begin with def {letter}(…):")

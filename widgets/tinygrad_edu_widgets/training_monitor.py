@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from numbers import Real
 from threading import Timer
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +18,7 @@ from tinygrad_edu.errors import ArgumentError, DtypeError, EduError
 from tinygrad_edu.inputs.arguments import whole
 from tinygrad_edu.views import training
 from tinygrad_edu.views.frame import Frame
+from tinygrad_edu.views.given import texts
 from tinygrad_edu.views.training.words import is_share
 
 from . import charts
@@ -42,6 +44,7 @@ class TrainingMonitor(EduWidget, room=training):
     ended = traitlets.Bool(False, read_only=True).tag(sync=True)
 
     def __init__(self, epochs: int, *, ask: str = "How fast will the loss fall?", unit: str = "epoch") -> None:
+        texts("TrainingMonitor", ask=ask)
         epochs = whole("TrainingMonitor", "epochs", epochs)
         if epochs < 0:
             raise ArgumentError(
@@ -91,6 +94,9 @@ class TrainingMonitor(EduWidget, room=training):
         without numbers, and for another epoch than the next.
         """
         epoch = others.pop("epoch", None)
+        if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, Real)):
+            why = "an epoch is the number of this record, counted from 1"
+            raise ArgumentError(f"log with epoch={shown(epoch, 40)}", why, "leave it out, or give a whole number")
         given = {"loss": loss, "accuracy": accuracy, **others}
         numbers = {name: _number(name, value) for name, value in given.items() if value is not None}
         if not numbers:

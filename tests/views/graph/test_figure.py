@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from functools import cache
 from typing import Any
@@ -13,9 +14,20 @@ from hypothesis import strategies as st
 import tinygrad_edu as tg
 from tests.views.twin import assert_twin
 from tinygrad_edu import nn
-from tinygrad_edu.views.frame import WIDE
-from tinygrad_edu.views.graph import GraphRun, GraphState, describe, draw, frame, moment, position, record, text, why
-from tinygrad_edu.views.graph.cards import scene
+from tinygrad_edu.views.graph import (
+    GraphRun,
+    GraphState,
+    describe,
+    first_closed,
+    frame,
+    moment,
+    outermost,
+    position,
+    record,
+    text,
+    why,
+)
+from tinygrad_edu.views.graph.cards import homes, scene
 
 
 def leaf(data: Any) -> tg.Tensor:
@@ -122,7 +134,7 @@ def test_text_of_a_broadcast_that_sums() -> None:
         "> 1 y = x + b\n"
         "  2 return (y * 2).sum()\n"
         "  x 2×2  5.48  ∂4.00\n"
-        "  b 2  2.24  ∂5.66\n"
+        "  b 2  [1.00 2.00]  ∂[4.00 4.00]\n"
         "> add = y 2×2  8.49  ∂4.00\n"
         "  mul 2 2×2  17.0  ∂2.00\n"
         "  sum = loss   32.0  ∂1.00\n"
@@ -138,14 +150,15 @@ def test_text_of_modules_open_and_closed() -> None:
     run = modular()
     assert text(run, GraphState(2)).splitlines()[2:] == [
         "  x 1×2  2.24  ∂ –",
-        "  0.weight 3×2  0.612  ∂ –",
-        "  0.bias 3  0.866  ∂ –",
-        "  linear 1×3  0.433  ∂ –  in 0",
+        "  weight = 0.weight 3×2  0.612  ∂ –  in 0",
+        "  bias = 0.bias 3  0.866  ∂ –  in 0",
+        "  linear₁ 1×3  0.433  ∂ –  in 0",
         "> tanh 1×3  0.424  ∂ –  in 1",
-        "  2.weight 1×3  1.30  ∂ –",
-        "  2.bias 1  1.00  ∂ –",
-        "  linear 1×1  –  ∂ –  in 2",
+        "  weight = 2.weight 1×3  1.30  ∂ –  in 2",
+        "  bias = 2.bias 1  1.00  ∂ –  in 2",
+        "  linear₂ 1×1  –  ∂ –  in 2",
         "  sum = loss   –  ∂ –",
+        "open modules: Sequential, 0, 1, 2",
         "now: tanh forward",
         "saves its result for backward",
     ]
@@ -154,7 +167,7 @@ def test_text_of_modules_open_and_closed() -> None:
     assert "> Sequential ▸3" in closed
     assert "linear" not in closed.replace("now: linear", "")
     inner = frozenset({run.nodes[run.forward[0]].groups[1][0]})
-    assert "  0 ▸1  0.433  ∂ –\n" in text(run, GraphState(2, inner))
+    assert "  0 ▸1  0.433  ∂ –  in Sequential\n" in text(run, GraphState(2, inner))
 
 
 def test_formulas_name_each_operand_in_its_place() -> None:
@@ -239,51 +252,115 @@ def test_the_twin_has_long_names_in_full() -> None:
     run = record(loss_of, {"a_very_long_name_for_a_leaf": leaf([1.0, 2.0])})
     for step in range(run.steps + 1):
         assert_twin(frame(run, GraphState(step), "?"))
-    assert "a_very_long_name_for_a_leaf 2  2.24" in text(run, GraphState(0))
+    assert "a_very_long_name_for_a_leaf 2  [1.00 2.00]" in text(run, GraphState(0))
 
 
-@pytest.mark.parametrize("uses", [4, 5])
-def test_a_leaf_used_often_is_drawn_once_per_use(uses: int) -> None:
+@pytest.mark.parametrize("uses", [4, 5, 20])
+def test_a_leaf_is_drawn_once_however_often_it_is_used(uses: int) -> None:
     def loss_of(x: tg.Tensor, w: tg.Tensor) -> tg.Tensor:
         for _ in range(uses):
             x = x * w
         return x
 
     run = record(loss_of, {"x": leaf(1.0), "w": leaf(2.0)})
-    svg = draw(run, GraphState(run.steps), WIDE).svg()
-    w = next(node.id for node in run.nodes if node.name == "w")
-    cards = re.findall(rf'<g [^>]*data-link="n{w}"[^>]*>', svg)
-    assert len(cards) == (uses if uses > 4 else 1)
-    assert len(set(cards)) == 1  # all say the same, and lead to the same place
+    page = frame(run, GraphState(run.steps), "?").html()
+    cards = re.findall(r'<g [^>]*data-link="n1"[^>]*>', page)
+    assert sum("leaf w" in card for card in cards) == 1
+    tags = [card for card in cards if "w, used here" in card]
+    assert len(tags) == (uses - 1 if uses > 4 else 0)
+    assert len(set(tags)) <= 1  # all say the same, and lead to the same place
     twin = text(run, GraphState(0))
     assert twin.count("\n  w   2.00") == 1
-    assert (f"drawn {uses} times" in twin) is (uses > 4)
+    assert (f"used {uses} times" in twin) is (uses > 4)
+
+
+def test_an_edge_that_would_cross_the_figure_becomes_a_tag() -> None:
+    def loss_of(x: tg.Tensor, w: tg.Tensor) -> tg.Tensor:
+        y = x * w
+        for _ in range(10):
+            y = y.tanh()
+        return y * w
+
+    s = scene(record(loss_of, {"x": leaf(1.0), "w": leaf(2.0)}), frozenset())
+    assert [(box.label, box.stub) for box in s.boxes if box.stub] == [("w", True)]
+
+
+def overlap(one: tuple[float, float, float, float], two: tuple[float, float, float, float]) -> bool:
+    return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
 
 
 def test_every_card_lies_inside_the_figure_and_none_on_another() -> None:
-    for run in (forked(), stretched(), modular()):
-        for closed in (frozenset[int](), frozenset({0})):
+    for run in (forked(), stretched(), modular(), transformer(), recurrent(8)):
+        for closed in (frozenset[int](), frozenset({0}), outermost(run)):
             s = scene(run, closed)
-            boxes = [(x, y, x + w, y + 40) for (x, y), w in ((c, 95) for c in s.placed.corners)]
-            for i, (x0, y0, x1, y1) in enumerate(boxes):
-                assert x0 >= 0 and y0 >= 0 and y1 <= s.placed.height + 1
-                for u0, v0, u1, v1 in boxes[i + 1 :]:
-                    assert not (x0 < u1 and u0 < x1 and y0 < v1 and v0 < y1)
+            boxes = [(x, y, x + w, y + h) for (x, y), (w, h) in zip(s.placed.corners, s.sizes, strict=True)]
+            for i, box in enumerate(boxes):
+                assert box[0] >= 0 and box[1] >= 0 and box[2] <= s.placed.width + 1 and box[3] <= s.placed.height + 1
+                assert not any(overlap(box, other) for other in boxes[i + 1 :])
 
 
-def test_a_thousand_nodes_stay_small() -> None:
+def test_a_modules_box_holds_its_own_cards_and_no_others() -> None:
+    run = transformer()
+    s = scene(run, frozenset())
+    assert {room.label for room in s.rooms} >= {"TransformerEncoderLayer", "self_attn", "linear1"}
+    around = homes(run)
+    for room in s.rooms:
+        wall = (room.x, room.y, room.x + room.width, room.y + room.height)
+        for i, box in s.cards:
+            (x, y), (w, h) = s.placed.corners[i], s.sizes[i]
+            card = (x, y, x + w, y + h)
+            inside = any(group == room.group for group, _ in around[box.node])
+            assert overlap(card, wall) is inside
+            if inside:
+                assert wall[0] < card[0] and wall[1] < card[1] and card[2] < wall[2] and card[3] < wall[3]
+
+
+def test_edges_run_from_card_to_card_downwards() -> None:
+    for run in (transformer(), modular(), forked()):
+        s = scene(run, frozenset())
+        for (source, target, _), route in zip(s.edges, s.placed.routes, strict=True):
+            (x, y), (w, h) = s.placed.corners[source], s.sizes[source]
+            assert x <= route[0][0] <= x + w and abs(route[0][1] - y - h) < 1
+            (x, y), (w, h) = s.placed.corners[target], s.sizes[target]
+            assert x <= route[-1][0] <= x + w and abs(route[-1][1] - y) < 1
+            assert all(a[1] <= b[1] + 0.01 for a, b in itertools.pairwise(route))
+
+
+@cache
+def transformer() -> GraphRun:
+    tg.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)
+
+    def loss_of(x: tg.Tensor) -> tg.Tensor:
+        y = layer(x)
+        return (y * y).mean()
+
+    return record(loss_of, {"x": tg.randn(2, 3, 8, requires_grad=True)})
+
+
+def test_modules_close_at_each_level() -> None:
+    run = transformer()
+    assert [len(tuple(scene(run, outermost(run, depth)).cards)) for depth in (0, 1, 2)] == [4, 11, 34]
+    assert first_closed(run) == frozenset()
+    whole = text(run, GraphState(run.steps, outermost(run)))
+    assert "\n> TransformerEncoderLayer ▸21" in whole
+    assert "\n  weight" not in whole  # parameters are inside
+    inner = text(run, GraphState(run.steps, outermost(run, 1)))
+    assert "> self_attn ▸14" in inner
+    assert "open modules: TransformerEncoderLayer" in inner
+
+
+def test_a_thousand_nodes_are_all_there_and_a_still_picture_stays_small() -> None:
     run = recurrent()
     assert len(run.nodes) > 1000
     for step in (0, 1, run.steps // 3, run.steps):
-        state = GraphState(step)
-        now = moment(run, step)
-        shown = frame(run, state, "?")
-        cards = shown.wide.canvas.items
-        assert sum('data-act="jump"' in item for item in cards) <= 200
-        assert sum('data-current="true"' in item for item in cards) == (step > 0)
-        assert len(shown.html()) < 300_000
+        shown = frame(run, GraphState(step), "?")
+        page = shown.html()
+        assert page.count('<g tabindex="0" role="button"') == len(scene(run, frozenset()).boxes)
+        assert len(re.findall(r'<g [^>]*data-current="true"', page)) == (step > 0)
+        assert len(shown.svg()) < 300_000
         assert shown.wide.canvas.height < 3000
-        assert f"{len(run.nodes)} nodes" in describe(run, now)
+        assert len(re.findall(r'<g [^>]*data-current="true"', "".join(shown.wide.canvas.items))) == (step > 0)
     assert_twin(frame(run, GraphState(700), "?"))
 
 

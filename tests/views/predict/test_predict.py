@@ -179,7 +179,7 @@ CURVE = question("?", xs=range(3))
     "q, value, found",
     [
         (CHOICE, "1", "1"), (CHOICE, 2, "2"), (NUMBER, "−1,5", -1.5), (NUMBER, " 2 ", 2.0), (NUMBER, 7, 7.0),
-        (CURVE, (0, 0.5, 9), (0.0, 0.5, 1.0)), (CURVE, range(3), (0.0, 1.0, 1.0)),
+        (CURVE, (0, 0.5, 9), (0.0, 0.5, 9.0)), (CURVE, range(3), (0.0, 1.0, 2.0)),
     ],
 )  # fmt: skip
 def test_predictions_that_are_taken(q: Question, value: Any, found: Any) -> None:

@@ -37,12 +37,13 @@ from tinygrad_edu.views.race import (
 )  # fmt: skip
 from tinygrad_edu.views.race.figure import _round_ratios, axis
 from tinygrad_edu.views.race.words import MEASURING, WAITING
+from tinygrad_edu.views.tokens import MARKS
 
 HERE = Conditions("Example CPU", 2, "Linux", "3.11.7", "2.4.6", "OpenBLAS 0.3", 1, "off", 1e-9)
 CAPTIONS = [
     r"\d+ runs? each, as a multiple of their own median|size sweep|n|how many times faster B is",
     r"[\d.e+-]+×|[\d.]+ (ns|µs|ms|s)|[\d\u2009]+",  # ticks
-    r"\d+( ×)? beyond →",
+    r"\d+( ×)? beyond →|you, beyond [↑↓]",
     r"measured, [\d.\u2009]+×|you, [\d.e+-]+×",
     WAITING,
     MEASURING,
@@ -91,8 +92,8 @@ def test_the_text_of_a_result() -> None:
         "  A loop\n"
         "  B dot\n"
         "  n = 1, 10, 100; n = 100 is shown\n"
-        "36× B is faster at n = 100. Middle half of all 3 pairs: 36–36×.\n"
-        "You predicted 10× at n = 100. At n = 1 it is false here: A is faster, 0.25×.\n"
+        "36× B is faster at n = 100. All 3 pairs 36–36×.\n"
+        "You predicted 10× at n = 100. At n = 1 it is false here: A is faster, 4.0×.\n"
         "A loop: 17.7 µs (17.6–17.9); 3 runs after 1 warm-up (×), as multiples of the median:\n"
         "  × 1.500\n"
         "  0.990 1.000 1.020\n"
@@ -100,16 +101,16 @@ def test_the_text_of_a_result() -> None:
         "  × 1.500\n"
         "  0.990 1.000 1.020\n"
         "by size:\n"
-        "  n = 1: A 100 ns (99.5–101), B 400 ns (398–404), 0.25× (0.25–0.25), slower\n"
-        "  n = 10: A 1.00 µs (0.995–1.01), B 400 ns (398–404), 2.5× (2.5–2.5), faster\n"
-        "  n = 100: A 17.7 µs (17.6–17.9), B 492 ns (490–497), 36× (36–36), faster\n"
+        "  n = 1: A 100 ns (99.5–101), B 400 ns (398–404), A is faster, 4.0× (4.0–4.0)\n"
+        "  n = 10: A 1.00 µs (0.995–1.01), B 400 ns (398–404), B is faster, 2.5× (2.5–2.5)\n"
+        "  n = 100: A 17.7 µs (17.6–17.9), B 492 ns (490–497), B is faster, 36× (36–36)\n"
         "equal near n = 4"
     )
 
 
 def test_another_size_shows_its_own_numbers() -> None:
     shown = frame(pick(DONE, 0))
-    assert "0.25× False here: A is faster at n = 1." in shown.text
+    assert "4.0× False here: A is faster at n = 1." in shown.text
     assert "You predicted 10× at n = 100. At n = 10 B is faster, 2.5×." in shown.text
     assert_twin(shown, CAPTIONS)
 
@@ -118,14 +119,14 @@ def test_no_difference_is_a_verdict() -> None:
     state = finish(replace(STATE, place=0, said=2.0), Sweep((1,), (comparison(1.0, 1.0),)))
     assert describe(state) == (
         "At n = 1, A loop takes 1.00 s (0.995–1.01), B dot 1.00 s (0.995–1.01). "
-        "No difference in time at n = 1. 1.00× (1.00–1.00)."
+        "No difference in time at n = 1. 1.00×. All 3 pairs 1.00–1.00×, which includes 1."
     )
 
 
 def test_without_sizes() -> None:
     shown = frame(UNSIZED)
     assert "n =" not in shown.text
-    assert "2.0× B is faster. Middle half of all 3 pairs: 2.0–2.0×." in shown.text
+    assert "2.0× B is faster. All 3 pairs 2.0–2.0×." in shown.text
     assert "You predicted 0.5×." in shown.text
     assert "by size" not in shown.text
     assert [c.act for c in shown.controls] == ["run", "warmup", "reset"]
@@ -136,7 +137,7 @@ def test_one_pair_and_no_warm_up() -> None:
     alone = comparison(2.0, 1.0, stopped=True, spread=(1.0,))
     alone = replace(alone, slow=replace(alone.slow, warmups=()), fast=replace(alone.fast, warmups=()))
     shown = frame(finish(replace(UNSIZED, warmup=False), Sweep((1,), (alone,), stopped=True)))
-    assert "One pair was measured." in shown.text
+    assert "1 pair, too few to tell." in shown.text
     assert "Stopped before all pairs were done." in shown.text
     assert shown.conditions.endswith(" · 1 run without warm-up, median and middle half")
     assert_twin(shown, CAPTIONS)
@@ -303,9 +304,9 @@ def test_results_that_differ_are_said_before_the_times() -> None:
     lines = text(DIFFERENT).splitlines()
     assert lines[4:6] == [
         "▲ The results differ at n = 100: A gives 1, B gives 2.",
-        "36× B is faster at n = 100. Middle half of all 3 pairs: 36–36×.",
+        "36× B is faster at n = 100. All 3 pairs 36–36×.",
     ]
-    assert "36× (36–36), faster, results differ" in text(DIFFERENT)
+    assert "B is faster, 36× (36–36), results differ" in text(DIFFERENT)
     assert describe(DIFFERENT).startswith(
         "The results differ at n = 100: A gives 1, B gives 2. At n = 100, A loop takes"
     )
@@ -322,6 +323,38 @@ def test_results_that_differ_are_said_before_the_times() -> None:
         assert (
             items.index("▲ The results differ at n = 100") < items.index("36×") < items.index("B is faster at n = 100.")
         )
+
+
+def test_long_names_stand_above_the_picture_in_full() -> None:
+    names = ("a name that is long enough to be cut off anywhere, at any width of the widget that there is", "x" * 150)
+    for width in (812, 446):
+        for state in (replace(DONE, names=names), replace(UNSIZED, names=names)):
+            canvas = draw(state, width).canvas
+            said = "".join(canvas.text_items).replace(" ", "")
+            assert "…" not in said
+            for letter, name in zip("AB", names, strict=True):
+                assert f"{letter}{name}".replace(" ", "") in said
+            assert canvas.text_items.count("A") >= 1 + (len(state.sizes) > 1)  # beside the marks
+            assert all(len(item) * 6.9 <= width + 7 for item in canvas.text_items)
+    assert_twin(frame(replace(DONE, names=(names[0], "numpy_with_keepdims_and_out"))), CAPTIONS)
+    assert "A loop" in draw(DONE, 446).canvas.text_items  # a short name stays where it was
+
+
+def test_where_both_are_equal_both_are_seen() -> None:
+    """A is drawn first and broader, so that it shows on both sides of B."""
+    equal = finish(STATE, Sweep((1, 10, 100), (comparison(1.0, 1.0),) * 3))
+    items = draw(equal, 812).canvas.items
+    dots = [item for item in items if item.startswith("<circle") and ('r="5.5"' in item or 'r="3"' in item)]
+    a, b = ([d for d in dots if f'r="{r}"' in d] for r in ("5.5", "3"))
+    assert len(a) == len(b) == 3
+
+    def places(marks: list[str]) -> list[str]:
+        return [mark.partition("cx")[2].partition(" r=")[0] for mark in marks]
+
+    assert places(a) == places(b)
+    lines = [i for i, item in enumerate(items) if 'class="line-a"' in item or 'class="line-b"' in item]
+    assert 'class="line-a"' in items[lines[0]] and 'class="line-b"' in items[lines[1]]
+    assert 'style="stroke-width:4px' in items[lines[0]] and float(MARKS["line-b"]["stroke-width"]) < 2
 
 
 # The picture -----------------------------------------------------------------------------------------------------
@@ -349,7 +382,7 @@ def test_the_prediction_stands_where_it_says() -> None:
     def marks(said: float) -> tuple[float, float]:
         items = draw(replace(DONE, said=said), 812).canvas.items
         you = next(item for item in items if 'class="you"' in item)
-        dots = [item for item in items if 'class="result"' in item and 'r="4"' in item]
+        dots = [item for item in items if 'class="result"' in item and 'r="3"' in item]
         y = float(you.split('d="M')[1].split()[1].split("l")[0])
         return y, float(dots[-1].split('cy="')[1].split('"')[0])
 

@@ -177,6 +177,7 @@ class Row:
     bases: tuple[Place | None, ...]  # None where numbers are left out
     terms: tuple[tuple[str, ...], ...]  # of each number, by line
     beside: bool
+    head: str = ""  # of a block of three axes; it stands alone
 
 
 def rows(state: LabState, grid: Grid, which: int) -> list[Row]:
@@ -186,6 +187,8 @@ def rows(state: LabState, grid: Grid, which: int) -> list[Row]:
     kept = [(0,) if axis in again else grid.shown[axis] for axis in range(model.AXES)]
     found = []
     for i in kept[0]:
+        if grid.solid and 0 not in again and i is not None:
+            found.append(Row((), (), True, words.block_text(i)))
         for j in kept[1] if i is not None else (None,):
             if i is None or j is None:
                 found.append(Row((None,), (), True))
@@ -198,15 +201,26 @@ def rows(state: LabState, grid: Grid, which: int) -> list[Row]:
 
 
 def _said_terms(state: LabState, which: int, base: Place, beside: bool) -> tuple[str, ...]:
-    """``= 1+0`` and in further lines ``+2+1``; under a number bare terms, one to a line."""
-    if not beside:
-        return tuple(words.added(line) for line in model.lines(state, which, base))
-    return tuple(("= " if not n else "") + line for n, line in enumerate(words.equation(state, which, base)))
+    """``= 1+0`` and in further lines ``+2+1``; under a number bare terms, one to a line. Where backward sums over
+    blocks, each block begins with its head, as in ∂c."""
+    placed = model.placed_lines(state, which, base)
+    if beside:
+        said = [("= " if not n else "") + line for n, line in enumerate(words.equation(state, which, base))]
+    else:
+        said = [words.added(line) for _, line in placed]
+    onto = state.readings[2].shape
+    if len(onto) < model.AXES or 0 not in model.stretched(state.shapes[which], onto):
+        return tuple(said)
+    parts: list[str] = []
+    for n, ((block, _), line) in enumerate(zip(placed, said, strict=True)):
+        parts += [words.block_text(block)] if n == 0 or block != placed[n - 1][0] else []
+        parts.append(line)
+    return tuple(parts)
 
 
 def _row_height(row: Row, grid: Grid) -> float:
-    if row.bases == (None,):
-        return 18.0
+    if row.bases == (None,) or row.head:
+        return 24.0 if row.head and row.head != words.block_text(0) else 18.0
     count = max((len(terms) for terms in row.terms), default=0)
     return max(grid.row, LINE * count + grid.row - LINE) if row.beside else grid.row + LINE * count + 8 * bool(count)
 
@@ -225,6 +239,8 @@ def _sums(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, top
     values, y = state.backward.sums[which].values, top
     for row in rows(state, grid, which):
         height = _row_height(row, grid)
+        if row.head:
+            canvas.text(x, y + height - 6, row.head, "m t2")
         for column, base in enumerate(row.bases):
             at = x + column * grid.cell
             if base is None:
@@ -235,7 +251,7 @@ def _sums(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, top
             here = state.picked == f"{'ab'[which]}:{position}"
             canvas.open(data_link=f"{'ab'[which]}{position}", data_tip=words.tell(state, which, base))
             tall = height - 2 if row.terms else grid.row - 2
-            wide = grid.cell - 2 if not row.beside else grid.cell + 8 + len(row.terms[0][0]) * MONO_12
+            wide = grid.cell - 2 if not row.beside else grid.cell + 8 + max(map(len, row.terms[column])) * MONO_12
             canvas.rect(at + 1, y + 1, wide, tall, "hit", rx=4)
             style = "now-backward" if here else "gradient"
             grids.cell(canvas, grid, at, y, style, model.value_at(state, values, base), "tg")
@@ -249,7 +265,7 @@ def _sums(canvas: Canvas, state: LabState, grid: Grid, which: int, x: float, top
 def _terms(canvas: Canvas, terms: tuple[str, ...], beside: bool, x: float, y: float, grid: Grid) -> None:
     for n, line in enumerate(terms):
         if beside:
-            indent = MONO_12 if n else 0  # the sign of a further line is under the space after the =
+            indent = 0 if line.startswith(("=", "[", "…")) else MONO_12  # a further sign is under the space after the =
             canvas.text(x + grid.cell + 6 + indent, y + grid.baseline + LINE * n, line, "m t2")
         else:
             canvas.text(x + grid.cell / 2, y + grid.row + 14 + LINE * n, line, "m t2", "middle")

@@ -327,19 +327,24 @@ def point(state: LabState, key: str) -> LabState:
 
 def lines(state: LabState, which: int, base: Place) -> list[list[float | None]]:
     """The terms of one number of a gradient, a line for each place along the axes before the last."""
+    return [line for _, line in placed_lines(state, which, base)]
+
+
+def placed_lines(state: LabState, which: int, base: Place) -> list[tuple[int | None, list[float | None]]]:
+    """The same, each with its place along the first of three axes."""
     assert state.backward is not None
     shape = state.readings[2].shape
     shown, known = plan(shape), dict(zip(places(plan(shape)), state.backward.sums[which].terms, strict=True))
     again = {i + AXES - len(shape) for i in stretched(state.shapes[which], shape)}
     along = [shown[axis] if axis in again else (base[axis],) for axis in range(AXES)]
-    found: list[list[float | None]] = []
+    found: list[tuple[int | None, list[float | None]]] = []
     for i, j in itertools.product(*along[:2]):
         gap = i is None or j is None
         line = [None if i is None or j is None or k is None else known[i, j, k] for k in along[2]]
         if not gap:
-            found.append(line)
-        elif not found or found[-1] != [None]:
-            found.append([None])
+            found.append((i, line))
+        elif not found or found[-1][1] != [None]:
+            found.append((i, [None]))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,7 @@ from ..marks import shorten
 
 CELLS = 12  # that fit side by side
 HEAD, TAIL = 6, 5  # of a longer buffer: the first cells, a gap, the last ones
+WATCHED = 64 * 10**6  # bytes of an array whose cells between are watched too; a checksum of them takes 16 ms
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Entry:
     order: tuple[int | None, ...]  # for each drawn cell: the position of the element that begins there, or None
     values: tuple[str | None, ...]  # for each drawn cell: what that element holds
     covers: tuple[bool, ...]  # for each drawn cell: whether it holds bytes of any element
+    sum: int | None = None  # a checksum of all its elements, where not all cells are drawn
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Buffer:
     device: str
     dtype: str  # as which its cells are read
     bits: str  # the drawn cells in hexadecimal: what is drawn is true for as long as they stay
+    sum: int | None = None  # a checksum of all its bytes, where not all cells are drawn
 
     @property
     def count(self) -> int:
@@ -117,6 +121,8 @@ def changed(then: BufferState, now: BufferState) -> tuple[str, ...]:
     outside = []
     for number, (old, new) in enumerate(zip(then.buffers, now.buffers, strict=False)):
         if old.bits == new.bits:
+            here = [e.name for e in then.entries if e.buffer == number]
+            outside += [f"buffer {old.name}"] * (old.sum != new.sum and not any(found[name] for name in here))
             continue
         rows, size = [e for e in then.entries if e.buffer == number], 2 * old.itemsize
         for place in range(len(old.cells)):
@@ -132,16 +138,19 @@ class Glance:
     """A look at the same memory again, much cheaper than `read`: many maps take one after each cell."""
 
     def __init__(self, tensors: Mapping[str, Any], state: BufferState) -> None:
-        self._tensors, self._cells = [as_tensor(value) for value in tensors.values()], []
+        self._tensors, self._cells, self._whole = [as_tensor(value) for value in tensors.values()], [], []
         for number, buffer in enumerate(state.buffers):
             tensor = next(t for t, e in zip(self._tensors, state.entries, strict=True) if e.buffer == number)
             if buffer.count:
-                self._cells.append((_cells(_owner(own_buffer(tensor)), buffer.itemsize), np.array(buffer.cells)))
+                cells = _cells(_owner(own_buffer(tensor)), buffer.itemsize)
+                self._cells.append((cells, np.array(buffer.cells)))
+                self._whole += [cells] if buffer.sum is not None else []
 
     def take(self) -> tuple[Any, ...]:
         """Equal to the last one if all that is shown is as it was then."""
         looks = [(t.array.__array_interface__["data"], t.array.shape, t.array.strides) for t in self._tensors]
-        return (*looks, *(cells[numbers].tobytes() for cells, numbers in self._cells))
+        drawn = (cells[numbers].tobytes() for cells, numbers in self._cells)
+        return (*looks, *drawn, *map(_sum, self._whole))
 
 
 def _cells(owner: Any, itemsize: int) -> Any:
@@ -166,7 +175,15 @@ def _buffer(owner: Any, name: str, arrays: list[Any]) -> Buffer:
     flat: Any = np.ndarray((count,), dtype, _memory(owner)) if count else np.empty(0, dtype)
     values = tuple(brief(flat[cell]) for cell in cells)
     bits = b"".join(flat[cell : cell + 1].tobytes() for cell in cells).hex()
-    return Buffer(name, high - low, itemsize, cells, values, backends.of(owner).device, dtype.name, bits)
+    found = None if len(cells) == count else _sum(_memory(owner))
+    return Buffer(name, high - low, itemsize, cells, values, backends.of(owner).device, dtype.name, bits, found)
+
+
+def _sum(array: Any) -> int | None:
+    """A checksum of an array's values; None if it is too large to be read each time."""
+    if array.nbytes > WATCHED or not array.size:
+        return None
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def _steps(array: Any) -> list[int]:
@@ -222,7 +239,8 @@ def _entry(name: str, label: str, array: Any, position: int, owner: Any, buffer:
     bare = Entry(
         name, label, shape, strides, offset, array.dtype.name, array.dtype.itemsize, position, order, values, ()
     )
-    return replace(bare, covers=tuple(touches(bare, start, start + buffer.itemsize) for start in starts))
+    found = None if buffer.sum is None else _sum(array)
+    return replace(bare, covers=tuple(touches(bare, start, start + buffer.itemsize) for start in starts), sum=found)
 
 
 def touches(e: Entry, begin: int, end: int) -> bool:

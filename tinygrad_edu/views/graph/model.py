@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import sys
-import textwrap
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import CodeType, FrameType
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ... import backends
-from ...common.lines import resolve_line
 from ...core.graph import Leaf, Node
 from ...core.slow import Call, Interceptor
 from ...core.storage import number
 from ...errors import AutogradError
-from ...nn.module import Module, Scope
-from ...settings import enable_grad, no_grad
+from ...settings import enable_grad, modes, no_grad
 from ...tensor import Tensor
+from . import source
 
 
 @dataclass(frozen=True)
@@ -58,6 +54,7 @@ class RunNode:
     groups: tuple[tuple[int, str], ...]  # the module calls around it, outermost first
     saved: tuple[str, ...]  # what it keeps for backward
     operands: tuple[str, ...]  # their names in the op's own words
+    aliases: tuple[str, ...] = ()  # further names under which a leaf was given
     mean: bool = False  # is the result a mean of what the op's formula describes?
 
 
@@ -95,6 +92,7 @@ class GraphRun:
     backward: tuple[BackStep, ...]
     code: tuple[str, ...]
     result: int
+    given: int = 0  # so many of the first nodes are the leaves that the function was given
 
     @property
     def steps(self) -> int:
@@ -102,8 +100,24 @@ class GraphRun:
         return len(self.forward) + len(self.backward)
 
     def label(self, node: int) -> str:
-        """A node's name, or its op's."""
-        return self.nodes[node].name or self.nodes[node].op or "leaf"
+        """A node's name, or its op's; with a number where several nodes would be called alike."""
+        return self.nodes[node].name or self._labels[node]
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        kinds = [node.op or "leaf" for node in self.nodes]
+        alike = Counter(node.name or kind for kind, node in zip(kinds, self.nodes, strict=True))
+        so_far: Counter[str] = Counter()
+        found = []
+        for kind, node in zip(kinds, self.nodes, strict=True):
+            so_far[kind] += not node.name
+            found.append(f"{kind}{lowered(so_far[kind])}" if alike[kind] > 1 else kind)
+        return found
+
+
+def lowered(count: int) -> str:
+    """A number as it stands after a name: x₂."""
+    return str(count).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 class _Recorder(Interceptor):
@@ -119,6 +133,13 @@ class _Recorder(Interceptor):
         self.by_node: dict[Node, int] = {}
         self.keep: list[Any] = []  # tensors whose identity is a key above
         self.gradients: dict[int, Any] = {}
+        self.last_pass = False  # the backward pass that is stepped through
+
+    @property
+    def differentiates(self) -> bool:  # type: ignore[override]  # asked anew for each backward
+        """Whether the operations of a backward are forward steps: those of one inside the function that records them,
+        ``create_graph=True``, are."""
+        return not self.last_pass and modes().grad
 
     def add(self, tensor: Tensor, **fields: Any) -> int:
         """A new record for a tensor."""
@@ -152,6 +173,12 @@ class _Recorder(Interceptor):
                 node.line,
             )
 
+    def put_name(self, tensor: Tensor, name: str) -> None:
+        """The name that the program has for a tensor; the first one stays."""
+        index = self.by_node.get(tensor.node) if tensor.node is not None else self.by_tensor.get(_key(tensor))
+        if index is not None and self.nodes[index]["name"] is None:
+            self.nodes[index]["name"] = name
+
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
         """One operation of the forward pass."""
         sources = [self.find(o) if isinstance(o, Tensor) else None for o in call.operands]
@@ -169,9 +196,9 @@ class _Recorder(Interceptor):
         return result
 
     def backward(self, node: Node, g: Any, proceed: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """One node of the backward pass."""
+        """One node of the backward pass. One inside the function is not ours: see `differentiates`."""
         grads = proceed()
-        made = self.by_node.get(node)
+        made = self.by_node.get(node) if self.last_pass else None
         if made is None or not self.nodes[made]["op"]:
             return grads  # made before this run: drawn as a leaf
         sends = []
@@ -195,43 +222,73 @@ def _key(tensor: Tensor) -> tuple[int, int]:
     return id(tensor), 0 if tensor.storage is None else tensor.storage.stamp
 
 
+@dataclass(frozen=True)
+class Recording:
+    """A run, and the tensors it began with, by name: those it was given, and those that the function found itself."""
+
+    run: GraphRun
+    given: tuple[tuple[str, Tensor], ...]
+    found: tuple[tuple[str, Tensor], ...]
+
+
 def record(function: Callable[..., Any], leaves: dict[str, Tensor], by_position: int = 0) -> GraphRun:
+    """The run of ``function(**leaves)``; see `recording`."""
+    return recording(function, leaves, by_position).run
+
+
+def recording(function: Callable[..., Any], leaves: dict[str, Tensor], by_position: int = 0) -> Recording:
     """Run ``function(**leaves)`` forward and backward on copies of ``leaves``, and note every step.
 
-    The first ``by_position`` leaves are passed without their names. The function returns a single number (a loss).
-    Gradients of other tensors that it reaches, such as a model's
+    The first ``by_position`` leaves are passed without their names; a tensor given under two names stays one. The
+    function returns a single number (a loss). Gradients of other tensors that it reaches, such as a model's
     parameters, are put back as they were. Raises `AutogradError` if the result is not one number that wants a
     gradient, or if a tensor was written to through a view on the way.
     """
     recorder = _Recorder()
-    copies = {name: _copy(tensor) for name, tensor in leaves.items()}
-    for name, tensor in copies.items():
-        recorder.add(tensor, name=name)
+    copies: dict[int, Tensor] = {id(tensor): _copy(tensor) for tensor in leaves.values()}
+    for key, copy in copies.items():
+        first, *others = [name for name, tensor in leaves.items() if id(tensor) == key]
+        recorder.add(copy, name=first, aliases=tuple(others))
+    own = set(map(id, copies.values()))
     found: dict[str, Any] = {}
     with enable_grad(), recorder:
-        loss = _call(function, copies, by_position, found)
+        loss = source.call(function, {name: copies[id(t)] for name, t in leaves.items()}, by_position, found)
         _check_loss(recorder, loss)
         before = [(tensor, tensor.grad) for tensor in _reached(recorder, loss)]
         for tensor, _ in before:
             tensor.grad = None  # or backward would add to the values that must be put back
+        recorder.last_pass = True
         try:
             loss.backward(retain_graph=True)  # a part of the graph may be older than this run, and needed after it
         finally:
             for tensor, grad in before:
                 tensor.grad = grad
-    _name(recorder, function, found, loss)
-    code, start, filename = _source(function)
+    for name, tensor in (*source.tensors_in(found), *source.outside(function), ("loss", loss)):
+        recorder.put_name(tensor, name)
+    names: Counter[str] = Counter()
+    for fields in recorder.nodes:  # one variable may have held several tensors: each has a name of its own
+        name = fields["name"]
+        names[name] += 1
+        fields["name"] = f"{name}{lowered(names[name])}" if name is not None and names[name] > 1 else name
+    code, start, filename = source.lines_of(function)
     groups: dict[int, int] = {}
     nodes = []
     for fields in recorder.nodes:
         line, scope = fields.pop("line", None), fields.pop("scope", None)
-        fields["row"] = _row(line, scope, start, len(code), filename)
-        fields["groups"] = _groups(scope, groups)
+        fields["row"] = source.row_of(line, scope, start, len(code), filename)
+        fields["groups"] = source.groups_of(scope, groups)
         nodes.append(RunNode(**fields))
     result = recorder.find(loss)
-    return GraphRun(
-        tuple(nodes), tuple(recorder.edges), tuple(recorder.forward_order), tuple(recorder.backward_steps), code, result
+    run = GraphRun(
+        tuple(nodes), tuple(recorder.edges), tuple(recorder.forward_order), tuple(recorder.backward_steps),
+        code, result, len(copies),
+    )  # fmt: skip
+    found_itself = tuple(
+        (run.label(node.id), tensor)
+        for node, tensor in zip(nodes, recorder.keep, strict=True)
+        if not node.op and id(tensor) not in own
     )
+    return Recording(run, tuple(leaves.items()), found_itself)
 
 
 def _check_loss(recorder: _Recorder, loss: Any) -> None:
@@ -275,90 +332,6 @@ def _copy(tensor: Tensor) -> Tensor:
     with no_grad():
         copy = tensor.detach().clone()
     return copy.requires_grad_() if tensor.requires_grad else copy
-
-
-def _call(function: Callable[..., Any], arguments: dict[str, Any], by_position: int, found: dict[str, Any]) -> Any:
-    """Call the function, and read its local names as it returns."""
-    code: CodeType | None = getattr(inspect.unwrap(function), "__code__", None)
-
-    def profile(frame: FrameType, event: str, _: Any) -> None:
-        if event == "return" and frame.f_code is code:
-            found.update(frame.f_locals)
-
-    previous = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        items = list(arguments.items())
-        return function(*(value for _, value in items[:by_position]), **dict(items[by_position:]))
-    finally:
-        sys.setprofile(previous)
-
-
-def _name(recorder: _Recorder, function: Any, found: dict[str, Any], loss: Tensor) -> None:
-    """Give the records the names that the program has for their tensors."""
-    scopes = [found]
-    program = inspect.unwrap(getattr(function, "__func__", function))
-    if inspect.isfunction(program):
-        outside = inspect.getclosurevars(program)
-        scopes += [dict(outside.nonlocals), dict(outside.globals)]
-    elif isinstance(function, Module):
-        scopes.append({"model": function})
-    for scope in scopes:
-        for name, value in scope.items():
-            if isinstance(value, Module):
-                for path, parameter in value.named_parameters():
-                    _put_name(recorder, parameter, path)
-            elif isinstance(value, Tensor):
-                _put_name(recorder, value, name)
-    _put_name(recorder, loss, "loss")
-
-
-def _put_name(recorder: _Recorder, tensor: Tensor, name: str) -> None:
-    index = recorder.by_node.get(tensor.node) if tensor.node is not None else recorder.by_tensor.get(_key(tensor))
-    if index is not None and recorder.nodes[index]["name"] is None:
-        recorder.nodes[index]["name"] = name
-
-
-def _source(function: Any) -> tuple[tuple[str, ...], int, str]:
-    """The function's body, the row of its first line, and its file; empty if the source is not available."""
-    try:
-        lines, start = inspect.getsourcelines(function)
-        filename = inspect.getfile(inspect.unwrap(function))
-    except (OSError, TypeError):
-        return (), 0, ""
-    text = textwrap.dedent("".join(lines)).rstrip().split("\n")
-    header = _header(text)
-    return tuple(textwrap.dedent("\n".join(text[header:])).split("\n")), start + header, filename
-
-
-def _header(lines: list[str]) -> int:
-    """How many lines come before a function's body. None before a lambda, or a body beside its ``def``."""
-    try:
-        first = ast.parse("\n".join(lines)).body[0]
-    except (SyntaxError, IndexError):  # a lambda inside a larger expression
-        return 0
-    if not isinstance(first, ast.FunctionDef):
-        return 0
-    statement = first.body[0]
-    row = min(part.lineno for part in (statement, *getattr(statement, "decorator_list", ()))) - 1
-    return 0 if lines[row][: statement.col_offset].strip(" @") else row
-
-
-def _row(line: Any, scope: Scope | None, start: int, count: int, filename: str) -> int | None:
-    """Which line of the code an operation belongs to: its own, or that of the module call it was made in."""
-    for candidate in (line, scope.line if scope is not None else None):
-        place = resolve_line(candidate)
-        if place is not None and place[0] == filename and 0 <= place[1] - start < count:
-            return place[1] - start
-    return None
-
-
-def _groups(scope: Scope | None, known: dict[int, int]) -> tuple[tuple[int, str], ...]:
-    chain: list[tuple[int, str]] = []
-    while scope is not None:
-        chain.append((known.setdefault(id(scope), len(known)), scope.label))
-        scope = scope.parent
-    return tuple(reversed(chain))
 
 
 # The learner's place -----------------------------------------------------------------------------------------------

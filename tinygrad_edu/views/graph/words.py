@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ...common.wording import number, shape_text
 from ..marks import shorten, wrap_text
-from .cards import Box, corner_of, heading_of, scene, value_of
+from ..reel import fill, literal
+from .cards import Box, corner_of, heading_of, homes, scene
 from .formulas import formula
 from .model import GraphRun, GraphState, Moment, Preview, RunNode, Send, moment
+from .tracks import CARD, ROW, tracks
+
+
+def size_of(run: GraphRun) -> str:
+    """How many nodes and edges it has."""
+    return f"{len(run.nodes)} nodes, {len(run.edges)} edges."
 
 
 def describe(run: GraphRun, now: Moment) -> str:
     """How far the run has come, in one sentence."""
-    size = f"{len(run.nodes)} nodes, {len(run.edges)} edges."
+    size = size_of(run)
     if now.now is None:
         return f"{size} Nothing is computed yet."
     what = run.nodes[now.now].op
@@ -34,8 +43,10 @@ def why(run: GraphRun, now: Moment) -> str:
             return f"`{node.op}` has no operand that wants a gradient, so the graph **keeps nothing** for it."
         if not node.saved:
             return f"`{node.op}` saves no values: its gradient **does not depend on them**."
-        what, it = ("its result", "it") if node.saved == ("out",) else ("its operands", "them")
-        return f"`{node.op}` needs {what} again on the way back, so **the graph keeps {it}**."
+        kept = saved(run, node)
+        what = " and ".join(f"`{name}`" for name in kept) if node.saved != ("out",) else "its result"
+        them = "them" if len(kept) > 1 else "it"
+        return f"`{node.op}` needs {what} again on the way back, so **the graph keeps {them}**."
     added = next((send for send in now.back.sends if send.held is not None), None)
     if added is not None:
         return (
@@ -63,16 +74,12 @@ def position(run: GraphRun, now: Moment) -> str:
     return f"forward {now.forward_step} of {len(run.forward)}"
 
 
-def spoken(run: GraphRun, box: Box, computed: bool, gradient: Preview | None) -> str:
-    """A card in words, for screen readers."""
+def spoken(run: GraphRun, box: Box) -> str:
+    """What a card is, for screen readers: all that no step changes."""
     node = run.nodes[box.node]
-    kind = f"module {box.label}" if box.group is not None else f"{node.op} {node.note}".strip() if node.op else "leaf"
+    kind = f"module {box.label}" if box.group is not None else heading_of(run, box) if node.op else "leaf"
     name = f" {node.name}" if node.name and box.group is None else ""
-    size = shape_text(node.shape) or "one number"
-    value = f"value {value_of(node)}" if computed else "not computed yet"
-    if not node.wants:
-        return f"{kind}{name}, {size}, {value}, no gradient wanted"
-    return f"{kind}{name}, {size}, {value}, gradient {number(gradient.norm) if gradient else 'not yet'}"
+    return f"{kind}{name}, {shape_text(node.shape) or 'one number'}"
 
 
 def step_lines(run: GraphRun, now: Moment, characters: int) -> list[tuple[str, str]]:
@@ -82,8 +89,8 @@ def step_lines(run: GraphRun, now: Moment, characters: int) -> list[tuple[str, s
     node = run.nodes[now.now]
     what = node.op + (f" {node.note}" if node.note else "")
     if now.back is None:
-        saved = ", ".join(dict.fromkeys(_operand_name(run, node, s) for s in node.saved)) or "nothing"
-        saves = [(line, "t2") for line in wrap_text(f"saves {saved} for backward", characters)]
+        kept = ", ".join(saved(run, node)) or "nothing"
+        saves = [(line, "t2") for line in wrap_text(f"saves {kept} for backward", characters)]
         return [(f"now: {what} forward", "t2"), *saves]
     names = _operands(run, node)
     lines = [(f"now: {what} backward", "t2")]
@@ -95,6 +102,11 @@ def step_lines(run: GraphRun, now: Moment, characters: int) -> list[tuple[str, s
     if not now.back.sends:
         lines.append(("no operand wants a gradient", "t2"))
     return lines
+
+
+def saved(run: GraphRun, node: RunNode) -> list[str]:
+    """What an operation keeps for backward, by name."""
+    return list(dict.fromkeys(_operand_name(run, node, s) for s in node.saved))
 
 
 def _operands(run: GraphRun, node: RunNode) -> list[str]:
@@ -119,33 +131,68 @@ def interesting(now: Moment) -> Send | None:
     return sends[0] if sends else None
 
 
-def text(run: GraphRun, state: GraphState) -> str:
-    """The text twin: every value of the figure."""
-    now = moment(run, state.step)
-    lines = [f"GraphStepper: {position(run, now)}"]
-    for i, line in enumerate(run.code):
-        mark = ">" if now.now is not None and run.nodes[now.now].row == i else " "
-        lines.append(f"{mark} {i + 1} {line}")
-    boxes = scene(run, state.collapsed).boxes
-    uses = Counter((box.group, box.node) for box in boxes)
-    for box in {(box.group, box.node): box for box in boxes}.values():
+@dataclass(frozen=True)
+class Line:
+    """A line of the text: a template for the values of a track."""
+
+    track: str
+    template: str
+
+
+def lines(run: GraphRun, collapsed: frozenset[int]) -> list[Line]:
+    """The code and the cards, line by line; what no other step changes is in the templates."""
+    found = [Line(f"r{i}", literal(f"\0 {i + 1} {line}").replace("\0", ROW.mark)) for i, line in enumerate(run.code)]
+    s, around = scene(run, collapsed), homes(run)
+    uses = Counter(source for source, _, _ in run.edges)
+    tagged = {box.node for box in s.boxes if box.stub}
+    for _, box in s.cards:
         node = run.nodes[box.node]
-        mark = ">" if now.now in box.members else " "
-        value = value_of(node) if box.node in now.computed else "–"
-        gradient = now.gradients.get(box.node)
-        grad = f"  ∂{number(gradient.norm) if gradient else ' –'}" if node.wants else ""
-        name = f" = {node.name}" if node.op and node.name and box.group is None else ""
-        place = f"  in {node.groups[-1][1]}" if node.groups and box.group is None else ""
-        times = f"  drawn {count} times" if (count := uses[box.group, box.node]) > 1 else ""
-        lines.append(f"{mark} {heading_of(run, box)}{name} {corner_of(run, box)}  {value}{grad}{place}{times}")
-    lines += [line for line, _ in step_lines(run, now, 10_000)]
+        named = node.name if box.group is None and node.name not in (None, heading_of(run, box)) else None
+        name = f" = {node.name}" if named and not node.aliases else ""
+        groups = around[node.id]
+        within = [label for number, label in groups if number not in collapsed]
+        place = f"  in {within[-1]}" if within else ""
+        times = f"  used {uses[node.id]} times" if node.id in tagged and box.group is None else ""
+        head = literal(f"{heading_of(run, box)}{name} {corner_of(run, box)}")
+        gradient = f"  {CARD.gradient}" if node.wants else ""
+        found.append(Line(box.key, f"{CARD.mark} {head}  {CARD.value}{gradient}{literal(place + times)}"))
+    if s.rooms:
+        found.append(Line("", literal("open modules: " + ", ".join(dict.fromkeys(room.label for room in s.rooms)))))
+    return found
+
+
+def stale_sentence(names: Sequence[str]) -> str:
+    """That these tensors are not what they were when the run was recorded."""
+    has = "has" if len(names) == 1 else "have"
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return f"{listed} {has} changed since this picture was made: it still shows that moment." if names else ""
+
+
+def title(run: GraphRun, now: Moment) -> str:
+    """The first line of the text."""
+    return f"GraphStepper: {position(run, now)}"
+
+
+def ending(run: GraphRun, now: Moment) -> str:
+    """The last lines of the text: what this step computes."""
+    found = [line for line, _ in step_lines(run, now, 10_000)]
     send = interesting(now)
     if send is not None:
         if send.held is not None:
-            lines += [f"held {_values(send.held)}", f"+ arriving {_values(send.arriving)}"]
-        lines.append(f"∂{run.label(send.target)} {_values(send.total)}")
-    lines += [f"▲ {state.message}"] if state.message else []
-    return "\n".join(lines)
+            found += [f"held {_values(send.held)}", f"+ arriving {_values(send.arriving)}"]
+        found.append(f"∂{run.label(send.target)} {_values(send.total)}")
+    return "\n".join(found)
+
+
+def text(run: GraphRun, state: GraphState) -> str:
+    """The text twin: every value of the figure."""
+    now, moves = moment(run, state.step), tracks(run, state.collapsed)
+    said = [
+        fill(line.template, moves[line.track].at(state.step) if line.track else ())
+        for line in lines(run, state.collapsed)
+    ]
+    message = [f"▲ {state.message}"] if state.message else []
+    return "\n".join([title(run, now), *said, ending(run, now), *message])
 
 
 def _values(p: Preview) -> str:

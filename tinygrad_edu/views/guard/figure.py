@@ -12,11 +12,11 @@ from .words import (
     NO_ARRAY,
     describe,
     failure_title,
-    free_text,
     others_text,
     refusal,
     remark,
     spoken,
+    status,
     text,
     verdict_lines,
     why,
@@ -40,12 +40,12 @@ def _draw_code(canvas: Canvas, state: LensState, width: float) -> None:
     story, lines = state.story, state.story.lines
     canvas.rect(0, 0, width, 28 * len(lines) + 8, "floor")
     lanes = spans(story)
-    left = 36 + 16 * max(len({name for name, _, _ in lanes}), 1)
-    names = list(dict.fromkeys(name for name, _, _ in lanes))
+    names = list(dict.fromkeys(span.name for span in lanes))
+    left = 36 + 16 * max(len(names), 1)
     for row, line in enumerate(lines):
         y = 4.0 + 28 * row
         word, style = remark(story, row)
-        if style == "ta b":
+        if "ta" in style.split():
             canvas.rect(0, y, width, 28, "wash")
         elif row == state.row:
             canvas.rect(0, y, width, 28, "on")
@@ -60,12 +60,12 @@ def _draw_code(canvas: Canvas, state: LensState, width: float) -> None:
         canvas.close()
         if word:
             canvas.text(width - 10, y + 18.5, word, style, "end")
-    for name, start, end in lanes:
-        x = 38.0 + 16 * names.index(name)
-        y0, y1 = 18.0 + 28 * start, (18.0 + 28 * end if end is not None else 28.0 * len(lines) + 6)
+    for span in lanes:
+        x = 38.0 + 16 * names.index(span.name)
+        y0, y1 = 18.0 + 28 * span.start, (18.0 + 28 * span.end if span.end is not None else 28.0 * len(lines) + 6)
         canvas.line(x, y0, x, y1, "span")
         canvas.circle(x, y0, 4.5, "knob")
-        if end is not None:
+        if span.end is not None:
             canvas.circle(x, y1, 4.5, "ring")
     for moment in story.moments:
         if moment.refused or moment.error:
@@ -81,10 +81,10 @@ def _draw_holder(canvas: Canvas, state: LensState, x: float, y: float, width: fl
     if not arrays:
         canvas.text(x, y + 20, NO_ARRAY, "t2")
         return y + 36
-    held = {h.name: h for h in holds}
-    shown = next((a for a in arrays if a[0] in held), arrays[0])
-    name, values, nbytes = shown
-    lock = held.get(name)
+    held = {h.array: h for h in holds}
+    shown = next((a for a in arrays if a.array in held), arrays[0])
+    name, values, lock = shown.name, shown.values, held.get(shown.array)
+    can, because = status(state, shown)
     tip = canvas.tag(x, y + 18, shorten(name, 10))
     cell = min(44.0, (width - (tip - x) - 60) / max(len(values), 1))
     left = tip + 24
@@ -97,10 +97,11 @@ def _draw_holder(canvas: Canvas, state: LensState, x: float, y: float, width: fl
     if lock:
         canvas.padlock(left + len(values) * cell + 10, y + 18)
     canvas.text(left, y + 56, "cpu", "b")
-    canvas.text(left + 28, y + 56, f"{bytes_text(nbytes)}, {'read-only' if lock else 'writable'}", "t2")
+    canvas.text(left + 28, y + 56, f"{bytes_text(shown.nbytes)}, {can}", "t2")
     if lock is None:
-        canvas.text(left, y + 84, free_text(state), "t2")
-        return y + 92
+        for i, line in enumerate(wrap_text(because, max(int((width - (left - x)) / 7.0), 20))):
+            canvas.text(left, y + 84 + 17 * i, line, "t2")
+        return canvas.height + 8
     middle = left + 84
     canvas.line(middle, y + 112, middle, y + 70, "span")
     canvas.circle(middle, y + 67, 4.5, "knob")

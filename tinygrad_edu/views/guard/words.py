@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...common.wording import bytes_text
 from ..marks import shorten, wrap_text
-from .model import Holding, LensState, Story, at, calls_backward, failure, spans, writes
+from .model import LensState, at, differ, failure, happened, has_backward, spans
+from .program import Holding, Seen, Story
 
 NO_ARRAY = "No NumPy array exists yet."
 
 
 def remark(story: Story, row: int) -> tuple[str, str]:
-    """The word beside a line of code, and its style."""
-    moment = next((m for m in story.moments if m.row == row), None)
-    if moment is None:
-        return "", "t2"
-    if moment.refused:
-        return "refused", "ta b"
-    if moment.error:
-        return "error", "ta b"
-    for name, start, end in spans(story):
-        if start == row:
-            return f"{name} locked", "b"
-        if end == row:
-            return f"{name} released", "b"
-    return ("allowed", "t2") if writes(story.lines[row]) else ("", "t2")
+    """The words beside a line of code, and their style."""
+    moments = happened(story, row)
+    ended = [word for word, so in (("refused", any(m.refused for m in moments)),
+                                   ("error", any(m.error for m in moments))) if so]  # fmt: skip
+    found = spans(story)
+    locked = [span.name for span in found if span.start == row]
+    freed = [span.name for span in found if span.end == row and span.released]
+    gone = [span.name for span in found if span.end == row and not span.released]
+    changes = [f"{', '.join(names)} {word}" for names, word in ((locked, "locked"), (freed, "released"), (gone, "gone"))
+               if names]  # fmt: skip
+    if ended or changes:
+        return ", ".join(ended + changes), "ta b" if ended else "b"
+    return ("allowed", "t2") if any(m.writes for m in moments) else ("", "t2")
 
 
 def others_text(hold: Holding) -> str:
@@ -32,9 +34,18 @@ def others_text(hold: Holding) -> str:
     return f", {others} more hold{'s' * (others == 1)} it" if others else ""
 
 
-def free_text(state: LensState) -> str:
-    """Why an array can be written to."""
-    return "no operation holds it" if state.guard == "on" else "the guard is off"
+def status(state: LensState, array: Seen) -> tuple[str, str]:
+    """Whether an array can be written to, and why."""
+    moment = at(state)
+    lock = next((h for h in moment.holds if h.array == array.array), None) if moment else None
+    if lock is not None:
+        line = f"{', since' if lock.nodes > 1 else ' in'} line {lock.row + 1}" if lock.row is not None else ""
+        return "read-only", f"{lock.op} saved {array.name}{others_text(lock)}{line}"
+    if not array.writeable:
+        return "read-only", "it was made so, or is a view of what was locked then"
+    if array.held:
+        return "writable", "a view taken before the lock: a way past it"
+    return "writable", "no operation holds it" if state.guard == "on" else "the guard is off"
 
 
 def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
@@ -45,7 +56,7 @@ def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
     tried = ("tried", state.story.lines[moment.row].strip())
     if moment.error:
         return (tried, ("error", moment.error))
-    hold = next((h for h in moment.holds if h.name == moment.target), next(iter(moment.holds), None))
+    hold = moment.holder
     holder = hold.op if hold else "an operation"
     if hold and hold.row is not None:
         holder += f" since line {hold.row + 1}"
@@ -65,23 +76,32 @@ def failure_title(state: LensState) -> str:
 
 
 def verdict_lines(state: LensState) -> list[tuple[str, str]]:
-    """Both gradients, that of the shown run first."""
+    """The gradients of the shown run, the correct ones where those are wrong, and those of the run without the guard
+    where they differ."""
+    lines = _gradients(state.story, "m b")
+    if state.guard == "on" and differ(state) and state.off.gradients:
+        lines += [(_other_run(state), "t2"), *_gradients(state.off, "m", dict(state.on.gradients))]
+    own = bool(state.story.gradients)
+    return lines if own else [*((line, "t2") for line in wrap_text(no_gradient(state), 46)), *lines]
+
+
+def _gradients(story: Story, style: str, above: Mapping[str, tuple[str, ...]] | None = None) -> list[tuple[str, str]]:
+    """A line for each gradient, and one more where a write has made it wrong, unless the correct one stands above."""
     lines: list[tuple[str, str]] = []
-    correct = dict(state.on.gradients)
-    for name, values in state.story.gradients:
-        right = correct.get(name)
-        wrong = right is not None and right != values
-        lines.append((f"{name}  [{', '.join(values)}]{'  wrong' if wrong else ''}", "m ta b" if wrong else "m b"))
-        if wrong and right is not None:
-            lines.append((f"correct {' ' * max(len(name) - 7, 0)} [{', '.join(right)}]", "m"))
-    other = dict(state.off.gradients)
-    if state.guard == "on" and any(other.get(name, values) != values for name, values in state.on.gradients):
-        fine = not any(m.error for m in state.off.moments)
-        lines.append((f"the same write, guard off: {'no error, and' if fine else 'it is done, and'}", "t2"))
-        for name, values in state.off.gradients:
-            wrong = correct.get(name, values) != values
-            lines.append((f"{name}  [{', '.join(values)}]{'  wrong' if wrong else ''}", "m"))
-    return lines or [(line, "t2") for line in wrap_text(no_gradient(state), 46)]
+    right = dict(story.correct)
+    for name, values in story.gradients:
+        told = f"{name}  [{', '.join(values)}]"
+        lines.append((f"{told}  wrong", "m ta b" if above is None else style) if name in right else (told, style))
+        if name in right and right[name] != (above or {}).get(name):
+            lines.append((f"correct {' ' * max(len(name) - 7, 0)} [{', '.join(right[name])}]", "m"))
+    return lines
+
+
+def _other_run(state: LensState) -> str:
+    """What leads to the gradients of the run without the guard."""
+    what = "write" if any(m.refused for m in state.on.moments) else "program"
+    fine = not any(m.error for m in state.off.moments)
+    return f"the same {what}, guard off: {'no error, and' if fine else 'it is done, and'}"
 
 
 def no_gradient(state: LensState) -> str:
@@ -93,7 +113,7 @@ def no_gradient(state: LensState) -> str:
         return f"no gradient: backward() failed in line {ended.row + 1}{said}"
     if ended is not None:
         return f"no gradient: the program ended in line {ended.row + 1}, with an error"
-    if calls_backward(story):
+    if has_backward(story):
         return "no gradient: no tensor that has a name received one"
     return "no gradient yet: the program has no backward()"
 
@@ -101,9 +121,9 @@ def no_gradient(state: LensState) -> str:
 def describe(state: LensState) -> str:
     """Where each array was locked and released, and what was refused."""
     parts = [f"Guard {state.guard}."]
-    for name, start, end in spans(state.story):
-        until = f"until line {end + 1}" if end is not None else "to the end"
-        parts.append(f"{name} is locked from line {start + 1} {until}.")
+    for span in spans(state.story):
+        until = f"until line {span.end + 1}" if span.end is not None else "to the end"
+        parts.append(f"{span.name} is locked from line {span.start + 1} {until}.")
     parts += [f"The write in line {m.row + 1} is refused." for m in state.story.moments if m.refused]
     parts += [f"Line {m.row + 1} ends the program: {m.error}" for m in state.story.moments if m.error]
     return " ".join(parts)
@@ -119,18 +139,19 @@ def spoken(state: LensState) -> str:
 
 def why(state: LensState) -> str:
     """Why the guard does what it does here."""
-    moment = next((m for m in state.story.moments if m.holds), None)
     if state.guard == "off":
-        right = dict(state.on.gradients)
-        if any(right.get(name, values) != values for name, values in state.off.gradients):
+        if state.off.correct:
             return "Nothing is locked, so backward computes with **values that were never used** forward."
         if any(m.error for m in state.off.moments):
             return "Nothing is locked: with the guard off, **no write to an array is refused**."
-        if any(m.refused for m in state.on.moments):
+        if any(m.overwrote for m in state.off.moments):
             return "Nothing is locked, so a write changed **values that the graph still holds**."
         return "Nothing is locked, and **nothing was overwritten** while the graph needed it."
+    if state.on.correct:
+        return "NumPy has ways past a lock, such as **a view that was taken before it**; `guard.verify()` finds them."
+    moment = next((m for m in state.story.moments if m.holds), None)
     if moment is None:
-        return "No operation saves an array that you can reach, so **there is nothing to lock**."
+        return "No line leaves an array locked: **no operation holds one** that you can reach."
     op = moment.holds[0].op
     return f"`{op}` needs **the values it saw**; the guard keeps them as they were until backward has used them."
 
@@ -143,15 +164,11 @@ def text(state: LensState) -> str:
         word, _ = remark(story, row)
         out.append(f"{'>' if row == state.row else ' '} {row + 1} {line}{'   # ' + word if word else ''}")
     moment = at(state)
-    held = {h.name: h for h in moment.holds} if moment else {}
     arrays = moment.arrays if moment else ()
-    for name, values, nbytes in arrays:
-        if (h := held.get(name)) is None:
-            status = f"writable, {free_text(state)}"
-        else:
-            status = f"read-only, {h.op} saved {name}{others_text(h)}"
-            status += f"{', since' if h.nodes > 1 else ' in'} line {h.row + 1}" if h.row is not None else ""
-        out.append(f"{name} [{', '.join(values)}] on cpu, {bytes_text(nbytes)}, {status} (line {state.row + 1})")
+    for array in arrays:
+        can, because = status(state, array)
+        told = f"{array.name} [{', '.join(array.values)}] on cpu, {bytes_text(array.nbytes)}, {can}, {because}"
+        out.append(f"{told} (line {state.row + 1})")
     if not arrays:
         out.append(NO_ARRAY)
     facts = refusal(state)

@@ -53,7 +53,7 @@ def draw_curves(c: Canvas, state: PlayState, y: float, width: float) -> None:
 
 def draw_accuracy(c: Canvas, state: PlayState, width: float) -> None:
     """The accuracy alone, for a projector."""
-    right, top, bottom = width - 118.0, 30.0, 170.0
+    right, top, bottom = width - 118.0, 30.0, 270.0
     across, up = _across(state, right), _height(top, bottom, 1.0)
     _axis(c, top, bottom, right, ((1.0, "100 %"), (0.5, "50"), (0.0, "0")), 1.0)
     c.text(LEFT + 48, bottom - 26, "accuracy", "b")

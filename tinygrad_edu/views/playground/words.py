@@ -74,7 +74,7 @@ def conditions() -> str:
     """The machine."""
     found = machine(None)
     python = ".".join(platform.python_version_tuple()[:2])
-    return f"{found.cores}-core {platform.machine()}, Python {python}, NumPy {np.__version__}"
+    return f"{plural(found.cores, 'core')}, {platform.machine()}, Python {python}, NumPy {np.__version__}"
 
 
 def foot(state: PlayState) -> str:

@@ -7,8 +7,8 @@ import math
 from ...common.wording import exact, number, plain
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_12, Canvas, shorten, wrap_text
-from .model import GateState, Question
-from .words import DRAW, LEVEL, NOTHING_RUN, RUN_IT, WAITING, describe, text, tick_text, wrong_because
+from .model import GateState, Question, span
+from .words import DRAW, LEVEL, NOTHING_RUN, RUN_IT, WAITING, describe, text, tick_texts, wrong_because
 
 
 def draw(state: GateState, width: int, still: bool = False) -> Figure:
@@ -81,17 +81,18 @@ def scale(low: float, high: float) -> list[float]:
 def _axis(canvas: Canvas, state: GateState, width: int) -> None:
     q, outcome = state.question, state.outcome
     assert outcome is not None
-    low, high = min(q.low, state.draft, outcome.value), max(q.high, state.draft, outcome.value)
+    low, high = span(state)
     left, right = 20.0, width - 20.0
 
     def place(value: float) -> float:
         return left + (value - low) / (high - low) * (right - left)
 
     canvas.line(left, 74, right, 74, "axis")
-    for tick in scale(low, high):
+    ticks = scale(low, high)
+    for tick, round_text in zip(ticks, tick_texts(ticks), strict=True):
         canvas.line(place(tick), 74, place(tick), 79, "rule")
         grouped = float(tick).is_integer() and abs(tick) < 1e9
-        words = f"{exact(tick) if grouped else tick_text(tick)}{q.unit}"
+        words = f"{exact(tick) if grouped else round_text}{q.unit}"
         canvas.text(place(tick), 94, words, "t2", "end" if place(tick) + 3.5 * len(words) > width else "middle")
     you, real = place(state.draft), place(outcome.value)
     canvas.path(f"M{you - 6:.1f} 60l6 -6l6 6l-6 6z", "you")
@@ -110,22 +111,24 @@ def _label(canvas: Canvas, x: float, y: float, text: str, cls: str, left: float,
 def _curve(canvas: Canvas, state: GateState, width: int) -> None:
     q = state.question
     left, right, top, bottom = 56.0, width - 76.0, 26.0, 226.0  # on the right, room for the labels of both lines
-    span = (q.xs[-1] - q.xs[0]) or 1.0
-    xs = [left + (x - q.xs[0]) / span * (right - left) for x in q.xs]
+    breadth = (q.xs[-1] - q.xs[0]) or 1.0
+    xs = [left + (x - q.xs[0]) / breadth * (right - left) for x in q.xs]
+    low, high = span(state)
 
     def place(value: float) -> float:
-        return bottom - (min(max(value, q.low), q.high) - q.low) / (q.high - q.low) * (bottom - top)
+        return bottom - (value - low) / (high - low) * (bottom - top)
 
     canvas.line(left, bottom, right, bottom, "axis")
-    for tick in scale(q.low, q.high):
+    ticks = scale(low, high)
+    for tick, words in zip(ticks, tick_texts(ticks), strict=True):
         canvas.line(left - 4, place(tick), left, place(tick), "rule")
-        canvas.text(left - 8, place(tick) + 4, f"{tick_text(tick)}{q.unit}", "m t2", "end")
+        canvas.text(left - 8, place(tick) + 4, f"{words}{q.unit}", "m t2", "end")
     free = 0.0  # where the next label may begin
-    for x, value in zip(xs, q.xs, strict=True):
-        half = len(tick_text(value)) * MONO_12 / 2
+    for x, words in zip(xs, tick_texts(q.xs), strict=True):
+        half = len(words) * MONO_12 / 2
         if x - half >= free:
             canvas.line(x, bottom, x, bottom + 5, "rule")
-            canvas.text(x, bottom + 19, tick_text(value), "m t2", "middle")
+            canvas.text(x, bottom + 19, words, "m t2", "middle")
             free = max(x + half + 8, x + (right - left) / 9)
     canvas.text(left, 12, q.y_label, "t2")
     canvas.text(right, bottom + 36, q.x_label, "t2", "end")
@@ -145,20 +148,25 @@ def _curve(canvas: Canvas, state: GateState, width: int) -> None:
             if state.outcome is None:
                 words = f"your height at {q.x_label or 'x'} {number(q.xs[i])}: {number(v)}"
                 canvas.open(tabindex=0, role="slider", aria_label=words, data_act="nudge", data_value=i,
-                            aria_valuenow=number(v), aria_valuemin=q.low, aria_valuemax=q.high)  # fmt: skip
+                            aria_valuenow=number(v), aria_valuemin=low, aria_valuemax=high)  # fmt: skip
             canvas.path(f"M{x - 5:.1f} {place(v):.1f}l5 -5l5 5l-5 5z", "you")
             if state.outcome is None:
                 canvas.close()
         real = mine if state.outcome is None else state.outcome.value
-        shown = [i for i in range(len(xs)) if not math.isnan(real[i])] or [len(xs) - 1]
+        shown = [i for i in range(len(xs)) if math.isfinite(real[i])] or [len(xs) - 1]
         widest = max(shown, key=lambda i: (abs(mine[i] - real[i]), i))
         mine_above = not mine[widest] < real[widest]
         canvas.text(xs[widest] + 9, place(mine[widest]) + (-8 if mine_above else 16), "you")
     if state.outcome is not None:
-        heights = {i: place(v) for i, v in enumerate(state.outcome.value) if not math.isnan(v)}  # nan is nowhere
-        points = [f"{xs[i]:.1f} {h:.1f}" for i, h in heights.items()]
-        if points:
-            canvas.path("M" + "L".join(points), "resultline")
+        found = state.outcome.value
+        heights = {i: place(v) for i, v in enumerate(found) if math.isfinite(v)}
+        pieces = "".join(  # the line breaks where a result is not a finite number
+            f"{'L' if i - 1 in heights else 'M'}{xs[i]:.1f} {h:.1f}" for i, h in heights.items()
+        )
+        if pieces:
+            canvas.path(pieces, "resultline")
+        for i in set(range(len(xs))) - set(heights):
+            canvas.text(xs[i], bottom - 6 if math.isnan(found[i]) else top + 10, number(found[i]), "m b", "middle")
         for i, h in heights.items():
             canvas.circle(xs[i], h, 4, "result")
         if mine is not None:
@@ -167,8 +175,8 @@ def _curve(canvas: Canvas, state: GateState, width: int) -> None:
     canvas.height = bottom + 44
 
 
-def frame(state: GateState, name: str = "PredictGate", still: bool = False) -> Frame:
-    """The whole widget, or what is kept of it without a kernel."""
+def frame(state: GateState, name: str = "PredictGate", still: bool = False, about: tuple[str, ...] = ()) -> Frame:
+    """The whole widget, or what is kept of it without a kernel. ``about`` are the stages that the question is about."""
     q = state.question
     controls: list[Control] = []
     if state.outcome is None:
@@ -188,7 +196,7 @@ def frame(state: GateState, name: str = "PredictGate", still: bool = False) -> F
     outcome = state.outcome
     conditions = outcome.conditions if outcome else NOTHING_RUN
     return Frame(
-        name, (), q.ask, draw(state, WIDE, still), draw(state, NARROW, still), outcome.why if outcome else "",
+        name, about, q.ask, draw(state, WIDE, still), draw(state, NARROW, still), outcome.why if outcome else "",
         text(state), conditions or "computed when you committed", outcome.badge if outcome else None, tuple(controls),
         message=state.message, status=describe(state) if outcome else "",
     )  # fmt: skip

@@ -14,6 +14,8 @@ from ...errors import ArgumentError, DtypeError, IndexRangeError
 from ..given import refusal, texts
 from ..marks import shorten
 
+LARGEST = 1e300  # of the numbers that an axis can show: the distance of two of them must not overflow
+
 
 @dataclass(frozen=True)
 class Question:
@@ -68,7 +70,7 @@ def question(ask: str, *, choices: Sequence[str] = (), low: float = 0.0, high: f
     for name, end in (("low", low), ("high", high)):
         if isinstance(end, bool) or not isinstance(end, numbers.Real):
             raise refusal("PredictGate", name, end, f"{name} is an end of the axis, a number", f"write {name}=10")
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+    if not (abs(low) <= LARGEST and abs(high) <= LARGEST and low < high):
         tried = f"PredictGate(low={shown(low)}, high={shown(high)})"
         raise IndexRangeError(tried, "the low end is not below the high end", "give two numbers, the smaller one first")
     kind = "choice" if offered else "curve" if places else "number"
@@ -113,10 +115,9 @@ def draft(q: Question, value: Any) -> Any:
             raise DtypeError(
                 f"the prediction {shown(value, 40)}", "it is not a number", "type digits, such as 2.5"
             ) from None
-        if not math.isfinite(found):
-            raise IndexRangeError(
-                f"the prediction {shown(value, 40)}", "it is not a finite number", "type digits, such as 2.5"
-            )
+        if not abs(found) <= LARGEST:
+            why = "it is not a finite number" if not math.isfinite(found) else "no axis reaches so far"
+            raise IndexRangeError(f"the prediction {shown(value, 40)}", why, "type digits, such as 2.5")
         return found
     try:
         heights = tuple(map(float, value))
@@ -129,7 +130,25 @@ def draft(q: Question, value: Any) -> Any:
         )
     if any(map(math.isnan, heights)):
         raise IndexRangeError("a predicted curve", "one of its heights is not a number", "give one height for each")
-    return tuple(min(max(v, q.low), q.high) for v in heights)
+    if not all(abs(v) <= LARGEST for v in heights):
+        why = "one of its heights is further away than any axis reaches"
+        raise IndexRangeError("a predicted curve", why, f"stay between {-LARGEST:g} and {LARGEST:g}")
+    return heights
+
+
+def span(state: GateState) -> tuple[float, float]:
+    """The ends of the axis: those of the question, unless the prediction or the result lies beyond them."""
+    q, heights = state.question, [state.question.low, state.question.high]
+    for found in (state.draft, state.outcome.value if state.outcome else None):
+        if found is not None and q.kind != "choice":
+            heights += [v for v in (found if q.kind == "curve" else [found]) if abs(v) <= LARGEST]
+    return min(heights), max(heights)
+
+
+def within(state: GateState, heights: Sequence[float]) -> list[float]:
+    """Heights that somebody has drawn: the hand may leave the axis, the curve does not."""
+    low, high = span(state)
+    return [min(max(v, low), high) for v in heights]
 
 
 Why = str | Mapping[str, str]
@@ -160,7 +179,7 @@ def outcome(q: Question, found: Any, why: Why = "") -> Outcome:
         fits = value in q.choices
     elif q.kind == "number":
         value, wanted = float(value), "a finite number"
-        fits = math.isfinite(value)
+        fits = abs(value) <= LARGEST
     else:
         value, wanted = tuple(map(float, value)), f"a curve of {len(q.xs)} points"
         fits = len(value) == len(q.xs)

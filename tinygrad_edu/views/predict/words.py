@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...common.wording import number, plain
@@ -19,6 +20,13 @@ def tick_text(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
+def tick_texts(values: Sequence[float]) -> list[str]:
+    """Round numbers, each with as many digits as tell it from the others."""
+    forms = ([f"{value:.{digits}g}".replace("-", "−") for value in values] for digits in range(6, 18))
+    found = next((form for form in forms if len(set(form)) == len(set(values))), None)
+    return found or [repr(value).replace("-", "−") for value in values]
+
+
 def spoken(q: Question, value: Any) -> str:
     """A prediction or a result in words."""
     if value is None:
@@ -27,7 +35,7 @@ def spoken(q: Question, value: Any) -> str:
         return str(value)
     if q.kind == "number":
         return f"{number(value)}{q.unit}"
-    return ", ".join(f"{tick_text(x)}: {number(y)}{q.unit}" for x, y in zip(q.xs, value, strict=True))
+    return ", ".join(f"{x}: {number(y)}{q.unit}" for x, y in zip(tick_texts(q.xs), value, strict=True))
 
 
 def describe(state: GateState) -> str:
@@ -57,7 +65,7 @@ def text(state: GateState) -> str:
                 lines.append(f"       {plain(words)}")
     else:
         axis = f"{q.y_label} from {tick_text(q.low)} to {tick_text(q.high)}{q.unit}".strip()
-        over = f"over {q.x_label} {', '.join(map(tick_text, q.xs))}".replace("  ", " ") if q.xs else ""
+        over = f"over {q.x_label} {', '.join(tick_texts(q.xs))}".replace("  ", " ") if q.xs else ""
         lines.append(f"  {axis} {over}".rstrip())
     if state.outcome is None:
         lines.append(WAITING)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...common.wording import plural, shape_text, shown
+from ...common.wording import first_line, plural, shape_text, shown
 from ...errors import EduError
 from ...observe.timing import arguments
 from ...tips.runner import plain
@@ -56,7 +56,7 @@ def agreement(slow: Callable[..., Any], fast: Callable[..., Any], make: Callable
             begin()
             other = _seen(fast(*given))
         except (Exception, SystemExit) as error:  # after a race that went well: whatever it is, it is told
-            told = error.sentence() if isinstance(error, EduError) else f"{type(error).__name__}: {error}"
+            told = error.sentence() if isinstance(error, EduError) else first_line(error)
             return Agreement(None, f"called once more, {letter} raised {told}".rstrip(".: "))
         return _judged(one, other, bool(writes), difference(after, _inputs(given)))
 

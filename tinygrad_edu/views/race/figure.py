@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from ...common.wording import exact, plural, ratio_text, unit_of
 from ...observe.results import Comparison, Sweep, Timing
 from ..frame import NARROW, WIDE, Control, Figure, Frame
-from ..marks import UI_12, Canvas, shorten, wrap_text
+from ..marks import UI_12, Canvas, wrap_text
 from . import words
 from .model import WARMUPS, RaceState, multiples
 
 PLOT = 398.0  # the width of one of two plots side by side
 HEIGHT = 236.0  # of a plot, with its title and its ticks
 PITCH = 4.6  # from one run to the next
+BESIDE = 11  # characters of a name that fit beside its marks
 ROOM = 70.0  # for a stack of runs
 BEYOND = 92.0  # for the count of runs beyond the axis
 DOT = ("run-a", "result")
 LINE = ("line-a", "line-b")
+BROAD = ("stroke-width:4px;stroke-opacity:.45", None)  # A shows on both sides of B where they are equal
 MIDDLE = ("middle-a", "middle-b")
 Place = Callable[[float], float]
 
@@ -35,6 +37,8 @@ def draw(state: RaceState, width: int) -> Figure:
         canvas.text(width / 2, height / 2 + 4, told, "f13 t2", "middle")
         return Figure(canvas, "Hidden until predicted", words.describe(state))
     plot = PLOT if wide else float(width)
+    names = _names(state, width)
+    full, canvas = canvas, Canvas(width)  # below the names
     _runs(canvas, state, shown, axis(state.result), plot)
     left, top = (width - PLOT, 0.0) if wide else (0.0, HEIGHT + 20)
     if len(state.sizes) > 1:
@@ -42,7 +46,29 @@ def draw(state: RaceState, width: int) -> Figure:
     else:
         _ratio(canvas, state, shown, left, top, plot)
     _verdict(canvas, state, shown, max(canvas.height, HEIGHT) + 12, width)
+    for i, line in enumerate(names):
+        full.text(0, 12 + 17 * i, line, "b")
+    if names:
+        shift = 17 * len(names) + 8
+        full.items += [f'<g transform="translate(0 {shift})">', *canvas.items, "</g>"]
+        full.text_items += canvas.text_items
+        full.height = canvas.height + shift
+        canvas = full
     return Figure(canvas, "Two functions on the clock", words.describe(state))
+
+
+def _names(state: RaceState, width: int) -> list[str]:
+    """Both names in full, in lines of their own; none where they fit beside their marks."""
+    titles = [words.title(state, which) for which in (0, 1)]
+    if all(len(one) <= BESIDE for one in titles):
+        return []
+    room = int(width / UI_12)
+    return [line[at : at + room] for one in titles for line in wrap_text(one, room) for at in range(0, len(line), room)]
+
+
+def _name(state: RaceState, which: int) -> str:
+    """The name beside a mark; where it does not fit, its letter, and the names stand above."""
+    return words.LETTERS[which] if _names(state, WIDE) else words.title(state, which)
 
 
 # All runs --------------------------------------------------------------------------------------------------------
@@ -91,7 +117,7 @@ def _runs(canvas: Canvas, state: RaceState, shown: Comparison, found: Axis, plot
     for which, timing in enumerate((shown.slow, shown.fast)):
         base = (102.0, 190.0)[which]
         _lane(canvas, which, timing, base, place, found.high)
-        canvas.text(0, base - 32, shorten(words.title(state, which), 13), "b")
+        canvas.text(0, base - 32, _name(state, which), "b")
         median, spread = timing.text().split(" (")
         canvas.text(0, base - 15, median, "f13")
         canvas.text(0, base + 2, spread.removesuffix(")"), "t2")
@@ -151,7 +177,9 @@ def _sweep(canvas: Canvas, state: RaceState, result: Sweep, left: float, top: fl
     if state.said is not None and state.said_at < len(result.sizes):
         seconds = result.comparisons[state.said_at].slow.median / state.said
         y, measured = up(seconds), up(result.comparisons[state.said_at].fast.median)
-        _you(canvas, across(state.sizes[state.said_at]), y, y < measured, state.said_at == len(state.sizes) - 1)
+        share = (math.log10(seconds) - low) / (high - low)
+        told = "you, beyond ↑" if share > 1 else "you, beyond ↓" if share < 0 else "you"
+        _you(canvas, across(state.sizes[state.said_at]), y, y < measured, state.said_at == len(state.sizes) - 1, told)
 
 
 def _curves(canvas: Canvas, state: RaceState, result: Sweep, across: Place, up: Place) -> None:
@@ -161,9 +189,9 @@ def _curves(canvas: Canvas, state: RaceState, result: Sweep, across: Place, up: 
         timings = [(one.slow, one.fast)[which] for one in result.comparisons]
         points = [(across(size), up(t.median)) for size, t in zip(result.sizes, timings, strict=True)]
         if len(points) > 1:
-            canvas.path("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points), LINE[which])
+            canvas.path("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points), LINE[which], style=BROAD[which])
         for x, y in points:
-            canvas.circle(x, y, 4, ("mark-a", "result")[which])
+            canvas.circle(x, y, (5.5, 3)[which], ("mark-a", "result")[which])
         ends.append(points[-1])
     _end_labels(canvas, state, ends)
 
@@ -221,7 +249,7 @@ def _end_labels(canvas: Canvas, state: RaceState, ends: list[tuple[float, float]
         center, sign = sum(heights) / 2, 8 if heights[0] > heights[1] else -8
         heights = [center + sign, center - sign]
     for which, (x, _) in enumerate(ends):
-        canvas.text(x + 12, heights[which] + 4, shorten(words.title(state, which), 11), "b")
+        canvas.text(x + 12, heights[which] + 4, _name(state, which), "b")
 
 
 def _between(result: Sweep, index: int, size: float) -> float:
@@ -245,10 +273,11 @@ def _crossover(canvas: Canvas, x: float, y: float, size: float, span: tuple[floa
     canvas.circle(x, y, 6, "ring")
 
 
-def _you(canvas: Canvas, x: float, y: float, above: bool, at_end: bool) -> None:
-    """The predicted time of B, its name on the side away from the measured one."""
+def _you(canvas: Canvas, x: float, y: float, above: bool, at_end: bool, told: str) -> None:
+    """The predicted time of B, its name on the side away from the measured one. One that lies beyond the axis stands at
+    its end, and says so."""
     canvas.path(f"M{x - 7:.1f} {y:.1f}l7 -7l7 7l-7 7z", "you", y + 7)
-    canvas.text(x - 10 if at_end else x + 10, y - 8 if above else y + 16, "you", "", "end" if at_end else None)
+    canvas.text(x - 10 if at_end else x + 10, y - 8 if above else y + 16, told, "", "end" if at_end else None)
 
 
 # One ratio -------------------------------------------------------------------------------------------------------
@@ -309,11 +338,13 @@ def _verdict(canvas: Canvas, state: RaceState, shown: Comparison, y: float, widt
         for i, line in enumerate(lines):
             canvas.text(16, y + 54 + 19 * i, line, "f13")
         y += 60 + 19 * len(lines)
-    canvas.text(0, y + 32, f"{ratio_text(shown.ratio)}×", "f16 b" if different else "f24 b")
+    canvas.text(0, y + 32, words.ratio(shown), "f16 b" if different else "f24 b")
     left = 116.0
     canvas.text(left, y + 16, words.verdict(state, state.place), "f16 b")
-    canvas.text(left, y + 37, words.middle(shown), "f13")
-    bottom = y + 37
+    bottom = y + 18
+    for line in wrap_text(words.grounds(shown), int((width - left) / 7.2)):
+        bottom += 19
+        canvas.text(left, bottom, line, "f13")
     for line in wrap_text(words.remarks(state), int((width - left) / 7.2)):
         bottom += 19
         canvas.text(left, bottom, line, "f13 t2")

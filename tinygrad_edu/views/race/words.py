@@ -66,11 +66,15 @@ def agreement_text(state: RaceState) -> str:
     return "Both give the same result." if found.same else f"Results: {found.how}."
 
 
-def middle(comparison: Comparison) -> str:
-    """The middle half of the ratios, in words."""
-    low, high = (ratio_text(value, comparison.ratio) for value in comparison.middle)
-    pairs = len(comparison.ratios)
-    return "One pair was measured." if pairs == 1 else f"Middle half of all {pairs} pairs: {low}–{high}×."
+def grounds(comparison: Comparison) -> str:
+    """What the verdict rests on: ``95 % confidence 35–37×.``"""
+    told = comparison.grounds()
+    return f"{told[:1].upper()}{told[1:]}."
+
+
+def ratio(comparison: Comparison) -> str:
+    """How many times longer the slower one takes; the verdict says which one that is."""
+    return f"{ratio_text(comparison.times[0])}×"
 
 
 def remarks(state: RaceState) -> str:
@@ -86,7 +90,7 @@ def remarks(state: RaceState) -> str:
     if other is not None:
         one = state.result.comparisons[other]
         words = "it is false here: A is faster" if one.verdict == "slower" else "B is faster"
-        parts.append(f"At n = {exact(state.sizes[other])} {words}, {ratio_text(one.ratio)}×.")
+        parts.append(f"At n = {exact(state.sizes[other])} {words}, {ratio(one)}.")
     if state.result.stopped:
         missing = len(state.result.sizes) < len(state.sizes)
         parts.append("Stopped: larger sizes were not reached." if missing else "Stopped before all pairs were done.")
@@ -106,8 +110,9 @@ def describe(state: RaceState) -> str:
     where = at(state, state.place)
     times = f"{title(state, 0)} takes {shown.slow.text()}, {title(state, 1)} {shown.fast.text()}"
     told = f"{where[:1].upper()}{where[1:]}, {times}." if where else f"{times}."
-    ratio = f"{ratio_with_spread(shown.ratio, shown.middle)}."
-    return " ".join([disagreement(state, state.place), told, verdict(state, state.place), ratio]).lstrip()
+    return " ".join(
+        [disagreement(state, state.place), told, verdict(state, state.place), f"{ratio(shown)}.", grounds(shown)]
+    ).lstrip()
 
 
 def conditions(state: RaceState) -> str:
@@ -143,7 +148,7 @@ def _result_lines(state: RaceState, result: Sweep) -> list[str]:
     shown = result.comparisons[state.place]
     different = disagreement(state, state.place)
     lines = [f"▲ {different}"] if different else []
-    lines += [f"{ratio_text(shown.ratio)}× {verdict(state, state.place)} {middle(shown)}", remarks(state)]
+    lines += [f"{ratio(shown)} {verdict(state, state.place)} {grounds(shown)}", remarks(state)]
     for which, timing in enumerate((shown.slow, shown.fast)):
         runs, warmups = multiples(timing)
         lines.append(f"{title(state, which)}: {timing.text()}; {_runs(timing)}, as multiples of the median:")
@@ -160,9 +165,10 @@ def _result_lines(state: RaceState, result: Sweep) -> list[str]:
 def _size_line(state: RaceState, place: int) -> str:
     assert state.result is not None
     one = state.result.comparisons[place]
-    ratio, different = ratio_with_spread(one.ratio, one.middle), ", results differ" * differs(state, place)
     times = f"A {one.slow.text()}, B {one.fast.text()}"
-    return f"  n = {exact(state.sizes[place])}: {times}, {ratio}, {one.verdict}{different}"
+    who = {"faster": "B is faster", "slower": "A is faster"}.get(one.verdict, one.verdict)
+    told = f"{who}, {ratio_with_spread(one.times[0], one.times[1:])}{', results differ' * differs(state, place)}"
+    return f"  n = {exact(state.sizes[place])}: {times}, {told}"
 
 
 def _row(values: Sequence[float]) -> str:

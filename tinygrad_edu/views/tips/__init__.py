@@ -1,7 +1,10 @@
 """The tips as a front door: find one, predict, run, see, explain, try where it fails."""
 
-from .figure import draw, frame, sections
-from .model import LETTERS, BrowserState, Visit, draft, way
+from .figure import draw, frame
+from .model import ANY, LETTERS, BrowserState, Visit, as_asked, draft, way
+from .steps import STEPS, sections
 from .words import text
 
-__all__ = ["LETTERS", "BrowserState", "Visit", "draft", "draw", "frame", "sections", "text", "way"]
+__all__ = [
+    "ANY", "LETTERS", "STEPS", "BrowserState", "Visit", "as_asked", "draft", "draw", "frame", "sections", "text", "way",
+]  # fmt: skip

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...tips import Result
-from ...tips.tip import TIME
-from ...tips.words import claimed, count_text, fact_text
+from ...tips import Judged, Result
+from ...tips.tip import TIME, Claim
+from ...tips.words import count_text, fact_text
 from ..frame import Figure
 from ..marks import Canvas
 
-_LABEL = 30  # where bars begin
+BARS = 400  # as wide as the figure is beside words
+_LABEL = 196.0  # where bars begin
+_VALUE = 132.0  # room for a value beside the longest bar
+_PITCH = 16.0  # from the bar of A to that of B
 
 
 def bars(result: Result, width: int) -> Figure:
@@ -18,17 +21,34 @@ def bars(result: Result, width: int) -> Figure:
     canvas, y = Canvas(width), 0.0
     for judged in result.claims:
         fact = judged.claim.fact
-        canvas.text(0, y + 14, f"{fact_text(fact)}: {judged.verdict}", "b")
-        canvas.text(0, y + 32, f"claimed: {claimed(judged.claim)}", "t2")  # two equal bars alone would say nothing
-        y += 40
+        canvas.text(0, y + 13, fact_text(fact), "b")
+        canvas.text(0, y + 13 + _PITCH, f"claimed: {_claimed(judged.claim)}", "t2")  # two equal bars say nothing alone
         pair = _pair(result, fact)
         largest = max(bar.end for bar in pair) or 1.0  # two of length 0
-        for letter, bar in zip("AB", pair, strict=True):
-            _draw(canvas, letter, bar, largest, y)
-            y += 30
-        y += 8
-    canvas.height = y
+        for i, (letter, bar) in enumerate(zip("AB", pair, strict=True)):
+            _draw(canvas, letter, bar, largest, y + i * _PITCH)
+        canvas.line(_LABEL - 6, y, _LABEL - 6, y + 2 * _PITCH, "axis")
+        y += 2 * _PITCH + 7
+    canvas.height = max(y - 5, 1.0)
     return Figure(canvas, "What A and B need", ". ".join(j.words for j in result.claims) + ".")
+
+
+def row_text(judged: Judged, result: Result) -> str:
+    """What is drawn for one claim, in words."""
+    a, b = _pair(result, judged.claim.fact)
+    return f"{fact_text(judged.claim.fact)}, claimed: {_claimed(judged.claim)}. A {a.words}, B {b.words}"
+
+
+def _claimed(claim: Claim) -> str:
+    """The claim in a few characters."""
+    if claim.fact == TIME:
+        return "B less"
+    if claim.no_more:
+        return "B no more"
+    if claim.fast is None:
+        return f"A at least {claim.times:g}× B" if claim.times > 1 else "A more than B"
+    fast = count_text(claim.fact, claim.fast)
+    return f"B {fast}" if claim.slow is None else f"A {count_text(claim.fact, claim.slow)}, B {fast}"
 
 
 @dataclass(frozen=True)
@@ -55,13 +75,12 @@ def _pair(result: Result, fact: str) -> list[_Bar]:
 
 
 def _draw(canvas: Canvas, letter: str, bar: _Bar, largest: float, y: float) -> None:
-    room = canvas.width - _LABEL - 190
-    canvas.text(4, y + 17, letter, "b f13")
-    canvas.line(_LABEL - 6, y - 2, _LABEL - 6, y + 26, "axis")
+    room = canvas.width - _LABEL - _VALUE
+    canvas.text(_LABEL - 17, y + 13, letter, "b")
     length = room * bar.value / largest
     if length > 0:
-        canvas.rect(_LABEL - 5, y + 4, max(length, 1.5), 16, "mark-a" if letter == "A" else "result")
+        canvas.rect(_LABEL - 5, y + 4, max(length, 1.5), 10, "mark-a" if letter == "A" else "result")
     if bar.middle is not None:
         low, high = (_LABEL - 5 + room * value / largest for value in bar.middle)
-        canvas.line(low, y + 12, max(high, low + 1), y + 12, "span")
-    canvas.text(_LABEL + room * bar.end / largest + 8, y + 17, bar.words, "f13")
+        canvas.line(low, y + 9, max(high, low + 1), y + 9, "span")
+    canvas.text(_LABEL + room * bar.end / largest + 4, y + 13, bar.words)

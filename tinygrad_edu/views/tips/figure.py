@@ -1,143 +1,18 @@
-"""How a tip is drawn: the steps from prediction to limits, and one picture to represent them."""
+"""How a tip is drawn: one picture to represent it, and the frame with the list, the question and the steps."""
 
 from __future__ import annotations
 
-from ... import cuda
-from ...common.wording import exact, plain
-from ...tips import GUIDES, THEMES, Choice, Result, Size, Tip, search, source_of
-from ..board import Block, Board, Code, Controls, Drawing, Editor, Fold, Item, Row, Section, Words
+from ...common.wording import plain
+from ...tips import GUIDES, THEMES, Result, Tip, all_tips, search
+from ...tips.findings import verdict_text
+from ..board import Board, Item
 from ..frame import NARROW, WIDE, Control, Figure, Progress
 from ..marks import MONO_13, Canvas, shorten, wrap_text
 from .bars import bars
-from .examples import EXAMPLES, picture
-from .model import WAYS, BrowserState, Visit, way
-from .words import SAID, WAITING, limit_text, name_of, shown_fact, spoken, summary, text, what_changed
-
-STEPS = ("Predict", "Run", "See", "Explain", "Try where it fails")
-RESET = Control("button", "reset", "Reset", push=True, key="r")
-
-
-def sections(tip: Tip, visit: Visit, progress: Progress | None) -> tuple[Section, ...]:
-    """The steps. Those that would give the result away are empty before the prediction."""
-    code = Section("", (_code(tip, visit), *_code_controls(visit)))
-    predict = _step(1, _predict(tip, visit), visit.committed)
-    if not visit.committed:
-        return code, predict, *_later(2)
-    run = _step(2, _run(tip, visit, progress), visit.result is not None)
-    if visit.result is None:
-        return code, predict, run, *_later(3)
-    return (
-        code, predict, run,
-        _step(3, _see(tip, visit, visit.result), True),
-        _step(4, _explain(tip, visit), visit.explained),
-        _step(5, _limits(tip, visit), bool(visit.ends)),
-        Section("", _more(tip, visit.result)),
-    )  # fmt: skip
-
-
-def _step(number: int, blocks: tuple[Block, ...], done: bool) -> Section:
-    return Section(STEPS[number - 1], blocks, number, "done" if done else "now")
-
-
-def _later(first: int) -> list[Section]:
-    return [Section(name, (), number, "later") for number, name in enumerate(STEPS, 1) if number >= first]
-
-
-def _code(tip: Tip, visit: Visit) -> Block:
-    blocks: list[Words | Code | Editor] = []
-    for letter, name in WAYS:
-        source = way(tip, visit, name)
-        label = f"**{letter}**{', edited' if name in visit.code else ''}"
-        blocks.append(
-            Editor(label, source, f"code:{name}", f"code of {letter}") if visit.editing else Code(label, source)
-        )
-    return Row(tuple(blocks))
-
-
-def _code_controls(visit: Visit) -> tuple[Block, ...]:
-    if visit.editing:
-        done = Control("button", "edited", "Done")
-        return (Controls((done, Control("button", "restore", "Original code", disabled=not visit.code), RESET)),)
-    edit = Control("button", "edit", "Edit the code")
-    back = (Control("button", "restore", "Original code"),) if visit.code else ()
-    return (Controls((edit, *back, RESET)),)
-
-
-def _predict(tip: Tip, visit: Visit) -> tuple[Block, ...]:
-    if visit.committed:
-        return (Words(f"You said: **{visit.draft}**."), Controls((Control("button", "again", "Predict again"),)))
-    choices = Control("radio", "draft", "", visit.draft, tip.question.choices, hint="your prediction")
-    commit = Control("button", "commit", "Commit", main=True, disabled=visit.draft is None)
-    return (Controls((choices, Control("break"), commit)), Words(WAITING, "hole"))
-
-
-def _run(tip: Tip, visit: Visit, progress: Progress | None) -> tuple[Block, ...]:
-    label = "Run again" if visit.result else "Run"
-    controls = [Control("button", "run", label, main=True, disabled=progress is not None)]
-    controls += [_parameter(p, visit) for p in tip.parameters]
-    devices = tuple(device for device in tip.devices if device != "cuda" or cuda.is_available())
-    if len(devices) > 1:
-        controls.append(_parameter(Choice("device", devices[0], devices, "where the tensors live"), visit))
-    old = what_changed(tip, visit, visit.result) if visit.result is not None else ""
-    return (Controls(tuple(controls)), *((progress,) if progress else ()), *((Words(old, "quiet"),) if old else ()))
-
-
-def _parameter(p: Size | Choice, visit: Visit) -> Control:
-    now = visit.setting.get(p.name, p.default)
-    if isinstance(p, Choice):
-        return Control("radio", f"set:{p.name}", f"`{p.name}`", now, p.options, hint=p.words)
-    place = p.stops.index(now) if now in p.stops else 0
-    return Control(
-        "range", f"set:{p.name}", f"`{p.name} = {exact(now)}`", place, (0, len(p.stops) - 1, 1), hint=p.words
-    )
-
-
-def _see(tip: Tip, visit: Visit, result: Result) -> tuple[Block, ...]:
-    if result.failed:
-        return Words(SAID[result.verdict], "verdict"), Words(result.reason, "error")
-    right = tip.question.answer(result)
-    said = "You said the same." if visit.draft == right else f"You said: {visit.draft}."
-    blocks: list[Block] = [
-        Words(SAID[result.verdict], "verdict"),
-        Words(f"**{tip.title}.**"),
-        Words(f"It is: **{right}**. {said}"),
-        *((Words(tip.question.refutation),) if right != tip.question.tempting else ()),
-        *((Words(result.reason, "quiet"),) if result.reason else ()),
-        Drawing(bars(result, NARROW)),
-        Words(f"Equal numbers: {'yes' if result.equal else 'no'}.", "quiet"),
-        *picture(tip),
-    ]
-    return tuple(blocks)
-
-
-def _explain(tip: Tip, visit: Visit) -> tuple[Block, ...]:
-    area = Control("area", "explanation", "", visit.explanation, hint="your explanation")
-    compare = Control("button", "explain", "Compare", main=not visit.explained)
-    ours = (Words(tip.why, "why"), Words(tip.about)) if visit.explained else ()
-    return Words(tip.explain), Controls((area, compare)), *ours
-
-
-def _limits(tip: Tip, visit: Visit) -> tuple[Block, ...]:
-    blocks: list[Block] = [Words("No tip holds everywhere. Predict the verdict for each setting, then try it.")]
-    for place, limit in enumerate(tip.limits):
-        blocks.append(Controls((Control("button", "limit", f"Run with {limit_text(limit)}", place),)))
-        found = visit.ends.get(place)
-        if found is not None:
-            counted = "; ".join(j.words for j in found.claims if j.claim.counted)
-            blocks += [Words(f"**{found.verdict.capitalize()}.** {found.reason}")]
-            blocks += [Words(f"{counted}.", "quiet")] if counted else []
-    return tuple(blocks)
-
-
-def _more(tip: Tip, result: Result) -> tuple[Block, ...]:
-    said = [Words(f"{GUIDES[s.guide]}, {s.section}: {s.says}.") for s in tip.sources]
-    folds: list[Block] = [Fold("Where it comes from", tuple(said))]
-    if tip.slip is not None and result.guide is not None:
-        shown = ", ".join(shown_fact(name, result.guide[name]) for name in tip.slip.shows)
-        slip = (Words(tip.slip.words), Code(f"as in the {GUIDES[tip.slip.guide]}", source_of(tip.slip.run)))
-        folds.append(Fold("Where the guide slips", (*slip, Words(f"Counted here: {shown}.", "quiet"))))
-    codes = tuple(Code(f"{e.framework}, {e.date}", e.code) for e in tip.elsewhere)
-    return (*folds, Fold("The same elsewhere", codes))
+from .examples import EXAMPLES
+from .model import ANY, WAYS, BrowserState, Visit, way
+from .steps import sections, tools
+from .words import WAITING, name_of, spoken, summary, text
 
 
 def draw(tip: Tip, visit: Visit, width: int) -> Figure:
@@ -161,11 +36,11 @@ def draw(tip: Tip, visit: Visit, width: int) -> Figure:
 
 def _draw_failure(canvas: Canvas, title: str, result: Result, y: float) -> Figure:
     """What was raised, where the bars would be."""
-    said = SAID[result.verdict]
+    said = verdict_text(result)
     canvas.text(0, y + 24, said, "f24 b")
     for i, row in enumerate(wrap_text(f"▲ {plain(result.reason)}", 60 if canvas.width == NARROW else 110)):
         canvas.text(0, y + 52 + 18 * i, row, "f13")
-    return Figure(canvas, title, f"{said}. {plain(result.reason)}")
+    return Figure(canvas, title, f"{said} {plain(result.reason)}")
 
 
 def _draw_code(canvas: Canvas, tip: Tip, visit: Visit) -> float:
@@ -186,23 +61,24 @@ def _draw_code(canvas: Canvas, tip: Tip, visit: Visit) -> float:
 # The frame ---------------------------------------------------------------------------------------------------------
 
 
-def frame(tip: Tip, state: BrowserState, progress: Progress | None = None) -> Board:
-    """The whole widget."""
-    visit = state.visit
+def frame(tip: Tip, state: BrowserState, progress: Progress | None = None, presenting: bool = False) -> Board:
+    """The whole widget; ``presenting``, only the tip in front and its step in hand."""
+    visit, listed = state.visit, not (state.alone or presenting)
     timing = visit.result.timing if visit.result else None
     conditions = "nothing is run yet"
     if visit.result is not None:
         conditions = "nothing is compared" if visit.result.failed else "counted, not timed"
     if timing:
-        conditions = timing.conditions.text()
-        conditions += f" · {len(timing.ratios)} pairs after {len(timing.slow.warmups)} warm-ups, median and middle half"
+        ran = f"{len(timing.ratios)} pairs after {len(timing.slow.warmups)} warm-ups"
+        conditions = f"{timing.conditions.text()} · {ran}; bars: median, middle half"
     return Board(
         name=name_of(state), stages=EXAMPLES[tip.picture.widget].stages, ask=tip.question.ask,
         wide=draw(tip, visit, WIDE), narrow=draw(tip, visit, NARROW), why="",
         text=text(tip, state), conditions=conditions, badge="measured" if timing else None,
         message=state.message, progress=progress, summary=summary(tip, state),
-        sections=sections(tip, visit, progress), finders=() if state.alone else _finders(state),
-        lists=() if state.alone else _lists(state), chosen=tip.slug, kicker=tip.slug,
+        sections=sections(tip, visit, progress, presenting), finders=_finders(state) if listed else (),
+        lists=_lists(state) if listed else (), chosen=tip.slug,
+        kicker="" if presenting else tip.slug, tools=tools(visit),
         empty="No tip fits all of this.", status=spoken(tip, visit),
     )  # fmt: skip
 
@@ -211,9 +87,11 @@ def _finders(state: BrowserState) -> tuple[Control, ...]:
     tips = search()
     symptoms = ((s, s) for s in sorted({symptom for tip in tips for symptom in tip.symptoms}))
     themes = tuple((theme, THEMES[theme]) for theme in dict.fromkeys(tip.theme for tip in tips))
+    devices = tuple(dict.fromkeys(device for tip in all_tips() for device in tip.devices))
     guides = tuple((letter, GUIDES[letter]) for letter in GUIDES if any(letter in tip.guides for tip in tips))
     return (
         Control("search", "words", "", state.words, hint=f"Search {len(tips)} tips"),
+        Control("radio", "device", "", state.device or ANY, (ANY, *devices), hint="device"),
         Control("select", "theme", "", state.theme, (("", "all themes"), *themes), hint="theme"),
         Control("select", "source", "", state.source, (("", "all guides"), *guides), hint="guide"),
         Control("select", "symptom", "", state.symptom, (("", "all symptoms"), *symptoms), hint="symptom"),

@@ -9,8 +9,10 @@ from typing import Any
 from ...common.wording import shown
 from ...errors import ArgumentError
 from ...tips import Result, Tip, search, source_of
+from ...tips.tip import HOLDS
 
 WAYS = (("A", "slow"), ("B", "fast"))
+ANY = "any"  # device
 LETTERS = {name: letter for letter, name in WAYS}
 
 
@@ -28,6 +30,20 @@ class Visit:
     explanation: str = ""
     explained: bool = False
     ends: Mapping[int, Result] = field(default_factory=dict)  # the limits that were tried
+    answer: str | None = None  # to the question, from the first run as it was asked
+    open: int = 0  # the step that the learner has opened; 0 for the one that is next
+
+    @property
+    def reached(self) -> int:
+        """The last step that can be opened."""
+        return 1 if not self.committed else 2 if self.result is None else 5
+
+    @property
+    def hand(self) -> int:
+        """The step in hand: 1 predict, 2 run, 3 see, 4 explain, 5 try where it fails."""
+        if self.open:
+            return min(self.open, self.reached)
+        return min(self.reached, 5 if self.ends else 4 if self.explained else 3)
 
     @property
     def state(self) -> str:
@@ -47,6 +63,7 @@ class BrowserState:
     theme: str = ""
     source: str = ""
     symptom: str = ""
+    device: str = ANY
     visits: Mapping[str, Visit] = field(default_factory=dict)
     message: str = ""
 
@@ -65,7 +82,8 @@ class BrowserState:
 
     def shown(self) -> tuple[Tip, ...]:
         """The tips that the filters leave."""
-        return search(self.words, theme=self.theme, source=self.source, symptom=self.symptom)
+        found = search(self.words, theme=self.theme, source=self.source, symptom=self.symptom)
+        return tuple(tip for tip in found if self.device in (ANY, *tip.devices))
 
 
 def draft(tip: Tip, state: BrowserState, value: Any) -> BrowserState:
@@ -77,6 +95,11 @@ def draft(tip: Tip, state: BrowserState, value: Any) -> BrowserState:
             f"take one of {', '.join(tip.question.choices)}",
         )
     return state.with_visit(draft=value)
+
+
+def as_asked(visit: Visit, result: Result) -> bool:
+    """Whether a result answers the question: it is about the tip's own code, where the tip holds."""
+    return result.verdict == HOLDS and not visit.ran
 
 
 def way(tip: Tip, visit: Visit, name: str) -> str:

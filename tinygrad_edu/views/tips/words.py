@@ -7,16 +7,13 @@ from typing import Any
 
 from ...common.wording import plain
 from ...tips import Limit, Result, Tip
+from ...tips.findings import APART, disagree, headline, number, verdict_text
 from ...tips.words import count_text, fact_text
+from .bars import row_text
+from .findings import claim_verdict, equal_text, predicted
 from .model import WAYS, BrowserState, Visit, way
 
 WAITING = "The result is not on this page: it is measured after your prediction."
-SAID = {
-    "holds": "The tip holds",
-    "no difference": "No difference",
-    "false here": "False here",
-    "could not be compared": "Could not be compared",
-}
 
 
 def what_changed(tip: Tip, visit: Visit, result: Result) -> str:
@@ -62,21 +59,22 @@ def text(tip: Tip, state: BrowserState) -> str:
 
 
 def _result_lines(tip: Tip, visit: Visit, result: Result) -> list[str]:
-    lines = [f"with {plain(setting_text(result.setting))}: {result.verdict}"]
+    lines = [f"with {plain(setting_text(result.setting))}: {headline(result)}"]
     if result.failed:
         return [*lines, f"▲ {plain(result.reason)}"]
-    right = tip.question.answer(result)
+    big, words = number(result)
     lines += [
+        f"{big} {plain(words)}",
         *([plain(result.reason)] if result.reason else []),
-        f"you: {visit.draft}", f"result: {right}",
-        *([plain(tip.question.refutation)] if right != tip.question.tempting else []),
-        *(f"  {j.words}: {j.verdict}" for j in result.claims),
-        f"  equal numbers: {'yes' if result.equal else 'no'}",
+        *([APART] if disagree(result) else []),
+        *(plain(words) for words in predicted(tip, visit, result)),
+        *(f"  {row_text(j, result)}: {claim_verdict(j, result)}" for j in result.claims),
+        f"  equal {equal_text(tip, result)}",
         f"explain: {plain(tip.explain)}",
         *([plain(tip.why), plain(tip.about)] if visit.explained else []),
     ]  # fmt: skip
     ends = ((limit_text(tip.limits[place]), found) for place, found in visit.ends.items())
-    return [*lines, *(f"limit {setting}: {found.verdict}. {plain(found.reason)}" for setting, found in ends)]
+    return [*lines, *(f"with {setting}: {verdict_text(found)} {plain(found.reason)}" for setting, found in ends)]
 
 
 def heading(tip: Tip, state: BrowserState) -> str:
@@ -91,7 +89,7 @@ def spoken(tip: Tip, visit: Visit) -> str:
     if visit.result is None:
         return f"You said: {visit.draft}. The next step is Run."
     found = visit.result
-    return f"{SAID[found.verdict]}. " + (found.reason if found.failed else f"It is: {tip.question.answer(found)}.")
+    return " ".join([headline(found), plain(found.reason) if found.failed else plain(predicted(tip, visit, found)[0])])
 
 
 def name_of(state: BrowserState) -> str:

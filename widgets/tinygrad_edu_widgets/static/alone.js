@@ -78,7 +78,7 @@ function keepPicture(model) {
   if (!context?.saveState?.connect || !context.model?.setMetadata) return; // not a notebook of JupyterLab's kind
   const first = !manager[KEPT];
   const kept = (manager[KEPT] ??= new Map());
-  kept.set(model.get("key"), () => ({ html: still(model.get("html")), label: model.get("label") }));
+  kept.set(model.get("key"), () => ({ html: still(pageNow(model)), label: model.get("label") }));
   if (first) context.saveState.connect((_, stage) => stage === "started" && store(context.model, kept, model));
 }
 

@@ -31,8 +31,9 @@ function morph(from, to) {
   while (from.childNodes.length > wanted.length) from.lastChild.remove();
 }
 
-/** Clicks, keys, drags and drawing inside `root`, as calls of `send(act, value)`. `leave` ends a presentation. */
-function listen(root, send, leave) {
+/** Clicks, keys, drags and drawing inside `root`, as calls of `send(act, value)`. `leave` ends a presentation;
+ * `walk(element)` goes to the step that an element leads to, and says whether it did. */
+function listen(root, send, leave, walk) {
   const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
   const field = (target) => target.matches?.("input, textarea, select");
   let pending = null; // a number typed but not yet sent
@@ -49,13 +50,13 @@ function listen(root, send, leave) {
     const target = event.target.closest("[data-act]");
     if (!target || field(target) || target.matches(":disabled, [role=spinbutton], [role=slider]")) return;
     flush();
-    send(target.dataset.act, target.dataset.value ?? null);
+    if (!walk(target)) send(target.dataset.act, target.dataset.value ?? null);
   });
 
   root.addEventListener("input", (event) => {
     const { target } = event;
     if (!target.dataset.act) return;
-    if (target.type === "range") send(target.dataset.act, Number(target.value), true);
+    if (target.type === "range" && !walk(target)) send(target.dataset.act, Number(target.value), true);
     if (target.type === "number" || target.type === "search") {
       clearTimeout(pending?.timer);
       pending = { act: target.dataset.act, value: target.value, timer: setTimeout(flush, 150) };
@@ -93,7 +94,7 @@ function listen(root, send, leave) {
       next.focus();
       next.click();
     } else if (target.closest("svg") && target.dataset.act && (key === "Enter" || key === " ")) {
-      send(target.dataset.act, target.dataset.value ?? null);
+      if (!walk(target)) send(target.dataset.act, target.dataset.value ?? null);
     } else if (target.type === "text" && key === "Enter") {
       target.blur();
       return;
@@ -113,6 +114,7 @@ function listen(root, send, leave) {
   root.addEventListener("pointerdown", (event) => {
     const spin = event.target.closest("[role=spinbutton]");
     const sheet = event.target.closest("[data-draw]");
+    const map = event.target.closest("[data-map]");
     if (spin) drag(event, spin, () => {
       let last = event.clientX;
       return (move) => {
@@ -121,6 +123,7 @@ function listen(root, send, leave) {
       };
     });
     if (sheet) draw(event, sheet);
+    if (map) pan(map, event), drag(event, map, () => (move) => pan(map, move));
   });
 
   function drag(event, element, start, end = () => {}) {
@@ -163,7 +166,7 @@ function listen(root, send, leave) {
     if (mark) for (const other of root.querySelectorAll(`[data-link="${CSS.escape(mark.dataset.link)}"]`)) other.classList.add("is-linked");
     const tip = root.querySelector(".edu-tip");
     if (!tip) return;
-    const words = mark?.dataset.tip;
+    const words = mark && (mark.dataset.tip || mark.getAttribute("aria-label")); // an empty tip: as it is called
     tip.textContent = words ?? tip.dataset.rest;
     tip.classList.toggle("is-on", Boolean(words));
   }
@@ -226,13 +229,20 @@ function render({ model, el }) {
     update();
   };
 
+  let shown = null;
   const update = () => {
+    if (shown === model.get("html") && player.plays() && !alone) {
+      // The page is as it was. A large one is not gone through for nothing; a refused entry goes back to what holds.
+      for (const input of root.querySelectorAll("input[type=text]")) if (input !== document.activeElement) input.value = input.getAttribute("value");
+      return refresh();
+    }
+    shown = model.get("html");
     const held = document.activeElement;
     const inside = root.contains(held);
     const { act, value } = held?.dataset ?? {};
     const before = waiting && marks(root); // nothing moves but after an act
     const next = document.createElement("section");
-    next.innerHTML = alone ? still(model.get("html")) : model.get("html");
+    next.innerHTML = alone ? still(pageNow(model)) : shown;
     if (!root.firstChild) root.append(...next.childNodes);
     else morph(root.firstChild, next.firstChild);
     // The focus stays on what it was on. If that is gone, as Commit is afterwards, the figure gets it, to be read next; where
@@ -245,10 +255,16 @@ function render({ model, el }) {
       const next = root.querySelector(".edu-body > .edu-stage, .edu-desk > .edu-stage, .edu-board button.main:not(:disabled)");
       (again || next || root).focus({ preventScroll: true });
     } else if (inside && focused.matches(":disabled")) root.focus({ preventScroll: true });
-    project();
-    follow(root);
+    alone ? player.stop() : player.load();
+    refresh();
     if (before) changed.push(...move(root, before));
     for (const mark of changed) mark.classList.add("is-changed");
+    show();
+  };
+  const refresh = () => {
+    project();
+    player.seek();
+    follow(root);
     show();
   };
   const project = () => {
@@ -277,8 +293,9 @@ function render({ model, el }) {
     }
   };
 
-  const show = listen(root, send, leave);
-  const heard = { "change:html": update, "change:presenting": update, "change:with_code": update, "change:answers": answered };
+  const show = listen(root, send, leave, (element) => player.walk(element));
+  const player = play(root, model, show);
+  const heard = { "change:html": update, "change:presenting": update, "change:with_code": update, "change:answers": answered, "change:step": () => player.seek(), "msg:custom": (told) => player.receive(told) };
   update();
   requestAnimationFrame(project); // it could not be brought to the front before it was on the page
   for (const [name, hear] of Object.entries(heard)) model.on(name, hear);
@@ -286,20 +303,26 @@ function render({ model, el }) {
   const stop = whenGone(model, gone);
   return () => {
     clearTimeout(waiting);
+    player.stop();
     stop();
     window.removeEventListener("resize", refit);
     for (const [name, hear] of Object.entries(heard)) model.off(name, hear);
   };
 }
 
-/** Keep the current step of a tall figure in sight, scrolling only the figure. */
+/** Keep the current step of a large figure, and the current line, in sight, scrolling only them. */
 function follow(root) {
-  const stage = root.querySelector(root.matches("[data-window]") ? ".edu-stage" : ".edu-stage.tall");
-  const mark = stage && [...stage.querySelectorAll("[data-current]")].find((m) => m.getClientRects().length);
-  if (!mark) return;
-  const [inner, outer] = [mark.getBoundingClientRect(), stage.getBoundingClientRect()];
-  if (inner.top < outer.top + 40 || inner.bottom > outer.bottom - 40) {
-    stage.scrollTop += inner.top - outer.top - outer.height / 2;
+  const stage = root.matches("[data-window]") ? ".edu-stage:not(:has([data-follow]))" : ".edu-stage.tall";
+  for (const view of root.querySelectorAll(`${stage}, [data-follow]`)) {
+    const mark = [...view.querySelectorAll("[data-current]")].find((m) => m.getClientRects().length);
+    const [inner, outer] = [mark?.getBoundingClientRect(), view.getBoundingClientRect()];
+    if (mark) {
+      const scale = outer.width / view.offsetWidth || 1; // zoomed, as when presenting
+      const away = (low, high, from, to) => (high - low < to - from && (low < from + 24 || high > to - 24) ? (low + high - from - to) / 2 / scale : 0);
+      view.scrollTop += away(inner.top, inner.bottom, outer.top, outer.bottom);
+      view.scrollLeft += away(inner.left, inner.right, outer.left, outer.right);
+    }
+    locate(view, true);
   }
 }
 

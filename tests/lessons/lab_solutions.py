@@ -1,0 +1,128 @@
+"""The tip lab's right answers, and the usual wrong ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tinygrad_edu as tg
+
+LAB_SOLUTIONS: dict[str, str] = {
+    "lab_centre": """
+def centre(readings):
+    return readings - readings.mean(1, keepdim=True)
+
+answer = centre""",
+    "lab_thin": """
+def thin(readings):
+    return readings[::2]
+
+answer = thin""",
+    "lab_scores": """
+def scores(rows, weights):
+    return rows @ weights
+
+answer = scores""",
+    "lab_shape": "answer = (10, 100_000)",
+    "lab_channels": """
+def centre_channels(images):
+    return images - images.mean((0, 1, 2), keepdim=True)
+
+answer = centre_channels""",
+    "exit_lab": 'answer = "bca"',
+}
+
+
+def _centre_in_a_loop(x: Any) -> Any:
+    return tg.stack([row - row.mean() for row in x])
+
+
+def _centre_in_place(x: Any) -> Any:
+    x -= x.mean(1, keepdim=True)
+    return x
+
+
+def _scores_in_a_loop(rows: Any, weights: Any) -> Any:
+    return tg.stack([(row * weights).sum() for row in rows])
+
+
+def _channels_in_a_loop(images: Any) -> Any:
+    means = [images[..., c].mean() for c in range(3)]
+    return tg.stack([tg.stack([image[..., c] - means[c] for c in range(3)], -1) for image in images])
+
+
+LAB_WRONG: dict[str, list[tuple[Any, str]]] = {
+    "lab_centre": [
+        (_centre_in_a_loop, "each row still has its own"),
+        (_centre_in_place, "its input has changed"),
+        (lambda x: x - x.mean(1), "Compare the two shapes from the right"),
+        (lambda x: x - x.mean(1) if len(x) == x.shape[1] else _centre_few(x), "each mean met a column"),
+        (lambda x: x - x.mean(0), "the mean of each column"),
+        (lambda x: x - x.mean(), "the mean of all readings"),
+        (lambda x: x.mean(1, keepdim=True), "those are the means"),
+        (lambda x: x[0], "the result has shape (7,)"),
+        (lambda x: x * 0, "the numbers differ"),
+        (lambda x: None, "is there a return?"),
+        (3, "the function itself"),
+    ],
+    "lab_thin": [
+        (lambda x: x[list(range(0, len(x), 2))], "always copies"),
+        (lambda x: x[tg.arange(0, len(x), 2)], "always copies"),
+        (lambda x: x[::2].clone(), "are new"),
+        (lambda x: x[1::2], "begin with row 0"),
+        (lambda x: x[:, ::2], "every second column"),
+        (lambda x: x[: (len(x) + 1) // 2], "the first half"),
+        (lambda x: None, "is there a return?"),
+        (3, "the function itself"),
+    ],
+    "lab_scores": [
+        (_scores_in_a_loop, "each row still has its own"),
+        (lambda rows, w: (rows * w).sum(1), "all products are written out"),
+        (lambda rows, w: rows * w, "not added up yet"),
+        (lambda rows, w: (rows * w).sum(0), "adds up the columns"),
+        (lambda rows, w: (rows * w).sum(), "Each row has one score"),
+        (lambda rows, w: w @ rows, "as many as there are weights"),
+        (lambda rows, w: w @ rows if len(rows) == len(w) else rows @ w, "changed places"),
+        (lambda rows, w: None, "is there a return?"),
+        (3, "the function itself"),
+    ],
+    "lab_shape": [
+        ((100_000, 10), "the sensors, which come first"),
+        ((1000, 1000), "three for each sensor"),
+        ((10, 10), "is 100, not a million"),
+        (7, "give two whole numbers"),
+        ((0, 5), "give two whole numbers"),
+    ],
+    "lab_channels": [
+        (_channels_in_a_loop, "more than one for each image"),
+        (lambda x: x - x.mean((1, 2), keepdim=True), "each image has its own means"),
+        (lambda x: x - x.mean(0), "the mean picture"),
+        (lambda x: x - x.mean(), "one mean for all channels"),
+        (lambda x: x - x.mean(3, keepdim=True), "over the channels of each place"),
+        (lambda x: None, "is there a return?"),
+        (3, "the function itself"),
+    ],
+    "exit_lab": [
+        ("aca", "50 meets the 20 readings"),
+        ("cca", "the mean of each column"),
+        ("baa", "even where a slice could do it"),
+        ("bba", "already shares"),
+        ("bcb", "depends on size and machine"),
+        ("bcc", "it makes no difference"),
+        ("b", "for each of the three questions"),
+        ("bcz", "for each of the three questions"),
+    ],
+}
+
+
+def _centre_few(x: Any) -> Any:
+    return x - x.mean(1, keepdim=True)
+
+
+LAB_ALSO_RIGHT: dict[str, list[Any]] = {
+    "lab_centre": [lambda x: x - x.mean(1).unsqueeze(1), lambda x: (x.T - x.mean(1)).T],
+    "lab_thin": [lambda x: x[0::2], lambda x: x[: len(x) : 2]],
+    "lab_scores": [lambda rows, w: rows.matmul(w), lambda rows, w: tg.einsum("ij,j->i", rows, w)],
+    "lab_shape": [(1, 1_000_000), [5, 200_000]],
+    "lab_channels": [lambda x: x - x.mean((0, 1, 2)), lambda x: x - x.reshape(-1, 3).mean(0)],
+    "exit_lab": [("b", "c", "a"), "B, C, A"],
+}

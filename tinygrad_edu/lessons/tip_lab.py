@@ -1,0 +1,233 @@
+"""Tasks of the tip lab: slow programs to be mended. What is checked is counted, so it is the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..common.wording import bytes_text
+from ..errors import EduError
+from ..observe.counters import Counters
+from ..tensor import Tensor
+from ..tensor.random import rand, seeded
+from .checking import NO_FUNCTION, NOTHING, numbers, task
+
+Array = np.ndarray[Any, Any]
+CLOSE = 1e-4
+
+
+def _tried(
+    answer: Callable[..., Any], example: Tensor, *others: Tensor, right: Array, known: dict[str, Array]
+) -> tuple[str, Counters]:
+    """What is wrong with an answer's numbers, and what it needed. ``known`` are usual wrong results, by their hint."""
+    before = example.numpy().copy()
+    with Counters() as counted:
+        returned = answer(example, *others)
+    if returned is None:
+        return NOTHING, counted
+    if not np.array_equal(example.numpy(), before):
+        return "its input has changed. The caller still needs those numbers: return new ones.", counted
+    got = numbers(returned)
+    if got.shape == right.shape and np.allclose(got, right, atol=CLOSE):
+        return "", counted
+    for hint, wrong in known.items():
+        if got.shape == wrong.shape and np.allclose(got, wrong, atol=CLOSE):
+            return hint, counted
+    if got.shape != right.shape:
+        return f"the result has shape {got.shape}, and it should be {right.shape}.", counted
+    return "the numbers differ from those of the slow version.", counted
+
+
+def _random(*shape: int) -> Tensor:
+    """The same numbers each time; the learner's own stream stays as it was."""
+    with seeded(1):
+        return rand(*shape)
+
+
+@task(
+    "lab_centre",
+    "Mend centre(readings): subtract from every row its own mean, without a loop over the rows.",
+    "keepdim leaves the mean a column, (rows, 1), and broadcasting stretches it along its own row.",
+)
+def _centre(answer: Any) -> str:
+    if not callable(answer):
+        return NO_FUNCTION
+    shapes: list[tuple[int, int]] = [(60, 7), (7, 7)]
+    for shape in shapes:
+        case = f"on {shape[0]} × {shape[1]} readings: "
+        x = _random(*shape)
+        values = x.numpy().astype(np.float64)
+        known = {
+            "each mean met a column, not its row. mean(1) has lost its axis: how do you keep it?": (
+                values - values.mean(1) if shape[0] == shape[1] else np.empty(0)
+            ),
+            "that is the mean of each column: mean(0). One sensor is one row.": values - values.mean(0),
+            "that is the mean of all readings. Each row has its own.": values - values.mean(),
+            "those are the means. Subtract them from the readings.": values.mean(1, keepdims=True),
+        }
+        try:
+            hint, counted = _tried(answer, x, right=values - values.mean(1, keepdims=True), known=known)
+        except EduError as error:
+            return f"{case}{error.sentence()} Compare the two shapes from the right: what should the mean have there?"
+        if hint:
+            return case + hint
+        if counted.calls > shape[0]:
+            return f"{case}right, but it starts {counted.calls} operations, so each row still has its own."
+    return ""
+
+
+@task(
+    "lab_thin",
+    "Mend thin(readings): every second row, from row 0 on, without copying a byte.",
+    "a slice is described by a start and a stride, so nothing is copied.",
+)
+def _thin(answer: Any) -> str:
+    if not callable(answer):
+        return NO_FUNCTION
+    for rows in (10, 7):
+        x = _random(rows, 3)
+        values = x.numpy()
+        known = {
+            "those are the rows 1, 3, 5 …; begin with row 0.": values[1::2],
+            "those are every second column. Rows are the first axis.": values[:, ::2],
+            "that is the first half of the rows, not every second one.": values[: (rows + 1) // 2],
+        }
+        hint, counted = _tried(answer, x, right=values[::2], known=known)
+        if hint:
+            return f"on {rows} rows: {hint}"
+        if counted.allocated:
+            return (
+                f"on {rows} rows: right, but {bytes_text(counted.allocated)} are new. A list or a tensor of positions "
+                "always copies. Which index is only a start and a step?"
+            )
+    return ""
+
+
+@task(
+    "lab_scores",
+    "Mend scores(rows, weights): for each row, the sum of its numbers times the weights; no loop, no large temporary.",
+    "a product of matrix and vector adds up while it multiplies, and needs only room for its result.",
+)
+def _scores(answer: Any) -> str:
+    if not callable(answer):
+        return NO_FUNCTION
+    shapes: list[tuple[int, int]] = [(40, 6), (6, 6)]
+    for shape in shapes:
+        case = f"on {shape[0]} × {shape[1]} numbers: "
+        x, w = _random(*shape), _random(shape[1]) + 1.0
+        rows, weights = x.numpy().astype(np.float64), w.numpy().astype(np.float64)
+        known = {
+            "the products are not added up yet.": rows * weights,
+            "that adds up the columns. Each row has one score.": (rows * weights).sum(0),
+            "that is the sum of all products. Each row has one score.": np.asarray((rows * weights).sum()),
+        }
+        if shape[0] == shape[1]:
+            known["rows and weights have changed places: weights @ rows adds up the columns."] = weights @ rows
+        try:
+            hint, counted = _tried(answer, x, w, right=rows @ weights, known=known)
+        except EduError as error:
+            return f"{case}{error.sentence()} The rows have {shape[1]} numbers, as many as there are weights."
+        if hint:
+            return case + hint
+        if counted.calls > shape[0]:
+            return f"{case}right, but it starts {counted.calls} operations, so each row still has its own."
+        if counted.allocated >= x.nbytes:
+            return (
+                f"{case}right and without a loop, but {bytes_text(counted.allocated)} are new, and the rows themselves "
+                f"take {bytes_text(x.nbytes)}: all products are written out before they are added. Which operator adds "
+                "while it multiplies?"
+            )
+    return ""
+
+
+NUMBERS, FEW = 1_000_000, 31
+
+
+@task(
+    "lab_shape",
+    "A million readings, (sensors, readings each), for which the slow `centre` starts at most 31 operations?",
+    "the loop pays for each row, not for each number: with ten long rows there is hardly anything to save.",
+)
+def _shape(answer: Any) -> str:
+    given = tuple(int(n) for n in numbers(answer).ravel())
+    if len(given) != 2 or min(given) < 1:
+        return "give two whole numbers, (sensors, readings each), such as (1000, 1000)."
+    if given[0] * given[1] != NUMBERS:
+        return f"{given[0]} × {given[1]} is {given[0] * given[1]}, not a million."
+    started = 3 * given[0] + 1
+    if started <= FEW:
+        return ""
+    if 3 * given[1] + 1 <= FEW:
+        return f"that starts {started} operations: the loop goes over the sensors, which come first."
+    return f"that starts {started} operations: three for each sensor, and one to join the rows."
+
+
+@task(
+    "lab_channels",
+    "Mend centre_channels(images): images are (N, height, width, 3); subtract from each channel its mean over all "
+    "images and places, in a few operations.",
+    "a mean over several axes, each kept with length 1, meets the images from the right.",
+)
+def _channels(answer: Any) -> str:
+    if not callable(answer):
+        return NO_FUNCTION
+    for shape in ((5, 4, 6, 3), (3, 3, 3, 3)):
+        case = f"on images of shape {shape}: "
+        x = _random(*shape)
+        values = x.numpy().astype(np.float64)
+        known = {
+            "each image has its own means here. Take the mean over the images too.": (
+                values - values.mean((1, 2), keepdims=True)
+            ),
+            "that subtracts the mean picture: a mean over the images alone.": values - values.mean(0),
+            "that is one mean for all channels. Each channel has its own.": values - values.mean(),
+            "that is a mean over the channels of each place. Which axes should go?": (
+                values - values.mean(3, keepdims=True)
+            ),
+        }
+        hint, counted = _tried(answer, x, right=values - values.mean((0, 1, 2)), known=known)
+        if hint:
+            return case + hint
+        if counted.calls > shape[0]:
+            return f"{case}right, but it starts {counted.calls} operations: more than one for each image."
+    return ""
+
+
+EXIT = {
+    "1": (
+        "b",
+        {
+            "a": "(1) x.mean(1) has shape (50,). From the right, 50 meets the 20 readings: that is an error.",
+            "c": "(1) that subtracts the mean of each column: (20,) does meet the 20, but it is not the row's own.",
+        },
+    ),
+    "2": (
+        "c",
+        {
+            "a": "(2) a list makes a copy even where a slice could do it: it might name any rows.",
+            "b": "(2) clone copies what the slice already shares.",
+        },
+    ),
+    "3": (
+        "a",
+        {
+            "b": "(3) counts are the same everywhere; whether that saves time depends on size and machine.",
+            "c": "(3) a ratio near 1 inside the spread is a result: here it makes no difference.",
+        },
+    ),
+}
+
+
+@task(
+    "exit_lab",
+    "Exit quiz: three letters, such as 'abc'.",
+    "first the same numbers, then counts, then the clock with its spread.",
+)
+def _exit(answer: Any) -> str:
+    given = [letter for part in answer for letter in str(part).lower() if letter.isalpha()]
+    if len(given) != len(EXIT) or not set(given) <= set("abc"):
+        return "give one letter from a, b, c for each of the three questions, such as 'abc'."
+    wrong = (hints[letter] for letter, (right, hints) in zip(given, EXIT.values(), strict=True) if letter != right)
+    return next(wrong, "")
