@@ -13,7 +13,7 @@ AUTOGRAD: dict[str, str | dict[str, str]] = {
     "too_large": {
         "fall and stay near zero": "“Once the loop is right, any rate will do” is wrong: it settles up to about 0.54.",
         "swing at one height": "That took the sum of all old gradients. Each step now follows its own loss alone.",
-        "grow without end": "Each step jumps over the bottom and **lands higher** on the other side, where it is steep.",
+        "grow without end": "Each step jumps over the bottom and **lands higher** up the other side, which is steeper.",
     },
     "meet": {
         "the first": "It is kept, but a nudge of `w` moves the error too, and that effect would be missing.",
