@@ -19,6 +19,7 @@ COMMANDS = {
     "layout": "the graph stepper on a thousand nodes",
     "stepper": "click to paint and bytes per step of the graph stepper, in a real browser",
     "monitor": "a loop with a training monitor against the loop alone",
+    "playground": "steps a second, answers and memory of the playground",
     "tips": "what the clock says of every tip",
 }
 TINY = ("scalar", "vector")

@@ -11,9 +11,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pytest
 from matplotlib.colors import to_hex
-from tinygrad_edu_widgets import PredictGate, TimingRace, TipBrowser, TrainingMonitor, charts
+from tinygrad_edu_widgets import Playground, PredictGate, TimingRace, TipBrowser, TrainingMonitor, charts
 
-from tests.widgets.test_every_widget import race, raced
+from tests.widgets.test_every_widget import played, race, raced
 from tinygrad_edu.errors import ArgumentError, MissingPackageError
 from tinygrad_edu.tips.tip import TIME
 from tinygrad_edu.tips.words import count_text, fact_text
@@ -141,10 +141,23 @@ def test_a_loss_is_drawn_record_by_record() -> None:
     assert [x for x, _ in points(labelled(ax, "∞"))] == [3]
 
 
+@pytest.mark.parametrize(("name", "what"), [("plot", "loss"), ("plot_accuracy", "accuracy")])
+def test_what_a_playground_learnt_by_step(name: str, what: str) -> None:
+    made = Playground()
+    made.run(33)
+    ax = getattr(made, name)()
+    shown = [*made.state.glance.curve, made.state.glance.now]
+    for part in ("test", "training"):
+        assert points(labelled(ax, part)) == [(p.step, getattr(p, f"{part}_{what}")) for p in shown]
+    assert (ax.get_xlim(), ax.get_ylabel()) == ((0, 33), what)
+
+
 PLOTS: list[tuple[Callable[[], Any], str]] = [
-    (raced, "plot"), (raced, "plot_sweep"), (number, "plot"), (curve, "plot"), (lambda: TrainingMonitor(2), "plot"),
+    (played, "plot"), (played, "plot_accuracy"), (raced, "plot"), (raced, "plot_sweep"), (number, "plot"),
+    (curve, "plot"), (lambda: TrainingMonitor(2), "plot"),
 ]  # fmt: skip
-each_plot = pytest.mark.parametrize(("make", "name"), PLOTS, ids=["race", "sweep", "number", "curve", "losses"])
+NAMES = ["learnt", "accuracy", "race", "sweep", "number", "curve", "losses"]
+each_plot = pytest.mark.parametrize(("make", "name"), PLOTS, ids=NAMES)
 
 
 @each_plot

@@ -14,6 +14,7 @@ from tinygrad_edu.observe.results import Sweep, Timing
 from tinygrad_edu.tips import Result
 from tinygrad_edu.tips.tip import TIME
 from tinygrad_edu.tips.words import count_text, fact_text
+from tinygrad_edu.views.playground import PlayState
 from tinygrad_edu.views.predict import GateState
 from tinygrad_edu.views.race import RaceState
 from tinygrad_edu.views.tokens import TOKENS
@@ -216,4 +217,27 @@ def losses(state: TrainingState, ax: Any) -> Any:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel(state.unit)
     ax.set_ylabel("loss")
+    return ax
+
+
+# What a playground learnt ------------------------------------------------------------------------------------------
+
+
+def learnt(state: PlayState, ax: Any, what: str) -> Any:
+    """The losses by step, or the accuracies: of test digits, and of training digits in grey."""
+    points, c = [*state.glance.curve], colours(ax)
+    if points[-1].step != state.glance.step:
+        points.append(state.glance.now)
+    for part, colour, width in (("training", c["grey"], 1.5), ("test", c["ink"], 2.5)):
+        values = [getattr(point, f"{part}_{what}") for point in points]
+        shown = [value if math.isfinite(value) else math.nan for value in values]
+        ax.plot([point.step for point in points], shown, color=colour, linewidth=width, label=part)
+    ax.set_xlim(0, max(state.glance.step, 1))
+    if what == "accuracy":
+        ax.set_ylim(0, 1)
+    else:
+        ax.axhline(0.0, color=c["ink-2"], linewidth=0.75)  # the axis is not cut
+    ax.set_xlabel("step")
+    ax.set_ylabel(what)
+    ax.legend(frameon=False)
     return ax

@@ -31,6 +31,7 @@ from tinygrad_edu.views.playground.model import (
 )
 from tinygrad_edu.views.playground.run import Act, Run, acts_of
 
+from . import charts
 from .base import EduWidget
 from .pacing import rest
 
@@ -180,6 +181,17 @@ class Playground(EduWidget, room=playground):
     def weights(self) -> list[Any]:
         """Copies of all weights and biases, as arrays: to compare two runs."""
         return self._run.weights()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the losses by step with matplotlib, on ``ax`` or on new axes, and return the axes.
+
+        Raises `MissingPackageError` if matplotlib is not installed.
+        """
+        return charts.learnt(self.state, charts.axes_for("Playground.plot", ax), "loss")
+
+    def plot_accuracy(self, ax: Any = None) -> Any:
+        """Draw the accuracies by step, as `plot` does the losses."""
+        return charts.learnt(self.state, charts.axes_for("Playground.plot_accuracy", ax), "accuracy")
 
     def wait(self, seconds: float = 60.0) -> None:
         """Wait for a trial of a switch to end. Raises `TimeoutError` after ``seconds``."""

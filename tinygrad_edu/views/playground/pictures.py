@@ -6,6 +6,9 @@ import base64
 import struct
 import zlib
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from ..marks import Canvas
 from .model import LEVELS
@@ -16,42 +19,41 @@ SIDE = 8
 SHADES = 6  # of ink
 
 
-def png(rows: Sequence[bytes]) -> str:
-    """Numbers below `LEVELS` as an image, in a data URI: ochre below the middle, blue above, clear at zero."""
-    middle = LEVELS // 2
-    colours = [NEGATIVE if level < middle else POSITIVE for level in range(LEVELS)]
-    alphas = [round(255 * abs(level - middle) / middle) for level in range(LEVELS)]
-    packed = b"".join(b"\0" + _halved(row) for row in rows)  # each row begins with its filter: none
-    chunks = [
-        (b"IHDR", struct.pack(">IIBBBBB", len(rows[0]), len(rows), 4, 3, 0, 0, 0)),
-        (b"PLTE", bytes(part for colour in colours for part in colour)),
-        (b"tRNS", bytes(alphas)),
-        (b"IDAT", zlib.compress(packed, 9)),
+def png(rows: Any) -> str:
+    """Numbers below `LEVELS`, as a table, in an image in a data URI: ochre below the middle, blue above."""
+    height, width = rows.shape
+    even = np.pad(rows, ((0, 0), (0, width % 2)))
+    packed = np.pad(even[:, ::2] << 4 | even[:, 1::2], ((0, 0), (1, 0)))  # each row begins with its filter: none
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 4, 3, 0, 0, 0)),
+        *_COLOURS,
+        (b"IDAT", zlib.compress(packed.tobytes())),
         (b"IEND", b""),
-    ]
+    )
     data = b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in chunks
     )
     return "data:image/png;base64," + base64.b64encode(data).decode()
 
 
-def _halved(row: bytes) -> bytes:
-    """Two numbers below 16 in each byte."""
-    even = row + bytes(len(row) % 2)
-    return bytes(high << 4 | low for high, low in zip(even[::2], even[1::2], strict=True))
+def _colours() -> tuple[tuple[bytes, bytes], ...]:
+    """What each level looks like: its hue, and how much of it."""
+    middle = LEVELS // 2
+    hues = b"".join(bytes(NEGATIVE if level < middle else POSITIVE) for level in range(LEVELS))
+    return (b"PLTE", hues), (b"tRNS", bytes(round(255 * abs(level - middle) / middle) for level in range(LEVELS)))
 
 
-def sheet(pictures: Sequence[bytes], columns: int) -> list[bytes]:
-    """The pictures side by side and below each other, one clear pixel apart."""
-    zero = LEVELS // 2
+_COLOURS = _colours()
+
+
+def sheet(pictures: Sequence[bytes], columns: int) -> Any:
+    """The pictures side by side and below each other, one clear pixel apart, as a table of numbers."""
     rows = -(-len(pictures) // columns)
-    width, height = columns * (SIDE + 1) - 1, rows * (SIDE + 1) - 1
-    found = [bytearray([zero] * width) for _ in range(height)]
+    found = np.full((rows * (SIDE + 1), columns * (SIDE + 1)), LEVELS // 2, np.uint8)
     for i, picture in enumerate(pictures):
         top, left = i // columns * (SIDE + 1), i % columns * (SIDE + 1)
-        for y in range(SIDE):
-            found[top + y][left : left + SIDE] = picture[y * SIDE : (y + 1) * SIDE]
-    return [bytes(row) for row in found]
+        found[top : top + SIDE, left : left + SIDE] = np.frombuffer(picture, np.uint8).reshape(SIDE, SIDE)
+    return found[:-1, :-1]
 
 
 def columns_and_scale(count: int, width: float, height: float) -> tuple[int, int]:
@@ -68,13 +70,16 @@ def draw_weights(canvas: Canvas, pictures: Sequence[bytes], y: float, width: flo
     """All pictures as one image."""
     columns, scale = columns_and_scale(len(pictures), width, height)
     rows = sheet(pictures, columns)
-    canvas.image(0, y, scale * len(rows[0]), scale * len(rows), png(rows))
+    canvas.image(0, y, scale * rows.shape[1], scale * rows.shape[0], png(rows))
+
+
+_SCALE = png(np.tile(np.arange(LEVELS, dtype=np.uint8), (3, 1)))
 
 
 def draw_scale(canvas: Canvas, end: float, y: float) -> float:
     """The colours from the most negative weight to the most positive, up to ``end``. Returns how wide that is."""
     width = 4.0 * LEVELS
-    canvas.image(end - width, y, width, 10, png([bytes(range(LEVELS))] * 3))
+    canvas.image(end - width, y, width, 10, _SCALE)
     return width
 
 
