@@ -27,6 +27,7 @@ def section(path: Path) -> str:
     title, _, text = first.removeprefix("# ").partition("\n")
     outcomes = re.search(r"\*\*After this .*?(?=\n\n[^1-9])", text, re.DOTALL)
     about = outcomes[0] if outcomes else text.strip().split("\n\n")[0]
+    about = re.sub(r"\[(.*?)\]\([^)]*\.ipynb\)", r"\1", about)  # the other notebook is on this page, too
     return f"## {title}\n\n{about}\n\n{{download}}`notebooks/{path.name} <../../notebooks/{path.name}>`\n"
 
 

@@ -58,7 +58,7 @@ def test_a_student_goes_through_lesson_three(open_notebook: Open) -> None:
     paths.get_by_role("textbox", name="w =").fill("2")
     paths.get_by_role("textbox", name="w =").press("Enter")
     expect(paths.locator(".edu-foot pre")).to_contain_text("w   2.00  ∂0")
-    expect(commit(gates.nth(2), "the second")).to_contain_text("A new gradient replaces the old one")
+    expect(commit(gates.nth(1), "the second")).to_contain_text("A new gradient replaces the old one")
     lab = page.locator('.edu[aria-label="BroadcastLab"]')
     commit(lab, "(3, 4)")
     expect(lab.locator(".edu-why")).to_contain_text("(3, 4) is the shape of c")

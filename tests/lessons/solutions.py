@@ -266,6 +266,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (_descend(f"w.grad = 0\n  {ROUND}"), "a tensor or None, never a number"),
         (_descend(f"{ROUND}\n  w.grad = 0.0"), "a tensor or None, never a number"),
         (_descend(f"w.grad.zero_()\n  {ROUND}"), "in the first round .grad is still None"),
+        (_descend(f"{ROUND}\n  w = tg.tensor(w.item(), requires_grad=True)"), "a new tensor"),
         (_descend(f"{ROUND}\n  del w.grad"), "cannot be deleted"),
         (
             _descend("loss_of(w).backward()\n  w.grad.zero_()\n  with tg.no_grad(): w -= lr * w.grad"),
@@ -310,6 +311,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([4, 4, 6], "is never read"),
         ([2, 6, 2], "one gradient per word of the text"),
         ([1, 2], "a list of three numbers"),
+        ([8, 0, 6], "squared by itself"),
+        ([2, 0, 9], "adds to the loss"),
         ([9, 9, 9], "how often is it read"),
     ],
     "weigh": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from tinygrad_edu_widgets import GraphStepper
 from tests.lessons.solutions import SOLUTIONS
 from tests.notebooks.cells import Run, run_cells, words
 from tinygrad_edu import Tensor, tensor
+from tinygrad_edu.errors import EduError
 
 LESSON, FURTHER = "03_autograd_you_can_step", "03_autograd_you_can_step_further"
 
 ANSWERS = {
     "With `lr=0.005`": "fall, and climb as high again, only later",
-    "With `w = 3.01`": "1.04",
+    "with `lr=0.6`": "grow without end",
     "The penalty sends": "their sum",
     "runs twice": "12",
     "cut into 4 + 4": "twice as large",
@@ -108,15 +110,32 @@ def test_the_second_picture_stops_before_the_second_gradient(lesson: Run) -> Non
 
 
 def test_half_batches_of_sums_are_the_same(lesson: Run) -> None:
-    samples, weights = lesson.names["samples"], lesson.names["weights"]
+    samples = lesson.names["samples"]
 
     def gradient(*parts: Tensor) -> Any:
-        weights.grad = None
+        w = leaf([0.5, -1.0])
         for part in parts:
-            ((part @ weights) ** 2).sum().backward()
-        return weights.grad.numpy().copy()
+            ((part @ w) ** 2).sum().backward()
+        assert w.grad is not None
+        return w.grad.numpy()
 
     np.testing.assert_allclose(gradient(samples), gradient(samples[:4], samples[4:]), rtol=1e-5)
+    assert lesson.names["compare"]((1, samples[4:])) == "something else"  # emptied between the parts: the last alone
+    assert lesson.names["compare"]((0.75, samples[:6]), (0.25, samples[6:])) == "the same"
+
+
+def test_a_fixed_loop_settles_up_to_a_rate(lesson: Run) -> None:
+    fixed = lesson.names["fixed"]
+    first = fixed(0.05)[0]
+    for lr in (0.05, 0.3, 0.54):
+        assert fixed(lr)[-1] < first / 20
+    losses = fixed(0.6)
+    assert all(before < after for before, after in itertools.pairwise(losses))
+    w = leaf(0.0)
+    loss = lesson.names["spring_loss"](w)
+    loss.backward()
+    with pytest.raises(EduError):
+        loss.backward()
 
 
 def test_the_bias_grows_without_an_error(lesson: Run) -> None:

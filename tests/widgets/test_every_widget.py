@@ -249,7 +249,7 @@ def test_every_control_is_understood(name: str, path: Path) -> None:
 
 
 @each_widget
-@pytest.mark.parametrize("junk", ["abc", "", None, [], {}, -5, 10**30, "1e999"])
+@pytest.mark.parametrize("junk", ["abc", None, {}, 10**30])
 def test_what_a_control_cannot_take_is_refused_in_words_for_the_learner(name: str, junk: Any) -> None:
     for act in {act for act, _ in check(reach(name, []).html, live=True).acts()}:
         widget = reach(name, [])

@@ -80,6 +80,8 @@ def _mend_loop(answer: Any) -> str:
     got, right = float(w.item()), 1 + 4 * 0.8**3
     if np.isclose(got, right):
         return ""
+    if np.isclose(got, 5 - 0.1 * 8):
+        return _NEW_TENSOR
     if np.isclose(got, 5.0):
         return "w has not moved. Is there a step? Does .grad still hold the gradient when the step is made?"
     if np.isclose(got, _piled_up()):
@@ -105,7 +107,10 @@ def _loop_slip(message: str, losses: int) -> str:
         return "write to w inside no_grad(): outside, the graph would lose its old values."
     if "nothing that it was computed from" in message and losses == 1:
         return "the loss was computed inside no_grad(), so nothing was recorded. Only the step belongs there."
-    return "w became a new tensor on the way. Change the old one in place: w -= …, inside no_grad()."
+    return _NEW_TENSOR
+
+
+_NEW_TENSOR = "w became a new tensor on the way. Change the old one in place: w -= …, inside no_grad()."
 
 
 def _piled_up() -> float:
@@ -255,6 +260,8 @@ def _words(answer: Any) -> str:
         (once, "word 0 occurs twice: each use sends a gradient."),
         (everywhere, "word 1 is not in the text. And word 0 occurs twice."),
         (everywhere + np.array([once[0], 0, 0]), "word 1 is never read. Does a nudge of it move the loss?"),
+        (np.array([8.0, 0, 6]), "each use of word 0 is squared by itself, and then they are added."),
+        (np.array([2.0, 0, 9]), "that is what each word adds to the loss. How fast does that change with its number?"),
         (in_text_order, "that is one gradient per word of the text. E has one row per word of the vocabulary."),
     )
     if np.allclose(got, gradient([0, 2, 0])):

@@ -10,10 +10,10 @@ AUTOGRAD: dict[str, str | dict[str, str]] = {
         "**something else goes on pushing**, whatever the rate.",
         "fall too slowly to come near zero": "A tenth of the rate is still enough: at step 11 the loss is near zero.",
     },
-    "nudge": {
-        "1.01": "Then the loss would move as far as `w` does: that is a gradient of 1. Here it is 4.",
-        "1.04": "A nudge of 0.01 times a gradient of 4 **moves the loss by about 0.04**.",
-        "5.00": "A gradient of 4 is four units of loss for a whole unit of `w`. This nudge is a hundredth of one.",
+    "too_large": {
+        "fall and stay near zero": "“Once the loop is right, any rate will do” is wrong: it settles up to about 0.54.",
+        "swing at one height": "That took the sum of all old gradients. Each step now follows its own loss alone.",
+        "grow without end": "Each step jumps over the bottom and **lands higher** up the other side, which is steeper.",
     },
     "meet": {
         "the first": "It is kept, but a nudge of `w` moves the error too, and that effect would be missing.",

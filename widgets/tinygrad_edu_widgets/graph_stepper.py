@@ -11,7 +11,7 @@ from tinygrad_edu import Tensor
 from tinygrad_edu.errors import AutogradError, DtypeError, EduError, ShapeError
 from tinygrad_edu.tensor import tensor
 from tinygrad_edu.views import graph
-from tinygrad_edu.views.given import callables, texts, whole
+from tinygrad_edu.views.given import callables, texts, typed, whole
 from tinygrad_edu.views.streams import here, streams_kept
 
 from .walking import Walking
@@ -143,7 +143,7 @@ class GraphStepper(Walking, room=graph):
         if act.startswith("leaf:"):
             self._edit(act.removeprefix("leaf:"), value)
         elif act == "toggle":
-            self.state = replace(self.state, collapsed=self.state.collapsed ^ {int(value)})
+            self.state = replace(self.state, collapsed=self.state.collapsed ^ {typed(act, value)})
         elif act == "collapse":
             closed = frozenset() if self.state.collapsed else graph.outermost(self.run)
             self.state = replace(self.state, collapsed=closed)
@@ -155,10 +155,10 @@ class GraphStepper(Walking, room=graph):
             self._start_over()
             self._go(self.state.step)
         elif act == "jump":
-            ahead, behind = graph.steps_of(self.run, int(value))
+            ahead, behind = graph.steps_of(self.run, typed(act, value))
             self._go(behind if self.state.step > len(self.run.forward) else ahead)
         elif act == "goto":
-            self._go(int(value))
+            self._go(typed(act, value))
         else:
             now = self.state.step
             self._go({"first": 0, "back": now - 1, "step": now + 1, "last": self.run.steps}[act])

@@ -138,7 +138,8 @@ class _Painter:
         self._outline(f"M{x1} {y1}L{x2} {y2}", element, place)
 
     def _path(self, element: ET.Element, place: _Place) -> None:
-        self._outline(element.attrib["d"], element, place)
+        if d := element.get("d"):  # a head that has not arrived yet has none
+            self._outline(d, element, place)
 
     def _outline(self, d: str, element: ET.Element, place: _Place) -> None:
         from matplotlib.patches import PathPatch

@@ -189,6 +189,11 @@ def test_a_wrong_shape_is_answered_after_the_commit(a: Shape, b: Shape, said: st
     assert len(words.split()) <= 25
 
 
+def test_the_title_does_not_answer_the_question() -> None:
+    assert "sum" not in frame(lab((3, 1), (1, 4), shown=False)).wide.title.lower()
+    assert "sum" in frame(lab((3, 1), (1, 4))).wide.title.lower()
+
+
 def test_single_numbers_and_no_numbers() -> None:
     both = lab((), ())
     assert "    ∂a 1\n" in text(both)

@@ -35,7 +35,8 @@ def draw(state: LabState, width: int) -> Figure:
                 y += 20
                 canvas.text(0, y, line, "m f13 b")
     canvas.height += 4
-    title = "Broadcast forward, sum back in backward" if not state.refusal else "Two shapes that do not fit"
+    known = "Broadcast forward, sum back in backward" if state.backward is not None else "Broadcast forward"
+    title = known if not state.refusal else "Two shapes that do not fit"
     return Figure(canvas, title, words.describe(state))
 
 

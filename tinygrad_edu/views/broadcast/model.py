@@ -19,6 +19,7 @@ from ...errors import ArgumentError, EduError, IndexRangeError, ShapeError
 from ...ops.arithmetic import add, div, mul, sub
 from ...settings import enable_grad, modes, no_grad
 from ...tensor import Tensor, as_tensor, wrap
+from ..given import typed
 
 OPS: dict[str, Callable[[Any, Any], Any]] = {"+": add, "-": sub, "*": mul, "/": div}
 UPSTREAMS = ("ones", "mine")
@@ -317,7 +318,7 @@ def point(state: LabState, key: str) -> LabState:
     """Point at one number, ``a:3``. Pointing at it again removes the mark."""
     name, _, position = key.partition(":")
     count = {r.name: math.prod(r.shape) for r in state.readings if r.name != "c"}.get(name, 0)
-    if not 0 <= int(position) < count:
+    if not 0 <= typed(f"point at {name or 'a number'}", position) < count:
         raise IndexRangeError(f"number {position} of {name}", f"it has {count} of them", "point at one of these")
     return replace(state, picked=None if state.picked == key else key, message="")
 

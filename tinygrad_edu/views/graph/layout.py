@@ -10,6 +10,7 @@ Point = tuple[float, float]
 Chain = tuple[int, ...]  # the open modules around a box, outermost first
 
 PAD, HEADER = 10.0, 24.0  # inside a module's box: at its sides, and above, where its name stands
+BESIDE = 20.0  # how far the cards of a row reach above and below its middle
 
 
 @dataclass(frozen=True)
@@ -144,14 +145,16 @@ def _extent(item: Item, chain: Chain, sizes: Sequence[Point], placed: dict[Chain
 
 
 def _leg(placed: dict[Chain, Any], origins: dict[Chain, Point], chain: Chain, link: tuple[Item, Item]) -> list[Point]:
-    """One link's route; through a wall it runs straight."""
+    """One link's route. From a wall it runs straight past the cards beside its place, and so it does to a wall."""
     corners, routes, (_, height) = placed[chain]
     route = [_moved(point, origins[chain]) for point in routes[link]]
     x, y = origins[chain]
     if link[0][0] == "in":
-        route[0] = (corners[link[0]][0] + 6 + x, y - HEADER)
+        u, v = _moved(corners[link[0]], (x + 6, y))
+        route[:1] = [(u, y - HEADER), (u, min(v + BESIDE, route[1][1]))]
     if link[1][0] == "out":
-        route[-1] = (corners[link[1]][0] + 6 + x, y + height + PAD)
+        u, v = _moved(corners[link[1]], (x + 6, y))
+        route[-1:] = [(u, max(v - BESIDE, route[-2][1])), (u, y + height + PAD)]
     return route
 
 

@@ -87,7 +87,7 @@ def step_lines(run: GraphRun, now: Moment, characters: int) -> list[tuple[str, s
     if now.now is None:
         return [("before the first step: only leaves", "t2")]
     node = run.nodes[now.now]
-    what = node.op + (f" {node.note}" if node.note else "")
+    what = f"{node.op if node.name else run.label(node.id)} {node.note}".strip()
     if now.back is None:
         kept = ", ".join(saved(run, node)) or "nothing"
         saves = [(line, "t2") for line in wrap_text(f"saves {kept} for backward", characters)]

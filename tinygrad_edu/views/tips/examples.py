@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ...tips import Tip
 from .. import broadcast, buffers, graph
 from ..board import Drawing
-from ..frame import NARROW
+from ..frame import NARROW, Figure
 
 SMALL = "The same on a small array"
 _DRAWN: dict[str, tuple[Drawing, ...]] = {}  # laying out a graph takes a while
@@ -41,7 +41,8 @@ def _graph_stepper(tip: Tip) -> tuple[Drawing, ...]:
     for letter, way in ways:
         run = graph.record(way, given)
         last = graph.frame(run, graph.GraphState(run.steps), "", {})
-        named = replace(last.narrow, title=f"{last.narrow.title}, {letter}")
+        still = last.narrow
+        named = Figure(still.canvas, f"{still.title}, {letter}", still.description)
         drawn.append(Drawing(named, f"The graph of **{letter}**, on a small array"))
     return tuple(drawn)
 
