@@ -16,7 +16,7 @@ from tinygrad_edu.common.wording import exact, first_line, shown, suggestion
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.views import playground
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.given import finite, flags, refusal, texts, whole
+from tinygrad_edu.views.given import finite, flags, refusal, texts, typed, whole
 from tinygrad_edu.views.playground.model import (
     CHOICES,
     GUESSES,
@@ -262,9 +262,10 @@ class Playground(EduWidget, room=playground):
             if value:  # a list without a choice sends nothing
                 self._set(name, value)
         elif name in STOPS:
-            place = int(value)
-            if not 0 <= place < len(STOPS[name]):
-                raise ValueError(f"{name} has {len(STOPS[name])} places, not {place}")
+            place, last = typed(f"knob:{name}", value), len(STOPS[name]) - 1
+            if not 0 <= place <= last:
+                why = f"its slider has the places 0 to {last}"
+                raise refusal("Playground", name, value, why, f"set(…) takes values: set({name}={STOPS[name][last]:g})")
             self._set(name, STOPS[name][place])
         else:
             raise KeyError(name)
@@ -282,7 +283,8 @@ class Playground(EduWidget, room=playground):
 
     def _guess(self, meter: str, value: Any) -> None:
         if not self.state.asking:
-            raise ValueError("no switch asks")
+            why = "no switch asks what the meters will do"
+            raise ArgumentError(f"a prediction for {shown(meter)}", why, "press a switch first")
         _check_guess(meter, value)
         self.state = replace(self.state, draft={**self.state.draft, meter: value})
 
