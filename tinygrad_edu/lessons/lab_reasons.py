@@ -5,7 +5,7 @@ from __future__ import annotations
 LAB: dict[str, str | dict[str, str]] = {
     "lab_calls": {
         "3": "Those are the three lines of the program. Two of them hold a loop, and a loop starts its line again.",
-        "15,003": "That would be one for each row of the two loops. But each row is cut out, and two more follow.",
+        "15,003": "A row of either loop takes three, not one: it is cut out, and two more operations follow.",
         "45,003": "Every row has **operations of its own**: three, for 10,000 rows and then for 5,000. The other 3 are "
         "two stacks and one index.",
         "1,500,003": "That would be one for each number. An operation handles a whole row of them.",
