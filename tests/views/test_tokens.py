@@ -14,8 +14,10 @@ from tinygrad_edu.views.tokens import (
     HOST,
     MARK_TOKENS,
     MARKS,
+    SHEETS,
     TEXT_TOKENS,
     TOKENS,
+    components,
     dark_style,
     presentation,
     stylesheet,
@@ -118,8 +120,13 @@ def sources() -> str:
 HOSTS = {"vscode-light", "vscode-dark"}  # classes of a page that widgets stand on
 
 
+def test_every_sheet_has_its_place_in_the_order() -> None:
+    folder = Path(views.__file__).with_name("css")
+    assert sorted(path.stem for path in folder.iterdir()) == sorted(SHEETS)
+
+
 def test_every_mark_is_drawn_and_every_rule_is_used() -> None:
-    rules = re.sub(r"/\*.*?\*/", "", Path(views.__file__).with_name("edu.css").read_text(encoding="utf-8"))
+    rules = re.sub(r"/\*.*?\*/", "", components())
     classes = set(re.findall(r"\.([a-z][\w-]*)", rules)) - HOSTS
     words = set(re.findall(r"[a-z][\w-]*", sources().replace("\\1", "")))
     assert sorted((classes | set(MARKS)) - words) == []

@@ -158,6 +158,7 @@ def test_a_switch_asks_before_it_first_moves_and_not_again() -> None:
         message(made, "flip", "zeros")
         made.wait()
         assert ("zeros" in made.data()["habits"]) is on
+        assert "zeros" in made.data()["verdicts"]  # it is kept beside a switch that is off
         assert made.state.asking == ""
 
 

@@ -135,6 +135,16 @@ def dark_style() -> str:
     return f"@media (prefers-color-scheme: dark) {{ {' '.join(rules.split())} }}"
 
 
+# The parts of the stylesheet in `css/`, in order: of two rules of equal weight the later one holds.
+SHEETS = ("frame", "audience", "board", "walk", "desk", "narrow")
+
+
+def components() -> str:
+    """The rules for everything but the marks in figures."""
+    folder = files(__package__).joinpath("css")
+    return "\n".join(folder.joinpath(f"{name}.css").read_text(encoding="utf-8") for name in SHEETS)
+
+
 @cache
 def stylesheet() -> str:
     """The stylesheet for widgets on a page."""
@@ -145,11 +155,10 @@ def stylesheet() -> str:
     fallback_dark = "\n".join(f"    --edu-{name}: {_hosted(name, dark)};" for name, (_, dark) in TOKENS.items())
     marks = _rules(".edu svg", lambda value: f"var(--edu-{value})" if value in TOKENS else value)
     marks = marks.replace(UI, "var(--edu-font)").replace(MONO, "var(--edu-mono)")
-    body = files(__package__).joinpath("edu.css").read_text(encoding="utf-8")
     return (
         f".edu {{\n  color-scheme: light dark;\n{light_dark}\n}}\n"
         f"@supports not (color: light-dark(red, red)) {{\n  .edu {{\n{fallback}\n  }}\n"
-        f"  @media (prefers-color-scheme: dark) {{ .edu {{\n{fallback_dark}\n  }} }}\n}}\n{body}\n{marks}\n"
+        f"  @media (prefers-color-scheme: dark) {{ .edu {{\n{fallback_dark}\n  }} }}\n}}\n{components()}\n{marks}\n"
     )
 
 

@@ -16,7 +16,7 @@ from tinygrad_edu.common.wording import exact, first_line, shown, suggestion
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.views import playground
 from tinygrad_edu.views.frame import Frame
-from tinygrad_edu.views.given import finite, flags, refusal, texts, whole
+from tinygrad_edu.views.given import finite, flags, refusal, texts, typed, whole
 from tinygrad_edu.views.playground.model import (
     CHOICES,
     GUESSES,
@@ -27,7 +27,7 @@ from tinygrad_edu.views.playground.model import (
     PlayState,
     checked,
     habit_of,
-    verdict,
+    with_verdict,
 )
 from tinygrad_edu.views.playground.run import Act, Run, acts_of
 
@@ -42,6 +42,7 @@ _PATIENCE = 0.05  # seconds that an answer waits for the step under way
 _LIMIT = 100_000  # steps after which play pauses by itself: whoever pressed it may have left
 _MOST = 1_000_000  # steps that one call makes
 _TRIAL = 12  # steps that a switch is tried for while nothing plays
+_TRIAL_PAUSE = 0.05  # seconds between them at most: somebody waits for the verdict
 
 
 class Playground(EduWidget, room=playground):
@@ -261,9 +262,10 @@ class Playground(EduWidget, room=playground):
             if value:  # a list without a choice sends nothing
                 self._set(name, value)
         elif name in STOPS:
-            place = int(value)
-            if not 0 <= place < len(STOPS[name]):
-                raise ValueError(f"{name} has {len(STOPS[name])} places, not {place}")
+            place, last = typed(f"knob:{name}", value), len(STOPS[name]) - 1
+            if not 0 <= place <= last:
+                why = f"its slider has the places 0 to {last}"
+                raise refusal("Playground", name, value, why, f"set(…) takes values: set({name}={STOPS[name][last]:g})")
             self._set(name, STOPS[name][place])
         else:
             raise KeyError(name)
@@ -281,26 +283,30 @@ class Playground(EduWidget, room=playground):
 
     def _guess(self, meter: str, value: Any) -> None:
         if not self.state.asking:
-            raise ValueError("no switch asks")
+            why = "no switch asks what the meters will do"
+            raise ArgumentError(f"a prediction for {shown(meter)}", why, "press a switch first")
         _check_guess(meter, value)
         self.state = replace(self.state, draft={**self.state.draft, meter: value})
 
     def _commit(self) -> None:
         habit = self.state.asking
         if habit and self.state.draft:
-            self._said(habit)
             self._try(habit, True)
 
-    def _said(self, habit: str) -> None:
+    def _said(self, habit: str, on: bool) -> None:
+        """What was said before a switch moves is kept, and a new verdict will come if it is turned on."""
         state = self.state
         said = {**state.said, habit: state.draft} if state.asking == habit and state.draft else state.said
         asking = "" if state.asking == habit else state.asking
         draft = {} if state.asking == habit else state.draft
-        self.state = replace(state, asking=asking, draft=draft, said=said, asked=state.asked | {habit})
+        verdicts = {name: found for name, found in state.verdicts.items() if name != habit or not on}
+        self.state = replace(
+            state, asking=asking, draft=draft, said=said, asked=state.asked | {habit}, verdicts=verdicts
+        )
 
     def _try(self, habit: str, on: bool) -> None:
         """Switch as soon as the meters have seen enough to compare with, and go on until they have again."""
-        self._said(habit)
+        self._said(habit, on)
         with self._run.visit():
             lacking = self._run.meters.lacking
             self._run.later(lacking, habit, on)
@@ -311,11 +317,11 @@ class Playground(EduWidget, room=playground):
 
     def _switch(self, value: Any) -> None:
         """From code: a habit, and whether it is on; None for the other way."""
-        habit, on = value
-        habit = habit_of(habit)
-        self._said(habit)
+        habit, on = habit_of(value[0]), value[1]
         with self._run.visit():
-            self._run.flip(habit, habit not in self._run.loop.on if on is None else on)
+            wanted = habit not in self._run.loop.on if on is None else on
+            self._said(habit, wanted)
+            self._run.flip(habit, wanted)
 
     def _tip(self, value: Any) -> None:
         habit = habit_of(value, "tip")
@@ -334,10 +340,7 @@ class Playground(EduWidget, room=playground):
         """Take the run as it is now into the state; as it was, if the step under way takes long."""
         with self._run.visit(_PATIENCE) as came:
             glance = self._run.glance() if came else self.state.glance
-        self.state = replace(self.state, glance=glance, playing=self._trainer is not None)
-        found, change = verdict(self.state), glance.change
-        if found is not None and change is not None and change.on:
-            self.state = replace(self.state, verdicts={**self.state.verdicts, change.habit: found})
+        self.state = with_verdict(replace(self.state, glance=glance, playing=self._trainer is not None))
 
     def _refresh(self) -> None:
         with self._lock:
@@ -404,8 +407,8 @@ class _Trainer(threading.Thread):
         try:
             while not self._over():
                 took = self._steps()
-                if self.until is None:
-                    self.stop.wait(took * (1 / _DUTY - 1))
+                pause = took * (1 / _DUTY - 1)  # also in a trial, or its steps would find warmer caches than others
+                self.stop.wait(pause if self.until is None else min(pause, _TRIAL_PAUSE))
         except BaseException as error:  # nobody could catch it here: the picture says it
             self.failure = error
         finally:

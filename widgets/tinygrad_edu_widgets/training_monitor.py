@@ -23,10 +23,10 @@ from tinygrad_edu.views.training.words import is_share
 
 from . import charts
 from .base import EduWidget
+from .pacing import rest
 
 _clock = time.monotonic
 _SHARE = 0.05  # of the loop's time, that drawing may take
-_PAUSE = 0.05  # seconds between two drawings at least
 
 
 class TrainingMonitor(EduWidget, room=training):
@@ -157,7 +157,7 @@ class TrainingMonitor(EduWidget, room=training):
             self._show()
         finally:
             end = _clock()
-            self._due = end + max(_PAUSE, (end - start) * (1 / _SHARE - 1))
+            self._due = end + rest(end - start, _SHARE)
 
     def _draw_later(self, now: float) -> None:
         """If no other record comes in time, a timer draws this one."""

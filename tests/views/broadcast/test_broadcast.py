@@ -253,9 +253,9 @@ def test_other_refusals() -> None:
         (lambda: model.draft(state, "(9,)"), IndexRangeError,
          "the prediction '(9,)': the choices are (), (1,), (2,). Take one of these."),
         (lambda: model.point(state, "a:2"), IndexRangeError,
-         "number 2 of a: it has 2 of them. Point at one of these."),
-        (lambda: model.point(state, "z:0"), IndexRangeError,
-         "number 0 of z: it has 0 of them. Point at one of these."),
+         "pointing at number 2 of a: a has 2 numbers, counted from 0. Point at one of them."),
+        (lambda: model.point(state, "c:0"), IndexRangeError,
+         "pointing at c: a number of c comes from one of a and one of b. Point at one of those, to follow it into c."),
         (lambda: operand((-1,), 1), ShapeError,
          "the shape (-1,): an axis cannot have fewer than 0 elements. Use 0 or more."),
     ):  # fmt: skip

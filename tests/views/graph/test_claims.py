@@ -149,6 +149,16 @@ def test_the_why_line_and_the_panel_name_the_same_things(function: Any, step: in
     assert all(f"`{name}`" in sentence or name.startswith("its result") for name in kept)
 
 
+@pytest.mark.parametrize(("sign", "words"), [(1, "just as far"), (-1, "with its sign turned")])
+def test_a_difference_turns_the_sign_for_what_it_takes_away(sign: int, words: str) -> None:
+    x = leaf([1.0, 2.0])
+    run = record(lambda x: (tg.ones(2) + x if sign > 0 else tg.ones(2) - x).sum(), {"x": x})
+    now = moment(run, len(run.forward) + 2)
+    assert f"**{words}**" in why(run, now)
+    (tg.ones(2) + x if sign > 0 else tg.ones(2) - x).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [sign, sign]
+
+
 def test_one_variable_that_holds_many_tensors_gives_each_a_label() -> None:
     def loss_of(x: tg.Tensor, w: tg.Tensor) -> tg.Tensor:
         for _ in range(3):

@@ -41,6 +41,7 @@ from tinygrad_edu.views.playground.model import (
     stop_of,
     tip_of,
     verdict,
+    with_verdict,
     zone,
 )
 from tinygrad_edu.views.playground.pictures import columns_and_scale, png, sheet
@@ -298,6 +299,22 @@ def test_turning_a_knob_ends_the_comparison() -> None:
     assert made.glance.change is None
     assert all(made.ratio(meter) is None for meter in METERS)
     assert verdict(made) is None
+
+
+def test_a_learning_rate_changes_no_cost_and_ends_nothing() -> None:
+    made = state(40, [(20, "flip", "copies", True), (30, "set", "learning_rate", 0.1)])
+    assert made.glance.change is not None and made.glance.reading.runs == 18
+    assert verdict(made) is not None
+
+
+def test_of_what_grows_the_most_is_kept() -> None:
+    made, knobs, seen = None, Knobs(width=4, batch=256), []
+    for steps in (27, 29, 30, 31):  # five steps are a pass; the next begins a new total
+        made = state(steps, [(20, "flip", "total", True)], knobs, verdicts=made.verdicts if made else {})
+        made = with_verdict(made)
+        seen.append((made.ratio("nodes"), made.verdicts["total"][1]))
+    assert seen[2][0] == max(now for now, _ in seen) > 3
+    assert seen[3][1] == seen[2][1] > seen[3][0]
 
 
 def test_a_verdict_is_about_time_if_that_moved_beyond_its_spread() -> None:

@@ -317,9 +317,14 @@ def draft(state: LabState, value: Any) -> LabState:
 def point(state: LabState, key: str) -> LabState:
     """Point at one number, ``a:3``. Pointing at it again removes the mark."""
     name, _, position = key.partition(":")
-    count = {r.name: math.prod(r.shape) for r in state.readings if r.name != "c"}.get(name, 0)
-    if not 0 <= typed(f"point at {name or 'a number'}", position) < count:
-        raise IndexRangeError(f"number {position} of {name}", f"it has {count} of them", "point at one of these")
+    counts = {r.name: math.prod(r.shape) for r in state.readings if r.name != "c"}
+    place = typed(f"point at {name or 'a number'}", position)
+    if name not in counts:
+        why = "a number of c comes from one of a and one of b"
+        raise IndexRangeError(f"pointing at {name or 'a number'}", why, "point at one of those, to follow it into c")
+    if not 0 <= place < counts[name]:
+        why = f"{name} has {counts[name]} numbers, counted from 0"
+        raise IndexRangeError(f"pointing at number {position} of {name}", why, "point at one of them")
     return replace(state, picked=None if state.picked == key else key, message="")
 
 

@@ -57,8 +57,10 @@ def why(run: GraphRun, now: Moment) -> str:
         return f"`{run.label(summed.target)}` was stretched to fit, so its gradient is **the sum** over all its copies."
     if now.backward_step == 1:
         return f"`{run.label(node.id)}` is where backward starts: **its gradient with respect to itself is 1**."
+    if node.op == "sub" and any(send.slot == 1 for send in now.back.sends):
+        return "`sub` passes the gradient on, **with its sign turned** for what is taken away: the result moves as far."
     if node.op in ("add", "sub"):
-        return f"`{node.op}` passes the gradient on, since an operand moves the result **one for one**."
+        return f"`{node.op}` passes the gradient on: move an operand, and the result moves **just as far**."
     if node.op in ("sum", "mean"):
         share = "an equal share of" if node.op == "mean" else "a copy of"
         return f"Every number counts alike in `{node.op}`, so **each gets {share}** the gradient."

@@ -230,7 +230,7 @@ class Glance:
     samples: tuple[bytes, ...]  # one digit of each kind
     gradients: tuple[float | None, ...]  # norm by layer
     reading: Reading
-    change: Change | None  # the last switch; None if there was none, or a knob was turned after it
+    change: Change | None  # the last switch; None if there was none, or the steps were made others after it
 
 
 @dataclass(frozen=True)
@@ -271,6 +271,18 @@ def verdict(state: PlayState) -> tuple[str, float] | None:
     if zone(ratios.get(moved, 1.0)) != "same":
         return moved, ratios[moved]
     return "time", ratios["time"]
+
+
+def with_verdict(state: PlayState) -> PlayState:
+    """The state, with the verdict on the last switch if that turned a habit on. Of what grows from step to step, the
+    most counts."""
+    found, change = verdict(state), state.glance.change
+    if found is None or change is None or not change.on:
+        return state
+    before = state.verdicts.get(change.habit)
+    if before is not None and before[0] == found[0] != "time":
+        found = max(before, found)
+    return replace(state, verdicts={**state.verdicts, change.habit: found})
 
 
 def tip_of(habit: str) -> Any:

@@ -114,9 +114,10 @@ class Run:
                 self.begun(knobs, self.loop.on)
                 return
             self.loop.set(knobs)
-            self.change = None
-            self._began(name)
-            self.acts.append((self.step, "set", name, value))
+            if name == "batch":  # a learning rate changes no cost
+                self.change = None
+                self.meters.begin()
+            self._did("set", name, value)
 
     def flip(self, habit: str, on: bool) -> None:
         """Turn a slow habit on or off."""
@@ -124,8 +125,8 @@ class Run:
             if (habit in self.loop.on) is not on:
                 self.change = Change(habit, on, self.step, self.meters.reading())
                 self.loop.flip(habit, on)
-                self._began(habit)
-                self.acts.append((self.step, "flip", habit, on))
+                self.meters.begin()
+                self._did("flip", habit, on)
 
     def later(self, steps: int, habit: str, on: bool) -> None:
         """Turn a slow habit on or off after so many more steps."""
@@ -133,11 +134,11 @@ class Run:
             self.coming.append((self.step + steps, "flip", habit, on))
             self.coming.sort(key=lambda act: act[0])
 
-    def _began(self, name: str) -> None:
-        """From here on the meters read something else. A slider that is dragged is one act."""
-        self.meters.begin()
+    def _did(self, act: str, name: str, value: Any) -> None:
+        """Write an act down. A slider that is dragged is one act."""
         if self.acts and self.acts[-1][0] == self.step and self.acts[-1][2] == name:
             self.acts.pop()
+        self.acts.append((self.step, act, name, value))
 
     def restart(self) -> None:
         """Begin again, with the same knobs and habits."""
