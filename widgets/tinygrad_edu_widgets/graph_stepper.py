@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 from tinygrad_edu import Tensor
-from tinygrad_edu.errors import AutogradError, DtypeError, EduError, ShapeError
+from tinygrad_edu.common.wording import shown
+from tinygrad_edu.errors import AutogradError, DtypeError, EduError, IndexRangeError, ShapeError
 from tinygrad_edu.tensor import tensor
 from tinygrad_edu.views import graph
 from tinygrad_edu.views.given import callables, texts, typed, whole
@@ -155,13 +156,18 @@ class GraphStepper(Walking, room=graph):
             self._start_over()
             self._go(self.state.step)
         elif act == "jump":
-            ahead, behind = graph.steps_of(self.run, typed(act, value))
+            ahead, behind = graph.steps_of(self.run, self._known(act, typed(act, value), len(self.run.nodes)))
             self._go(behind if self.state.step > len(self.run.forward) else ahead)
         elif act == "goto":
             self._go(typed(act, value))
         else:
             now = self.state.step
             self._go({"first": 0, "back": now - 1, "step": now + 1, "last": self.run.steps}[act])
+
+    def _known(self, act: str, node: int, count: int) -> int:
+        if not 0 <= node < count:
+            raise IndexRangeError(f"{act} to card {shown(node, 40)}", f"the cards are 0 to {count - 1}", "press a card")
+        return node
 
     def _go(self, step: int) -> None:
         self.state = replace(self.state, step=max(0, min(step, self.run.steps)))

@@ -101,11 +101,10 @@ def test_a_map_is_out_of_date_when_bytes_that_it_shows_have_changed(made: dict[s
     for other in drawn_whole:
         if made[other].tobytes() != before[other]:
             assert other in stale
-    now = read(made)
-    if [b.bits for b in now.buffers] != [b.bits for b in state.buffers]:
-        assert name in stale
+    if any(made[other].tobytes() != before[other] for other in before):  # also between the cells that are drawn
+        assert stale
         shared = {other for other in made if np.shares_memory(place, made[other])}
-        assert set(stale) <= shared
+        assert {word for word in stale if not word.startswith("buffer ")} <= shared
     else:
         assert stale == ()
 
