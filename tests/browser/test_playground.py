@@ -59,6 +59,7 @@ def test_a_switch_asks_first_and_then_shows_both(open_cells: Open) -> None:
     expect(switch).to_have_attribute("aria-checked", "false")
     commit = w.get_by_role("button", name="Commit")
     expect(commit).to_be_disabled()
+    expect(w.get_by_role("radiogroup", name="step time").get_by_role("radio", name="down")).to_be_focused()
     w.get_by_role("radiogroup", name="step time").get_by_role("radio", name="up").click()
     notebook.page.keyboard.press("Tab")
     expect(w.get_by_role("radiogroup", name="bytes alive").get_by_role("radio", name="down")).to_be_focused()

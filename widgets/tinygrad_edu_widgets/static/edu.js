@@ -240,6 +240,7 @@ function render({ model, el }) {
     const held = document.activeElement;
     const inside = root.contains(held);
     const { act, value } = held?.dataset ?? {};
+    const asked = held?.matches("[data-asks]");
     const before = waiting && marks(root); // nothing moves but after an act
     const next = document.createElement("section");
     next.innerHTML = alone ? still(pageNow(model)) : shown;
@@ -254,6 +255,9 @@ function render({ model, el }) {
       const again = act && [...root.querySelectorAll("[data-act]:not(:disabled)")].find(same);
       const next = root.querySelector(".edu-body > .edu-stage, .edu-desk > .edu-stage, .edu-board button.main:not(:disabled)");
       (again || next || root).focus({ preventScroll: true });
+    } else if (inside && !asked && focused.matches("[data-asks]")) {
+      // What was pressed asks: its answers stand before it, where Tab would not come.
+      root.querySelector("[role=radiogroup].zones [role=radio][tabindex='0']")?.focus({ preventScroll: true });
     } else if (inside && focused.matches(":disabled")) root.focus({ preventScroll: true });
     alone ? player.stop() : player.load();
     refresh();
