@@ -193,7 +193,7 @@ def _whole(state: PlayState, width: int, parts: Parts) -> Canvas:
     _place(c, parts.top.canvas, 0, 26)
     y = 26 + 188
     _place(c, parts.below.canvas, 0, y)
-    bottom = y + 256
+    bottom = y + 256.0
     if not wide:
         bottom = _knobs(c, state, bottom, width)
     left, top = (LEARNS + 16, 0) if wide else (0, bottom + 16)

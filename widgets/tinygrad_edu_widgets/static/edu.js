@@ -255,10 +255,9 @@ function render({ model, el }) {
       const again = act && [...root.querySelectorAll("[data-act]:not(:disabled)")].find(same);
       const next = root.querySelector(".edu-body > .edu-stage, .edu-desk > .edu-stage, .edu-board button.main:not(:disabled)");
       (again || next || root).focus({ preventScroll: true });
-    } else if (inside && !asked && focused.matches("[data-asks]")) {
-      // What was pressed asks: its answers stand before it, where Tab would not come.
-      root.querySelector("[role=radiogroup].zones [role=radio][tabindex='0']")?.focus({ preventScroll: true });
     } else if (inside && focused.matches(":disabled")) root.focus({ preventScroll: true });
+    // A switch that was pressed and asks first: its answers stand before it, where Tab would not come.
+    if (inside && !asked && document.activeElement.matches("[data-asks]")) root.querySelector(".zones [role=radio][tabindex='0']")?.focus({ preventScroll: true });
     alone ? player.stop() : player.load();
     refresh();
     if (before) changed.push(...move(root, before));
