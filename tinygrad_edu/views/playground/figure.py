@@ -191,12 +191,12 @@ def _whole(state: PlayState, width: int, parts: Parts) -> Canvas:
     c.text(0, 16, "what it learns", "f13 b")
     c.text(LEARNS, 16, headline(state.glance), "t2", "end")
     _place(c, parts.top.canvas, 0, 26)
-    y = 26 + 188
+    y = 26.0 + 188
     _place(c, parts.below.canvas, 0, y)
     bottom = y + 256.0
     if not wide:
         bottom = _knobs(c, state, bottom, width)
-    left, top = (LEARNS + 16, 0) if wide else (0, bottom + 16)
+    left, top = (LEARNS + 16, 0.0) if wide else (0, bottom + 16)
     if wide:
         c.line(LEARNS + 8, 4, LEARNS + 8, bottom, "hair")
     c.text(left, top + 16, "what it costs", "f13 b")
