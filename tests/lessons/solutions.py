@@ -17,7 +17,7 @@ SOLUTIONS: dict[str, str] = {
     "welcome_habit": 'answer = "one sample at a time"',
     "welcome_next": "answer = 0.55",
     "layout": "answer = ((3, 2), (8, 48), 4)",
-    "shares": 'answer = "acef"',
+    "shares": 'answer = "acefg"',
     "order": "answer = (1, 0, 2)",
     "keep_first": """
 def first_rows(batches):
@@ -171,6 +171,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (["a", "c", "f"], "None only adds an axis"),
         ("a, c, e", "(f) x.reshape(2, 6)"),
         ("cef", "(a) x[1:]"),
+        ("acef", "(g) x.contiguous()"),
         ("xyz", "give letters from a, b"),
     ],
     "order": [
@@ -188,6 +189,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda batches: tg.stack([b[0] for b in batches]), "until then all batches stay alive"),
         (lambda batches: [b[0] if i else b[0].clone() for i, b in enumerate(batches)], "still points into the batches"),
         (lambda batches: [b[1].clone() for b in batches], "not the first rows"),
+        (lambda batches: [b[[0]] for b in batches], "has shape (1, 10)"),
+        (lambda batches: [b[:1].clone() for b in batches], "has shape (1, 10)"),
         (lambda batches: [next(batches)[0]], "not the first rows"),
         (lambda batches: None, "is there a return?"),
         (3, "the function itself"),

@@ -37,6 +37,9 @@ def test_nothing_that_is_not_folded_says_what_a_gate_asks() -> None:
         "cache line",
         "wastes lines",
         "is slower",
+        "misconception",
+        "clone()",
+        "permute",
     ):
         assert told not in shown.split("## 6 · Exit quiz")[0], told
     for cell in LESSON.cells:
@@ -48,7 +51,7 @@ def test_nothing_that_is_not_folded_says_what_a_gate_asks() -> None:
 def test_each_picture_is_saved_and_those_that_answer_are_folded() -> None:
     maps = [cell for cell in LESSON.cells if cell.cell_type == "code" and "BufferMap(" in cell.source]
     folded = [cell for cell in LESSON.cells if cell.cell_type == "code" and "Behind(" in cell.source]
-    assert len(maps) + len(folded) >= 5
+    assert (len(maps), len(folded)) == (5, 3)
     for cell in [*maps, *folded]:
         assert cell.outputs, cell.source
     for cell in folded:
@@ -56,6 +59,52 @@ def test_each_picture_is_saved_and_those_that_answer_are_folded() -> None:
         assert "buffer A" not in str(gate.data)
         assert below.data["text/html"].startswith("<details><summary>After your prediction")
         assert "buffer A on cpu" in below.data["text/html"]
+
+
+def test_what_is_run_before_a_task_does_not_solve_it() -> None:
+    """The sources are readable on every code host, folded or not."""
+    for solution in ("clone(", "permute(", "rows.max() * 1.8"):
+        assert solution not in SOURCE
+
+
+def test_each_part_has_numbers_of_its_own() -> None:
+    """What a learner wrote on one map does not turn up on the next."""
+    maps = [cell.source for cell in LESSON.cells if cell.cell_type == "code" and "x=x" in cell.source]
+    assert len(maps) == 3
+    assert all("x = tg.arange(12, dtype=" in source for source in maps)
+
+
+def test_what_the_gates_are_said_to_show() -> None:
+    """Also for those who read without a kernel, below everything."""
+    fahrenheit = 23 * 1.8 + 32
+    told = (f"{fahrenheit * 1.8 + 32:.1f}", "left °F in `celsius`", "byte 24", "40 000 000 bytes")
+    last = LESSON.cells[-1].source.split("<details>")[1]
+    assert told[0] == "164.1" and all(words in last for words in told)
+
+
+def test_recorded_figures_say_so_and_stay_folded() -> None:
+    folds = re.findall(r"<details>(.*?)</details>", PROSE, flags=re.DOTALL)
+    recorded = [fold for fold in folds if "*Recorded*" in fold]
+    assert len(recorded) == 3
+    assert "AMD EPYC, 2 cores, Python 3.11, NumPy 2.4, 1 thread" in recorded[0]
+    assert all("<summary>After your prediction" in fold for fold in recorded)
+
+
+def test_both_of_the_second_race_add_the_same() -> None:
+    """And the copy is made once, whatever the number of uses: one buffer more than without it."""
+    [source] = [c.source for c in LESSON.cells if "def copied_first" in c.source]
+    scope: dict[str, object] = {"tg": tg, "TimingRace": lambda *given, **more: None, "reason": REASONS.get}
+    exec(source, scope)
+    as_it_is, copied_first = scope["as_it_is"], scope["copied_first"]
+    assert callable(as_it_is) and callable(copied_first)
+    for uses in (1, 2, 8):
+        made = []
+        for function in (as_it_is, copied_first):
+            with Counters() as counted:
+                result = function(uses)
+            made.append(counted.allocated // result.nbytes)
+        assert made == [uses, uses + 1]
+    assert np.array_equal(as_it_is(2).numpy(), copied_first(2).numpy())
 
 
 def table() -> tg.Tensor:
@@ -66,7 +115,7 @@ def test_the_worked_example() -> None:
     s = table()[1:, ::2]
     assert (s.shape, s.numpy().strides, s.storage_offset() * 4) == ((2, 2), (16, 8), 16)
     assert (s[1, 1].data_ptr() - s.data_ptr()) + 16 == 40
-    assert "`(16, 8)`" in PROSE and "| byte 40 |" in PROSE
+    assert "`(16, 8)`" in PROSE and "so byte 40" in PROSE
 
 
 def test_the_wrong_addresses_are_the_slips_that_their_reasons_name() -> None:

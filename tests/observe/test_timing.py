@@ -192,6 +192,9 @@ def test_words() -> None:
     assert comparison([35.0, 36.0, 37.0]).sentence() == "dot is faster than loop: 36× (35–37)"
     assert comparison([0.25, 0.26, 0.27]).sentence() == "dot is slower than loop: 3.8× (3.7–4.0)"
     assert comparison([1.0, 1.01, 1.02]).sentence() == "no difference between loop and dot: 1.01× (1.00–1.02)"
+    assert comparison([0.3, 3.0, 4.0]).sentence() == "not settled whether dot is faster than loop: 3.0× (0.3–4.0)"
+    assert comparison([0.9, 0.3, 0.2, 0.1]).sentence().startswith("not settled whether dot is slower than loop: 4.1×")
+    assert not comparison([1.04] * 60).open and not comparison([2.0] * 3).open
 
 
 @pytest.mark.parametrize(

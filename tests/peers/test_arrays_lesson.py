@@ -27,7 +27,10 @@ def shares(x: Any, made: Any) -> bool:
 
 
 ALWAYS_A_VIEW = ["x[1:]", "x[1]", "x[::2, 1:3]", "x[2, None]", "x[..., 0]", "x[None, :, 1]", "x.T", "x.T[1:]"]
-ALWAYS_A_COPY = ["x[[1, 2]]", "x[[0, 1]]", "x[[0]]", "x[:, [0, 2]]", "x[x > 5]", "x + 1", "x[array([1, 2])]"]
+ALWAYS_A_COPY = [
+    "x[[1, 2]]", "x[[0, 1]]", "x[[0]]", "x[0, [1]]", "x[:, [0, 2]]", "x[x > 5]", "x[[True, False, True]]", "x[True]",
+    "x + 1", "x * 1", "x[array([1, 2])]", "x[array([1])]",
+]  # fmt: skip
 
 
 @each_library
@@ -44,6 +47,23 @@ def test_reshape_shares_where_strides_allow_it(library: str) -> None:
     assert shares(x, x.reshape(2, 6))
     x = MAKERS[library]()
     assert not shares(x, x.T.reshape(12))
+
+
+@pytest.mark.parametrize("library", ["here", "PyTorch"])
+def test_contiguous_copies_only_what_is_out_of_order(library: str) -> None:
+    x = MAKERS[library]()
+    assert x.contiguous() is x
+    assert not shares(x, x.T.contiguous())
+    assert not shares(x, x.clone())
+    assert shares(x, x.permute(1, 0))
+
+
+def test_the_same_under_numpys_names() -> None:
+    x = MAKERS["NumPy"]()
+    assert np.ascontiguousarray(x) is x
+    assert not shares(x, np.ascontiguousarray(x.T))
+    assert not shares(x, x.copy())
+    assert shares(x, x.transpose(1, 0))
 
 
 def test_in_numpy_a_number_for_every_axis_gives_a_plain_number() -> None:

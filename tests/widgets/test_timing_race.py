@@ -18,6 +18,7 @@ from tests.widgets.pages import check
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.observe import timing
 from tinygrad_edu.settings import modes, no_grad
+from tinygrad_edu.views.race import words
 
 
 @pytest.fixture
@@ -253,10 +254,11 @@ def test_two_that_give_different_results_are_not_called_equal() -> None:
     race.predict(1)
     lines = race.text().splitlines()
     assert lines[4] == "▲ The results differ at n = 5: A gives 1, B gives 2."
-    assert " pairs " in lines[5]
+    shown = race.state.shown
+    assert shown is not None and lines[5].endswith(words.grounds(shown))
     assert race.text().count(", results differ") == 2
-    for shown in (race.html, race.svg()):
-        assert "▲ The results differ at n = 5" in shown and "A gives 1, B gives 2." in shown
+    for drawn in (race.html, race.svg()):
+        assert "▲ The results differ at n = 5" in drawn and "A gives 1, B gives 2." in drawn
     assert repr(race).endswith(": the results differ; measured; the times are in the picture.")
     check(race.html, live=True)
     assert json.loads(json.dumps(race.data()))["agreements"][0] == {"same": False, "how": "A gives 1, B gives 2"}
@@ -406,7 +408,8 @@ def test_two_blocks_without_sizes() -> None:
     assert (found.state.names, found.state.sizes) == (("first", "second"), ())
     found._budget = 0.01
     found.predict(1)
-    assert " pairs " in found.text()
+    shown = found.state.shown
+    assert shown is not None and words.grounds(shown) in found.text()
 
 
 def test_an_empty_block_is_a_block() -> None:

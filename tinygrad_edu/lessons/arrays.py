@@ -69,14 +69,15 @@ SHARES: dict[str, tuple[str, Callable[[Tensor], Tensor], str]] = {
     "d": ("x.T.reshape(12)", lambda x: x.T.reshape(12), "it reads the columns one after another: in which steps?"),
     "e": ("x[2, None]", lambda x: x[2, None], "None only adds an axis of length one to a row."),
     "f": ("x.reshape(2, 6)", lambda x: x.reshape(2, 6), "the numbers stay in their order."),
+    "g": ("x.contiguous()", lambda x: x.contiguous(), "x is stored row after row already. What is there to copy?"),
 }
 
 
 @task(
     "shares",
     f"x is (3, 4). Which look at the bytes of x? {' '.join(f'({k}) {v[0]}' for k, v in SHARES.items())}",
-    "what you write decides: numbers, slices, None and .T give views, a list of positions copies, reshape copies only "
-    "where it must.",
+    "what you write decides: numbers, slices, None and .T give views, a list of positions copies; reshape and "
+    "contiguous() copy only where they must.",
 )
 def _shares(answer: Any) -> str:
     given = {letter for part in answer for letter in str(part).lower() if letter.isalpha()}
@@ -135,6 +136,8 @@ def _keep_first(answer: Any) -> str:
     if kept is None:
         return NOTHING
     found = [numbers(row) for row in kept]
+    if [row.shape for row in found] == [(1, columns)] * count:
+        return f"each has shape (1, {columns}), a table of one row. The first row itself has shape ({columns},)."
     if len(found) != count or not all(np.array_equal(a, b) for a, b in zip(found, right, strict=True)):
         return "those are not the first rows of the batches, one from each, in order."
     if alive < batch:
@@ -307,5 +310,5 @@ def _warmest(answer: Any) -> str:
             )
         if counted.allocated >= rows.nbytes:
             times = counted.allocated / rows.nbytes
-            return f"right and safe, with new bytes for {times:.2g} × rows. How many numbers need converting?"
+            return f"the readings stay, but it makes new bytes for {times:.2g} × rows. How many need converting?"
     return ""

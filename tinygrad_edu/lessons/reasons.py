@@ -28,14 +28,10 @@ REASONS: dict[str, Reason] = {
     **LAB,
     # lesson 1
     "report_slice": {
-        "73.4": "“A slice is a copy” is true of Python's lists. Here the first call wrote °F into the table.",
+        "73.4": "“A slice is a copy” is a common misconception: it is true of Python's lists. Here the first call "
+        "wrote °F into the table.",
         "164.1": "`celsius[0:2]` reads **the bytes of `celsius`**, so the second call converts °F once more.",
         "an error": "Nothing is out of range, and nothing forbids `*=` to write into `rows`.",
-    },
-    "report_list": {
-        "73.4": "A list of positions makes **a copy**: `rows` has its own bytes, and `celsius` keeps its °C.",
-        "164.1": "“Indexing never copies” is wrong, too: a list may name any rows, so its result gets its own bytes.",
-        "an error": "A list of row numbers is an ordinary index. It may name rows twice, or backwards.",
     },
     "address_transposed": {
         "24": "`t` has the strides of `x` **in the other order**: 2 · 4 + 1 · 16 = 24, where `x[1, 2]` is.",
@@ -49,9 +45,10 @@ REASONS: dict[str, Reason] = {
         "40 000 000 bytes": "A view holds its **whole buffer**; nothing can free a part of it.",
     },
     "stride": "Memory comes in **lines of 64 bytes**: up to step 16 every line is fetched, for one number or for all.",
+    "uses": "The copy reads across the rows **once**; without it, every use does. A single use does not pay for it.",
     "copy_first": {
         "faster": "“Contiguous is faster” holds for many uses. This sum uses the copy once, and making it is work.",
-        "no difference": "The copy reads and writes every number once, before the sum reads it again.",
+        "no clear difference": "The copy is work that the sum does not need. Only runs that vary by more can hide it.",
         "slower": "A sum may add in any order, so it **follows the order of the bytes**; the copy is extra work.",
     },
     # lesson 1, further

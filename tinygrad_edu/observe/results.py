@@ -97,6 +97,11 @@ class Comparison:
         return "faster" if self.ratio > 1 else "slower"
 
     @property
+    def open(self) -> bool:
+        """Whether "no difference" only means that these runs cannot tell: the ratio itself is not near 1."""
+        return self.verdict == "no difference" and self.times[0] >= NOISE
+
+    @property
     def times(self) -> tuple[float, float, float]:
         """How many times longer the slower one takes, and the interval of that: turned round if fast is the slower."""
         low, high = self.interval
@@ -127,6 +132,9 @@ class Comparison:
             "no difference": f"no difference between {slow} and {fast}",
         }
         ratio, low, high = self.times
+        if self.open:
+            likelier = "faster" if self.ratio > 1 else "slower"
+            words["no difference"] = f"not settled whether {fast} is {likelier} than {slow}"
         if len(self.ratios) < FEWEST:
             words["no difference"] = f"too few runs to tell {slow} from {fast}"
         return f"{words[self.verdict]}: {ratio_with_spread(ratio, (low, high))}"

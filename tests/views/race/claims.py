@@ -91,17 +91,26 @@ def assert_claims(shown: Frame, data: dict[str, Any], state: RaceState) -> None:
             assert_ratio(figure, one, data["said"])
 
 
+def longer(one: dict[str, Any]) -> tuple[float, float, float]:
+    """How many times longer the slower one takes, and the ends of the interval."""
+    ratio = math.exp(np.median(np.log(one["ratios"])))
+    low, high = interval(one["ratios"])
+    return (ratio, low, high) if ratio >= 1 else (1 / ratio, 1 / high, 1 / low)
+
+
 def assert_words(text: str, data: dict[str, Any], one: dict[str, Any]) -> None:
     """The verdict, the ratio and the times of the size that is shown."""
-    found = verdict(one)
-    logs = np.log(one["ratios"])
-    ratio, low, high = (math.exp(v) for v in middle(logs))
-    sentence = {"faster": "B is faster", "slower": "False here: A is faster"}.get(found, "No difference in time")
+    ratio, low, high = longer(one)
+    none = "Not settled which is faster" if ratio >= 1.05 else "No difference in time"
+    sentence = {"faster": "B is faster", "slower": "False here: A is faster"}.get(verdict(one), none)
     where = f" at n = {exact(data['sizes'][data['place']])}" if data["sizes"] else ""
     line = re.search(rf"^([^ ]+)× {sentence}{where}\. (.*)$", text, re.M)
     assert line and line[1] == ratio_text(ratio)
-    half = f"Middle half of all {len(logs)} pairs: {ratio_text(low, ratio)}–{ratio_text(high, ratio)}×."
-    assert line[2] == (half if len(logs) > 1 else "One pair was measured.")
+    pairs = len(one["ratios"])
+    sure = "95 % confidence" if pairs >= 6 else f"All {pairs} pairs"
+    grounds = f"{sure} {ratio_text(low, ratio)}–{ratio_text(high, ratio)}×"
+    assert line[2].startswith(grounds if pairs >= 3 else f"{pairs} pair{'s' * (pairs > 1)}, too few to tell.")
+    assert line[2].endswith("which includes 1.") is (pairs >= 3 and low <= 1 <= high)
     for letter, timing in (("A", one["slow"]), ("B", one["fast"])):
         told = re.search(rf"^{letter} .*: {TIMES}; (\d+) runs? .*\n(?:  × (.*)\n)?  (.*)$", text, re.M)
         assert told
@@ -118,7 +127,7 @@ def assert_words(text: str, data: dict[str, Any], one: dict[str, Any]) -> None:
 
 def assert_size(text: str, size: int, one: dict[str, Any]) -> None:
     """One line of the sweep."""
-    words = rf"^  n = {exact(size)}: A {TIMES}, B {TIMES}, ([^ ]+)× .*, (faster|slower|no difference)"
+    words = rf"^  n = {exact(size)}: A {TIMES}, B {TIMES}, (.*), ([^ ]+)× \("
     line = re.search(words, text, re.M)
     assert line
     for group, timing in ((1, one["slow"]), (5, one["fast"])):
@@ -126,8 +135,10 @@ def assert_size(text: str, size: int, one: dict[str, Any]) -> None:
         told = (line[group], line[group + 2], line[group + 3])
         for word, value in zip(told, middle(timing["times"]), strict=True):
             assert number_of(word) * unit == pytest.approx(value, rel=DIGITS)
-    assert line[9] == ratio_text(math.exp(np.median(np.log(one["ratios"]))))
-    assert line[10] == verdict(one)
+    ratio = longer(one)[0]
+    none = "not settled" if ratio >= 1.05 else "no difference"
+    assert line[9] == {"faster": "B is faster", "slower": "A is faster"}.get(verdict(one), none)
+    assert line[10] == ratio_text(ratio)
 
 
 def assert_runs(figure: Figure, one: dict[str, Any]) -> None:
@@ -178,11 +189,11 @@ def assert_sweep(figure: Figure, data: dict[str, Any], where: float | None) -> N
         (y0, v0), (y1, v1) = times[0], times[-1]
         return v0 + (y - y0) / (y1 - y0) * (v1 - v0)
 
-    dots = [c for c in root.iter("circle") if float(c.get("r", 0)) == 4]
     points = {
-        cls: [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in dots if c.get("class") == cls]
-        for cls in ("mark-a", "result")
-    }
+        cls: [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in root.iter("circle")
+              if (c.get("class"), float(c.get("r", 0))) == (cls, radius)]
+        for cls, radius in (("mark-a", 5.5), ("result", 3))  # A shows on both sides of B where they are equal
+    }  # fmt: skip
     for cls, way in (("mark-a", "slow"), ("result", "fast")):
         medians = [float(np.median(one[way]["times"])) for one in result["comparisons"]]
         assert [log_seconds(y) for _, y in points[cls]] == pytest.approx(np.log10(medians), abs=0.02)

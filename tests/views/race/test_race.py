@@ -44,7 +44,7 @@ CAPTIONS = [
     r"\d+ runs? each, as a multiple of their own median|size sweep|n|how many times faster B is",
     r"[\d.e+-]+×|[\d.]+ (ns|µs|ms|s)|[\d\u2009]+",  # ticks
     r"\d+( ×)? beyond →|you, beyond [↑↓]",
-    r"measured, [\d.\u2009]+×|you, [\d.e+-]+×",
+    r"measured, [\d.\u2009]+×|you, [\d.e\u2009+-]+×",
     WAITING,
     MEASURING,
 ]
@@ -104,7 +104,9 @@ def test_the_text_of_a_result() -> None:
         "  n = 1: A 100 ns (99.5–101), B 400 ns (398–404), A is faster, 4.0× (4.0–4.0)\n"
         "  n = 10: A 1.00 µs (0.995–1.01), B 400 ns (398–404), B is faster, 2.5× (2.5–2.5)\n"
         "  n = 100: A 17.7 µs (17.6–17.9), B 492 ns (490–497), B is faster, 36× (36–36)\n"
-        "equal near n = 4"
+        "equal near n = 4\n"
+        "measured on Example CPU, 2 cores, Linux · Python 3.11.7, NumPy 2.4.6, OpenBLAS 0.3, 1 thread · gc off"
+        " · 3 runs after 1 warm-up (×), median and middle half"
     )
 
 
@@ -121,6 +123,15 @@ def test_no_difference_is_a_verdict() -> None:
         "At n = 1, A loop takes 1.00 s (0.995–1.01), B dot 1.00 s (0.995–1.01). "
         "No difference in time at n = 1. 1.00×. All 3 pairs 1.00–1.00×, which includes 1."
     )
+
+
+def test_runs_that_disagree_settle_nothing() -> None:
+    unsteady = replace(comparison(2.0, 1.0), ratios=(0.8, 2.0, 2.2))
+    shown = frame(finish(replace(STATE, place=0, said=2.0), Sweep((1,), (unsteady,))))
+    assert "2.0× Not settled which is faster at n = 1." in shown.text
+    assert "not settled, 2.0×" in shown.text
+    assert "o difference" not in shown.text
+    assert_twin(shown, CAPTIONS)
 
 
 def test_without_sizes() -> None:

@@ -45,8 +45,9 @@ def question(state: RaceState) -> str:
 def verdict(state: RaceState, place: int) -> str:
     """``B is faster at n = 1000.``"""
     assert state.result is not None
-    found = state.result.comparisons[place].verdict
-    words = {"faster": "B is faster", "slower": "False here: A is faster"}.get(found, "No difference in time")
+    found = state.result.comparisons[place]
+    none = "Not settled which is faster" if found.open else "No difference in time"
+    words = {"faster": "B is faster", "slower": "False here: A is faster"}.get(found.verdict, none)
     return f"{words} {at(state, place)}".rstrip() + "."
 
 
@@ -159,6 +160,7 @@ def _result_lines(state: RaceState, result: Sweep) -> list[str]:
         lines += [_size_line(state, i) for i in range(len(result.sizes))]
     if result.crossover is not None:
         lines.append(f"equal near n = {exact(round(result.crossover))}")
+    lines.append(f"measured on {conditions(state)}")
     return [line for line in lines if line]
 
 
@@ -167,6 +169,7 @@ def _size_line(state: RaceState, place: int) -> str:
     one = state.result.comparisons[place]
     times = f"A {one.slow.text()}, B {one.fast.text()}"
     who = {"faster": "B is faster", "slower": "A is faster"}.get(one.verdict, one.verdict)
+    who = "not settled" if one.open else who
     told = f"{who}, {ratio_with_spread(one.times[0], one.times[1:])}{', results differ' * differs(state, place)}"
     return f"  n = {exact(state.sizes[place])}: {times}, {told}"
 
