@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tinygrad_edu_widgets import Playground
 
 from .look import faults
-from .stub import put
+from .stub import answer, put
 from .test_accessibility import grave, show
 from .test_widgets import Open, snapshot, widget
 
@@ -59,6 +59,7 @@ def test_a_switch_asks_first_and_then_shows_both(open_cells: Open) -> None:
     expect(switch).to_have_attribute("aria-checked", "false")
     commit = w.get_by_role("button", name="Commit")
     expect(commit).to_be_disabled()
+    expect(w.get_by_role("radiogroup", name="step time").get_by_role("radio", name="down")).to_be_focused()
     w.get_by_role("radiogroup", name="step time").get_by_role("radio", name="up").click()
     notebook.page.keyboard.press("Tab")
     expect(w.get_by_role("radiogroup", name="bytes alive").get_by_role("radio", name="down")).to_be_focused()
@@ -75,6 +76,19 @@ def test_a_switch_asks_first_and_then_shows_both(open_cells: Open) -> None:
     snapshot(notebook.page, "playground")
     switch.click()
     expect(switch).to_have_attribute("aria-checked", "false", timeout=SOON)
+
+
+def test_by_keyboard_a_switch_leads_to_its_answers(page: Page) -> None:
+    made = Playground(width=4, batch=4)
+    made.run(20)
+    put(page, made)
+    page.get_by_role("switch", name="copies of each batch").press("Space")
+    answer(page, made)
+    expect(page.get_by_role("radiogroup", name="step time").get_by_role("radio", name="down")).to_be_focused()
+    page.get_by_role("switch", name="copies of each batch").focus()
+    changed = made.html.replace("Playground", "Playground ", 1)
+    page.evaluate("changes => tell(changes)", {"answers": 99, "html": changed})
+    expect(page.get_by_role("switch", name="copies of each batch")).to_be_focused()  # only the press leads away
 
 
 def test_knobs_answer_at_once_while_it_plays(open_cells: Open) -> None:

@@ -15,6 +15,7 @@ SOLUTIONS: dict[str, str] = {
     "welcome_rate": "answer = 3",
     "welcome_width": "answer = 8",
     "welcome_habit": 'answer = "one sample at a time"',
+    "welcome_next": "answer = 0.55",
     "layout": "answer = ((3, 2), (8, 48), 4)",
     "shares": 'answer = "acefg"',
     "order": "answer = (1, 0, 2)",
@@ -97,6 +98,7 @@ ALSO_RIGHT: dict[str, list[Any]] = {
     ],
     "quiz_autograd": ["BAC", "b a c", ["b", "a", "c"]],
     "welcome_rate": [10, 5.0, "2"],
+    "welcome_next": [0.5, 0.6],
     "welcome_habit": ["one sample", "One sample at a time"],
 }
 
@@ -129,6 +131,13 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (0.003, "it is only slow"),
         (20, "the knob goes from 0.001 to 10"),
         ("fast", "could not be used"),
+        ([3], "without brackets"),
+    ],
+    "welcome_next": [
+        (0, "of 100 after 200 steps. Go on."),
+        (0.3, "of 100 after 200 steps. Go on."),
+        (0.7, "a share from 0 to 0.6"),
+        ([0.5], "without brackets"),
     ],
     "welcome_width": [
         (4, "of 100 after 400 steps."),

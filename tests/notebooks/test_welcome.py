@@ -13,7 +13,7 @@ from tests.notebooks import test_notebooks as common
 from tests.notebooks.cells import NOTEBOOKS, run_cells, words
 from tinygrad_edu.lessons import TASKS
 from tinygrad_edu.lessons.welcome import operations
-from tinygrad_edu.views.playground.model import HABITS, Knobs
+from tinygrad_edu.views.playground.model import HABITS, STOPS, Knobs
 from tinygrad_edu.views.playground.run import Run
 
 PATH = NOTEBOOKS / "welcome.ipynb"
@@ -38,11 +38,47 @@ def test_it_is_short_and_its_tasks_can_be_solved() -> None:
 
 def test_every_choice_has_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_cells("welcome", monkeypatch)
-    (gate,) = run.gates
     run.names["Playground"] = Playground
-    assert gate.answer() == "about 90"
-    assert list(gate.why) == gate.choices
-    assert "**" in gate.why["about 90"]
+    assert [gate.answer() for gate in run.gates] == ["without it", "about 90"]
+    for gate in run.gates:
+        assert list(gate.why) == gate.choices
+        assert "**" in gate.why[gate.answer()]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_a_hidden_layer_it_begins_faster_and_ends_lower(seed: int) -> None:
+    """The reason of the first gate holds for other seeds too."""
+    flat, deep = Run(seed, knobs=Knobs(depth=0)), Run(seed)
+    assert trained(60, flat) > trained(60, deep) + 0.01
+    assert trained(340, flat) < trained(340, deep)
+
+
+def test_what_the_praise_says_about_widths_and_labels() -> None:
+    right = [100 * trained(400, Run(seed, knobs=Knobs(width=8))) for seed in range(4)]
+    assert (round(min(right)), round(max(right))) == (87, 93)
+    assert "87 to 93 of 100" in TASKS["welcome_width"].praise
+    assert round(100 * trained(400, Run(knobs=Knobs(depth=0)))) == 92
+    assert min(trained(200, Run(knobs=Knobs(noise=share))) for share in (0.5, 0.6)) > 0.8
+
+
+def test_what_it_says_about_itself() -> None:
+    """Names of controls, numbers of other lessons, and what is folded because it gives answers away."""
+    said, page = prose(), Playground(predict=False)
+    page.run(1)
+    for control in ("Start again", "label noise", "depth", "learning rate", "misread now"):
+        assert f"*{control}*" in said and control in page.html
+    assert "noise* goes" not in said and f"up to {100 * STOPS['noise'][-1]:g} %" in said
+    for lesson, minutes in re.findall(r"\]\((\w+\.ipynb)\).*\| (\d+) \|", said):
+        assert f"{minutes} minutes" in common.read(NOTEBOOKS / lesson).cells[0].source, lesson
+    page.run(10)
+    page.act("flip", "copies")
+    page.wait()
+    assert "Why each meter" in said and "Why each meter" in page.html
+    assert len(page.frame().stages) == 3 and "shows three of the five" in said
+    last = common.read(PATH).cells[-1].source
+    assert last.startswith("<details>") and last.endswith("</details>")
+    (step,) = [cell.source for cell in common.code_cells(common.read(PATH)) if "loss.backward()" in cell.source]
+    assert len(step.split("\n\n")[-2].splitlines()) == 4 and "last four statements" in said
 
 
 def test_labels_that_are_all_wrong_in_one_way_do_harm() -> None:

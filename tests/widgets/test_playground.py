@@ -220,6 +220,14 @@ def test_another_network_forgets_verdicts() -> None:
     assert made.data()["habits"] == ["copies"]
 
 
+def test_the_saved_text_is_the_whole_twin() -> None:
+    made = Playground(**SMALL)
+    made.run(20)
+    saved = made._repr_mimebundle_()[0]
+    assert "bytes alive" in saved["text/html"] and "test loss by step" in saved["text/html"]
+    assert "bytes alive" not in saved["text/plain"]
+
+
 def test_a_tip_opens_and_closes() -> None:
     made = Playground()
     message(made, "tip", "copies")

@@ -12,9 +12,14 @@ Reason = str | dict[str, str]
 
 REASONS: dict[str, Reason] = {
     # welcome
+    "depth": {
+        "with the hidden layer": "“More layers read more” is not true at every step: its two layers begin slower.",
+        "without it": "One layer begins faster. Train on past step 400, and **the hidden layer reads more**.",
+        "both the same": "They have the same digits, but not the same pace: they differ by more than 1 of 100.",
+    },
     "noise": {
         "about 10": "It would be, if the labels were all random. Half of them still tell the truth.",
-        "about 50": "Wrong labels disagree with each other. What most labels of similar digits say, wins.",
+        "about 50": "“Half-wrong labels, half-wrong answers”? The wrong ones disagree, so the true one wins the vote.",
         "about 90": "The wrong labels are spread over nine digits, so the right one is **still the most frequent**.",
     },
     # gallery

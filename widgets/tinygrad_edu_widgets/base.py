@@ -235,8 +235,8 @@ class EduWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         found = super()._repr_mimebundle_(**kwargs)
         bundle, metadata = found if isinstance(found, tuple) else (found, {})
-        text = repr(self)
-        still = {"text/html": self._still().still(text), "image/svg+xml": self.svg(), "text/plain": text}
+        frame = self._still()
+        still = {"text/html": frame.still(frame.text), "image/svg+xml": self.svg(), "text/plain": repr(self)}
         return {**(bundle or {}), **still}, metadata
 
 

@@ -45,14 +45,14 @@ from tinygrad_edu.views.playground.model import (
     zone,
 )
 from tinygrad_edu.views.playground.pictures import columns_and_scale, png, sheet
-from tinygrad_edu.views.playground.reasons import why
+from tinygrad_edu.views.playground.reasons import CAUSES, cause, why
 from tinygrad_edu.views.playground.run import POINTS, Run, acts_of
 from tinygrad_edu.views.playground.training import data as digits
-from tinygrad_edu.views.playground.words import ask, summary, text, verdict_text
+from tinygrad_edu.views.playground.words import SKIPPED, ask, spread, summary, text, times_text, verdict_text
 
 CAPTIONS = [
     r"loss|accuracy|steps|misread now|∂ norm by layer|read as|truth|what it learns|down|same|up|now|from here .+",
-    r"you said|it is|[\d.\u2009]+( %)?|▲ the loss is .+|not yet",  # ticks of the axes
+    r"Train|you said|it is|[\d.\u2009]+( %)?|▲ the loss is .+|not yet",  # ticks of the axes
 ]
 SMALL = Knobs(width=8, batch=16)
 
@@ -140,6 +140,62 @@ def test_the_sentence_gives_the_operations_that_were_counted(habit: str) -> None
     now, was = made.glance.reading.operations, change.was.operations
     assert now is not None and was is not None and now > was
     assert f"{exact(now)} operations instead of {exact(was)}" in why(made)
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_each_meter_that_is_counted_has_its_cause_after_a_switch(habit: str) -> None:
+    """At the usual knobs each meter is in the zone that its cause explains, and the twin says why."""
+    made = state(45, [(20, "flip", habit, True)], Knobs())
+    for meter in ("bytes", "nodes", "operations"):
+        ratio, (expected, words) = made.ratio(meter), CAUSES[habit][meter]
+        assert ratio is not None and zone(ratio) == expected
+        assert cause(made, meter) == words
+        assert f"because {words}" in text(made) and words in frame(made).html()
+    back = state(45, [(10, "flip", habit, True), (20, "flip", habit, False)], Knobs())
+    assert not any(cause(back, meter) for meter in METERS)
+
+
+def test_a_cause_is_not_given_for_what_does_not_happen() -> None:
+    alone = state(30, [(15, "flip", "one sample", True)], Knobs(batch=1))
+    assert cause(alone, "bytes") == "it differs by less than a twentieth"
+    assert "pays to start" not in cause(alone, "operations")
+
+
+def test_the_nodes_of_a_total_hold_no_arrays_after_backward() -> None:
+    run = Run(0, acts_of([(0, "flip", "total", True)]), Knobs())
+    for _ in range(10):
+        run.advance()
+    held = [node.saved for node in meters.nodes_of(run.loop.total) if node.saved is not None]
+    assert sum(array.nbytes for array in meters._arrays(held) if array.ndim) == 0
+    assert len(meters.nodes_of(run.loop.total)) == 4 + 10 * 5
+
+
+def test_a_ratio_of_times_has_its_spread() -> None:
+    made = state(40, [(20, "flip", "total", True)])
+    change = made.glance.change
+    assert change is not None
+    reading, before = (
+        replace(made.glance.reading, low=3.0, time=4.0, high=5.0),
+        replace(change.was, low=1.0, time=2.0, high=2.5),
+    )
+    made = replace(made, glance=replace(made.glance, reading=reading, change=replace(change, was=before)))
+    assert spread(made) == (1.2, 5.0)
+    assert f"{times_text(2)}, up (between {times_text(1.2)} and {times_text(5)})" in text(made)
+    assert meters.COUNTED + 1 == SKIPPED
+
+
+def test_a_tip_is_offered_only_after_a_prediction() -> None:
+    """It would tell what the meters do."""
+    before, after = state(20), state(20, asked=frozenset({"copies"}))
+    assert 'data-act="tip"' not in frame(before).html()
+    assert frame(after).html().count('data-act="tip"') == 1
+
+
+def test_a_saved_picture_has_the_knobs() -> None:
+    for width in (WIDE, NARROW):
+        items = draw(state(20), width).canvas.text_items
+        for words in ("Train", "learning rate", "label noise", "optimiser", "SGD", "0.3"):
+            assert words in items
 
 
 def test_float64_is_said_to_take_twice_the_bytes() -> None:
@@ -420,7 +476,7 @@ def test_a_slider_reaches_its_ends_and_the_usual_value(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("width", 3), ("width", 129), ("width", 8.0), ("depth", 4), ("batch", 0), ("noise", 0.6), ("noise", math.nan),
+        ("width", 3), ("width", 129), ("width", 8.0), ("depth", 4), ("batch", 0), ("noise", 0.95), ("noise", math.nan),
         ("learning_rate", 0), ("learning_rate", "a"), ("activation", "swish"), ("optimiser", None), ("speed", 1),
     ],
 )  # fmt: skip

@@ -9,6 +9,7 @@ from ...common.wording import plural
 from ..frame import Control, Figure, Frame, control_html
 from ..marks import attributes, escape, rich
 from .model import CHOICES, GUESSES, HABITS, METERS, STOPS, PlayState, stop_of, tip_of
+from .reasons import cause
 from .words import KNOB_LABELS, LABELS, MEANS, headline, knob_text, tip_text, value_text, verdict_text
 
 SIGNS = dict(zip(GUESSES, "↓=↑", strict=True))
@@ -112,9 +113,16 @@ def _costs(state: PlayState, parts: Parts, live: bool) -> str:
     moved = state.asking or state.glance.change is not None
     tip = f'<p class="edu-desk-tip">{rich(tip_text(state.tip))}</p>' if state.tip and live else ""
     return (
-        f'<div class="edu-desk-costs">{_head("what it costs", beside)}{meters}'
+        f'<div class="edu-desk-costs">{_head("what it costs", beside)}{meters}{"" if asking else _causes(state)}'
         f"{_head('slow habits', '' if moved else 'flip one: it asks you first')}<ul>{rows}</ul>{tip}</div>"
     )
+
+
+def _causes(state: PlayState) -> str:
+    """Folded: a reason for each meter, after a habit was turned on."""
+    found = [(meter, words) for meter in METERS if (words := cause(state, meter))]
+    rows = "".join(f"<p><b>{LABELS[meter]}</b>: {escape(words)}</p>" for meter, words in found)
+    return f'<details class="edu-desk-causes"><summary>Why each meter</summary>{rows}</details>' if rows else ""
 
 
 def _asked(state: PlayState) -> str:
@@ -154,7 +162,7 @@ def _row(state: PlayState, name: str, live: bool) -> str:
     switch = control_html(Control("switch", "flip", HABITS[name].label, name, pressed=on, push=asks))
     if asks:
         found = control_html(Control("button", "commit", "Commit", main=True, disabled=not state.draft))
-    elif tip_of(name) is not None:
+    elif name in state.asked and tip_of(name) is not None:  # before a prediction it would tell the answer
         tip = attributes(
             type="button", class_="link", data_act="tip", data_value=name, aria_label=f"tip: {tip_of(name).title}",
             aria_expanded=str(state.tip == name).lower(),

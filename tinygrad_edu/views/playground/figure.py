@@ -9,15 +9,17 @@ from ..frame import NARROW, WIDE, Figure
 from ..marks import MONO_12, Canvas
 from .curves import draw_accuracy, draw_curves
 from .desk import Desk, Parts
-from .model import HABITS, METERS, SAME, PlayState
+from .model import HABITS, METERS, SAME, STOPS, PlayState, stop_of
 from .pictures import draw_digits, draw_scale, draw_weights
 from .reasons import broken, why
 from .words import (
+    KNOB_LABELS,
     LABELS,
     ask,
     describe,
     foot,
     headline,
+    knob_text,
     norm_text,
     status,
     summary,
@@ -189,10 +191,12 @@ def _whole(state: PlayState, width: int, parts: Parts) -> Canvas:
     c.text(0, 16, "what it learns", "f13 b")
     c.text(LEARNS, 16, headline(state.glance), "t2", "end")
     _place(c, parts.top.canvas, 0, 26)
-    y = 26 + 188
+    y = 26.0 + 188
     _place(c, parts.below.canvas, 0, y)
-    bottom = y + 256
-    left, top = (LEARNS + 16, 0) if wide else (0, bottom + 16)
+    bottom = y + 256.0
+    if not wide:
+        bottom = _knobs(c, state, bottom, width)
+    left, top = (LEARNS + 16, 0.0) if wide else (0, bottom + 16)
     if wide:
         c.line(LEARNS + 8, 4, LEARNS + 8, bottom, "hair")
     c.text(left, top + 16, "what it costs", "f13 b")
@@ -205,7 +209,29 @@ def _whole(state: PlayState, width: int, parts: Parts) -> Canvas:
     for i, habit in enumerate(HABITS):
         _switch(c, state, habit, left, y + 10 + 32 * i, width)
     c.height = max(c.height, bottom)
+    if wide:
+        _knobs(c, state, c.height, width)
     return c
+
+
+def _knobs(c: Canvas, state: PlayState, y: float, width: float) -> float:
+    """What can be pressed and turned, as it stands. Returns where it ends."""
+    columns = 8 if width == WIDE else 4
+    pitch = width / columns
+    c.line(0, y + 8, width, y + 8, "hair")
+    c.rect(0.5, y + 22, pitch - 18, 32, "mark-a", rx=6)
+    c.text((pitch - 18) / 2, y + 42, "Train", "f13 b", "middle")
+    for i, (name, label) in enumerate(KNOB_LABELS.items(), 1):
+        x, top = i % columns * pitch, y + 28 + i // columns * 56
+        value = getattr(state.glance.knobs, name)
+        c.text(x, top, label, "t2")
+        c.text(x, top + 17, knob_text(name, value), "b")
+        if name in STOPS:
+            share = stop_of(name, value) / (len(STOPS[name]) - 1)
+            c.line(x, top + 27, x + pitch - 18, top + 27, "rule")
+            c.circle(x + 4.5 + (pitch - 27) * share, top + 27, 4.5, "knob")
+    c.height = max(c.height, y + 64 + 56 * (7 // columns))
+    return c.height
 
 
 def _key(c: Canvas, width: float, top: float) -> None:

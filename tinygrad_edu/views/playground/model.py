@@ -22,7 +22,7 @@ STOPS: dict[str, tuple[float, ...]] = {
     "width": (4, 8, 16, 32, 64, 128),
     "depth": (0, 1, 2, 3),
     "batch": (1, 2, 4, 8, 16, 32, 64, 128, 256),
-    "noise": tuple(i / 20 for i in range(11)),
+    "noise": tuple(i / 20 for i in range(19)),
 }
 CHOICES = {"activation": ACTIVATIONS, "optimiser": OPTIMISERS}
 AT_ONCE = ("learning_rate", "batch")  # the others make another network, which begins untrained

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...common.wording import exact, plural
-from .model import HABITS, Change, Glance, PlayState, Reading
+from .model import HABITS, Change, Glance, PlayState, Reading, zone
 
 FAR = 1.25  # times the loss before training: above it, training has made the network worse
 
@@ -45,12 +45,66 @@ def _switched(glance: Glance, change: Change) -> str:
     return {
         "one sample": f"Every **call** pays to start, and {batch} rows one at a time need more of them{counted}.",
         "float64": "Every number takes **8 bytes instead of 4**, in weights, activations and gradients.",
-        "total": "Each `loss` brings its graph along: `total` holds **the nodes of every step** of this pass.",
+        "total": "Each `loss` brings its graph: `total` holds **the nodes of every step** of this pass. "
+        "`backward` has freed their arrays.",
         "evaluation": "`test_loss` holds **a graph that no `backward` will read**, with all that its nodes have saved.",
         "zeros": f"Old gradients **stay alive** during forward, are filled with zeros, then added to{counted}.",
         "copies": "`clone()` writes **every byte of the batch** once more, and the copy lives until the step ends.",
         "loop": f"Each row makes **operations and nodes of its own**{counted}.",
     }[change.habit]
+
+
+# What moves a meter, or leaves it where it was, by habit: said only if the meter is in that zone.
+CAUSES: dict[str, dict[str, tuple[str, str]]] = {
+    "one sample": {
+        "time": ("up", "each call pays to start, and there are more calls"),
+        "bytes": ("down", "the activations of one digit are alive at a time, not those of the whole batch"),
+        "nodes": ("same", "the graph of each digit is let go before the next, and only the last one is left"),
+        "operations": ("up", "each digit makes the calls that the batch made once"),
+    },
+    "float64": {
+        "bytes": ("up", "each number takes 8 bytes instead of 4"),
+        "nodes": ("same", "the graph has the same operations"),
+        "operations": ("same", "the calls are the same, only their numbers are wider"),
+    },
+    "total": {
+        "bytes": ("same", "backward has freed the arrays that the nodes had saved; without it they would pile up too"),
+        "nodes": ("up", "each step adds its nodes, until the pass ends"),
+        "operations": ("up", "adding two tensors is a call; adding two numbers is none"),
+    },
+    "evaluation": {
+        "bytes": ("up", "the graph of the test loss keeps the arrays that it has saved"),
+        "nodes": ("up", "the test loss has a graph too"),
+        "operations": ("same", "the calls are the same, only recorded"),
+    },
+    "zeros": {
+        "bytes": ("up", "the old gradients stay alive during forward"),
+        "nodes": ("same", "the graph has the same operations"),
+        "operations": ("up", "each gradient is filled with zeros, and then added to"),
+    },
+    "copies": {
+        "bytes": ("up", "the copy of the batch is alive besides"),
+        "nodes": ("same", "copying needs no gradient"),
+        "operations": ("up", "images and labels are each copied by one call more"),
+    },
+    "loop": {
+        "time": ("up", "each call pays to start, and there are more calls"),
+        "bytes": ("same", "the arrays of a row are small beside those of the layers"),
+        "nodes": ("up", "each row has nodes of its own"),
+        "operations": ("up", "each row makes calls of its own"),
+    },
+}
+
+
+def cause(state: PlayState, meter: str) -> str:
+    """Why a meter stands where it does since a habit was turned on; "" where that is not known."""
+    change, ratio = state.glance.change, state.ratio(meter)
+    if change is None or not change.on or ratio is None:
+        return ""
+    expected, words = CAUSES[change.habit].get(meter, ("", ""))
+    if zone(ratio) == expected:
+        return words
+    return "it differs by less than a twentieth" if zone(ratio) == "same" else ""
 
 
 def _counted(now: Reading, was: Reading) -> str:

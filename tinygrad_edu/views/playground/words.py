@@ -11,8 +11,9 @@ import numpy as np
 from ...common.wording import bytes_text, exact, number, plain, plural, ratio_text, seconds_text, unit_of
 from ...observe.machine import conditions as machine
 from .model import HABITS, METERS, Glance, Knobs, PlayState, Point, tip_of, zone
-from .reasons import broken
+from .reasons import broken, cause
 
+SKIPPED = 2  # steps after a change that are not timed: one meets what was there before, one is counted
 TOP_LOSS = 2.5  # the upper end of the loss axis; what lies above is cut, and its label says where it is
 LABELS = {"time": "step time", "bytes": "bytes alive", "nodes": "graph nodes", "operations": "operations"}
 MEANS = {
@@ -84,7 +85,10 @@ def foot(state: PlayState) -> str:
         return f"{conditions()} · nothing timed yet · digits: UCI, 8 × 8"
     unit, size = unit_of(reading.time)
     spread = f"{number(reading.low / size)}–{number(reading.high / size)} {unit}"
-    return f"{conditions()} · median of {reading.runs} steps, middle half {spread}"
+    timed = (
+        f"step time: median of {reading.runs} steps, middle half {spread}, the first {SKIPPED} after a change left out"
+    )
+    return f"{conditions()} · {timed} · all else is counted, or computed from the seed"
 
 
 def status(state: PlayState) -> str:
@@ -106,7 +110,20 @@ def meter_text(state: PlayState, meter: str, said: str | None, brief: bool = Fal
     if brief:
         return f"{LABELS[meter]} {moved}" + (f", you said {said}" if said else "")
     was = value_text(meter, state.glance.change.was.value(meter))
-    return f"{LABELS[meter]} {now}, was {was}: {moved}" + (f"; you said {said}" if said else "")
+    between = (
+        f" (between {times_text(span[0])} and {times_text(span[1])})"
+        if meter == "time" and (span := spread(state))
+        else ""
+    )
+    return f"{LABELS[meter]} {now}, was {was}: {moved}{between}" + (f"; you said {said}" if said else "")
+
+
+def spread(state: PlayState) -> tuple[float, float] | None:
+    """The least and the greatest ratio between the middle halves of the times now and before the last switch."""
+    change, now = state.glance.change, state.glance.reading
+    if change is None or now.time is None or not change.was.low:
+        return None
+    return now.low / change.was.high, now.high / change.was.low
 
 
 def knob_text(name: str, value: Any) -> str:
@@ -144,6 +161,8 @@ def text(state: PlayState) -> str:
         drafted = state.draft.get(meter) if state.asking else None
         told = meter_text(state, meter, said.get(meter)) + (f"; you say {drafted}" if drafted else "")
         lines.append(f"  {told} ({MEANS[meter]})")
+        if not state.asking and (found := cause(state, meter)):
+            lines.append(f"    because {found}")
     lines.append("slow habits:")
     lines += [f"  {'on ' if name in glance.habits else 'off'} {habit_text(state, name)}" for name in HABITS]
     if state.tip:

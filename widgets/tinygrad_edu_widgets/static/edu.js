@@ -240,6 +240,7 @@ function render({ model, el }) {
     const held = document.activeElement;
     const inside = root.contains(held);
     const { act, value } = held?.dataset ?? {};
+    const asked = held?.matches("[data-asks]");
     const before = waiting && marks(root); // nothing moves but after an act
     const next = document.createElement("section");
     next.innerHTML = alone ? still(pageNow(model)) : shown;
@@ -255,6 +256,8 @@ function render({ model, el }) {
       const next = root.querySelector(".edu-body > .edu-stage, .edu-desk > .edu-stage, .edu-board button.main:not(:disabled)");
       (again || next || root).focus({ preventScroll: true });
     } else if (inside && focused.matches(":disabled")) root.focus({ preventScroll: true });
+    // A switch that was pressed and asks first: its answers stand before it, where Tab would not come.
+    if (inside && !asked && document.activeElement.matches("[data-asks]")) root.querySelector(".zones [role=radio][tabindex='0']")?.focus({ preventScroll: true });
     alone ? player.stop() : player.load();
     refresh();
     if (before) changed.push(...move(root, before));
