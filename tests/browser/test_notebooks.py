@@ -101,7 +101,7 @@ def test_tip_lab_reveals_each_result_after_its_prediction(open_notebook: Open) -
     notebook = open_notebook("tip_lab.ipynb")
     notebook.run_all()
     gates = notebook.page.locator('.edu[aria-label="PredictGate"]')
-    for i, result in ((0, "45 003"), (1, "wrong numbers"), (3, "4 000 000 bytes")):
+    for i, result in ((0, "45,003"), (1, "wrong numbers"), (3, "4,000,000 bytes")):
         gate = gates.nth(i)
         gate.get_by_role("radio").first.click()
         gate.get_by_role("button", name="Commit").click()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import tinygrad_edu as tg
 
 LAB_SOLUTIONS: dict[str, str] = {
@@ -50,9 +52,15 @@ def _channels_in_a_loop(images: Any) -> Any:
     return tg.stack([tg.stack([image[..., c] - means[c] for c in range(3)], -1) for image in images])
 
 
+def _each_channel(images: Any) -> Any:
+    return tg.stack([images[..., c] - images[..., c].mean() for c in range(3)], -1)
+
+
 LAB_WRONG: dict[str, list[tuple[Any, str]]] = {
     "lab_centre": [
-        (_centre_in_a_loop, "each row still has its own"),
+        (_centre_in_a_loop, "on 60 × 7 readings: right, but it starts 181 operations, so it still has a loop"),
+        (lambda x: tg.stack([x[:, c] - x.mean(1) for c in range(x.shape[1])], 1), "on 7 × 7 readings: right, but"),
+        (lambda x: tg.tensor(np.stack([row - row.mean() for row in x.numpy()])), "the tensors' own operations"),
         (_centre_in_place, "its input has changed"),
         (lambda x: x - x.mean(1), "Compare the two shapes from the right"),
         (lambda x: x - x.mean(1) if len(x) == x.shape[1] else _centre_few(x), "each mean met a column"),
@@ -65,9 +73,10 @@ LAB_WRONG: dict[str, list[tuple[Any, str]]] = {
         (3, "the function itself"),
     ],
     "lab_thin": [
-        (lambda x: x[list(range(0, len(x), 2))], "always copies"),
-        (lambda x: x[tg.arange(0, len(x), 2)], "always copies"),
-        (lambda x: x[::2].clone(), "are new"),
+        (lambda x: x[list(range(0, len(x), 2))], "a list or a tensor of positions copies"),
+        (lambda x: x[tg.arange(0, len(x), 2)], "a list or a tensor of positions copies"),
+        (lambda x: x[::2].clone(), "so do clone and stack"),
+        (lambda x: tg.stack([x[i] for i in range(0, len(x), 2)]), "so do clone and stack"),
         (lambda x: x[1::2], "begin with row 0"),
         (lambda x: x[:, ::2], "every second column"),
         (lambda x: x[: (len(x) + 1) // 2], "the first half"),
@@ -75,7 +84,8 @@ LAB_WRONG: dict[str, list[tuple[Any, str]]] = {
         (3, "the function itself"),
     ],
     "lab_scores": [
-        (_scores_in_a_loop, "each row still has its own"),
+        (_scores_in_a_loop, "so it still has a loop"),
+        (lambda rows, w: tg.tensor(rows.numpy() @ w.numpy()), "the tensors' own operations"),
         (lambda rows, w: (rows * w).sum(1), "all products are written out"),
         (lambda rows, w: rows * w, "not added up yet"),
         (lambda rows, w: (rows * w).sum(0), "adds up the columns"),
@@ -93,7 +103,9 @@ LAB_WRONG: dict[str, list[tuple[Any, str]]] = {
         ((0, 5), "give two whole numbers"),
     ],
     "lab_channels": [
-        (_channels_in_a_loop, "more than one for each image"),
+        (_channels_in_a_loop, "a loop over the images"),
+        (_each_channel, "starts 13 operations, and as many for 10 images: its loop is over something else"),
+        (lambda x: tg.tensor(x.numpy() - x.numpy().mean((0, 1, 2))), "the tensors' own operations"),
         (lambda x: x - x.mean((1, 2), keepdim=True), "each image has its own means"),
         (lambda x: x - x.mean(0), "the mean picture"),
         (lambda x: x - x.mean(), "one mean for all channels"),
@@ -123,6 +135,10 @@ LAB_ALSO_RIGHT: dict[str, list[Any]] = {
     "lab_thin": [lambda x: x[0::2], lambda x: x[: len(x) : 2]],
     "lab_scores": [lambda rows, w: rows.matmul(w), lambda rows, w: tg.einsum("ij,j->i", rows, w)],
     "lab_shape": [(1, 1_000_000), [5, 200_000]],
-    "lab_channels": [lambda x: x - x.mean((0, 1, 2)), lambda x: x - x.reshape(-1, 3).mean(0)],
+    "lab_channels": [
+        lambda x: x - x.mean((0, 1, 2)),
+        lambda x: x - x.reshape(-1, 3).mean(0),
+        lambda x: x - x.mean(0, keepdim=True).mean(1, keepdim=True).mean(2, keepdim=True),
+    ],
     "exit_lab": [("b", "c", "a"), "B, C, A"],
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.lessons.lab_solutions import LAB_SOLUTIONS
 from tests.notebooks.test_tip_lab import PROSE, functions
@@ -25,8 +26,7 @@ def test_the_programs_of_the_lab_are_pytorch_programs() -> None:
     assert torch.allclose(mended, lab["report"](readings, weights), atol=1e-5)
     assert torch.equal(lab["scale"](readings), lab["scale_rows"](readings))
     assert lab["fate"](torch.rand(100, 100)) == "wrong numbers"
-    with pytest.raises(RuntimeError):
-        lab["fate"](torch.rand(60, 20))
+    assert lab["fate"](torch.rand(60, 20)) == "an error"
     images = torch.rand(4, 5, 6, 3)
     centred = solved["centre_channels"](images)
     assert torch.allclose(centred.mean((0, 1, 2)), torch.zeros(3), atol=1e-6)
@@ -40,16 +40,13 @@ def test_the_table_of_the_same_elsewhere() -> None:
     largest = t.amax(1, keepdim=True).numpy()
     np.testing.assert_array_equal(largest, a.max(1, keepdims=True))
     np.testing.assert_array_equal(largest, np.asarray(j.max(1, keepdims=True)))
-    assert np.shares_memory(a[::2], a) and not np.shares_memory(a[[0, 2]], a)
-    assert t[::2].untyped_storage().data_ptr() == t.untyped_storage().data_ptr()
+    assert np.shares_memory(a[1:3], a) and not np.shares_memory(a[[0, 2]], a)
+    assert t[1:3].untyped_storage().data_ptr() == t.untyped_storage().data_ptr()
     assert t[[0, 2]].untyped_storage().data_ptr() != t.untyped_storage().data_ptr()
-    assert j[::2].unsafe_buffer_pointer() != j.unsafe_buffer_pointer()
+    assert j[1:3].unsafe_buffer_pointer() != j.unsafe_buffer_pointer()
     with pytest.raises(TypeError):
         j[[0, 2]]
     np.testing.assert_array_equal(np.asarray(j[jnp.array([0, 2])]), a[[0, 2]])
-    w = np.arange(4, dtype=np.float32)
-    for found in ((t @ torch.from_numpy(w)).numpy(), np.asarray(j @ jnp.asarray(w))):
-        np.testing.assert_allclose(found, a @ w, rtol=1e-5)
 
 
 @pytest.mark.parametrize("library", [np, jnp])
@@ -58,6 +55,28 @@ def test_the_silent_slip_is_the_same_elsewhere(library: Any) -> None:
     slip = square - square.mean(1)
     assert slip.shape == (100, 100)
     assert not np.allclose(slip, square - square.mean(1, keepdims=True))
+
+
+def test_the_counts_of_a_loop_belong_to_an_engine() -> None:
+    class Calls(TorchDispatchMode):
+        names: ClassVar[list[str]] = []
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.names.append(function.name())
+            return function(*args, **(kwargs or {}))
+
+    few = torch.rand(50, 100)
+    with Calls() as counted:
+        functions(torch)["scale_rows"](few)
+    assert counted.names.count("aten::unbind.int") == 1
+    assert len(counted.names) == 102
+    assert "151 operations here and 102 in PyTorch 2.13" in PROSE
+
+
+def test_a_small_view_keeps_the_whole_array_in_numpy() -> None:
+    large = np.zeros((1000, 100), dtype=np.float32)
+    kept = large[100:103]
+    assert kept.base is large and kept.nbytes == 1200
 
 
 def test_compilers_unroll_a_loop_over_rows() -> None:

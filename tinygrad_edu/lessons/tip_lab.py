@@ -16,6 +16,10 @@ from .checking import NO_FUNCTION, NOTHING, numbers, task
 
 Array = np.ndarray[Any, Any]
 CLOSE = 1e-4
+OUTSIDE = (
+    "the numbers are right, but not one operation of a tensor was counted: the work was done elsewhere, where its "
+    "loops cannot be seen. Use the tensors' own operations."
+)
 
 
 def _tried(
@@ -49,7 +53,8 @@ def _random(*shape: int) -> Tensor:
 @task(
     "lab_centre",
     "Mend centre(readings): subtract from every row its own mean, without a loop over the rows.",
-    "keepdim leaves the mean a column, (rows, 1), and broadcasting stretches it along its own row.",
+    "no operation is repeated for each row. With keepdim=True the mean is a column, (rows, 1), which broadcasting "
+    "stretches along the rows.",
 )
 def _centre(answer: Any) -> str:
     if not callable(answer):
@@ -73,8 +78,10 @@ def _centre(answer: Any) -> str:
             return f"{case}{error.sentence()} Compare the two shapes from the right: what should the mean have there?"
         if hint:
             return case + hint
+        if counted.calls == 0:
+            return case + OUTSIDE
         if counted.calls > shape[0]:
-            return f"{case}right, but it starts {counted.calls} operations, so each row still has its own."
+            return f"{case}right, but it starts {counted.calls} operations, so it still has a loop."
     return ""
 
 
@@ -99,8 +106,8 @@ def _thin(answer: Any) -> str:
             return f"on {rows} rows: {hint}"
         if counted.allocated:
             return (
-                f"on {rows} rows: right, but {bytes_text(counted.allocated)} are new. A list or a tensor of positions "
-                "always copies. Which index is only a start and a step?"
+                f"on {rows} rows: right, but {bytes_text(counted.allocated)} are new. An index that is a list or a "
+                "tensor of positions copies; so do clone and stack. Which index is only a start and a step?"
             )
     return ""
 
@@ -131,8 +138,10 @@ def _scores(answer: Any) -> str:
             return f"{case}{error.sentence()} The rows have {shape[1]} numbers, as many as there are weights."
         if hint:
             return case + hint
+        if counted.calls == 0:
+            return case + OUTSIDE
         if counted.calls > shape[0]:
-            return f"{case}right, but it starts {counted.calls} operations, so each row still has its own."
+            return f"{case}right, but it starts {counted.calls} operations, so it still has a loop."
         if counted.allocated >= x.nbytes:
             return (
                 f"{case}right and without a loop, but {bytes_text(counted.allocated)} are new, and the rows themselves "
@@ -143,12 +152,15 @@ def _scores(answer: Any) -> str:
 
 
 NUMBERS, FEW = 1_000_000, 31
+A_FEW = 8  # operations: a mean for each axis in turn, reshapes and a subtraction stay below
 
 
 @task(
     "lab_shape",
     "A million readings, (sensors, readings each), for which the slow `centre` starts at most 31 operations?",
-    "the loop pays for each row, not for each number: with ten long rows there is hardly anything to save.",
+    "the loop starts three operations for each row, however long it is, so few rows leave few operations to save. "
+    "It still writes every number twice, into its own row and into the joined table: only the clock can say what that "
+    "costs.",
 )
 def _shape(answer: Any) -> str:
     given = tuple(int(n) for n in numbers(answer).ravel())
@@ -168,7 +180,8 @@ def _shape(answer: Any) -> str:
     "lab_channels",
     "Mend centre_channels(images): images are (N, height, width, 3); subtract from each channel its mean over all "
     "images and places, in a few operations.",
-    "a mean over several axes, each kept with length 1, meets the images from the right.",
+    "a mean over all axes but the last leaves one number for each channel, and shapes are compared from the right, so "
+    "each number meets its own channel.",
 )
 def _channels(answer: Any) -> str:
     if not callable(answer):
@@ -190,9 +203,24 @@ def _channels(answer: Any) -> str:
         hint, counted = _tried(answer, x, right=values - values.mean((0, 1, 2)), known=known)
         if hint:
             return case + hint
-        if counted.calls > shape[0]:
-            return f"{case}right, but it starts {counted.calls} operations: more than one for each image."
+        if counted.calls == 0:
+            return case + OUTSIDE
+        if counted.calls > A_FEW:
+            return f"{case}right, but it starts {counted.calls} operations{_grown(answer, shape, counted.calls)}"
     return ""
+
+
+def _grown(answer: Callable[..., Any], shape: tuple[int, ...], calls: int) -> str:
+    """Over what a slow answer loops: twice as many images tell."""
+    with Counters() as counted:
+        answer(_random(2 * shape[0], *shape[1:]))
+    twice = f"{2 * shape[0]} images"
+    if counted.calls > calls:
+        return f", and {counted.calls} for {twice}: it has a loop over the images."
+    return (
+        f", and as many for {twice}: its loop is over something else, such as the channels. One mean can take "
+        "several axes."
+    )
 
 
 EXIT = {
@@ -213,7 +241,7 @@ EXIT = {
     "3": (
         "a",
         {
-            "b": "(3) counts are the same everywhere; whether that saves time depends on size and machine.",
+            "b": "(3) the counts hold on any computer; whether they save time depends on size and machine.",
             "c": "(3) a ratio near 1 inside the spread is a result: here it makes no difference.",
         },
     ),
