@@ -51,12 +51,15 @@ answer = warmest""",
     "twice": "answer = 10",
     "mend_loop": """
 def descend(w, loss_of, steps, lr):
+    losses = []
     for _ in range(steps):
         w.grad = None
         loss = loss_of(w)
         loss.backward()
         with tg.no_grad():
             w -= lr * w.grad
+        losses.append(loss.item())
+    return losses
 
 answer = descend""",
     "sum_to": """
@@ -78,9 +81,10 @@ answer = swish_backward""",
 }
 
 
-def _descend(step: str) -> Any:
+def _descend(step: str, end: str = " return losses") -> Any:
     scope: dict[str, Any] = {"tg": tg}
-    exec(f"def descend(w, loss_of, steps, lr):\n for _ in range(steps):\n  {step}", scope)
+    source = f"def descend(w, loss_of, steps, lr):\n losses = []\n for _ in range(steps):\n  {step}"
+    exec(f"{source}\n  losses.append(0.0)\n{end}", scope)
     return scope["descend"]
 
 
@@ -94,6 +98,9 @@ ALSO_RIGHT: dict[str, list[Any]] = {
         _descend(f"{ROUND}\n  w.grad *= 0"),
         _descend(f"w.grad = tg.zeros_like(w)\n  {ROUND}"),
         _descend("w.grad = None\n  loss_of(w).backward()\n  w.data -= lr * w.grad"),
+        _descend(f"{ROUND}\n  w = tg.tensor(w.item(), requires_grad=True)"),
+        _descend("loss_of(w).backward()\n  w = tg.tensor(w.item() - lr * w.grad.item(), requires_grad=True)"),
+        _descend("loss_of(w).backward()\n  w = (w - lr * w.grad).detach().requires_grad_()"),
         _descend("o = tg.optim.SGD([w], lr=lr)\n  o.zero_grad()\n  loss_of(w).backward()\n  o.step()"),
     ],
     "quiz_autograd": ["BAC", "b a c", ["b", "a", "c"]],
@@ -278,7 +285,12 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (_descend(f"w.grad = 0\n  {ROUND}"), "a tensor or None, never a number"),
         (_descend(f"{ROUND}\n  w.grad = 0.0"), "a tensor or None, never a number"),
         (_descend(f"w.grad.zero_()\n  {ROUND}"), "in the first round .grad is still None"),
-        (_descend(f"{ROUND}\n  w = tg.tensor(w.item(), requires_grad=True)"), "a new tensor"),
+        (_descend("loss_of(w).backward()\n  w = w - lr * w.grad"), "It is no leaf, so its .grad is None"),
+        (_descend("loss_of(w).backward()\n  w = (w - lr * w.grad).detach()"), "does not require a gradient"),
+        (_descend(f"w.grad = None\n  {ROUND}", end=""), "your function returns nothing"),
+        (_descend(f"w.grad = None\n  {ROUND}", end=" return losses[-1]"), "Return the list of losses"),
+        (_descend(f"{ROUND}\n  return losses"), "inside the loop"),
+        (_descend("w.forget()"), "could not be used"),
         (_descend(f"{ROUND}\n  del w.grad"), "cannot be deleted"),
         (
             _descend("loss_of(w).backward()\n  w.grad.zero_()\n  with tg.no_grad(): w -= lr * w.grad"),
@@ -287,12 +299,12 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (_descend("with tg.no_grad():\n   loss_of(w).backward()\n   w -= lr * w.grad"), "nothing was recorded"),
         (
             _descend("loss_of(w).backward()\n  w.grad = None\n  with tg.no_grad(): w -= lr * w.grad"),
-            "is emptied before",
+            "emptied too soon",
         ),
         (_descend("w.grad = None\n  loss_of(w).backward()\n  with tg.no_grad(): w = w - lr * w.grad"), "a new tensor"),
         (
             _descend("w.grad = None\n  loss_of(w).backward()\n  with tg.no_grad(): w -= 0.5 * lr * w.grad"),
-            "Check the order",
+            "by hand",
         ),
         (3, "the function itself"),
     ],

@@ -13,6 +13,7 @@ from tests.lessons.solutions import SOLUTIONS
 from tests.notebooks.cells import Run, run_cells, words
 from tinygrad_edu import Tensor, tensor
 from tinygrad_edu.errors import EduError
+from tinygrad_edu.lessons.spring import mended
 
 LESSON, FURTHER = "03_autograd_you_can_step", "03_autograd_you_can_step_further"
 
@@ -124,18 +125,40 @@ def test_half_batches_of_sums_are_the_same(lesson: Run) -> None:
     assert lesson.names["compare"]((0.75, samples[:6]), (0.25, samples[6:])) == "the same"
 
 
-def test_a_fixed_loop_settles_up_to_a_rate(lesson: Run) -> None:
-    fixed = lesson.names["fixed"]
-    first = fixed(0.05)[0]
-    for lr in (0.05, 0.3, 0.54):
-        assert fixed(lr)[-1] < first / 20
-    losses = fixed(0.6)
+def test_a_mended_loop_settles_up_to_a_rate(lesson: Run) -> None:
+    spring_loss, stretch = lesson.names["spring_loss"], lesson.names["stretch"]
+    first = mended(spring_loss, 1, 0.05)[0]
+    for lr in (0.05, 0.3, 0.5):
+        assert mended(spring_loss, 60, lr)[-1] < first / 20
+    limit = 1 / (stretch**2).mean().item()
+    assert limit == pytest.approx(0.5479, abs=1e-4)
+    ((_, sliders),) = lesson.knobs
+    below = limit // sliders["lr"].step * sliders["lr"].step  # the two positions of the knob on either side
+    falls, grows = (mended(spring_loss, 60, rate) for rate in (below, below + sliders["lr"].step))
+    assert falls[-2] < falls[0] / 3  # the last that the knob shows
+    assert grows[-2] > 2 * grows[0]
+    losses = mended(spring_loss, 60, 0.6)
     assert all(before < after for before, after in itertools.pairwise(losses))
+    lesson.names["show"](mended(spring_loss, 60, sliders["lr"].max), every=2)  # without an overflow
+
+
+def test_a_second_backward_fails_only_where_values_were_saved(lesson: Run) -> None:
+    torch = pytest.importorskip("torch")
     w = leaf(0.0)
     loss = lesson.names["spring_loss"](w)
     loss.backward()
     with pytest.raises(EduError):
         loss.backward()
+    theirs = torch.tensor(3.0, requires_grad=True)
+    square = theirs * theirs
+    square.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        square.backward()
+    for plain in (leaf(3.0), torch.tensor(3.0, requires_grad=True)):
+        total = plain + 1
+        total.backward()
+        total.backward()
+        assert plain.grad.item() == 2.0
 
 
 def test_the_bias_grows_without_an_error(lesson: Run) -> None:

@@ -66,51 +66,73 @@ def _twice(answer: Any) -> str:
 def _mend_loop(answer: Any) -> str:
     if not callable(answer):
         return NO_FUNCTION
-    losses = []
+    seen: list[Any] = []  # what the loop gave to its loss, round by round
+    path: list[float] = []  # and the values that it had then
 
     def bowl(w: Any) -> Any:
-        losses.append((w - 1.0) * (w - 1.0))
-        return losses[-1]
+        seen.append(w)
+        path.append(float(w.item()))
+        return (w - 1.0) * (w - 1.0)
 
     w = tensor(5.0, requires_grad=True, dtype="float64")
     try:
-        answer(w, bowl, 3, 0.1)
+        returned = answer(w, bowl, 3, 0.1)
     except (AttributeError, TypeError, AutogradError) as error:
-        return _loop_slip(str(error), len(losses))
-    got, right = float(w.item()), 1 + 4 * 0.8**3
-    if np.isclose(got, right):
-        return ""
-    if np.isclose(got, 5 - 0.1 * 8):
-        return _NEW_TENSOR
+        hint = _loop_slip(str(error), seen)
+        if not hint:
+            raise
+        return hint
+    got, right = float(w.item()), [1 + 4 * 0.8**step for step in range(4)]
+    new_tensors = any(other is not w for other in seen) and len(path) == 3  # a right way, and the old w stays behind
+    if np.isclose(got, right[3]) or (new_tensors and np.allclose(path, right[:3])):
+        return _losses_slip(returned)
     if np.isclose(got, 5.0):
         return "w has not moved. Is there a step? Does .grad still hold the gradient when the step is made?"
+    if np.isclose(got, right[1]) and len(path) == 1:
+        return "it stops after one round. Is the return inside the loop?"
     if np.isclose(got, _piled_up()):
-        return "gradients still pile up: step two follows the sum of both. Empty .grad in each round, before backward."
+        return "gradients still pile up: step two follows the sum of both. What should .grad hold when a round begins?"
     if got > 5.0:
         return "w moved away from the minimum: subtract the gradient, do not add it."
-    return f"after three steps from 5.0 with lr 0.1, w is {got:.4f}. Check the order: empty, compute, backward, step."
+    return f"after three steps from 5.0 with lr 0.1, w is {got:.4f}. Work out the first step by hand, and compare."
 
 
-def _loop_slip(message: str, losses: int) -> str:
-    """What the usual errors in a training loop mean, once so many losses were computed."""
+def _losses_slip(returned: Any) -> str:
+    """What is wrong with the losses that a right loop returned."""
+    if returned is None:
+        return "w moves as it should, but the list of losses is gone: your function returns nothing."
+    if not isinstance(returned, list) or len(returned) != 3:
+        return "w moves as it should. Return the list of losses too, one for each step, as before."
+    return ""
+
+
+def _loop_slip(message: str, seen: list[Any]) -> str:
+    """What the usual errors in a training loop mean, once these tensors were given to the loss; "" if it is another."""
+    new = bool(seen) and any(other is not seen[0] for other in seen)
     if "zero_grad" in message:
         return "a tensor has no zero_grad: an optimiser has. What could you set w.grad to?"
-    if "'NoneType' object has no attribute" in message:
-        return "in the first round .grad is still None, which has no such method. Empty it where it holds a tensor."
-    if "NoneType" in message:
-        return "the gradient is emptied before the step could use it."
     if "a gradient is a tensor" in message:
         return ".grad holds a tensor or None, never a number. Which of them means that there is no gradient yet?"
     if "no deleter" in message:
         return "here .grad cannot be deleted, as it can in PyTorch. Which value means that there is no gradient yet?"
     if "requires grad" in message and "leaf" in message:
         return "write to w inside no_grad(): outside, the graph would lose its old values."
-    if "nothing that it was computed from" in message and losses == 1:
+    if "nothing that it was computed from" in message and not new:
         return "the loss was computed inside no_grad(), so nothing was recorded. Only the step belongs there."
-    return _NEW_TENSOR
-
-
-_NEW_TENSOR = "w became a new tensor on the way. Change the old one in place: w -= …, inside no_grad()."
+    if "nothing that it was computed from" in message:
+        return "w became a new tensor, which does not require a gradient. Change the old one in place: w -= …"
+    if "NoneType" in message and new and not seen[-1].is_leaf:
+        return (
+            "w = w - … makes a new tensor, computed from the old one. It is no leaf, so its .grad is None. "
+            "Change the old one in place: w -= …, inside no_grad()."
+        )
+    if "'NoneType' object has no attribute" in message:
+        return "in the first round .grad is still None, which has no such method. Empty it where it holds a tensor."
+    if "NoneType" in message:
+        return (
+            "the step needs a gradient, and .grad is None there. Was it emptied too soon, or has backward not run yet?"
+        )
+    return ""
 
 
 def _piled_up() -> float:

@@ -11,7 +11,7 @@ AUTOGRAD: dict[str, str | dict[str, str]] = {
         "fall too slowly to come near zero": "A tenth of the rate is still enough: at step 11 the loss is near zero.",
     },
     "too_large": {
-        "fall and stay near zero": "“Once the loop is right, any rate will do” is wrong: it settles up to about 0.54.",
+        "fall and stay near zero": "“Once the loop is right, any rate will do” is wrong: a step can overshoot.",
         "swing at one height": "That took the sum of all old gradients. Each step now follows its own loss alone.",
         "grow without end": "Each step jumps over the bottom and **lands higher** up the other side, which is steeper.",
     },

@@ -89,7 +89,7 @@ TIP = Tip(
     picture=Picture("BroadcastLab", lambda: {"a": tg.arange(12.0).reshape(3, 4), "b": tg.arange(4.0)}),
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "y = x + bias"),
-        Elsewhere("tch-rs 0.22", "2026-11", "let y = &x + &bias;"),
+        Elsewhere("tch-rs 0.26", "2026-11", "let y = &x + &bias;"),
         Elsewhere("MyGrad 2.5", "2026-11", "y = x + bias"),
     ),
 )

@@ -71,7 +71,7 @@ TIP = Tip(
     ),
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "b = b.T.contiguous()\nfor _ in range(8):\n    a = a + b"),
-        Elsewhere("tch-rs 0.22", "2026-11", "let b = b.tr().contiguous();\nfor _ in 0..8 { a = &a + &b; }"),
+        Elsewhere("tch-rs 0.26", "2026-11", "let b = b.tr().contiguous();\nfor _ in 0..8 { a = &a + &b; }"),
         Elsewhere(
             "MyGrad 2.5", "2026-11", "b = mg.tensor(np.ascontiguousarray(b.data.T))\nfor _ in range(8):\n    a = a + b"
         ),

@@ -93,7 +93,7 @@ TIP = Tip(
             "PyTorch 2.13", "2026-11", "y = torch.empty(len(column), len(row))\ntorch.mul(column, row, out=y).add_(1)"
         ),
         Elsewhere(
-            "tch-rs 0.22", "2026-11", "y.copy_(&column);  // let mut y, made before the loop\ny *= &row;\ny += 1.0;"
+            "tch-rs 0.26", "2026-11", "y.copy_(&column);  // let mut y, made before the loop\ny *= &row;\ny += 1.0;"
         ),
     ),
     devices=("cpu", "cuda"),

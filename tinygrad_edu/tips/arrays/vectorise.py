@@ -88,7 +88,7 @@ TIP = Tip(
     picture=Picture("TimingRace", dict),
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "predictions = model(x)"),
-        Elsewhere("tch-rs 0.22", "2026-11", "let predictions = model.forward(&x);"),
+        Elsewhere("tch-rs 0.26", "2026-11", "let predictions = model.forward(&x);"),
         Elsewhere("MyGrad 2.5", "2026-11", "predictions = model(x)"),
     ),
     devices=("cpu", "cuda"),

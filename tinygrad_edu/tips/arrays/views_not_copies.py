@@ -93,7 +93,7 @@ TIP = Tip(
     picture=Picture("BufferMap", picture),
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "tile = image.view(8, side, -1, side)[0, :, 1]   # a view"),
-        Elsewhere("tch-rs 0.22", "2026-11", "let tile = image.view([8, side, -1, side]).select(2, 1).get(0);"),
+        Elsewhere("tch-rs 0.26", "2026-11", "let tile = image.view([8, side, -1, side]).select(2, 1).get(0);"),
         Elsewhere("MyGrad 2.5", "2026-11", "tile = image.reshape(8, side, -1, side)[0, :, 1]   # a view"),
     ),
     devices=("cpu", "cuda"),
