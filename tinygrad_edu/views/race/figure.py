@@ -239,7 +239,8 @@ def _size_button(canvas: Canvas, state: RaceState, place: int, x: float, bottom:
     canvas.close()
     if place == state.place:
         canvas.line(x, top - 8, x, bottom, "rule")
-        canvas.text(x, top - 14, told.removeprefix("show "), "t2", "middle")
+        last = place == len(state.sizes) - 1  # beside it, the lines' names begin
+        canvas.text(x + 6 * last, top - 14, told.removeprefix("show "), "t2", "end" if last else "middle")
 
 
 def _end_labels(canvas: Canvas, state: RaceState, ends: list[tuple[float, float]]) -> None:
