@@ -80,10 +80,10 @@ def test_before_the_commit_the_result_is_nowhere(kind: str) -> None:
 
 
 def test_reasons_are_nowhere_before_the_commit_and_answer_each_wrong_choice_after_it() -> None:
-    why = {"one": "It is not the first.", "two": "The cause is **here**."}
+    why = {"one": "It is not the first.", "two": "The grounds lie **here**."}
     widget = PredictGate("Which?", Reveal("two"), choices=["one", "two"], why=why)
     widget.act("draft", "one")
-    assert not [words for words in ("not the first", "cause") if words in everything(widget)]
+    assert not [words for words in ("not the first", "grounds lie") if words in everything(widget)]
     assert "Run this notebook to answer." in widget.svg()
     widget.act("commit")
     assert widget.data()["outcome"]["wrong"] == (("one", why["one"]),)

@@ -14,8 +14,7 @@ from ..observe.stopping import Stoppable, interrupt
 from ..observe.surroundings import left_as_found
 
 MOST = 20_000  # characters that a program may print
-_WAIT = 0.5  # seconds for the threads of a program to end
-_AGAIN = 0.02  # seconds between two attempts
+_WAIT = 0.3  # seconds for the threads of a program to end, once they are told
 
 
 class _Printer:
@@ -68,11 +67,12 @@ def hosted(names: dict[str, Any] | None = None) -> Iterator[None]:
 def _end_threads(names: dict[str, Any], before: set[threading.Thread]) -> None:
     """Stop the threads whose code is that of this program; those of other widgets and cells are let be."""
     left = [one for one in threading.enumerate() if one not in before and _belongs(one, names)]
-    end = time.monotonic() + _WAIT
-    while left and time.monotonic() < end:
+    for _ in range(2):  # a thread may catch the first; told again too soon, it would be disturbed while it ends
         for one in left:
             interrupt(one.ident, SystemExit)  # which ends a thread without a traceback
-        left[0].join(_AGAIN)
+        end = time.monotonic() + _WAIT
+        for one in left:
+            one.join(max(0.0, end - time.monotonic()))
         left = [one for one in left if one.is_alive()]
 
 
