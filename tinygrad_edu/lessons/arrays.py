@@ -10,7 +10,7 @@ import numpy as np
 from ..observe.counters import Counters
 from ..tensor import Tensor
 from ..tensor.creation import arange
-from .checking import NO_FUNCTION, NOTHING, numbers, task
+from .checking import NOTHING, numbers, quiz, task
 
 PERMUTED = "permute takes the old axes in their new order: first the old axis that is to come first, then the next."
 
@@ -118,10 +118,9 @@ def _order(answer: Any) -> str:
     "keep_first",
     "Fix first_rows(batches): it must return the first row of each batch, and keep no batch alive.",
     "a copy of one row has its own bytes, so the batch behind it can go.",
+    function=True,
 )
 def _keep_first(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     rows, columns, count = 500, 10, 6
     right = [np.arange(columns) + 1000.0 * i for i in range(count)]
 
@@ -156,10 +155,9 @@ def _keep_first(answer: Any) -> str:
     "centre",
     "Fix centre(x): it must return x minus its mean, leave x as it was, and make only one new buffer.",
     "the difference gets its own buffer anyway, so there is nothing to copy first.",
+    function=True,
 )
 def _centre(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     x = _table(3, 4)
     before = x.numpy().copy()
     with Counters() as counted:
@@ -181,10 +179,9 @@ def _centre(answer: Any) -> str:
     "nchw",
     "Write to_nchw(images): images come in as (N, H, W, C) and go out as (N, C, H, W), without a new byte.",
     "only the order of the strides changes: the channels are still side by side in memory.",
+    function=True,
 )
 def _nchw(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     images = _table(2, 4, 5, 3)
     right = images.numpy().transpose(0, 3, 1, 2)
     with Counters() as counted:
@@ -210,10 +207,9 @@ def _nchw(answer: Any) -> str:
     "frames",
     "Write frames(signal, size, hop): a view of shape (count, size), a window of `size` samples every `hop`.",
     "overlapping windows are one buffer read with two strides: to the next window, and to the next sample.",
+    function=True,
 )
 def _frames(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     stereo = _table(12, 2)
     for what, signal, size, hop in (
         ("12 samples", _table(12), 4, 2),
@@ -253,45 +249,39 @@ def _frames_hint(got: np.ndarray[Any, Any], signal: np.ndarray[Any, Any], size: 
     return f"the shape is {got.shape}, and it should be {right.shape}."
 
 
-EXIT = (
-    {
-        "a": "question 1: x[1] is a view, and *= writes through it.",
-        "b": "",
-        "c": "question 1: x.T reads the bytes of x, and *= writes through it.",
-    },
-    {
-        "a": "question 2: that is all that the corner shows, but a buffer cannot be freed in parts.",
-        "b": "question 2: the corner's tensor holds the buffer, whatever happens to the name image.",
-        "c": "",
-    },
-    {
-        "a": "",
-        "b": "question 3: then every step pays for a copy, and each copy reads across the rows once.",
-        "c": "question 3: the count is equal, but read across the rows, each cache line gives one number at a time.",
-    },
-)
-
-
-@task(
+quiz(
     "exit_arrays",
     "Three letters: the line that leaves x as it was; what a returned corner keeps alive; what helps a loop over m.T.",
     "names, buffers and their order: you have all three.",
+    (
+        {
+            "a": "question 1: x[1] is a view, and *= writes through it.",
+            "b": "",
+            "c": "question 1: x.T reads the bytes of x, and *= writes through it.",
+        },
+        {
+            "a": "question 2: that is all that the corner shows, but a buffer cannot be freed in parts.",
+            "b": "question 2: the corner's tensor holds the buffer, whatever happens to the name image.",
+            "c": "",
+        },
+        {
+            "a": "",
+            "b": "question 3: then every step pays for a copy, and each copy reads across the rows once.",
+            "c": "question 3: the count is equal, but read across the rows, each cache line gives one number at a "
+            "time.",
+        },
+    ),
+    'give one of a, b and c for each of the three questions, such as "aaa".',
 )
-def _exit_arrays(answer: Any) -> str:
-    letters = [letter for letter in str(answer).lower() if letter.isalpha()]
-    if len(letters) != len(EXIT) or set(letters) - set("abc"):
-        return 'give one of a, b and c for each of the three questions, such as "aaa".'
-    return next((hints[letter] for hints, letter in zip(EXIT, letters, strict=True) if hints[letter]), "")
 
 
 @task(
     "warmest",
     "Mend warmest(rows): the highest of some °C, in °F. It must leave rows as they were, without a copy of them.",
     "the maximum is one number, so only that one need be converted.",
+    function=True,
 )
 def _warmest(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     table = _table(6, 40)
     for rows in (table[1:4], table[[1, 2]], table[0]):
         before, right = rows.numpy().copy(), float(rows.numpy().max()) * 1.8 + 32

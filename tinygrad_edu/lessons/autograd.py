@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import AutogradError
 from ..tensor import tensor
-from .checking import NO_FUNCTION, NOTHING, judge_number, numbers, task
+from .checking import NOTHING, judge_number, numbers, quiz, task
 
 
 def _slope(function: Callable[[Any], Any], at: float) -> float:
@@ -62,10 +62,9 @@ def _twice(answer: Any) -> str:
     "mend_loop",
     "Fix descend(w, loss_of, steps, lr): each step must follow the gradient of its own loss alone.",
     "each step now follows its own loss, and none of the older ones.",
+    function=True,
 )
 def _mend_loop(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     seen: list[Any] = []  # what the loop gave to its loss, round by round
     path: list[float] = []  # and the values that it had then
 
@@ -184,10 +183,9 @@ def _weigh(answer: Any) -> str:
     "sum_to",
     "Write sum_to(g, shape): bring a NumPy gradient g back to the shape that broadcasting stretched.",
     "a stretched element is used many times, and the gradients of all its uses add.",
+    function=True,
 )
 def _sum_to(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     for big, small in (
         ((3, 4), (3, 1)),
         ((3, 4), (1, 4)),
@@ -233,10 +231,9 @@ def _sum_by_counting(g: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndar
     "swish",
     "Write swish_backward(g, x) in NumPy: the gradient of x for y = x * sigmoid(x), given the gradient g of y.",
     "x reaches y along two paths, and the rule adds what comes back along both.",
+    function=True,
 )
 def _swish(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     x, g = np.linspace(-3, 3, 7), np.linspace(0.5, 2.0, 7)
     leaf = tensor(x, requires_grad=True)
     (leaf * leaf.sigmoid()).backward(tensor(g))
@@ -292,32 +289,27 @@ def _words(answer: Any) -> str:
     return next(hints, "for each row of E: how often is it read, and what comes back each time?")
 
 
-EXIT = (
-    ("b", {
-        "a": "that is what one use alone sends. The other one counts too.",
-        "c": "signs count: one use pushes the loss up while the other pulls it down.",
-    }),
-    ("a", {
-        "b": "that is the shape of y. b has four numbers.",
-        "c": "b has no axis of 32: it was read again for each of the 32 rows.",
-    }),
-    ("c", {
-        "a": "then each third counts three times. Three gradients are added: how much of the batch is each?",
-        "b": "then three gradients are added, each as large as that of the whole batch.",
-    }),
-)  # fmt: skip
-
-
-@task(
+quiz(
     "quiz_autograd",
     "Three questions, answered by three letters.",
     "gradients add: over the uses of a tensor, over the reads of a stretched axis, and over calls of backward.",
+    (
+        {
+            "a": "question 1: that is what one use alone sends. The other one counts too.",
+            "b": "",
+            "c": "question 1: signs count: one use pushes the loss up while the other pulls it down.",
+        },
+        {
+            "a": "",
+            "b": "question 2: that is the shape of y. b has four numbers.",
+            "c": "question 2: b has no axis of 32: it was read again for each of the 32 rows.",
+        },
+        {
+            "a": "question 3: then each third counts three times. Three gradients are added: how much of the batch is "
+            "each?",
+            "b": "question 3: then three gradients are added, each as large as that of the whole batch.",
+            "c": "",
+        },
+    ),
+    'give one letter for each question, in order, such as "abc".',
 )
-def _quiz(answer: Any) -> str:
-    given = [letter for letter in str(answer).lower() if letter.isalpha()]
-    if len(given) != len(EXIT) or set(given) - set("abc"):
-        return 'give one letter for each question, in order, such as "abc".'
-    for number, (letter, (right, hints)) in enumerate(zip(given, EXIT, strict=True), 1):
-        if letter != right:
-            return f"question {number}: {hints[letter]}"
-    return ""

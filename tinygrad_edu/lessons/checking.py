@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -48,18 +48,19 @@ class Task:
     ask: str
     judge: Judge
     praise: str  # said when the answer is right: the idea behind it, in a sentence
+    function: bool = False  # whether the answer is a function; the judge then gets nothing else
 
 
 TASKS: dict[str, Task] = {}
 
 
-def task(name: str, ask: str, praise: str) -> Callable[[Judge], Judge]:
-    """Register the decorated judge as a task. A name already taken is refused."""
+def task(name: str, ask: str, praise: str, *, function: bool = False) -> Callable[[Judge], Judge]:
+    """Register the decorated judge as a task, of a ``function`` or of any answer. A name already taken is refused."""
 
     def register(judge: Judge) -> Judge:
         if name in TASKS and (TASKS[name].ask, TASKS[name].praise) != (ask, praise):  # a lesson may be loaded again
             raise ValueError(f"there is already a task called {name!r}")
-        TASKS[name] = Task(name, ask, judge, praise)
+        TASKS[name] = Task(name, ask, judge, praise, function)
         return judge
 
     return register
@@ -77,6 +78,20 @@ def choice(name: str, ask: str, right: str, praise: str, hints: dict[str, str]) 
     task(name, ask, praise)(judge)
 
 
+def quiz(name: str, ask: str, praise: str, questions: Sequence[dict[str, str]], otherwise: str) -> None:
+    """Register questions that are answered by one letter each: for every question its hints by letter, "" for the
+    right one. ``otherwise`` is said to an answer of another form."""
+
+    def judge(answer: Any) -> str:
+        letters = [letter for letter in str(answer).lower() if letter.isalpha()]
+        if len(letters) != len(questions):
+            return otherwise
+        found = [hints.get(letter, otherwise) for hints, letter in zip(questions, letters, strict=True)]
+        return otherwise if otherwise in found else next(filter(None, found), "")
+
+    task(name, ask, praise)(judge)
+
+
 def check(name: str, answer: Any = ...) -> Verdict:
     """Judge an answer. ``...`` counts as not yet answered, so an unsolved notebook runs to its end.
 
@@ -89,6 +104,8 @@ def check(name: str, answer: Any = ...) -> Verdict:
     if answer is ...:
         return Verdict(name, "open", "not answered yet.")
     found = TASKS[name]
+    if found.function and not callable(answer):
+        return Verdict(name, "wrong", NO_FUNCTION)
     try:
         hint = found.judge(answer)
     except Exception as error:  # the learner's code may raise anything: the hint reports it

@@ -12,7 +12,7 @@ from ..errors import EduError
 from ..observe.counters import Counters
 from ..tensor import Tensor
 from ..tensor.random import rand, seeded
-from .checking import NO_FUNCTION, NOTHING, numbers, task
+from .checking import NOTHING, numbers, quiz, task
 
 Array = np.ndarray[Any, Any]
 CLOSE = 1e-4
@@ -44,6 +44,13 @@ def _tried(
     return "the numbers differ from those of the slow version.", counted
 
 
+def _looped(counted: Counters, rows: int) -> str:
+    """What is wrong with how right numbers were computed; "" if no loop over so many rows did it."""
+    if counted.calls == 0:
+        return OUTSIDE
+    return f"right, but it starts {counted.calls} operations, so it still has a loop." if counted.calls > rows else ""
+
+
 def _random(*shape: int) -> Tensor:
     """The same numbers each time; the learner's own stream stays as it was."""
     with seeded(1):
@@ -55,10 +62,9 @@ def _random(*shape: int) -> Tensor:
     "Mend centre(readings): subtract from every row its own mean, without a loop over the rows.",
     "no operation is repeated for each row. With keepdim=True the mean is a column, (rows, 1), which broadcasting "
     "stretches along the rows.",
+    function=True,
 )
 def _centre(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     shapes: list[tuple[int, int]] = [(60, 7), (7, 7)]
     for shape in shapes:
         case = f"on {shape[0]} × {shape[1]} readings: "
@@ -76,12 +82,8 @@ def _centre(answer: Any) -> str:
             hint, counted = _tried(answer, x, right=values - values.mean(1, keepdims=True), known=known)
         except EduError as error:
             return f"{case}{error.sentence()} Compare the two shapes from the right: what should the mean have there?"
-        if hint:
+        if hint := hint or _looped(counted, shape[0]):
             return case + hint
-        if counted.calls == 0:
-            return case + OUTSIDE
-        if counted.calls > shape[0]:
-            return f"{case}right, but it starts {counted.calls} operations, so it still has a loop."
     return ""
 
 
@@ -89,10 +91,9 @@ def _centre(answer: Any) -> str:
     "lab_thin",
     "Mend thin(readings): every second row, from row 0 on, without copying a byte.",
     "a slice is described by a start and a stride, so nothing is copied.",
+    function=True,
 )
 def _thin(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     for rows in (10, 7):
         x = _random(rows, 3)
         values = x.numpy()
@@ -116,10 +117,9 @@ def _thin(answer: Any) -> str:
     "lab_scores",
     "Mend scores(rows, weights): for each row, the sum of its numbers times the weights; no loop, no large temporary.",
     "a product of matrix and vector adds up while it multiplies, and needs only room for its result.",
+    function=True,
 )
 def _scores(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     shapes: list[tuple[int, int]] = [(40, 6), (6, 6)]
     for shape in shapes:
         case = f"on {shape[0]} × {shape[1]} numbers: "
@@ -136,12 +136,8 @@ def _scores(answer: Any) -> str:
             hint, counted = _tried(answer, x, w, right=rows @ weights, known=known)
         except EduError as error:
             return f"{case}{error.sentence()} The rows have {shape[1]} numbers, as many as there are weights."
-        if hint:
+        if hint := hint or _looped(counted, shape[0]):
             return case + hint
-        if counted.calls == 0:
-            return case + OUTSIDE
-        if counted.calls > shape[0]:
-            return f"{case}right, but it starts {counted.calls} operations, so it still has a loop."
         if counted.allocated >= x.nbytes:
             return (
                 f"{case}right and without a loop, but {bytes_text(counted.allocated)} are new, and the rows themselves "
@@ -182,10 +178,9 @@ def _shape(answer: Any) -> str:
     "images and places, in a few operations.",
     "a mean over all axes but the last leaves one number for each channel, and shapes are compared from the right, so "
     "each number meets its own channel.",
+    function=True,
 )
 def _channels(answer: Any) -> str:
-    if not callable(answer):
-        return NO_FUNCTION
     for shape in ((5, 4, 6, 3), (3, 3, 3, 3)):
         case = f"on images of shape {shape}: "
         x = _random(*shape)
@@ -223,39 +218,26 @@ def _grown(answer: Callable[..., Any], shape: tuple[int, ...], calls: int) -> st
     )
 
 
-EXIT = {
-    "1": (
-        "b",
+quiz(
+    "exit_lab",
+    "Exit quiz: three letters, such as 'abc'.",
+    "first the same numbers, then counts, then the clock with its spread.",
+    (
         {
             "a": "(1) x.mean(1) has shape (50,). From the right, 50 meets the 20 readings: that is an error.",
+            "b": "",
             "c": "(1) that subtracts the mean of each column: (20,) does meet the 20, but it is not the row's own.",
         },
-    ),
-    "2": (
-        "c",
         {
             "a": "(2) a list makes a copy even where a slice could do it: it might name any rows.",
             "b": "(2) clone copies what the slice already shares.",
+            "c": "",
         },
-    ),
-    "3": (
-        "a",
         {
+            "a": "",
             "b": "(3) the counts hold on any computer; whether they save time depends on size and machine.",
             "c": "(3) a ratio near 1 inside the spread is a result: here it makes no difference.",
         },
     ),
-}
-
-
-@task(
-    "exit_lab",
-    "Exit quiz: three letters, such as 'abc'.",
-    "first the same numbers, then counts, then the clock with its spread.",
+    "give one letter from a, b, c for each of the three questions, such as 'abc'.",
 )
-def _exit(answer: Any) -> str:
-    given = [letter for part in answer for letter in str(part).lower() if letter.isalpha()]
-    if len(given) != len(EXIT) or not set(given) <= set("abc"):
-        return "give one letter from a, b, c for each of the three questions, such as 'abc'."
-    wrong = (hints[letter] for letter, (right, hints) in zip(given, EXIT.values(), strict=True) if letter != right)
-    return next(wrong, "")

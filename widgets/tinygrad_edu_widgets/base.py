@@ -236,7 +236,7 @@ class EduWidget(anywidget.AnyWidget):
         found = super()._repr_mimebundle_(**kwargs)
         bundle, metadata = found if isinstance(found, tuple) else (found, {})
         frame = self._still()
-        still = {"text/html": frame.still(frame.text), "image/svg+xml": self.svg(), "text/plain": repr(self)}
+        still = {"text/html": frame.still(frame.text), "image/svg+xml": frame.svg(), "text/plain": repr(self)}
         return {**(bundle or {}), **still}, metadata
 
 

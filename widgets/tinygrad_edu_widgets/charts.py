@@ -189,7 +189,7 @@ def counts(result: Result, ax: Any) -> Any:
 
 
 def _pair(result: Result, fact: str) -> tuple[float, float] | None:
-    """What A and B need; None for what is no number, such as an answer."""
+    """What A and B need; None for a fact that is not a number, such as an answer."""
     if fact == TIME:
         timing = result.timing
         return None if timing is None else (timing.slow.median, timing.fast.median)
