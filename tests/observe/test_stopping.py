@@ -118,6 +118,43 @@ def test_a_call_that_does_not_return_is_given_up(monkeypatch: pytest.MonkeyPatch
     assert isinstance(thread.failure, Stopped)
 
 
+def test_a_job_is_told_to_end_however_late_its_time_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collection of garbage lets no other thread run: when it is over, all the time to try may have passed."""
+    monkeypatch.setattr(stopping, "LIMIT", 0.0)
+    monkeypatch.setattr(stopping, "PATIENCE", 0.0)
+
+    def loop(here: threading.Event) -> None:
+        here.set()
+        while True:
+            pass
+
+    thread = begun(loop)
+    thread.halt()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_a_loop_that_begins_after_it_was_given_up_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "PATIENCE", 0.01)
+    monkeypatch.setattr(stopping, "LIMIT", 0.05)
+    gone, back = threading.Event(), threading.Event()
+
+    def hang(here: threading.Event) -> None:
+        here.set()
+        try:
+            back.wait(20)
+        except BaseException:
+            while True:
+                pass
+
+    thread = begun(hang, gone.set)
+    thread.halt()
+    assert gone.wait(20)
+    back.set()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
 def test_a_measurement_that_hangs_gives_its_turn_away() -> None:
     """The collector is on again, and others can measure, before the call returns and after it."""
     back = threading.Event()

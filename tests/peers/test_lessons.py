@@ -15,6 +15,7 @@ from tests.notebooks.test_lesson_three import ANSWERS, FURTHER, LESSON
 
 @pytest.mark.parametrize("name", [LESSON, FURTHER])
 def test_every_answer_of_lesson_three_is_that_of_pytorch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinygrad_edu.lessons.spring.tensor", torch.tensor)  # the loop that a gate keeps out of sight
     gates = [gate for gate in run_cells(name, monkeypatch, engine="torch").gates if gate.choices]
     assert gates
     for gate in gates:

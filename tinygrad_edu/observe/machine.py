@@ -15,6 +15,7 @@ import numpy as np
 
 from ..common.blocks import block
 from ..errors import TimingError
+from .stopping import undisturbed
 
 RESOLUTION = time.get_clock_info("perf_counter").resolution  # seconds; no time is shorter
 PATIENCE = 60.0  # seconds that one measurement waits for another
@@ -102,20 +103,30 @@ def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
 @block
 def _alone(progress: Progress | None) -> Iterator[_Turn]:
     """Let no other thread of this process measure."""
-    tried, since = "measuring", time.monotonic()
-    while not ((turn := _turns[0]).lock.acquire(timeout=_LOOK) and turn is _turns[0]):
-        waited = time.monotonic() - since
-        if progress is not None and progress(0, 1, max(PATIENCE - waited, 0.0)) is False:
-            raise TimingError(tried, "it was stopped before its turn came", "let it wait, or stop the other")
-        if waited > PATIENCE:
-            why = f"another measurement has not ended in {PATIENCE:g} s"
-            raise TimingError(tried, why, "stop the other; if it does not end, restart the kernel")
-    before, turn.thread = turn.thread, threading.get_ident()
+    since, taken = time.monotonic(), False
     try:
+        while not taken:
+            with undisturbed():  # it cannot be taken and not noted
+                turn = _turns[0]
+                taken = turn.lock.acquire(timeout=_LOOK) and turn is _turns[0]
+                if taken:
+                    before, turn.thread = turn.thread, threading.get_ident()
+            if not taken:
+                _wait_on(time.monotonic() - since, progress)
         yield turn
     finally:
-        turn.thread = before
-        turn.lock.release()
+        if taken:
+            turn.thread = before
+            turn.lock.release()
+
+
+def _wait_on(waited: float, progress: Progress | None) -> None:
+    """Raises `TimingError` if it was stopped, or has waited too long."""
+    if progress is not None and progress(0, 1, max(PATIENCE - waited, 0.0)) is False:
+        raise TimingError("measuring", "it was stopped before its turn came", "let it wait, or stop the other")
+    if waited > PATIENCE:
+        why = f"another measurement has not ended in {PATIENCE:g} s"
+        raise TimingError("measuring", why, "stop the other; if it does not end, restart the kernel")
 
 
 @block

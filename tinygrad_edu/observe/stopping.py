@@ -12,6 +12,7 @@ from typing import Any
 PATIENCE = 0.4  # seconds that a job has to end by itself, between two of its steps
 LIMIT = 1.0  # seconds after which a job that goes on is given up
 _AGAIN = 0.02  # seconds between two attempts: a bare `except:` may swallow one
+_LATER = 0.5  # and once it is given up
 
 
 class Stopped(BaseException):
@@ -22,7 +23,7 @@ class Stoppable(threading.Thread):
     """A thread that does ``job()``. `halt` ends it: by `stop`, which the job may look at, or else by `Stopped`.
 
     Python can interrupt a thread between two instructions, but not inside a call to C. If the job is still in one after
-    a second, ``gave_up`` is called: the thread then goes on by itself until that call returns.
+    a second, ``gave_up`` is called: the thread then goes on by itself until that call returns, and ends there.
     """
 
     def __init__(self, job: Callable[[], Any], gave_up: Callable[[], None], name: str) -> None:
@@ -75,15 +76,17 @@ class Stoppable(threading.Thread):
             helper.join()
 
     def _insist(self) -> None:
-        end = time.monotonic() + LIMIT
         self.join(PATIENCE)
-        while self.is_alive() and time.monotonic() < end:
+        end = time.monotonic() + LIMIT - PATIENCE  # from here: a call may have let no other thread run till now
+        again = _AGAIN
+        while self.is_alive():
             with self._door:
                 if self._open:
                     interrupt(self.ident)
-            self.join(_AGAIN)
-        if self.is_alive():
-            self._gave_up()
+            self.join(again)
+            if again == _AGAIN and time.monotonic() > end and self.is_alive():
+                self._gave_up()
+                again = _LATER  # what comes after that call may be a loop
 
     def _let_in(self) -> None:
         with self._door:

@@ -170,13 +170,15 @@ def left_as_found() -> Iterator[None]:
     Programs may run in several threads at once. What is put back is then how it was before the first of them. A change
     that another thread made on purpose meanwhile is undone too.
     """
-    thread = threading.get_ident()
-    own = [read() for read, _ in _OWN]
-    _found.enter(thread)
+    thread, entered = threading.get_ident(), False
     try:
+        with undisturbed():
+            own = [read() for read, _ in _OWN]
+            _found.enter(thread)
+            entered = True
         yield
     finally:
-        done = False
+        done = not entered
         while not done:  # `Stopped` may come until `undisturbed` has begun
             try:
                 with undisturbed():
