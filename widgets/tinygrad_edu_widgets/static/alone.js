@@ -4,6 +4,7 @@
 const LAST_RUN = "The figure shows the last run. To use its controls, run the cell again.";
 const WIDGET_STATE = "application/vnd.jupyter.widget-state+json"; // where Jupyter looks for widgets in a notebook's metadata
 const ALBUM = "tinygrad_edu-pictures"; // the one widget there that is ours: it holds the pictures of all others
+const VIEW = "application/vnd.jupyter.widget-view+json"; // and in an output: which widget it is
 const KEPT = Symbol.for("tinygrad_edu.pictures");
 const ENDED = ["restarting", "autorestarting", "terminating", "dead"]; // of a kernel: it has forgotten its widgets
 
@@ -108,5 +109,25 @@ function restorePictures(model) {
     if (manager.has_model(key)) continue;
     const { state, ...kind } = asModel(model, { ...picture, key, presenting: false, answers: 0 });
     manager.new_model({ ...kind, model_id: key }, state);
+    showAgain(manager, key);
   }
+}
+
+/** JupyterLab waits two seconds for a widget and then says "model not found" for good. Where the machine is slow, that
+ *  is too early: draw the output once more. */
+function showAgain(manager, key) {
+  const told = () => [...document.querySelectorAll(".jp-OutputArea-output.jupyter-widgets")].some(
+    ({ textContent }) => textContent.startsWith("Error displaying widget"),
+  );
+  const look = () => {
+    if (!told()) return;
+    for (const { outputs } of manager.context?.model?.cells ?? []) {
+      for (let place = 0; place < (outputs?.length ?? 0); place++) {
+        const output = outputs.get(place).toJSON();
+        if (output.data?.[VIEW]?.model_id === key) outputs.set(place, output);
+      }
+    }
+  };
+  look();
+  setTimeout(look, 300); // who has just looked in vain, looks again after 100 ms
 }

@@ -188,7 +188,10 @@ export function fill(heights) {
 
 function initialize({ model }) {
   if (model.get("pictures")) restorePictures(model);
-  else keepPicture(model);
+  else {
+    keepPicture(model);
+    showAgain(model.widget_manager, model.get("key"));
+  }
 }
 
 function render({ model, el }) {
