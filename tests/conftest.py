@@ -32,10 +32,21 @@ def modes_are_restored() -> Iterator[None]:
     assert now is settings._HERE
 
 
-def pytest_collection_finish() -> None:
-    """Let collections of garbage pass over the tests themselves: they are many, and stay to the end."""
+def _leave_out_what_stays() -> None:
+    """Let collections of garbage pass over what is there now. Each measurement begins with one."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    """The tests themselves are many, and stay to the end."""
+    _leave_out_what_stays()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_heap() -> None:
+    """And so do other libraries, and what they have made, once a test has imported them."""
+    _leave_out_what_stays()
 
 
 @pytest.hookimpl(wrapper=True)
