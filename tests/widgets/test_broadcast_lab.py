@@ -107,9 +107,11 @@ def test_shapes_that_clash_and_back() -> None:
 
 def test_a_shape_that_is_none_keeps_the_last() -> None:
     widget = BroadcastLab(predict=False)
-    before = widget.text()
+    before = widget._framed().text
     widget.act("a", "wide")
-    assert widget.text() == before + "\n▲ the shape 'wide': a shape is a list of sizes. Type sizes, such as 3, 1."
+    assert (
+        widget._framed().text == before + "\n▲ the shape 'wide': a shape is a list of sizes. Type sizes, such as 3, 1."
+    )
     widget.act("op", "/")
     assert "▲" not in widget.text()
 

@@ -116,7 +116,9 @@ def test_two_maps_of_one_array() -> None:
     shown = two.state
     one.act("write")
     assert two.state == shown  # what it shows is still the moment in which it was made
-    assert two.text().endswith("x and t have changed since this picture was made: it still shows them as before.")
+    assert two._framed().text.endswith(
+        "x and t have changed since this picture was made: it still shows them as before."
+    )
     assert 'class="edu-since" role="status"' in two.html
     assert "edu-stage stale" in two.html
     assert [c.act for c in two.frame().controls] == ["pick", "axis:0", "axis:1", "renew", "reset"]
@@ -172,7 +174,7 @@ def test_names_can_be_removed_but_not_the_last() -> None:
     assert [e.name for e in widget.state.entries] == ["y"]
     assert "remove" not in [c.act for c in widget.frame().controls]
     widget.act("remove")
-    assert widget.text().endswith("▲ remove: y is the only name on this map. Add another one first.")
+    assert widget._framed().text.endswith("▲ remove: y is the only name on this map. Add another one first.")
     widget.act("view", "free view")  # a free view of the first tensor, also where its name has left
     assert "a free view of x: (2, 2), strides (16, 8)" in widget.text()
     widget.act("remove")
@@ -235,7 +237,9 @@ def test_bytes_beside_those_of_the_names_are_called_the_buffers() -> None:
     a = np.arange(4.0)
     widget = BufferMap(a=a[:2], b=np.zeros(1))
     a[3] = 9
-    assert widget.text().endswith("buffer A has changed since this picture was made: it still shows it as before.")
+    assert widget._framed().text.endswith(
+        "buffer A has changed since this picture was made: it still shows it as before."
+    )
 
 
 def test_a_write_between_the_drawn_cells_makes_a_map_stale() -> None:

@@ -40,6 +40,7 @@ from tinygrad_edu import nn
 from tinygrad_edu.common.wording import first_line
 from tinygrad_edu.observe import timing
 from tinygrad_edu.settings import modes
+from tinygrad_edu.views.frame import LAST_RUN, NOTHING_YET
 from tinygrad_edu.views.playground import meters
 from tinygrad_edu.views.race import finish
 
@@ -215,7 +216,7 @@ def test_the_page_is_well_formed_and_every_control_has_a_name(name: str, path: P
     check(widget.html, live=True)
     page = check(widget.to_html().removeprefix("<!doctype html>"), live=False)
     assert page.active() == []
-    assert "The figure shows the last run." in widget.to_html()
+    assert (NOTHING_YET if widget._still().waiting else LAST_RUN) in widget.to_html()
 
 
 def fitting(element: Element) -> Any:
@@ -296,7 +297,7 @@ def test_the_bundle_has_view_picture_and_text(name: str) -> None:
     page = check(bundle["text/html"], live=False)
     (image,) = [element.attributes for element in page.elements if element.tag == "img"]
     assert base64.b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode() == widget.svg()
-    assert image["alt"] and page.elements[-1].text == widget._still().text  # all that the picture shows
+    assert image["alt"] and page.elements[-1].text == widget._still().words()  # all that the picture shows
     assert not {element.tag for element in page.elements} & {"svg", "script", "style"}  # which many readers remove
     assert bundle["text/plain"] == repr(widget)
     json.dumps(bundle)
@@ -355,7 +356,7 @@ def test_no_message_breaks_a_widget(name: str, act: str, value: Any) -> None:
 def test_an_unknown_act_is_named_and_goes_away(name: str) -> None:
     widget = reach(name, [])
     message(widget, "bogus", 3)
-    assert widget.text().endswith("▲ 'bogus': this widget has no such control. Press one that it shows.")
+    assert widget._framed().text.endswith("▲ 'bogus': this widget has no such control. Press one that it shows.")
     assert "this widget has no such control" in widget.html
     assert 'role="alert"' in widget.html
     for known in check(widget.html, live=True).acts()[:1]:  # a widget without controls has none
@@ -434,7 +435,7 @@ def test_an_error_of_an_act_is_answered_to_the_browser_and_raised_in_code() -> N
     widget = Slow()
     message(widget, "fail", 1)
     assert widget.answers == 1
-    assert widget.text().endswith(
+    assert widget._framed().text.endswith(
         "▲ fail = 1: this cannot be done here (RuntimeError: own). Give another value, or press Reset."
     )
     with pytest.raises(RuntimeError, match="own"):

@@ -65,7 +65,7 @@ def test_a_leaf_can_be_typed_over_and_reset(widget: GraphStepper) -> None:
     assert given.grad is None
     for wrong in ("much", "nan", "inf", ""):
         widget.act("leaf:x", wrong)
-        assert widget.text().endswith(f"▲ x = {wrong!r}: it is not a number. Type digits, such as −1.5.")
+        assert widget._framed().text.endswith(f"▲ x = {wrong!r}: it is not a number. Type digits, such as −1.5.")
         assert "\n  x   0.00100" in widget.text()
     widget.act("reset")
     assert "\n  x   2.00" in widget.text()
@@ -135,7 +135,7 @@ def test_only_single_numbers_that_want_gradients_can_be_typed_over() -> None:
     widget = GraphStepper(lambda x, c, v: (x * c * v).sum(), x=leaf(1.0), c=tg.tensor(2.0), v=leaf([1.0, 2.0]))
     assert [c.act for c in widget.frame().controls if c.kind == "text"] == ["leaf:x"]
     widget.act("leaf:v", "1")
-    assert widget.text().endswith("▲ v = '1': v has shape (2,). Edit a leaf that is one number.")
+    assert widget._framed().text.endswith("▲ v = '1': v has shape (2,). Edit a leaf that is one number.")
 
 
 def test_the_data_are_the_run(widget: GraphStepper) -> None:
@@ -357,12 +357,12 @@ def test_a_tensor_that_is_not_as_it_was_is_named(change: Any) -> None:
     _, w, widget = product()
     widget.look()
     assert widget.frame().stale == ""
-    before = widget.text()
+    before = widget._framed().text
     with tg.no_grad():
         change(w)
     widget.look()
     assert widget.frame().stale == STALE
-    assert widget.text() == f"{STALE}\n{before}"  # the picture is still that of its moment
+    assert widget._framed().text == f"{STALE}\n{before}"  # the picture is still that of its moment
     assert 'class="edu-stage edu-walk stale"' in widget.html
 
 
@@ -403,7 +403,7 @@ def test_a_number_cannot_be_typed_into_a_picture_that_is_out_of_date() -> None:
         w.add_(1.0)
     widget.act("leaf:x", "7")
     assert "x = '7': w has changed since this picture was made" in widget.text()
-    assert widget.text().endswith("Press Record again first.")
+    assert widget._framed().text.endswith("Press Record again first.")
     assert "\n  x   2.00" in widget.text()
     assert [c.act for c in widget.frame().settings] == ["reset", "again"]
 

@@ -69,7 +69,7 @@ def test_a_guard_that_is_neither_on_nor_off_is_refused(guard: Any) -> None:
         GuardLens(guard=guard)
     widget = GuardLens()
     widget.act("guard", guard)
-    assert widget.text().endswith('the guard is on or off. Give guard="on" or guard="off".')
+    assert widget._framed().text.endswith('the guard is on or off. Give guard="on" or guard="off".')
     assert widget.state.guard == "on"
 
 

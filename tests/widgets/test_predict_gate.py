@@ -148,7 +148,7 @@ def test_a_reveal_that_fails_leaves_the_prediction(failure: Any, words: str) -> 
     widget.predict(3)
     assert not widget.committed
     assert widget.state.draft == 3.0
-    assert widget.text().endswith(f"▲ The result could not be computed. {words}")
+    assert widget._framed().text.endswith(f"▲ The result could not be computed. {words}")
     assert 'role="alert"' in widget.html
     assert export_predictions() == []
     widget.act("commit")
@@ -205,7 +205,7 @@ def test_a_curve_is_drawn_nudged_and_drawn_again() -> None:
 def test_refused_predictions_say_why() -> None:
     widget = PredictGate("?", Reveal("a"), choices=["a", "b"])
     widget.act("draft", "c")
-    assert widget.text().endswith("▲ the prediction 'c': the choices are a, b. Take one of these.")
+    assert widget._framed().text.endswith("▲ the prediction 'c': the choices are a, b. Take one of these.")
     assert widget.state.draft is None
     widget.act("draft", "b")
     assert "▲" not in widget.text()

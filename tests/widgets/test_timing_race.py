@@ -89,7 +89,7 @@ def test_a_commit_without_a_number_does_nothing(made: Callable[..., TimingRace],
 def test_what_is_no_prediction_is_refused(made: Callable[..., TimingRace]) -> None:
     race = made()
     race.act("draft", "many")
-    assert race.text().endswith("▲ the prediction 'many': it is not a number. Type digits, such as 2.5.")
+    assert race._framed().text.endswith("▲ the prediction 'many': it is not a number. Type digits, such as 2.5.")
     race.act("draft", "3")
     assert "▲" not in race.text()
 
@@ -105,7 +105,7 @@ def test_sizes_are_chosen_without_measuring_again(made: Callable[..., TimingRace
     assert "B is faster at n = 32." in race.text()
     assert len(clock.calls) == before
     act(race, "n", 7)
-    assert race.text().endswith("▲ size 7: there are 3 sizes. Count from 0.")
+    assert race._framed().text.endswith("▲ size 7: there are 3 sizes. Count from 0.")
 
 
 def test_warm_up_off_races_again_and_counts_the_first_call(clock: Clock) -> None:
@@ -120,7 +120,7 @@ def test_warm_up_off_races_again_and_counts_the_first_call(clock: Clock) -> None
     timings = race.data()["result"]["comparisons"][0]
     assert timings["fast"]["warmups"] == [1.0] * 3
     act(race, "warmup", "seldom")
-    assert race.text().endswith("there is no such choice. Take 3 warm-ups or no warm-up.")
+    assert race._framed().text.endswith("there is no such choice. Take 3 warm-ups or no warm-up.")
 
 
 def test_ask_again_hides_the_result(made: Callable[..., TimingRace]) -> None:

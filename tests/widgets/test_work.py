@@ -169,7 +169,7 @@ def test_work_that_fails_says_so_and_can_begin_again(error: BaseException, words
     widget = Worker(error)
     widget.act("go")
     widget.wait(20)
-    assert widget.text().endswith(f"▲ {words}")
+    assert widget._framed().text.endswith(f"▲ {words}")
     assert 'role="alert"' in widget.html
     widget.fail = None
     widget.step.release(10)

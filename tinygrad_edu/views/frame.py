@@ -13,6 +13,7 @@ from .tokens import stylesheet
 STAGES = ("names", "tensors", "buffers", "device", "queue")
 WIDE, NARROW = 812, 446
 LAST_RUN = "The figure shows the last run."
+NOTHING_YET = "Nothing has run yet."  # where a prediction is awaited
 BACK_AGAIN = "To use its controls, run the cell again."
 BADGES = {"measured": "●", "simulated": "◌", "recorded": "■"}
 
@@ -91,12 +92,13 @@ class Frame:
     status: str | None = None  # read aloud when it changes: what a commit has shown. None: nothing ever is
     stale: str = ""  # why the figure no longer holds; it is shown pale, under these words
     summary: str = ""  # in place of the text in saved notebooks, where the text would differ from run to run
+    waiting: bool = False  # nothing has run: it waits for a prediction
 
     def html(self, live: bool = True) -> str:
         """The inside of the widget. Without a kernel (``live=False``) controls are absent."""
         kind = attributes(class_=f"edu-prov {self.badge}")
         badge = f"<span{kind}>{escape(self.badge)}</span>" if self.badge else ""
-        note = "" if live else f'<span class="edu-last">{LAST_RUN}</span>'
+        note = "" if live else f'<span class="edu-last">{self._shows()}</span>'
         return "".join([
             f'<div{attributes(class_="edu-body", **self.body())}>',
             f'<header class="edu-head"><h3>{escape(self.name)}</h3>{strip(self.stages)}</header>',
@@ -110,7 +112,19 @@ class Frame:
 
     def body(self) -> dict[str, Any]:
         """Further attributes of the whole."""
-        return {}
+        return {"data_waiting": True} if self.waiting else {}
+
+    def _shows(self) -> str:
+        return NOTHING_YET if self.waiting else LAST_RUN
+
+    def words(self) -> str:
+        """All that is said, by the figure and around it: the question, why, and how the figure came about."""
+        why = f"why: {plain(self.why)}" * bool(self.why)
+        foot = f"{self.badge}: {self.conditions}" if self.badge else self.conditions
+        shown = f"shown of the machine: {', '.join(self.stages)}" * bool(self.stages)
+        asked = f"question: {plain(self.ask)}" * (bool(self.ask) and plain(self.ask) not in self.text)
+        around = [asked, self.text, why, foot, shown]
+        return "\n".join(filter(None, around))
 
     def _why(self, live: bool) -> str:
         return f'<p class="edu-why">{rich(self.why)}</p>' if self.why else ""
@@ -158,17 +172,18 @@ class Frame:
             f"<body><section{section}>{self.html(live)}</section></body></html>"
         )
 
-    def still(self, text: str) -> str:
+    def still(self) -> str:
         """The picture and the text for a saved notebook, as HTML that survives where pages are made safe.
 
         There, scripts, styles and inline SVG are removed, but an image that holds its own data is shown.
         """
         data = base64.b64encode(self.svg().encode()).decode()
-        words = attributes(alt=f"{self.wide.title} {self.wide.description}", style="max-width:100%")
+        seen = f"{plain(self.ask)} {self.wide.title}. {self.wide.description}".strip()
+        words = attributes(alt=seen, style="max-width:100%")
         return (
             f'<figure style="margin:0"><img src="data:image/svg+xml;base64,{data}"{words}>'
-            f'<figcaption style="padding:0 24px">{LAST_RUN} {BACK_AGAIN}<details><summary>Read as text</summary>'
-            f'<pre style="font-family:monospace">{escape(text)}</pre></details></figcaption></figure>'
+            f'<figcaption style="padding:0 24px">{self._shows()} {BACK_AGAIN}<details><summary>Read as text</summary>'
+            f'<pre style="font-family:monospace">{escape(self.words())}</pre></details></figcaption></figure>'
         )
 
     def svg(self, theme: str | None = None) -> str:

@@ -204,8 +204,8 @@ class EduWidget(anywidget.AnyWidget):
         self.presenting = on
 
     def text(self) -> str:
-        """The text twin: every value that the picture shows."""
-        return self._framed().text
+        """All that is said: every value that the picture shows, and the words around it."""
+        return self._framed().words()
 
     def _still(self) -> Frame:
         """The frame of a picture, which has no controls."""
@@ -236,7 +236,7 @@ class EduWidget(anywidget.AnyWidget):
         found = super()._repr_mimebundle_(**kwargs)
         bundle, metadata = found if isinstance(found, tuple) else (found, {})
         frame = self._still()
-        still = {"text/html": frame.still(frame.text), "image/svg+xml": frame.svg(), "text/plain": repr(self)}
+        still = {"text/html": frame.still(), "image/svg+xml": frame.svg(), "text/plain": repr(self)}
         return {**(bundle or {}), **still}, metadata
 
 

@@ -198,5 +198,5 @@ def frame(state: GateState, name: str = "PredictGate", still: bool = False, abou
     return Frame(
         name, about, q.ask, draw(state, WIDE, still), draw(state, NARROW, still), outcome.why if outcome else "",
         text(state), conditions or "computed when you committed", outcome.badge if outcome else None, tuple(controls),
-        message=state.message, status=describe(state) if outcome else "",
+        message=state.message, status=describe(state) if outcome else "", waiting=not outcome,
     )  # fmt: skip

@@ -375,5 +375,5 @@ def frame(state: RaceState, working: bool = False) -> Frame:
         "TimingRace", ("device",), words.question(state), draw(state, WIDE), draw(state, NARROW),
         (state.why or words.WHY) if measured else "", words.text(state), words.conditions(state),
         "measured" if measured else None, tuple(controls), message=state.message, summary=words.summary(state),
-        status=words.describe(state) if measured else "",
+        status=words.describe(state) if measured else "", waiting=not measured,
     )  # fmt: skip

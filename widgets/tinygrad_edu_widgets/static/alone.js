@@ -1,7 +1,9 @@
 // What a widget is without a kernel: the picture of the last run, and nothing that could be pressed. The kernel may end
 // while the page is open; or the notebook is opened again later, and then the pictures come from the saved file.
 
-const LAST_RUN = "The figure shows the last run. To use its controls, run the cell again.";
+const LAST_RUN = "The figure shows the last run.";
+const NOTHING_YET = "Nothing has run yet."; // where a prediction is awaited
+const BACK_AGAIN = "To use its controls, run the cell again.";
 const WIDGET_STATE = "application/vnd.jupyter.widget-state+json"; // where Jupyter looks for widgets in a notebook's metadata
 const ALBUM = "tinygrad_edu-pictures"; // the one widget there that is ours: it holds the pictures of all others
 const VIEW = "application/vnd.jupyter.widget-view+json"; // and in an output: which widget it is
@@ -33,7 +35,7 @@ function still(html) {
   if (foot && !foot.querySelector(".edu-last")) {
     const note = document.createElement("span");
     note.className = "edu-last";
-    note.textContent = LAST_RUN;
+    note.textContent = `${made.querySelector("[data-waiting]") ? NOTHING_YET : LAST_RUN} ${BACK_AGAIN}`;
     foot.querySelector("details")?.before(note);
   }
   return made.innerHTML;
