@@ -93,7 +93,7 @@ def stale_sentence(what: Sequence[str]) -> str:
 def caption(state: BufferState, number: int) -> str:
     """``48 bytes, 3 names here``. Other names, which are not on this map, may look at it too."""
     buffer, rows = state.buffers[number], [e for e in state.entries if e.buffer == number]
-    kinds = {buffer.dtype, *(e.dtype for e in rows)}
+    kinds = {buffer.dtype, *(e.dtype for e in rows), *(other.dtype for other in state.buffers)}
     read_as = f", read as {buffer.dtype}" if len(kinds) > 1 else ""
     return f"{bytes_text(buffer.nbytes)}, {plural(len(rows), 'name')} here{read_as}"
 
