@@ -13,7 +13,7 @@ ARRAYS: dict[str, str | dict[str, str]] = {
         "20": "It would be there in a copy, stored row after row: “a transpose moves numbers” is wrong.",
         "28": "That is 4 + 1 · 16 + 2 · 4, with the strides of `x`. Those of `u` are swapped.",
         "36": "That is 1 · 4 + 2 · 16. The offset is missing: `u` begins with the second column.",
-        "40": "`u` has an offset of 4, and the strides of `x` **in the other order**: 4 + 1 · 4 + 2 · 16 = 40.",
+        "40": "`u` begins at byte 4, with the strides of `x` **in the other order**: 4 + 1 · 4 + 2 · 16 = 40.",
     },
     "alive": {
         "0 bytes": "`del` removes a name, not a buffer. A buffer is freed when no tensor holds it.",
