@@ -92,6 +92,17 @@ ROUND = "loss_of(w).backward()\n  with tg.no_grad(): w -= lr * w.grad"
 
 # other ways to be right, where there are some
 ALSO_RIGHT: dict[str, list[Any]] = {
+    "warmest": [
+        lambda rows: max((row * 1.8 + 32).max() for row in rows),  # no buffer is larger than a row
+        lambda rows: rows.max().item() * 1.8 + 32,
+        lambda rows: rows.amax(-1).max() * 1.8 + 32,
+        lambda rows: rows.max(-1).values.max() * 1.8 + 32,
+    ],
+    "nchw": [
+        lambda images: images.as_strided((2, 3, 4, 5), (60, 1, 15, 3)),
+        lambda images: images.transpose(2, 3).transpose(1, 2),
+        lambda images: images.movedim(-1, 1),
+    ],
     "mend_loop": [
         _descend(f"{ROUND}\n  w.grad = None"),
         _descend(f"{ROUND}\n  w.grad.zero_()"),
@@ -172,13 +183,13 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (((3, 2), (8, 48), 0), "At which byte of z is y[0, 0]"),
     ],
     "shares": [
-        ("abcef", "(b) x[[1, 2]]"),
-        ("aef", "(c) x.T: turning a table"),
-        ({"a", "c", "d", "e", "f"}, "(d) x.T.reshape(12)"),
-        (["a", "c", "f"], "None only adds an axis"),
-        ("a, c, e", "(f) x.reshape(2, 6)"),
-        ("cef", "(a) x[1:]"),
-        ("acef", "(g) x.contiguous()"),
+        ("abcefg", "one is on the wrong side"),
+        ("aef", "two are on the wrong side"),
+        ({"a", "c", "d", "e", "f"}, "Compare a list in the brackets with a slice"),
+        (["a", "c", "f"], "which land in buffer A?"),
+        ("a, c, e", "where one step leads from number to number"),
+        ("bd", "seven are on the wrong side"),
+        ("", "five are on the wrong side"),
         ("xyz", "give letters from a, b"),
     ],
     "order": [
@@ -193,6 +204,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda batches: [b[0].contiguous() for b in batches], "contiguous() copies only"),
         (lambda batches: [b.clone()[0] for b in batches], "Take the row first"),
         (lambda batches: [(b, b[0].clone())[1] for b in list(batches)], "until then all batches stay alive"),
+        (lambda batches: [b[0].copy() for b in batches], "Here and in PyTorch it is clone()"),
         (lambda batches: tg.stack([b[0] for b in batches]), "until then all batches stay alive"),
         (lambda batches: [b[0] if i else b[0].clone() for i, b in enumerate(batches)], "still points into the batches"),
         (lambda batches: [b[1].clone() for b in batches], "not the first rows"),
@@ -213,6 +225,11 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "nchw": [
         (lambda images: images.reshape(2, 3, 4, 5), "cuts it elsewhere"),
+        (lambda images: images.reshape(2, 3, -1).reshape(2, 3, 4, 5), "cuts it elsewhere"),
+        (lambda images: images.as_strided((2, 3, 4, 5), (60, 1, 3, 12)), "a stride is wrong"),
+        (lambda images: images.as_strided((2, 3, 4, 5), (60, 1, 5, 3)), "a stride is wrong"),
+        (lambda images: images.transpose(0, 3, 1, 2), "transpose() swaps two axes"),
+        (lambda images: images.transpose((0, 3, 1, 2)), "transpose() swaps two axes"),
         (lambda images: images.permute(0, 3, 1, 2).contiguous(), "480 bytes are new"),
         (lambda images: images.transpose(1, 3), "height and width have changed places"),
         (lambda images: images.permute(0, 2, 3, 1), "permute takes the old axes"),
@@ -251,9 +268,16 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "warmest": [
         (_warmest_in_place, "the readings have changed"),
-        (lambda rows: _warmest_in_place(rows.clone()), "new bytes for 1 × rows"),
-        (lambda rows: (rows * 1.8 + 32).max(), "new bytes for 2 × rows"),
-        (lambda rows: rows.max(), "is 318.2 °F, not 159.0"),
+        (lambda rows: _warmest_in_place(rows.clone()), "one new buffer has 480 bytes, and rows has 480"),
+        (lambda rows: (rows * 1.8 + 32).max(), "one new buffer has 480 bytes"),
+        (lambda rows: (rows * 1.8).max() + 32, "How many readings need converting?"),
+        (lambda rows: rows.max(axis=1).max(), "with an axis, max() gives values and indices"),
+        (lambda rows: rows.max(axis=-1) * 1.8 + 32, "with an axis, max() gives values and indices"),
+        (lambda rows: rows.max(axis=-1), "with an axis, max() gives values and indices"),
+        (lambda rows: rows.copy().max() * 1.8 + 32, "copy() is NumPy's name"),
+        (lambda rows: rows.astype("float64").max() * 1.8 + 32, "astype() is NumPy's name"),
+        (lambda rows: rows.no_such_method(), "could not be used"),
+        (lambda rows: rows.max(), "a highest reading of 14.9 °C is 58.8 °F, not 14.9"),
         (lambda rows: rows * 1.8, "the result has shape"),
         (lambda rows: None, "is there a return?"),
         (3, "the function itself"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
 import pytest
 
 import tinygrad_edu as tg
+from tests.notebooks.cells import run_cells
 from tinygrad_edu.lessons import REASONS
 from tinygrad_edu.observe.counters import Counters
 from tinygrad_edu.views.buffers import strided
@@ -38,7 +41,8 @@ def test_nothing_that_is_not_folded_says_what_a_gate_asks() -> None:
         "wastes lines",
         "is slower",
         "misconception",
-        "clone()",
+        "[0].clone",
+        "u[1, 2]` begins at",
         "permute",
     ):
         assert told not in shown.split("## 6 · Exit quiz")[0], told
@@ -63,7 +67,7 @@ def test_each_picture_is_saved_and_those_that_answer_are_folded() -> None:
 
 def test_what_is_run_before_a_task_does_not_solve_it() -> None:
     """The sources are readable on every code host, folded or not."""
-    for solution in ("clone(", "permute(", "rows.max() * 1.8"):
+    for solution in ("[0].clone(", "permute(", "rows.max() * 1.8"):
         assert solution not in SOURCE
 
 
@@ -77,7 +81,7 @@ def test_each_part_has_numbers_of_its_own() -> None:
 def test_what_the_gates_are_said_to_show() -> None:
     """Also for those who read without a kernel, below everything."""
     fahrenheit = 23 * 1.8 + 32
-    told = (f"{fahrenheit * 1.8 + 32:.1f}", "left °F in `celsius`", "byte 24", "40 000 000 bytes")
+    told = (f"{fahrenheit * 1.8 + 32:.1f}", "left °F in `celsius`", "byte 40", "40 000 000 bytes")
     last = LESSON.cells[-1].source.split("<details>")[1]
     assert told[0] == "164.1" and all(words in last for words in told)
 
@@ -90,10 +94,66 @@ def test_recorded_figures_say_so_and_stay_folded() -> None:
     assert all("<summary>After your prediction" in fold for fold in recorded)
 
 
-def test_both_of_the_second_race_add_the_same() -> None:
-    """And the copy is made once, whatever the number of uses: one buffer more than without it."""
+def test_neither_task_nor_map_above_a_gate_has_its_view() -> None:
+    """Those of the second gate are met there first, and what a map in sight asks leaves open what a gate does."""
+    before, after = (PROSE + SOURCE).count("x[:, 1:].T"), SOURCE.count("x[:, 1:].T")
+    assert before == after >= 3
+    asked = re.findall(r'ask="(.*?)"', SOURCE)
+    assert len(asked) == 6  # of five maps and a race
+    assert not [ask for ask in asked if any(told in ask for told in ("°C", "large", "alive", "zeros", "order"))]
+
+
+def test_the_map_behind_the_third_gate_has_lost_big() -> None:
+    """As the question says. And memory that nobody has written, as that of zeros, the system need not give at all."""
+    [source] = [c.source for c in LESSON.cells if "def bytes_alive" in c.source]
+    assert "del big\n\nBehind(" in source and "zeros" not in source
+
+
+def test_timing_answers_within_two_seconds() -> None:
+    """By their budgets; whether a machine keeps to them is its own affair."""
+    [race] = [c.source for c in LESSON.cells if "TimingRace(" in c.source and "budget" in c.source]
+    assert "budget=1.5" in race
+    assert re.findall(r"compare\(.*budget=([\d.]+)", SOURCE) == ["0.35", "0.6"]
+    assert 3 * 0.35 <= 2
+
+
+def test_the_gates_on_copies_tell_what_they_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Milliseconds, spread, warm-ups, machine; and the break-even is the smallest count at which the copy wins."""
+    run = run_cells("01_arrays_are_bytes", monkeypatch)
+    gates = run.gate("smallest number of uses"), run.gate("Now one sum")
+    for gate, key in zip(gates, ("break_even", "copy_first"), strict=True):
+        found = gate.reveal()
+        assert found.value in gate.choices and found.badge == "measured"
+        told = REASONS[key]
+        assert isinstance(told, dict) and found.why.startswith(told[found.value])
+        assert re.search(r"\d (m|µ)s \(.*–.*\) as it is, .*\d (m|µ)s \(.*–.*\) copied first", found.why)
+        assert "median (middle half)" in found.why
+        assert "NumPy" in found.conditions and re.search(r"\d pairs, warm-ups: \d", found.conditions)
+    taken = {1: "slower", 2: "faster", 4: "faster"}
+
+    def compare(slow: functools.partial[object], fast: object, budget: float) -> SimpleNamespace:
+        timing = SimpleNamespace(text=lambda: "1 ms", warmups=[1.0])
+        words = SimpleNamespace(text=lambda: "a machine")
+        return SimpleNamespace(verdict=taken[slow.args[0]], slow=timing, fast=timing, ratios=[1], conditions=words)
+
+    monkeypatch.setitem(run.names, "compare", compare)
+    for verdicts, least in (("sff", "2"), ("fff", "1"), ("ssf", "4"), ("sss", "never")):
+        taken = {n: {"s": "slower", "f": "faster"}[v] for n, v in zip((1, 2, 4), verdicts, strict=True)}
+        assert gates[0].reveal().value == least
+
+
+def test_the_recorded_ratios_say_who_wins() -> None:
+    """“With one use the copy loses; from two uses on it wins.”"""
+    rows = re.findall(r"(\d) uses? ([\d.]+) \(([\d.]+)–([\d.]+)\)", PROSE)
+    assert [row[0] for row in rows] == ["1", "2", "4"]
+    assert float(rows[0][3]) < 1
+    assert all(float(low) > 1 for _, _, low, _ in rows[1:])
+
+
+def test_both_ways_to_add_give_the_same() -> None:
+    """The copy is made once, whatever the number of uses; adding makes no buffer, and so times no allocation."""
     [source] = [c.source for c in LESSON.cells if "def copied_first" in c.source]
-    scope: dict[str, object] = {"tg": tg, "TimingRace": lambda *given, **more: None, "reason": REASONS.get}
+    scope: dict[str, object] = {"tg": tg}
     exec(source, scope)
     as_it_is, copied_first = scope["as_it_is"], scope["copied_first"]
     assert callable(as_it_is) and callable(copied_first)
@@ -103,7 +163,7 @@ def test_both_of_the_second_race_add_the_same() -> None:
             with Counters() as counted:
                 result = function(uses)
             made.append(counted.allocated // result.nbytes)
-        assert made == [uses, uses + 1]
+        assert made == [1, 2]
     assert np.array_equal(as_it_is(2).numpy(), copied_first(2).numpy())
 
 
@@ -120,16 +180,19 @@ def test_the_worked_example() -> None:
 
 def test_the_wrong_addresses_are_the_slips_that_their_reasons_name() -> None:
     x = table()
-    t = x.T
-    reasons = REASONS["address_transposed"]
+    u = x[:, 1:].T
+    reasons = REASONS["address_turned"]
     assert isinstance(reasons, dict)
 
-    def byte(strides: tuple[int, ...]) -> str:
-        return str(2 * strides[0] + 1 * strides[1])
+    def byte(strides: tuple[int, ...], offset: int) -> str:
+        return str(offset + 1 * strides[0] + 2 * strides[1])
 
-    assert byte(t.numpy().strides) == "24" and "**" in reasons["24"]
-    assert byte(np.ascontiguousarray(t.numpy()).strides) == "28" and "copy" in reasons["28"]
-    assert byte(x.numpy().strides) == "36" and "strides of `x`" in reasons["36"]
+    begin = u.storage_offset() * 4
+    assert str(u[1, 2].data_ptr() - x.data_ptr()) == byte(u.numpy().strides, begin) == "40" and "**" in reasons["40"]
+    assert x[2, 2].data_ptr() == u[1, 2].data_ptr()
+    assert byte(np.ascontiguousarray(u.numpy()).strides, 0) == "20" and "copy" in reasons["20"]
+    assert byte(x.numpy().strides, begin) == "28" and "strides of `x`" in reasons["28"]
+    assert byte(u.numpy().strides, 0) == "36" and "offset is missing" in reasons["36"]
 
 
 def test_the_free_view_puzzles_can_be_solved() -> None:
@@ -141,6 +204,7 @@ def test_the_free_view_puzzles_can_be_solved() -> None:
     ):
         assert strided(x, shape, strides, offset).ravel().tolist() == wanted
         assert " ".join(map(str, wanted)) in PROSE
+        assert str(wanted) in SOURCE  # and the map knows it
 
 
 def test_transposing_makes_no_byte_whatever_the_size() -> None:

@@ -161,6 +161,18 @@ def test_arrays_of_jax_never_change() -> None:
     assert x.tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize("library", ["here", "PyTorch"])
+def test_habits_from_numpy_that_the_hints_name(library: str) -> None:
+    x = MAKERS[library]()
+    for method in ("copy", "astype"):
+        assert not hasattr(x, method)
+    assert not hasattr(x.max(-1), "max")
+    assert x.max(-1).values.tolist() == [3.0, 7.0, 11.0]
+    with pytest.raises(TypeError):
+        x.reshape(1, 2, 2, 3).transpose(0, 3, 1, 2)
+    assert x.double().stride() == (4, 1) and x.double().element_size() == 8
+
+
 def test_the_layout_task_and_the_images() -> None:
     z = torch.arange(24.0).reshape(4, 6)
     y = z[::2, 1::2].T

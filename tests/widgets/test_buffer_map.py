@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tinygrad_edu_widgets import BufferMap
 
 import tinygrad_edu as tg
+from tests.views.twin import assert_twin
 from tinygrad_edu.errors import ArgumentError, DtypeError, InplaceError
 
 
@@ -54,10 +57,10 @@ def test_a_write_is_seen_through_every_name_and_undone_by_reset(widget: BufferMa
 def test_a_write_touches_one_place_also_where_elements_overlap(x: tg.Tensor) -> None:
     widget = BufferMap(x=x)
     widget.act("view", "free view")
-    widget.act("stride:0", 20)
-    widget.act("axis:1", 5)  # xᵥ[0, 5] is xᵥ[1, 0]
+    widget.act("stride:0", 8)
+    widget.act("axis:1", 2)  # xᵥ[0, 2] is xᵥ[1, 0]
     widget.act("write")
-    assert x.array.ravel().tolist() == [0, 1, 2, 3, 4, 99, 6, 7, 8, 9, 10, 11]
+    assert x.array.ravel().tolist() == [0, 1, 99, 3, 4, 5, 6, 7, 8, 9, 10, 11]
     widget.act("reset")
     assert x.array.ravel().tolist() == list(range(12))
     wide = BufferMap(w=tg.tensor([[1.0, 2.0]]).expand(3, 2))
@@ -153,7 +156,7 @@ def test_views_are_added_under_names_of_their_own(widget: BufferMap, x: tg.Tenso
     widget.act("add", "   ")
     assert widget.state == before
     widget.act("add", "x.fill_(3)")
-    assert last(widget).startswith("▲ the view 'x.fill_(3)': a view is a name")
+    assert last(widget).startswith("▲ the view 'x.fill_(3)': it takes a name")
     assert x.array.ravel().tolist() == list(range(12))
     widget.act("reset")
     assert "v = " not in widget.text()
@@ -169,21 +172,88 @@ def test_labels_given_at_the_start_stay(x: tg.Tensor) -> None:
     assert widget._labels == {"v": "x.T"}
 
 
-def test_the_free_view_keeps_to_the_buffer(widget: BufferMap) -> None:
+def test_the_free_view_begins_as_its_tensor_and_keeps_to_the_buffer(widget: BufferMap) -> None:
     widget.act("view", "free view")
-    assert "xᵥ = a free view of x: (2, 6), strides (24, 4)" in widget.text()
-    widget.act("stride:0", 28)
-    assert "would begin at byte 48" in last(widget)
-    assert "xᵥ = a free view of x: (2, 6), strides (24, 4)" in widget.text()
-    widget.act("shape:1", 5)
-    widget.act("stride:0", 28)
-    assert "xᵥ = a free view of x: (2, 5), strides (28, 4)" in widget.text()
+    assert "xᵥ = a free view of x: (3, 4), strides (16, 4)" in widget.text()
+    widget.act("stride:0", 20)
+    assert "would begin at byte 52" in last(widget)
+    assert "xᵥ = a free view of x: (3, 4), strides (16, 4)" in widget.text()
+    widget.act("shape:1", 2)
+    widget.act("stride:0", 20)
+    assert "xᵥ = a free view of x: (3, 2), strides (20, 4)" in widget.text()
+    widget.act("stride:0", 12)
     widget.act("offset", 4)
-    assert "would begin at byte 48" in last(widget)
+    assert "xᵥ = a free view of x: (3, 2), strides (12, 4), from byte 4" in widget.text()
+    widget.act("offset", 0)
     widget.act("stride:1", -4)
-    assert "would begin at byte -16" in last(widget)
+    assert "would begin at byte -4" in last(widget)
     widget.act("offset", 2)
     assert "2 bytes lead into the middle of an element. Take a multiple of 4." in last(widget)
+
+
+@pytest.mark.parametrize(
+    "make, begins",
+    [
+        (lambda x: x.T, "(4, 3), strides (4, 16)"),
+        (lambda x: x[1:, ::2], "(2, 2), strides (16, 8), from byte 16"),
+        (lambda x: x[::-1], "(3, 4), strides (-16, 4), from byte 32"),
+        (lambda x: x[2], "(4,), strides (4,), from byte 32"),
+        (lambda x: x[1, 1], "(1,), strides (4,), from byte 20"),
+    ],
+)
+def test_the_free_view_of_a_view_begins_where_that_is(x: tg.Tensor, make: Any, begins: str) -> None:
+    widget = BufferMap(v=make(x))
+    widget.act("view", "free view")
+    assert f"vᵥ = a free view of v: {begins}\n" in widget.text()
+
+
+def test_the_last_place_of_the_offset_is_the_last_that_fits(widget: BufferMap) -> None:
+    widget.act("view", "free view")
+    for axis, size in enumerate((1, 1)):
+        widget.act(f"shape:{axis}", size)
+    [offset] = [c for c in widget.frame().controls if c.act == "offset"]
+    assert offset.options == (0, 44, 4)
+    widget.act("offset", 44)
+    assert "from byte 44" in widget.text()
+    widget.act("offset", 48)
+    assert "would begin at byte 48" in last(widget)
+
+
+def test_a_solved_puzzle_is_said_and_remembered(x: tg.Tensor) -> None:
+    widget = BufferMap(x=x, puzzles={"a column": [0, 4, 8], "the diagonal": [0, 5, 10]})
+    widget.act("view", "free view")
+    assert "✓" not in widget.text()
+    widget.act("shape:1", 1)
+    said = "✓ xᵥ reads 0 4 8, a column: 1 of 2 found"
+    assert said in widget.text()
+    assert f'role="status">{said}</p>' in widget.html
+    assert_twin(widget.frame())
+    widget.act("stride:0", 12)
+    assert "✓" not in widget.text()
+    widget.act("stride:0", 20)
+    assert "✓ xᵥ reads 0 5 10, the diagonal: all found" in widget.text()
+    widget.act("reset")
+    widget.act("view", "free view")
+    widget.act("shape:1", 1)
+    assert said in widget.text()
+
+
+@pytest.mark.parametrize("puzzles", [3, "ab", [1], {"a": 3}, {"a": ["b"]}, {"a": []}, {"": [1]}])
+def test_what_is_no_puzzle_is_refused(x: tg.Tensor, puzzles: Any) -> None:
+    with pytest.raises(ArgumentError, match="puzzles are lists of numbers, by name"):
+        BufferMap(x=x, puzzles=puzzles)
+
+
+def test_what_an_act_has_changed_is_read_aloud(widget: BufferMap) -> None:
+    assert 'role="status"></p>' in widget.html  # there before it has words
+    widget.act("write")
+    assert 'role="status">x[0, 0] = 99 wrote bytes 0 to 3 of buffer A: t sees it too, c does not</p>' in widget.html
+    widget.act("add", "x + 1")
+    assert 'role="status">v = x + 1 has a buffer of its own, C</p>' in widget.html
+    widget.act("add", "x.detach()")
+    assert 'role="status">w = x.detach() is in buffer A, as are x and t</p>' in widget.html
+    widget.act("point", "x:3")
+    assert 'role="status"></p>' in widget.html
 
 
 def test_the_dials_count_in_bytes_as_the_picture_does(widget: BufferMap) -> None:
@@ -210,7 +280,7 @@ def test_a_large_array_is_never_copied_or_sent() -> None:
     widget.act("point", "x:9999999")
     widget.act("write")
     assert x.array[-1] == 99
-    assert last(widget) == "x[9999999] holds 99 and is at byte 0 + 9999999·4 = 39999996"
+    assert last(widget) == "x[9999999] holds 99 and is at byte 0 + 9999999·4 = 39\u2009999\u2009996"
     widget.act("reset")
     assert x.array[-1] == 0
     widget.act("add", "x.reshape(10, -1)[:, 5]")

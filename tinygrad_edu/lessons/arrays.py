@@ -10,7 +10,45 @@ import numpy as np
 from ..observe.counters import Counters
 from ..tensor import Tensor
 from ..tensor.creation import arange
-from .checking import NOTHING, numbers, quiz, task
+from .checking import NOTHING, Judge, numbers, quiz, task
+
+AXIS = "with an axis, max() gives values and indices, as in PyTorch: take .values of them, or leave the axis out."
+SWAPS = "transpose() swaps two axes, as in PyTorch. The method that takes all of them is permute()."
+SLIPS = {  # a part of the error in which a habit from NumPy ends, and its hint
+    "'ValuesAndIndices' object": AXIS,
+    "can't multiply sequence": AXIS,
+    "no attribute 'copy'": "copy() is NumPy's name for it. Here and in PyTorch it is clone().",
+    "no attribute 'astype'": "astype() is NumPy's name for it. float() and double() change the dtype here.",
+    "transpose() takes": SWAPS,
+    "transpose() missing": SWAPS,
+}
+
+
+def knows_numpy(judge: Judge) -> Judge:
+    """A judge of functions that has a hint for methods of NumPy which have other names here."""
+
+    def judged(answer: Any) -> str:
+        try:
+            return judge(answer)
+        except (AttributeError, TypeError) as error:
+            for part, hint in SLIPS.items():
+                if part in str(error):
+                    return hint
+            raise
+
+    return judged
+
+
+class Largest(Counters):
+    """Counters that also know how large the ``largest`` new buffer was."""
+
+    largest = 0
+
+    def _add(self, array: Any, owner: str) -> None:
+        before = self.allocated
+        super()._add(array, owner)
+        self.largest = max(self.largest, self.allocated - before)
+
 
 PERMUTED = "permute takes the old axes in their new order: first the old axis that is to come first, then the next."
 
@@ -62,15 +100,16 @@ def _strides(tensor: Tensor) -> tuple[int, ...]:
     return tuple(tensor.element_size() * step for step in tensor.stride())
 
 
-SHARES: dict[str, tuple[str, Callable[[Tensor], Tensor], str]] = {
-    "a": ("x[1:]", lambda x: x[1:], "write 99 through it on the map. Does x see it?"),
-    "b": ("x[[1, 2]]", lambda x: x[[1, 2]], "it selects what x[1:] selects. Do both land in the same buffer?"),
-    "c": ("x.T", lambda x: x.T, "turning a table round moves no number."),
-    "d": ("x.T.reshape(12)", lambda x: x.T.reshape(12), "it reads the columns one after another: in which steps?"),
-    "e": ("x[2, None]", lambda x: x[2, None], "None only adds an axis of length one to a row."),
-    "f": ("x.reshape(2, 6)", lambda x: x.reshape(2, 6), "the numbers stay in their order."),
-    "g": ("x.contiguous()", lambda x: x.contiguous(), "x is stored row after row already. What is there to copy?"),
+SHARES: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {
+    "a": ("x[1:]", lambda x: x[1:]),
+    "b": ("x[[1, 2]]", lambda x: x[[1, 2]]),
+    "c": ("x.T", lambda x: x.T),
+    "d": ("x.T.reshape(12)", lambda x: x.T.reshape(12)),
+    "e": ("x[2, None]", lambda x: x[2, None]),
+    "f": ("x.reshape(2, 6)", lambda x: x.reshape(2, 6)),
+    "g": ("x.contiguous()", lambda x: x.contiguous()),
 }
+HOW_MANY = ("", "one", "two", "three", "four", "five", "six", "seven")
 
 
 @task(
@@ -83,14 +122,19 @@ def _shares(answer: Any) -> str:
     given = {letter for part in answer for letter in str(part).lower() if letter.isalpha()}
     if given - SHARES.keys():
         return f"give letters from {', '.join(SHARES)}, such as 'ab'."
-    for letter, (words, make, hint) in SHARES.items():
+    wrong = 0
+    for letter, (_, make) in SHARES.items():
         x = _table(3, 4)
         with Counters() as counted:
             made = make(x)
-        view = counted.allocated == 0 and made.storage is x.storage
-        if view != (letter in given):
-            return f"look again at ({letter}) {words}: {hint}"
-    return ""
+        wrong += (counted.allocated == 0 and made.storage is x.storage) != (letter in given)
+    if not wrong:
+        return ""
+    are = "is" if wrong == 1 else "are"
+    return (
+        f"of the seven letters, {HOW_MANY[wrong]} {are} on the wrong side. Add each to the map: which land in buffer A?"
+        " Compare a list in the brackets with a slice, and ask where one step leads from number to number."
+    )
 
 
 @task(
@@ -120,6 +164,7 @@ def _order(answer: Any) -> str:
     "a copy of one row has its own bytes, so the batch behind it can go.",
     function=True,
 )
+@knows_numpy
 def _keep_first(answer: Any) -> str:
     rows, columns, count = 500, 10, 6
     right = [np.arange(columns) + 1000.0 * i for i in range(count)]
@@ -181,6 +226,7 @@ def _centre(answer: Any) -> str:
     "only the order of the strides changes: the channels are still side by side in memory.",
     function=True,
 )
+@knows_numpy
 def _nchw(answer: Any) -> str:
     images = _table(2, 4, 5, 3)
     right = images.numpy().transpose(0, 3, 1, 2)
@@ -194,6 +240,12 @@ def _nchw(answer: Any) -> str:
             return "height and width have changed places: (2, 3, 5, 4) should be (2, 3, 4, 5)."
         return f"the shape is {got.shape}, and it should be {right.shape}. {PERMUTED}"
     if not np.array_equal(got, right):
+        row_after_row = tuple(int(np.prod(got.shape[i + 1 :])) for i in range(4))
+        if isinstance(returned, Tensor) and returned.stride() != row_after_row:
+            return (
+                "the shape is right and the pixels are not: a stride is wrong. For each axis of the result, how far "
+                "apart are two neighbours in images? as_strided counts elements."
+            )
         return (
             "the shape is right and the pixels are not: reshape keeps the order in memory and cuts it elsewhere, so "
             "colours and places mix. Move the axes instead."
@@ -277,28 +329,31 @@ quiz(
 
 @task(
     "warmest",
-    "Mend warmest(rows): the highest of some °C, in °F. It must leave rows as they were, without a copy of them.",
+    "Fix warmest(rows): the highest of some °C, in °F. It must leave rows as they were, and make no buffer as large.",
     "the maximum is one number, so only that one need be converted.",
     function=True,
 )
+@knows_numpy
 def _warmest(answer: Any) -> str:
-    table = _table(6, 40)
+    table = _table(6, 40) / 8 - 5  # °C, from −5 to 24.9
     for rows in (table[1:4], table[[1, 2]], table[0]):
         before, right = rows.numpy().copy(), float(rows.numpy().max()) * 1.8 + 32
-        with Counters() as counted:
+        counted = Largest()
+        with counted:
             returned = answer(rows)
         if returned is None:
             return NOTHING
         if not np.array_equal(rows.numpy(), before):
             return "the readings have changed. *= and += write into the bytes that rows reads."
+        if isinstance(returned, tuple):
+            return AXIS
         got = numbers(returned)
         if got.size != 1:
             return f"give one number, the highest: the result has shape {got.shape}."
         if not np.isclose(got.item(), right, rtol=1e-5):
-            return (
-                f"the readings stayed, but the highest of {before.max():g} °C is {right:.1f} °F, not {got.item():.1f}."
-            )
-        if counted.allocated >= rows.nbytes:
-            times = counted.allocated / rows.nbytes
-            return f"the readings stay, but it makes new bytes for {times:.2g} × rows. How many need converting?"
+            found = f"{before.max():.1f} °C is {right:.1f} °F, not {got.item():.1f}"
+            return f"the readings stayed, but a highest reading of {found}."
+        if counted.largest >= rows.nbytes:
+            sizes = f"{counted.largest} bytes, and rows has {rows.nbytes}"
+            return f"right, and the readings stay, but one new buffer has {sizes}. How many readings need converting?"
     return ""

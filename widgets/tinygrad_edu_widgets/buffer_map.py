@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 import traitlets
 
 from tinygrad_edu import no_grad
-from tinygrad_edu.common.wording import shown
+from tinygrad_edu.common.wording import brief, shown
 from tinygrad_edu.core.inplace import own_buffer
 from tinygrad_edu.errors import ArgumentError, EduError, InplaceError
 from tinygrad_edu.guard import explanation
@@ -33,14 +34,29 @@ def _mapped(name: str, value: Any) -> Tensor:
         raise type(error)(f"BufferMap({name}={shown(value)})", error.why, error.mend) from None
 
 
+def _checked(puzzles: Any) -> dict[str, list[float]]:
+    """The puzzles as lists of numbers."""
+    try:
+        found = {str(name): [float(number) for number in wanted] for name, wanted in (puzzles or {}).items()}
+    except (AttributeError, TypeError, ValueError):
+        found = {"": []}
+    if not all(name and wanted for name, wanted in found.items()):
+        why, mend = "puzzles are lists of numbers, by name", 'write puzzles={"a column": [0, 4, 8]}'
+        raise ArgumentError(f"BufferMap(puzzles={shown(puzzles, 40)})", why, mend)
+    return found
+
+
 class BufferMap(EduWidget, room=buffers):
     """``BufferMap(x=x, t=x.T)`` shows which names look at which bytes, what each reads there, and who sees a write.
 
     Gestures: hover or focus a cell for its address, press it to point there; choose a name, drag or arrow its index;
     *x[…] = 99* writes where you point, into your own memory, and marks every name that sees it; type a view
-    (``x[::2].T``); *Remove x* takes a name off the map; *view* shows the values alone, numbers the cells in the *order
-    of visits*, or adds a *free view* whose shape, strides and offset you drag; *Reset* (r) brings back the first names,
-    and each value that was written over, unless somebody else has written there since.
+    (``x[::2].T``), or what makes a new buffer (``x + 1``); *Remove x* takes a name off the map; *view* shows the values
+    alone, numbers the cells in the *order of visits*, or adds a *free view* of the first tensor whose shape, strides
+    and offset you drag; *Reset* (r) brings back the first names, and each value that was written over, unless somebody
+    else has written there since.
+
+    ``puzzles={"a column": [0, 4, 8]}`` are for the free view: once it reads these numbers, the map says so.
 
     The map shows the bytes as they were when it was made, or when you last wrote, added or removed something. Once
     they are written elsewhere, by another map or by a later cell, it says so, and *Read again* reads them.
@@ -51,7 +67,10 @@ class BufferMap(EduWidget, room=buffers):
     index = traitlets.Tuple().tag(sync=True)  # and where in it
     stale = traitlets.Bool(False, read_only=True).tag(sync=True)  # whether its bytes have changed elsewhere
 
-    def __init__(self, *, ask: str = "", labels: dict[str, str] | None = None, **tensors: Any) -> None:
+    def __init__(
+        self, *, ask: str = "", labels: dict[str, str] | None = None,
+        puzzles: Mapping[str, Sequence[float]] | None = None, **tensors: Any,
+    ) -> None:  # fmt: skip
         texts("BufferMap", ask=ask)
         if not isinstance(labels, (dict, NoneType)) or not all(isinstance(v, str) for v in (labels or {}).values()):
             why, mend = "labels is a dict of texts, by name", 'write labels={"t": "x.T"}'
@@ -61,6 +80,7 @@ class BufferMap(EduWidget, room=buffers):
             if name not in tensors:
                 why, mend = f"there is no {name} on this map", "label only names that you give"
                 raise ArgumentError(f"BufferMap(labels={{{name!r}: …}})", why, mend)
+        self._puzzles = _checked(puzzles)
         self._written: list[tuple[Tensor, tuple[int, ...], Any, bytes]] = []  # a place, its old value, what was written
         self._first_labels = dict(labels or {})
         self._ask = ask or "Which of these names have their own bytes?"
@@ -73,6 +93,7 @@ class BufferMap(EduWidget, room=buffers):
         self._tensors: dict[str, Tensor] = dict(self._given)
         self._labels = dict(self._first_labels)
         self._free: tuple[tuple[int, ...], tuple[int, ...], int] | None = None
+        self._solved: list[str] = []
         self._read()
 
     def _read(self) -> None:
@@ -134,11 +155,14 @@ class BufferMap(EduWidget, room=buffers):
         title = f"`{self._base_name()}ᵥ` shape"
         dials = []
         for i, (n, label) in enumerate(zip(shape, (title, *[""] * len(shape)), strict=False)):
-            dials.append(Control("scrub", f"shape:{i}", label, n, (1, 12, 1), hint=f"shape, axis {i}"))
+            dials.append(Control("scrub", f"shape:{i}", label, n, (1, max(12, n), 1), hint=f"shape, axis {i}"))
         for i, (n, label) in enumerate(zip(strides, ("strides", *[""] * len(strides)), strict=False)):
-            hint, limits = f"stride in bytes, axis {i}", (-12 * item, 12 * item, item)
+            far = max(12 * item, abs(n))
+            hint, limits = f"stride in bytes, axis {i}", (-far, far, item)
             dials.append(Control("scrub", f"stride:{i}", label, n, limits, hint=hint))
-        return [*dials, Control("scrub", "offset", "offset", offset, (0, 64 * item, item), hint="offset in bytes")]
+        entry = self._entry(f"{self._base_name()}ᵥ")
+        last = max(self.state.buffers[entry.buffer].nbytes - item, 0)  # where an element still fits
+        return [*dials, Control("scrub", "offset", "offset", offset, (0, last, item), hint="offset in bytes")]
 
     def _view(self) -> str:
         return FREE if self._free is not None else ORDER if self.state.ordered else VALUES
@@ -276,13 +300,12 @@ class BufferMap(EduWidget, room=buffers):
         self._tensors[name] = made
         self._labels[name] = expression
         self._again(name)
+        self.state = dataclasses.replace(self.state, added=name)
 
     def _set_free(self, kind: str, axis: str, value: Any) -> None:
         base = self._given[self._base_name()]
         if kind == "free" or self._free is None:
-            half, item = max(min(base.numel() // 2, 6), 1), base.element_size()
-            shape = (2 if base.numel() > 1 else 1, half)
-            free: tuple[tuple[int, ...], tuple[int, ...], int] = (shape, (half * item, item), 0)
+            free = self._as_it_is(base)
         else:
             sizes, strides, offset = list(self._free[0]), list(self._free[1]), self._free[2]
             if kind == "offset":
@@ -295,6 +318,28 @@ class BufferMap(EduWidget, room=buffers):
         self._free = free
         self._labels[name] = f"a free view of {self._base_name()}"
         self._again(name)
+        self._note_goal()
+
+    def _as_it_is(self, base: Tensor) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """The layout that a free view begins with: that of its tensor, with an element at least, to be dragged."""
+        item, like = base.element_size(), buffers.read({"base": base}).entries[0]
+        shape, strides = tuple(max(n, 1) for n in like.shape) or (1,), like.strides or (item,)
+        if any(step % item for step in (*strides, like.offset)):  # between two elements of its dtype
+            return (1,), (item,), 0
+        return shape, strides, like.offset
+
+    def _note_goal(self) -> None:
+        """See whether the free view reads what a puzzle asks for."""
+        if not self._puzzles or self._free is None:
+            return
+        name = f"{self._base_name()}ᵥ"
+        tensor = self._tensors[name]
+        reads = tensor.array.ravel().tolist() if tensor.numel() <= max(map(len, self._puzzles.values())) else None
+        now = next((puzzle for puzzle, wanted in self._puzzles.items() if wanted == reads), "")
+        self._solved += [now] if now and now not in self._solved else []
+        shown_now = tuple(map(brief, reads or ())) if now else ()
+        goals = buffers.Goals(tuple(self._solved), len(self._puzzles), name, now, shown_now)
+        self.state = dataclasses.replace(self.state, goals=goals)
 
     def _refuse(self, error: EduError) -> None:
         self.state = dataclasses.replace(self.state, message=error.sentence())

@@ -160,7 +160,7 @@ def test_a_large_array_is_summarised() -> None:
     assert len(shown.html()) < 60_000
     assert len(shown.text) < 2_000
     assert "40.0 MB" in shown.text
-    assert "(9999989 cells between are not shown)" in shown.text
+    assert "(9\u2009999\u2009989 cells between are not shown)" in shown.text
     assert_twin(shown)
     by_visit = frame(replace(state, ordered=True), "?")
     assert "n−1     n" in by_visit.text
@@ -241,7 +241,25 @@ def test_views_that_are_understood(expression: str, shape: tuple[int, ...], shar
     assert np.shares_memory(made.array, x.array) is shared
 
 
-NO = "a view is a name, with an index, .T or a shape method after it"
+@pytest.mark.parametrize(
+    "expression, shared",
+    [
+        ("x.detach()", True), ("x.float()", True), ("+x", True), ("x + 1", False), ("1 - x[0]", False),
+        ("x.T * 2 / 4.5", False), ("-x", False), ("x + -1", False), ("x.half()", False), ("x.double()", False),
+        ("x.int()", False), ("x.long()", False), ("x.bool()", False), ("x / 0", False), ("x.half() * 1e9", False),
+    ],
+)  # fmt: skip
+def test_arithmetic_with_a_number_and_other_dtypes(expression: str, shared: bool) -> None:
+    """The map shows where they land: what is made new, and what is the same bytes."""
+    x = tg.arange(12, dtype="float32").reshape(3, 4)
+    made = evaluate(expression, {"x": x})
+    with np.errstate(all="ignore"):
+        assert made.array.tobytes() == eval(expression, {"x": x}).array.tobytes()
+    assert np.shares_memory(made.array, x.array) is shared
+    assert len(read({"x": x, "v": made}).buffers) == 2 - shared
+
+
+NO = "it takes a name, and after it an index, .T, a method such as reshape or detach, or an operator and a number"
 
 
 @pytest.mark.parametrize(
@@ -254,6 +272,8 @@ NO = "a view is a name, with an index, .T or a shape method after it"
         "x[__import__('os')]", "x[open]", "x['a']", "x[{}]", "x[1.5]", "x[b'a']", "x.view('a')", "x.transpose()",
         "x.squeeze(1, 2, 3)", "x.unsqueeze('a')", "x.permute([[]])", "x[lambda: 0]", "x[(y := 0)]", "x[[['a']]]",
         "getattr(x, 'T')", "x.T.T.__dict__", "x.expand(2, [3])", "await x", "x[x > x]", "x[1 < x < 5]", "x[x == 5]",
+        "x + 'a'", "x + True", "x + 1j", "x + None", "x + [1]", "1 + 1", "x + " + "9" * 400, "x + 1e400 * x", "x @ x",
+        "x ** 2", "x // 2", "~x", "not x", "x.to('cuda')", "x.float(1)", "x + open('f')", "x + x.T.array", "-1",
         "x[x > 'a']", "x[y > 5]", "x[x.T > 5]", "x[yield]", "x" + "[0:]" * 5000,
     ],
 )  # fmt: skip
@@ -269,10 +289,10 @@ def test_refusals_say_why() -> None:
     x = tg.arange(12).reshape(3, 4)
     with pytest.raises(DtypeError) as caught:
         evaluate("x.nonsense()", {"x": x})
-    assert caught.value.sentence() == f"the view 'x.nonsense()': {NO}. Try x[1:], x[:, ::2], x.T or x.reshape(2, 6)."
+    assert caught.value.sentence() == f"the view 'x.nonsense()': {NO}. Try x[1:], x.T, x.reshape(2, 6) or x + 1."
     with pytest.raises(DtypeError, match="there is no y here; there are x, t"):
         evaluate("y[0]", {"x": x, "t": x.T})
-    with pytest.raises(ShapeError, match="it would have 12000000000 elements"):
+    with pytest.raises(ShapeError, match="it would have 12\u2009000\u2009000\u2009000 elements"):
         evaluate("x.expand(1000000000, 3, 4).clone()", {"x": x})
 
 

@@ -6,6 +6,7 @@ from .model import (
     BufferState,
     Entry,
     Glance,
+    Goals,
     Write,
     changed,
     element,
@@ -17,9 +18,10 @@ from .model import (
     unravel,
     written,
 )
-from .words import arithmetic, describe, text, why, write_sentence
+from .words import arithmetic, describe, spoken, text, why, write_sentence
 
 __all__ = [
-    "Buffer", "BufferState", "Entry", "Glance", "Write", "arithmetic", "changed", "describe", "draw", "element",
-    "entry", "evaluate", "frame", "point", "read", "strided", "text", "unravel", "why", "write_sentence", "written",
+    "Buffer", "BufferState", "Entry", "Glance", "Goals", "Write", "arithmetic", "changed", "describe", "draw",
+    "element", "entry", "evaluate", "frame", "point", "read", "spoken", "strided", "text", "unravel", "why",
+    "write_sentence", "written",
 ]  # fmt: skip

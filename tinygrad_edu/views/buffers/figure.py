@@ -19,10 +19,12 @@ from .words import (
     arithmetic,
     caption,
     describe,
+    goal_sentence,
     meta,
     ordinal_text,
     out_of_sight,
     part_in_write,
+    spoken,
     stale_sentence,
     text,
     why,
@@ -84,9 +86,9 @@ def _unit(state: BufferState) -> str:
 
 
 def _draw_sentences(canvas: Canvas, state: BufferState) -> None:
-    """Who saw the last write, and where the learner points."""
+    """Who saw the last write, which puzzle is solved, and where the learner points."""
     room = int((canvas.width - 4) / 7.9)
-    for sentence, weight in ((write_sentence(state), " b"), (arithmetic(state), "")):
+    for sentence, weight in ((write_sentence(state), " b"), (goal_sentence(state), " b"), (arithmetic(state), "")):
         for i, line in enumerate(wrap_text(sentence, room) if sentence else ()):
             canvas.height += 20 if i else 24
             canvas.text(0, canvas.height - 4, line, "m f13" + weight)
@@ -264,7 +266,7 @@ def _draw_cells(canvas: Canvas, state: BufferState, row: Row, left: float, wide:
                 break
             span += 1
         filled = slot + span
-        words = f"{e.name}[{', '.join(map(str, index)) or '()'}] is at byte {start} of buffer {buffer.name}"
+        words = f"{e.name}[{', '.join(map(str, index)) or '()'}] is at byte {exact(start)} of buffer {buffer.name}"
         words += f" and holds {value}"
         here = bool(marked) and start < marked.stop and marked.start < start + e.itemsize
         canvas.open(
@@ -298,7 +300,7 @@ def frame(state: BufferState, ask: str, extra: tuple[Control, ...] = (), stale: 
         tip = "Grey, 1st to nth: the order in which a name visits its cells, row by row. Blue: what it reads there."
     since, words = stale_sentence(stale), text(state)
     return Frame(
-        "BufferMap", ("names", "tensors", "buffers"), ask, draw(state, WIDE), draw(state, NARROW), why(state),
+        "BufferMap", ("names", "tensors", "buffers", "device"), ask, draw(state, WIDE), draw(state, NARROW), why(state),
         f"{words}\n{since}" if since else words, f"values, addresses and strides read from {read_from}", None,
-        (*controls, *extra), tip, state.message, stale=since,
+        (*controls, *extra), tip, state.message, status=spoken(state), stale=since,
     )  # fmt: skip

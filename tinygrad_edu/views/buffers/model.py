@@ -6,7 +6,7 @@ import ast
 import itertools
 import operator
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ... import backends
-from ...common.wording import brief
+from ...common.wording import brief, exact
 from ...core.inplace import own_buffer
 from ...errors import DtypeError, EduError, IndexRangeError, ShapeError
 from ...tensor import Tensor, as_tensor, wrap
@@ -87,6 +87,19 @@ class BufferState:
     shares: tuple[tuple[str, str], ...] = ()  # each pair of names with a byte in common
     wrote: Write | None = None  # until the learner points somewhere else
     ordered: bool = False  # whether the order of visits is shown
+    added: str | None = None  # the name that has just been added, until the learner points somewhere else
+    goals: Goals | None = None  # what a free view is to read
+
+
+@dataclass(frozen=True)
+class Goals:
+    """Puzzles for a free view: which have been solved so far, how many there are, and what it reads at the moment."""
+
+    solved: tuple[str, ...]
+    total: int
+    name: str = ""  # of the free view
+    now: str = ""  # the puzzle that it solves at the moment; "" if none
+    reads: tuple[str, ...] = ()
 
 
 def read(tensors: Mapping[str, Any], labels: Mapping[str, str] | None = None) -> BufferState:
@@ -294,15 +307,26 @@ def _solve(rest: int, axes: list[tuple[int, int]]) -> Iterator[list[int]]:
 LARGEST = 100_000_000  # elements: a slip of the hand must not fill the memory
 _METHODS = {
     "reshape", "view", "transpose", "permute", "flatten", "unsqueeze", "squeeze", "expand",
-    "clone", "contiguous", "copy", "flip",
+    "clone", "contiguous", "copy", "flip", "detach", "half", "float", "double", "int", "long", "bool",
 }  # fmt: skip
+_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_SIGNS: dict[type, Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 _COMPARISONS = {ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le}
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Tensor:
-    """The tensor that ``x[::2].T``, ``x[x > 5]`` or ``x.reshape(-1)`` means: names, indices, shape methods, no more."""
+    """The tensor that ``x[::2].T``, ``x[x > 5]``, ``x.reshape(-1)`` or ``x * 2 + 1`` means.
+
+    It may have names, indices, some methods that change shape or dtype, and arithmetic with a number, no more.
+    """
     try:
-        return _evaluate(ast.parse(expression.strip(), mode="eval").body, names, expression)
+        with np.errstate(all="ignore"):  # the map shows what came out: ∞ or nan
+            return _evaluate(ast.parse(expression.strip(), mode="eval").body, names, expression)
     except EduError:
         raise
     except (SyntaxError, ValueError, TypeError, IndexError, OverflowError, RecursionError, MemoryError):
@@ -312,8 +336,8 @@ def evaluate(expression: str, names: Mapping[str, Any]) -> Tensor:
 def _not_understood(expression: str) -> DtypeError:
     return DtypeError(
         f"the view {shorten(expression, 40)!r}",
-        "a view is a name, with an index, .T or a shape method after it",
-        "try x[1:], x[:, ::2], x.T or x.reshape(2, 6)",
+        "it takes a name, and after it an index, .T, a method such as reshape or detach, or an operator and a number",
+        "try x[1:], x.T, x.reshape(2, 6) or x + 1",
     )
 
 
@@ -321,7 +345,7 @@ def _evaluate(node: ast.AST, names: Mapping[str, Any], whole: str) -> Tensor:
     made = _step(node, names, whole)
     if made.numel() > LARGEST:
         raise ShapeError(
-            f"the view {shorten(whole, 40)!r}", f"it would have {made.numel()} elements", "make it smaller"
+            f"the view {shorten(whole, 40)!r}", f"it would have {exact(made.numel())} elements", "make it smaller"
         )
     return made
 
@@ -342,6 +366,14 @@ def _step(node: ast.AST, names: Mapping[str, Any], whole: str) -> Tensor:
             return made(*(_literal(argument, whole) for argument in node.args))
     if isinstance(node, ast.Subscript):
         return _evaluate(node.value, names, whole)[_index(node.slice, names, whole)]
+    if isinstance(node, ast.UnaryOp) and type(node.op) in _SIGNS:
+        return _SIGNS[type(node.op)](_evaluate(node.operand, names, whole))
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        left, right = _number(node.left), _number(node.right)
+        if (left is None) is not (right is None):  # a tensor and a number
+            first = _evaluate(node.left, names, whole) if left is None else left
+            second = _evaluate(node.right, names, whole) if right is None else right
+            return _OPERATORS[type(node.op)](first, second)
     raise _not_understood(whole)
 
 
@@ -355,6 +387,18 @@ def _index(node: ast.AST, names: Mapping[str, Any], whole: str) -> Any:
     if isinstance(node, ast.Slice):
         return slice(*(None if part is None else _literal(part, whole) for part in (node.lower, node.upper, node.step)))
     return _literal(node, whole)
+
+
+def _number(node: ast.AST) -> int | float | None:
+    """The number that is written there; None for anything else. One too large for a float is an OverflowError."""
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:  # no literal
+        return None
+    if type(value) not in (int, float):
+        return None
+    float(value)
+    return value
 
 
 def _literal(node: ast.AST, whole: str) -> Any:
@@ -404,10 +448,10 @@ def point(state: BufferState, name: str, index: tuple[int, ...]) -> BufferState:
     """Point at one element. Raises `ShapeError` for an index that the tensor does not have."""
     e = entry(state, name)
     if e is not None and 0 in e.shape:
-        return replace(state, picked=name, index=(), message="", wrote=None)  # there is nowhere to point
+        return replace(state, picked=name, index=(), message="", wrote=None, added=None)  # there is nowhere to point
     if e is None or len(index) != len(e.shape) or any(not 0 <= i < n for i, n in zip(index, e.shape, strict=True)):
         raise ShapeError(element(name, index), f"{name} has shape {e.shape if e else '—'}", "choose an index inside it")
-    return replace(state, picked=name, index=index, message="", wrote=None)
+    return replace(state, picked=name, index=index, message="", wrote=None, added=None)
 
 
 def unravel(e: Entry, position: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ...common.wording import bytes_text, exact, plural
-from .model import CELLS, Buffer, BufferState, Entry, byte_of, element, entry, same_place
+from .model import Buffer, BufferState, Entry, byte_of, element, entry, same_place
 
 NO_BYTES = "no bytes"
 BETWEEN = "all of it lies in cells that are not shown"
@@ -31,7 +31,7 @@ def arithmetic(state: BufferState) -> str:
     holds = f" holds {value} and" if value is not None else ""
     others = same_place(state)
     too = f", as {'are' if len(others) > 1 else 'is'} {listed(others)}" if others else ""
-    where = f"{e.offset}{terms} = {byte}" if terms else str(byte)
+    where = f"{exact(e.offset)}{terms} = {exact(byte)}" if terms else exact(byte)
     return f"{element(e.name, state.index)}{holds} is at byte {where}{too}"
 
 
@@ -52,6 +52,31 @@ def write_sentence(state: BufferState) -> str:
     return f"{said}: {', '.join(parts)}" if parts else said
 
 
+def added_sentence(state: BufferState) -> str:
+    """``v = x + 1 has a buffer of its own, B``. Nothing unless a name has just been added."""
+    e = entry(state, state.added)
+    if e is None:
+        return ""
+    others, name = [x.name for x in state.entries if x.buffer == e.buffer and x is not e], state.buffers[e.buffer].name
+    if not others:
+        return f"{e.name} = {e.label} has a buffer of its own, {name}"
+    return f"{e.name} = {e.label} is in buffer {name}, as {'is' if len(others) == 1 else 'are'} {listed(others)}"
+
+
+def goal_sentence(state: BufferState) -> str:
+    """``✓ xᵥ reads 0 4 8, a column: 1 of 3 found``. Nothing while the free view solves no puzzle."""
+    goals = state.goals
+    if goals is None or not goals.now:
+        return ""
+    found = "all found" if len(goals.solved) == goals.total else f"{len(goals.solved)} of {goals.total} found"
+    return f"✓ {goals.name} reads {' '.join(goals.reads)}, {goals.now}: {found}"
+
+
+def spoken(state: BufferState) -> str:
+    """What the last act has changed, for those who cannot see it."""
+    return ". ".join(filter(None, (write_sentence(state), added_sentence(state), goal_sentence(state))))
+
+
 def part_in_write(state: BufferState, e: Entry) -> str:
     """What is said beside a name after a write."""
     if state.wrote is None:
@@ -68,7 +93,7 @@ def stale_sentence(what: Sequence[str]) -> str:
 def caption(state: BufferState, number: int) -> str:
     """``48 bytes, 3 names here``. Other names, which are not on this map, may look at it too."""
     buffer, rows = state.buffers[number], [e for e in state.entries if e.buffer == number]
-    kinds = {buffer.dtype, *(e.dtype for e in rows)}
+    kinds = {buffer.dtype, *(e.dtype for e in rows), *(other.dtype for other in state.buffers)}
     read_as = f", read as {buffer.dtype}" if len(kinds) > 1 else ""
     return f"{bytes_text(buffer.nbytes)}, {plural(len(rows), 'name')} here{read_as}"
 
@@ -103,7 +128,8 @@ def describe(state: BufferState) -> str:
         groups.append(f"{', '.join(names)} {look} at buffer {buffer.name} of {bytes_text(buffer.nbytes)}")
     if not groups:
         return EMPTY
-    return ". ".join(filter(None, ("; ".join(groups), write_sentence(state), arithmetic(state)))) + "."
+    told = ("; ".join(groups), write_sentence(state), goal_sentence(state), arithmetic(state))
+    return ". ".join(filter(None, told)) + "."
 
 
 def why(state: BufferState) -> str:
@@ -155,7 +181,8 @@ def text(state: BufferState) -> str:
         rows = [e for e in state.entries if e.buffer == i]
         per_cell = f"{bytes_text(buffer.itemsize)} per cell"
         lines.append(f"buffer {buffer.name} on {buffer.device}: {caption(state, i)}, {per_cell}")
-        gap = "" if buffer.count <= CELLS else f"   ({buffer.count - len(buffer.cells)} cells between are not shown)"
+        hidden = buffer.count - len(buffer.cells)
+        gap = f"   ({exact(hidden)} cells between are not shown)" if hidden else ""
         if buffer.count:
             lines.append("  byte   " + " ".join(f"{exact(cell * buffer.itemsize):>5}" for cell in buffer.cells))
             lines.append("  value  " + " ".join(f"{value:>5}" for value in buffer.values) + gap)
@@ -169,5 +196,6 @@ def text(state: BufferState) -> str:
             if state.ordered:
                 visits = ("" if p is None else ordinal_text(e, p) for p in e.order)
                 lines.append("  visit  " + " ".join(f"{visit:>5}" for visit in visits))
-    lines += filter(None, (write_sentence(state), arithmetic(state), f"▲ {state.message}" if state.message else ""))
+    refused = f"▲ {state.message}" if state.message else ""
+    lines += filter(None, (write_sentence(state), goal_sentence(state), arithmetic(state), refused))
     return "\n".join(line.rstrip() for line in lines)
