@@ -117,7 +117,7 @@ def _thin(answer: Any) -> str:
         }
         case = f"on {rows:,} rows: "
         hint, counted = _tried(answer, x, right=values[::2], known=known)
-        if hint and 0 < (kept := _beginning(answer, x, values[::2])):
+        if hint and (kept := _beginning(answer, x, values[::2])):
             hint = f"those are the first {kept:,} of {len(values[::2]):,} rows. Where does your index stop?"
         if hint:
             return case + hint
@@ -187,8 +187,8 @@ def _shape(answer: Any) -> str:
         return f"{measured}The runs vary too much to tell. Run the cell again, or try another shape."
     if sensors <= LEAST:
         return (
-            f"{measured}There is hardly an operation left to save, and still 'at once' is faster. Then it may be so for "
-            "every shape on this machine. That is a result, too: leave this task open."
+            f"{measured}There is hardly an operation left to save, and still 'at once' is faster. Then it may be "
+            "so for every shape on this machine. That is a result, too: leave this task open."
         )
     return (
         f"{measured}The loop starts five operations for each sensor: {5 * sensors + 1:,} here, with one to join them."
