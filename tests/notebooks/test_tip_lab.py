@@ -56,6 +56,11 @@ def test_it_is_short_enough() -> None:
     assert len(re.findall(r"^\d\. ", PROSE.split("##")[0], re.M)) == 3  # objectives
 
 
+def test_the_minutes_of_the_parts_are_those_of_the_whole() -> None:
+    (whole,) = re.findall(r"\*(\d+) minutes, estimated", PROSE)
+    assert sum(map(int, re.findall(r"^\| (\d+) \|", PROSE, re.M))) == int(whole)
+
+
 def test_nothing_that_is_not_folded_answers_a_gate() -> None:
     shown = re.sub(r"<details>.*?</details>", "", PROSE, flags=re.DOTALL)
     for told in (
@@ -173,7 +178,7 @@ def test_the_gate_on_time_refuses_a_report_with_other_scores(lab: dict[str, Any]
         lab["measured"]()
     lab |= right
     found = lab["measured"]()
-    assert found.badge == "measured" and "95 % confidence" in found.why and "NumPy" in found.why
+    assert found.badge == "measured" and re.search(r"95 % interval|all \d pairs", found.why) and "NumPy" in found.why
     assert found.why.endswith(str(reason("lab_faster")))
 
 
