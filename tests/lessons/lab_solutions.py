@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 import tinygrad_edu as tg
+from tinygrad_edu.observe.machine import conditions
+from tinygrad_edu.observe.results import Comparison, Timing
 
 LAB_SOLUTIONS: dict[str, str] = {
     "lab_centre": """
@@ -24,13 +26,18 @@ def scores(rows, weights):
     return rows @ weights
 
 answer = scores""",
-    "lab_shape": "answer = (10, 100_000)",
+    "lab_shape": """
+from tinygrad_edu.observe.machine import conditions
+from tinygrad_edu.observe.results import Comparison, Timing
+
+loop, once = Timing("loop", (2e-3,) * 6, (), 1), Timing("at once", (4e-3,) * 6, (), 1)
+answer = (10, 200_000, Comparison(loop, once, (0.5,) * 6, conditions(None)))""",
     "lab_channels": """
 def centre_channels(images):
     return images - images.mean((0, 1, 2), keepdim=True)
 
 answer = centre_channels""",
-    "exit_lab": 'answer = "bca"',
+    "exit_lab": 'answer = "cac"',
 }
 
 
@@ -56,11 +63,22 @@ def _each_channel(images: Any) -> Any:
     return tg.stack([images[..., c] - images[..., c].mean() for c in range(3)], -1)
 
 
+def measured(sensors: int, each: int, ratio: float, spread: bool = False) -> tuple[int, int, Comparison]:
+    """What the notebook's ``raced`` would give on a machine where the ratio of the times is known."""
+    ratios = (ratio, ratio * 2, ratio / 2) * 4 if spread else (ratio,) * 12
+    times = tuple(1e-3 * one for one in ratios)
+    loop, once = Timing("loop", times, (), 1), Timing("at once", (1e-3,) * len(times), (), 1)
+    return sensors, each, Comparison(loop, once, ratios, conditions(None))
+
+
 LAB_WRONG: dict[str, list[tuple[Any, str]]] = {
     "lab_centre": [
         (_centre_in_a_loop, "on 60 × 7 readings: right, but it starts 181 operations, so it still has a loop"),
         (lambda x: tg.stack([x[:, c] - x.mean(1) for c in range(x.shape[1])], 1), "on 7 × 7 readings: right, but"),
-        (lambda x: tg.tensor(np.stack([row - row.mean() for row in x.numpy()])), "the tensors' own operations"),
+        (
+            lambda x: tg.tensor(np.stack([row - row.mean() for row in x.numpy()])),
+            "no tensor operation was counted: the work was done outside the engine",
+        ),
         (_centre_in_place, "its input has changed"),
         (lambda x: x - x.mean(1), "Compare the two shapes from the right"),
         (lambda x: x - x.mean(1) if len(x) == x.shape[1] else _centre_few(x), "each mean met a column"),
@@ -80,6 +98,10 @@ LAB_WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda x: x[1::2], "begin with row 0"),
         (lambda x: x[:, ::2], "every second column"),
         (lambda x: x[: (len(x) + 1) // 2], "the first half"),
+        (lambda x: x[:5000:2], "on 10,000 rows: those are the first 2,500 of 5,000 rows"),
+        (lambda x: x[:9:2], "on 10,000 rows: those are the first 5 of 5,000 rows"),
+        (lambda x: x[:8:2], "on 10 rows: those are the first 4 of 5 rows"),
+        (lambda x: x[2::2], "on 10 rows: the result has shape (4, 3), and it should be (5, 3)"),
         (lambda x: None, "is there a return?"),
         (3, "the function itself"),
     ],
@@ -96,11 +118,16 @@ LAB_WRONG: dict[str, list[tuple[Any, str]]] = {
         (3, "the function itself"),
     ],
     "lab_shape": [
-        ((100_000, 10), "the sensors, which come first"),
-        ((1000, 1000), "three for each sensor"),
-        ((10, 10), "is 100, not a million"),
-        (7, "give two whole numbers"),
-        ((0, 5), "give two whole numbers"),
+        (measured(1000, 2000, 8.0), "at once is faster than loop: 8.0× (8.0–8.0). The loop starts five operations for"),
+        (measured(1000, 2000, 8.0), "5,001 here, with one to join them"),
+        (measured(20, 100_000, 1.2), "101 here"),
+        (measured(1, 2_000_000, 1.2), "leave this task open"),
+        (measured(100, 20_000, 1.2, spread=True), "The runs vary too much to tell"),
+        (measured(20, 200_000, 0.5), "20 × 200,000 is 4,000,000, not two million"),
+        ((20, 100_000), "hand in what `raced` gives"),
+        (("a", "b", "c"), "hand in what `raced` gives"),
+        ("x", "hand in what `raced` gives"),
+        (7, "hand in what `raced` gives"),
     ],
     "lab_channels": [
         (_channels_in_a_loop, "a loop over the images"),
@@ -109,19 +136,19 @@ LAB_WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda x: x - x.mean((1, 2), keepdim=True), "each image has its own means"),
         (lambda x: x - x.mean(0), "the mean picture"),
         (lambda x: x - x.mean(), "one mean for all channels"),
-        (lambda x: x - x.mean(3, keepdim=True), "over the channels of each place"),
+        (lambda x: x - x.mean(3, keepdim=True), "over the channels of each pixel"),
         (lambda x: None, "is there a return?"),
         (3, "the function itself"),
     ],
     "exit_lab": [
-        ("aca", "50 meets the 20 readings"),
-        ("cca", "the mean of each column"),
-        ("baa", "even where a slice could do it"),
-        ("bba", "already shares"),
-        ("bcb", "depends on size and machine"),
-        ("bcc", "it makes no difference"),
+        ("aac", "the mean of each column"),
+        ("bac", "50 meets the 20 readings"),
+        ("cbc", "even where a slice could do it"),
+        ("ccc", "already shares"),
+        ("caa", "depends on size and machine"),
+        ("cab", "the counts are something"),
         ("b", "for each of the three questions"),
-        ("bcz", "for each of the three questions"),
+        ("caz", "for each of the three questions"),
     ],
 }
 
@@ -131,14 +158,18 @@ def _centre_few(x: Any) -> Any:
 
 
 LAB_ALSO_RIGHT: dict[str, list[Any]] = {
-    "lab_centre": [lambda x: x - x.mean(1).unsqueeze(1), lambda x: (x.T - x.mean(1)).T],
+    "lab_centre": [
+        lambda x: x - x.mean(1).unsqueeze(1),
+        lambda x: x - x.mean(1)[:, None],
+        lambda x: (x.T - x.mean(1)).T,
+    ],
     "lab_thin": [lambda x: x[0::2], lambda x: x[: len(x) : 2]],
     "lab_scores": [lambda rows, w: rows.matmul(w), lambda rows, w: tg.einsum("ij,j->i", rows, w)],
-    "lab_shape": [(1, 1_000_000), [5, 200_000]],
+    "lab_shape": [measured(1, 2_000_000, 1.0), measured(1000, 2000, 0.9), measured(40, 50_000, 1.01)],
     "lab_channels": [
         lambda x: x - x.mean((0, 1, 2)),
         lambda x: x - x.reshape(-1, 3).mean(0),
         lambda x: x - x.mean(0, keepdim=True).mean(1, keepdim=True).mean(2, keepdim=True),
     ],
-    "exit_lab": [("b", "c", "a"), "B, C, A"],
+    "exit_lab": [("c", "a", "c"), "C, A, C"],
 }

@@ -24,5 +24,6 @@ LAB: dict[str, str | dict[str, str]] = {
         "41,200 bytes": "Those are the bytes up to the end of `kept`. A buffer is not cut off: it stays as a whole.",
         "4,000,000 bytes": "A view, however small, holds **the whole buffer**; a copy of its rows would let it go.",
     },
-    "lab_long": "Each row **costs the same to start**, however long it is, and the arithmetic grows with it.",
+    "lab_long": "Starting a row's operations costs the same at any length. The loop's temporaries are **one row** "
+    "long; at once, each is a whole table.",
 }

@@ -1,4 +1,7 @@
-"""Tasks of the tip lab: slow programs to be mended. What is checked is counted, so it is the same on every machine."""
+"""Tasks of the tip lab: slow programs to be fixed. What is checked is counted, so it is the same on every machine.
+
+Only the task about a shape is about the clock: the learner measures, and hands in what was measured.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 from ..common.wording import bytes_text
 from ..errors import EduError
 from ..observe.counters import Counters
+from ..observe.results import Comparison
 from ..tensor import Tensor
 from ..tensor.random import rand, seeded
 from .checking import NOTHING, numbers, quiz, task
@@ -17,8 +21,8 @@ from .checking import NOTHING, numbers, quiz, task
 Array = np.ndarray[Any, Any]
 CLOSE = 1e-4
 OUTSIDE = (
-    "the numbers are right, but not one operation of a tensor was counted: the work was done elsewhere, where its "
-    "loops cannot be seen. Use the tensors' own operations."
+    "the numbers are right, but no tensor operation was counted: the work was done outside the engine, where a loop "
+    "would not be seen. Use the tensors' own operations."
 )
 
 
@@ -59,9 +63,8 @@ def _random(*shape: int) -> Tensor:
 
 @task(
     "lab_centre",
-    "Mend centre(readings): subtract from every row its own mean, without a loop over the rows.",
-    "no operation is repeated for each row. With keepdim=True the mean is a column, (rows, 1), which broadcasting "
-    "stretches along the rows.",
+    "Fix centre(readings): subtract from every row its own mean, without a loop over the rows.",
+    "no operation is repeated for each row, and each mean met the readings of its own row, on square tables too.",
     function=True,
 )
 def _centre(answer: Any) -> str:
@@ -87,14 +90,24 @@ def _centre(answer: Any) -> str:
     return ""
 
 
+MANY = 10_000
+
+
+def _beginning(answer: Callable[..., Any], x: Tensor, right: Array) -> int:
+    """How many of the right rows an answer gives, if they are the first ones and not all; else 0."""
+    got = numbers(answer(x))
+    cut = right[: len(got)] if got.ndim == right.ndim else right
+    return len(cut) if len(cut) < len(right) and got.shape == cut.shape and np.allclose(got, cut, atol=CLOSE) else 0
+
+
 @task(
     "lab_thin",
-    "Mend thin(readings): every second row, from row 0 on, without copying a byte.",
+    "Fix thin(readings): every second row, from row 0 on, without copying a byte.",
     "a slice is described by a start and a stride, so nothing is copied.",
     function=True,
 )
 def _thin(answer: Any) -> str:
-    for rows in (10, 7):
+    for rows in (10, 7, MANY):  # as many as the report has: a stop that is too early shows only there
         x = _random(rows, 3)
         values = x.numpy()
         known = {
@@ -102,12 +115,15 @@ def _thin(answer: Any) -> str:
             "those are every second column. Rows are the first axis.": values[:, ::2],
             "that is the first half of the rows, not every second one.": values[: (rows + 1) // 2],
         }
+        case = f"on {rows:,} rows: "
         hint, counted = _tried(answer, x, right=values[::2], known=known)
+        if hint and (kept := _beginning(answer, x, values[::2])):
+            hint = f"those are the first {kept:,} of {len(values[::2]):,} rows. Where does your index stop?"
         if hint:
-            return f"on {rows} rows: {hint}"
+            return case + hint
         if counted.allocated:
             return (
-                f"on {rows} rows: right, but {bytes_text(counted.allocated)} are new. An index that is a list or a "
+                f"{case} right, but {bytes_text(counted.allocated)} are new. An index that is a list or a "
                 "tensor of positions copies; so do clone and stack. Which index is only a start and a step?"
             )
     return ""
@@ -115,7 +131,7 @@ def _thin(answer: Any) -> str:
 
 @task(
     "lab_scores",
-    "Mend scores(rows, weights): for each row, the sum of its numbers times the weights; no loop, no large temporary.",
+    "Fix scores(rows, weights): for each row, the sum of its numbers times the weights; no loop, no large temporary.",
     "a product of matrix and vector adds up while it multiplies, and needs only room for its result.",
     function=True,
 )
@@ -147,35 +163,42 @@ def _scores(answer: Any) -> str:
     return ""
 
 
-NUMBERS, FEW = 1_000_000, 31
+NUMBERS, LEAST = 2_000_000, 2  # with fewer sensors than that, both ways do the same work
 A_FEW = 8  # operations: a mean for each axis in turn, reshapes and a subtraction stay below
+HAND_IN = "hand in what `raced` gives, such as answer = raced(1000, 2000)."
 
 
 @task(
     "lab_shape",
-    "A million readings, (sensors, readings each), for which the slow `centre` starts at most 31 operations?",
-    "the loop starts three operations for each row, however long it is, so few rows leave few operations to save. "
-    "It still writes every number twice, into its own row and into the joined table: only the clock can say what that "
-    "costs.",
+    "Two million readings, (sensors, readings each), for which the clock does not favour 'at once'?",
+    "few long rows leave few operations to save, and the loop's temporaries are one row long instead of a whole table. "
+    "What that is worth differs from machine to machine, so the clock has to say.",
 )
 def _shape(answer: Any) -> str:
-    given = tuple(int(n) for n in numbers(answer).ravel())
-    if len(given) != 2 or min(given) < 1:
-        return "give two whole numbers, (sensors, readings each), such as (1000, 1000)."
-    if given[0] * given[1] != NUMBERS:
-        return f"{given[0]} × {given[1]} is {given[0] * given[1]}, not a million."
-    started = 3 * given[0] + 1
-    if started <= FEW:
+    if not isinstance(answer, tuple) or len(answer) != 3 or not isinstance(answer[2], Comparison):
+        return HAND_IN
+    sensors, each, found = answer
+    if sensors * each != NUMBERS:
+        return f"{sensors:,} × {each:,} is {sensors * each:,}, not two million."
+    if found.verdict != "faster" and not found.open:
         return ""
-    if 3 * given[1] + 1 <= FEW:
-        return f"that starts {started} operations: the loop goes over the sensors, which come first."
-    return f"that starts {started} operations: three for each sensor, and one to join the rows."
+    measured = f"measured on your machine: {found.sentence()}. "
+    if found.open:
+        return f"{measured}The runs vary too much to tell. Run the cell again, or try another shape."
+    if sensors <= LEAST:
+        return (
+            f"{measured}There is hardly an operation left to save, and still 'at once' is faster. Then it may be "
+            "so for every shape on this machine. That is a result, too: leave this task open."
+        )
+    return (
+        f"{measured}The loop starts five operations for each sensor: {5 * sensors + 1:,} here, with one to join them."
+    )
 
 
 @task(
     "lab_channels",
-    "Mend centre_channels(images): images are (N, height, width, 3); subtract from each channel its mean over all "
-    "images and places, in a few operations.",
+    "Fix centre_channels(images): images are (N, height, width, 3); subtract from each channel its mean over all "
+    "images and pixel positions, in a few operations.",
     "a mean over all axes but the last leaves one number for each channel, and shapes are compared from the right, so "
     "each number meets its own channel.",
     function=True,
@@ -191,7 +214,7 @@ def _channels(answer: Any) -> str:
             ),
             "that subtracts the mean picture: a mean over the images alone.": values - values.mean(0),
             "that is one mean for all channels. Each channel has its own.": values - values.mean(),
-            "that is a mean over the channels of each place. Which axes should go?": (
+            "that is a mean over the channels of each pixel. Which axes should go?": (
                 values - values.mean(3, keepdims=True)
             ),
         }
@@ -224,19 +247,19 @@ quiz(
     "first the same numbers, then counts, then the clock with its spread.",
     (
         {
-            "a": "(1) x.mean(1) has shape (50,). From the right, 50 meets the 20 readings: that is an error.",
-            "b": "",
-            "c": "(1) that subtracts the mean of each column: (20,) does meet the 20, but it is not the row's own.",
-        },
-        {
-            "a": "(2) a list makes a copy even where a slice could do it: it might name any rows.",
-            "b": "(2) clone copies what the slice already shares.",
+            "a": "(1) that subtracts the mean of each column: (1, 20) does meet the 20, but it is not the row's own.",
+            "b": "(1) x.mean(1) has shape (50,). From the right, 50 meets the 20 readings: that is an error.",
             "c": "",
         },
         {
             "a": "",
-            "b": "(3) the counts hold on any computer; whether they save time depends on size and machine.",
-            "c": "(3) a ratio near 1 inside the spread is a result: here it makes no difference.",
+            "b": "(2) a list makes a copy even where a slice could do it: it might name any rows.",
+            "c": "(2) clone copies what the slice already shares.",
+        },
+        {
+            "a": "(3) the counts hold on any computer; whether they save time depends on size and machine.",
+            "b": "(3) the counts are something: they hold on any computer, and the clock does not.",
+            "c": "",
         },
     ),
     "give one letter from a, b, c for each of the three questions, such as 'abc'.",

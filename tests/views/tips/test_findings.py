@@ -11,11 +11,11 @@ import pytest
 from tests.cli.made_up import RESULT, TIMING, TIP
 from tests.views.tips.test_tips import DONE, FAILED, state
 from tinygrad_edu.observe.timing import Comparison
-from tinygrad_edu.tips import Claim, Judged, Result
+from tinygrad_edu.tips import Claim, Judged, Result, find, run
 from tinygrad_edu.tips.findings import APART, COUNTS, SAID, disagree, headline, number, verdict_text
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.tips import Visit
-from tinygrad_edu.views.tips.findings import claims
+from tinygrad_edu.views.tips.findings import claims, reason_text
 
 CLOCKS = {"faster": 4.0, "no difference": 1.0, "slower": 0.25}
 JUDGED = {"faster": "holds", "no difference": "no difference", "slower": "false here"}
@@ -136,6 +136,32 @@ def test_where_the_tip_fails_its_explanation_waits() -> None:
     assert folded(**{**DONE, "result": result("false here", "faster")})["Explain"]
     html = tips.frame(TIP, state(**{**DONE, "result": FAILED})).html()
     assert "Once A and B can be compared." in html and 'data-act="explanation"' not in html
+
+
+def test_the_lines_of_an_error_are_those_that_the_learner_reads() -> None:
+    tip = find("in-place")
+    found = run(tip, {"gradient": "wanted"}, clock=False)
+    rows = tips.way(tip, Visit(), "fast").split("\n")
+    raised, overwritten = re.findall(r"in line (\d)", reason_text(tip, found))
+    assert rows[int(raised) - 1].strip() == "y.sum().backward()"
+    assert rows[int(overwritten) - 1].strip() == "y.relu_()"
+    assert ".py" in found.reason and ".py" not in reason_text(tip, found)
+    visit = Visit(draft="two", committed=True, result=found)
+    shown = tips.frame(tip, tips.BrowserState("in-place", visits={"in-place": visit}))
+    for said in (shown.html(), shown.text, shown.svg(), tips.text(tip, tips.BrowserState("in-place"))):
+        assert "in_place.py" not in said
+    elsewhere = replace(found, reason="at in_place.py, line 3: of neither. at this cell, line 2: y.relu_()")
+    assert reason_text(tip, elsewhere) == (
+        "at in_place.py, line 3: of neither. in line 2 of the edited code: y.relu_()"
+    )
+
+
+def test_a_tip_that_claims_nothing_about_time_shows_none() -> None:
+    counted = replace(RESULT, claims=RESULT.claims[:1])
+    shown = tips.frame(TIP, state(**{**DONE, "result": counted}))
+    assert (shown.conditions, shown.badge) == ("counted; the tip claims nothing about time", None)
+    shown = tips.frame(TIP, state(**DONE))
+    assert shown.badge == "measured" and "3 pairs after 1 warm-ups; bars: median, middle half" in shown.conditions
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4, 5])

@@ -12,6 +12,7 @@ from tests.cli.made_up import RESULT, TIP
 from tests.views.twin import collisions
 from tests.widgets.pages import check
 from tinygrad_edu.errors import ArgumentError
+from tinygrad_edu.tips import search
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import NARROW, WIDE, Progress
 from tinygrad_edu.views.tips import BrowserState, Visit
@@ -60,6 +61,26 @@ def test_the_text_after_the_run_and_the_explanation() -> None:
         "Reading needs no copy: detach shares.\n"
         "with kind = odd: The tip makes no difference here. "
     )
+
+
+def test_a_saved_tip_lists_its_question_and_its_choices() -> None:
+    asked = "Tip: made-up\nHow many bytes does detach take?\n"
+    waiting = "The result is not on this page: it is measured after your prediction."
+    assert tips.frame(TIP, state()).summary == f"{asked}    none\n    4 kB\n{waiting}"
+    assert tips.frame(TIP, state(draft="none")).summary == f"{asked}  ◇ none\n    4 kB\n{waiting}"
+    committed = tips.frame(TIP, state(draft="none", committed=True)).summary
+    assert committed == f"{asked}  ◇ none\n    4 kB\nRun it to see."
+
+
+def test_a_search_begins_with_the_tips_that_are_most_about_it() -> None:
+    def found(words: str) -> list[str]:
+        return [tip.slug for tip in BrowserState("in-place", words=words).shown()]
+
+    slow = found("my loop is slow")
+    assert set(slow[-2:]) == {"share-storage", "views-not-copies"}  # memory is their first symptom
+    assert found("slower after a transpose")[0] == "contiguous-access"
+    assert found("") == [tip.slug for tip in search()]
+    assert sorted(slow) == sorted(tip.slug for tip in search("my loop is slow"))  # none is lost
 
 
 def test_who_was_right_is_not_refuted_less() -> None:

@@ -10,6 +10,7 @@ from ..frame import NARROW, WIDE, Control, Figure, Progress
 from ..marks import MONO_13, Canvas, shorten, wrap_text
 from .bars import bars
 from .examples import EXAMPLES
+from .findings import reason_text, timed
 from .model import ANY, WAYS, BrowserState, Visit, way
 from .steps import sections, tools
 from .words import WAITING, name_of, spoken, summary, text
@@ -26,7 +27,7 @@ def draw(tip: Tip, visit: Visit, width: int) -> Figure:
             canvas.text(width / 2, y + 36 + 18 * i, row, "f13 t2", "middle")
         return Figure(canvas, title, WAITING)
     if visit.result.failed:
-        return _draw_failure(canvas, title, visit.result, y)
+        return _draw_failure(canvas, title, tip, visit.result, y)
     found = bars(visit.result, width)
     canvas.items += [f'<g transform="translate(0 {y})">', *found.canvas.items, "</g>"]
     canvas.text_items += found.canvas.text_items
@@ -34,13 +35,13 @@ def draw(tip: Tip, visit: Visit, width: int) -> Figure:
     return Figure(canvas, title, found.description)
 
 
-def _draw_failure(canvas: Canvas, title: str, result: Result, y: float) -> Figure:
+def _draw_failure(canvas: Canvas, title: str, tip: Tip, result: Result, y: float) -> Figure:
     """What was raised, where the bars would be."""
-    said = verdict_text(result)
+    said, reason = verdict_text(result), plain(reason_text(tip, result))
     canvas.text(0, y + 24, said, "f24 b")
-    for i, row in enumerate(wrap_text(f"▲ {plain(result.reason)}", 60 if canvas.width == NARROW else 110)):
+    for i, row in enumerate(wrap_text(f"▲ {reason}", 60 if canvas.width == NARROW else 110)):
         canvas.text(0, y + 52 + 18 * i, row, "f13")
-    return Figure(canvas, title, f"{said} {plain(result.reason)}")
+    return Figure(canvas, title, f"{said} {reason}")
 
 
 def _draw_code(canvas: Canvas, tip: Tip, visit: Visit) -> float:
@@ -64,10 +65,10 @@ def _draw_code(canvas: Canvas, tip: Tip, visit: Visit) -> float:
 def frame(tip: Tip, state: BrowserState, progress: Progress | None = None, presenting: bool = False) -> Board:
     """The whole widget; ``presenting``, only the tip in front and its step in hand."""
     visit, listed = state.visit, not (state.alone or presenting)
-    timing = visit.result.timing if visit.result else None
+    timing = visit.result.timing if visit.result and timed(visit.result) else None
     conditions = "nothing is run yet"
     if visit.result is not None:
-        conditions = "nothing is compared" if visit.result.failed else "counted, not timed"
+        conditions = "nothing is compared" if visit.result.failed else "counted; the tip claims nothing about time"
     if timing:
         ran = f"{len(timing.ratios)} pairs after {len(timing.slow.warmups)} warm-ups"
         conditions = f"{timing.conditions.text()} · {ran}; bars: median, middle half"

@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
-from ...tips import Judged, Result, Tip
+import inspect
+import re
+
+from ...tips import Judged, Result, Tip, source_of
 from ...tips.findings import clock, headline, number, smaller, verdict_text
 from ...tips.tip import FALSE, HOLDS, TIME
 from ...tips.words import fact_text
-from .model import Visit
+from .model import WAYS, Visit
+
+
+def timed(result: Result) -> bool:
+    """Whether the tip claims something about time: only then its times are shown."""
+    return result.timing is not None and any(judged.claim.fact == TIME for judged in result.claims)
+
+
+def reason_text(tip: Tip, result: Result) -> str:
+    """The reason of a verdict. An error names lines of the tip's file, or of edited code: here they are A's or B's."""
+    file = inspect.getfile(tip.slow).replace("\\", "/").rpartition("/")[2]
+    found = re.sub(rf"\bat {re.escape(file)}, line (\d+)", lambda line: _as_read(tip, line), result.reason)
+    return re.sub(r"\bat this cell, line (\d+)", r"in line \1 of the edited code", found)
+
+
+def _as_read(tip: Tip, line: re.Match[str]) -> str:
+    """``in line 4 of B``; the line as it was if it belongs to neither."""
+    for letter, name in WAYS:
+        way = getattr(tip, name)
+        written, read = (text.rstrip().count("\n") for text in (inspect.getsource(way), source_of(way)))
+        below = int(line[1]) - way.__code__.co_firstlineno
+        if 0 < below <= written:
+            return f"in line {below - (written - read) + 1} of {letter}"
+    return line[0]
 
 
 def claims(tip: Tip, result: Result) -> tuple[tuple[str, str], ...]:

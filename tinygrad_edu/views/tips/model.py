@@ -81,9 +81,18 @@ class BrowserState:
         return replace(self, visits={**self.visits, self.slug: replace(self.visit, **changes)}, message="")
 
     def shown(self) -> tuple[Tip, ...]:
-        """The tips that the filters leave."""
+        """The tips that the filters leave. Those that are most about the words of the search come first."""
         found = search(self.words, theme=self.theme, source=self.source, symptom=self.symptom)
-        return tuple(tip for tip in found if self.device in (ANY, *tip.devices))
+        left = (tip for tip in found if self.device in (ANY, *tip.devices))
+        asked = self.words.lower().strip()
+        return tuple(sorted(left, key=lambda tip: _rank(tip, asked))) if asked else tuple(left)
+
+
+def _rank(tip: Tip, asked: str) -> tuple[int, int]:
+    """How far a tip is from a search: its main symptom comes first, and then what its text says most about."""
+    place = next((i for i, symptom in enumerate(tip.symptoms) if asked in symptom.lower()), len(tip.symptoms))
+    text = f"{tip.slug} {tip.title} {tip.why} {tip.about}".lower()
+    return place, -sum(text.count(word) for word in asked.split() if len(word) > 3)
 
 
 def draft(tip: Tip, state: BrowserState, value: Any) -> BrowserState:

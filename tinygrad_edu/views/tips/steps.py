@@ -12,7 +12,7 @@ from ..board import Beside, Block, Chips, Code, Controls, Drawing, Editor, Fold,
 from ..frame import Control, Progress
 from .bars import BARS, bars
 from .examples import picture
-from .findings import claims, predicted, result_line
+from .findings import claims, predicted, reason_text, result_line
 from .model import WAYS, Visit, as_asked, way
 from .words import WAITING, limit_text, shown_fact, what_changed
 
@@ -111,9 +111,11 @@ def _see(tip: Tip, visit: Visit, result: Result) -> Section:
     if visit.hand > 3:
         return Section(STEPS[2], (), 3, "done", hand, result_line(result), links=(_show(3),))
     if result.failed:
-        return Section(STEPS[2], (Words(result.reason, "error"),), 3, "done", hand, f"**{verdict_text(result)}**")
+        return Section(
+            STEPS[2], (Words(reason_text(tip, result), "error"),), 3, "done", hand, f"**{verdict_text(result)}**"
+        )
     found = [Words(words) for words in predicted(tip, visit, result)]
-    found += [Words(result.reason, "quiet")] if result.reason else []
+    found += [Words(reason_text(tip, result), "quiet")] if result.reason else []
     beside = Beside((One(*number(result)), *found), (Drawing(bars(result, BARS)),))
     apart = (Words(APART, "quiet"),) if disagree(result) else ()
     return Section(STEPS[2], (beside, *apart, Chips(claims(tip, result))), 3, "done", hand, f"**{headline(result)}**")
@@ -146,7 +148,7 @@ def _limits(tip: Tip, visit: Visit) -> Section:
     for place in sorted(visit.ends) if visit.hand == 5 else ():
         found = visit.ends[place]
         counted = "; ".join(j.words for j in found.claims if j.claim.counted)
-        said = f"**With {limit_text(tip.limits[place])}: {verdict_text(found)}** {found.reason}"
+        said = f"**With {limit_text(tip.limits[place])}: {verdict_text(found)}** {reason_text(tip, found)}"
         blocks.append(Words(f"{said} ({counted}.)" if counted else said))
     line = "Predict the verdict, then run:" if visit.hand == 5 and not visit.ends else ""
     return Section(STEPS[4], tuple(blocks), 5, _state(visit, 5), visit.hand == 5, line, tries)

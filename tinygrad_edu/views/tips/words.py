@@ -10,7 +10,7 @@ from ...tips import Limit, Result, Tip
 from ...tips.findings import APART, disagree, headline, number, verdict_text
 from ...tips.words import count_text, fact_text
 from .bars import row_text
-from .findings import claim_verdict, equal_text, predicted
+from .findings import claim_verdict, equal_text, predicted, reason_text
 from .model import WAYS, BrowserState, Visit, way
 
 WAITING = "The result is not on this page: it is measured after your prediction."
@@ -61,11 +61,11 @@ def text(tip: Tip, state: BrowserState) -> str:
 def _result_lines(tip: Tip, visit: Visit, result: Result) -> list[str]:
     lines = [f"with {plain(setting_text(result.setting))}: {headline(result)}"]
     if result.failed:
-        return [*lines, f"▲ {plain(result.reason)}"]
+        return [*lines, f"▲ {plain(reason_text(tip, result))}"]
     big, words = number(result)
     lines += [
         f"{big} {plain(words)}",
-        *([plain(result.reason)] if result.reason else []),
+        *([plain(reason_text(tip, result))] if result.reason else []),
         *([APART] if disagree(result) else []),
         *(plain(words) for words in predicted(tip, visit, result)),
         *(f"  {row_text(j, result)}: {claim_verdict(j, result)}" for j in result.claims),
@@ -74,7 +74,10 @@ def _result_lines(tip: Tip, visit: Visit, result: Result) -> list[str]:
         *([plain(tip.why), plain(tip.about)] if visit.explained else []),
     ]  # fmt: skip
     ends = ((limit_text(tip.limits[place]), found) for place, found in visit.ends.items())
-    return [*lines, *(f"with {setting}: {verdict_text(found)} {plain(found.reason)}" for setting, found in ends)]
+    return [
+        *lines,
+        *(f"with {setting}: {verdict_text(found)} {plain(reason_text(tip, found))}" for setting, found in ends),
+    ]
 
 
 def heading(tip: Tip, state: BrowserState) -> str:
@@ -89,7 +92,9 @@ def spoken(tip: Tip, visit: Visit) -> str:
     if visit.result is None:
         return f"You said: {visit.draft}. The next step is Run."
     found = visit.result
-    return " ".join([headline(found), plain(found.reason) if found.failed else plain(predicted(tip, visit, found)[0])])
+    return " ".join(
+        [headline(found), plain(reason_text(tip, found)) if found.failed else plain(predicted(tip, visit, found)[0])]
+    )
 
 
 def name_of(state: BrowserState) -> str:
@@ -99,5 +104,8 @@ def name_of(state: BrowserState) -> str:
 
 def summary(tip: Tip, state: BrowserState) -> str:
     """What a saved notebook shows: the same on every machine."""
-    verdict = state.visit.result.verdict if state.visit.result else state.visit.state
-    return f"{heading(tip, state)}\n{plain(tip.question.ask)}\n{verdict}"
+    visit, asked = state.visit, f"{heading(tip, state)}\n{plain(tip.question.ask)}"
+    if visit.result is not None:
+        return f"{asked}\n{visit.result.verdict}"
+    choices = "".join(f"\n  {'◇' if choice == visit.draft else ' '} {choice}" for choice in tip.question.choices)
+    return f"{asked}{choices}\n{'Run it to see.' if visit.committed else WAITING}"
