@@ -80,7 +80,7 @@ def test_shapes_operation_and_gradient_of_c(open_cells: Open) -> None:
     turn.nth(1).focus()
     notebook.page.keyboard.press("Enter")
     expect(twin).to_contain_text("∂a[0, 0] 6 = 1+3+1+1")
-    w.get_by_role("radio", name="mine").press("ArrowLeft")
+    w.get_by_role("radio", name="made up").press("ArrowLeft")
     expect(twin).to_contain_text("∂a[0, 0] 4 = 1+1+1+1")
 
 

@@ -213,9 +213,9 @@ def test_buffer_map_free_view(open_cells: Open) -> None:
     stride = w.get_by_role("spinbutton", name="stride in bytes, axis 0")
     stride.focus()
     notebook.page.keyboard.press("ArrowDown")
-    expect(twin).to_contain_text("(2, 6), strides (20, 4)")
+    expect(twin).to_contain_text("(3, 4), strides (12, 4)")
     notebook.page.keyboard.press("ArrowDown")
-    expect(twin).to_contain_text("(2, 6), strides (16, 4)")
+    expect(twin).to_contain_text("(3, 4), strides (8, 4)")
     for _ in range(5):
         notebook.page.keyboard.press("ArrowUp")
     expect(twin).to_contain_text("would begin at byte")

@@ -69,8 +69,14 @@ def run_cells(name: str, patch: pytest.MonkeyPatch, engine: str = "tinygrad_edu"
     return run
 
 
+def sources(name: str, kind: str = "code") -> list[str]:
+    """The texts of a notebook's cells."""
+    return [
+        cell.source for cell in nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells if cell.cell_type == kind
+    ]
+
+
 def words(name: str) -> int:
     """How many words of prose a notebook has; the bars of a table are none."""
-    cells = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells
-    prose = " ".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    prose = " ".join(sources(name, "markdown"))
     return sum(any(map(str.isalnum, word)) for word in prose.split())

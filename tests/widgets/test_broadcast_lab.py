@@ -16,7 +16,7 @@ from tinygrad_edu.errors import ArgumentError, ShapeError
 
 
 def last(widget: BroadcastLab) -> str:
-    return widget.text().splitlines()[-1]
+    return widget._framed().text.splitlines()[-1]
 
 
 def everything(widget: BroadcastLab) -> str:
@@ -135,7 +135,7 @@ def test_the_gradient_of_c_is_ones_or_set_number_by_number() -> None:
     widget.act("upstream", "ones")
     assert "∂a[0, 0] 2 = 1+1" in widget.text()
     widget.act("turn", "1")
-    assert widget.state.upstream == "mine"
+    assert widget.state.upstream == "made up"
     assert "∂a[0, 0] 3 = 1+2" in widget.text()
     for _ in range(2):
         widget.act("turn", "1")
@@ -144,7 +144,7 @@ def test_the_gradient_of_c_is_ones_or_set_number_by_number() -> None:
     widget.act("turn", "0")
     assert "∂a[0, 0] 3 = 2+1" in widget.text()
     widget.act("upstream", "his")
-    assert last(widget) == "▲ ∂c 'his': there is no such value. Use ones or mine."
+    assert last(widget) == "▲ ∂c 'his': there is no such value. Use ones or made up."
     fresh = BroadcastLab((2, 1), (2,), predict=False)
     fresh.act("turn", "1")
     assert "∂a[0, 0] 2 = 1+1" in fresh.text()  # from 1 and 0

@@ -25,7 +25,7 @@ class Mirror:
 
     def __init__(self, a: Any, b: Any) -> None:
         self.given = self.arrays = (a, b)
-        self.upstream, self.mine = "mine", None
+        self.upstream, self.mine = "made up", None
 
     def arrives(self) -> Any:
         shape = np.broadcast_shapes(*(x.shape for x in self.arrays))
@@ -44,7 +44,7 @@ class Mirror:
     def turn(self, position: int) -> None:
         self.mine = self.arrives().ravel().copy()
         self.mine[position] = (self.mine[position] + 1) % 4
-        self.upstream = "mine"
+        self.upstream = "made up"
 
 
 def filled(shape: tuple[int, ...], data: st.DataObject) -> Any:
@@ -68,7 +68,7 @@ def test_random_clicks(one: tuple[int, ...], two: tuple[int, ...], op: str, ask:
         elif act == "op":
             widget.act("op", data.draw(st.sampled_from("+-*/")))
         elif act == "upstream":
-            mirror.upstream = data.draw(st.sampled_from(["ones", "mine"]))
+            mirror.upstream = data.draw(st.sampled_from(["ones", "made up"]))
             widget.act("upstream", mirror.upstream)
         elif act == "turn" and widget.state.backward is not None and widget.state.backward.upstream:
             position = data.draw(st.integers(0, mirror.arrives().size - 1))

@@ -24,7 +24,7 @@ def widget(x: tg.Tensor) -> BufferMap:
 
 
 def last(widget: BufferMap) -> str:
-    return widget.text().splitlines()[-1]
+    return widget._framed().text.splitlines()[-1]
 
 
 def test_pointing_by_cell_by_name_and_by_axis(widget: BufferMap) -> None:

@@ -5,9 +5,10 @@ on cases. A known wrong answer gets a hint, and nothing ever ends in a traceback
 prediction comes out as it does. The reasons are kept here, so no notebook gives one away above its question.
 """
 
+from .answers import answers
 from .checking import TASKS, Task, Verdict, check
 from .reasons import REASONS, reason
 
 from . import arrays, autograd, tip_lab, welcome  # noqa: F401  isort: skip  (they register their tasks)
 
-__all__ = ["REASONS", "TASKS", "Task", "Verdict", "check", "reason"]
+__all__ = ["REASONS", "TASKS", "Task", "Verdict", "answers", "check", "reason"]

@@ -93,7 +93,10 @@ def _mend_loop(answer: Any) -> str:
         return "gradients still pile up: step two follows the sum of both. What should .grad hold when a round begins?"
     if got > 5.0:
         return "w moved away from the minimum: subtract the gradient, do not add it."
-    return f"after three steps from 5.0 with lr 0.1, w is {got:.4f}. Work out the first step by hand, and compare."
+    return (
+        f"with loss = (w - 1)**2, three steps from w = 5.0 with lr = 0.1 end at {got:.4f}. "
+        "Work out the first step by hand, and compare."
+    )
 
 
 def _losses_slip(returned: Any) -> str:

@@ -12,7 +12,8 @@ AUTOGRAD: dict[str, str | dict[str, str]] = {
     },
     "too_large": {
         "fall and stay near zero": "“Once the loop is right, any rate will do” is wrong: a step can overshoot.",
-        "swing at one height": "That took the sum of all old gradients. Each step now follows its own loss alone.",
+        "swing at one height": "The swing came from following the sum of all old gradients. Each step now "
+        "follows its own loss alone.",
         "grow without end": "Each step jumps over the bottom and **lands higher** up the other side, which is steeper.",
     },
     "meet": {

@@ -156,8 +156,8 @@ class Tensor(Conversions, Absent):
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None and not isinstance(value, TensorBase):
-            why = f"it is a {type(value).__name__}, and a gradient is a tensor"
-            raise DtypeError("x.grad = …", why, "make a tensor of it first: tensor(…)")
+            why = f"the type is {type(value).__name__}, and a gradient is a tensor or None"
+            raise DtypeError("x.grad = …", why, "write x.grad = None to clear it, or make a tensor first: tensor(…)")
         if value is not None and tuple(value.array.shape) != tuple(self.array.shape):
             why = f"x has shape {tuple(self.array.shape)}, and each of its elements has one derivative"
             raise ShapeError(f"x.grad = {tuple(value.array.shape)}", why, "give it a tensor of that shape")

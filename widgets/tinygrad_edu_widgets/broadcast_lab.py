@@ -123,11 +123,11 @@ class BroadcastLab(EduWidget, room=broadcast):
         if self._mine is None or self.state.upstream == "ones":
             self._mine = (
                 broadcast.pattern(self.state)
-                if self.state.upstream == "mine"
+                if self.state.upstream == "made up"
                 else broadcast.pattern(self.state) * 0 + 1
             )
         self._mine[position] = (self._mine[position] + 1) % 4
-        self.state = dataclasses.replace(self.state, upstream="mine")
+        self.state = dataclasses.replace(self.state, upstream="made up")
         self._reveal()
 
     def _commit(self) -> None:

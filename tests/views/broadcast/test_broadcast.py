@@ -36,7 +36,7 @@ from tinygrad_edu.views.broadcast.model import places, plan, source
 from tinygrad_edu.views.frame import Frame
 
 
-def lab(a: Any, b: Any, op: str = "+", upstream: str = "mine", shown: bool = True, **changes: Any) -> LabState:
+def lab(a: Any, b: Any, op: str = "+", upstream: str = "made up", shown: bool = True, **changes: Any) -> LabState:
     x, y = operand(a, 10), operand(b, 1)
     state = read(x, y, op)
     state = LabState(**{**vars(state), "upstream": upstream, "locked": not shown, **changes})

@@ -352,6 +352,8 @@ def frame(state: LabState) -> Frame:
     controls.append(Control("button", "reset", "Reset", push=True, key="r"))
     dtype = f", {state.dtype}" * bool(state.dtype)
     conditions = f"values, strides and bytes read from tensors of this run{dtype}, NumPy {np.__version__}"
+    if state.backward is not None:
+        conditions += " · ∂c is made up: press its numbers" if state.upstream == "made up" else " · ∂c is all ones"
     tip = "Hover a number: all its reads light up, and its gradient. Press it to keep it."
     drawn = state.readings and 0 not in state.readings[2].shape
     return Frame(

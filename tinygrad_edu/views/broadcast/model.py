@@ -22,8 +22,8 @@ from ...tensor import Tensor, as_tensor, wrap
 from ..given import typed
 
 OPS: dict[str, Callable[[Any, Any], Any]] = {"+": add, "-": sub, "*": mul, "/": div}
-UPSTREAMS = ("ones", "mine")
-PATTERN = (1, 0, 2, 1, 0, 1, 1, 0, 3, 0, 0, 1, 0, 2, 1)  # the first numbers of "mine": their sums differ
+UPSTREAMS = ("ones", "made up")
+PATTERN = (1, 0, 2, 1, 0, 1, 1, 0, 3, 0, 0, 1, 0, 2, 1)  # the first numbers of "made up": their sums differ
 AXES = 3  # that can be drawn
 LARGEST = 4_000_000  # elements of c: a slip of the hand must not fill the memory
 MOST = (3, 5, 5)  # places of each drawn axis, before those between are left out
@@ -80,7 +80,7 @@ class LabState:
     dtype: str = ""
     readings: tuple[Reading, ...] = ()  # a, b, c; nothing where the shapes do not fit
     refusal: Refusal | None = None
-    upstream: str = "mine"
+    upstream: str = "made up"
     backward: Backward | None = None
     locked: bool = True  # until a prediction is committed
     draft: str | None = None
@@ -197,14 +197,14 @@ def _values(array: Any, shown: Plan) -> tuple[float, ...]:
 
 
 def pattern(state: LabState) -> Any:
-    """The first numbers of "mine": as many as c has."""
+    """The first numbers of "made up": as many as c has."""
     return np.resize(np.array(PATTERN, dtype=float), math.prod(state.readings[2].shape))
 
 
 def reveal(state: LabState, a: Tensor, b: Tensor, mine: Any = None) -> LabState:
     """The state with its backward half: the engine's gradients, and its gradient for every single read.
 
-    ``mine`` is a flat array: the gradient that arrives at c if ``state.upstream`` is "mine".
+    ``mine`` is a flat array: the gradient that arrives at c if ``state.upstream`` is "made up".
     """
     if state.refusal or not state.readings:
         return replace(state, backward=None)

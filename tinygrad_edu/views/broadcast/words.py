@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ...common.wording import brief, bytes_text, exact
+from ...common.wording import brief, bytes_text, exact, plain
 from .model import (
     AXES,
     LabState,
@@ -177,7 +177,8 @@ def spoken(state: LabState) -> str:
         return ""
     if state.said is None or state.backward is None:
         return describe(state)
-    return f"You predicted {state.said}. The gradient of a has the shape {state.shapes[0]}. {describe(state)}"
+    found = f"You predicted {state.said}. The gradient of a has the shape {state.shapes[0]}."
+    return f"{found} {plain(why(state))} {describe(state)}"
 
 
 def text(state: LabState) -> str:

@@ -80,7 +80,7 @@ def frame(tip: Tip, state: BrowserState, progress: Progress | None = None, prese
         sections=sections(tip, visit, progress, presenting), finders=_finders(state) if listed else (),
         lists=_lists(state) if listed else (), chosen=tip.slug,
         kicker="" if presenting else tip.slug, tools=tools(visit),
-        empty="No tip fits all of this.", status=spoken(tip, visit),
+        empty="No tip fits all of this.", status=spoken(tip, visit), waiting=visit.result is None,
     )  # fmt: skip
 
 

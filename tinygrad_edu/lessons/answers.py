@@ -1,0 +1,45 @@
+"""What a reader without a kernel would miss: the predictions of a lesson with their reasons, and pictures."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from ..common.wording import plural
+from ..views.marks import rich
+from .reasons import reason
+
+CLOSED = "Open this after the quiz: the predictions, why they come out as they do, and what the widgets show then."
+
+
+class Answers:
+    """A fold. Closed, it says nothing."""
+
+    def __init__(self, shown: tuple[Any, ...], questions: dict[str, str]) -> None:
+        self.shown, self.questions = shown, questions
+
+    def __repr__(self) -> str:
+        return f"{plural(len(self.questions), 'prediction')}, with reasons, in a fold"
+
+    def _repr_html_(self) -> str:
+        parts = [_answered(key, ask) for key, ask in self.questions.items()]
+        parts += [
+            f"<pre>{html.escape(one)}</pre>" if isinstance(one, str) else one._still().still() for one in self.shown
+        ]
+        return f"<details><summary>{CLOSED}</summary>{''.join(parts)}</details>"
+
+
+def answers(*shown: Any, **questions: str) -> Answers:
+    """A fold with the reasons of each question, by the name of its reason, and with ``shown``: widgets, or text."""
+    return Answers(shown, questions)
+
+
+def _answered(key: str, ask: str) -> str:
+    """A question, its choices and their reasons; the right one is marked."""
+    said = reason(key)
+    choices = {"": said} if isinstance(said, str) else said
+    lines = []
+    for choice, why in choices.items():
+        sign = "✓" if "**" in why else "✗"
+        lines.append(f"<li>{sign} {f'<em>{rich(choice)}</em>: ' if choice else ''}{rich(why)}</li>")
+    return f"<p><strong>{rich(ask)}</strong></p><ul>{''.join(lines)}</ul>"
