@@ -9,7 +9,7 @@ from ..frame import NARROW, WIDE, Figure
 from ..marks import MONO_12, Canvas
 from .curves import draw_accuracy, draw_curves
 from .desk import Desk, Parts
-from .model import HABITS, METERS, SAME, STOPS, PlayState, stop_of
+from .model import HABITS, METERS, SAME, STOPS, UNCLEAR, PlayState, stop_of
 from .pictures import draw_digits, draw_scale, draw_weights
 from .reasons import broken, why
 from .words import (
@@ -169,11 +169,19 @@ def _meter(c: Canvas, state: PlayState, meter: str, box: tuple[float, float, flo
         return
     c.text(width, at + 9, f"was {value_text(meter, change.was.value(meter))}", "t2", "end")
     spot = x + place(ratio, line)
-    c.line(min(x + middle, spot), at, max(x + middle, spot), at, "axis-recorded")
+    unclear = state.zone(meter) == UNCLEAR
+    span = state.spread() if unclear else None
+    if span is None:
+        c.line(min(x + middle, spot), at, max(x + middle, spot), at, "axis-recorded")
+    else:  # from the least to the greatest that it may be, without a point
+        c.line(x + place(span[0], line), at, x + place(span[1], line), at, "axis-recorded")
     said = state.said.get(change.habit, {}).get(meter) if change.on else None
     if said is not None:
         centre = x + {"down": low / 2, "same": middle, "up": (high + line) / 2}[said]
         c.path(f"M{centre - 7:.1f} {at:g}l7 -7l7 7l-7 7z", "you", at + 7)
+    if unclear:
+        c.text(x + middle, at - 12, UNCLEAR, "f13 b", "middle")
+        return
     c.circle(spot, at, 4.5, "knob")
     large = meter == "time"
     label = times_text(ratio)
@@ -216,7 +224,7 @@ def _whole(state: PlayState, width: int, parts: Parts) -> Canvas:
 
 def _knobs(c: Canvas, state: PlayState, y: float, width: float) -> float:
     """What can be pressed and turned, as it stands. Returns where it ends."""
-    columns = 8 if width == WIDE else 4
+    columns = 9 if width == WIDE else 4
     pitch = width / columns
     c.line(0, y + 8, width, y + 8, "hair")
     c.rect(0.5, y + 22, pitch - 18, 32, "mark-a", rx=6)
@@ -230,7 +238,7 @@ def _knobs(c: Canvas, state: PlayState, y: float, width: float) -> float:
             share = stop_of(name, value) / (len(STOPS[name]) - 1)
             c.line(x, top + 27, x + pitch - 18, top + 27, "rule")
             c.circle(x + 4.5 + (pitch - 27) * share, top + 27, 4.5, "knob")
-    c.height = max(c.height, y + 64 + 56 * (7 // columns))
+    c.height = max(c.height, y + 64 + 56 * (len(KNOB_LABELS) // columns))
     return c.height
 
 
