@@ -512,7 +512,7 @@ def test_the_run_before_is_drawn_and_said() -> None:
     made = PlayState(run.glance())
     assert made.glance.before[-1] == last and made.glance.was == SMALL
     said = text(made)
-    assert "dotted: run before, label noise 0 %, wrong labels random: " in said
+    assert "dotted: run before, label noise 0 %: " in said
     assert "run before, test accuracy by step: 0: " in said
     assert "run before" in draw(made, WIDE).canvas.text_items and "ghost" in draw(made, WIDE).svg()
     assert "run before" not in draw(state(5), WIDE).canvas.text_items
@@ -526,6 +526,10 @@ def test_next_digit_labels_say_the_next_digit() -> None:
     moved = spoilt != labels
     assert moved.sum() == round(0.4 * len(labels)) and np.array_equal(moved, other != labels)
     assert np.array_equal(spoilt[moved], (labels[moved] + 1) % 10)
+    made = state(5, knobs=knobs)
+    assert "label noise 40 % next digit" in text(made) and "40 % next digit" in draw(made, WIDE).canvas.text_items
+    assert 'data-act="knob:wrong" data-value="random"' in frame(made).html(live=True)
+    assert "knob:wrong" not in frame(state(5)).html(live=True)
     assert np.array_equal(Run(0, [(0, "set", "noise", 0.4), (0, "set", "wrong", "next digit")]).loop.labels, spoilt)
 
 

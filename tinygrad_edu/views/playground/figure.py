@@ -19,8 +19,8 @@ from .words import (
     describe,
     foot,
     headline,
-    knob_text,
     norm_text,
+    standing_text,
     status,
     summary,
     text,
@@ -224,7 +224,7 @@ def _whole(state: PlayState, width: int, parts: Parts) -> Canvas:
 
 def _knobs(c: Canvas, state: PlayState, y: float, width: float) -> float:
     """What can be pressed and turned, as it stands. Returns where it ends."""
-    columns = 9 if width == WIDE else 4
+    columns = 8 if width == WIDE else 4
     pitch = width / columns
     c.line(0, y + 8, width, y + 8, "hair")
     c.rect(0.5, y + 22, pitch - 18, 32, "mark-a", rx=6)
@@ -233,7 +233,7 @@ def _knobs(c: Canvas, state: PlayState, y: float, width: float) -> float:
         x, top = i % columns * pitch, y + 28 + i // columns * 56
         value = getattr(state.glance.knobs, name)
         c.text(x, top, label, "t2")
-        c.text(x, top + 17, knob_text(name, value), "b")
+        c.text(x, top + 17, standing_text(state.glance.knobs, name), "b")
         if name in STOPS:
             share = stop_of(name, value) / (len(STOPS[name]) - 1)
             c.line(x, top + 27, x + pitch - 18, top + 27, "rule")

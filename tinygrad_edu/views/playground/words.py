@@ -136,9 +136,15 @@ def knob_text(name: str, value: Any) -> str:
     return f"{100 * value:.3g} %" if name == "noise" else f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def standing_text(knobs: Knobs, name: str) -> str:
+    """How a knob stands; where labels are wrong, also what they say: ``40 % next digit``."""
+    told = knob_text(name, getattr(knobs, name))
+    return f"{told} {knobs.wrong}" if name == "noise" and knobs.noise else told
+
+
 KNOB_LABELS = {
     "learning_rate": "learning rate", "width": "width", "depth": "depth", "activation": "activation", "batch": "batch",
-    "optimiser": "optimiser", "noise": "label noise", "wrong": "wrong labels",
+    "optimiser": "optimiser", "noise": "label noise",
 }  # fmt: skip
 
 
@@ -155,8 +161,7 @@ def text(state: PlayState) -> str:
     glance = state.glance
     lines = [f"Playground: {headline(glance)}", MACHINE, ask(state).replace("`", "")]
     lines.append(
-        "knobs: "
-        + ", ".join(f"{label} {knob_text(name, getattr(glance.knobs, name))}" for name, label in KNOB_LABELS.items())
+        "knobs: " + ", ".join(f"{label} {standing_text(glance.knobs, name)}" for name, label in KNOB_LABELS.items())
     )
     lines += _learned(state)
     lines.append("what it costs:")
@@ -223,9 +228,9 @@ def before_text(glance: Glance) -> str:
     """The knobs of the run before, as far as they stood elsewhere, and where it ended."""
     was, last = glance.was or glance.knobs, glance.before[-1]
     other = [
-        f"{label} {knob_text(name, getattr(was, name))}"
+        f"{label} {standing_text(was, name)}"
         for name, label in KNOB_LABELS.items()
-        if getattr(was, name) != getattr(glance.knobs, name)
+        if standing_text(was, name) != standing_text(glance.knobs, name)
     ]
     knobs = ", ".join(other) or "the same knobs"
     return f"{knobs}: {share(last.test_accuracy)} test at step {exact(last.step)}"
