@@ -597,7 +597,7 @@ def test_a_dragged_slider_is_one_act() -> None:
     [
         ("abc", "no list of acts"), (7, "no list of acts"), ([3], "3 is no act"), ([(1, "jump", "x", 1)], "is no act"),
         ([(-1, "flip", "zeros", True)], "before the first step"), ([(0, "flip", "zeros", 1)], "True or False"),
-        ([(0, "flip", "zeroes", True)], "no slow habit"), ([(5, "set", "width", 8)], "begins at step 0"),
+        ([(0, "flip", "zeroes", True)], "no habit"), ([(5, "set", "width", 8)], "begins at step 0"),
         ([(5, "flip", "zeros", True), (2, "flip", "zeros", False)], "comes after an act at step 5"),
         ([(0, "set", "speed", 3)], "no knob of that name"), ([(0.5, "flip", "zeros", True)], "whole number"),
     ],
@@ -656,7 +656,7 @@ def test_the_summary_holds_no_time_and_no_digit_that_a_machine_may_round() -> No
     made = state(40, [(20, "flip", "total", True)])
     assert summary(made) == (
         "Playground: step 40 · pass 1 of the digits; of the test digits it reads "
-        f"{math.floor(10 * made.glance.now.test_accuracy)} in 10 or more. Slow habits on: total += loss."
+        f"{math.floor(10 * made.glance.now.test_accuracy)} in 10 or more. Habits on: total += loss."
     )
     assert not re.search(r"\d\.\d| ms| µs", summary(made))
 

@@ -62,7 +62,7 @@ def _learns(state: PlayState, parts: Parts, live: bool) -> str:
         train = control_html(Control("button", "play", "Train", "play", main=not state.asking))
         words = (
             f"{plural(state.glance.knobs.batch, 'digit')} a step. While it learns, turn a knob, "
-            "or flip a slow habit and see what it costs."
+            "or flip a habit and see what it costs."
         )
         begin = f'<div class="edu-begin">{train}<p>{escape(words)}</p></div>'
     top = attributes(class_="edu-desk-top")
@@ -127,7 +127,7 @@ def _costs(state: PlayState, parts: Parts, live: bool) -> str:
     tip = f'<p class="edu-desk-tip">{rich(tip_text(state.tip))}</p>' if state.tip and live else ""
     return (
         f'<div class="edu-desk-costs">{_head("what it costs", beside)}{meters}{"" if asking else _causes(state)}'
-        f"{_head('slow habits', '' if moved else 'flip one: it asks you first')}<ul>{rows}</ul>{tip}</div>"
+        f"{_head('habits', '' if moved else 'flip one: it asks you first')}<ul>{rows}</ul>{tip}</div>"
     )
 
 

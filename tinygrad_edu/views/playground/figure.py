@@ -213,7 +213,7 @@ def _whole(state: PlayState, width: int, parts: Parts) -> Canvas:
     costs = parts.costs.canvas if wide else parts.costs_narrow.canvas
     _place(c, costs, left, top + 26)
     y = top + 26 + 172 + 22
-    c.text(left, y, "slow habits", "f13 b")
+    c.text(left, y, "habits", "f13 b")
     for i, habit in enumerate(HABITS):
         _switch(c, state, habit, left, y + 10 + 32 * i, width)
     c.height = max(c.height, bottom)

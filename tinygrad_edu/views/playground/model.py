@@ -146,7 +146,7 @@ def habit_of(name: Any, call: str = "flip") -> str:
     found = labels.get(name, name) if isinstance(name, str) else name
     if not isinstance(found, str) or found not in HABITS:
         mend = suggestion(found if isinstance(found, str) else "", HABITS, likeness=0.4)
-        raise ArgumentError(f"Playground.{call}({shown(name, 40)})", "there is no slow habit of that name", mend)
+        raise ArgumentError(f"Playground.{call}({shown(name, 40)})", "there is no habit of that name", mend)
     return found
 
 

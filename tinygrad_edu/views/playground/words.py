@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...common.wording import bytes_text, exact, number, plain, plural, ratio_text, seconds_text, unit_of
+from ...common.wording import bytes_text, exact, number, plain, plural, ratio_text, seconds_text
 from ...observe.machine import conditions as machine
 from .model import HABITS, METERS, UNCLEAR, Glance, Knobs, PlayState, Point, Reading, tip_of
 from .reasons import broken, cause, why
@@ -102,8 +102,7 @@ def foot(state: PlayState) -> str:
 
 def halves(reading: Reading) -> str:
     """The middle half of the times."""
-    unit, size = unit_of(reading.time or 1.0)
-    return f"{number(reading.low / size)}–{number(reading.high / size)} {unit}"
+    return f"{seconds_text(reading.low)} to {seconds_text(reading.high)}"
 
 
 def status(state: PlayState) -> str:
@@ -153,7 +152,7 @@ def summary(state: PlayState) -> str:
     glance = state.glance
     on = ", ".join(plain(HABITS[habit].label) for habit in glance.habits) or "none"
     part = "all" if glance.wrong == 0 else f"{math.floor(10 * glance.now.test_accuracy)} in 10 or more"
-    return f"Playground: {headline(glance)}; of the test digits it reads {part}. Slow habits on: {on}."
+    return f"Playground: {headline(glance)}; of the test digits it reads {part}. Habits on: {on}."
 
 
 def text(state: PlayState) -> str:
@@ -175,7 +174,7 @@ def text(state: PlayState) -> str:
         lines.append(f"  {told} ({MEANS[meter]})")
         if not state.asking and (found := cause(state, meter)):
             lines.append(f"    because {found}")
-    lines.append("slow habits:")
+    lines.append("habits:")
     lines += [f"  {'on ' if name in glance.habits else 'off'} {habit_text(state, name)}" for name in HABITS]
     if state.tip:
         lines.append(plain(tip_text(state.tip)))
