@@ -540,6 +540,9 @@ def test_the_twin_says_the_machine_the_sentence_and_the_badge() -> None:
         assert plain(why(made)) in said and frame_of_it.conditions in said
         assert ("measured: " in said) == (frame_of_it.badge == "measured")
     assert "middle half" in text(state(30))
+    made = state(30)
+    odd = replace(made.glance.misread[0], truth=8, read=7)
+    assert ": an 8 read as 7" in text(replace(made, glance=replace(made.glance, misread=(odd,))))
 
 
 def test_no_verdict_before_the_meters_have_seen_enough() -> None:
