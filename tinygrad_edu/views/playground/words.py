@@ -208,7 +208,8 @@ def _learned(state: PlayState) -> list[str]:
         lines.append(f"from step {exact(glance.change.step)}: {change_text(state)}")
     scale = f"coloured from −{number(glance.greatest)} to {number(glance.greatest)}, and 2 % of them lie beyond"
     lines.append(f"{weights_text(glance)}: {'▲ The weights are no numbers any more.' if broken(glance) else scale}")
-    read = "; ".join(f"{'an' if one.truth == 8 else 'a'} {one.truth} read as {one.read}" for one in glance.misread) or "none"
+    misread = (f"{'an' if one.truth == 8 else 'a'} {one.truth} read as {one.read}" for one in glance.misread)
+    read = "; ".join(misread) or "none"
     lines.append(f"misread now: {wrong_text(glance)}: {read}")
     norms = (f"{i}: {norm_text(norm)}" for i, norm in enumerate(glance.gradients, 1))
     lines.append(f"∂ norm by layer: {', '.join(norms)}")
