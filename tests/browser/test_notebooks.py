@@ -43,7 +43,7 @@ def test_welcome_is_played_with(open_notebook: Open) -> None:
     notebook = open_notebook("welcome.ipynb")
     notebook.run_all()
     page = notebook.page
-    play = page.locator('.edu[aria-label="Playground"]')
+    play = page.locator('.edu[aria-label="Playground"]').first
     said = play.locator(".edu-foot pre")
     expect(said).to_contain_text("step 60")
     play.get_by_role("button", name="Train").click()

@@ -14,7 +14,7 @@ from .lab_solutions import LAB_SOLUTIONS, LAB_WRONG
 SOLUTIONS: dict[str, str] = {
     "welcome_rate": "answer = 3",
     "welcome_width": "answer = 8",
-    "welcome_habit": 'answer = "one sample at a time"',
+    "welcome_habit": 'answer = "loss in a Python loop"',
     "welcome_next": "answer = 0.55",
     "layout": "answer = ((3, 2), (8, 48), 4)",
     "shares": 'answer = "acefg"',
@@ -116,8 +116,8 @@ ALSO_RIGHT: dict[str, list[Any]] = {
     ],
     "quiz_autograd": ["BAC", "b a c", ["b", "a", "c"]],
     "welcome_rate": [10, 5.0, "2"],
-    "welcome_next": [0.5, 0.6],
-    "welcome_habit": ["one sample", "One sample at a time"],
+    "welcome_next": [0.5, 0.6, 50, "50%", "55 %"],
+    "welcome_habit": ["loop", "Loss in a Python loop"],
 }
 
 
@@ -144,17 +144,22 @@ def _windows(signal: Any, size: int, hop: int, step: int = 1) -> Any:
 # task: (wrong answer, words that its hint must contain)
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "welcome_rate": [
-        (0.3, "of 100 after 200 steps. Go on."),
-        (1, "of 100 after 200 steps. Go on."),
+        (0.01, "Try a larger one."),
+        (0.3, "Try a larger one."),
+        (1, "of 100 after 200 steps, so it learns."),
         (0.003, "it is only slow"),
         (20, "the knob goes from 0.001 to 10"),
-        ("fast", "could not be used"),
+        ("fast", "asked for one number"),
         ([3], "without brackets"),
     ],
     "welcome_next": [
-        (0, "of 100 after 200 steps. Go on."),
-        (0.3, "of 100 after 200 steps. Go on."),
+        (0, "of 100 after 200 steps. Try a larger one."),
+        (0.3, "Try a larger one."),
+        ("30%", "with 0.3 it reads"),
         (0.7, "a share from 0 to 0.6"),
+        (70, "a share from 0 to 0.6"),
+        ("half", "asked for one number"),
+        ("%", "asked for one number"),
         ([0.5], "without brackets"),
     ],
     "welcome_width": [
@@ -164,10 +169,10 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (10, "Which of them?"),
     ],
     "welcome_habit": [
-        ("loss in a Python loop", "a step of that makes 656 operations"),
-        ("`total += loss`", "a step of that makes 17 operations"),
-        ("float64", "a step of that makes 16 operations"),
-        ("the first one", "one of these names"),
+        ("one sample at a time", "with that, 8 nodes are alive"),
+        ("`total += loss`", "with that, 114 nodes are alive"),
+        ("float64", "with that, 8 nodes are alive"),
+        ("the first one", "no switch has that name"),
     ],
     "layout": [
         (3, "give three things"),

@@ -109,7 +109,7 @@ def test_knobs_from_the_browser() -> None:
         ("knob:learning_rate", 0, "learning_rate", 0.001), ("knob:width", 5, "width", 128),
         ("knob:depth", 0, "depth", 0), ("knob:activation", "gelu", "activation", "gelu"),
         ("knob:batch", 0, "batch", 1), ("knob:optimiser", "Adam", "optimiser", "Adam"),
-        ("knob:noise", 10, "noise", 0.5),
+        ("knob:noise", 10, "noise", 0.5), ("knob:wrong", "next digit", "wrong", "next digit"),
     ]:  # fmt: skip
         message(made, act, value)
         assert getattr(made, name) == found == made.data()["knobs"][name]
@@ -191,6 +191,16 @@ def test_a_switch_can_be_pressed_while_it_plays() -> None:
     assert made.data()["ratios"]["nodes"] > 1
 
 
+def test_a_prediction_has_no_verdict_before_a_step_with_the_habit() -> None:
+    made = Playground(**SMALL)
+    made.run(30)
+    made.predict("total", time="same", nodes="up")
+    assert set(made.data()["zones"].values()) == {None} and "you said" not in made.text()
+    made.run(20)
+    assert made.data()["zones"]["nodes"] == "up" and "you said up" in made.text()
+    assert made.data()["compared"]["rounds"] >= 5
+
+
 def test_predictions_from_code() -> None:
     made = Playground(**SMALL)
     made.run(20)
@@ -201,7 +211,7 @@ def test_predictions_from_code() -> None:
     for given in ({"time": "sideways"}, {"speed": "up"}):
         with pytest.raises(ArgumentError):
             made.predict("loop", **given)
-    with pytest.raises(ArgumentError, match="no slow habit"):
+    with pytest.raises(ArgumentError, match="no habit"):
         made.predict("laziness", time="up")
 
 

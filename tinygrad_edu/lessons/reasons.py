@@ -14,9 +14,11 @@ Reason = str | dict[str, str]
 REASONS: dict[str, Reason] = {
     # welcome
     "depth": {
-        "with the hidden layer": "“More layers read more” is not true at every step: its two layers begin slower.",
-        "without it": "One layer begins faster. Train on past step 400, and **the hidden layer reads more**.",
-        "both the same": "They have the same digits, but not the same pace: they differ by more than 1 of 100.",
+        "with the hidden layer": "“More layers read more” is not true at every step: with one more it learns "
+        "more slowly at first.",
+        "without it": "Without a hidden layer **every weight leads straight to an answer**, so the first steps bring "
+        "more. Later steps are another question.",
+        "both the same": "They have the same digits, but not the same pace: now they differ by more than 1 of 100.",
     },
     "noise": {
         "about 10": "It would be, if the labels were all random. Half of them still tell the truth.",

@@ -30,6 +30,7 @@ from tinygrad_edu.views.playground.model import (
     with_verdict,
 )
 from tinygrad_edu.views.playground.run import Act, Run, acts_of
+from tinygrad_edu.views.playground.trial import TURNS
 
 from . import charts
 from .base import EduWidget
@@ -41,7 +42,7 @@ _CHUNK = 0.004  # seconds of steps without a pause between them
 _PATIENCE = 0.05  # seconds that an answer waits for the step under way
 _LIMIT = 100_000  # steps after which play pauses by itself: whoever pressed it may have left
 _MOST = 1_000_000  # steps that one call makes
-_TRIAL = 12  # steps that a switch is tried for while nothing plays
+_TRIAL = TURNS + 2  # steps that a switch is tried for while nothing plays
 _TRIAL_PAUSE = 0.05  # seconds between them at most: somebody waits for the verdict
 
 
@@ -50,9 +51,9 @@ class Playground(EduWidget, room=playground):
 
     A run is its ``seed`` and its ``acts``, a list such as ``[(400, "flip", "one sample", True)]``: the same two give
     the same weights, bit for bit. Knobs are arguments too: ``learning_rate``, ``width``, ``depth``, ``activation``,
-    ``batch``, ``optimiser``, ``noise`` (the share of labels that are wrong). ``predict=False`` lets switches move
-    without a prediction. ``pace`` is a number of steps from one drawing to the next; without it, drawing takes at most
-    a tenth of the time.
+    ``batch``, ``optimiser``, ``noise`` (the share of labels that are wrong), ``wrong`` (``"random"``, or ``"next
+    digit"``). ``predict=False`` lets switches move without a prediction. ``pace`` is a number of steps from one
+    drawing to the next; without it, drawing takes at most a tenth of the time.
 
     Gestures: *Train*, *Pause* (p), one *Step* (s), start again (r); turn a knob; press a switch, say what each
     meter will do, and *Commit*.
@@ -61,7 +62,7 @@ class Playground(EduWidget, room=playground):
     mirrors: ClassVar[dict[str, str]] = {
         "playing": "playing", "learning_rate": "set:learning_rate", "width": "set:width",
         "depth": "set:depth", "activation": "set:activation", "batch": "set:batch", "optimiser": "set:optimiser",
-        "noise": "set:noise",
+        "noise": "set:noise", "wrong": "set:wrong",
     }  # fmt: skip
     _trainer: _Trainer | None = None
     playing = traitlets.Bool(False).tag(sync=True)
@@ -73,6 +74,7 @@ class Playground(EduWidget, room=playground):
     batch = traitlets.Int(Knobs.batch).tag(sync=True)
     optimiser = traitlets.Unicode(Knobs.optimiser).tag(sync=True)
     noise = traitlets.Float(Knobs.noise).tag(sync=True)
+    wrong = traitlets.Unicode(Knobs.wrong).tag(sync=True)
 
     def __init__(
         self,
@@ -151,7 +153,10 @@ class Playground(EduWidget, room=playground):
         self.act("switch", [habit_of(habit), on])
 
     def predict(self, habit: str, **meters: str) -> None:
-        """Say what the meters will do, and turn the habit on: ``predict("loop", time="up", bytes="same")``."""
+        """Say what the meters will do, and turn the habit on: ``predict("loop", time="up", bytes="same")``.
+
+        They answer in the next steps: ``run(15)`` makes enough of them.
+        """
         habit = habit_of(habit, "predict")
         for meter, guess in meters.items():
             _check_guess(meter, guess)
@@ -407,7 +412,7 @@ class _Trainer(threading.Thread):
         try:
             while not self._over():
                 took = self._steps()
-                pause = took * (1 / _DUTY - 1)  # also in a trial, or its steps would find warmer caches than others
+                pause = took * (1 / _DUTY - 1)
                 self.stop.wait(pause if self.until is None else min(pause, _TRIAL_PAUSE))
         except BaseException as error:  # nobody could catch it here: the picture says it
             self.failure = error
@@ -415,8 +420,9 @@ class _Trainer(threading.Thread):
             self.stop.set()
 
     def _over(self) -> bool:
-        end = self._limit if self.until is None else self.until
-        return self.stop.is_set() or self._run.step >= end
+        if self.until is not None:
+            return self.stop.is_set() or self._run.step >= self.until or self._run.tried
+        return self.stop.is_set() or self._run.step >= self._limit
 
     def _steps(self) -> float:
         """A few steps. Returns how long they took."""

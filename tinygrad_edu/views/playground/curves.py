@@ -34,6 +34,12 @@ def draw_curves(c: Canvas, state: PlayState, y: float, width: float) -> None:
     c.text(LEFT + 66, y + 46, "loss", "b")
     c.text(LEFT + 66, y + 146, "accuracy", "b")
     points = _points(state)
+    earlier = _before(state)
+    _line(c, earlier, across, lambda p: loss(p.test_loss), "ghost")
+    _line(c, earlier, across, lambda p: accuracy(p.test_accuracy), "ghost")
+    if earlier:
+        c.line(right + 14, y + 151, right + 30, y + 151, "ghost")
+        c.text(right + 36, y + 155, "run before", "t2")
     _line(c, points, across, lambda p: loss(p.training_loss), "line-a")
     _line(c, points, across, lambda p: loss(p.test_loss), "span")
     _line(c, points, across, lambda p: accuracy(p.training_accuracy), "line-a")
@@ -58,6 +64,11 @@ def draw_accuracy(c: Canvas, state: PlayState, width: float) -> None:
     _axis(c, top, bottom, right, ((1.0, "100 %"), (0.5, "50"), (0.0, "0")), 1.0)
     c.text(LEFT + 48, bottom - 26, "accuracy", "b")
     points = _points(state)
+    earlier = _before(state)
+    _line(c, earlier, across, lambda p: up(p.test_accuracy), "ghost")
+    if earlier:
+        c.line(right + 10, top + 58, right + 26, top + 58, "ghost")
+        c.text(right + 32, top + 62, "run before", "t2")
     _line(c, points, across, lambda p: up(p.training_accuracy), "line-a")
     _line(c, points, across, lambda p: up(p.test_accuracy), "span")
     _ends(c, points[-1], across, (None, up))
@@ -71,6 +82,12 @@ def draw_accuracy(c: Canvas, state: PlayState, width: float) -> None:
 def _points(state: PlayState) -> list[Point]:
     curve = list(state.glance.curve)
     return curve if curve[-1].step == state.glance.now.step else [*curve, state.glance.now]
+
+
+def _before(state: PlayState) -> list[Point]:
+    """The test curve of the network before this one, as far as the axis goes."""
+    span = span_of(state.glance.step)
+    return [point for point in state.glance.before if point.step <= span]
 
 
 def _across(state: PlayState, right: float) -> Place:

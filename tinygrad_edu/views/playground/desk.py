@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...common.wording import plural
+from ...common.wording import exact, plural
 from ..frame import Control, Figure, Frame, control_html
 from ..marks import attributes, escape, rich
-from .model import CHOICES, GUESSES, HABITS, METERS, STOPS, PlayState, stop_of, tip_of
+from .model import CHOICES, GUESSES, HABITS, METERS, STOPS, WRONG, PlayState, stop_of, tip_of
 from .reasons import cause
 from .words import KNOB_LABELS, LABELS, MEANS, headline, knob_text, tip_text, value_text, verdict_text
 
@@ -62,16 +62,29 @@ def _learns(state: PlayState, parts: Parts, live: bool) -> str:
         train = control_html(Control("button", "play", "Train", "play", main=not state.asking))
         words = (
             f"{plural(state.glance.knobs.batch, 'digit')} a step. While it learns, turn a knob, "
-            "or flip a slow habit and see what it costs."
+            "or flip a habit and see what it costs."
         )
         begin = f'<div class="edu-begin">{train}<p>{escape(words)}</p></div>'
     top = attributes(class_="edu-desk-top")
     stage = attributes(class_="edu-stage edu-desk-learns", tabindex=-1 if live else None)
     return (
-        f"<figure{stage}>{_head('what it learns', escape(headline(state.glance)))}"
+        f"<figure{stage}>{_head('what it learns', _standing(state, live))}"
         f"<div{top}>{parts.top.svg(live=live)}{begin}</div>"
         f"{parts.below.svg(live=live)}{parts.small.svg('p', live)}</figure>"
     )
+
+
+def _standing(state: PlayState, live: bool) -> str:
+    """Where training stands. Where labels are wrong, what they say too, and a press for the other kind."""
+    glance, knobs = state.glance, state.glance.knobs
+    if not live or not knobs.noise:
+        return escape(headline(glance))
+    other = WRONG[(WRONG.index(knobs.wrong) + 1) % len(WRONG)]
+    press = attributes(
+        type="button", class_="link", data_act="knob:wrong", data_value=other,
+        aria_label=f"wrong labels: {knobs.wrong}; press for {other}",
+    )  # fmt: skip
+    return f"<button{press}>wrong labels: {knobs.wrong}</button>step {exact(glance.step)}"
 
 
 def _controls(state: PlayState) -> str:
@@ -114,7 +127,7 @@ def _costs(state: PlayState, parts: Parts, live: bool) -> str:
     tip = f'<p class="edu-desk-tip">{rich(tip_text(state.tip))}</p>' if state.tip and live else ""
     return (
         f'<div class="edu-desk-costs">{_head("what it costs", beside)}{meters}{"" if asking else _causes(state)}'
-        f"{_head('slow habits', '' if moved else 'flip one: it asks you first')}<ul>{rows}</ul>{tip}</div>"
+        f"{_head('habits', '' if moved else 'flip one: it asks you first')}<ul>{rows}</ul>{tip}</div>"
     )
 
 

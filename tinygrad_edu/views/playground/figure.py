@@ -9,7 +9,7 @@ from ..frame import NARROW, WIDE, Figure
 from ..marks import MONO_12, Canvas
 from .curves import draw_accuracy, draw_curves
 from .desk import Desk, Parts
-from .model import HABITS, METERS, SAME, STOPS, PlayState, stop_of
+from .model import HABITS, METERS, SAME, STOPS, UNCLEAR, PlayState, stop_of
 from .pictures import draw_digits, draw_scale, draw_weights
 from .reasons import broken, why
 from .words import (
@@ -19,8 +19,8 @@ from .words import (
     describe,
     foot,
     headline,
-    knob_text,
     norm_text,
+    standing_text,
     status,
     summary,
     text,
@@ -169,11 +169,19 @@ def _meter(c: Canvas, state: PlayState, meter: str, box: tuple[float, float, flo
         return
     c.text(width, at + 9, f"was {value_text(meter, change.was.value(meter))}", "t2", "end")
     spot = x + place(ratio, line)
-    c.line(min(x + middle, spot), at, max(x + middle, spot), at, "axis-recorded")
+    unclear = state.zone(meter) == UNCLEAR
+    span = state.spread() if unclear else None
+    if span is None:
+        c.line(min(x + middle, spot), at, max(x + middle, spot), at, "axis-recorded")
+    else:  # from the least to the greatest that it may be, without a point
+        c.line(x + place(span[0], line), at, x + place(span[1], line), at, "axis-recorded")
     said = state.said.get(change.habit, {}).get(meter) if change.on else None
     if said is not None:
         centre = x + {"down": low / 2, "same": middle, "up": (high + line) / 2}[said]
         c.path(f"M{centre - 7:.1f} {at:g}l7 -7l7 7l-7 7z", "you", at + 7)
+    if unclear:
+        c.text(x + middle, at - 12, UNCLEAR, "f13 b", "middle")
+        return
     c.circle(spot, at, 4.5, "knob")
     large = meter == "time"
     label = times_text(ratio)
@@ -205,7 +213,7 @@ def _whole(state: PlayState, width: int, parts: Parts) -> Canvas:
     costs = parts.costs.canvas if wide else parts.costs_narrow.canvas
     _place(c, costs, left, top + 26)
     y = top + 26 + 172 + 22
-    c.text(left, y, "slow habits", "f13 b")
+    c.text(left, y, "habits", "f13 b")
     for i, habit in enumerate(HABITS):
         _switch(c, state, habit, left, y + 10 + 32 * i, width)
     c.height = max(c.height, bottom)
@@ -225,12 +233,12 @@ def _knobs(c: Canvas, state: PlayState, y: float, width: float) -> float:
         x, top = i % columns * pitch, y + 28 + i // columns * 56
         value = getattr(state.glance.knobs, name)
         c.text(x, top, label, "t2")
-        c.text(x, top + 17, knob_text(name, value), "b")
+        c.text(x, top + 17, standing_text(state.glance.knobs, name), "b")
         if name in STOPS:
             share = stop_of(name, value) / (len(STOPS[name]) - 1)
             c.line(x, top + 27, x + pitch - 18, top + 27, "rule")
             c.circle(x + 4.5 + (pitch - 27) * share, top + 27, 4.5, "knob")
-    c.height = max(c.height, y + 64 + 56 * (7 // columns))
+    c.height = max(c.height, y + 64 + 56 * (len(KNOB_LABELS) // columns))
     return c.height
 
 

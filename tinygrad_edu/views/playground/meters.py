@@ -115,7 +115,7 @@ class Meters:
 
     def reading(self) -> Reading:
         """What the meters say now. Where names keep more alive from step to step, bytes and nodes grow."""
-        nodes = len(nodes_of(*self.loop.names)) if self.loop.steps else None
+        nodes = len(nodes_of(*self.loop.names)) if self.since else None  # not those of steps before the change
         if self.since <= COUNTED:
             return Reading(nodes=nodes)
         grown = max(0, standing_bytes(self.loop) - self.stood) if "total" in self.loop.on else 0

@@ -24,7 +24,8 @@ STOPS: dict[str, tuple[float, ...]] = {
     "batch": (1, 2, 4, 8, 16, 32, 64, 128, 256),
     "noise": tuple(i / 20 for i in range(19)),
 }
-CHOICES = {"activation": ACTIVATIONS, "optimiser": OPTIMISERS}
+WRONG = ("random", "next digit")
+CHOICES = {"activation": ACTIVATIONS, "optimiser": OPTIMISERS, "wrong": WRONG}
 AT_ONCE = ("learning_rate", "batch")  # the others make another network, which begins untrained
 
 
@@ -39,6 +40,7 @@ class Knobs:
     batch: int = 64
     optimiser: str = "SGD"
     noise: float = 0.0  # the share of training labels that are wrong
+    wrong: str = "random"  # what those say: any other digit, or the next one (a 0 for a 9)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -144,7 +146,7 @@ def habit_of(name: Any, call: str = "flip") -> str:
     found = labels.get(name, name) if isinstance(name, str) else name
     if not isinstance(found, str) or found not in HABITS:
         mend = suggestion(found if isinstance(found, str) else "", HABITS, likeness=0.4)
-        raise ArgumentError(f"Playground.{call}({shown(name, 40)})", "there is no slow habit of that name", mend)
+        raise ArgumentError(f"Playground.{call}({shown(name, 40)})", "there is no habit of that name", mend)
     return found
 
 
@@ -153,9 +155,39 @@ GUESSES = ("down", "same", "up")
 SAME = 0.05  # a ratio this near to one is "same"
 
 
+UNCLEAR = "cannot tell"
+
+
 def zone(ratio: float) -> str:
     """Down, same or up."""
     return "down" if ratio < 1 - SAME else "up" if ratio > 1 + SAME else "same"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The time of a step before and after a switch, measured in turns: medians in seconds, and their ratio.
+
+    ``low`` and ``high`` hold the ratio in 98 of 100 such comparisons. ``scatter`` is how far from one it may be with
+    nothing changed, as steps of the same loop say: 0.1 is a tenth.
+    """
+
+    was: float
+    now: float
+    ratio: float
+    low: float
+    high: float
+    scatter: float
+    rounds: int
+
+    @property
+    def zone(self) -> str:
+        """Down, same, up; or that these times cannot tell."""
+        found = zone(self.ratio)
+        if found == "same":
+            near = self.low >= 1 - 2 * SAME and self.high <= 1 + 2 * SAME
+            return found if near else UNCLEAR
+        apart = zone(self.low) == found == zone(self.high)
+        return found if apart and abs(math.log(self.ratio)) > math.log1p(self.scatter) else UNCLEAR
 
 
 @dataclass(frozen=True)
@@ -231,6 +263,9 @@ class Glance:
     gradients: tuple[float | None, ...]  # norm by layer
     reading: Reading
     change: Change | None  # the last switch; None if there was none, or the steps were made others after it
+    compared: Compared | None = None  # what that switch did to the time, once it is known
+    before: tuple[Point, ...] = ()  # the curve of the network before this one
+    was: Knobs | None = None  # and its knobs
 
 
 @dataclass(frozen=True)
@@ -249,28 +284,52 @@ class PlayState:
 
     def ratio(self, meter: str) -> float | None:
         """How many times what it was before the last switch a meter shows now; None if that is not known."""
-        if self.glance.change is None:
+        glance = self.glance
+        if glance.change is None:
             return None
-        was, now = self.glance.change.was.value(meter), self.glance.reading.value(meter)
+        if meter == "time" and glance.compared is not None:
+            return glance.compared.ratio
+        was, now = glance.change.was.value(meter), glance.reading.value(meter)
         return None if not was or now is None else now / was
+
+    def spread(self) -> tuple[float, float] | None:
+        """Between which ratios of times the true one is. Recorded times have only their middle halves to tell."""
+        change, now, compared = self.glance.change, self.glance.reading, self.glance.compared
+        if change is None or now.time is None:
+            return None
+        if compared is not None:
+            return compared.low, compared.high
+        return (now.low / change.was.high, now.high / change.was.low) if change.was.low else None
+
+    def zone(self, meter: str) -> str:
+        """Where a meter went with the last switch: down, same, up, or that its times cannot tell. "" if not known."""
+        ratio = self.ratio(meter)
+        if ratio is None:
+            return ""
+        if meter != "time":
+            return zone(ratio)
+        if self.glance.compared is not None:
+            return self.glance.compared.zone
+        low, high = self.spread() or (1.0, 1.0)
+        return zone(ratio) if low > 1 or high < 1 or (zone(ratio) == "same" and low == high) else UNCLEAR
 
 
 def verdict(state: PlayState) -> tuple[str, float] | None:
-    """What the last switch costs: the time if that is another, else the meter that moved most, else the time as it is.
+    """What the last switch costs: the time if that is another, else the meter that moved most, else the time, if that
+    is known to be the same; if not, the ratio is 0.
 
     None as long as the meters have not seen enough steps.
     """
     ratios = {meter: ratio for meter in METERS if (ratio := state.ratio(meter)) is not None}
     if "time" not in ratios or state.glance.change is None:
         return None
-    was, now = state.glance.change.was, state.glance.reading
-    apart = now.low > was.high or now.high < was.low
-    if zone(ratios["time"]) != "same" and apart:
+    found = state.zone("time")
+    if found in ("down", "up"):
         return "time", ratios["time"]
     moved = max(("bytes", "nodes"), key=lambda meter: abs(math.log(ratios.get(meter, 1.0))))
     if zone(ratios.get(moved, 1.0)) != "same":
         return moved, ratios[moved]
-    return "time", ratios["time"]
+    return "time", 0.0 if found == UNCLEAR else ratios["time"]
 
 
 def with_verdict(state: PlayState) -> PlayState:

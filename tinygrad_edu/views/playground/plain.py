@@ -21,6 +21,7 @@ def data(state: PlayState, acts: Iterable[Any]) -> dict[str, Any]:
         "passes": glance.passes,
         "playing": state.playing,
         "curve": [asdict(point) for point in glance.curve],
+        "before": [asdict(point) for point in glance.before],
         "misread": [{"place": one.place, "read": one.read, "truth": one.truth} for one in glance.misread],
         "wrong": glance.wrong,
         "gradients": list(glance.gradients),
@@ -28,6 +29,8 @@ def data(state: PlayState, acts: Iterable[Any]) -> dict[str, Any]:
         "was": None if change is None else asdict(change.was),
         "switched": None if change is None else {"habit": change.habit, "on": change.on, "step": change.step},
         "ratios": {meter: state.ratio(meter) for meter in METERS},
+        "zones": {meter: state.zone(meter) or None for meter in METERS},
+        "compared": None if glance.compared is None else asdict(glance.compared),
         "predicted": {habit: dict(said) for habit, said in state.said.items()},
         "verdicts": {habit: list(found) for habit, found in state.verdicts.items()},
     }

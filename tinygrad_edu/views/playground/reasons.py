@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ...common.wording import exact, plural
-from .model import HABITS, Change, Glance, PlayState, Reading, zone
+from ...common.wording import exact, plural, ratio_text
+from .model import HABITS, UNCLEAR, Change, Glance, PlayState, Reading
 
 FAR = 1.25  # times the loss before training: above it, training has made the network worse
 
@@ -54,57 +54,83 @@ def _switched(glance: Glance, change: Change) -> str:
     }[change.habit]
 
 
-# What moves a meter, or leaves it where it was, by habit: said only if the meter is in that zone.
-CAUSES: dict[str, dict[str, tuple[str, str]]] = {
+# What moves a meter, or leaves it where it was, by habit and zone: said only if the meter is in that zone.
+CAUSES: dict[str, dict[str, dict[str, str]]] = {
     "one sample": {
-        "time": ("up", "each call pays to start, and there are more calls"),
-        "bytes": ("down", "the activations of one digit are alive at a time, not those of the whole batch"),
-        "nodes": ("same", "the graph of each digit is let go before the next, and only the last one is left"),
-        "operations": ("up", "each digit makes the calls that the batch made once"),
+        "time": {"up": "each call takes time to start, and there are more calls"},
+        "bytes": {
+            "down": "the activations of one digit are alive at a time, not those of the whole batch",
+            "up": "from the second digit on, its gradients are alive besides the sum of those before; "
+            "the activations of so small a batch were less",
+        },
+        "nodes": {"same": "the graph of each digit is let go before the next, and only the last one is left"},
+        "operations": {"up": "each digit makes the calls that the batch made once"},
     },
     "float64": {
-        "bytes": ("up", "each number takes 8 bytes instead of 4"),
-        "nodes": ("same", "the graph has the same operations"),
-        "operations": ("same", "the calls are the same, only their numbers are wider"),
+        "time": {
+            "up": "the calls are the same, but each reads and writes twice the bytes",
+            "same": "the calls are the same, and on arrays as small as these, starting them is most of the time",
+        },
+        "bytes": {"up": "each number takes 8 bytes instead of 4"},
+        "nodes": {"same": "the graph has the same operations"},
+        "operations": {"same": "the calls are the same, only their numbers are wider"},
     },
     "total": {
-        "bytes": ("same", "backward has freed the arrays that the nodes had saved; without it they would pile up too"),
-        "nodes": ("up", "each step adds its nodes, until the pass ends"),
-        "operations": ("up", "adding two tensors is a call; adding two numbers is none"),
+        "time": {"same": "adding to the total is one small call more, and keeping nodes alive takes no time"},
+        "bytes": {"same": "backward has freed the arrays that the nodes had saved; without it they would pile up too"},
+        "nodes": {"up": "each step adds its nodes, until the pass ends"},
+        "operations": {"up": "adding two tensors is a call; adding two numbers is none"},
     },
     "evaluation": {
-        "bytes": ("up", "the graph of the test loss keeps the arrays that it has saved"),
-        "nodes": ("up", "the test loss has a graph too"),
-        "operations": ("same", "the calls are the same, only recorded"),
+        "time": {
+            "up": "the calls are the same, but each one is recorded as a node",
+            "same": "the calls are the same, and recording a node takes little beside a call",
+        },
+        "bytes": {"up": "the graph of the test loss keeps the arrays that it has saved"},
+        "nodes": {"up": "the test loss has a graph too"},
+        "operations": {"same": "the calls are the same, only recorded"},
     },
     "zeros": {
-        "bytes": ("up", "the old gradients stay alive during forward"),
-        "nodes": ("same", "the graph has the same operations"),
-        "operations": ("up", "each gradient is filled with zeros, and then added to"),
+        "time": {"up": "each call takes time to start, and each gradient is filled and added to besides"},
+        "bytes": {"up": "the old gradients stay alive during forward"},
+        "nodes": {"same": "the graph has the same operations"},
+        "operations": {"up": "each gradient is filled with zeros, and then added to"},
     },
     "copies": {
-        "bytes": ("up", "the copy of the batch is alive besides"),
-        "nodes": ("same", "copying needs no gradient"),
-        "operations": ("up", "images and labels are each copied by one call more"),
+        "time": {
+            "up": "images and labels are each copied by one more call",
+            "same": "the two more calls copy few bytes, and are little beside the others",
+        },
+        "bytes": {"up": "the copy of the batch is alive as well"},
+        "nodes": {"same": "copying needs no gradient"},
+        "operations": {"up": "images and labels each need one more call"},
     },
     "loop": {
-        "time": ("up", "each call pays to start, and there are more calls"),
-        "bytes": ("same", "the arrays of a row are small beside those of the layers"),
-        "nodes": ("up", "each row has nodes of its own"),
-        "operations": ("up", "each row makes calls of its own"),
+        "time": {"up": "each call takes time to start, and there are more calls"},
+        "bytes": {"same": "the arrays of a row are small beside those of the layers"},
+        "nodes": {"up": "each row has nodes of its own"},
+        "operations": {"up": "each row makes calls of its own"},
     },
 }
 
 
 def cause(state: PlayState, meter: str) -> str:
     """Why a meter stands where it does since a habit was turned on; "" where that is not known."""
-    change, ratio = state.glance.change, state.ratio(meter)
-    if change is None or not change.on or ratio is None:
+    change, found = state.glance.change, state.zone(meter)
+    if change is None or not change.on or not found:
         return ""
-    expected, words = CAUSES[change.habit].get(meter, ("", ""))
-    if zone(ratio) == expected:
-        return words
-    return "it differs by less than a twentieth" if zone(ratio) == "same" else ""
+    compared = state.glance.compared
+    if found == UNCLEAR:
+        return (
+            ""
+            if compared is None
+            else (
+                f"with nothing changed these times differ by up to {compared.scatter:.0%}, and with the habit "
+                f"they are from {ratio_text(compared.low)} to {ratio_text(compared.high)} times as long"
+            )
+        )
+    words = CAUSES[change.habit].get(meter, {}).get(found, "")
+    return words or ("it differs by less than a twentieth" if found == "same" else "")
 
 
 def _counted(now: Reading, was: Reading) -> str:

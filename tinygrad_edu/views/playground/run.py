@@ -6,6 +6,7 @@ import contextvars
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,22 @@ from ...common.wording import shown
 from ...errors import ArgumentError, EduError
 from ..given import whole
 from .meters import Meters
-from .model import AT_ONCE, HABITS, KNOBS, LEVELS, Change, Glance, Knobs, Misread, Point, checked, habit_of
+from .model import (
+    AT_ONCE,
+    HABITS,
+    KNOBS,
+    LEVELS,
+    Change,
+    Glance,
+    Knobs,
+    Misread,
+    Point,
+    Reading,
+    checked,
+    habit_of,
+)
 from .training import Loop, data, layers
+from .trial import Trial
 
 MISREAD = 5  # of the misread digits, so many are shown
 POINTS = 128  # of the curves at most: then every other one is dropped
@@ -37,19 +52,26 @@ class Run:
         self.acts: list[Act] = []
         self.turn = threading.RLock()
         self._guests: list[None] = []
+        self.curve: list[Point] = []
+        self.before: tuple[Point, ...] = ()
+        self.was: Knobs | None = None
         self.begun(knobs or Knobs(), ())
         self.due()
 
     def begun(self, knobs: Knobs, habits: Iterable[str]) -> None:
-        """Begin an untrained network."""
+        """Begin an untrained network. The curve of the one before is kept, if it was trained at all."""
+        if self.curve and self.step:
+            last = [self._point()] if self.curve[-1].step != self.step else []
+            self.before, self.was = (*self.curve, *last), self.knobs
         self.change: Change | None = None
+        self.trial: Trial | None = None
         self.loop = Loop(knobs, self.seed)
         for habit in HABITS:
             if habit in habits:
                 self.loop.flip(habit, True)
         self.meters = Meters(self.loop)
         self.every = 10
-        self.curve: list[Point] = []
+        self.curve = []
         usual = Knobs()
         self.acts = [
             (0, "set", name, getattr(knobs, name)) for name in KNOBS if getattr(knobs, name) != getattr(usual, name)
@@ -74,6 +96,8 @@ class Run:
     def _advance(self) -> None:
         with self.turn, np.errstate(all="ignore"):  # weights may grow beyond all bounds: that is shown
             self.meters.step()
+            if self.trial is not None:
+                self.trial.turn()
             if self.step % self.every == 0:
                 self._note()
             self.due()
@@ -97,6 +121,11 @@ class Run:
         """Whether somebody waits for a turn. A lock goes to whoever is quick, so a thread that trains has to wait."""
         return bool(self._guests)
 
+    @property
+    def tried(self) -> bool:
+        """Whether the last switch has moved, and its times and all else are known."""
+        return not self.coming and self.trial is not None and self.trial.done and not self.meters.lacking
+
     def due(self) -> None:
         """Do what comes at this step."""
         with self.turn:
@@ -115,7 +144,7 @@ class Run:
                 return
             self.loop.set(knobs)
             if name == "batch":  # a learning rate changes no cost
-                self.change = None
+                self.change = self.trial = None
                 self.meters.begin()
             self._did("set", name, value)
 
@@ -124,7 +153,9 @@ class Run:
         with self.turn:
             if (habit in self.loop.on) is not on:
                 self.change = Change(habit, on, self.step, self.meters.reading())
+                before = self.loop.twin()
                 self.loop.flip(habit, on)
+                self.trial = Trial(before, self.loop.twin())
                 self.meters.begin()
                 self._did("flip", habit, on)
 
@@ -176,14 +207,29 @@ class Run:
             first = loop.model[0].weight.array
             with np.errstate(all="ignore"):
                 greatest = float(np.quantile(np.abs(first), SCALE))
+            change, reading = self._told()
+            compared = None if self.trial is None else self.trial.found()
             point = self.curve[-1] if self.curve[-1].step == self.step else self._point()
             return Glance(
                 knobs, tuple(one for one in HABITS if one in loop.on), self.step, loop.passes, tuple(self.curve), point,
                 _pictures(first, greatest), greatest,
                 tuple(self._misread(int(i), int(guesses[i])) for i in wrong[:MISREAD]),
                 len(wrong), len(guesses), len(loop.labels), samples(),
-                tuple(_norm(layer) for layer in layers(loop.model)), self.meters.reading(), self.change,
+                tuple(_norm(layer) for layer in layers(loop.model)), reading, change, compared, self.before,
+                self.was,
             )  # fmt: skip
+
+    def _told(self) -> tuple[Change | None, Reading]:
+        """The last switch and what the meters say; both times are those of the trial, which can be compared."""
+        reading = self.meters.reading()
+        if self.trial is None or self.change is None:
+            return self.change, reading
+        found = self.trial.found()
+        if found is None:
+            return self.change, replace(reading, time=None, runs=0)
+        runs = 2 * found.rounds
+        was = replace(self.change.was, time=found.was, runs=runs)
+        return replace(self.change, was=was), replace(reading, time=found.now, runs=runs)
 
     def _misread(self, place: int, read: int) -> Misread:
         return Misread(place, _sixteenths(self.loop.test_images[place]), read, int(self.loop.test_labels[place]))

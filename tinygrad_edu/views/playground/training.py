@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -54,11 +55,11 @@ def optimiser(knobs: Knobs, model: nn.Module) -> optim.Optimizer:
     return optim.SGD(model.parameters(), lr=knobs.learning_rate, momentum=0.9 if knobs.optimiser == "momentum" else 0)
 
 
-def mislabelled(labels: Any, share: float, stream: np.random.Generator) -> Any:
-    """The labels, with another digit in place of that share of them."""
+def mislabelled(labels: Any, share: float, stream: np.random.Generator, kind: str = "random") -> Any:
+    """The labels, with another digit in place of that share of them: any other one, or the next one."""
     labels = labels.copy()
     wrong = stream.permutation(len(labels))[: round(share * len(labels))]
-    labels[wrong] = (labels[wrong] + stream.integers(1, 10, len(wrong))) % 10
+    labels[wrong] = (labels[wrong] + (1 if kind == "next digit" else stream.integers(1, 10, len(wrong)))) % 10
     return labels
 
 
@@ -81,7 +82,7 @@ class Loop:
         weights, order, noise = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3))
         self.knobs, self.on, self.steps, self.passes = knobs, frozenset[str](), 0, 0
         self.images, labels, self.test_images, self.test_labels = data()
-        self.labels = mislabelled(labels, knobs.noise, noise)
+        self.labels = mislabelled(labels, knobs.noise, noise, knobs.wrong)
         self._stream = order
         self._order = np.arange(0)
         self._at = self._tested = 0
@@ -92,6 +93,21 @@ class Loop:
         self.loss: Any = None
         self.test_loss: Any = None
         self.total: Any = 0.0
+
+    def twin(self) -> Loop:
+        """A loop with the same weights, digits and random numbers, which goes on by itself."""
+        other = copy.copy(self)
+        with plain():
+            other._stream = copy.deepcopy(self._stream)
+            other.model = network(self.knobs, np.random.default_rng(0))
+            if "float64" in self.on:
+                other.model.double()
+            for mine, its in zip(self.model.parameters(), other.model.parameters(), strict=True):
+                its.array[...] = mine.array
+            other.optimizer = optimiser(self.knobs, other.model)
+            other.optimizer.load_state_dict(self.optimizer.state_dict())
+        other.loss, other.test_loss, other.total = None, None, 0.0
+        return other
 
     def set(self, knobs: Knobs) -> None:
         """Go on with another learning rate or batch size."""

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import platform
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...common.wording import bytes_text, exact, number, plain, plural, ratio_text, seconds_text, unit_of
+from ...common.wording import bytes_text, exact, number, plain, plural, ratio_text, seconds_text
 from ...observe.machine import conditions as machine
-from .model import HABITS, METERS, Glance, Knobs, PlayState, Point, tip_of, zone
-from .reasons import broken, cause
+from .model import HABITS, METERS, UNCLEAR, Glance, Knobs, PlayState, Point, Reading, tip_of
+from .reasons import broken, cause, why
 
 SKIPPED = 2  # steps after a change that are not timed: one meets what was there before, one is counted
 TOP_LOSS = 2.5  # the upper end of the loss axis; what lies above is cut, and its label says where it is
 LABELS = {"time": "step time", "bytes": "bytes alive", "nodes": "graph nodes", "operations": "operations"}
 MEANS = {
-    "time": "median of the last steps",
+    "time": "median of the last steps; after a switch, of steps with and without it in turns",
     "bytes": "the most at once within a step: weights, gradients, the optimiser's state, results; not the digits",
     "nodes": "alive after the step, the leaves too",
     "operations": "in a step, forward and backward",
@@ -67,7 +68,9 @@ def times_text(ratio: float) -> str:
 
 
 def verdict_text(found: tuple[str, float]) -> str:
-    """What stands beside a switch that has moved: ``32× the time``."""
+    """What stands beside a switch that has moved: ``32× the time``; without a ratio, that times cannot tell."""
+    if not found[1]:
+        return f"time: {UNCLEAR}"
     return f"{times_text(found[1])} {TIMES[found[0]]}"
 
 
@@ -83,12 +86,23 @@ def foot(state: PlayState) -> str:
     reading = state.glance.reading
     if reading.time is None:
         return f"{conditions()} · nothing timed yet · digits: UCI, 8 × 8"
-    unit, size = unit_of(reading.time)
-    spread = f"{number(reading.low / size)}–{number(reading.high / size)} {unit}"
-    timed = (
-        f"step time: median of {reading.runs} steps, middle half {spread}, the first {SKIPPED} after a change left out"
-    )
+    compared = state.glance.compared
+    if compared is not None:
+        timed = (
+            f"step time: medians of {reading.runs} steps with and {reading.runs} without the habit, in turns, "
+            "on two copies of this run"
+        )
+    else:
+        timed = (
+            f"step time: median of {reading.runs} steps, middle half {halves(reading)}, "
+            f"the first {SKIPPED} after a change left out"
+        )
     return f"{conditions()} · {timed} · all else is counted, or computed from the seed"
+
+
+def halves(reading: Reading) -> str:
+    """The middle half of the times."""
+    return f"{seconds_text(reading.low)} to {seconds_text(reading.high)}"
 
 
 def status(state: PlayState) -> str:
@@ -106,29 +120,25 @@ def meter_text(state: PlayState, meter: str, said: str | None, brief: bool = Fal
     ratio, now = state.ratio(meter), value_text(meter, state.glance.reading.value(meter))
     if ratio is None or state.glance.change is None:
         return f"{LABELS[meter]} {now}"
-    moved = f"{times_text(ratio)}, {zone(ratio)}"
+    found = state.zone(meter)
+    moved = found if found == UNCLEAR else f"{times_text(ratio)}, {found}"
     if brief:
         return f"{LABELS[meter]} {moved}" + (f", you said {said}" if said else "")
     was = value_text(meter, state.glance.change.was.value(meter))
-    between = (
-        f" (between {times_text(span[0])} and {times_text(span[1])})"
-        if meter == "time" and (span := spread(state))
-        else ""
-    )
+    span = state.spread() if meter == "time" else None
+    between = "" if span is None else f" (between {times_text(span[0])} and {times_text(span[1])})"
     return f"{LABELS[meter]} {now}, was {was}: {moved}{between}" + (f"; you said {said}" if said else "")
-
-
-def spread(state: PlayState) -> tuple[float, float] | None:
-    """The least and the greatest ratio between the middle halves of the times now and before the last switch."""
-    change, now = state.glance.change, state.glance.reading
-    if change is None or now.time is None or not change.was.low:
-        return None
-    return now.low / change.was.high, now.high / change.was.low
 
 
 def knob_text(name: str, value: Any) -> str:
     """A knob's value."""
     return f"{100 * value:.3g} %" if name == "noise" else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def standing_text(knobs: Knobs, name: str) -> str:
+    """How a knob stands; where labels are wrong, also what they say: ``40 % next digit``."""
+    told = knob_text(name, getattr(knobs, name))
+    return f"{told} {knobs.wrong}" if name == "noise" and knobs.noise else told
 
 
 KNOB_LABELS = {
@@ -142,16 +152,15 @@ def summary(state: PlayState) -> str:
     glance = state.glance
     on = ", ".join(plain(HABITS[habit].label) for habit in glance.habits) or "none"
     part = "all" if glance.wrong == 0 else f"{math.floor(10 * glance.now.test_accuracy)} in 10 or more"
-    return f"Playground: {headline(glance)}; of the test digits it reads {part}. Slow habits on: {on}."
+    return f"Playground: {headline(glance)}; of the test digits it reads {part}. Habits on: {on}."
 
 
 def text(state: PlayState) -> str:
     """The text twin."""
     glance = state.glance
-    lines = [f"Playground: {headline(glance)}", ask(state).replace("`", "")]
+    lines = [f"Playground: {headline(glance)}", MACHINE, ask(state).replace("`", "")]
     lines.append(
-        "knobs: "
-        + ", ".join(f"{label} {knob_text(name, getattr(glance.knobs, name))}" for name, label in KNOB_LABELS.items())
+        "knobs: " + ", ".join(f"{label} {standing_text(glance.knobs, name)}" for name, label in KNOB_LABELS.items())
     )
     lines += _learned(state)
     lines.append("what it costs:")
@@ -160,14 +169,27 @@ def text(state: PlayState) -> str:
     for meter in METERS:
         drafted = state.draft.get(meter) if state.asking else None
         told = meter_text(state, meter, said.get(meter)) + (f"; you say {drafted}" if drafted else "")
+        if meter == "time" and glance.reading.time is not None and glance.compared is None:
+            told += f", middle half {halves(glance.reading)}"
         lines.append(f"  {told} ({MEANS[meter]})")
         if not state.asking and (found := cause(state, meter)):
             lines.append(f"    because {found}")
-    lines.append("slow habits:")
+    lines.append("habits:")
     lines += [f"  {'on ' if name in glance.habits else 'off'} {habit_text(state, name)}" for name in HABITS]
     if state.tip:
         lines.append(plain(tip_text(state.tip)))
+    lines += [plain(why(state)), badge_text(state)]
     return "\n".join(lines)
+
+
+MACHINE = "the machine: names → tensors → buffers → device → queue; shown here: tensors, buffers, device"
+
+
+def badge_text(state: PlayState) -> str:
+    """The badge, and what it stands for."""
+    if state.glance.reading.time is None:
+        return foot(state)
+    return f"measured: {foot(state)}"
 
 
 def _learned(state: PlayState) -> list[str]:
@@ -178,21 +200,40 @@ def _learned(state: PlayState) -> list[str]:
     else:
         lines.append(f"loss: {loss_text(now)}, {number(now.training_loss)} training")
         lines.append(f"accuracy: {share(now.test_accuracy)} test, {share(now.training_accuracy)} training")
-        every = max(1, -(-len(glance.curve) // 12))
-        points = glance.curve[::every]
-        lines.append("test loss by step: " + ", ".join(f"{exact(p.step)}: {number(p.test_loss)}" for p in points))
-        lines.append(
-            "test accuracy by step: " + ", ".join(f"{exact(p.step)}: {share(p.test_accuracy)}" for p in points)
-        )
+        lines += _curve("", glance.curve)
+        if glance.before:
+            lines.append(f"dotted: run before, {before_text(glance)}")
+            lines += _curve("run before, ", glance.before)
     if glance.change is not None:
         lines.append(f"from step {exact(glance.change.step)}: {change_text(state)}")
     scale = f"coloured from −{number(glance.greatest)} to {number(glance.greatest)}, and 2 % of them lie beyond"
     lines.append(f"{weights_text(glance)}: {'▲ The weights are no numbers any more.' if broken(glance) else scale}")
-    read = "; ".join(f"a {one.truth} read as {one.read}" for one in glance.misread) or "none"
+    misread = (f"{'an' if one.truth == 8 else 'a'} {one.truth} read as {one.read}" for one in glance.misread)
+    read = "; ".join(misread) or "none"
     lines.append(f"misread now: {wrong_text(glance)}: {read}")
     norms = (f"{i}: {norm_text(norm)}" for i, norm in enumerate(glance.gradients, 1))
     lines.append(f"∂ norm by layer: {', '.join(norms)}")
     return lines
+
+
+def _curve(which: str, curve: Sequence[Point]) -> list[str]:
+    points = curve[:: max(1, -(-len(curve) // 12))]
+    return [
+        f"{which}test loss by step: " + ", ".join(f"{exact(p.step)}: {number(p.test_loss)}" for p in points),
+        f"{which}test accuracy by step: " + ", ".join(f"{exact(p.step)}: {share(p.test_accuracy)}" for p in points),
+    ]
+
+
+def before_text(glance: Glance) -> str:
+    """The knobs of the run before, as far as they stood elsewhere, and where it ended."""
+    was, last = glance.was or glance.knobs, glance.before[-1]
+    other = [
+        f"{label} {standing_text(was, name)}"
+        for name, label in KNOB_LABELS.items()
+        if standing_text(was, name) != standing_text(glance.knobs, name)
+    ]
+    knobs = ", ".join(other) or "the same knobs"
+    return f"{knobs}: {share(last.test_accuracy)} test at step {exact(last.step)}"
 
 
 def too_high(point: Point) -> bool:
