@@ -30,9 +30,10 @@ NEEDED = (3, 11)
 # An environment made for the tests serves the course too.
 SERVED_BY = {"course": ("course", "test", "peers"), "test": ("test", "peers"), "peers": ("peers",)}
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg"]
+IN_TWO = ["-n", "2", "--dist", "loadfile"]  # processes; -n 0 after it is one, for a debugger
 PYTEST_STAGES = {
-    "units": ("tests", ["-m", "not slow and not browser and not docs", "--ignore=tests/peers"]),
-    "peers": ("tests/peers", ["-m", "not slow"]),
+    "units": ("tests", [*IN_TWO, "-m", "not slow and not browser and not docs", "--ignore=tests/peers"]),
+    "peers": ("tests/peers", [*IN_TWO, "-m", "not slow"]),
     "notebooks": ("notebooks", NBVAL),
     "docs": ("tests/project", ["-m", "docs"]),  # not tests/ as a whole: collecting it takes half a minute
     "browser": ("tests/browser", ["-m", "browser"]),

@@ -106,7 +106,7 @@ def playground() -> Frame:
     change = dataclasses.replace(change, was=dataclasses.replace(change.was, **kept["was"]))
     reading = dataclasses.replace(glance.reading, **kept["now"])
     said = {"one sample": {"time": "up", "bytes": "same", "nodes": "up", "operations": "up"}}
-    glance = dataclasses.replace(glance, change=change, reading=reading)
+    glance = dataclasses.replace(glance, change=change, reading=reading, compared=None)
     state = dataclasses.replace(state, glance=glance, said=said)
     found = verdict(state)
     assert found is not None

@@ -249,7 +249,7 @@ WEIGHTS = "it takes one finite weight from 0 up for each sample, and not all may
         (lambda: WeightedRandomSampler([1.0, 0.0], 2, False), "WeightedRandomSampler with weights (2,)",
          "1 samples have a weight that is not 0, but 2 are wanted"),
     ],
-    ids=str,
+    ids=lambda part: part if isinstance(part, str) else "",
 )  # fmt: skip
 def test_samplers_that_cannot_be(make: Any, tried: str, why: str) -> None:
     with pytest.raises(ArgumentError) as caught:

@@ -267,7 +267,7 @@ def test_what_is_refused(call: Callable[[], Any], kind: type[EduError], tried: s
         call()
 
 
-@pytest.mark.parametrize("junk", [None, "x", 2.5, object(), [1.0], b"x", np.ones(2), tg.ones(5, 4, 3)], ids=repr)
+@pytest.mark.parametrize("junk", [None, "x", 2.5, object, [1.0], b"x", np.ones(2), tg.ones(5, 4, 3)], ids=repr)
 @EVERY
 @pytest.mark.filterwarnings("ignore:divide by zero|invalid value:RuntimeWarning")
 def test_junk_is_refused_in_our_words_or_taken(name: str, junk: Any) -> None:

@@ -373,7 +373,7 @@ def test_activations_by_hand(name: str) -> None:
     np.testing.assert_allclose(x.grad.array, slopes, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", set(BENDS) - {"hardtanh", "relu6", "threshold"})
+@pytest.mark.parametrize("name", sorted(BENDS.keys() - {"hardtanh", "relu6", "threshold"}))
 def test_activations_of_integers(name: str) -> None:
     x = tg.tensor([1, 2])
     if name in ("softsign", "tanhshrink"):

@@ -155,7 +155,7 @@ class Playground(EduWidget, room=playground):
     def predict(self, habit: str, **meters: str) -> None:
         """Say what the meters will do, and turn the habit on: ``predict("loop", time="up", bytes="same")``.
 
-        They answer in the next steps: ``run(15)`` makes enough of them.
+        They answer in the next steps: ``run(20)`` makes enough of them.
         """
         habit = habit_of(habit, "predict")
         for meter, guess in meters.items():
