@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,12 @@ from unittest.mock import MagicMock
 
 import nbformat
 import pytest
+from nbclient import NotebookClient
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
@@ -67,6 +74,15 @@ def run_cells(name: str, patch: pytest.MonkeyPatch, engine: str = "tinygrad_edu"
         if cell.cell_type == "code":
             exec(cell.source.replace("import tinygrad_edu as tg", f"import {engine} as tg"), run.names)
     return run
+
+
+def execute(notebook: Any) -> None:
+    """Run it in a kernel of its own, as a learner would."""
+    # One at a time, also where tests run in two processes: kernels that start at once may choose the same port.
+    with (Path(tempfile.gettempdir()) / "tinygrad_edu-kernels").open("w") as turn:
+        if fcntl is not None:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+        NotebookClient(notebook, timeout=50, resources={"metadata": {"path": str(NOTEBOOKS)}}).execute()
 
 
 def sources(name: str, kind: str = "code") -> list[str]:

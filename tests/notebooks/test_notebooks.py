@@ -9,9 +9,9 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from tests.lessons.solutions import SOLUTIONS
+from tests.notebooks.cells import execute
 from tinygrad_edu.lessons import REASONS, TASKS
 from tools.save_notebooks import LIVE_VIEW, tidy
 
@@ -79,7 +79,7 @@ def test_a_lesson_can_be_solved(path: Path) -> None:
         name = task_of(cell)
         assert name is not None
         cell.source = f'{SOLUTIONS[name]}\ncheck("{name}", answer)'
-    NotebookClient(notebook, timeout=180, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    execute(notebook)
     for cell in tasks:
         assert f"✓ {task_of(cell)}" in str(cell.outputs)
 
@@ -112,7 +112,7 @@ def test_a_notebook_stays_small_enough_for_a_shared_server(path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for library in ("OMP", "OPENBLAS", "MKL"):
             patch.setenv(f"{library}_NUM_THREADS", "1")
-        NotebookClient(notebook, timeout=180, resources={"metadata": {"path": str(FOLDER)}}).execute()
+        execute(notebook)
     kilobytes = int(re.search(r"VmHWM:\s+(\d+) kB", notebook.cells[-1].outputs[0].text).group(1))  # type: ignore[union-attr]
     assert kilobytes < 300_000
 

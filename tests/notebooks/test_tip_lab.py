@@ -10,11 +10,11 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 import tinygrad_edu as tg
 from tests.lessons.lab_solutions import LAB_SOLUTIONS
 from tests.lessons.test_checks import solve
+from tests.notebooks.cells import execute
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.lessons import REASONS, TASKS, check, reason
 from tinygrad_edu.observe.counters import Counters
@@ -251,7 +251,7 @@ def test_it_can_be_solved() -> None:
                 name = tag.removeprefix("task:")
                 cell.source = f'{LAB_SOLUTIONS[name]}\ncheck("{name}", answer)'
     notebook.cells.append(nbformat.v4.new_code_cell("print(measured().badge)"))
-    NotebookClient(notebook, timeout=180, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    execute(notebook)
     for name, cell in tasks.items():
         assert f"✓ {name}" in str(cell.outputs)
     assert notebook.cells[-1].outputs[0].text == "measured\n"

@@ -289,7 +289,7 @@ def test_a_large_array_is_never_copied_or_sent() -> None:
 
 def test_no_tensors_at_all() -> None:
     widget = BufferMap()
-    assert widget.text() == "BufferMap\nNo tensors yet. Name one: BufferMap(x=x)."
+    assert widget._framed().text == "BufferMap\nNo tensors yet. Name one: BufferMap(x=x)."
     assert [c.act for c in widget.frame().controls] == ["reset"]
     widget.act("reset")
 

@@ -58,7 +58,7 @@ def test_the_code_is_edited_and_reset() -> None:
 
 def test_code_of_ones_own() -> None:
     widget = GuardLens("\n\nx = tg.ones(2)\n", ask="Which?")
-    assert widget.text().splitlines()[1] == "> 1 x = tg.ones(2)"
+    assert widget._framed().text.splitlines()[1] == "> 1 x = tg.ones(2)"
     assert "Which?" in widget.html
     assert set(widget.data()) == {"on", "off", "guard", "row"}
 

@@ -50,7 +50,7 @@ def test_it_logs_numbers_and_tensors() -> None:
         "epochs": 2, "losses": (2.0, 0.1), "accuracies": (0.25, None), "others": {"test_accuracy": (0.5, None)},
         "ended": "",
     }  # fmt: skip
-    assert monitor.text().splitlines()[1:] == [
+    assert monitor._framed().text.splitlines()[1:] == [
         "epoch 2 of 2 · complete",
         "loss: newest 0.100, lowest 0.100 at epoch 2, highest 2.00 at epoch 1",
         "accuracy: newest 25.0 % at epoch 1, lowest 25.0 % at epoch 1, highest 25.0 % at epoch 1",

@@ -175,7 +175,7 @@ def test_work_that_fails_says_so_and_can_begin_again(error: BaseException, words
     widget.step.release(10)
     widget.act("go")
     widget.wait(20)
-    assert widget.text() == "found 10"
+    assert widget._framed().text == "found 10"
 
 
 def test_waiting_has_an_end() -> None:

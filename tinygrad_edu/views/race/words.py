@@ -175,7 +175,7 @@ def _size_line(state: RaceState, place: int) -> str:
 
 
 def _row(values: Sequence[float]) -> str:
-    return " ".join(f"{value:.3f}" if value < 10 else number(value) for value in values)
+    return " ".join(f"{value:.3f}" if 0.1 <= value < 10 else number(value) for value in values)
 
 
 def summary(state: RaceState) -> str:
