@@ -66,7 +66,7 @@ def test_arrays_lesson_reveals_each_result_after_its_prediction(open_notebook: O
     page = notebook.page
     gates, maps = page.locator('.edu[aria-label="PredictGate"]'), page.locator('.edu[aria-label="BufferMap"]')
     expect(maps).to_have_count(2)  # the others are behind their gates
-    results = ("164.1", "40", "40 000 000 bytes")
+    results = ("164.1", "36", "40 000 000 bytes")
     for i, result in enumerate(results):
         gate = gates.nth(i)
         assert "result:" not in gate.locator(".edu-foot pre").inner_text()

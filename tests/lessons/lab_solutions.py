@@ -122,6 +122,7 @@ LAB_WRONG: dict[str, list[tuple[Any, str]]] = {
         (measured(1000, 2000, 8.0), "5,001 here, with one to join them"),
         (measured(20, 100_000, 1.2), "101 here"),
         (measured(1, 2_000_000, 1.2), "leave this task open"),
+        (measured(1, 2_000_000, 1.0), "with one sensor, its row is the whole table"),
         (measured(100, 20_000, 1.2, spread=True), "The runs vary too much to tell"),
         (measured(20, 200_000, 0.5), "20 × 200,000 is 4,000,000, not two million"),
         ((20, 100_000), "hand in what `raced` gives"),
@@ -165,7 +166,7 @@ LAB_ALSO_RIGHT: dict[str, list[Any]] = {
     ],
     "lab_thin": [lambda x: x[0::2], lambda x: x[: len(x) : 2]],
     "lab_scores": [lambda rows, w: rows.matmul(w), lambda rows, w: tg.einsum("ij,j->i", rows, w)],
-    "lab_shape": [measured(1, 2_000_000, 1.0), measured(1000, 2000, 0.9), measured(40, 50_000, 1.01)],
+    "lab_shape": [measured(2, 1_000_000, 1.0), measured(1000, 2000, 0.9), measured(40, 50_000, 1.01)],
     "lab_channels": [
         lambda x: x - x.mean((0, 1, 2)),
         lambda x: x - x.reshape(-1, 3).mean(0),

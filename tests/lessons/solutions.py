@@ -146,14 +146,14 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "welcome_rate": [
         (0.01, "Try a larger one."),
         (0.3, "Try a larger one."),
-        (1, "of 100 after 200 steps, so it learns."),
+        (1, "of 100 after 200 steps, more than one in ten."),
         (0.003, "it is only slow"),
         (20, "the knob goes from 0.001 to 10"),
         ("fast", "asked for one number"),
         ([3], "without brackets"),
     ],
     "welcome_next": [
-        (0, "of 100 after 200 steps. Try a larger one."),
+        (0, "with next digits. Try a larger one."),
         (0.3, "Try a larger one."),
         ("30%", "with 0.3 it reads"),
         (0.7, "a share from 0 to 0.6"),
@@ -188,13 +188,13 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (((3, 2), (8, 48), 0), "At which byte of z is y[0, 0]"),
     ],
     "shares": [
-        ("abcefg", "one is on the wrong side"),
-        ("aef", "two are on the wrong side"),
+        ("abcefg", "one is wrong."),
+        ("aef", "two are wrong."),
         ({"a", "c", "d", "e", "f"}, "Compare a list in the brackets with a slice"),
         (["a", "c", "f"], "which land in buffer A?"),
         ("a, c, e", "where one step leads from number to number"),
-        ("bd", "seven are on the wrong side"),
-        ("", "five are on the wrong side"),
+        ("bd", "seven are wrong."),
+        ("", "five are wrong."),
         ("xyz", "give letters from a, b"),
     ],
     "order": [
@@ -369,7 +369,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([9, 9, 9], "how often is it read"),
     ],
     "weigh": [
-        ((0.5, 0.5), "two samples have as much weight"),
+        ((0.5, 0.5), "two samples the same weight"),
         ((1, 1), "two of them are added"),
         ((0.25, 0.75), "in the wrong order"),
         ((6, 2), "undoes each mean"),

@@ -132,7 +132,7 @@ def _shares(answer: Any) -> str:
         return ""
     are = "is" if wrong == 1 else "are"
     return (
-        f"of the seven letters, {HOW_MANY[wrong]} {are} on the wrong side. Add each to the map: which land in buffer A?"
+        f"of the seven letters, {HOW_MANY[wrong]} {are} wrong. Add each to the map: which land in buffer A?"
         " Compare a list in the brackets with a slice, and ask where one step leads from number to number."
     )
 
@@ -318,8 +318,8 @@ quiz(
         },
         {
             "a": "",
-            "b": "question 3: then every step pays for a copy, and each copy reads across the rows once.",
-            "c": "question 3: the count is equal, but read across the rows, each cache line gives one number at a "
+            "b": "question 3: then every step pays for a copy, and each copy reads down the columns once.",
+            "c": "question 3: the count is equal, but read down the columns, each cache line gives one number at a "
             "time.",
         },
     ),

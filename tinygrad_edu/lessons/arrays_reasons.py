@@ -6,14 +6,15 @@ ARRAYS: dict[str, str | dict[str, str]] = {
     "report_slice": {
         "73.4": "“A slice is a copy” is a common misconception: it is true of Python's lists. Here the first call "
         "wrote °F into the table.",
+        "105.4": "Only the 32 would be added again. But the first line of the function runs again, too.",
         "164.1": "`celsius[0:2]` reads **the bytes of `celsius`**, so the second call converts °F once more.",
         "an error": "Nothing is out of range, and nothing forbids `*=` to write into `rows`.",
     },
     "address_turned": {
-        "20": "It would be there in a copy, stored row after row: “a transpose moves numbers” is wrong.",
-        "28": "That is 4 + 1 · 16 + 2 · 4, with the strides of `x`. Those of `u` are swapped.",
-        "36": "That is 1 · 4 + 2 · 16. The offset is missing: `u` begins with the second column.",
-        "40": "`u` begins at byte 4, with the strides of `x` **in the other order**: 4 + 1 · 4 + 2 · 16 = 40.",
+        "8": "It would be there in a copy, stored row after row: “a transpose moves numbers” is wrong.",
+        "12": "That is 4 + 0 · 16 + 2 · 4, with the strides of `x`. Those of `u` are swapped.",
+        "32": "That is 0 · 4 + 2 · 16. The offset is missing: `u` begins with the second column.",
+        "36": "`u` begins at byte 4, with the strides of `x` **in the other order**: 4 + 0 · 4 + 2 · 16 = 36.",
     },
     "alive": {
         "0 bytes": "`del` removes a name, not a buffer. A buffer is freed when no tensor holds it.",

@@ -168,8 +168,8 @@ def _weigh(answer: Any) -> str:
         return ""
     right = np.linalg.solve(np.stack([six, two], 1), whole)
     known = (
-        ((0.5, 0.5), "now two samples have as much weight as the other six."),
-        ((1, 1), "each mean has the size of a whole gradient, and here two of them are added."),
+        ((0.5, 0.5), "that gives two samples the same weight as the other six together."),
+        ((1, 1), "each mean is about as large as a whole gradient, and here two of them are added."),
         (right[::-1], "these are the right numbers in the wrong order: the first belongs to the six samples."),
         ((6, 2), "that undoes each mean, and gives a sum. The gradient of the whole batch is that of a mean."),
         ((1 / 6, 1 / 2), "each mean has divided by these sizes already. What is the share of each part in the batch?"),
@@ -310,7 +310,7 @@ quiz(
         {
             "a": "question 3: then each third counts three times. Three gradients are added: how much of the batch is "
             "each?",
-            "b": "question 3: then three gradients are added, each as large as that of the whole batch.",
+            "b": "question 3: then three gradients are added, each about as large as that of the whole batch.",
             "c": "",
         },
     ),

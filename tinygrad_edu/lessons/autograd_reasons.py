@@ -6,8 +6,8 @@ AUTOGRAD: dict[str, str | dict[str, str]] = {
     "tenth": {
         "fall and stay near zero": "“A smaller rate cures it” is wrong here: the losses are near zero at step 11, and "
         "at their old height by step 23.",
-        "fall, and climb as high again, only later": "The rate sets how fast the loss swings. At the bottom "
-        "**something else goes on pushing**, whatever the rate.",
+        "fall, and climb as high again, only later": "The rate sets how fast and how high the loss swings. "
+        "At the bottom **something else goes on pushing**, whatever the rate.",
         "fall too slowly to come near zero": "A tenth of the rate is still enough: at step 11 the loss is near zero.",
     },
     "too_large": {

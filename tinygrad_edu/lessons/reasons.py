@@ -25,6 +25,11 @@ REASONS: dict[str, Reason] = {
         "about 50": "“Half-wrong labels, half-wrong answers”? The wrong ones disagree, so the true one wins the vote.",
         "about 90": "The wrong labels are spread over nine digits, so the right one is **still the most frequent**.",
     },
+    "next_digit": {
+        "more": "The other half of the labels is as wrong as before, and these wrong ones agree with each other.",
+        "about as many": "“Half wrong is half wrong”? Random wrong labels are spread over nine digits; these are not.",
+        "fewer": "Here one wrong answer is **as frequent as the right one**, so the vote is close to a draw.",
+    },
     # gallery
     "half_count": "From 2 048 on, float16 goes up **in steps of two**: adding one lands halfway and is rounded back.",
     # tip lab

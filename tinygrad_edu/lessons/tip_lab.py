@@ -181,7 +181,8 @@ def _shape(answer: Any) -> str:
     if sensors * each != NUMBERS:
         return f"{sensors:,} × {each:,} is {sensors * each:,}, not two million."
     if found.verdict != "faster" and not found.open:
-        return ""
+        alone = "with one sensor, its row is the whole table, and both do the same. Take more sensors."
+        return alone if sensors == 1 else ""
     measured = f"measured on your machine: {found.sentence()}. "
     if found.open:
         return f"{measured}The runs vary too much to tell. Run the cell again, or try another shape."

@@ -57,7 +57,7 @@ def _one_number(answer: Any) -> float:
 @task(
     "welcome_rate",
     "Find a learning rate that is too large: after 200 steps the network still reads only about one digit in ten.",
-    "steps that long overshoot: the loss rises, most units end at zero, and every digit gets the same answer.",
+    "steps that long overshoot: most units end at zero, and every digit gets the same answer.",
 )
 def _rate(answer: Any) -> str:
     from ..views.playground.model import STOPS
@@ -68,7 +68,7 @@ def _rate(answer: Any) -> str:
         return f"the knob goes from {low:g} to {high:g}."
     right = reads(200, learning_rate=rate)
     if right >= 20:
-        return f"with {rate:g} it reads {right:.0f} of 100 after 200 steps, so it learns. Try a larger one."
+        return f"with {rate:g} it reads {right:.0f} of 100 after 200 steps, more than one in ten. Try a larger one."
     if reads(1200, learning_rate=rate) >= 20:
         return f"with {rate:g} it is only slow: give it more steps, and it learns. Look at the other end of the knob."
     return ""
@@ -97,7 +97,7 @@ def _width(answer: Any) -> str:
 @task(
     "welcome_habit",
     "Which habit multiplies the graph nodes most, with the knobs as at the beginning? Give its name as on its switch.",
-    "each row makes nodes of its own, 64 times over. One sample at a time lets each graph go before the next.",
+    "each row makes nodes of its own. One sample at a time lets each graph go before the next.",
 )
 def _habit(answer: Any) -> str:
     from ..views.playground.model import HABITS
@@ -112,8 +112,8 @@ def _habit(answer: Any) -> str:
 
 @task(
     "welcome_next",
-    "Find a share of next-digit labels, 60 % at most, with which the network reads fewer than half after 200 steps.",
-    "these wrong labels agree with each other. With as many random ones it still reads more than 8 of 10.",
+    "Find a share of wrong labels, 60 % at most, at which the two kinds differ by more than 40 of 100 test digits.",
+    "next-digit labels agree with each other. With as many random ones it still reads more than 8 of 10.",
 )
 def _next(answer: Any) -> str:
     share = _one_number(answer)
@@ -121,5 +121,8 @@ def _next(answer: Any) -> str:
         share /= 100
     if not 0 <= share <= 0.6:
         return "give a share from 0 to 0.6, or from 0 to 60 %."
-    right = reads(200, noise=share, wrong="next digit")
-    return "" if right < 50 else f"with {share:g} it reads {right:.0f} of 100 after 200 steps. Try a larger one."
+    usual, agreeing = (reads(200, noise=share, wrong=kind) for kind in ("random", "next digit"))
+    if abs(usual - agreeing) > 40:
+        return ""
+    told = f"with {share:g} it reads {usual:.0f} of 100 with random ones, {agreeing:.0f} with next digits."
+    return f"{told} Try a larger one."

@@ -102,7 +102,7 @@ def assert_words(text: str, data: dict[str, Any], one: dict[str, Any]) -> None:
     """The verdict, the ratio and the times of the size that is shown."""
     ratio, low, high = longer(one)
     none = "Not settled which is faster" if ratio >= 1.05 else "No difference in time"
-    sentence = {"faster": "B is faster", "slower": "False here: A is faster"}.get(verdict(one), none)
+    sentence = {"faster": "B is faster", "slower": "A is faster"}.get(verdict(one), none)
     where = f" at n = {exact(data['sizes'][data['place']])}" if data["sizes"] else ""
     line = re.search(rf"^([^ ]+)× {sentence}{where}\. (.*)$", text, re.M)
     assert line and line[1] == ratio_text(ratio)

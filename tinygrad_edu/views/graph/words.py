@@ -54,7 +54,7 @@ def why(run: GraphRun, now: Moment) -> str:
         )
     summed = next((send for send in now.back.sends if send.summed), None)
     if summed is not None:
-        return f"`{run.label(summed.target)}` was stretched to fit, so its gradient is **the sum** over all its copies."
+        return f"`{run.label(summed.target)}` was stretched to fit, so its gradient is **the sum** over all its uses."
     if now.backward_step == 1:
         return f"`{run.label(node.id)}` is where backward starts: **its gradient with respect to itself is 1**."
     if node.op == "sub" and any(send.slot == 1 for send in now.back.sends):
@@ -64,7 +64,9 @@ def why(run: GraphRun, now: Moment) -> str:
     if node.op in ("sum", "mean"):
         share = "an equal share of" if node.op == "mean" else "a copy of"
         return f"Every number counts alike in `{node.op}`, so **each gets {share}** the gradient."
-    if node.op in ("reshape", "permute", "getitem", "expand", "view"):
+    if node.op == "getitem":
+        return "`getitem` sends the gradient back to where each number was read, and **adds** where one was read twice."
+    if node.op in ("reshape", "permute", "expand", "view"):
         return f"`{node.op}` only rearranges, so **the gradient goes back to where each number came from**."
     return f"`{node.op}` multiplies the gradient that arrived by **its own derivative** and hands it on."
 

@@ -78,7 +78,7 @@ def conditions() -> str:
     """The machine."""
     found = machine(None)
     python = ".".join(platform.python_version_tuple()[:2])
-    return f"{plural(found.cores, 'core')}, {platform.machine()}, Python {python}, NumPy {np.__version__}"
+    return f"{found.cpu}, {plural(found.cores, 'core')}, Python {python}, NumPy {np.__version__}"
 
 
 def foot(state: PlayState) -> str:

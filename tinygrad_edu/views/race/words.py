@@ -29,6 +29,11 @@ def said_text(value: float) -> str:
     return exact(value) if value.is_integer() else f"{value:g}"
 
 
+def predicted(value: float) -> str:
+    """``10×``; below 1 it says which way: ``0.5×, that A is faster``."""
+    return f"{said_text(value)}×" + ", that A is faster" * (value < 1)
+
+
 def title(state: RaceState, which: int) -> str:
     """``A loop``."""
     return f"{LETTERS[which]} {state.names[which]}"
@@ -47,7 +52,7 @@ def verdict(state: RaceState, place: int) -> str:
     assert state.result is not None
     found = state.result.comparisons[place]
     none = "Not settled which is faster" if found.open else "No difference in time"
-    words = {"faster": "B is faster", "slower": "False here: A is faster"}.get(found.verdict, none)
+    words = {"faster": "B is faster", "slower": "A is faster"}.get(found.verdict, none)
     return f"{words} {at(state, place)}".rstrip() + "."
 
 
@@ -86,11 +91,11 @@ def remarks(state: RaceState) -> str:
     if elsewhere is not None and not differs(state, state.place):
         parts.append(disagreement(state, elsewhere))
     if state.said is not None:
-        parts.append(f"You predicted {said_text(state.said)}× {at(state, state.said_at)}".rstrip() + ".")
+        parts.append(f"You predicted {predicted(state.said)} {at(state, state.said_at)}".rstrip() + ".")
     other = otherwise(state)
     if other is not None:
         one = state.result.comparisons[other]
-        words = "it is false here: A is faster" if one.verdict == "slower" else "B is faster"
+        words = "A is faster" if one.verdict == "slower" else "B is faster"
         parts.append(f"At n = {exact(state.sizes[other])} {words}, {ratio(one)}.")
     if state.result.stopped:
         missing = len(state.result.sizes) < len(state.sizes)
