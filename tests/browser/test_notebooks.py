@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,12 +83,13 @@ def test_arrays_lesson_reveals_each_result_after_its_prediction(open_notebook: O
     expect(spoiled.locator(".edu-foot pre")).to_contain_text("celsius sees it too")
     gates.first.get_by_role("button", name="Ask again").click()
     expect(maps).to_have_count(4)
-    measured = gates.nth(len(results))
-    measured.get_by_role("radio", name="faster").click()
-    measured.get_by_role("button", name="Commit").click()
-    expect(measured.locator(".edu-foot")).to_contain_text("pairs, warm-ups: ")
+    for place, guess in ((3, "2"), (4, "faster")):
+        measured = gates.nth(place)
+        measured.get_by_role("radio", name=guess, exact=True).click()
+        measured.get_by_role("button", name="Commit").click()
+        expect(measured.locator(".edu-foot")).to_contain_text("pairs, warm-ups: ", timeout=60_000)
     races = page.locator('.edu[aria-label="TimingRace"]')
-    expect(races).to_have_count(2)
+    expect(races).to_have_count(1)
     for race in races.all():
         race.get_by_role("spinbutton").fill("16")
         race.get_by_role("spinbutton").press("Enter")
@@ -109,6 +111,6 @@ def test_tip_lab_reveals_each_result_after_its_prediction(open_notebook: Open) -
     faster = gates.nth(2)  # about the learner's own report, which is not mended yet
     faster.get_by_role("spinbutton").fill("10")
     faster.get_by_role("button", name="Commit").click()
-    expect(faster.get_by_role("alert")).to_contain_text("tasks 1 to 3 come first")
+    expect(faster.get_by_role("alert")).to_contain_text(re.compile("do tasks 1 to 3 first", re.IGNORECASE))
     assert faults(notebook.page) == []
     keep(notebook, "tip_lab-answered")
