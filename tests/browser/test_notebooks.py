@@ -52,7 +52,7 @@ def test_welcome_is_played_with(open_notebook: Open) -> None:
     play.get_by_role("button", name="Pause").click()
     play.get_by_role("switch", name="one sample at a time").click()
     expect(play.locator(".edu-ask")).to_contain_text("One sample at a time instead of 64 together")
-    gate = page.locator('.edu[aria-label="PredictGate"]').last
+    gate = page.locator('.edu[aria-label="PredictGate"]').filter(has_text="half-wrong labels")
     gate.get_by_role("radio", name="about 50").click()
     gate.get_by_role("button", name="Commit").click()
     expect(gate.locator(".edu-foot pre")).to_contain_text("result: about 90")
