@@ -123,7 +123,7 @@ def _thin(answer: Any) -> str:
             return case + hint
         if counted.allocated:
             return (
-                f"{case} right, but {bytes_text(counted.allocated)} are new. An index that is a list or a "
+                f"{case}right, but {bytes_text(counted.allocated)} are new. An index that is a list or a "
                 "tensor of positions copies; so do clone and stack. Which index is only a start and a step?"
             )
     return ""

@@ -42,9 +42,9 @@ class Trial:
         if self.done:
             self.loops = []  # their networks are not needed any more
 
-    def _round(self, which: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    def _round(self, count: int) -> tuple[tuple[float, float], tuple[float, float]]:
         times: tuple[list[float], list[float]] = ([], [])
-        first = (self.turns + which) % 2
+        first = (self.turns + count) % 2
         for which in (first, 1 - first, 1 - first, first):
             start = meters._clock()
             self.loops[which].step()
