@@ -13,6 +13,7 @@ from tests import second_device  # noqa: F401  (registers the device "far" for a
 from tests.support import FAILED
 from tinygrad_edu import settings
 from tinygrad_edu.core import storage
+from tinygrad_edu.observe import machine
 from tinygrad_edu.tensor import random as tg_random
 
 hypothesis.settings.register_profile("unhurried", deadline=None)  # another program's load is no fault of the code
@@ -77,6 +78,13 @@ def no_threads_left() -> Iterator[None]:
     yield
     left = {one for one in threading.enumerate() if one not in before}
     assert {one for one in left if not one.name.startswith("asyncio_")} == set()  # those are Playwright's pool
+
+
+@pytest.fixture(autouse=True)
+def nobody_measures() -> Iterator[None]:
+    """A measurement has given its turn away, and the collector is at work: else the next one waits for ever."""
+    yield
+    assert (machine._turns[0].thread, gc.isenabled()) == (0, True)
 
 
 @pytest.fixture(autouse=True)

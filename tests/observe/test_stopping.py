@@ -176,6 +176,61 @@ def test_a_measurement_that_hangs_gives_its_turn_away() -> None:
     assert gc.isenabled()
 
 
+def busy(seconds: float) -> None:
+    """In Python, where `Stopped` can come."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def test_what_is_put_back_is_put_back_to_its_end() -> None:
+    """`Stopped` is sent again and again, and must not break off what cleans up."""
+    done: list[str] = []
+
+    def job(here: threading.Event) -> None:
+        with stopping.undoing() as undo:
+            undo.append(lambda: done.append("first"))
+            undo.append(lambda: (busy(4 * stopping._AGAIN), done.append("second")))
+            for_ever(here)
+
+    thread = begun(job)
+    stopped(thread)
+    assert done == ["second", "first"]
+    assert isinstance(thread.failure, Stopped)
+
+
+def test_one_failure_does_not_keep_the_others_from_being_put_back() -> None:
+    done: list[str] = []
+    with pytest.raises(ZeroDivisionError), stopping.undoing() as undo:
+        undo.append(lambda: done.append("first"))
+        undo.append(lambda: 1 / 0)
+    assert done == ["first"]
+
+
+def test_a_stopped_measurement_gives_its_turn_away_however_long_that_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow:
+        def __init__(self) -> None:
+            self.lock = threading.RLock()
+            self.acquire = self.lock.acquire
+
+        def release(self) -> None:
+            busy(4 * stopping._AGAIN)
+            self.lock.release()
+
+    turn = machine._Turn()
+    monkeypatch.setattr(turn, "lock", Slow())
+    monkeypatch.setattr(machine, "_turns", [turn])
+
+    def job(here: threading.Event) -> None:
+        with machine.quiet():
+            for_ever(here)
+
+    thread = begun(job)
+    stopped(thread)
+    assert turn.lock.acquire(timeout=0.1), "another thread's turn"
+    assert (turn.thread, turn.undo, gc.isenabled()) == (0, [], True)
+
+
 def test_only_the_thread_whose_turn_it_is_loses_it() -> None:
     with machine.quiet():
         machine.give_up(-1)

@@ -10,12 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ..common.blocks import block
 from ..errors import TimingError
-from .stopping import undisturbed
+from .stopping import undisturbed, undoing
 
 RESOLUTION = time.get_clock_info("perf_counter").resolution  # seconds; no time is shorter
 PATIENCE = 60.0  # seconds that one measurement waits for another
@@ -59,12 +60,13 @@ class _Turn:
         self.lock = threading.RLock()
         self.thread = 0  # whose turn it is
         self.undo: list[Callable[[], object]] = []
+        self._door = threading.Lock()
 
-    def put_back(self, action: Callable[[], object]) -> None:
-        """Once only: `give_up` may have done it."""
-        if action in self.undo:
-            self.undo.remove(action)
-            action()
+    def put_back(self, since: int = 0) -> None:
+        """Put back what was switched last, all but the first ``since``. `give_up` may have done it."""
+        with self._door:
+            while len(self.undo) > since:
+                self.undo.pop()()
 
 
 _turns = [_Turn()]  # the present one
@@ -75,8 +77,7 @@ def give_up(thread: int) -> None:
     turn = _turns[0]
     if turn.thread == thread:
         _turns[0] = _Turn()
-        for action in reversed(turn.undo.copy()):
-            turn.put_back(action)
+        turn.put_back()
 
 
 @block
@@ -87,37 +88,31 @@ def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
     ``progress(0, 1, seconds)`` is called meanwhile. Raises `TimingError` if it returns False, or after a minute.
     """
     with _alone(progress) as turn:
-        collecting = gc.isenabled()
         gc.collect()
-        try:
-            if collecting:
-                turn.undo.append(gc.enable)
-                gc.disable()
-            with _one_thread(turn) as threads:
-                yield conditions(threads)
-        finally:
-            if collecting:
-                turn.put_back(gc.enable)
+        if gc.isenabled():
+            turn.undo.append(gc.enable)
+            gc.disable()
+        yield conditions(_one_thread(turn))
 
 
 @block
 def _alone(progress: Progress | None) -> Iterator[_Turn]:
-    """Let no other thread of this process measure."""
-    since, taken = time.monotonic(), False
-    try:
-        while not taken:
+    """Let no other thread of this process measure; put back what the turn has switched meanwhile."""
+    since = time.monotonic()
+    with undoing() as undo:
+        while not undo:
             with undisturbed():  # it cannot be taken and not noted
                 turn = _turns[0]
-                taken = turn.lock.acquire(timeout=_LOOK) and turn is _turns[0]
-                if taken:
-                    before, turn.thread = turn.thread, threading.get_ident()
-            if not taken:
+                if turn.lock.acquire(timeout=_LOOK):
+                    undo.append(turn.lock.release)
+            if undo and turn is not _turns[0]:  # it was given up meanwhile
+                undo.pop()()
+            if not undo:
                 _wait_on(time.monotonic() - since, progress)
+        undo.append(partial(setattr, turn, "thread", turn.thread))
+        turn.thread = threading.get_ident()
+        undo.append(partial(turn.put_back, len(turn.undo)))
         yield turn
-    finally:
-        if taken:
-            turn.thread = before
-            turn.lock.release()
 
 
 def _wait_on(waited: float, progress: Progress | None) -> None:
@@ -129,21 +124,16 @@ def _wait_on(waited: float, progress: Progress | None) -> None:
         raise TimingError("measuring", why, "stop the other; if it does not end, restart the kernel")
 
 
-@block
-def _one_thread(turn: _Turn) -> Iterator[int | None]:
-    """Yields 1, or None if the number of threads cannot be known."""
+def _one_thread(turn: _Turn) -> int | None:
+    """Let BLAS work in one thread. Returns 1, or None if the number of threads cannot be known."""
     if importlib.util.find_spec("threadpoolctl") is None:
-        yield None
-        return
+        return None
     import threadpoolctl
 
-    limits = threadpoolctl.threadpool_limits(limits=1)
-    restore = limits.restore_original_limits
-    turn.undo.append(restore)
-    try:
-        yield 1 if threadpoolctl.threadpool_info() else None
-    finally:
-        turn.put_back(restore)
+    with undisturbed():
+        limits = threadpoolctl.threadpool_limits(limits=1)
+        turn.undo.append(limits.restore_original_limits)
+    return 1 if threadpoolctl.threadpool_info() else None
 
 
 def conditions(threads: int | None) -> Conditions:

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from ..common.blocks import block
+
 PATIENCE = 0.4  # seconds that a job has to end by itself, between two of its steps
 LIMIT = 1.0  # seconds after which a job that goes on is given up
-_AGAIN = 0.02  # seconds between two attempts: a bare `except:` may swallow one
+_AGAIN = 0.05  # seconds between two attempts: a bare `except:` may swallow one
 _LATER = 0.5  # and once it is given up
 
 
@@ -110,6 +112,30 @@ def undisturbed() -> Iterator[None]:
     thread = threading.current_thread()
     with thread.undisturbed() if isinstance(thread, Stoppable) else nullcontext():
         yield
+
+
+@block
+def undoing() -> Iterator[list[Callable[[], object]]]:
+    """Gives a list for what the block has to put back. When it ends, however it does, each of these actions is done,
+    last first, and `Stopped` cannot come in between: it is sent again and again, so a plain ``finally`` may not reach
+    its end.
+    """
+    undo: list[Callable[[], object]] = []
+    failure: BaseException | None = None
+    try:
+        yield undo
+    finally:
+        while undo:  # `Stopped` may come until `undisturbed` has begun
+            try:
+                with undisturbed():
+                    while undo:
+                        undo.pop()()
+            except Stopped:
+                continue
+            except BaseException as error:  # the others have to be done as well
+                failure = error
+        if failure is not None:
+            raise failure
 
 
 def interrupt(thread: int | None, kind: type[BaseException] = Stopped) -> None:

@@ -20,6 +20,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ import numpy as np
 from .. import settings
 from ..common.blocks import block
 from . import memory
-from .stopping import Stopped, undisturbed
+from .stopping import undisturbed, undoing
 
 Pair = tuple[Callable[[], Any], Callable[[Any], Any]]  # how to read something, and how to put it back
 
@@ -170,24 +171,14 @@ def left_as_found() -> Iterator[None]:
     Programs may run in several threads at once. What is put back is then how it was before the first of them. A change
     that another thread made on purpose meanwhile is undone too.
     """
-    thread, entered = threading.get_ident(), False
-    try:
+    thread = threading.get_ident()
+    with undoing() as undo:
         with undisturbed():
-            own = [read() for read, _ in _OWN]
+            own = [partial(put, read()) for read, put in _OWN]
             _found.enter(thread)
-            entered = True
+            undo.append(partial(_found.leave, thread))
+            undo += own
         yield
-    finally:
-        done = not entered
-        while not done:  # `Stopped` may come until `undisturbed` has begun
-            try:
-                with undisturbed():
-                    for (_, put), before in zip(_OWN, own, strict=True):
-                        put(before)
-                    _found.leave(thread)
-                    done = True
-            except Stopped:
-                continue
 
 
 def give_up(thread: int) -> None:

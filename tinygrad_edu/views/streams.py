@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from copy import deepcopy
 
 import numpy as np
 
+from ..common.blocks import block
+from ..observe.stopping import undoing
 from ..tensor.random import generator
 
 
@@ -24,17 +25,16 @@ def here() -> Callable[[], None]:
     return back
 
 
-@contextmanager
+@block
 def streams_kept() -> Iterator[Callable[[], None]]:
     """Gives a function that takes all streams of random numbers back to where they are now, and calls it at the end."""
     back = here()
-    try:
+    with undoing() as undo:
+        undo.append(back)
         yield back
-    finally:
-        back()
 
 
-@contextmanager
+@block
 def fresh_streams() -> Iterator[None]:
     """NumPy's and Python's streams begin at 0 in the block: the same program then draws the same numbers each time."""
     with streams_kept():
