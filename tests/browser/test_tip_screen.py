@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
 from tinygrad_edu.tips import Result, Tip, all_tips, run
+from tinygrad_edu.tips.tip import FALSE, HOLDS, SAME, TIME
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.tips import BrowserState, Visit
 
@@ -44,6 +46,12 @@ def states(tip: Tip, result: Result, ends: list[Result]) -> Iterator[tuple[str, 
     yield "to be predicted", Visit()
     yield "to be run", Visit(**{**told, "answer": None})
     yield "seen", Visit(**told, result=result)
+    for word in ("faster", "slower", "no difference"):  # whatever the machine was doing, the clock may say any of them
+        yield f"{word} on the clock", Visit(**told, result=clocked(result, word))
+        yield (
+            f"failing, {word} on the clock",
+            Visit(**told, result=clocked(ends[0], word), setting=dict(tip.limits[0].setting)),
+        )
     yield "explained", Visit(**told, result=result, explained=True, explanation="B shares.")
     yield "limits", Visit(**told, result=result, explained=True, ends=dict(enumerate(ends)))
     for limit, found in zip(tip.limits, ends, strict=True):
@@ -54,6 +62,18 @@ def states(tip: Tip, result: Result, ends: list[Result]) -> Iterator[tuple[str, 
         )
     yield "edited", Visit(**told, result=result, code={"slow": LONG}, ran={"slow": LONG})
     yield "being edited", Visit(code={"slow": LONG}, editing=True)
+
+
+def clocked(result: Result, word: str) -> Result:
+    """The result with times that give this verdict."""
+    if result.timing is None:
+        return result
+    ratios = {"faster": (10.5,) * 8, "slower": (0.105,) * 8, "no difference": (0.905, 1.105) * 4}[word]
+    timing = replace(result.timing, ratios=ratios)
+    assert timing.verdict == word
+    verdict = {"faster": HOLDS, "slower": FALSE, "no difference": SAME}[word]
+    claims = tuple(replace(j, verdict=verdict) if j.claim.fact == TIME else j for j in result.claims)
+    return replace(result, timing=timing, claims=claims)
 
 
 def show(page: Page, tip: Tip, visit: Visit, presenting: bool = False) -> None:

@@ -41,7 +41,7 @@ def frames(signal, size, hop):
     return signal.as_strided((count, size), (hop * step, step))
 
 answer = frames""",
-    "exit_arrays": 'answer = "bca"',
+    "exit_arrays": 'answer = "bcac"',
     "warmest": """
 def warmest(rows):
     return rows.max() * 1.8 + 32
@@ -188,12 +188,13 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (((3, 2), (8, 48), 0), "At which byte of z is y[0, 0]"),
     ],
     "shares": [
-        ("abcefg", "one is wrong."),
-        ("aef", "two are wrong."),
-        ({"a", "c", "d", "e", "f"}, "Compare a list in the brackets with a slice"),
-        (["a", "c", "f"], "which land in buffer A?"),
-        ("a, c, e", "where one step leads from number to number"),
-        ("bd", "seven are wrong."),
+        ("abcefg", "one is wrong. Look at (b) x[[1, 2]] on the map: a list may hold any rows"),
+        ("aef", "two are wrong. Look at (c) x.T on the map: which numbers have to move"),
+        ({"a", "c", "d", "e", "f"}, "Look at (d) x.T.reshape(12) on the map: 0, 4, 8, 1, …"),
+        (["a", "c", "f"], "Look at (e) x[2, None] on the map: None adds an axis"),
+        ("a, c, e", "Look at (f) x.reshape(2, 6) on the map: 0, 1, 2, …"),
+        ("acef", "one is wrong. Look at (g) x.contiguous() on the map: it copies what is not stored row after row"),
+        ("bd", "seven are wrong. Look at (a) x[1:] on the map: a slice"),
         ("", "five are wrong."),
         ("xyz", "give letters from a, b"),
     ],
@@ -262,14 +263,16 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (3, "the function itself"),
     ],
     "exit_arrays": [
-        ("aca", "writes through it"),
-        ("CCA", "x.T reads the bytes of x"),
-        ("b a a", "cannot be freed in parts"),
-        ("bba", "the corner's tensor"),
-        ("bcb", "every step pays"),
-        ("bcc", "each cache line gives one number"),
-        ("b", "for each of the three questions"),
-        ("bcz", "for each of the three questions"),
+        ("acac", "writes through it"),
+        ("CCAC", "x.T reads the bytes of x"),
+        ("b a a c", "cannot be freed in parts"),
+        ("bbac", "the corner's tensor"),
+        ("bcbc", "every step pays"),
+        ("bccc", "each cache line gives one number"),
+        ("bcaa", "those are elements"),
+        ("bcab", "as if .T had not swapped"),
+        ("bca", "for each of the four questions"),
+        ("bcaz", "for each of the four questions"),
     ],
     "warmest": [
         (_warmest_in_place, "the readings have changed"),

@@ -27,7 +27,7 @@ PROSE = "\n".join(cell.source for cell in LAB.cells if cell.cell_type == "markdo
 SOURCE = "\n".join(cell.source for cell in LAB.cells if cell.cell_type == "code")
 MADE = {
     *("centre_rows", "thin_rows", "score_rows", "report", "scale", "scale_rows", "operations", "fate", "alive_bytes"),
-    *("distances_rows", "distances", "raced", "fixed", "measured"),
+    *("distances_rows", "distances", "raced", "fixed", "costs", "measured"),
 }
 SOLVED = ("centre", "thin", "scores")
 
@@ -178,8 +178,12 @@ def test_the_gate_on_time_refuses_a_report_with_other_scores(lab: dict[str, Any]
         lab["measured"]()
     lab |= right
     found = lab["measured"]()
-    assert found.badge == "measured" and re.search(r"95 % interval|all \d pairs", found.why) and "NumPy" in found.why
-    assert found.why.endswith(str(reason("lab_faster")))
+    assert found.badge == "measured" and "NumPy" in found.conditions
+    assert found.why.startswith(str(reason("lab_faster")))
+    assert re.search(r"`report` [\d.]+ .s \(.*\), yours [\d.]+ .s \(.*\); (95 % interval|all \d pairs)", found.why)
+    counted = {name: lab["costs"](lab[name]) for name in ("report", "fixed")}
+    assert found.why.endswith(f". {counted['report']} before, {counted['fixed']} now.")
+    assert counted["report"].startswith("1,353 operations, ")
 
 
 def test_the_fixed_report_gives_the_same_scores(lab: dict[str, Any]) -> None:

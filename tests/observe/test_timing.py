@@ -400,7 +400,7 @@ def test_a_sweep(clock: Clock) -> None:
         "2: call is slower than loop: 4.0× (4.0–4.0)\n"
         "8: no difference between loop and call: 1.00× (1.00–1.00)\n"
         "32: call is faster than loop: 4.0× (4.0–4.0)\n"
-        "equal near 8"
+        "equal near 8, between two sizes"
     )
     data = found.to_dict()
     assert json.loads(json.dumps(data)) == data

@@ -72,7 +72,7 @@ def test_committing_measures_and_shows_both(made: Callable[..., TimingRace], clo
     assert "4.0× B is faster at n = 32." in race.text()
     assert "You predicted 10× at n = 32. At n = 2 A is faster, 4.0×." in race.text()
     assert "A loop: 31.2 ms (31.2–31.2)" in race.text()
-    assert "equal near n = 8" in race.text()
+    assert "the lines cross near n = 8" in race.text()
     data = race.data()
     assert json.loads(json.dumps(data))["result"]["sizes"] == [2, 8, 32]
     assert (data["said"], data["draft"]) == (10.0, 10.0)
@@ -116,11 +116,11 @@ def test_warm_up_off_races_again_and_counts_the_first_call(clock: Clock) -> None
     timings = race.data()["result"]["comparisons"][0]
     assert timings["fast"]["warmups"] == []
     assert timings["fast"]["times"][0] == 8.0
-    act(race, "warmup", "3 warm-ups")
+    act(race, "warmup", "up to 3 warm-ups")
     timings = race.data()["result"]["comparisons"][0]
     assert timings["fast"]["warmups"] == [1.0] * 3
     act(race, "warmup", "seldom")
-    assert race._framed().text.endswith("there is no such choice. Take 3 warm-ups or no warm-up.")
+    assert race._framed().text.endswith("there is no such choice. Take up to 3 warm-ups or no warm-up.")
 
 
 def test_ask_again_hides_the_result(made: Callable[..., TimingRace]) -> None:

@@ -1,4 +1,4 @@
-"""What a reader without a kernel would miss: the predictions of a lesson with their reasons, and pictures."""
+"""What a reader without a kernel would miss: the answers of a lesson with their reasons, and pictures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..common.wording import plural
 from ..views.marks import rich
 from .reasons import reason
 
-CLOSED = "Open this after the quiz: the predictions, why they come out as they do, and what the widgets show then."
+CLOSED = "Open this at the end: predictions and explanations, each with its reason, and what the widgets show then."
 
 
 class Answers:
@@ -19,7 +19,7 @@ class Answers:
         self.shown, self.questions = shown, questions
 
     def __repr__(self) -> str:
-        return f"{plural(len(self.questions), 'prediction')}, with reasons, in a fold"
+        return f"{plural(len(self.questions), 'answer')}, with reasons, in a fold"
 
     def _repr_html_(self) -> str:
         parts = [_answered(key, ask) for key, ask in self.questions.items()]

@@ -100,15 +100,17 @@ def _strides(tensor: Tensor) -> tuple[int, ...]:
     return tuple(tensor.element_size() * step for step in tensor.stride())
 
 
-SHARES: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {
-    "a": ("x[1:]", lambda x: x[1:]),
-    "b": ("x[[1, 2]]", lambda x: x[[1, 2]]),
-    "c": ("x.T", lambda x: x.T),
-    "d": ("x.T.reshape(12)", lambda x: x.T.reshape(12)),
-    "e": ("x[2, None]", lambda x: x[2, None]),
-    "f": ("x.reshape(2, 6)", lambda x: x.reshape(2, 6)),
-    "g": ("x.contiguous()", lambda x: x.contiguous()),
-}
+SHARES: dict[str, tuple[str, Callable[[Tensor], Tensor], str]] = {  # how it is written, what it does, a hint
+    "a": ("x[1:]", lambda x: x[1:], "a slice, as the report took one of `celsius`."),
+    "b": ("x[[1, 2]]", lambda x: x[[1, 2]], "a list may hold any rows: does one step lead through all of them?"),
+    "c": ("x.T", lambda x: x.T, "which numbers have to move, to read columns as rows?"),
+    "d": (
+        "x.T.reshape(12)", lambda x: x.T.reshape(12), "0, 4, 8, 1, …: does one step lead from each number to the next?"
+    ),
+    "e": ("x[2, None]", lambda x: x[2, None], "None adds an axis of length 1. Where does x[2] get its numbers?"),
+    "f": ("x.reshape(2, 6)", lambda x: x.reshape(2, 6), "0, 1, 2, …: does one step lead from each number to the next?"),
+    "g": ("x.contiguous()", lambda x: x.contiguous(), "it copies what is not stored row after row. How is x stored?"),
+}  # fmt: skip
 HOW_MANY = ("", "one", "two", "three", "four", "five", "six", "seven")
 
 
@@ -122,19 +124,18 @@ def _shares(answer: Any) -> str:
     given = {letter for part in answer for letter in str(part).lower() if letter.isalpha()}
     if given - SHARES.keys():
         return f"give letters from {', '.join(SHARES)}, such as 'ab'."
-    wrong = 0
-    for letter, (_, make) in SHARES.items():
+    wrong = []
+    for letter, (_, make, _) in SHARES.items():
         x = _table(3, 4)
         with Counters() as counted:
             made = make(x)
-        wrong += (counted.allocated == 0 and made.storage is x.storage) != (letter in given)
+        if (counted.allocated == 0 and made.storage is x.storage) != (letter in given):
+            wrong.append(letter)
     if not wrong:
         return ""
-    are = "is" if wrong == 1 else "are"
-    return (
-        f"of the seven letters, {HOW_MANY[wrong]} {are} wrong. Add each to the map: which land in buffer A?"
-        " Compare a list in the brackets with a slice, and ask where one step leads from number to number."
-    )
+    are = "is" if len(wrong) == 1 else "are"
+    first, (written, _, hint) = wrong[0], SHARES[wrong[0]]
+    return f"of the seven letters, {HOW_MANY[len(wrong)]} {are} wrong. Look at ({first}) {written} on the map: {hint}"
 
 
 @task(
@@ -303,7 +304,8 @@ def _frames_hint(got: np.ndarray[Any, Any], signal: np.ndarray[Any, Any], size: 
 
 quiz(
     "exit_arrays",
-    "Three letters: the line that leaves x as it was; what a returned corner keeps alive; what helps a loop over m.T.",
+    "Four letters: the line that leaves x as it was; what a returned corner keeps alive; what helps a loop over m.T; "
+    "the byte at which an element of a turned view begins.",
     "names, buffers and their order: you have all three.",
     (
         {
@@ -322,8 +324,13 @@ quiz(
             "c": "question 3: the count is equal, but read down the columns, each cache line gives one number at a "
             "time.",
         },
+        {
+            "a": "question 4: those are elements. A float32 takes 4 bytes.",
+            "b": "question 4: that is v[0, 1], as if .T had not swapped the axes. Which number of t is v[1, 0]?",
+            "c": "",
+        },
     ),
-    'give one of a, b and c for each of the three questions, such as "aaa".',
+    'give one of a, b and c for each of the four questions, such as "aaaa".',
 )
 
 

@@ -33,6 +33,8 @@ ARRAYS: dict[str, str | dict[str, str]] = {
         "no clear difference": "The copy is work that the sum does not need. Only runs that vary by more can hide it.",
         "slower": "A sum may add in any order, so it **follows the order of the bytes**; the copy is extra work.",
     },
+    "transposed": "**As long**: only the strides change places, and no byte is read or moved.",
+    "worth_it": "Whether the use **follows the order of the bytes** anyway, and how many uses share the one copy.",
     # further
     "list_add": {
         "0": "`x[[0, 2]]` alone is a copy. But this line has a third step after the addition.",

@@ -33,6 +33,12 @@ AUTOGRAD: dict[str, str | dict[str, str]] = {
         "the same": "It would be the same if each loss were a sum over its samples. Here it is a mean.",
         "twice as large": "Each half's mean divides by 4, not by 8, so every sample **counts double**.",
     },
+    "saved": "∂w of `w * x` is x, and ∂x is w: **it needs both**. The derivatives of a difference are always 1 and −1.",
+    "pushed": "`.grad` held **the sum of all slopes so far**. A slope of zero takes nothing away. A smaller rate makes "
+    "the same swing slower.",
+    "cleared": "Gradients of two steps must not add up; those of two parts of **one loss** must. Cleared between them, "
+    "only the last part is left.",
+    "stretched": "The gradients of all reads of a number **are added**, along the axes that were stretched or added.",
     # further
     "buffers": {
         "1": "A gradient has numbers of its own: it cannot be in the bytes of `v`.",

@@ -258,8 +258,8 @@ quiz(
             "c": "(2) clone copies what the slice already shares.",
         },
         {
-            "a": "(3) the counts hold on any computer; whether they save time depends on size and machine.",
-            "b": "(3) the counts are something: they hold on any computer, and the clock does not.",
+            "a": "(3) with this engine the counts hold anywhere; whether they save time depends on size and machine.",
+            "b": "(3) the counts are something: with this engine they hold on any computer, and times do not.",
             "c": "",
         },
     ),

@@ -57,7 +57,7 @@ class _Turn:
     """One thread's turn to measure, and what puts back what it has switched."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # taken once; no other thread can release it
         self.thread = 0  # whose turn it is
         self.undo: list[Callable[[], object]] = []
         self._door = threading.Lock()
@@ -66,7 +66,17 @@ class _Turn:
         """Put back what was switched last, all but the first ``since``. `give_up` may have done it."""
         with self._door:
             while len(self.undo) > since:
-                self.undo.pop()()
+                self.undo[-1]()
+                self.undo.pop()
+
+    def end(self) -> None:
+        """Let others measure, if it was this thread's turn."""
+        if self.thread == threading.get_ident():
+            self.thread = 0
+        try:
+            self.lock.release()
+        except RuntimeError:  # it was not taken, or is released already
+            return
 
 
 _turns = [_Turn()]  # the present one
@@ -98,21 +108,26 @@ def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
 @block
 def _alone(progress: Progress | None) -> Iterator[_Turn]:
     """Let no other thread of this process measure; put back what the turn has switched meanwhile."""
-    since = time.monotonic()
     with undoing() as undo:
-        while not undo:
-            with undisturbed():  # it cannot be taken and not noted
-                turn = _turns[0]
-                if turn.lock.acquire(timeout=_LOOK):
-                    undo.append(turn.lock.release)
-            if undo and turn is not _turns[0]:  # it was given up meanwhile
-                undo.pop()()
-            if not undo:
-                _wait_on(time.monotonic() - since, progress)
-        undo.append(partial(setattr, turn, "thread", turn.thread))
-        turn.thread = threading.get_ident()
+        turn = _turns[0]
+        if turn.thread != threading.get_ident():  # else it is inside another measurement
+            turn = _taken(undo, progress)
         undo.append(partial(turn.put_back, len(turn.undo)))
         yield turn
+
+
+def _taken(undo: list[Callable[[], object]], progress: Progress | None) -> _Turn:
+    """The turn, once no other thread measures. ``undo`` ends it."""
+    since = time.monotonic()
+    while True:
+        turn = _turns[0]
+        undo[:] = [turn.end]  # before it is taken: it cannot be taken and not noted
+        if turn.lock.acquire(timeout=_LOOK):
+            if turn is _turns[0]:  # it was not given up meanwhile
+                turn.thread = threading.get_ident()
+                return turn
+            turn.end()
+        _wait_on(time.monotonic() - since, progress)
 
 
 def _wait_on(waited: float, progress: Progress | None) -> None:

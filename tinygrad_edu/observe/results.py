@@ -213,7 +213,7 @@ class Sweep:
         """A line for each size, and where the two are equal."""
         lines = [f"{size}: {one.sentence()}" for size, one in zip(self.sizes, self.comparisons, strict=True)]
         if self.crossover is not None:
-            lines.append(f"equal near {self.crossover:.0f}")
+            lines.append(f"equal near {self.crossover:.0f}, between two sizes")
         return "\n".join([*lines, *["stopped"] * self.stopped])
 
     def to_dict(self) -> dict[str, Any]:

@@ -116,24 +116,29 @@ def undisturbed() -> Iterator[None]:
 
 @block
 def undoing() -> Iterator[list[Callable[[], object]]]:
-    """Gives a list for what the block has to put back. When it ends, however it does, each of these actions is done,
-    last first, and `Stopped` cannot come in between: it is sent again and again, so a plain ``finally`` may not reach
-    its end.
+    """Gives a list for what the block has to put back. When it ends, however it does, each of these actions is done to
+    its end, last first. One that is interrupted is done again, so a second time must do no harm.
+
+    `Stopped` is sent again and again: in a plain ``finally`` it could come once more.
     """
     undo: list[Callable[[], object]] = []
     failure: BaseException | None = None
     try:
         yield undo
     finally:
-        while undo:  # `Stopped` may come until `undisturbed` has begun
+        while undo:
             try:
                 with undisturbed():
                     while undo:
-                        undo.pop()()
-            except Stopped:
+                        undo[-1]()
+                        undo.pop()
+            except Stopped:  # it may come until `undisturbed` has begun
                 continue
+            except KeyboardInterrupt as error:
+                failure = error
             except BaseException as error:  # the others have to be done as well
                 failure = error
+                undo.pop()
         if failure is not None:
             raise failure
 

@@ -332,7 +332,7 @@ def control_html(c: Control) -> str:
     bounds = dict(zip(("min", "max", "step"), c.options, strict=False)) if c.kind in ("range", "number") else {}
     head = attributes(
         type=c.kind, data_act=c.act, value=c.value, aria_label=name, placeholder=c.hint, autocomplete="off",
-        disabled=c.disabled, **bounds,
+        disabled=c.disabled, aria_valuetext=name if c.kind == "range" else None, **bounds,
     )  # fmt: skip
     if label and c.kind != "range":  # which grows; any other label stays beside its box
         return f'<span class="field">{rich(c.label)}<input{head}></span>'

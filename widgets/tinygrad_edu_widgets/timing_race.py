@@ -31,7 +31,7 @@ class TimingRace(EduWidget, room=race):
     take. ``%%race`` does the same for the code of a cell.
 
     Gestures: type a prediction, *Commit*; then the slider, or a press on a size in the sweep (Enter), shows that size;
-    *3 warm-ups*, *no warm-up* and *Run again* race once more; *Stop* ends between two repeats and keeps what was
+    *up to 3 warm-ups*, *no warm-up* and *Run again* race once more; *Stop* ends between two repeats and keeps what was
     measured; *Ask again* (r) hides the result.
     """
 

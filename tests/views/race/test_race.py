@@ -104,7 +104,7 @@ def test_the_text_of_a_result() -> None:
         "  n = 1: A 100 ns (99.5–101), B 400 ns (398–404), A is faster, 4.0× (4.0–4.0)\n"
         "  n = 10: A 1.00 µs (0.995–1.01), B 400 ns (398–404), B is faster, 2.5× (2.5–2.5)\n"
         "  n = 100: A 17.7 µs (17.6–17.9), B 492 ns (490–497), B is faster, 36× (36–36)\n"
-        "equal near n = 4\n"
+        "between the sizes, the lines cross near n = 4\n"
         "measured on Example CPU, 2 cores, Linux · Python 3.11.7, NumPy 2.4.6, OpenBLAS 0.3, 1 thread · gc off"
         " · 3 runs after 1 warm-up (×), median and middle half"
     )

@@ -11,7 +11,7 @@ from ...observe.results import Comparison, Sweep, Timing
 from .. import predict
 from .compared import Agreement
 
-WARMUPS = ("3 warm-ups", "no warm-up")
+WARMUPS = ("up to 3 warm-ups", "no warm-up")
 
 
 @dataclass(frozen=True)

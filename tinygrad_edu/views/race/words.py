@@ -91,7 +91,7 @@ def remarks(state: RaceState) -> str:
     if elsewhere is not None and not differs(state, state.place):
         parts.append(disagreement(state, elsewhere))
     if state.said is not None:
-        parts.append(f"You predicted {predicted(state.said)} {at(state, state.said_at)}".rstrip() + ".")
+        parts.append(_prediction(state, state.result))
     other = otherwise(state)
     if other is not None:
         one = state.result.comparisons[other]
@@ -101,6 +101,17 @@ def remarks(state: RaceState) -> str:
         missing = len(state.result.sizes) < len(state.sizes)
         parts.append("Stopped: larger sizes were not reached." if missing else "Stopped before all pairs were done.")
     return " ".join(part for part in parts if part)
+
+
+def _prediction(state: RaceState, result: Sweep) -> str:
+    """What was predicted. Where A is faster the headline counts the other way, so the measured ratio stands here too,
+    as it was asked for."""
+    assert state.said is not None
+    told = f"You predicted {predicted(state.said)} {at(state, state.said_at)}".rstrip()
+    measured = result.comparisons[state.said_at : state.said_at + 1]  # none where the race was stopped before
+    if measured and measured[0].verdict == "slower":
+        told += f"; it is {ratio_text(measured[0].ratio)}×"
+    return f"{told}."
 
 
 def waiting(state: RaceState) -> str:
@@ -164,7 +175,7 @@ def _result_lines(state: RaceState, result: Sweep) -> list[str]:
         lines.append("by size:")
         lines += [_size_line(state, i) for i in range(len(result.sizes))]
     if result.crossover is not None:
-        lines.append(f"equal near n = {exact(round(result.crossover))}")
+        lines.append(f"between the sizes, the lines cross near n = {exact(round(result.crossover))}")
     lines.append(f"measured on {conditions(state)}")
     return [line for line in lines if line]
 

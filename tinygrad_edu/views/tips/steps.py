@@ -116,9 +116,9 @@ def _see(tip: Tip, visit: Visit, result: Result) -> Section:
         )
     found = [Words(words) for words in predicted(tip, visit, result)]
     found += [Words(reason_text(tip, result), "quiet")] if result.reason else []
+    found += [Words(APART, "quiet")] if disagree(result) else []
     beside = Beside((One(*number(result)), *found), (Drawing(bars(result, BARS)),))
-    apart = (Words(APART, "quiet"),) if disagree(result) else ()
-    return Section(STEPS[2], (beside, *apart, Chips(claims(tip, result))), 3, "done", hand, f"**{headline(result)}**")
+    return Section(STEPS[2], (beside, Chips(claims(tip, result))), 3, "done", hand, f"**{headline(result)}**")
 
 
 def _show(number: int) -> Control:
