@@ -15,7 +15,19 @@ SOLUTIONS: dict[str, str] = {
     "welcome_rate": "answer = 3",
     "welcome_width": "answer = 8",
     "welcome_habit": 'answer = "loss in a Python loop"',
-    "welcome_next": "answer = 0.55",
+    "welcome_next": "answer = 0.4",
+    "welcome_epoch": """
+def epoch(model, optimizer, loss_function, batches):
+    total = 0.0
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = loss_function(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total / len(batches)
+
+answer = epoch""",
     "layout": "answer = ((3, 2), (8, 48), 4)",
     "shares": 'answer = "acefg"',
     "order": "answer = (1, 0, 2)",
@@ -116,9 +128,27 @@ ALSO_RIGHT: dict[str, list[Any]] = {
     ],
     "quiz_autograd": ["BAC", "b a c", ["b", "a", "c"]],
     "welcome_rate": [10, 5.0, "2"],
-    "welcome_next": [0.5, 0.6, 50, "50%", "55 %"],
+    "welcome_next": [40, "40%", "40 %"],
     "welcome_habit": ["loop", "Loss in a Python loop"],
 }
+
+
+def _epoch(whole: bool = False, number: bool = True, mean: bool = True, clear: bool = True) -> Any:
+    """The epoch of the welcome, more or less mended."""
+
+    def epoch(model: Any, optimizer: Any, loss_function: Any, batches: Any) -> Any:
+        total: Any = 0.0
+        for x, y in batches:
+            if clear:
+                optimizer.zero_grad()
+            rows = [(x, y)] if whole else [(x[i : i + 1], y[i : i + 1]) for i in range(len(x))]
+            loss = sum(loss_function(model(one), label) for one, label in rows) / len(rows)
+            loss.backward()
+            optimizer.step()
+            total += loss.item() if number else loss
+        return total / len(batches) if mean else total
+
+    return epoch
 
 
 def _sigmoid(x: Any) -> Any:
@@ -153,14 +183,24 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([3], "without brackets"),
     ],
     "welcome_next": [
-        (0, "with next digits. Try a larger one."),
-        (0.3, "Try a larger one."),
-        ("30%", "with 0.3 it reads"),
-        (0.7, "a share from 0 to 0.6"),
-        (70, "a share from 0 to 0.6"),
+        (0, "it still reads"),
+        (0.35, "with 35% of next-digit labels it still reads 65 of 100."),
+        ("30%", "with 30% of next-digit labels"),
+        (0.5, "Is less enough, too?"),
+        (90, "Is less enough, too?"),
+        (0.42, "in steps of 5 %"),
+        (0.95, "the knob goes from 0 to 90%"),
         ("half", "asked for one number"),
         ("%", "asked for one number"),
         ([0.5], "without brackets"),
+    ],
+    "welcome_epoch": [
+        (_epoch(), "the loss still comes digit by digit"),
+        (_epoch(whole=True, number=False), "still has a graph, with the nodes of every batch"),
+        (_epoch(whole=True, mean=False), "it returns 3."),
+        (_epoch(whole=True, clear=False), "it does not learn the same"),
+        (lambda *_: None, "is there a return?"),
+        (0.5, "the function itself"),
     ],
     "welcome_width": [
         (4, "of 100 after 400 steps."),
@@ -238,7 +278,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda images: images.transpose((0, 3, 1, 2)), "transpose() swaps two axes"),
         (lambda images: images.permute(0, 3, 1, 2).contiguous(), "480 bytes are new"),
         (lambda images: images.transpose(1, 3), "height and width have changed places"),
-        (lambda images: images.permute(0, 2, 3, 1), "permute takes the old axes"),
+        (lambda images: images.permute(0, 2, 3, 1), "permute takes the numbers of the old axes"),
         (lambda images: images.permute(0, 3, 1, 2).numpy(), "Return the tensor"),
         (lambda images: images.permute(0, 3, 1), "could not be used"),
         (lambda images: None, "is there a return?"),
@@ -373,7 +413,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "weigh": [
         ((0.5, 0.5), "two samples the same weight"),
-        ((1, 1), "two of them are added"),
+        ((1, 1), "together they count twice"),
         ((0.25, 0.75), "in the wrong order"),
         ((6, 2), "undoes each mean"),
         ([1 / 6, 1 / 2], "divided by these sizes already"),

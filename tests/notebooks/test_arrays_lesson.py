@@ -81,7 +81,12 @@ def test_each_part_has_numbers_of_its_own() -> None:
 def test_what_the_gates_are_said_to_show() -> None:
     """Also for those who read without a kernel, below everything."""
     fahrenheit = 23 * 1.8 + 32
-    told = (f"{fahrenheit * 1.8 + 32:.1f}", "left °F in `celsius`", "byte 40", "40 000 000 bytes")
+    told = (
+        f"{fahrenheit * 1.8 + 32:.1f}",
+        "left °F in `celsius`",
+        "`u[0, 2]` begins at byte 36, as `x[2, 1]` does",
+        "40 000 000 bytes",
+    )
     last = LESSON.cells[-1].source.split("<details>")[1]
     assert told[0] == "164.1" and all(words in last for words in told)
 
@@ -134,7 +139,9 @@ def test_the_gates_on_copies_tell_what_they_measured(monkeypatch: pytest.MonkeyP
     def compare(slow: functools.partial[object], fast: object, budget: float) -> SimpleNamespace:
         timing = SimpleNamespace(text=lambda: "1 ms", warmups=[1.0])
         words = SimpleNamespace(text=lambda: "a machine")
-        return SimpleNamespace(verdict=taken[slow.args[0]], slow=timing, fast=timing, ratios=[1], conditions=words)
+        return SimpleNamespace(
+            verdict=taken[slow.args[0]], open=False, slow=timing, fast=timing, ratios=[1], conditions=words
+        )
 
     monkeypatch.setitem(run.names, "compare", compare)
     for verdicts, least in (("sff", "2"), ("fff", "1"), ("ssf", "4"), ("sss", "never")):

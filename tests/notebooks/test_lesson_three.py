@@ -70,7 +70,8 @@ def test_the_spring_never_settles(lesson: Run) -> None:
     slow = losses(0.005, 60)
     assert slow[11] < slow[0] / 100
     assert slow[23] > slow[0]
-    ((function, sliders),) = lesson.knobs
+    (function, sliders), again = lesson.knobs  # the same once more, beside the task
+    assert again == (function, sliders)
     assert function is lesson.names["run"]
     knob = sliders["lr"]
     for lr in np.geomspace(knob.min, knob.max, 9):
@@ -137,7 +138,7 @@ def test_a_mended_loop_settles_up_to_a_rate(lesson: Run) -> None:
         assert mended(spring_loss, 60, lr)[-1] < first / 20
     limit = 1 / (stretch**2).mean().item()
     assert limit == pytest.approx(0.5479, abs=1e-4)
-    ((_, sliders),) = lesson.knobs
+    (_, sliders), _ = lesson.knobs
     below = limit // sliders["lr"].step * sliders["lr"].step  # the two positions of the knob on either side
     falls, grows = (mended(spring_loss, 60, rate) for rate in (below, below + sliders["lr"].step))
     assert falls[-2] < falls[0] / 3  # the last that the knob shows

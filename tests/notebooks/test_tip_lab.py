@@ -145,7 +145,7 @@ def test_both_ways_of_the_race_give_the_same_and_differ_in_what_they_hold(lab: d
 
 def test_recorded_times_name_the_machine_and_the_day_and_stay_folded() -> None:
     folded = "".join(re.findall(r"<details>.*?</details>", PROSE, flags=re.DOTALL))
-    for told in ("Recorded on 22 November 2026", "AMD EPYC", "NumPy 2.4.6", "1.5–1.9× faster"):
+    for told in ("**Recorded** on 23 November 2026", "AMD EPYC", "NumPy 2.4.6", "1.5–1.9× faster"):
         assert told in folded
     assert not re.search(r"\d×", re.sub(r"<details>.*?</details>", "", PROSE, flags=re.DOTALL).replace("100×100", ""))
 

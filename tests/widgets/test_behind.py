@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 import pytest
-from IPython.display import HTML
 from tinygrad_edu_widgets import Behind, BufferMap, PredictGate, TimingRace
+from tinygrad_edu_widgets.behind import Folded
 
 import tinygrad_edu as tg
 from tinygrad_edu.errors import ArgumentError
@@ -22,13 +22,13 @@ def behind() -> Behind:
 
 def test_it_opens_with_the_commit_and_closes_with_ask_again() -> None:
     both = behind()
-    assert isinstance(both.shown(), HTML)
+    assert isinstance(both.shown(), Folded)
     both.gate.act("draft", "yes")
     assert not both.opened
     both.gate.act("commit")
     assert both.shown() is both.picture
     both.gate.act("reset")
-    assert isinstance(both.shown(), HTML)
+    assert isinstance(both.shown(), Folded)
 
 
 def test_a_race_is_a_gate_too() -> None:
@@ -65,17 +65,18 @@ def test_the_place_below_the_gate_is_filled_anew(monkeypatch: pytest.MonkeyPatch
     both._ipython_display_()
     (_, gate), (_, folded) = places.outputs
     assert gate is both.gate
-    assert isinstance(folded, HTML)
+    assert isinstance(folded, Folded)
     both.gate.predict("yes")
     assert places.outputs[2:] == [("instead", both.picture)]
     both.gate.act("reset")
-    assert isinstance(places.outputs[3][1], HTML)
+    assert isinstance(places.outputs[3][1], Folded)
     assert len(places.outputs) == 4
 
 
 def test_what_is_saved_folds_the_picture_with_its_text() -> None:
     both = behind()
-    folded = both.folded()
+    folded = both.folded()._repr_html_()
+    assert repr(both.folded()) == "After your prediction: what happened (folded)"
     assert folded.startswith("<details><summary>After your prediction")
     (picture,) = (base64.b64decode(found).decode() for found in re.findall('base64,([^"]+)', folded))
     assert picture == both.picture.svg()

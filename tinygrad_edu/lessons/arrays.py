@@ -50,7 +50,7 @@ class Largest(Counters):
         self.largest = max(self.largest, self.allocated - before)
 
 
-PERMUTED = "permute takes the old axes in their new order: first the old axis that is to come first, then the next."
+PERMUTED = "permute takes the numbers of the old axes, in the order that you want them in."
 
 
 def _table(*shape: int) -> Tensor:
@@ -135,7 +135,9 @@ def _shares(answer: Any) -> str:
         return ""
     are = "is" if len(wrong) == 1 else "are"
     first, (written, _, hint) = wrong[0], SHARES[wrong[0]]
-    return f"of the seven letters, {HOW_MANY[len(wrong)]} {are} wrong. Look at ({first}) {written} on the map: {hint}"
+    return (
+        f"of your seven decisions, {HOW_MANY[len(wrong)]} {are} wrong. Look at ({first}) {written} on the map: {hint}"
+    )
 
 
 @task(
@@ -180,7 +182,10 @@ def _keep_first(answer: Any) -> str:
         alive = counted.live
     if kept is None:
         return NOTHING
+    kept = list(kept)
     found = [numbers(row) for row in kept]
+    if any(isinstance(row, (list, tuple)) for row in kept):
+        return "those are lists of Python numbers, which take more bytes each than a float32. Keep tensors."
     if [row.shape for row in found] == [(1, columns)] * count:
         return f"each has shape (1, {columns}), a table of one row. The first row itself has shape ({columns},)."
     if len(found) != count or not all(np.array_equal(a, b) for a, b in zip(found, right, strict=True)):

@@ -19,7 +19,7 @@ ARRAYS: dict[str, str | dict[str, str]] = {
     "alive": {
         "0 bytes": "`del` removes a name, not a buffer. A buffer is freed when no tensor holds it.",
         "12 bytes": "“A small slice is small”: the tensor is. Its buffer is not, and cannot be freed in parts.",
-        "40 000 000 bytes": "A view holds its **whole buffer**; nothing can free a part of it.",
+        "40 000 000 bytes": "A view holds its **whole buffer**, and no usual operation frees a part of one.",
     },
     "stride": "Memory comes in **lines of 64 bytes**: up to step 16 every line is fetched, for one number or for all.",
     "break_even": {
@@ -33,7 +33,7 @@ ARRAYS: dict[str, str | dict[str, str]] = {
         "no clear difference": "The copy is work that the sum does not need. Only runs that vary by more can hide it.",
         "slower": "A sum may add in any order, so it **follows the order of the bytes**; the copy is extra work.",
     },
-    "transposed": "**As long**: only the strides change places, and no byte is read or moved.",
+    "transposed": "**Just as long**: only the strides change places, and no byte is read or moved.",
     "worth_it": "Whether the use **follows the order of the bytes** anyway, and how many uses share the one copy.",
     # further
     "list_add": {

@@ -39,6 +39,8 @@ def _fork(answer: Any) -> str:
         ): "that is what comes back through 3*x alone. Which other use of x sends a gradient?",
         2.0 + 3.0: "x*x uses x twice: as its left and as its right operand. Each sends a gradient.",
     }
+    if numbers(answer).size != 1:
+        return "give one number: the sum of what the three edges send."
     return judge_number(answer, _slope(y, 2.0), known, "write down what each edge that leaves x sends back, then add.")
 
 
@@ -90,7 +92,8 @@ def _mend_loop(answer: Any) -> str:
     if np.isclose(got, right[1]) and len(path) == 1:
         return "it stops after one round. Is the return inside the loop?"
     if np.isclose(got, _piled_up()):
-        return "gradients still pile up: step two follows the sum of both. What should .grad hold when a round begins?"
+        told = "gradients still pile up: the second step follows the sum of both."
+        return f"{told} What should .grad hold when a round begins?"
     if got > 5.0:
         return "w moved away from the minimum: subtract the gradient, do not add it."
     return (
@@ -169,7 +172,10 @@ def _weigh(answer: Any) -> str:
     right = np.linalg.solve(np.stack([six, two], 1), whole)
     known = (
         ((0.5, 0.5), "that gives two samples the same weight as the other six together."),
-        ((1, 1), "each mean is about as large as a whole gradient, and here two of them are added."),
+        (
+            (1, 1),
+            "the weights of the samples of a mean add up to 1. Here two means are added: together they count twice.",
+        ),
         (right[::-1], "these are the right numbers in the wrong order: the first belongs to the six samples."),
         ((6, 2), "that undoes each mean, and gives a sum. The gradient of the whole batch is that of a mean."),
         ((1 / 6, 1 / 2), "each mean has divided by these sizes already. What is the share of each part in the batch?"),
@@ -199,15 +205,19 @@ def _sum_to(answer: Any) -> str:
     ):
         g = np.arange(float(np.prod(big))).reshape(big)
         right = _sum_by_counting(g, small)
-        returned = answer(g.copy(), small)
+        try:
+            returned = answer(g.copy(), small)
+        except ValueError as error:
+            if "reshape" in str(error):
+                return f"{big} has more numbers than {small}: reshape adds none of them up. Sum first."
+            raise
         if returned is None:
             return NOTHING
         got = numbers(returned)
         if got.shape != small:
             if got.shape == big:
-                return (
-                    f"for g of shape {big} and shape {small}, g came back unchanged: its stretched axes must be summed."
-                )
+                told = f"for g of shape {big} and shape {small}, g came back unchanged."
+                return f"{told} Sum over the axes that were stretched or added."
             if got.shape == right.squeeze().shape:
                 return (
                     f"for shape {small}, the axis of length 1 is gone. Sum with keepdims=True where the target has a 1."

@@ -14,7 +14,8 @@ AUTOGRAD: dict[str, str | dict[str, str]] = {
         "fall and stay near zero": "“Once the loop is right, any rate will do” is wrong: a step can overshoot.",
         "swing at one height": "The swing came from following the sum of all old gradients. Each step now "
         "follows its own loss alone.",
-        "grow without end": "Each step jumps over the bottom and **lands higher** up the other side, which is steeper.",
+        "grow without end": "Each step jumps over the bottom and **lands higher** on the other side. There it is "
+        "steeper.",
     },
     "meet": {
         "the first": "It is kept, but a nudge of `w` moves the error too, and that effect would be missing.",

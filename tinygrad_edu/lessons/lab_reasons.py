@@ -25,5 +25,5 @@ LAB: dict[str, str | dict[str, str]] = {
         "4,000,000 bytes": "A view, however small, holds **the whole buffer**; a copy of its rows would let it go.",
     },
     "lab_long": "Starting a row's operations costs the same at any length. The loop's temporaries are **one row** "
-    "long; at once, each is a whole table.",
+    "long; those of a table may outgrow a cache.",
 }

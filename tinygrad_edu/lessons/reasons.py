@@ -30,10 +30,10 @@ REASONS: dict[str, Reason] = {
         "about as many": "“Half wrong is half wrong”? Random wrong labels are spread over nine digits; these are not.",
         "fewer": "Here one wrong answer is **as frequent as the right one**, so the vote is close to a draw.",
     },
-    "one_sample": "No: each step follows the mean loss of the same digits. It paid for **a graph for each "
-    "digit**. With batches of 1 nothing changes.",
-    "same_share": "Random wrong labels are **spread over nine digits**, so the right one wins. Next-digit labels all "
-    "name the same wrong one.",
+    "one_sample": "No: each step follows the mean loss of the same digits. It started **64 times the operations**. "
+    "With batches of 1 hardly anything changes.",
+    "two_digits": "Near two thirds: up to there **the right label is the most frequent** one. Each of the two wrong "
+    "ones has half of the rest.",
     # gallery
     "half_count": "From 2 048 on, float16 goes up **in steps of two**: adding one lands halfway and is rounded back.",
     # tip lab

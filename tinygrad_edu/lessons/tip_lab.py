@@ -171,8 +171,8 @@ HAND_IN = "hand in what `raced` gives, such as answer = raced(1000, 2000)."
 @task(
     "lab_shape",
     "Two million readings, (sensors, readings each), for which the clock does not favour 'at once'?",
-    "few long rows leave few operations to save, and the loop's temporaries are one row long instead of a whole table. "
-    "What that is worth differs from machine to machine, so the clock has to say.",
+    "few long rows leave few operations to save, and the loop's temporaries are one row long instead of a whole table; "
+    "caches may make that pay. What it is worth differs from machine to machine, so the clock has to say.",
 )
 def _shape(answer: Any) -> str:
     if not isinstance(answer, tuple) or len(answer) != 3 or not isinstance(answer[2], Comparison):
@@ -180,16 +180,17 @@ def _shape(answer: Any) -> str:
     sensors, each, found = answer
     if sensors * each != NUMBERS:
         return f"{sensors:,} × {each:,} is {sensors * each:,}, not two million."
+    if sensors == 1:
+        return "with one sensor, its row is the whole table, and both do the same. Take more sensors."
     if found.verdict != "faster" and not found.open:
-        alone = "with one sensor, its row is the whole table, and both do the same. Take more sensors."
-        return alone if sensors == 1 else ""
+        return ""
     measured = f"measured on your machine: {found.sentence()}. "
     if found.open:
         return f"{measured}The runs vary too much to tell. Run the cell again, or try another shape."
     if sensors <= LEAST:
         return (
-            f"{measured}There is hardly an operation left to save, and still 'at once' is faster. Then it may be "
-            "so for every shape on this machine. That is a result, too: leave this task open."
+            f"{measured}Hardly an operation is left to save, and yet 'at once' is faster. Try a few sensors more or "
+            "fewer. If the loop never wins on this machine, that is a result, too: leave this task open."
         )
     return (
         f"{measured}The loop starts five operations for each sensor: {5 * sensors + 1:,} here, with one to join them."

@@ -8,11 +8,20 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError
+from ..nn import CrossEntropyLoss, Linear
+from ..observe.counters import Counters
 from ..observe.machine import quiet
-from .checking import numbers, task
+from ..optim import SGD
+from ..tensor import Tensor
+from ..tensor.creation import arange
+from ..tensor.random import rand, seeded
+from .checking import NOTHING, numbers, task
 
 STEPS = 400
+FEW = 60  # of a hundred test digits
 
 
 @cache
@@ -112,17 +121,62 @@ def _habit(answer: Any) -> str:
 
 @task(
     "welcome_next",
-    "Find a share of wrong labels, 60 % at most, at which the two kinds differ by more than 40 of 100 test digits.",
-    "next-digit labels agree with each other. With as many random ones it still reads more than 8 of 10.",
+    f"What is the smallest share of next-digit labels on the knob with which it reads fewer than {FEW} of 100 test "
+    "digits after 200 steps?",
+    "next-digit labels agree with each other. With as many random ones it still reads about 9 of 10.",
 )
 def _next(answer: Any) -> str:
-    share = _one_number(answer)
+    from ..views.playground.model import STOPS
+
+    share, stops = _one_number(answer), STOPS["noise"]
     if 1 < share <= 100:  # meant as a percentage
         share /= 100
-    if not 0 <= share <= 0.6:
-        return "give a share from 0 to 0.6, or from 0 to 60 %."
-    usual, agreeing = (reads(200, noise=share, wrong=kind) for kind in ("random", "next digit"))
-    if abs(usual - agreeing) > 40:
-        return ""
-    told = f"with {share:g} it reads {usual:.0f} of 100 with random ones, {agreeing:.0f} with next digits."
-    return f"{told} Try a larger one."
+    if share not in stops:
+        return f"the knob goes from 0 to {stops[-1]:.0%}, in steps of 5 %. Give one of its shares, such as 0.1."
+    right = reads(200, noise=share, wrong="next digit")
+    if right >= FEW:
+        return f"with {share:.0%} of next-digit labels it still reads {right:.0f} of 100."
+    if reads(200, noise=stops[stops.index(share) - 1], wrong="next digit") < FEW:
+        return "that is enough. Is less enough, too?"
+    return ""
+
+
+@task(
+    "welcome_epoch",
+    "Fix epoch(model, optimizer, loss_function, batches): the whole batch at once, and a total without graphs.",
+    "one call for the batch, and a number for the total: the same training, with fewer calls and no graph kept.",
+    function=True,
+)
+def _epoch(answer: Any) -> str:
+    with seeded(0):
+        batches = [(rand(8, 4), arange(8) % 3) for _ in range(3)]
+        ours, theirs = (Linear(4, 3) for _ in range(2))
+    theirs.load_state_dict(ours.state_dict())
+    expected, usual = _trained(ours, batches)
+    with Counters() as counted:
+        returned = answer(theirs, SGD(theirs.parameters(), lr=0.5), CrossEntropyLoss(), batches)
+    if returned is None:
+        return NOTHING
+    if not all(a.allclose(b, atol=1e-5) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True)):
+        return "it does not learn the same: each batch makes one step, with the gradient of its own mean loss alone."
+    given = float(numbers(returned).mean())
+    if not np.isclose(given, expected, rtol=1e-4):
+        return f"for three batches it returns {given:.3f}, and their mean loss is {expected:.3f}."
+    if isinstance(returned, Tensor) and returned.requires_grad:
+        return "what it returns still has a graph, with the nodes of every batch. Add the number of each loss alone."
+    if counted.calls > 2 * usual:
+        return f"it starts {counted.calls} operations, and {usual} are enough: the loss still comes digit by digit."
+    return ""
+
+
+def _trained(model: Linear, batches: list[tuple[Tensor, Tensor]]) -> tuple[float, int]:
+    """The mean loss of an epoch, and how many operations it takes."""
+    optimizer, loss_of, total = SGD(model.parameters(), lr=0.5), CrossEntropyLoss(), 0.0
+    with Counters() as counted:
+        for x, y in batches:
+            optimizer.zero_grad()
+            loss = loss_of(model(x), y)
+            loss.backward()
+            optimizer.step()
+            total += float(loss.item())
+    return total / len(batches), counted.calls

@@ -119,7 +119,7 @@ class Frame:
 
     def words(self) -> str:
         """All that is said, by the figure and around it: the question, why, and how the figure came about."""
-        why = f"why: {plain(self.why)}" * bool(self.why)
+        why = f"why: {plain(self.why)}" * (bool(self.why) and plain(self.why) not in self.text)
         foot = f"{self.badge}: {self.conditions}" if self.badge else self.conditions
         shown = f"shown of the machine: {', '.join(self.stages)}" * bool(self.stages)
         asked = f"question: {plain(self.ask)}" * (bool(self.ask) and plain(self.ask) not in self.text)

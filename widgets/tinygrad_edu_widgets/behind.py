@@ -12,9 +12,21 @@ from .base import EduWidget
 
 show: Any = notebook.display  # IPython has no types here
 place_in_notebook: Any = notebook.DisplayHandle
-folded_html: Any = notebook.HTML
 
 SUMMARY = "After your prediction: what happened"
+
+
+class Folded:
+    """A picture on a page, unfolded by a press. As plain text it says only that."""
+
+    def __init__(self, html: str) -> None:
+        self.html = f"<details><summary>{SUMMARY}</summary>{html}</details>"
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return f"{SUMMARY} (folded)"
 
 
 class Behind:
@@ -39,7 +51,7 @@ class Behind:
 
     def shown(self) -> Any:
         """What stands below the gate now."""
-        return self.picture if self.opened else folded_html(self.folded())
+        return self.picture if self.opened else self.folded()
 
     def _look(self, change: object = None) -> None:
         if self.opened != self.gate.committed:
@@ -47,10 +59,10 @@ class Behind:
             for place in self._places:
                 place.update(self.shown())
 
-    def folded(self) -> str:
+    def folded(self) -> Folded:
         """The picture with its text, under a line that unfolds it."""
         bundle, _ = self.picture._repr_mimebundle_()
-        return f"<details><summary>{SUMMARY}</summary>{bundle['text/html']}</details>"
+        return Folded(bundle["text/html"])
 
     def _ipython_display_(self) -> None:
         show(self.gate)

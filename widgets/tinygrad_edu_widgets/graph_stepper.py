@@ -18,7 +18,7 @@ from tinygrad_edu.views.streams import here, streams_kept
 from .walking import Walking
 from .watching import forget, look_around, watch
 
-ASK = "Which values will the next step compute, and from which?"
+ASK = "Which values does each step compute, and from which?"
 
 
 class Take(NamedTuple):

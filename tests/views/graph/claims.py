@@ -20,8 +20,9 @@ import numpy as np
 
 from tinygrad_edu.views.graph import GraphRun, Preview, moment
 from tinygrad_edu.views.graph.cards import scene
+from tinygrad_edu.views.graph.panel import terms
 from tinygrad_edu.views.graph.tracks import CardAt, EdgeAt, tracks
-from tinygrad_edu.views.graph.words import saved, step_lines
+from tinygrad_edu.views.graph.words import interesting, saved, step_lines
 
 FORWARD: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "tanh": np.tanh,
@@ -106,6 +107,12 @@ def _backward(run: GraphRun, labels: list[str], values: dict[str, Any]) -> None:
                 close(array(send.held), arrived[send.target])
             arrived[send.target] = arrived.get(send.target, 0) + array(send.arriving)
             close(array(send.total), arrived[send.target])
+        *parts, total = terms(run, interesting(moment(run, step))) or [None]
+        if total is not None:  # what is printed beside the graph: all that arrives at one operand, and their sum
+            [target] = {send.target for send in back.sends if f"∂{labels[send.target]}" == total.label}
+            close(array(total.value), arrived[target])
+            if parts:
+                close(sum(array(part.value) for part in parts), array(total.value))
         assert node.wants
 
 

@@ -119,7 +119,7 @@ def test_text_of_a_fork_that_adds() -> None:
         "now: mul backward\n"
         "∂p = ∂mul * p\n"
         "∂p += ∂mul * p\n"
-        "held −6.00\n"
+        "arriving −6.00\n"
         "+ arriving −6.00\n"
         "∂p −12.0"
     )

@@ -25,16 +25,18 @@ class Term:
     result: bool = False
 
 
-def terms(run: GraphRun, send: Send) -> list[Term]:
-    """What was held, what arrives, and their sum; only the last where nothing was held."""
-    total = Term(send.total, "", f"∂{run.label(send.target)}", "after this step", True)
-    if send.held is None:
-        return [total]
-    return [
-        Term(send.held, "", "held", "from before"),
-        Term(send.arriving, "+", "arriving", "from this op"),
-        Term(total.value, "=", total.label, total.caption, True),
-    ]
+def terms(run: GraphRun, sends: tuple[Send, ...]) -> list[Term]:
+    """What was held, all that arrives, and their sum; only the last where nothing is added."""
+    if not sends:
+        return []
+    held = sends[0].held
+    parts = [] if held is None else [Term(held, "", "held", "from before")]
+    for send in sends:
+        parts.append(Term(send.arriving, "+" * bool(parts), "arriving", "from this op"))
+    if len(parts) == 1:
+        parts = []
+    total = Term(sends[-1].total, "=" * bool(parts), f"∂{run.label(sends[-1].target)}", "after this step", True)
+    return [*parts, total]
 
 
 # On a page --------------------------------------------------------------------------------------------------------
@@ -56,8 +58,7 @@ def steps_html(run: GraphRun, now: Moment) -> str:
         f'<p class="{"edu-formula" if "tg" in cls else "quiet"}">{escape(line)}</p>'
         for line, cls in step_lines(run, now, 10_000)
     )
-    send = interesting(now)
-    return lines + ("".join(map(_term_html, terms(run, send))) if send is not None else "")
+    return lines + "".join(map(_term_html, terms(run, interesting(now))))
 
 
 def _term_html(term: Term) -> str:
@@ -97,14 +98,13 @@ def draw_panel(canvas: Canvas, run: GraphRun, now: Moment, x: float, y: float, w
     for line, cls in step_lines(run, now, int(width / MONO_12)):
         canvas.text(x, y, line, cls)
         y += 18
-    send = interesting(now)
-    if send is not None:
-        y += 6
-        for term in terms(run, send):
-            if term.sign == "=":
-                canvas.line(x, y - 4, x + width, y - 4, "rule")
-                y += 6
-            y = _draw_term(canvas, term, x, y, width)
+    found = terms(run, interesting(now))
+    y += 6 if found else 0
+    for term in found:
+        if term.sign == "=":
+            canvas.line(x, y - 4, x + width, y - 4, "rule")
+            y += 6
+        y = _draw_term(canvas, term, x, y, width)
     return y
 
 

@@ -127,12 +127,13 @@ def _operand_name(run: GraphRun, node: RunNode, operand: str) -> str:
     return _operands(run, node)[node.operands.index(operand)]
 
 
-def interesting(now: Moment) -> Send | None:
-    """The gradient worth a closer look: one that is added to another, else one that is small enough to print."""
-    if now.back is None:
-        return None
-    sends = sorted(now.back.sends, key=lambda send: (send.held is None, send.arriving.rows is None))
-    return sends[0] if sends else None
+def interesting(now: Moment) -> tuple[Send, ...]:
+    """All that this step sends to the operand worth a closer look: one where gradients are added, else one with a
+    gradient small enough to print. An operand that is used twice, as in ``x * x``, is sent two."""
+    if now.back is None or not now.back.sends:
+        return ()
+    chosen = min(now.back.sends, key=lambda send: (send.held is None, send.arriving.rows is None))
+    return tuple(send for send in now.back.sends if send.target == chosen.target)
 
 
 @dataclass(frozen=True)
@@ -180,11 +181,14 @@ def title(run: GraphRun, now: Moment) -> str:
 def ending(run: GraphRun, now: Moment) -> str:
     """The last lines of the text: what this step computes."""
     found = [line for line, _ in step_lines(run, now, 10_000)]
-    send = interesting(now)
-    if send is not None:
-        if send.held is not None:
-            found += [f"held {_values(send.held)}", f"+ arriving {_values(send.arriving)}"]
-        found.append(f"∂{run.label(send.target)} {_values(send.total)}")
+    sends = interesting(now)
+    if sends:
+        held = sends[0].held
+        found += [] if held is None else [f"held {_values(held)}"]
+        if held is not None or len(sends) > 1:
+            plus = ["+ " * bool(held or place) for place in range(len(sends))]
+            found += [f"{sign}arriving {_values(send.arriving)}" for sign, send in zip(plus, sends, strict=True)]
+        found.append(f"∂{run.label(sends[-1].target)} {_values(sends[-1].total)}")
     return "\n".join(found)
 
 

@@ -64,7 +64,7 @@ CAUSES: dict[str, dict[str, dict[str, str]]] = {
             "the activations of so small a batch were less",
         },
         "nodes": {"same": "the graph of each digit is let go before the next, and only the last one is left"},
-        "operations": {"up": "each digit makes the calls that the batch made once"},
+        "operations": {"up": "each digit is taken out, and makes the calls that the batch made once"},
     },
     "float64": {
         "time": {

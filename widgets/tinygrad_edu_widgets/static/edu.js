@@ -317,7 +317,7 @@ function render({ model, el }) {
 }
 
 /** Keep the current step of a large figure, and the current line, in sight, scrolling only them. */
-function follow(root) {
+function follow(root, measure = true) {
   const stage = root.matches("[data-window]") ? ".edu-stage:not(:has([data-follow]))" : ".edu-stage.tall";
   for (const view of root.querySelectorAll(`${stage}, [data-follow]`)) {
     const mark = [...view.querySelectorAll("[data-current]")].find((m) => m.getClientRects().length);
@@ -328,7 +328,7 @@ function follow(root) {
       view.scrollTop += away(inner.top, inner.bottom, outer.top, outer.bottom);
       view.scrollLeft += away(inner.left, inner.right, outer.left, outer.right);
     }
-    locate(view, true);
+    locate(view, measure);
   }
 }
 

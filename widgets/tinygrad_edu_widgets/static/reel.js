@@ -24,6 +24,25 @@ function pan(map, { clientX, clientY }) {
 const HOLES = /[\ue000-\ue0fe]/g;
 const BETWEEN = "\ue0ff";
 
+/** A text with its holes filled. */
+function filled(template, values) {
+  return template.replace(HOLES, (hole) => values[hole.charCodeAt(0) - 0xe000]);
+}
+
+/** Where an element is in a figure. */
+function within(element, figure, scale) {
+  const [inner, outer] = [element.getBoundingClientRect(), figure.getBoundingClientRect()];
+  const at = (side, from) => (inner[side] - outer[from]) / scale;
+  return { left: at("left", "left"), right: at("right", "left"), top: at("top", "top"), bottom: at("bottom", "top") };
+}
+
+/** How far to scroll, so that a box is in sight: in the middle, if it is not there already. */
+function sought(view, box, side) {
+  const [from, room, end] = side === "top" ? [view.scrollTop, view.clientHeight, "bottom"] : [view.scrollLeft, view.clientWidth, "right"];
+  const away = box[end] - box[side] < room && (box[side] < from + 24 || box[end] > from + room - 24);
+  return away ? (box[side] + box[end] - room) / 2 : from;
+}
+
 const PAGES = new WeakMap(); // model: its page as it is now
 
 /** The page of a model: as Python sent it, or as the browser has walked on from there. */
@@ -40,7 +59,7 @@ function play(root, model, show) {
   let elements = new Map(); // track: its elements in the page
   let at = null; // the step that the page shows
   let asked = null;
-  let heights = null; // track: where its first mark begins in the figure, and where it ends
+  let boxes = null; // track: where its first mark is in the figure
   let pending = new Set(); // tracks of marks out of sight that are not yet as they are at this step
   let later = null;
   const sizes = new ResizeObserver(() => at !== null && follow(root));
@@ -72,7 +91,7 @@ function play(root, model, show) {
     const body = root.querySelector("[data-at]");
     at = body ? Number(body.dataset.at) : null;
     elements = new Map();
-    heights = null;
+    boxes = null;
     pending.clear();
     for (const mark of root.querySelectorAll("[data-track]")) {
       const set = mark.dataset.set.split(BETWEEN).map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]);
@@ -108,7 +127,7 @@ function play(root, model, show) {
     const values = versions[place(steps, at)];
     for (const [mark, set] of elements.get(name) ?? []) {
       for (const [attribute, template] of set) {
-        const value = template.replace(HOLES, (hole) => values[hole.charCodeAt(0) - 0xe000]);
+        const value = filled(template, values);
         if (!attribute) mark.textContent = value;
         else if (value) mark.setAttribute(attribute, value);
         else mark.removeAttribute(attribute);
@@ -149,8 +168,8 @@ function play(root, model, show) {
     for (const mark of root.querySelectorAll(".is-changed")) mark.classList.remove("is-changed");
     const single = Math.abs(step - from) === 1;
     const touched = single ? (changes.get(Math.max(step, from)) ?? []) : [...tracks.keys()].filter((name) => place(tracks.get(name)[0], step) !== place(tracks.get(name)[0], from));
-    if (touched.length < 200) touched.forEach(apply);
-    else jump(touched, from);
+    const far = touched.length >= 200;
+    far ? jump(touched, from) : touched.forEach(apply);
     const held = root.contains(document.activeElement) && document.activeElement;
     parts(step);
     if (held && held.matches(":disabled")) root.focus({ preventScroll: true });
@@ -160,28 +179,33 @@ function play(root, model, show) {
       input.setAttribute("style", input.getAttribute("style").replace(/--at:\d+/, `--at:${step}`));
     }
     root.querySelector("[data-at]").dataset.at = step;
-    follow(root);
+    if (!far) follow(root, false); // a step changes no sizes, and measuring takes long
     if (press && step === from + 1) glide(touched);
   };
 
-  /** Show a step that is far away. What is in sight changes at once, the rest of a large figure soon after. */
+  /** Show a step that is far away. What is in sight changes at once, the rest of a large figure soon after. Everything is
+   * measured and scrolled before anything changes: the browser then lays the figure out only once. */
   const jump = (touched, from) => {
-    for (const name of touched) pending.add(name);
-    for (const step of [from, from + 1, at, at + 1]) (changes.get(step) ?? []).forEach(apply); // which cards are current
-    follow(root);
     const view = root.querySelector("[data-follow]");
-    const top = view.firstElementChild.getBoundingClientRect().top;
     const scale = view.getBoundingClientRect().width / view.offsetWidth || 1;
-    heights ??= new Map([...elements].map(([name, [[mark]]]) => {
-      const box = mark.getBoundingClientRect();
-      return [name, [(box.top - top) / scale, (box.bottom - top) / scale]];
-    }));
-    for (const name of [...pending]) {
-      const [from, to] = heights.get(name) ?? [];
-      if (to > view.scrollTop - 60 && from < view.scrollTop + view.clientHeight + 60) apply(name);
-    }
+    boxes ??= new Map([...elements].map(([name, [[mark]]]) => [name, within(mark, view.firstElementChild, scale)]));
+    for (const name of touched) pending.add(name);
+    const near = [from, from + 1, at, at + 1].flatMap((step) => changes.get(step) ?? []); // which cards are current
+    const current = boxes.get(near.find(isCurrent));
+    if (current) view.scrollTo(...["left", "top"].map((side) => sought(view, current, side)));
+    const [top, bottom] = [view.scrollTop - 60, view.scrollTop + view.clientHeight + 60];
+    locate(view);
+    near.forEach(apply);
+    for (const name of [...pending]) if (boxes.get(name)?.bottom > top && boxes.get(name).top < bottom) apply(name);
     clearTimeout(later);
     later = setTimeout(catchUp, 120);
+  };
+
+  /** Whether a card is the current one at this step, whatever the page still says. */
+  const isCurrent = (name) => {
+    const [steps, versions] = tracks.get(name);
+    const sets = (elements.get(name) ?? []).flatMap(([, set]) => set);
+    return sets.some(([attribute, template]) => attribute === "data-current" && filled(template, versions[place(steps, at)]));
   };
   const catchUp = () => {
     const until = performance.now() + 8;
