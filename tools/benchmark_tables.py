@@ -18,7 +18,7 @@ TIPS = ROOT / "docs" / "tip_times.json"
 FIGURES, PAGE, README = ROOT / "docs" / "benchmarks.json", ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
 MARKS = "<!-- benchmarks: written by tools/benchmark_tables.py -->", "<!-- end of benchmarks -->"
 FIRST = "ours"  # the column whose quartiles the README shows
-SHORT = {"ours, guard off": "guard off", "ours, all exposed": "all exposed", "PyTorch eager": ""}
+SHORT = {"ours, guard off": "guard off", "ours, all exposed": "all exposed"}
 NOT_IN_README = ("PyTorch eager", "ours, all exposed, guard off")
 
 
@@ -56,7 +56,10 @@ def section(record: dict[str, Any]) -> str:
     above = [line for line in record["others"]["memory"].splitlines() if "above NumPy by hand" in line]
     ratio = re.search(r"import tinygrad_edu\s+(\S+)\s+\[(\S+) \.\. (\S+)\]", record["others"]["imports"])
     assert ratio and above
-    more = f"Peak memory of the chain on 4M elements: {above[0]}. `import tinygrad_edu` takes {ratio[1]} "
+    memory = re.fullmatch(r"ours above NumPy by hand: (\S+) and (\S+) MiB of (\S+) MiB", above[0])
+    assert memory
+    more = f"At its peak, the chain on 4M elements takes {memory[1]} MiB more than NumPy by hand ({memory[2]} MiB by "
+    more += f"tracemalloc's count); our limit is {memory[3]} MiB. `import tinygrad_edu` takes {ratio[1]} "
     more += f"[{ratio[2]}–{ratio[3]}] times as long as `import numpy`."
     return "\n".join([*lines, "", measured(record), more])
 

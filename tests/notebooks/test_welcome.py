@@ -113,7 +113,10 @@ def test_the_habit_with_the_most_nodes_needs_more_than_the_one_that_the_section_
 
 
 def test_where_something_breaks() -> None:
-    assert "random *label noise* of 70 to 90 %, Adam at a *learning rate* of 0.3" in prose()
+    told = "random *label noise* of 70 to 90 %, and Adam at a *learning rate* of 0.3, or of 0.01 at *depth* 0 and 1"
+    assert told in prose()
+    adam = [reads(60, optimiser="Adam", learning_rate=0.01, depth=depth) for depth in (0, 1)]
+    assert adam[0] < adam[1] and reads(60, depth=0) > reads(60, depth=1)  # SGD the other way round
     right = [reads(200, noise=share) for share in (0.6, 0.7, 0.8, 0.9)]
     assert right[0] > 80 > right[1] > 60 > right[2] > 30 > right[3]
     assert reads(200, optimiser="Adam", learning_rate=0.3) < 20 < reads(200, optimiser="Adam", learning_rate=0.01)

@@ -195,16 +195,17 @@ def test_words() -> None:
     assert comparison([0.3, 3.0, 4.0]).sentence() == "not settled whether dot is faster than loop: 3.0× (0.3–4.0)"
     assert comparison([0.9, 0.3, 0.2, 0.1]).sentence().startswith("not settled whether dot is slower than loop: 4.1×")
     assert not comparison([1.04] * 60).open and not comparison([2.0] * 3).open
+    assert comparison([0.9, 1.04, 1.3] * 3).open and not comparison([0.95, 1.01, 1.1] * 3).open
 
 
 @pytest.mark.parametrize(
     ("ratios", "words"),
     [
-        ([4.0] * 5 + [4.2] * 5, "95 % confidence 4.0–4.2×"),
-        ([0.25] * 5 + [0.2] * 5, "95 % confidence 4.0–5.0×"),
+        ([4.0] * 5 + [4.2] * 5, "95 % interval of this race 4.0–4.2×"),
+        ([0.25] * 5 + [0.2] * 5, "95 % interval of this race 4.0–5.0×"),
         ([3.5, 4.0, 4.5], "all 3 pairs 3.5–4.5×"),
-        ([0.8] * 5 + [1.1] * 5, "95 % confidence 0.91–1.25×, which includes 1"),
-        ([1.02] * 8, "95 % confidence 1.02–1.02×, and less than 5 % counts as none"),
+        ([0.8] * 5 + [1.1] * 5, "95 % interval of this race 0.91–1.25×, which includes 1"),
+        ([1.02] * 8, "95 % interval of this race 1.02–1.02×, and less than 5 % counts as none"),
         ([1.1, 3.0, 9.0], "all 3 pairs 1.1–9.0×, too unsteady or short to tell"),
         ([4.0, 4.0], "2 pairs, too few to tell"),
         ([4.0], "1 pair, too few to tell"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import tinygrad_edu_widgets
+
 from tests.support import ROOT, run_python
 
 CODE = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
@@ -22,3 +24,12 @@ def test_its_programs_run(tmp_path: Path) -> None:
     assert float(re.findall(r"val_accuracy (\S+)", training)[-1]) > 0.9
     assert measuring.startswith("4000000 bytes in new buffers, 0 copies\n")
     assert "transposed" in measuring and "median and middle half" in measuring
+
+
+def test_the_widgets_page_makes_each_widget_with_one_call() -> None:
+    page = (ROOT / "widgets" / "README.md").read_text(encoding="utf-8")
+    code = next(one for one in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if one.startswith("import"))
+    done = run_python(code)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    exported = {name for name in tinygrad_edu_widgets.__all__ if hasattr(getattr(tinygrad_edu_widgets, name), "act")}
+    assert set(re.findall(r"^([A-Z]\w+)\(", code, re.MULTILINE)) == exported

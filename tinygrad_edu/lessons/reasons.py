@@ -14,10 +14,10 @@ Reason = str | dict[str, str]
 REASONS: dict[str, Reason] = {
     # welcome
     "depth": {
-        "with the hidden layer": "“More layers read more” is not true at every step: with one more it learns "
+        "with the hidden layer": "“More layers read more” is not true at every step: with one more SGD learns "
         "more slowly at first.",
-        "without it": "Without a hidden layer **every weight leads straight to an answer**, so the first steps bring "
-        "more. Later steps are another question.",
+        "without it": "Without a hidden layer **every weight leads straight to an answer**, so the first steps of "
+        "plain SGD gain more. Adam's need not.",
         "both the same": "They have the same digits, but not the same pace: now they differ by more than 1 of 100.",
     },
     "noise": {
@@ -32,8 +32,8 @@ REASONS: dict[str, Reason] = {
     },
     "one_sample": "No: each step follows the mean loss of the same digits. It started **64 times the operations**. "
     "With batches of 1 hardly anything changes.",
-    "two_digits": "Near two thirds: up to there **the right label is the most frequent** one. Each of the two wrong "
-    "ones has half of the rest.",
+    "two_digits": "At two thirds all three labels are **equally frequent**. It fails earlier, as among few examples a "
+    "wrong label wins by chance.",
     # gallery
     "half_count": "From 2 048 on, float16 goes up **in steps of two**: adding one lands halfway and is rounded back.",
     # tip lab

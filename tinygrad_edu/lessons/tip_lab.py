@@ -215,6 +215,12 @@ def _channels(answer: Any) -> str:
                 values - values.mean((1, 2), keepdims=True)
             ),
             "that subtracts the mean picture: a mean over the images alone.": values - values.mean(0),
+            "that leaves a mean for each column of pixels. Which axes have to go?": (
+                values - values.mean((0, 1), keepdims=True)
+            ),
+            "that leaves a mean for each row of pixels. Which axes have to go?": (
+                values - values.mean((0, 2), keepdims=True)
+            ),
             "that is one mean for all channels. Each channel has its own.": values - values.mean(),
             "that is a mean over the channels of each pixel. Which axes should go?": (
                 values - values.mean(3, keepdims=True)

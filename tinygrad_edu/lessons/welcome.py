@@ -66,7 +66,7 @@ def _one_number(answer: Any) -> float:
 @task(
     "welcome_rate",
     "Find a learning rate that is too large: after 200 steps the network still reads only about one digit in ten.",
-    "steps that long overshoot: most units end at zero, and every digit gets the same answer.",
+    "steps that long overshoot: most hidden units end at zero, and every digit gets the same answer.",
 )
 def _rate(answer: Any) -> str:
     from ..views.playground.model import STOPS
@@ -123,7 +123,8 @@ def _habit(answer: Any) -> str:
     "welcome_next",
     f"What is the smallest share of next-digit labels on the knob with which it reads fewer than {FEW} of 100 test "
     "digits after 200 steps?",
-    "next-digit labels agree with each other. With as many random ones it still reads about 9 of 10.",
+    "wrong labels that agree win among a few examples before they are half. Other seeds read 67 there, and fewer than "
+    "60 at 45 %. With as many random ones it still reads 9 of 10.",
 )
 def _next(answer: Any) -> str:
     from ..views.playground.model import STOPS
@@ -137,7 +138,8 @@ def _next(answer: Any) -> str:
     if right >= FEW:
         return f"with {share:.0%} of next-digit labels it still reads {right:.0f} of 100."
     if reads(200, noise=stops[stops.index(share) - 1], wrong="next digit") < FEW:
-        return "that is enough. Is less enough, too?"
+        draw = " At 50 % the labels are a draw; it fails before that." if share == 0.5 else ""
+        return f"fewer than {FEW}, yes. Would a smaller share do it, too?{draw}"
     return ""
 
 

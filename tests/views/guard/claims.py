@@ -129,7 +129,7 @@ def assert_words(words: list[str], state: LensState, truth: Truth) -> None:
                 word,
             )
             assert set(told[1].split(", ") if told else ()) == {named[i] for i in arrays}, (row, word)
-        if word == "allowed":
+        if word.startswith("allowed"):
             assert line.error is None
             assert re.search(r"\[.*\]\s*[*+-]?=|\bfill\b|\bsort\b|\badd\.at\b|\w_\(|[*+-]= ", state.story.lines[row])
 

@@ -91,6 +91,11 @@ def assert_claims(shown: Frame, data: dict[str, Any], state: RaceState) -> None:
             assert_ratio(figure, one, data["said"])
 
 
+def undecided(ratio: float, low: float, high: float) -> bool:
+    """Whether "no difference" would be too much said: the ratio is not near 1, or the interval goes far from it."""
+    return ratio >= 1.05 or (low <= 1 and max(high, 1 / low) > 1.15)
+
+
 def longer(one: dict[str, Any]) -> tuple[float, float, float]:
     """How many times longer the slower one takes, and the ends of the interval."""
     ratio = math.exp(np.median(np.log(one["ratios"])))
@@ -101,13 +106,13 @@ def longer(one: dict[str, Any]) -> tuple[float, float, float]:
 def assert_words(text: str, data: dict[str, Any], one: dict[str, Any]) -> None:
     """The verdict, the ratio and the times of the size that is shown."""
     ratio, low, high = longer(one)
-    none = "Not settled which is faster" if ratio >= 1.05 else "No difference in time"
+    none = "Not settled which is faster" if undecided(ratio, low, high) else "No difference in time"
     sentence = {"faster": "B is faster", "slower": "A is faster"}.get(verdict(one), none)
     where = f" at n = {exact(data['sizes'][data['place']])}" if data["sizes"] else ""
     line = re.search(rf"^([^ ]+)× {sentence}{where}\. (.*)$", text, re.M)
     assert line and line[1] == ratio_text(ratio)
     pairs = len(one["ratios"])
-    sure = "95 % confidence" if pairs >= 6 else f"All {pairs} pairs"
+    sure = "95 % interval of this race" if pairs >= 6 else f"All {pairs} pairs"
     grounds = f"{sure} {ratio_text(low, ratio)}–{ratio_text(high, ratio)}×"
     assert line[2].startswith(grounds if pairs >= 3 else f"{pairs} pair{'s' * (pairs > 1)}, too few to tell.")
     assert line[2].endswith("which includes 1.") is (pairs >= 3 and low <= 1 <= high)
@@ -135,8 +140,8 @@ def assert_size(text: str, size: int, one: dict[str, Any]) -> None:
         told = (line[group], line[group + 2], line[group + 3])
         for word, value in zip(told, middle(timing["times"]), strict=True):
             assert number_of(word) * unit == pytest.approx(value, rel=DIGITS)
-    ratio = longer(one)[0]
-    none = "not settled" if ratio >= 1.05 else "no difference"
+    ratio, low, high = longer(one)
+    none = "not settled" if undecided(ratio, low, high) else "no difference"
     assert line[9] == {"faster": "B is faster", "slower": "A is faster"}.get(verdict(one), none)
     assert line[10] == ratio_text(ratio)
 

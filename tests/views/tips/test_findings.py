@@ -58,7 +58,7 @@ def test_counts_and_clock_never_contradict_each_other_without_a_word(verdict: st
 def test_a_ratio_is_never_below_one_and_says_who_is_faster(clock: str, big: str, words: str) -> None:
     assert number(result("holds", clock))[0] == big
     said = number(result("holds", clock))[1]
-    assert said.startswith(f"**{words}.** Measured: 95 % confidence {big[:-1]}–{big}")
+    assert said.startswith(f"**{words}.** Measured: 95 % interval of this race {big[:-1]}–{big}")
 
 
 def test_the_number_of_a_tip_that_claims_nothing_about_time_is_its_first_count() -> None:

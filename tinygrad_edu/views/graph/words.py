@@ -68,6 +68,8 @@ def why(run: GraphRun, now: Moment) -> str:
         return "`getitem` sends the gradient back to where each number was read, and **adds** where one was read twice."
     if node.op in ("reshape", "permute", "expand", "view"):
         return f"`{node.op}` only rearranges, so **the gradient goes back to where each number came from**."
+    if node.op in ("mul", "matmul"):
+        return f"`{node.op}` sends each operand the gradient that arrived, times **the other operand**."
     return f"`{node.op}` multiplies the gradient that arrived by **its own derivative** and hands it on."
 
 

@@ -25,6 +25,8 @@ def remark(story: Story, row: int) -> tuple[str, str]:
                if names]  # fmt: skip
     if ended or changes:
         return ", ".join(ended + changes), "ta b" if ended else "b"
+    if story.guard == "on" and any(m.overwrote for m in moments):
+        return "allowed, past the lock", "ta b"
     return ("allowed", "t2") if any(m.writes for m in moments) else ("", "t2")
 
 
@@ -153,6 +155,12 @@ def why(state: LensState) -> str:
     if moment is None:
         return "No line leaves an array locked: **no operation holds one** that you can reach."
     op = moment.holds[0].op
+    past = next((m.row + 1 for m in state.story.moments if m.overwrote), None)
+    if past is not None:
+        return (
+            f"`{op}` needs **the values it saw**, and line {past} wrote over some: a lock stops NumPy's writes, not a "
+            "tensor's own, nor those through an older view."
+        )
     return f"`{op}` needs **the values it saw**; the guard keeps them as they were until backward has used them."
 
 

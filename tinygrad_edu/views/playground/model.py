@@ -103,7 +103,7 @@ HABITS: dict[str, Habit] = {
     for one in (
         Habit(
             "one sample", "one sample at a time", "One sample at a time instead of {batch} together",
-            "A step reads {batch} digits either way: as **one array** of {batch} rows, or as {batch} arrays of one.",
+            "For one step, each of {batch} digits goes through the network **by itself**, with its own `backward`.",
             ("batching", "vectorise"),
         ),
         Habit(
@@ -133,7 +133,7 @@ HABITS: dict[str, Habit] = {
         ),
         Habit(
             "loop", "loss in a Python loop", "The loss summed digit by digit in a Python loop",
-            "The loss is a mean over {batch} digits: one call for all of them, or **a loop** over the rows.",
+            "The network reads all {batch} digits together; then **a loop** adds up their losses, for one `backward`.",
             ("vectorise-loss",),
         ),
     )

@@ -32,7 +32,7 @@ def why(state: PlayState) -> str:
         return f"Without an activation, {count} linear layers compute no more than **one linear layer** can."
     if glance.step and knobs.noise and glance.now.training_accuracy > 1 - knobs.noise + 0.02:
         return f"{knobs.noise:.0%} of the labels are wrong, and the network has begun to **learn them by heart**."
-    return f"Each step reads {plural(knobs.batch, 'digit')} and moves every weight a little **against its gradient**."
+    return f"Each step reads {plural(knobs.batch, 'digit')} and moves the weights a little **against their gradients**."
 
 
 def _switched(glance: Glance, change: Change) -> str:

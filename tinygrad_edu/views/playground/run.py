@@ -152,12 +152,23 @@ class Run:
         """Turn a slow habit on or off."""
         with self.turn:
             if (habit in self.loop.on) is not on:
-                self.change = Change(habit, on, self.step, self.meters.reading())
+                self.change = Change(habit, on, self.step, self._counted())
                 before = self.loop.twin()
                 self.loop.flip(habit, on)
                 self.trial = Trial(before, self.loop.twin())
                 self.meters.begin()
                 self._did("flip", habit, on)
+
+    def _counted(self) -> Reading:
+        """What the meters say. After a switch they take two steps to say anything, and the next one may come before
+        that: then a copy of the run makes them."""
+        found = self.meters.reading()
+        if found.operations is None:
+            other = Meters(self.loop.twin())
+            while other.reading().operations is None:
+                other.step()
+            found = replace(other.reading(), time=None)
+        return found
 
     def later(self, steps: int, habit: str, on: bool) -> None:
         """Turn a slow habit on or off after so many more steps."""

@@ -15,7 +15,7 @@ FAILED = "The race ended without a result."
 DIFFERENT = "The results differ"
 WHY = (
     "Other work on the machine **adds time in spells**; as the two take turns, a spell hits both of a "
-    "pair, and their ratio stays."
+    "pair, and their ratio changes less than their times."
 )
 
 
@@ -73,7 +73,7 @@ def agreement_text(state: RaceState) -> str:
 
 
 def grounds(comparison: Comparison) -> str:
-    """What the verdict rests on: ``95 % confidence 35–37×.``"""
+    """What the verdict rests on: ``95 % interval of this race 35–37×.``"""
     told = comparison.grounds()
     return f"{told[:1].upper()}{told[1:]}."
 

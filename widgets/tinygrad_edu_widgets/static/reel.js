@@ -198,7 +198,10 @@ function play(root, model, show) {
     near.forEach(apply);
     for (const name of [...pending]) if (boxes.get(name)?.bottom > top && boxes.get(name).top < bottom) apply(name);
     clearTimeout(later);
-    later = setTimeout(catchUp, 120);
+    later = setTimeout(() => {
+      follow(root, false); // long code has a line to follow, too
+      catchUp();
+    }, 120);
   };
 
   /** Whether a card is the current one at this step, whatever the page still says. */
