@@ -49,7 +49,7 @@ def test_the_table_of_the_same_elsewhere() -> None:
     np.testing.assert_array_equal(np.asarray(j[jnp.array([0, 2])]), a[[0, 2]])
 
 
-def test_scores_and_the_end_of_a_gpu_s_work_are_called_as_the_table_says() -> None:
+def test_scores_and_the_end_of_a_gpu_s_work_are_called_as_the_lab_says() -> None:
     a, w = np.random.default_rng(0).random((6, 4), dtype=np.float32), np.arange(4, dtype=np.float32)
     for rows, weights in ((a, w), (torch.from_numpy(a), torch.from_numpy(w)), (jnp.asarray(a), jnp.asarray(w))):
         np.testing.assert_allclose(np.asarray(rows @ weights), (a * w).sum(1), rtol=1e-5)
