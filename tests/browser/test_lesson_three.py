@@ -42,8 +42,8 @@ def test_a_student_goes_through_lesson_three(open_notebook: Open) -> None:
     gates = page.locator('.edu[aria-label="PredictGate"]')
     said = commit(gates.nth(0), "fall and stay near zero")
     expect(said).to_contain_text("at their old height by step 23")
-    knob = page.get_by_role("spinbutton", name="lr")
-    bars = page.locator(".widget-output")
+    knob = page.get_by_role("spinbutton", name="lr").first  # the second stands beside the task
+    bars = page.locator(".widget-output").first
     before = bars.inner_text()
     knob.press("ArrowUp")
     expect(bars).not_to_have_text(before)
