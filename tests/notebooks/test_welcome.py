@@ -122,6 +122,14 @@ def test_where_something_breaks() -> None:
     assert reads(200, optimiser="Adam", learning_rate=0.3) < 20 < reads(200, optimiser="Adam", learning_rate=0.01)
 
 
+def test_what_other_seeds_read_where_labels_agree() -> None:
+    read = []
+    for seed in range(1, 8):
+        run = Run(seed, knobs=Knobs(noise=0.4, wrong="next digit"))
+        read.append(round(100 * trained(200, run)))
+    assert f"Seeds 1 to 7 read {min(read)} to {max(read)} there" in TASKS["welcome_next"].praise
+
+
 def test_the_layer_is_as_large_as_it_says() -> None:
     usual = Knobs()
     assert usual.parameters == 4810 and (64 + 1) * usual.width == 4160

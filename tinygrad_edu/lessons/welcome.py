@@ -123,8 +123,8 @@ def _habit(answer: Any) -> str:
     "welcome_next",
     f"What is the smallest share of next-digit labels on the knob with which it reads fewer than {FEW} of 100 test "
     "digits after 200 steps?",
-    "wrong labels that agree win among a few examples before they are half. Other seeds read 67 there, and fewer than "
-    "60 at 45 %. With as many random ones it still reads 9 of 10.",
+    "wrong labels that agree win among a few examples before they are half. Seeds 1 to 7 read 57 to 67 "
+    "there. With as many random ones it still reads 9 of 10.",
 )
 def _next(answer: Any) -> str:
     from ..views.playground.model import STOPS
