@@ -140,19 +140,22 @@ class _Found:
         self.inside: dict[int, int] = {}  # how many blocks a thread has open
         self.before: list[Any] = []
 
-    def enter(self, thread: int) -> None:
+    def enter(self, thread: int) -> int:
+        """Returns how many blocks the thread had open before: what `leave` goes back to."""
         with self.lock:
             if not self.inside:
                 self.before = [read() for read, _ in _SHARED]
                 memory.limit()
-            self.inside[thread] = self.inside.get(thread, 0) + 1
+            depth = self.inside.get(thread, 0)
+            self.inside[thread] = depth + 1
+            return depth
 
-    def leave(self, thread: int) -> None:
+    def leave(self, thread: int, depth: int) -> None:
         with self.lock:
             if thread not in self.inside:
                 return  # given up meanwhile
-            self.inside[thread] -= 1
-            if self.inside[thread]:
+            if depth:
+                self.inside[thread] = depth
                 return
             del self.inside[thread]
             if not self.inside:
@@ -175,17 +178,11 @@ def left_as_found() -> Iterator[None]:
     with undoing() as undo:
         with undisturbed():
             own = [partial(put, read()) for read, put in _OWN]
-            _found.enter(thread)
-            undo.append(partial(_found.leave, thread))
+            undo.append(partial(_found.leave, thread, _found.enter(thread)))
             undo += own
         yield
 
 
 def give_up(thread: int) -> None:
     """Put back what is shared, for a thread that cannot do it itself."""
-    with _found.lock:
-        inside = thread in _found.inside
-        if inside:
-            _found.inside[thread] = 1
-    if inside:
-        _found.leave(thread)
+    _found.leave(thread, 0)

@@ -321,13 +321,7 @@ function follow(root, measure = true) {
   const stage = root.matches("[data-window]") ? ".edu-stage:not(:has([data-follow]))" : ".edu-stage.tall";
   for (const view of root.querySelectorAll(`${stage}, [data-follow]`)) {
     const mark = [...view.querySelectorAll("[data-current]")].find((m) => m.getClientRects().length);
-    const [inner, outer] = [mark?.getBoundingClientRect(), view.getBoundingClientRect()];
-    if (mark) {
-      const scale = outer.width / view.offsetWidth || 1; // zoomed, as when presenting
-      const away = (low, high, from, to) => (high - low < to - from && (low < from + 24 || high > to - 24) ? (low + high - from - to) / 2 / scale : 0);
-      view.scrollTop += away(inner.top, inner.bottom, outer.top, outer.bottom);
-      view.scrollLeft += away(inner.left, inner.right, outer.left, outer.right);
-    }
+    if (mark) bring(view, within(view, view.getBoundingClientRect(), mark));
     locate(view, measure);
   }
 }

@@ -29,18 +29,19 @@ function filled(template, values) {
   return template.replace(HOLES, (hole) => values[hole.charCodeAt(0) - 0xe000]);
 }
 
-/** Where an element is in a figure. */
-function within(element, figure, scale) {
-  const [inner, outer] = [element.getBoundingClientRect(), figure.getBoundingClientRect()];
-  const at = (side, from) => (inner[side] - outer[from]) / scale;
-  return { left: at("left", "left"), right: at("right", "left"), top: at("top", "top"), bottom: at("bottom", "top") };
+/** Where an element is in what a view scrolls; `frame` is the view's place in the window. */
+function within(view, frame, element) {
+  const box = element.getBoundingClientRect();
+  const scale = frame.width / view.offsetWidth || 1; // zoomed, as when presenting
+  const across = (x) => (x - frame.left) / scale + view.scrollLeft;
+  const down = (y) => (y - frame.top) / scale + view.scrollTop;
+  return { left: across(box.left), right: across(box.right), top: down(box.top), bottom: down(box.bottom) };
 }
 
-/** How far to scroll, so that a box is in sight: in the middle, if it is not there already. */
-function sought(view, box, side) {
-  const [from, room, end] = side === "top" ? [view.scrollTop, view.clientHeight, "bottom"] : [view.scrollLeft, view.clientWidth, "right"];
-  const away = box[end] - box[side] < room && (box[side] < from + 24 || box[end] > from + room - 24);
-  return away ? (box[side] + box[end] - room) / 2 : from;
+/** Scroll a view so that a box is in sight: in the middle, if it is not there already. */
+function bring(view, { left, right, top, bottom }) {
+  const away = (low, high, from, room) => (high - low < room && (low < from + 24 || high > from + room - 24) ? (low + high - room) / 2 : from);
+  view.scrollTo(away(left, right, view.scrollLeft, view.clientWidth), away(top, bottom, view.scrollTop, view.clientHeight));
 }
 
 const PAGES = new WeakMap(); // model: its page as it is now
@@ -187,12 +188,12 @@ function play(root, model, show) {
    * measured and scrolled before anything changes: the browser then lays the figure out only once. */
   const jump = (touched, from) => {
     const view = root.querySelector("[data-follow]");
-    const scale = view.getBoundingClientRect().width / view.offsetWidth || 1;
-    boxes ??= new Map([...elements].map(([name, [[mark]]]) => [name, within(mark, view.firstElementChild, scale)]));
+    const frame = view.getBoundingClientRect();
+    boxes ??= new Map([...elements].map(([name, [[mark]]]) => [name, within(view, frame, mark)]));
     for (const name of touched) pending.add(name);
     const near = [from, from + 1, at, at + 1].flatMap((step) => changes.get(step) ?? []); // which cards are current
     const current = boxes.get(near.find(isCurrent));
-    if (current) view.scrollTo(...["left", "top"].map((side) => sought(view, current, side)));
+    if (current) bring(view, current);
     const [top, bottom] = [view.scrollTop - 60, view.scrollTop + view.clientHeight + 60];
     locate(view);
     near.forEach(apply);
