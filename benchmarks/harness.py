@@ -123,6 +123,11 @@ def ratio(name: str, times: list[float], baseline: list[float]) -> Ratio:
     return Ratio(name, low, middle, high, statistics.median(times))
 
 
+def over(value: float, aim: float) -> str:
+    """What is said after a figure that misses its aim."""
+    return "" if value <= aim else " ← over the aim"
+
+
 def processor() -> str:
     """The processor's name, where the system tells it."""
     try:

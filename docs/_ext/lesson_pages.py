@@ -12,6 +12,7 @@ HEAD = """# Learn
 
 Notebooks to work through, in this order. `python start.py course` opens them; you can also download each one here.
 Every part begins with a prediction, and shows the result only after it. A lesson takes about an hour.
+Lessons are numbered by their place in the whole course; the numbers that are missing here are still to come.
 """
 
 
