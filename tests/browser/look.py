@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Page
 
+SIZES = {"wide": (1280, 720), "half": (640, 720), "zoom": (640, 360)}  # 200 % zoom is half the room in CSS pixels
+
 # Boxes of visible text inside widgets. A figure that scrolls is compared in its own coordinates, so that what lies
 # outside the visible part counts as reachable, not as cut off.
 FAULTS = """() => {

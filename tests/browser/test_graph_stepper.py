@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import NotebookPage
-from tests.browser.look import faults
+from tests.browser.look import SIZES, faults
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., NotebookPage]
@@ -143,6 +143,7 @@ def test_after_any_walk_the_page_is_what_python_draws(open_cells: Open, name: st
             if kind == "slider":
                 w.get_by_role("slider").fill(str(order.randint(0, last)))
             elif kind == "card":
+                settled(notebook.page)  # a jump that is still to be drawn would scroll the card away from the pointer
                 w.locator("svg [data-current], svg [data-act=jump]").first.click(force=True)
             elif kind == "keys":
                 w.locator(".edu-stage").focus()
@@ -296,9 +297,6 @@ def test_reduced_motion_outlines_what_changed(open_cells: Open) -> None:
         notebook.page.emulate_media(reduced_motion="no-preference")
     step.click()
     assert w.locator("svg .is-changed").count() == 0
-
-
-SIZES = {"wide": (1280, 720), "half": (640, 720), "zoom": (640, 360)}  # 200 % zoom is half the room in CSS pixels
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable
@@ -11,22 +12,22 @@ import pytest
 from playwright.sync_api import expect
 
 from .conftest import NOTEBOOKS, NotebookPage
-from .look import faults
+from .look import SIZES, faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 Open = Callable[..., NotebookPage]
 
 
-def keep(notebook: NotebookPage, name: str) -> None:
-    """Pictures of every widget, where somebody wants to look at them."""
+def keep(notebook: NotebookPage, name: str, size: tuple[int, int] = SIZES["wide"]) -> None:
+    """Pictures of every widget, where somebody wants to look at them, at the width of ``size``."""
     folder = os.environ.get("TINYGRAD_EDU_SCREENSHOTS")
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        notebook.page.set_viewport_size({"width": 1280, "height": 1400})
+        notebook.page.set_viewport_size({"width": size[0], "height": 1400})
         for i, widget in enumerate(notebook.page.locator(".edu").all()):
             widget.scroll_into_view_if_needed()
             widget.screenshot(path=f"{folder}/{name}-{i:02d}.png")
-        notebook.page.set_viewport_size({"width": 1280, "height": 720})
+        notebook.page.set_viewport_size({"width": size[0], "height": size[1]})
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")))
@@ -38,6 +39,13 @@ def test_a_notebook_runs_and_shows_well(open_notebook: Open, name: str) -> None:
         notebook.page.wait_for_timeout(500)
         assert faults(notebook.page) == []
         keep(notebook, f"{name}-{theme.lower()}")
+    notebook.execute("application:toggle-left-area")
+    for theme, size in itertools.product(("Dark", "Light"), ("half", "zoom")):
+        notebook.set_theme(f"JupyterLab {theme}")
+        notebook.page.set_viewport_size(dict(zip(("width", "height"), SIZES[size], strict=True)))
+        notebook.page.wait_for_timeout(500)
+        assert faults(notebook.page) == []
+        keep(notebook, f"{name}-{size}-{theme.lower()}", SIZES[size])
 
 
 def test_welcome_is_played_with(open_notebook: Open) -> None:

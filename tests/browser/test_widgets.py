@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from .conftest import READY, Lab, NotebookPage
-from .look import faults
+from .look import SIZES, faults
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., NotebookPage]
@@ -174,7 +174,7 @@ def test_buffer_map_points_writes_and_adds(open_cells: Open) -> None:
     add = w.get_by_role("textbox", name="add")
     add.fill("x[1:, ::2].T")
     add.press("Enter")
-    expect(twin).to_contain_text("v = x[1:, ::2].T: (2, 2), strides (8, 16), from byte 16")
+    expect(twin).to_contain_text("v = x[1:, ::2].T: (2, 2), strides (8, 16) bytes, from byte 16")
     w.get_by_role("radio", name="order of visits").click()
     expect(twin).to_contain_text("12th")
     w.get_by_role("radio", name="values").click()
@@ -213,9 +213,9 @@ def test_buffer_map_free_view(open_cells: Open) -> None:
     stride = w.get_by_role("spinbutton", name="stride in bytes, axis 0")
     stride.focus()
     notebook.page.keyboard.press("ArrowDown")
-    expect(twin).to_contain_text("(3, 4), strides (12, 4)")
+    expect(twin).to_contain_text("(3, 4), strides (12, 4) bytes")
     notebook.page.keyboard.press("ArrowDown")
-    expect(twin).to_contain_text("(3, 4), strides (8, 4)")
+    expect(twin).to_contain_text("(3, 4), strides (8, 4) bytes")
     for _ in range(5):
         notebook.page.keyboard.press("ArrowUp")
     expect(twin).to_contain_text("would begin at byte")
@@ -355,9 +355,6 @@ def test_widgets_work_in_notebook_7(page: Page, notebook7: Lab, complaints: list
     assert faults(page) == []
     own = "page error: Cannot read properties of undefined (reading 'schema')"  # Notebook's, on an empty page too
     complaints[:] = [complaint for complaint in complaints if complaint != own]
-
-
-SIZES = {"wide": (1280, 720), "half": (640, 720), "zoom": (640, 360)}  # 200 % zoom is half the room in CSS pixels
 
 
 def test_nothing_is_cut_off_or_overlaps(open_cells: Open) -> None:

@@ -74,7 +74,7 @@ def test_once_committed_shapes_are_changed_at_will_and_reset_asks_again() -> Non
     widget.act("commit")
     assert "you: (3, 1)" in widget.text()
     widget.act("a", "2, 1, 4")
-    assert "∂a (2, 1, 4) read once, no sum" in widget.text()
+    assert "∂a (2, 1, 4) ∂c, no sum" in widget.text()
     assert "you:" not in widget.text()
     for act, value in (("draft", "(3, 1)"), ("commit", None)):  # still under way
         widget.act(act, value)

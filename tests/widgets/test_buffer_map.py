@@ -148,10 +148,10 @@ def test_a_locked_array_stays_locked_and_a_read_only_one_is_refused() -> None:
 
 def test_views_are_added_under_names_of_their_own(widget: BufferMap, x: tg.Tensor) -> None:
     widget.act("add", "  x[1:,\n ::2].T ")
-    assert "  v = x[1:, ::2].T: (2, 2), strides (8, 16), from byte 16\n" in widget.text()
+    assert "  v = x[1:, ::2].T: (2, 2), strides (8, 16) bytes, from byte 16\n" in widget.text()
     assert widget.state.picked == "v"
     widget.act("add", "v[0]")
-    assert "  w = v[0]: (2,), strides (16,), from byte 16\n" in widget.text()
+    assert "  w = v[0]: (2,), strides (16,) bytes, from byte 16\n" in widget.text()
     before = widget.state
     widget.act("add", "   ")
     assert widget.state == before
@@ -174,16 +174,16 @@ def test_labels_given_at_the_start_stay(x: tg.Tensor) -> None:
 
 def test_the_free_view_begins_as_its_tensor_and_keeps_to_the_buffer(widget: BufferMap) -> None:
     widget.act("view", "free view")
-    assert "xᵥ = a free view of x: (3, 4), strides (16, 4)" in widget.text()
+    assert "xᵥ = a free view of x: (3, 4), strides (16, 4) bytes" in widget.text()
     widget.act("stride:0", 20)
     assert "would begin at byte 52" in last(widget)
-    assert "xᵥ = a free view of x: (3, 4), strides (16, 4)" in widget.text()
+    assert "xᵥ = a free view of x: (3, 4), strides (16, 4) bytes" in widget.text()
     widget.act("shape:1", 2)
     widget.act("stride:0", 20)
-    assert "xᵥ = a free view of x: (3, 2), strides (20, 4)" in widget.text()
+    assert "xᵥ = a free view of x: (3, 2), strides (20, 4) bytes" in widget.text()
     widget.act("stride:0", 12)
     widget.act("offset", 4)
-    assert "xᵥ = a free view of x: (3, 2), strides (12, 4), from byte 4" in widget.text()
+    assert "xᵥ = a free view of x: (3, 2), strides (12, 4) bytes, from byte 4" in widget.text()
     widget.act("offset", 0)
     widget.act("stride:1", -4)
     assert "would begin at byte -4" in last(widget)
@@ -194,11 +194,11 @@ def test_the_free_view_begins_as_its_tensor_and_keeps_to_the_buffer(widget: Buff
 @pytest.mark.parametrize(
     "make, begins",
     [
-        (lambda x: x.T, "(4, 3), strides (4, 16)"),
-        (lambda x: x[1:, ::2], "(2, 2), strides (16, 8), from byte 16"),
-        (lambda x: x[::-1], "(3, 4), strides (-16, 4), from byte 32"),
-        (lambda x: x[2], "(4,), strides (4,), from byte 32"),
-        (lambda x: x[1, 1], "(1,), strides (4,), from byte 20"),
+        (lambda x: x.T, "(4, 3), strides (4, 16) bytes"),
+        (lambda x: x[1:, ::2], "(2, 2), strides (16, 8) bytes, from byte 16"),
+        (lambda x: x[::-1], "(3, 4), strides (-16, 4) bytes, from byte 32"),
+        (lambda x: x[2], "(4,), strides (4,) bytes, from byte 32"),
+        (lambda x: x[1, 1], "(1,), strides (4,) bytes, from byte 20"),
     ],
 )
 def test_the_free_view_of_a_view_begins_where_that_is(x: tg.Tensor, make: Any, begins: str) -> None:

@@ -176,7 +176,7 @@ def test_names_can_be_removed_but_not_the_last() -> None:
     widget.act("remove")
     assert widget._framed().text.endswith("▲ remove: y is the only name on this map. Add another one first.")
     widget.act("view", "free view")  # a free view of the first tensor, also where its name has left
-    assert "a free view of x: (4,), strides (8,)" in widget.text()
+    assert "a free view of x: (4,), strides (8,) bytes" in widget.text()
     widget.act("remove")
     assert "free view" in next(c for c in widget.frame().controls if c.act == "view").options
     widget.act("reset")

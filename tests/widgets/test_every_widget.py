@@ -363,8 +363,12 @@ def test_an_unknown_act_is_named_and_goes_away(name: str) -> None:
         message(widget, *known)
         assert "bogus" not in widget.html
     before = widget.answers
-    with pytest.raises(KeyError):
+    shown = check(widget.html, live=True).acts()
+    with pytest.raises(
+        KeyError, match=f"'bogus': {type(widget).__name__} has no such control; on show are "
+    ) as refused:
         widget.act("bogus")
+    assert all(act in str(refused.value) for act, _ in shown)
     assert widget.answers == before + 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
+import re
 import threading
 import time
 import uuid
@@ -104,10 +105,16 @@ class EduWidget(anywidget.AnyWidget):
     def act(self, act: str, value: Any = None) -> None:
         """Do what a press of the control ``act`` does. Drives a widget without a browser.
 
-        The picture shows what the widget refuses. Raises `KeyError` for an unknown act.
+        The picture shows what the widget refuses. Raises `KeyError` for an unknown act, with those there are.
         """
         texts(f"{type(self).__name__}.act", act=act)
-        self._answer(act, value, patient=False)
+        try:
+            self._answer(act, value, patient=False)
+        except KeyError as error:
+            if error.args != (act,):
+                raise
+            there = ", ".join(dict.fromkeys(re.findall(r'data-act="([^"]+)"', self.html))) or "none"
+            raise KeyError(f"{act!r}: {type(self).__name__} has no such control; on show are {there}") from None
         if act in self.awaited:
             self.wait()
 

@@ -68,7 +68,7 @@ def assert_claims(state: LabState, a: Any, b: Any, g: Any) -> None:
     gradients, terms = derived(a, b, state.op, g)
     for figure in (shown.wide, shown.narrow):
         assert_backward(figure, (a, b), gradients, terms, g)
-    assert_sums(shown.text, (a, b), gradients, shape)
+    assert_sums(shown.text, (a, b), gradients, g)
     assert_why(shown.why, a.shape, b.shape, shape)
 
 
@@ -189,15 +189,22 @@ def close(text: str, value: float) -> bool:
     return text in briefs(value)
 
 
-def assert_sums(text: str, arrays: tuple[Any, Any], gradients: list[Any], shape: tuple[int, ...]) -> None:
-    """The shapes of the gradients, the axes that are summed, and each number in the text."""
+def assert_sums(text: str, arrays: tuple[Any, Any], gradients: list[Any], g: Any) -> None:
+    """The shapes of the gradients, what is summed over which axes, and each number in the text."""
+    shape = g.shape
     for name, array, gradient in zip("ab", arrays, gradients, strict=True):
         head = re.search(rf"^  ∂{name} (\([^)]*\)) (.*)$", text, re.M)
         assert head and head[1] == str(array.shape) == str(gradient.shape)
         lead = len(shape) - array.ndim
         again = [i for i, n in enumerate(shape) if n != 1 and (i < lead or array.shape[i - lead] == 1)]
         assert [int(n) for n in re.findall(r"\d+", head[2])] == again
-        assert (head[2] == "read once, no sum") is not bool(again)
+        told = re.fullmatch(r"(?:Σ (.*) over ax[ei]s? [\d, ]+|(.*), no sum)", head[2])
+        assert told and bool(told[1]) is bool(again)
+        formula = (told[1] or told[2]).translate(str.maketrans({"∂": "d", "·": "*", "−": "-", "²": "**2"}))
+        with np.errstate(all="ignore"):
+            term = np.broadcast_to(eval(formula, {"dc": g, "a": arrays[0], "b": arrays[1]}), shape)
+            summed = term.sum(axis=tuple(again)).reshape(array.shape)
+        np.testing.assert_allclose(summed, gradient, rtol=1e-4, atol=1e-4)
         for index, said in re.findall(rf"^    ∂{name}(\[[\d, ]*\])? (\S+)", text, re.M):
             place = tuple(int(i) for i in re.findall(r"\d+", index))
             assert close(said, gradient[place])

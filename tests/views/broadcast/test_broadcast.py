@@ -76,11 +76,11 @@ choices: (4,), (3, 1), (3, 4)"""
 SHOWN = """\
 backward, sum over the reads
   you: (3, 4)   ∂a: (3, 1)
-  ∂a (3, 1) Σ axis 1
+  ∂a (3, 1) Σ ∂c over axis 1
     ∂a[0, 0] 4 = 1+0+2+1
     ∂a[1, 0] 2 = 0+1+1+0
     ∂a[2, 0] 4 = 3+0+0+1
-  ∂b (4,) Σ axis 0
+  ∂b (4,) Σ ∂c over axis 0
     ∂b[0] 4 = 1 +0 +3
     ∂b[1] 1 = 0 +1 +0
     ∂b[2] 3 = 2 +1 +0

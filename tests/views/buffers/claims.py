@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import itertools
 import re
 from collections.abc import Mapping
@@ -43,6 +44,7 @@ def assert_claims(state: BufferState, arrays: Mapping[str, Any]) -> None:
         for cell, value, covered in zip(buffer.cells, e.values, e.covers, strict=True):
             byte = cell * buffer.itemsize
             assert value == (brief(array[firsts[byte]]) if byte in firsts else None)
+            assert e.times[buffer.cells.index(cell)] == list(at.values()).count(begin + byte)
             assert covered is not taken.isdisjoint(range(byte, byte + buffer.itemsize))
     assert_read(state, arrays)
     assert_sharing(state, arrays)
@@ -54,7 +56,9 @@ def assert_read(state: BufferState, arrays: Mapping[str, Any]) -> None:
     for e in state.entries:
         array = arrays[e.name]
         row = re.search(
-            rf"^  {e.name} = .*: (\([^()]*\)), strides (\([^()]*\))(?:, from byte (\d+))?.*\n(.*)$", said, re.M
+            rf"^  {e.name} = .*: (\([^()]*\)), strides (\([^()]*\))(?: bytes)?(?:, from byte (\d+))?.*\n(.*)$",
+            said,
+            re.M,
         )
         assert row is not None
         assert (ast.literal_eval(row[1]), ast.literal_eval(row[2])) == (array.shape, array.strides)
@@ -63,6 +67,10 @@ def assert_read(state: BufferState, arrays: Mapping[str, Any]) -> None:
         if state.buffers[e.buffer].count == len(state.buffers[e.buffer].cells):
             read = [brief(array[firsts[address]]) for address in sorted(firsts)]
             assert [word for word in row[4].split() if word not in ".─"] == read
+            often = collections.Counter(places(array).values())
+            marked = re.search(rf"^  {e.name} = .*\n.*\n(?:  visit .*\n)?  reads  (.*)$", said, re.M)
+            again = [f"×{often[address]}" for address in sorted(often) if often[address] > 1]
+            assert (marked[1].split() if marked else []) == again
 
 
 def assert_sharing(state: BufferState, arrays: Mapping[str, Any]) -> None:

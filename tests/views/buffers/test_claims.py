@@ -117,9 +117,9 @@ def test_the_question_who_sees_the_write_is_answered_by_the_rows() -> None:
     assert write_sentence(after) == "s[0, 0] = 99 wrote bytes 0 to 3 of buffer A: x sees it too, c does not"
     rows = text(after).splitlines()
     assert rows[4:8] == [
-        "  x = x: (3, 4), strides (16, 4): sees it",
+        "  x = x: (3, 4), strides (16, 4) bytes: sees it",
         "            99     1     2     3     4     5     6     7     8     9    10    11",
-        "  s = s: (2, 4), strides (32, 4): wrote it",
+        "  s = s: (2, 4), strides (32, 4) bytes: wrote it",
         "            99     1     2     3     .     .     .     .     8     9    10    11",
     ]
 
@@ -170,7 +170,7 @@ def test_nothing_of_a_label_or_of_the_metadata_is_cut_off_when_narrow() -> None:
     for figure in (frame(state, "?").wide, frame(state, "?").narrow):
         drawn = " ".join(figure.canvas.text_items)
         assert "x[1:, ::2, ::-1, 1:4] and a rather long explanation of it" in drawn
-        assert "(1, 2, 4, 3), strides (240, 160, -20, 4), from byte 304" in drawn
+        assert "(1, 2, 4, 3), strides (240, 160, -20, 4) bytes, from byte 304" in drawn
 
 
 def test_a_name_whose_cells_are_all_left_out_says_so() -> None:

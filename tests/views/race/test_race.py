@@ -106,7 +106,7 @@ def test_the_text_of_a_result() -> None:
         "  n = 100: A 17.7 µs (17.6–17.9), B 492 ns (490–497), B is faster, 36× (36–36)\n"
         "between the sizes, the lines cross near n = 4\n"
         "measured on Example CPU, 2 cores, Linux · Python 3.11.7, NumPy 2.4.6, OpenBLAS 0.3, 1 thread · gc off"
-        " · 3 runs after 1 warm-up (×), median and middle half"
+        " · 3 runs after 1 warm-up (×), median and middle half; ratio: median of the pairs"
     )
 
 
@@ -150,7 +150,7 @@ def test_one_pair_and_no_warm_up() -> None:
     shown = frame(finish(replace(UNSIZED, warmup=False), Sweep((1,), (alone,), stopped=True)))
     assert "1 pair, too few to tell." in shown.text
     assert "Stopped before all pairs were done." in shown.text
-    assert shown.conditions.endswith(" · 1 run without warm-up, median and middle half")
+    assert shown.conditions.endswith(" · 1 run without warm-up, median and middle half; ratio: median of the pairs")
     assert_twin(shown, CAPTIONS)
 
 
@@ -168,7 +168,7 @@ def test_a_stopped_sweep_shows_what_was_reached() -> None:
 def test_the_conditions_are_those_of_the_language() -> None:
     assert frame(DONE).conditions == (
         "Example CPU, 2 cores, Linux · Python 3.11.7, NumPy 2.4.6, OpenBLAS 0.3, 1 thread · gc off"
-        " · 3 runs after 1 warm-up (×), median and middle half"
+        " · 3 runs after 1 warm-up (×), median and middle half; ratio: median of the pairs"
     )
     assert frame(DONE).badge == "measured"
 

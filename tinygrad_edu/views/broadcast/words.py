@@ -92,10 +92,14 @@ def table(state: LabState) -> list[list[str]]:
     return [*rows, ["c", *result]]
 
 
+TERMS = {"+": ("∂c", "∂c"), "-": ("∂c", "−∂c"), "*": ("∂c · b", "∂c · a"), "/": ("∂c / b", "−∂c · a / b²")}
+
+
 def sum_label(state: LabState, which: int) -> str:
-    """``Σ axis 1``: what backward sums over."""
-    again = stretched(state.shapes[which], state.readings[2].shape)
-    return f"Σ {'axis' if len(again) == 1 else 'axes'} {', '.join(map(str, again))}" if again else "read once, no sum"
+    """``Σ ∂c · b over axis 1``: what one read sends back, and which axes backward sums over."""
+    again, term = stretched(state.shapes[which], state.readings[2].shape), TERMS[state.op][which]
+    axes = f"{'axis' if len(again) == 1 else 'axes'} {', '.join(map(str, again))}"
+    return f"Σ {term} over {axes}" if again else f"{term}, no sum"
 
 
 def ask(state: LabState) -> str:

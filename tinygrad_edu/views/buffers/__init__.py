@@ -1,5 +1,6 @@
 """Names, tensors, bytes: which names look at which bytes, what each reads there, and who sees a write."""
 
+from .expression import evaluate
 from .figure import draw, frame
 from .model import (
     Buffer,
@@ -11,7 +12,6 @@ from .model import (
     changed,
     element,
     entry,
-    evaluate,
     point,
     read,
     strided,

@@ -16,6 +16,7 @@ from .words import (
     EMPTY,
     GOES_ON,
     NO_BYTES,
+    again_text,
     arithmetic,
     caption,
     describe,
@@ -24,6 +25,7 @@ from .words import (
     ordinal_text,
     out_of_sight,
     part_in_write,
+    repeats,
     spoken,
     stale_sentence,
     text,
@@ -109,7 +111,7 @@ def _rows(state: BufferState, number: int, y: float, left: float, wide: bool) ->
         lines = [shorten(line, room) for line in _packed(meta(state, e), room)]
         words = 16 * (len(made) + len(lines)) + 7
         cells = y + 7 if wide else y + words + 2
-        foot = cells + 33 + 14 * state.ordered
+        foot = cells + 33 + 14 * (state.ordered + repeats(e))
         end = max(foot, y + words + 5) + 4 if wide else foot + 10
         rows.append(Row(e, y, cells, end, made, lines))
         y = end
@@ -267,7 +269,8 @@ def _draw_cells(canvas: Canvas, state: BufferState, row: Row, left: float, wide:
             span += 1
         filled = slot + span
         words = f"{e.name}[{', '.join(map(str, index)) or '()'}] is at byte {exact(start)} of buffer {buffer.name}"
-        words += f" and holds {value}"
+        often = f", read {exact(e.times[drawn])} times" * (e.times[drawn] > 1)
+        words += f" and holds {value}{often}"
         here = bool(marked) and start < marked.stop and marked.start < start + e.itemsize
         canvas.open(
             tabindex=0, role="button", aria_label=words, data_act="point", data_value=f"{e.name}:{position}",
@@ -277,10 +280,14 @@ def _draw_cells(canvas: Canvas, state: BufferState, row: Row, left: float, wide:
         canvas.rect(x + inset, row.cells, span * w - 2 * inset, 26, "picked" if here else "card", rx=5)
         _fitted(canvas, x + span * w / 2, row.cells + 17, value, "m tv b" if here else "m tv", span * w - 6)
         canvas.close()
-        if state.ordered:
-            ordinal = ordinal_text(e, position)
-            short = ordinal if len(ordinal) < 5 else "…"
-            _in_front(canvas, x + span * w / 2 - len(short) * MONO_12 / 2, row.cells + 40, short, "m t2")
+        below = ([ordinal_text(e, position)] if state.ordered else []) + (
+            [again_text(e.times[drawn])] if repeats(e) else []
+        )
+        for line, said in enumerate(below):
+            short = said if len(said) < 5 else "…"
+            if short:
+                left_of = x + span * w / 2 - len(short) * MONO_12 / 2
+                _in_front(canvas, left_of, row.cells + 40 + 14 * line, short, "m t2")
 
 
 def frame(state: BufferState, ask: str, extra: tuple[Control, ...] = (), stale: tuple[str, ...] = ()) -> Frame:
@@ -298,6 +305,8 @@ def frame(state: BufferState, ask: str, extra: tuple[Control, ...] = (), stale: 
     tip = "Blue: what a name reads from the cell that its arrow points at. Where it skips a cell, it has no number."
     if state.ordered:
         tip = "Grey, 1st to nth: the order in which a name visits its cells, row by row. Blue: what it reads there."
+    if any(map(repeats, state.entries)):
+        tip += " ×2: it reads the same bytes twice."
     since, words = stale_sentence(stale), text(state)
     return Frame(
         "BufferMap", ("names", "tensors", "buffers", "device"), ask, draw(state, WIDE), draw(state, NARROW), why(state),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
-import operator
+import math
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +13,10 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ... import backends
-from ...common.wording import brief, exact
+from ...common.wording import brief
 from ...core.inplace import own_buffer
-from ...errors import DtypeError, EduError, IndexRangeError, ShapeError
+from ...errors import IndexRangeError, ShapeError
 from ...tensor import Tensor, as_tensor, wrap
-from ..marks import shorten
 
 CELLS = 12  # that fit side by side
 HEAD, TAIL = 6, 5  # of a longer buffer: the first cells, a gap, the last ones
@@ -40,6 +38,7 @@ class Entry:
     order: tuple[int | None, ...]  # for each drawn cell: the position of the element that begins there, or None
     values: tuple[str | None, ...]  # for each drawn cell: what that element holds
     covers: tuple[bool, ...]  # for each drawn cell: whether it holds bytes of any element
+    times: tuple[int, ...] = ()  # for each drawn cell: how many elements begin there: how often it is read
     sum: int | None = None  # a checksum of all its elements, where not all cells are drawn
 
 
@@ -247,13 +246,15 @@ def _address(array: Any) -> int:
 def _entry(name: str, label: str, array: Any, position: int, owner: Any, buffer: Buffer) -> Entry:
     offset, shape, strides = _address(array) - _bounds(owner)[0], tuple(array.shape), tuple(array.strides)
     starts = [cell * buffer.itemsize for cell in buffer.cells]
-    order = tuple(visit(shape, strides, offset, start) for start in starts)
+    begin = [visits(shape, strides, offset, start) or (None, 0) for start in starts]
+    order, times = tuple(first for first, _ in begin), tuple(count for _, count in begin)
     values = tuple(None if p is None else brief(array[np.unravel_index(p, shape)]) for p in order)
     bare = Entry(
         name, label, shape, strides, offset, array.dtype.name, array.dtype.itemsize, position, order, values, ()
     )
     found = None if buffer.sum is None else _sum(array)
-    return replace(bare, covers=tuple(touches(bare, start, start + buffer.itemsize) for start in starts), sum=found)
+    covers = tuple(touches(bare, start, start + buffer.itemsize) for start in starts)
+    return replace(bare, covers=covers, times=times, sum=found)
 
 
 def touches(e: Entry, begin: int, end: int) -> bool:
@@ -263,7 +264,13 @@ def touches(e: Entry, begin: int, end: int) -> bool:
 
 
 def visit(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, byte: int) -> int | None:
-    """The position, in row-major order, of a tensor's first element at ``byte``; None if there is none.
+    """The position, in row-major order, of a tensor's first element at ``byte``; None if there is none."""
+    found = visits(shape, strides, offset, byte)
+    return found[0] if found else None
+
+
+def visits(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, byte: int) -> tuple[int, int] | None:
+    """The position of the first element at ``byte``, and how many there are, as where a stride is 0 or windows overlap.
 
     Solved axis by axis from the largest stride, so that ten million elements cost as much as ten.
     """
@@ -279,13 +286,13 @@ def visit(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, byte: i
         index = [0] * len(shape)
         for i, step in zip(axes, steps, strict=True):
             index[i] = step if strides[i] > 0 else shape[i] - 1 - step
-        found.append(index)  # one, or several where windows overlap
+        found.append(index)
     if not found:
         return None
     position = 0
     for size, step in zip(shape, min(found), strict=True):
         position = position * size + step
-    return position
+    return position, len(found) * math.prod(n for n, step in zip(shape, strides, strict=True) if not step)
 
 
 def _solve(rest: int, axes: list[tuple[int, int]]) -> Iterator[list[int]]:
@@ -299,113 +306,6 @@ def _solve(rest: int, axes: list[tuple[int, int]]) -> Iterator[list[int]]:
     for step in range(max(0, -((reach - rest) // stride)), min(rest // stride, size - 1) + 1):
         for tail in _solve(rest - step * stride, others):
             yield [step, *tail]
-
-
-# Adding views by expression ----------------------------------------------------------------------------------------
-
-
-LARGEST = 100_000_000  # elements: a slip of the hand must not fill the memory
-_METHODS = {
-    "reshape", "view", "transpose", "permute", "flatten", "unsqueeze", "squeeze", "expand",
-    "clone", "contiguous", "copy", "flip", "detach", "half", "float", "double", "int", "long", "bool",
-}  # fmt: skip
-_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
-_SIGNS: dict[type, Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
-_COMPARISONS = {ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le}
-
-
-def evaluate(expression: str, names: Mapping[str, Any]) -> Tensor:
-    """The tensor that ``x[::2].T``, ``x[x > 5]``, ``x.reshape(-1)`` or ``x * 2 + 1`` means.
-
-    It may have names, indices, some methods that change shape or dtype, and arithmetic with a number, no more.
-    """
-    try:
-        with np.errstate(all="ignore"):  # the map shows what came out: ∞ or nan
-            return _evaluate(ast.parse(expression.strip(), mode="eval").body, names, expression)
-    except EduError:
-        raise
-    except (SyntaxError, ValueError, TypeError, IndexError, OverflowError, RecursionError, MemoryError):
-        raise _not_understood(expression) from None
-
-
-def _not_understood(expression: str) -> DtypeError:
-    return DtypeError(
-        f"the view {shorten(expression, 40)!r}",
-        "it takes a name, and after it an index, .T, a method such as reshape or detach, or an operator and a number",
-        "try x[1:], x.T, x.reshape(2, 6) or x + 1",
-    )
-
-
-def _evaluate(node: ast.AST, names: Mapping[str, Any], whole: str) -> Tensor:
-    made = _step(node, names, whole)
-    if made.numel() > LARGEST:
-        raise ShapeError(
-            f"the view {shorten(whole, 40)!r}", f"it would have {exact(made.numel())} elements", "make it smaller"
-        )
-    return made
-
-
-def _step(node: ast.AST, names: Mapping[str, Any], whole: str) -> Tensor:
-    if isinstance(node, ast.Name):
-        if node.id not in names:
-            raise DtypeError(
-                f"the view {whole!r}", f"there is no {node.id} here; there are {', '.join(names)}", "use one of these"
-            )
-        return as_tensor(names[node.id])
-    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-        return getattr(_evaluate(node.value, names, whole), node.attr)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.keywords:
-        method, of = node.func.attr, node.func.value
-        if method in _METHODS:
-            made = getattr(_evaluate(of, names, whole), "clone" if method == "copy" else method)
-            return made(*(_literal(argument, whole) for argument in node.args))
-    if isinstance(node, ast.Subscript):
-        return _evaluate(node.value, names, whole)[_index(node.slice, names, whole)]
-    if isinstance(node, ast.UnaryOp) and type(node.op) in _SIGNS:
-        return _SIGNS[type(node.op)](_evaluate(node.operand, names, whole))
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        left, right = _number(node.left), _number(node.right)
-        if (left is None) is not (right is None):  # a tensor and a number
-            first = _evaluate(node.left, names, whole) if left is None else left
-            second = _evaluate(node.right, names, whole) if right is None else right
-            return _OPERATORS[type(node.op)](first, second)
-    raise _not_understood(whole)
-
-
-def _index(node: ast.AST, names: Mapping[str, Any], whole: str) -> Any:
-    if isinstance(node, ast.Tuple):
-        return tuple(_index(part, names, whole) for part in node.elts)
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:  # a mask
-        bound = ast.literal_eval(node.comparators[0])
-        if isinstance(bound, (int, float)):
-            return _COMPARISONS[type(node.ops[0])](_evaluate(node.left, names, whole), bound)
-    if isinstance(node, ast.Slice):
-        return slice(*(None if part is None else _literal(part, whole) for part in (node.lower, node.upper, node.step)))
-    return _literal(node, whole)
-
-
-def _number(node: ast.AST) -> int | float | None:
-    """The number that is written there; None for anything else. One too large for a float is an OverflowError."""
-    try:
-        value = ast.literal_eval(node)
-    except ValueError:  # no literal
-        return None
-    if type(value) not in (int, float):
-        return None
-    float(value)
-    return value
-
-
-def _literal(node: ast.AST, whole: str) -> Any:
-    value = ast.literal_eval(node)
-    if not isinstance(value, (int, tuple, list, type(None), type(...))):
-        raise _not_understood(whole)
-    return value
 
 
 def strided(base: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Tensor:

@@ -99,8 +99,8 @@ def caption(state: BufferState, number: int) -> str:
 
 
 def meta(state: BufferState, e: Entry) -> list[str]:
-    """``(2, 2)``, ``strides (8, 16)``, ``from byte 16``; the dtype too, where it is not that of the cells."""
-    parts = [str(e.shape), f"strides {e.strides}"]
+    """``(2, 2)``, ``strides (8, 16) bytes``, ``from byte 16``; the dtype too, where it is not that of the cells."""
+    parts = [str(e.shape), f"strides {e.strides}{' bytes' * bool(e.strides)}"]
     parts += [f"from byte {e.offset}"] if e.offset else []
     return parts + ([e.dtype] if e.dtype != state.buffers[e.buffer].dtype else [])
 
@@ -117,6 +117,16 @@ def ordinal_text(e: Entry, position: int) -> str:
         return f"n−{count - place}" if count > place else "n"
     ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
     return f"{exact(place)}{ending}"
+
+
+def repeats(e: Entry) -> bool:
+    """Whether it reads any of the cells that are drawn more than once."""
+    return max(e.times, default=0) > 1
+
+
+def again_text(times: int) -> str:
+    """``×2`` for a cell that is read twice, as where a stride is 0; "" for one that is read once, or not at all."""
+    return f"×{exact(times)}" if times > 1 else ""
 
 
 def describe(state: BufferState) -> str:
@@ -196,6 +206,8 @@ def text(state: BufferState) -> str:
             if state.ordered:
                 visits = ("" if p is None else ordinal_text(e, p) for p in e.order)
                 lines.append("  visit  " + " ".join(f"{visit:>5}" for visit in visits))
+            if repeats(e):
+                lines.append("  reads  " + " ".join(f"{again_text(times):>5}" for times in e.times))
     refused = f"▲ {state.message}" if state.message else ""
     lines += filter(None, (write_sentence(state), goal_sentence(state), arithmetic(state), refused))
     return "\n".join(line.rstrip() for line in lines)

@@ -8,7 +8,7 @@ from ...common.wording import exact, number, plain
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_12, Canvas, shorten, wrap_text
 from .model import GateState, Question, span
-from .words import DRAW, LEVEL, NOTHING_RUN, RUN_IT, WAITING, describe, text, tick_texts, wrong_because
+from .words import DRAW, LEVEL, NOTHING_RUN, RUN_IT, WAITING, describe, hit, text, tick_texts, wrong_because
 
 
 def draw(state: GateState, width: int, still: bool = False) -> Figure:
@@ -68,6 +68,7 @@ def _choices(canvas: Canvas, state: GateState) -> None:
     canvas.text(30, y + 18, "you", "t2")
     canvas.circle(74, y + 14, 5, "result")
     canvas.text(85, y + 18, state.outcome.badge or "what happens", "t2")
+    canvas.text(canvas.width - 4, y + 18, hit(state), "b", "end")
 
 
 def scale(low: float, high: float) -> list[float]:

@@ -44,7 +44,14 @@ def describe(state: GateState) -> str:
     if state.outcome is None:
         return WAITING + (f" You are about to predict {spoken(q, state.draft)}." if state.draft is not None else "")
     kind = (state.outcome.badge or "result").capitalize()
-    return f"You predicted {spoken(q, state.draft)}. {kind}: {spoken(q, state.outcome.value)}."
+    told = f"You predicted {spoken(q, state.draft)}. {kind}: {spoken(q, state.outcome.value)}"
+    return f"{told}, {hit(state)}." if hit(state) else f"{told}."
+
+
+def hit(state: GateState) -> str:
+    """``as you predicted``, of a choice; "" for another one, and for a number or a curve, which are near or far."""
+    chosen = state.question.kind == "choice" and state.outcome is not None and state.outcome.value == state.draft
+    return "as you predicted" if chosen else ""
 
 
 def wrong_because(state: GateState, choice: str) -> str:
@@ -74,7 +81,8 @@ def text(state: GateState) -> str:
     else:
         lines += [
             f"you: {spoken(q, state.draft)}",
-            f"{state.outcome.badge or 'result'}: {spoken(q, state.outcome.value)}",
+            f"{state.outcome.badge or 'result'}: {spoken(q, state.outcome.value)}"
+            + f", {hit(state)}" * bool(hit(state)),
         ]
         if state.outcome.why:
             lines.append(plain(state.outcome.why))

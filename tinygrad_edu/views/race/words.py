@@ -137,7 +137,7 @@ def conditions(state: RaceState) -> str:
     shown = state.shown
     if shown is None:
         return "nothing is measured yet"
-    return f"{shown.conditions.text()} · {_runs(shown.slow)}, median and middle half"
+    return f"{shown.conditions.text()} · {_runs(shown.slow)}, median and middle half; ratio: median of the pairs"
 
 
 def _runs(timing: Timing) -> str:
