@@ -40,7 +40,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "observe",
         "compile",
     ),
-    ("training", "utils"),  # the loop over all of these, and PyTorch's paths to them
+    ("utils",),  # PyTorch's paths to all of these
+    ("training",),
     # Teaching
     ("tips", "lessons", "views", "cli"),
     ("__main__",),

@@ -313,6 +313,20 @@ class set_grad_enabled(scoped):
         self._was = None
 
 
+def set_observers(change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Change who watches, from now on: in the innermost scope that is open here, or outside all. Returns the old ones.
+
+    As `set_grad_enabled`, outside all scopes it holds for the tasks of this thread too.
+    """
+    m = modes()
+    before, found = m.observers, change(m.observers)
+    if m is _HERE:
+        m.observers, m.plain, m.twin = found, not found and m.guard != "verify", None
+    else:
+        MODES.set(m.watched_by(found))
+    return before
+
+
 def is_grad_enabled() -> bool:
     """Whether operations are being recorded here."""
     return modes().grad

@@ -16,10 +16,12 @@ from typing import Any
 from .errors import ArgumentError, DtypeError, TrainingError
 from .inputs.kinds import explain_all
 from .metrics import Mean
+from .nn.containers import Sequential
 from .nn.modes import modes_kept
 from .nn.utils import clip_grad_norm_
 from .optim.lr_scheduler import ReduceLROnPlateau
 from .settings import no_grad
+from .utils.checkpoint import checkpoint_sequential
 
 Metric = Callable[[Any, Any], Any]
 Metrics = Mapping[str, Metric] | Sequence[Metric]
@@ -66,6 +68,8 @@ def fit(
     validate: Iterable[Any] | None = None,
     metrics: Metrics = (),
     clip_grad_norm: float | None = None,
+    micro_batch: int | None = None,
+    checkpoints: int | None = None,
     on_epoch: Callable[[History], Any] | None = None,
     progress: bool = True,
     times: bool = True,
@@ -79,7 +83,10 @@ def fit(
 
     The ``scheduler`` steps after each epoch, with the loss if it is a `ReduceLROnPlateau`; with
     ``scheduler_per_batch`` after each batch, as `OneCycleLR` and `CyclicLR` expect. ``clip_grad_norm`` bounds the norm
-    of the gradient before each step. ``on_epoch(history)`` is called after each epoch; if it returns True, training
+    of the gradient before each step. ``micro_batch`` and ``checkpoints`` save memory and change no gradient, unless
+    statistics of the batch are used: with the first, at most so many samples are in the graph at once, as in
+    `accumulate`; with the second, an `nn.Sequential` is cut into so many parts by `checkpoint_sequential`, and backward
+    computes all but the last again. ``on_epoch(history)`` is called after each epoch; if it returns True, training
     stops.
 
     One line is printed for each epoch, without times for ``times=False``, and none for ``progress=False``. On a
@@ -88,10 +95,11 @@ def fit(
 
     Raises `TrainingError` for a loss that is infinite or nan, before it reaches the parameters, and if no batch came;
     `ArgumentError` for an optimiser of another model, for a generator of batches with several epochs, for a
-    `ReduceLROnPlateau` with ``scheduler_per_batch``, and for metrics whose names are taken; `DtypeError` for batches
-    that are not inputs and a target.
+    `ReduceLROnPlateau` with ``scheduler_per_batch``, for metrics whose names are taken, and for ``checkpoints`` of a
+    model that is no `nn.Sequential`; `DtypeError` for batches that are not inputs and a target.
     """
     each_batch = scheduler if scheduler_per_batch else None
+    forward = model if checkpoints is None else _checkpointed(model, checkpoints)
     _check(model, optimizer, each_batch, [loader, validate] if epochs > 1 else [])
     metrics = _named(metrics)
     history, digits = History(), len(str(epochs))
@@ -103,7 +111,9 @@ def fit(
                 if scheduler is not None:
                     record["lr"] = optimizer.param_groups[0]["lr"]
                 watched = _watched(loader, label) if progress else loader
-                record |= _train(model, watched, loss, optimizer, each_batch, metrics, clip_grad_norm, label)
+                record |= _train(
+                    model, forward, watched, loss, optimizer, each_batch, metrics, clip_grad_norm, micro_batch, label
+                )
                 if validate is not None:
                     found = evaluate(model, validate, loss, metrics)
                     record |= {f"val_{name}": value for name, value in found.items()}
@@ -141,12 +151,14 @@ def _check(model: Any, optimizer: Any, each_batch: Any, walked_again: list[Any])
 
 def _train(
     model: Any,
+    forward: Callable[..., Any],
     loader: Iterable[Any],
     loss: Metric,
     optimizer: Any,
     scheduler: Any,
     metrics: Metrics,
     clip_grad_norm: float | None,
+    micro_batch: int | None,
     label: str,
 ) -> dict[str, float]:
     """One epoch: the loop at the heart of all this."""
@@ -154,22 +166,89 @@ def _train(
     means = _Means(metrics)
     for number, (inputs, target) in enumerate(map(_parts, loader), 1):
         optimizer.zero_grad()
-        output = model(*inputs)
-        error = loss(output, target)
-        if not math.isfinite(error.item()):
-            raise TrainingError(
-                f"{label}, batch {number}: the loss is {error.item()}",
-                "a step along its gradient would spoil every parameter; none was taken",
-                "lower lr, or give clip_grad_norm; and look for nan and inf in the data",
-            )
-        error.backward()
+        for share, (*some, wanted) in _shares((*inputs, target), micro_batch):
+            output = forward(*some)
+            error = loss(output, wanted)
+            if not math.isfinite(error.item()):
+                raise TrainingError(
+                    f"{label}, batch {number}: the loss is {error.item()}",
+                    "a step along its gradient would spoil every parameter; none was taken",
+                    "lower lr, or give clip_grad_norm; and look for nan and inf in the data",
+                )
+            (error if share == 1 else error * share).backward()
+            means.add(output, wanted, error)
         if clip_grad_norm is not None:
             clip_grad_norm_(model.parameters(), clip_grad_norm)
         optimizer.step()
         if scheduler is not None:
             scheduler.step()
-        means.add(output, target, error)
     return means.compute()
+
+
+def accumulate(loss: Callable[..., Any], *batch: Any, size: int, weight: Callable[..., float] | None = None) -> float:
+    """Add the gradient of a whole batch to ``.grad``, from micro-batches of at most ``size`` samples, one by one.
+
+    ``batch`` are tensors with one sample in each row, and ``loss(*rows)`` is the mean loss over the rows that it is
+    given. A micro-batch counts by its share of the samples, so the sum is the gradient of the whole batch even where
+    the last one is shorter; a mean of the means would not be. Where the loss is a mean over something else, such as
+    tokens that are no padding, ``weight(*rows)`` says over how many. Returns the mean loss.
+
+    The graph never holds more than one micro-batch. Batch norm sees one at a time too, so there the numbers differ.
+
+    >>> import tinygrad_edu as tg
+    >>> w, x = tg.ones(2, requires_grad=True), tg.arange(10.0).reshape(5, 2)
+    >>> round(accumulate(lambda rows: (rows @ w).mean(), x, size=2), 4)
+    9.0
+    >>> w.grad
+    tensor([4., 5.])
+    """
+    parts = list(_shares(batch, size, weight))
+    total = 0.0
+    for share, rows in parts:
+        error = loss(*rows) * share
+        error.backward()
+        total += error.item()
+    return total
+
+
+def _shares(
+    batch: tuple[Any, ...], size: int | None, weight: Callable[..., float] | None = None
+) -> Iterator[tuple[float, tuple[Any, ...]]]:
+    """The batch in pieces of at most ``size`` rows, each with its share of the whole."""
+    if size is None:
+        yield 1.0, batch
+        return
+    rows = _rows(batch, size)
+    pieces = [tuple(part[start : start + size] for part in batch) for start in range(0, rows, size)]
+    weights = [float(len(piece[0]) if weight is None else weight(*piece)) for piece in pieces]
+    total = sum(weights)
+    if not total > 0:
+        tried, why = "accumulate with these weights", f"they add up to {total:g}, and a mean over nothing is none"
+        raise ArgumentError(tried, why, "leave out batches that have nothing to learn from")
+    for piece, part in zip(pieces, weights, strict=True):
+        if part:
+            yield part / total, piece
+
+
+def _rows(batch: tuple[Any, ...], size: Any) -> int:
+    """How many samples there are."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        tried, why = f"micro-batches of {size!r}", "it is the most samples that are computed at once"
+        raise ArgumentError(tried, why, "use a whole number from 1 on")
+    counts = sorted({len(part) for part in batch})
+    if len(counts) != 1:
+        found = " and ".join(map(str, counts)) or "no"
+        tried, why = f"a batch of {found} rows", "each sample is one row of every tensor"
+        raise ArgumentError(tried, why, "give tensors of the same length")
+    return counts[0]
+
+
+def _checkpointed(model: Any, segments: int) -> Callable[[Any], Any]:
+    """The model, run by `checkpoint_sequential`."""
+    if not isinstance(model, Sequential):
+        tried, why = f"fit with checkpoints and {type(model).__name__}", "only an nn.Sequential has parts in a row"
+        raise ArgumentError(tried, why, "call utils.checkpoint.checkpoint in the model's forward")
+    return lambda x: checkpoint_sequential(model, segments, x)
 
 
 @no_grad()

@@ -26,7 +26,7 @@ PAGES = {
     "optim.lr_scheduler": ["tinygrad_edu.optim.lr_scheduler"],
     "distributions": ["tinygrad_edu.distributions"],
     "data": ["tinygrad_edu.data"],
-    "training": ["tinygrad_edu.training", "tinygrad_edu.metrics"],
+    "training": ["tinygrad_edu.training", "tinygrad_edu.metrics", "tinygrad_edu.utils.checkpoint"],
     "guard": ["tinygrad_edu.guard", "tinygrad_edu.settings"],
     "dtypes": ["tinygrad_edu.dtypes", "tinygrad_edu.backends"],
     "errors": ["tinygrad_edu.errors"],

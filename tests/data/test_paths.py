@@ -7,9 +7,7 @@ import importlib
 import pytest
 
 import tinygrad_edu as tg
-from tests.support import teaches
 from tinygrad_edu import data
-from tinygrad_edu.errors import AutogradError
 
 
 def test_the_data_module_has_pytorchs_path() -> None:
@@ -67,12 +65,3 @@ def test_these_switches_are_pytorchs() -> None:
         names = [name for name in vars(ours) if not name.startswith("_") and name != "annotations"]
         assert len(names) >= 2
         assert all(hasattr(other, name) for name in names)
-
-
-def test_checkpoints_are_not_there_yet() -> None:
-    from tinygrad_edu.utils.checkpoint import checkpoint
-
-    why = "computing a part of a model again during backward is not here yet"
-    mend = "call ReLU(…) itself: it gives the same values and gradients, and keeps more in memory"
-    with teaches(AutogradError, "checkpoint(ReLU, …)", why, mend, "checkpoint(tg.nn.ReLU()"):
-        checkpoint(tg.nn.ReLU(), tg.ones(2), use_reentrant=False)

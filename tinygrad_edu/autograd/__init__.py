@@ -16,13 +16,18 @@ from .tensors import tensor_namespace
 if TYPE_CHECKING:
     from . import function as function
     from . import functional as functional
+    from .anomaly import detect_anomaly, set_detect_anomaly
     from .check import gradcheck, gradgradcheck
     from .forward import jvp
     from .function import Function
     from .variable import Variable
 
-__all__ = ["Function", "Variable", "backward", "grad", "gradcheck", "gradgradcheck", "jvp", "tensor_namespace"]
+__all__ = [
+    "Function", "Variable", "backward", "detect_anomaly", "grad", "gradcheck", "gradgradcheck", "jvp",
+    "set_detect_anomaly", "tensor_namespace",
+]  # fmt: skip
 _LATER = {
+    "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly",
     "Function": "function", "Variable": "variable", "jvp": "forward", "gradcheck": "check", "gradgradcheck": "check",
 }  # fmt: skip
 _MODULES = {"function": "function", "functional": "functional"}

@@ -136,15 +136,25 @@ class _Toward(_Selective):
 
 
 class _Young(_Selective):
-    """For `transpose`: to one leaf, over nodes made after ``since``."""
+    """Over the nodes made after ``since``, and no farther than ``ends``, where gradients stay as they arrive."""
 
-    def __init__(self, leaf: Node, since: int) -> None:
-        super().__init__(retain=True, world=TENSORS)
-        self.leaf, self.since = leaf, since
+    def __init__(self, ends: list[Node], since: int, retain: bool, world: World) -> None:
+        super().__init__(retain=retain, world=world)
+        self.arrived: dict[Node, Any] = dict.fromkeys(ends)
+        self.since = since
 
     def leads(self, node: Node) -> bool:
-        """Whether it is that leaf, or one of those nodes."""
-        return node is self.leaf or node.number > self.since
+        """Whether it is one of the ends, or of those nodes."""
+        return node in self.arrived or node.number > self.since
+
+    def send(self, node: Node, g: Any) -> None:
+        """An end is not visited, and its hooks do not run."""
+        if node not in self.arrived:
+            return super().send(node, g)
+        held = self.arrived[node]
+        self.arrived[node] = g if held is None else held + g
+        for observer in self.observers if held is not None else ():
+            observer.made(self.arrived[node], "gradient")
 
 
 def transpose(output: Any, x: Any, since: int, create: bool) -> Any:
@@ -152,10 +162,26 @@ def transpose(output: Any, x: Any, since: int, create: bool) -> Any:
 
     For `forward`: the graph is one op's backward body. The older graph that it grew from stays as it is.
     """
-    run = _Young(x.node, since)
+    run = _Young([x.node], since, True, TENSORS)
     run.send(output.node, above.wrap(backends.of(output.array).xp.ones_like(output.array)))
     _walk(run, create)
-    return run.waiting.get(x.node)
+    return run.arrived[x.node]
+
+
+def between(outputs: Any, gradients: Any, ends: list[Node], since: int) -> list[Any]:
+    """The gradients of ``outputs`` that arrive at the nodes ``ends``, over a graph made after ``since``; None for none.
+
+    For `utils.checkpoint`: the graph is one part of a model, computed again. The older graph around it stays as it is.
+    """
+    m = modes()
+    world = TENSORS if m.grad or any(observer.differentiates for observer in m.observers) else ARRAYS
+    run = _Young(ends, since, m.grad, world)
+    for node, gradient in _roots("a checkpoint", outputs, gradients):
+        run.send(node, gradient if world is TENSORS else gradient.array)
+    _walk(run, m.grad)
+    arrived = (g if g is None or isinstance(g, TensorBase) else above.wrap(g) for g in map(run.arrived.get, ends))
+    hooked = run.exposed and not any(observer.keeps for observer in m.observers)  # those are asked farther out, too
+    return [ct.clone(g) if g is not None and hooked else g for g in arrived]  # a hook may have kept it
 
 
 def backward(

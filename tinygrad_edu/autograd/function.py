@@ -81,6 +81,8 @@ class Function:
     6.0
     """
 
+    recomputes = False  # does backward compute results again? Then those who watch see the operations inside
+
     @staticmethod
     def forward(*args: Any) -> Any:
         """The value."""
@@ -155,7 +157,7 @@ class _Custom:
     hint = Op.hint
 
     def __init__(self, function: type[Function], ctx: Context, args: tuple[Any, ...]) -> None:
-        self.function, self.ctx = function, ctx
+        self.function, self.ctx, self.recomputes = function, ctx, function.recomputes
         self.name, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self.operands = tuple(f"argument {i}" for i in range(len(args)))
         self.inputs = [(tuple(a.shape), a.dtype) if isinstance(a, TensorBase) else ((), None) for a in args]
@@ -195,7 +197,8 @@ class _Custom:
         if call.modes.grad and any(self.ctx.needs_input_grad):
             arrays = tuple(a.array if isinstance(a, TensorBase) else a for a in call.operands)
             whole.node = record(call, call.operands, arrays, call.params.get("out", whole.array), None)
-            whole.node.hooks()["seen"] = lambda g: g  # the user's backward may keep a gradient, so nobody adopts it
+            if not self.recomputes:
+                whole.node.hooks()["seen"] = lambda g: g  # the user's backward may keep a gradient: nobody adopts it
         return whole
 
     def _is_smooth(self, result: Any) -> bool:

@@ -29,9 +29,6 @@ _INSTEAD = {
         "amp": "dtypes are not mixed automatically here: convert with x.half() or x.bfloat16() where you want it",
         "multiprocessing": "tensors are not shared between processes: use Python's, and send NumPy arrays",
     },
-    "autograd": {
-        "detect_anomaly": "every error of backward names the line that made the node: leave it out",
-    },
     "backends": {
         "mkldnn": "there is no such library here to set up: leave the line out",
         "cuda": "there is nothing here to set up: leave the line out",

@@ -262,11 +262,12 @@ class Backward:
     def observed(self, node: Node, g: Any) -> None:
         """`visit` through the interceptors, outermost last; each runs with only those below it in force.
 
-        Those that must see the operations of backward themselves are in force inside `visit`.
+        Those that must see the operations of backward themselves are in force inside `visit`; where backward computes
+        results again, that is all of them.
         """
-        observers = modes().observers
-        inside = tuple(observer for observer in observers if observer.differentiates)
-        watching = tuple(observer for observer in observers if not observer.differentiates)
+        observers, all_inside = modes().observers, node.op.recomputes
+        inside = tuple(observer for observer in observers if observer.differentiates or all_inside)
+        watching = tuple(observer for observer in observers if observer not in inside)
         self.watched(node, g, watching, inside)
 
     def watched(self, node: Node, g: Any, watching: tuple[Any, ...], inside: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -52,6 +52,7 @@ class Op(Costed):
     broadcasts: ClassVar[bool] = False  # the engine sums gradients back to the operands' shapes
     view: ClassVar[bool] = False  # the result may share the first operand's memory
     differentiable: ClassVar[bool] = True
+    recomputes: ClassVar[bool] = False  # backward runs operations again: observers see those, not one backward step
     into: ClassVar[tuple[Any, ...]] = ()  # NumPy's function with ``out=``, and its last operands: saves a temporary
     # Forward returns (out, cache). "constant": the cache has no derivative (positions). "recomputed": backward is
     # given None in its place when the gradient itself is recorded, and computes it again; a kept one would be a
