@@ -95,9 +95,12 @@ def test_sizes_that_cannot_be(size: Any) -> None:
 
 
 def test_batches_that_do_not_fit() -> None:
-    why, mend = "each sample is one row of every tensor", "give tensors of the same length"
-    with teaches(ArgumentError, "a batch of 2 and 3 rows", why, mend, "accumulate("):
+    why, mend = "each sample is one row of every tensor, and the first one has 2", "give one row for each"
+    with teaches(ArgumentError, "a batch with a tensor of 3 rows", why, mend, "accumulate("):
         accumulate(lambda x, y: x.mean(), tg.ones(2), tg.ones(3), size=1)
+    why = "each sample is one row of every tensor, and this has no rows"
+    with teaches(ArgumentError, "a batch with [1, 2]", why, mend, "accumulate("):
+        accumulate(lambda x, y: x.mean(), tg.ones(2), [1, 2], size=1)
     why, mend = "they add up to 0, and a mean over nothing is none", "leave out batches that have nothing to learn from"
     with teaches(ArgumentError, "accumulate with these weights", why, mend, "accumulate("):
         accumulate(lambda x: x.mean(), tg.ones(2), size=1, weight=lambda x: 0)

@@ -48,6 +48,7 @@ EXEMPT = {
     "linalg.LinAlgError": "an error", "guard.turn_off": "a switch of the whole process",
     "guard.turn_on": "a switch of the whole process", "training.History": "what fit returns",
     "settings.Modes": "for the engine", "settings.Scope": "a base",
+    "settings.set_observers": "for those who watch", "autograd.set_detect_anomaly": "a switch of the whole thread",
     "settings.defaults": "for what runs typed code", "settings.put_back_defaults": "for what runs typed code",
     "Tensor.cuda": "needs a GPU",
 }  # fmt: skip

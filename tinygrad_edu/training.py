@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from .common.wording import shown
 from .errors import ArgumentError, DtypeError, TrainingError
 from .inputs.kinds import explain_all
 from .metrics import Mean
@@ -235,12 +236,13 @@ def _rows(batch: tuple[Any, ...], size: Any) -> int:
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         tried, why = f"micro-batches of {size!r}", "it is the most samples that are computed at once"
         raise ArgumentError(tried, why, "use a whole number from 1 on")
-    counts = sorted({len(part) for part in batch})
-    if len(counts) != 1:
-        found = " and ".join(map(str, counts)) or "no"
-        tried, why = f"a batch of {found} rows", "each sample is one row of every tensor"
-        raise ArgumentError(tried, why, "give tensors of the same length")
-    return counts[0]
+    counts = [part.shape[0] if getattr(part, "shape", ()) else None for part in batch]
+    for part, count in zip(batch, counts, strict=True):
+        if count is None or count != counts[0]:
+            tried = f"a batch with {shown(part, 40)}" if count is None else f"a batch with a tensor of {count} rows"
+            what = "this has no rows" if count is None else f"the first one has {counts[0]}"
+            raise ArgumentError(tried, f"each sample is one row of every tensor, and {what}", "give one row for each")
+    return counts[0] or 0
 
 
 def _checkpointed(model: Any, segments: int) -> Callable[[Any], Any]:

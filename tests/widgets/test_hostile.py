@@ -18,7 +18,7 @@ from tinygrad_edu_widgets import GuardLens, TipBrowser
 
 import tinygrad_edu as tg
 from tests.support import run_python
-from tinygrad_edu.observe import memory, surroundings
+from tinygrad_edu.observe import limit, surroundings
 from tinygrad_edu.observe.surroundings import left_as_found
 from tinygrad_edu.tensor.random import generator
 from tinygrad_edu.views import hosted
@@ -199,8 +199,8 @@ def test_what_a_program_that_was_given_up_has_changed_is_put_back() -> None:
 
 HOG = """
 import resource, sys
-from tinygrad_edu.observe import memory
-memory.free = lambda: 200_000_000
+from tinygrad_edu.observe import limit
+limit.free = lambda: 200_000_000
 from tinygrad_edu_widgets import GuardLens, TipBrowser
 before = resource.getrlimit(resource.RLIMIT_DATA)
 lens = GuardLens("a = np.ones(10**9)\\nb = a")
@@ -226,15 +226,15 @@ def test_the_limit_is_what_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: An
     (tmp_path / "free").write_text("MemTotal:  900 kB\nMemAvailable:  500 kB\n")
     (tmp_path / "max").write_text("400000\n")
     (tmp_path / "used").write_text("100000\n")
-    monkeypatch.setattr(memory, "_FREE", tmp_path / "free")
-    monkeypatch.setattr(memory, "_GROUP", ((tmp_path / "no", tmp_path / "no"),))
-    assert memory.free() == 512_000
-    monkeypatch.setattr(memory, "_GROUP", ((tmp_path / "max", tmp_path / "used"),))
-    assert memory.free() == 300_000
+    monkeypatch.setattr(limit, "_FREE", tmp_path / "free")
+    monkeypatch.setattr(limit, "_GROUP", ((tmp_path / "no", tmp_path / "no"),))
+    assert limit.free() == 512_000
+    monkeypatch.setattr(limit, "_GROUP", ((tmp_path / "max", tmp_path / "used"),))
+    assert limit.free() == 300_000
     (tmp_path / "max").write_text("max\n")
-    assert memory.free() == 512_000
-    monkeypatch.setattr(memory, "_FREE", tmp_path / "no")
-    assert memory.free() is None
+    assert limit.free() == 512_000
+    monkeypatch.setattr(limit, "_FREE", tmp_path / "no")
+    assert limit.free() is None
 
 
 # Kernels -----------------------------------------------------------------------------------------------------------

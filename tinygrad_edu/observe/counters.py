@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import backends
+from ..common.wording import bytes_text, plural
 from ..core.base import TensorBase
 from ..core.graph import Node
 from ..core.op import Op
@@ -36,21 +37,21 @@ class Counters(Interceptor):
     ``owners``
         what the bytes at the peak were: ``created`` (by ``zeros`` and similar functions), ``activations`` (results in
         the graph, and what else is kept for backward), ``gradients``, ``temporaries``.
-    ``nodes``
-        graph nodes made.
+    ``nodes``, ``kept``
+        graph nodes made, and how many of them are alive now.
     ``stride``
         bytes from one element to the next along the last axis of an operand; the largest over all operations.
 
     Memory that an operation needs only while it runs is not seen. Nor is work on arrays instead of tensors: by NumPy,
     by the steps of an optimiser (the first one makes its state), and by ``deepcopy``. Only the thread that entered
-    the block is counted.
+    the block is counted. `observe.memory.Memory` sees all of these, and takes more time.
 
     >>> import tinygrad_edu as tg
     >>> x = tg.ones(1000)
     >>> with Counters() as counted:
     ...     y = (x + 1).add_(1)
-    >>> counted.calls, counted.allocated
-    (2, 4000)
+    >>> counted
+    Counters: 2 operations, 4.00 kB allocated in new buffers, 4.00 kB at the peak, 0 copies, 0 graph nodes made
     """
 
     keeps = False
@@ -61,7 +62,7 @@ class Counters(Interceptor):
         self._live = dict.fromkeys(OWNERS, 0)
         self._alive: dict[int, tuple[weakref.ref[Any], int, str]] = {}
         self._gone: deque[int] = deque()  # keys of buffers freed since the last look, in any thread
-        self._seen: set[int] = set()  # numbers of the nodes that are counted
+        self._seen: dict[int, weakref.ref[Node]] = {}  # the nodes that are counted, by number
         self._start = 0
 
     def __enter__(self) -> Counters:
@@ -77,6 +78,20 @@ class Counters(Interceptor):
         """Bytes of new buffers that are alive now."""
         self._forget()
         return sum(self._live.values())
+
+    @property
+    def kept(self) -> int:
+        """Graph nodes that were made in the block and are alive now."""
+        return sum(node() is not None for node in self._seen.values())
+
+    def __repr__(self) -> str:
+        copies = f"{self.copies} cop{'y' if self.copies == 1 else 'ies'}"
+        copied = f" of {bytes_text(self.copied)}" if self.copied else ""
+        made = f"{plural(self.nodes, 'graph node')} made" + (f", {self.kept} kept" if self.nodes else "")
+        return (
+            f"Counters: {plural(self.calls, 'operation')}, {bytes_text(self.allocated)} allocated in new buffers, "
+            f"{bytes_text(self.peak)} at the peak, {copies}{copied}, {made}"
+        )
 
     def facts(self) -> dict[str, int]:
         """The counts by name, without those that change after the block."""
@@ -96,7 +111,7 @@ class Counters(Interceptor):
                 if _only_moves(call.op):
                     self.copies += 1
                     self.copied += bytes_of(result.array)
-            for kept in () if result.node is None else _arrays(result.node.saved):
+            for kept in () if result.node is None else arrays_in(result.node.saved):
                 if self._is_new(kept, arrays):  # an index, or something an LSTM computed on the way
                     self._add(kept, "activations")
             bases = [] if result.origin is None else [result.origin.base]  # a write to a view gives it a node too
@@ -126,13 +141,13 @@ class Counters(Interceptor):
     def _is_new(self, array: Any, others: Iterable[Any]) -> bool:
         """Whether the array's buffer is new: not that of an operand, and not counted already."""
         self._forget()  # or a new buffer at the address of an old one would be mistaken for it
-        buffer = _buffer(array)
+        buffer = buffer_of(array)
         if buffer is None or id(buffer) in self._alive:
             return False
-        return all(_buffer(other) is not buffer for other in others)
+        return all(buffer_of(other) is not buffer for other in others)
 
     def _add(self, array: Any, owner: str) -> None:
-        buffer, freed = _buffer(array), self._gone
+        buffer, freed = buffer_of(array), self._gone
         key, size = id(buffer), bytes_of(buffer)
         self._alive[key] = (weakref.ref(buffer, lambda _: freed.append(key)), size, owner)
         self.allocated += size
@@ -151,7 +166,7 @@ class Counters(Interceptor):
         while waiting:
             node = waiting.pop()
             if node is not None and node.number > self._start and node.number not in self._seen:
-                self._seen.add(node.number)
+                self._seen[node.number] = weakref.ref(node)
                 self.nodes += 1
                 waiting += node.parents
 
@@ -161,7 +176,7 @@ def bytes_of(array: Any) -> int:
     return int(array.size) * int(array.dtype.itemsize)
 
 
-def _buffer(array: Any) -> Any:
+def buffer_of(array: Any) -> Any:
     """The array that owns the memory of an array or a tensor; None for a single number, or anything else."""
     array = getattr(array, "array", array)
     if not getattr(array, "ndim", 0) or not hasattr(array, "__setitem__"):
@@ -175,11 +190,11 @@ def _only_moves(op: Any) -> bool:
     return isinstance(op, type) and issubclass(op, Op) and (op.view or not op.computes)
 
 
-def _arrays(tree: Any) -> Iterator[Any]:
+def arrays_in(tree: Any) -> Iterator[Any]:
     """The items of nested tuples and lists."""
     if isinstance(tree, (tuple, list)):
         for item in tree:
-            yield from _arrays(item)
+            yield from arrays_in(item)
     else:
         yield tree
 

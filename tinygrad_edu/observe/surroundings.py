@@ -27,7 +27,7 @@ import numpy as np
 
 from .. import settings
 from ..common.blocks import block
-from . import memory
+from . import limit
 from .stopping import undisturbed, undoing
 
 Pair = tuple[Callable[[], Any], Callable[[Any], Any]]  # how to read something, and how to put it back
@@ -145,7 +145,7 @@ class _Found:
         with self.lock:
             if not self.inside:
                 self.before = [read() for read, _ in _SHARED]
-                memory.limit()
+                limit.limit()
             depth = self.inside.get(thread, 0)
             self.inside[thread] = depth + 1
             return depth
@@ -159,7 +159,7 @@ class _Found:
                 return
             del self.inside[thread]
             if not self.inside:
-                memory.lift()
+                limit.lift()
             for (_, put), before in zip(_SHARED, self.before, strict=True):
                 put(before)
 

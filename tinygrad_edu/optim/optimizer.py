@@ -166,6 +166,11 @@ class Optimizer:
             for p in group["params"]:
                 clear_gradient(p, set_to_none)
 
+    def memory(self) -> list[Any]:
+        """The arrays that it keeps: the state, and what its formula works in."""
+        values = (value for kept in self.state.values() for value in kept.values())
+        return [getattr(value, "array", value) for value in values if hasattr(value, "dtype")]
+
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step. It may return new ``(args, kwargs)``."""
         return RemovableHandle(self._before, hook)
@@ -284,6 +289,20 @@ def _copied(value: Any, device: str) -> Any:
     return copy.deepcopy(value)
 
 
+_before_every: dict[int, Callable[..., Any]] = {}
+_after_every: dict[int, Callable[..., Any]] = {}
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` before each step of any optimiser, in any thread."""
+    return RemovableHandle(_before_every, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` after each step of any optimiser, in any thread."""
+    return RemovableHandle(_after_every, hook)
+
+
 def _watched(step: Callable[..., Any]) -> Callable[..., Any]:
     """``step`` with the hooks around it; a step that calls its base class's is still one step."""
 
@@ -294,10 +313,10 @@ def _watched(step: Callable[..., Any]) -> Callable[..., Any]:
             return step(self, *args, **kwargs)
         own["_inside_step"] = True
         try:
-            for hook in [*self._before.values()]:
+            for hook in [*_before_every.values(), *self._before.values()]:
                 args, kwargs = hook(self, args, kwargs) or (args, kwargs)
             result = step(self, *args, **kwargs)
-            for hook in [*self._after.values()]:
+            for hook in [*self._after.values(), *_after_every.values()]:
                 hook(self, args, kwargs)
         finally:
             own["_inside_step"] = False

@@ -111,6 +111,11 @@ class InPlaceOptimizer(Optimizer):
             return out
         return g
 
+    def memory(self) -> list[Any]:
+        """The arrays that it keeps: the state, and what its formula works in."""
+        bundles = [bundle for plan in self._plans if plan is not None for bundle in plan.bundles]
+        return [*super().memory(), *self._rooms.values(), *(array for bundle in bundles for array in bundle.memory())]
+
     # A step ------------------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

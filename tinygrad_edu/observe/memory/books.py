@@ -1,0 +1,137 @@
+"""The books of a watch: which buffers are alive, whose they are, and what was there before."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ...common.lines import Line
+from ...core.base import TensorBase
+from ...core.graph import Leaf
+from ...nn.module import Module
+from ...optim.optimizer import Optimizer
+from ..counters import buffer_of, bytes_of
+from .parts import OWNERS, Held
+
+
+class Made(NamedTuple):
+    """What made a buffer."""
+
+    op: str = ""
+    line: Line = None
+    scope: Any = None
+
+    @property
+    def module(self) -> str:
+        """The path of the module whose call was in progress."""
+        return "" if self.scope is None else ".".join(self.scope.path())
+
+
+class Page(NamedTuple):
+    """The books at one moment."""
+
+    live: tuple[int, ...]
+    lost: int
+
+    @property
+    def known(self) -> int:
+        """The bytes of what was made since the beginning and is alive. What was there before does not count."""
+        return sum(self.live) + self.lost
+
+
+@dataclass
+class _Known:
+    """What is remembered of a living buffer."""
+
+    buffer: weakref.ref[Any]
+    held: Held
+    new: bool  # made since the beginning
+
+
+class Books:
+    """Bytes by owner. ``live`` is what was made, minus what was there and is gone; ``base`` is what was there."""
+
+    def __init__(self) -> None:
+        self.live = dict.fromkeys(OWNERS, 0)
+        self.base = dict.fromkeys(OWNERS, 0)
+        self.made = dict.fromkeys(OWNERS, 0)  # since `page` was called last
+        self._lost = 0  # bytes of what was there and is gone
+        self._known: dict[int, _Known] = {}
+        self._gone: deque[int] = deque()  # keys of buffers that were freed since the last look, in any thread
+
+    def page(self) -> Page:
+        """The books now; what is made is counted from here on."""
+        self.forget()
+        self.made = dict.fromkeys(OWNERS, 0)
+        return Page(tuple(self.live.values()), self._lost)
+
+    def born(self, array: Any, owner: str, made: Made) -> None:
+        """Enter a buffer, if it is new."""
+        buffer = buffer_of(array)
+        self.forget()
+        if buffer is not None and id(buffer) not in self._known:
+            size = bytes_of(buffer)
+            self.live[owner] += size
+            self.made[owner] += size
+            self._enter(buffer, owner, made, new=True)
+
+    def find(self, value: Any) -> bool:
+        """Enter what was there before: tensors, and those of modules and optimisers. Returns whether it is one."""
+        if isinstance(value, TensorBase):
+            leaf = isinstance(value.node, Leaf)
+            self._was_there(value.array, "parameter" if leaf else "data" if value.node is None else "activation")
+            if leaf and value.gradient is not None:
+                self._was_there(value.gradient.array, "gradient")
+        elif isinstance(value, Optimizer):
+            for tensor in (tensor for group in value.param_groups for tensor in group["params"]):
+                self.find(tensor)
+            for array in value.memory():
+                self._was_there(array, "optimiser")
+        elif isinstance(value, Module):
+            for tensor in (*value.parameters(), *value.buffers()):
+                self._was_there(tensor.array, "parameter")
+                self.find(tensor)
+        else:
+            return False
+        return True
+
+    def _was_there(self, array: Any, owner: str) -> None:
+        buffer = buffer_of(array)
+        self.forget()
+        if buffer is None:
+            return
+        known = self._known.get(id(buffer))
+        if known is None:
+            self.base[owner] += bytes_of(buffer)
+            self._enter(buffer, owner, Made(), new=False)
+        elif (known.held.owner, owner) == ("data", "parameter"):  # a tensor that wants a gradient since
+            where, held = self.live if known.new else self.base, known.held
+            where["data"] -= held.nbytes
+            where["parameter"] += held.nbytes
+            self._enter(buffer, owner, Made(held.op, held.line), known.new)
+
+    def _enter(self, buffer: Any, owner: str, made: Made, new: bool) -> None:
+        key, gone = id(buffer), self._gone
+        held = Held(owner, bytes_of(buffer), tuple(buffer.shape), str(buffer.dtype), made.op, made.line, made.module)
+        self._known[key] = _Known(weakref.ref(buffer, lambda _: gone.append(key)), held, new)
+
+    def forget(self) -> None:
+        """Cross out what was freed."""
+        while self._gone:
+            known = self._known.pop(self._gone.popleft(), None)
+            if known is not None:
+                self.live[known.held.owner] -= known.held.nbytes
+                self._lost += 0 if known.new else known.held.nbytes
+
+    def alive(self) -> dict[int, Held]:
+        """The living buffers, by what `key_of` says."""
+        self.forget()
+        return {key: known.held for key, known in self._known.items()}
+
+    @staticmethod
+    def key_of(array: Any) -> int:
+        """The key of an array's buffer; 0 if it has none."""
+        buffer = buffer_of(array)
+        return 0 if buffer is None else id(buffer)
