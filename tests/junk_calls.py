@@ -13,7 +13,22 @@ from typing import Any
 import numpy as np
 
 import tinygrad_edu as tg
-from tinygrad_edu import autograd, data, distributions, guard, linalg, metrics, nn, observe, optim, settings, training
+import tinygrad_edu.observe.memory
+from tinygrad_edu import (
+    autograd,
+    data,
+    distributions,
+    guard,
+    linalg,
+    metrics,
+    nn,
+    observe,
+    optim,
+    profiler,
+    settings,
+    training,
+)
+from tinygrad_edu.utils import checkpoint
 
 
 def _optimizer() -> optim.Optimizer:
@@ -52,6 +67,7 @@ MODULES_BY_NAME: dict[str, Any] = {
     "lrs": optim.lr_scheduler, "data": data, "metrics": metrics, "autograd": autograd,
     "functional": autograd.functional, "training": training,
     "observe": observe, "settings": settings, "guard": guard,
+    "memory": observe.memory, "profiler": profiler, "checkpointing": checkpoint,
     "rnn": nn.utils.rnn, "dist": distributions, "linalg": linalg,
 }  # fmt: skip
 
@@ -293,7 +309,10 @@ functional.hvp(tg.sum, x, y, False, False)  functional.vhp(tg.sum, x, y, False, 
 training.evaluate(model, loader, F.mse_loss, ())
 training.accumulate(F.mse_loss, leaf, y, size=1)
 training.fit(model, loader, F.mse_loss, optim.SGD(model.parameters(), 0.1), 1)  observe.Counters()
-observe.Memory(model)
+memory.Memory(model)
+profiler.profile()  profiler.record_function('a', None)  profiler.schedule(wait=1, warmup=1, active=1)
+profiler.tensorboard_trace_handler('a', 'b', False)  checkpointing.checkpoint(tg.exp, leaf)
+checkpointing.checkpoint_sequential(model, 2, x)
 observe.measure(print, repeats=3, warmup=1, budget=0.01)  settings.scoped(dtype="float32")
 settings.promotion("numpy")  settings.set_default(dtype="float32")
 tg.save(x, path)  guard.explain(array)  guard.is_on()  guard.on()

@@ -40,7 +40,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "observe",
         "compile",
     ),
-    ("utils",),  # PyTorch's paths to all of these
+    ("utils", "profiler"),  # PyTorch's paths to all of these
     ("training",),
     # Teaching
     ("tips", "lessons", "views", "cli"),

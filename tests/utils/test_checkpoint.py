@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import nn
-from tinygrad_edu.errors import ArgumentError, AutogradError
+from tinygrad_edu.errors import ArgumentError, AutogradError, DtypeError
 from tinygrad_edu.observe.counters import Counters
 from tinygrad_edu.tensor.random import seeded
 from tinygrad_edu.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
@@ -322,6 +322,17 @@ def test_segments_that_cannot_be(segments: Any) -> None:
         "use a whole number from 1 to 6", "checkpoint_sequential(",
     ):  # fmt: skip
         checkpoint_sequential(layers(), segments, tg.ones(1, 8))
+
+
+def test_what_cannot_be_called() -> None:
+    why, mend = "it is called, now and again in backward", "give a function or a module, and its arguments after it"
+    with teaches(DtypeError, "checkpoint of [1, 2]", why, mend, "checkpoint("):
+        checkpoint([1, 2], tg.ones(1))  # type: ignore[arg-type]
+    why, mend = "it runs functions in a row", "give an nn.Sequential, or a list of modules and functions"
+    for steps in ([1, 2], [], None, nn.ReLU()):
+        with pytest.raises(DtypeError) as caught:
+            checkpoint_sequential(steps, 1, tg.ones(1))
+        assert (caught.value.why, caught.value.mend) == (why, mend)
 
 
 def test_a_check_that_does_not_exist() -> None:

@@ -18,11 +18,12 @@ from .. import backends
 from ..autograd.engine import between
 from ..autograd.function import Function
 from ..common.lines import user_line
-from ..common.wording import plural
+from ..common.wording import plural, shown
 from ..core.base import TensorBase
 from ..core.slow import Call, Interceptor
 from ..core.storage import find, number
-from ..errors import ArgumentError, AutogradError
+from ..errors import ArgumentError, AutogradError, DtypeError
+from ..nn.module import Module
 from ..settings import modes, no_grad, scoped
 from ..tensor.random import get_rng_state, set_rng_state
 
@@ -70,6 +71,9 @@ def checkpoint(
     >>> round(x.grad.item(), 4)
     4.0
     """
+    if not callable(function):
+        why, mend = "it is called, now and again in backward", "give a function or a module, and its arguments after it"
+        raise DtypeError(f"checkpoint of {shown(function, 40)}", why, mend)
     if determinism_check not in ("default", "none"):
         tried, why = f"determinism_check={determinism_check!r}", "it says whether results are compared"
         raise ArgumentError(tried, why, "use 'default' or 'none'")
@@ -92,12 +96,24 @@ def checkpoint_sequential(
     >>> checkpoint_sequential(model, 3, tg.ones(1, 4)).shape
     (1, 4)
     """
-    steps = list(functions.children() if hasattr(functions, "children") else functions)
+    steps = _steps(functions)
     segments = _segments(segments, len(steps))
     size = len(steps) // segments
     for start in range(0, size * (segments - 1), size):
         input = checkpoint(_Chain(steps[start : start + size]), input, use_reentrant=use_reentrant, **kwargs)
     return _Chain(steps[size * (segments - 1) :])(input)
+
+
+def _steps(functions: Any) -> list[Callable[[Any], Any]]:
+    steps: list[Any] = []
+    if isinstance(functions, Module):
+        steps = list(functions.children())
+    elif isinstance(functions, (list, tuple)):
+        steps = list(functions)
+    if not steps or not all(map(callable, steps)):
+        why, mend = "it runs functions in a row", "give an nn.Sequential, or a list of modules and functions"
+        raise DtypeError(f"checkpoint_sequential of {shown(functions, 40)}", why, mend)
+    return steps
 
 
 def _segments(given: Any, most: int) -> int:
@@ -107,7 +123,7 @@ def _segments(given: Any, most: int) -> int:
         found = 0
     if not 1 <= found <= most:
         tried, why = f"checkpoint_sequential with segments={given!r}", f"there are {plural(most, 'function')} to divide"
-        raise ArgumentError(tried, why, f"use a whole number from 1 to {most}" if most else "give it some functions")
+        raise ArgumentError(tried, why, f"use a whole number from 1 to {most}")
     return found
 
 
