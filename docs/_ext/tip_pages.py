@@ -7,6 +7,7 @@ from typing import Any
 
 from tinygrad_edu.cli.tips import arguments
 from tinygrad_edu.tips import GUIDES, THEMES, Claim, Size, Tip, all_tips, run, source_of
+from tinygrad_edu.tips.planned import NEEDS, PLANNED
 from tinygrad_edu.tips.words import claimed, fact_text
 
 HEAD = """# Tips
@@ -15,7 +16,12 @@ Each tip has two ways to do the same: **A**, what people write, and **B**, what 
 every machine, and `tinygrad-edu tips check` checks them. Time is measured on your machine, by
 `tinygrad-edu tips run SLUG`, or by `show_tip(slug)` in a notebook, where you predict first.
 
-See also the tips [by source](sources.md) and [by symptom](symptoms.md).
+See also the tips [by source](sources.md) and [by symptom](symptoms.md), and [all that are planned](catalogue.md).
+"""
+CATALOGUE = """# The whole catalogue
+
+All tips of the five guides, those that are here and those to come. A is the way to leave, B the way to take, and the
+claim is what is checked: where nothing else is said, A and B also give the same numbers.
 """
 LEXERS = {
     "PyTorch": "python",
@@ -122,6 +128,22 @@ def listing(title: str, groups: Mapping[str, list[Tip]]) -> str:
     return "\n".join([f"# {title}\n", *parts])
 
 
+def catalogue(tips: Iterable[Tip]) -> str:
+    """Every tip in a table by theme, and what the machine that runs tips has still to learn."""
+    there = {tip.slug: tip for tip in tips}
+    parts = [CATALOGUE, f"**{len(there)} are here, {len(PLANNED)} are to come.**\n"]
+    for theme, words in THEMES.items():
+        rows = ["| tip | A → B | claim | needs |", "|---|---|---|---|"]
+        for tip in (tip for tip in there.values() if tip.theme == theme):
+            claims = "; ".join(f"{fact_text(one.fact)}: {claimed(one)}" for one in tip.claims)
+            rows.append(f"| [{tip.slug}]({tip.slug}.md) | {tip.title} | {claims} | here |")
+        for row in (row for row in PLANNED if row.theme == theme):
+            rows.append(f"| {row.slug} | {row.a} → {row.b} | {row.claim} | {', '.join(row.needs) or 'nothing new'} |")
+        parts.append(f"## {words}\n\n" + "\n".join(rows) + "\n")
+    needs = bullets(f"**{name}**: {words}" for name, words in NEEDS.items())
+    return "\n".join([*parts, f"## What they need\n\nBeside two ways, their counts and the time:\n\n{needs}"])
+
+
 def pages() -> dict[str, str]:
     """File name and content of every page about tips."""
     tips = all_tips()
@@ -129,10 +151,13 @@ def pages() -> dict[str, str]:
     sources = {guide: [t for t in tips if letter in t.guides] for letter, guide in GUIDES.items()}
     symptoms = sorted({symptom for tip in tips for symptom in tip.symptoms}, key=str.lower)
     by_theme = listing("Tips", themes).replace("# Tips\n", HEAD, 1)
-    tree = "\n".join(["```{toctree}", ":hidden:", "", "sources", "symptoms", *(tip.slug for tip in tips), "```", ""])
+    tree = "\n".join(
+        ["```{toctree}", ":hidden:", "", "sources", "symptoms", "catalogue", *(tip.slug for tip in tips), "```", ""]
+    )
     made = {
         "index.md": f"{by_theme}\n{tree}",
         "sources.md": listing("Tips by source", sources),
+        "catalogue.md": catalogue(tips),
         "symptoms.md": listing("Tips by symptom", {s: [t for t in tips if s in t.symptoms] for s in symptoms}),
     }
     return made | {f"{tip.slug}.md": page(tip) for tip in tips}

@@ -21,6 +21,7 @@ import tinygrad_edu as tg
 from tests.support import ROOT
 from tinygrad_edu import tips
 from tinygrad_edu.cli.main import parse
+from tinygrad_edu.tips.planned import PLANNED
 
 DOCS = ROOT / "docs"
 TIPS = sorted((ROOT / "tinygrad_edu" / "tips").glob("*/[!_]*.py"))
@@ -105,6 +106,13 @@ class TestSite:
         for index in ("index", "sources", "symptoms"):
             page = Page((site / "tips" / f"{index}.html").read_text(encoding="utf-8"))
             assert f"{slug}.html" in page.links
+
+    def test_the_catalogue_lists_the_tips_that_are_to_come(self, site: Path) -> None:
+        path = site / "tips" / "catalogue.html"
+        text = re.sub(r"<[^>]+>", "", unescape(path.read_text(encoding="utf-8")))
+        assert all(row.slug in text and row.claim.replace("`", "") in text for row in PLANNED)
+        links = Page(path.read_text(encoding="utf-8")).links
+        assert all(f"{path.stem.replace('_', '-')}.html" in links for path in TIPS)
 
     def test_commands_on_pages_are_understood(self, site: Path) -> None:
         pages = [path.read_text(encoding="utf-8") for path in (site / "tips").glob("*.html")]

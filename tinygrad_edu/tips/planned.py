@@ -1,0 +1,48 @@
+"""The tips that are still to come, each with how it will be said. A tip that is there leaves this list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+# What a tip may need beyond two ways, their counts and the time.
+NEEDS = {
+    "artefact": "a result that is a table, a listing, a trace or a diagnosis",
+    "cycle": "set-up, first call, later calls and tear-down, each counted apart",
+    "device": "a device with a clock of its own, and recorded results where it is missing",
+    "facts": "facts of its own, with a unit and how they are known",
+    "figure": "the guide's own figure beside the live one",
+    "marks": "memory over time, between named points",
+    "opposed": "two claims that pull in opposite directions, predicted as numbers",
+    "outcome": "a way that raises an error or gives other numbers, as the tip says",
+    "sweep": "a claim over at least five sizes: flat, linear, quadratic, a crossover, a knee",
+    "training": "a training run: a series for each seed, with the spread over seeds",
+    "ways": "more than two ways, and mistakes as ways of their own",
+    "workers": "threads and processes, and how many there are",
+}
+
+
+class Planned(NamedTuple):
+    """A tip to come: A is the way to leave, B the way to take, and ``claim`` what is to be checked."""
+
+    slug: str
+    theme: str
+    a: str
+    b: str
+    claim: str
+    needs: tuple[str, ...] = ()
+
+
+def _read() -> Iterator[Planned]:
+    """The rows of planned.txt: a theme in brackets, then a tip in each line, its parts between bars."""
+    theme = ""
+    for line in Path(__file__).with_name("planned.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            theme = line.strip("[]")
+        elif line and not line.startswith("#"):
+            slug, a, b, claim, needs = (part.strip() for part in line.split("|"))
+            yield Planned(slug, theme, a, b, claim, tuple(needs.split()))
+
+
+PLANNED = tuple(_read())
