@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Page
 
 from tinygrad_edu.tips import Result, Tip, all_tips, run
-from tinygrad_edu.tips.tip import FALSE, HOLDS, SAME, TIME
+from tinygrad_edu.tips.facts import TIME
+from tinygrad_edu.tips.tip import FALSE, HOLDS, SAME
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.tips import BrowserState, Visit
 

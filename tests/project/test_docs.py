@@ -109,8 +109,8 @@ class TestSite:
 
     def test_the_catalogue_lists_the_tips_that_are_to_come(self, site: Path) -> None:
         path = site / "tips" / "catalogue.html"
-        text = re.sub(r"<[^>]+>", "", unescape(path.read_text(encoding="utf-8")))
-        assert all(row.slug in text and row.claim.replace("`", "") in text for row in PLANNED)
+        cells = re.findall(r"<td><p>([a-z0-9-]+)</p></td>", path.read_text(encoding="utf-8"))
+        assert {row.slug for row in PLANNED} <= set(cells)
         links = Page(path.read_text(encoding="utf-8")).links
         assert all(f"{path.stem.replace('_', '-')}.html" in links for path in TIPS)
 

@@ -14,8 +14,9 @@ import pytest
 
 from tinygrad_edu import Generator, Tensor, tips
 from tinygrad_edu.tips import Choice, Result, Tip, source_of
+from tinygrad_edu.tips.facts import TIME
 from tinygrad_edu.tips.runner import Checked, agree, tensors
-from tinygrad_edu.tips.tip import GUIDES, HOLDS, THEMES, TIME
+from tinygrad_edu.tips.tip import GUIDES, HOLDS, THEMES
 from tinygrad_edu.views.tips.examples import EXAMPLES
 
 FOLDER = Path(tips.__file__).parent

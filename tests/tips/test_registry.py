@@ -16,7 +16,7 @@ from tinygrad_edu.tips.registry import add, faults_of
 
 PLACE = "tinygrad_edu.tips.arrays.made_up"
 MEND = "see 'Add a tip' in CONTRIBUTING.md"
-COUNTS = "allocated, copied, copies, peak, calls, nodes, stride, held, shares, changes, error"
+COUNTS = "allocated, copied, copies, peak, calls, nodes, kept, stride, held, shares, changes, error"
 
 
 # What is refused -------------------------------------------------------------------------------------------------

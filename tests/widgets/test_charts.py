@@ -15,7 +15,7 @@ from tinygrad_edu_widgets import Playground, PredictGate, TimingRace, TipBrowser
 
 from tests.widgets.test_every_widget import played, race, raced
 from tinygrad_edu.errors import ArgumentError, MissingPackageError
-from tinygrad_edu.tips.tip import TIME
+from tinygrad_edu.tips.facts import TIME
 from tinygrad_edu.tips.words import count_text, fact_text
 from tinygrad_edu.views.tokens import TOKENS
 

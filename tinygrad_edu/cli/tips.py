@@ -30,8 +30,8 @@ from ..common.wording import plain, plural
 from ..tips import GUIDES, THEMES, Judged, Result, Size, Tip, TipError, all_tips, check, find, run, search, source_of
 from ..tips.findings import APART, disagree, headline
 from ..tips.runner import Checked
-from ..tips.tip import COUNTED, HOLDS, SAME
-from ..tips.words import count_text
+from ..tips.tip import HOLDS, SAME
+from ..tips.words import count_text, fact_text
 from .terminal import Progress, Terminal
 
 HEAD = ("verdict", "A", "B", "about")
@@ -242,7 +242,7 @@ def _row(judged: Judged, result: Result) -> tuple[str, str, str, str]:
     fact = judged.claim.fact
     if judged.claim.counted:
         a, b = (count_text(fact, way[fact]) for way in (result.slow, result.fast))
-        return judged.verdict, a, b, COUNTED[fact]
+        return judged.verdict, a, b, fact_text(fact)
     if result.timing is None:
         return judged.verdict, "", "", judged.words
     return judged.verdict, result.timing.slow.text(), result.timing.fast.text(), judged.words

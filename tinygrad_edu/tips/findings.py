@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..common.wording import ratio_text
 from ..observe.results import Comparison
+from .facts import TIME
 from .runner import Judged, Result
-from .tip import FAILED, FALSE, HOLDS, SAME, TIME
+from .tip import FAILED, FALSE, HOLDS, SAME
 from .words import count_text, fact_text
 
 SAID = {

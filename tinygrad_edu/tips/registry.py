@@ -11,7 +11,8 @@ from typing import Any
 
 from ..common.lines import own
 from ..common.wording import suggestion
-from .tip import COUNTED, GUIDES, THEMES, TIME, VERDICTS, Tip, TipError
+from .facts import FACTS, ON_EVERY_MACHINE
+from .tip import GUIDES, THEMES, VERDICTS, Tip, TipError
 
 WHY_WORDS = 25  # at most, in the one sentence
 
@@ -82,13 +83,13 @@ def _faults_of_functions(tip: Tip) -> Iterable[str]:
 
 def _faults_of_claims(tip: Tip) -> Iterable[str]:
     for claim in tip.claims:
-        if claim.fact not in (*COUNTED, TIME):
-            yield f"a claim is about {claim.fact!r}, which is not one of {', '.join((*COUNTED, TIME))}"
+        if claim.fact not in FACTS:
+            yield f"a claim is about {claim.fact!r}, which is not one of {', '.join(FACTS)}"
     if not any(claim.counted for claim in tip.claims):
         yield "no claim is about a count, so nothing would be the same on every machine"
     for name in tip.slip.shows if tip.slip else ():
-        if name not in (*COUNTED, "equal"):
-            yield f"the slip shows {name!r}, which is not one of {', '.join((*COUNTED, 'equal'))}"
+        if name not in (*ON_EVERY_MACHINE, "equal"):
+            yield f"the slip shows {name!r}, which is not one of {', '.join((*ON_EVERY_MACHINE, 'equal'))}"
     for limit in tip.limits:
         if limit.verdict not in VERDICTS[1:]:
             yield f"a limit's verdict is {limit.verdict!r}, which is not one of {', '.join(VERDICTS[1:])}"

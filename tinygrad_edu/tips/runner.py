@@ -44,7 +44,7 @@ class Judged:
 class Result:
     """The findings of one run of a tip.
 
-    ``slow``, ``fast`` and ``guide`` are counts by name, see `tip.COUNTED`. ``verdict`` follows from counts alone, so
+    ``slow``, ``fast`` and ``guide`` are counts by name, see `facts.FACTS`. ``verdict`` follows from counts alone, so
     it is the same on every machine; times are in ``timing`` and in the judged claim about time.
     """
 
@@ -131,11 +131,12 @@ def _count(tip: Tip, way: Way, setting: Mapping[str, Any]) -> tuple[dict[str, An
     """What one call of one way needs, and its result."""
     arguments = _arguments(tip, setting)
     before = [plain(a) for a in arguments]
-    counters, value, error, line = Counters(), None, "", ""
+    counters, value, kept, error, line = Counters(), None, 0, "", ""
     found: list[TensorBase] = []
     try:
         with scoped(device=setting["device"]), counters:
             value = way(*arguments)
+        kept = counters.kept
         found, value = _settled(value)
     except (Exception, SystemExit) as problem:  # a learner's copy may raise anything: the result reports it
         error = problem.sentence() if isinstance(problem, EduError) else said(problem)
@@ -143,6 +144,7 @@ def _count(tip: Tip, way: Way, setting: Mapping[str, Any]) -> tuple[dict[str, An
     given = tensors(arguments)
     return {
         **counters.facts(),
+        "kept": kept,
         "held": sum({id(b): bytes_of(b) for b in map(buffer, found) if b is not None}.values()),
         "shares": any(buffer(f) is buffer(g) is not None for f in found for g in given),
         "changes": not all(agree(b, a, 0.0) for b, a in zip(before, arguments, strict=True)),

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import EduError
+from .facts import TIME
 
 GUIDES = {
     "P": "PyTorch performance guide",
@@ -35,23 +36,6 @@ THEMES = {
 HOLDS, SAME, FALSE = "holds", "no difference", "false here"
 FAILED = "could not be compared"  # one of the ways raised an error
 VERDICTS = (HOLDS, SAME, FALSE, FAILED)
-
-# What is counted for each way, and its words. "time" is not here: it is the only one that needs a clock.
-COUNTED = {
-    "allocated": "newly allocated",
-    "copied": "copied",
-    "copies": "copies",
-    "peak": "at the peak",
-    "calls": "operations",
-    "nodes": "graph nodes",
-    "stride": "step to the next number",
-    "held": "kept alive by the result",
-    "shares": "shares its input’s bytes",
-    "changes": "changes its input",
-    "error": "error",
-}
-IN_BYTES = ("allocated", "copied", "peak", "held")
-TIME = "time"
 
 
 class TipError(EduError, ValueError):
@@ -237,14 +221,32 @@ class Tip:
 
 @cache  # a frame asks several times, and reading and parsing the file takes most of its time
 def source_of(function: Callable[..., Any], name: str = "") -> str:
-    """The text of a function as a learner reads it: without type hints and docstring, under another name if given."""
+    """The text of a function as a learner reads it: without type hints and docstring, under another name if given.
+
+    Decorators, defaults and comments stay, because they are part of what runs, or of what is said about it.
+    """
     lines = textwrap.dedent(inspect.getsource(function)).rstrip().split("\n")
     tree = ast.parse("\n".join(lines)).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    body = tree.body[1:] if ast.get_docstring(tree) else tree.body
-    head = f"def {name or tree.name}({', '.join(inspect.signature(function).parameters)}):"
+    documented = ast.get_docstring(tree) is not None
     for hinted in (node for node in ast.walk(tree) if isinstance(node, ast.AnnAssign) and node.value):
         line = lines[hinted.lineno - 1].encode()  # ast counts bytes
         kept = line[: hinted.target.end_col_offset] + line[hinted.annotation.end_col_offset :]
         lines[hinted.lineno - 1] = kept.decode()
-    return "\n".join([head, *lines[body[0].lineno - 1 :]])
+    signature = inspect.signature(inspect.unwrap(function))
+    bare = signature.replace(
+        parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
+        return_annotation=signature.empty,
+    )
+    above, below = lines[: tree.lineno - 1], lines[_after_head(lines, tree) :]
+    if documented:
+        below = lines[tree.body[0].end_lineno or 0 :]
+    return "\n".join([*above, f"def {name or tree.name}{bare}:", *below])
+
+
+def _after_head(lines: list[str], tree: ast.FunctionDef) -> int:
+    """How many lines come before the body, with the comments that stand above its first statement."""
+    row = tree.body[0].lineno - 1
+    while row > tree.lineno and lines[row - 1].lstrip().startswith(("#", "\n")):
+        row -= 1
+    return row

@@ -5,26 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from ..common.wording import bytes_text, exact
-from .tip import COUNTED, IN_BYTES, TIME, Claim
+from .facts import FACTS, TIME
+from .tip import Claim
 
 
 def count_text(fact: str, value: Any) -> str:
     """A count as readers see it: ``4.19 MB``, ``1024``, ``yes``; an error as it is."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if fact in IN_BYTES or fact == "stride":
+    if FACTS[fact].unit == "bytes":
         return bytes_text(value)
     return exact(value) if isinstance(value, (int, float)) else value or "none"
 
 
 def claim_text(fact: str, slow: Any, fast: Any) -> str:
     """A claim with what was counted: ``newly allocated: A 4.19 MB, B 0 bytes``."""
-    return f"{COUNTED[fact]}: A {count_text(fact, slow)}, B {count_text(fact, fast)}"
+    return f"{FACTS[fact].words}: A {count_text(fact, slow)}, B {count_text(fact, fast)}"
 
 
 def fact_text(fact: str) -> str:
     """What is counted or measured: ``newly allocated``, ``time``."""
-    return COUNTED.get(fact, fact)
+    return FACTS[fact].words
 
 
 def claimed(claim: Claim) -> str:

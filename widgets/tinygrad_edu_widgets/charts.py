@@ -12,7 +12,7 @@ from tinygrad_edu.common.wording import exact, number, seconds_text
 from tinygrad_edu.errors import ArgumentError, MissingPackageError
 from tinygrad_edu.observe.results import Sweep, Timing
 from tinygrad_edu.tips import Result
-from tinygrad_edu.tips.tip import TIME
+from tinygrad_edu.tips.facts import TIME
 from tinygrad_edu.tips.words import count_text, fact_text
 from tinygrad_edu.views.playground import PlayState
 from tinygrad_edu.views.predict import GateState

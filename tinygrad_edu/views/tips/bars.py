@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...tips import Judged, Result
-from ...tips.tip import TIME, Claim
+from ...tips.facts import TIME
+from ...tips.tip import Claim
 from ...tips.words import count_text, fact_text
 from ..frame import Figure
 from ..marks import Canvas

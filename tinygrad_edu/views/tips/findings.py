@@ -6,8 +6,9 @@ import inspect
 import re
 
 from ...tips import Judged, Result, Tip, source_of
+from ...tips.facts import TIME
 from ...tips.findings import clock, headline, number, smaller, verdict_text
-from ...tips.tip import FALSE, HOLDS, TIME
+from ...tips.tip import FALSE, HOLDS
 from ...tips.words import fact_text
 from .model import WAYS, Visit
 

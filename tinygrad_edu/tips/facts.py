@@ -1,0 +1,40 @@
+"""What can be said of a way: every fact with its words, its unit, how it is found, and how well it is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COUNTED, MEASURED = "counted", "measured"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """``known`` is *counted*, the same on every machine, or *measured*, true of one machine at one time."""
+
+    name: str
+    words: str
+    unit: str  # "bytes", "count", "yes or no", "words" or "seconds"
+    how: str
+    known: str = COUNTED
+
+
+FACTS = {
+    fact.name: fact
+    for fact in (
+        Fact("allocated", "newly allocated", "bytes", "bytes of all buffers that were made"),
+        Fact("copied", "copied", "bytes", "bytes that operations only moved into another buffer"),
+        Fact("copies", "copies", "count", "operations that only moved elements into another buffer"),
+        Fact("peak", "at the peak", "bytes", "the most bytes of new buffers that were alive at once"),
+        Fact("calls", "operations", "count", "operations carried out, forward and backward"),
+        Fact("nodes", "graph nodes", "count", "nodes of the graph that were made"),
+        Fact("kept", "graph nodes kept", "count", "nodes of the graph that are alive when the way returns"),
+        Fact("stride", "step to the next number", "bytes", "bytes from one element to the next along the last axis"),
+        Fact("held", "kept alive by the result", "bytes", "bytes of the buffers that the result refers to"),
+        Fact("shares", "shares its input’s bytes", "yes or no", "whether the result lies in a buffer of the input"),
+        Fact("changes", "changes its input", "yes or no", "whether an input holds other numbers afterwards"),
+        Fact("error", "error", "words", "what was raised"),
+        Fact("time", "time", "seconds", "wall-clock time of a call, in turns with the other way", MEASURED),
+    )
+}
+TIME = "time"
+ON_EVERY_MACHINE = tuple(name for name, fact in FACTS.items() if fact.known == COUNTED)
