@@ -1,0 +1,1 @@
+"""Tips on the autograd graph and its memory."""
