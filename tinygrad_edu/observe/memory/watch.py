@@ -52,7 +52,8 @@ class Memory(Interceptor):
     ``nodes``
         nodes of the graph that were made in the block and are alive.
 
-    The totals are those of ``tracemalloc``, of all threads; Python runs about half as fast while it traces.
+    The totals are those of ``tracemalloc``, of all threads; Python runs about half as fast while it traces. Backward
+    goes a longer way while somebody watches, and where gradients meet it may hold one more than it would alone.
 
     >>> import tinygrad_edu as tg
     >>> x = tg.ones(250_000, requires_grad=True)
@@ -184,11 +185,11 @@ class Memory(Interceptor):
         self.high = now
 
     def _between(self, now: int) -> None:
-        """Note what was taken and given back since the last event, where it is worth a mention."""
+        """Note what was taken since the last event, and perhaps given back, where it is worth a mention."""
         page, high = self._books.page(), self.high
         elsewhere = now - self._start - page.known
-        if high - max(self._total, now) > NOISE:
-            self._note("between", Made(), (*page.live, 0, elsewhere), (*page.live, 0, elsewhere + high - now))
+        if high - self._total > NOISE:
+            self._note("between", Made(), (*page.live, 0, elsewhere), (*page.live, 0, elsewhere + max(high - now, 0)))
         self._total = now
 
     def _note(self, phase: str, made: Made, after: tuple[int, ...], most: tuple[int, ...]) -> None:
