@@ -73,7 +73,8 @@ def test_checkpoints_inside_checkpoints() -> None:
 OPS: dict[str, Callable[[Any, Any], Any]] = {
     "mul": lambda x, w: x * w, "matmul": lambda x, w: x @ w, "tanh": lambda x, w: x.tanh(), "add": lambda x, w: x + w,
     "view": lambda x, w: x.T[::1], "twice": lambda x, w: x * x, "softmax": lambda x, w: x.softmax(-1),
-    "index": lambda x, w: x[[1, 0, 2]], "expand": lambda x, w: x.sum(0).expand(3, 3), "exp": lambda x, w: x.tanh().exp(),
+    "index": lambda x, w: x[[1, 0, 2]], "expand": lambda x, w: x.sum(0).expand(3, 3),
+    "exp": lambda x, w: x.tanh().exp(),
 }  # fmt: skip
 
 
