@@ -34,6 +34,11 @@ def inputs(tip: Tip) -> dict[str, Any]:
     return tip.inputs(Generator().manual_seed(0), **{one.name: one.default for one in tip.parameters})
 
 
+def width(tip: Tip) -> int:
+    """How many numbers a sample has."""
+    return int(inputs(tip)["x"].shape[-1])
+
+
 def execute(tip: Tip, code: str, convert: Callable[[Any], Any], kind: type[Any], **modules: Any) -> dict[str, Any]:
     """Run a snippet where it finds the inputs by name. Returns the tensors that it made."""
     given = {name: convert(value) for name, value in inputs(tip).items()}
@@ -55,7 +60,9 @@ def test_pytorch(tip: Tip, code: str) -> None:
 
     def convert(value: Any) -> Any:
         if callable(value):
-            return torch.nn.Linear(16, 4)  # in place of a model
+            return torch.nn.Linear(width(tip), 4)  # in place of a model
+        if isinstance(value, list):
+            return [convert(one) for one in value]
         if not isinstance(value, Tensor):
             return value
         return torch.from_numpy(value.numpy(force=True).copy()).requires_grad_(value.requires_grad)
@@ -72,7 +79,7 @@ def test_mygrad(tip: Tip, code: str) -> None:
 
     def convert(value: Any) -> Any:
         if callable(value):
-            return lambda x: mg.matmul(x, np.ones((16, 4)))  # in place of a model
+            return lambda x: mg.matmul(x, np.ones((width(tip), 4)))  # in place of a model
         if not isinstance(value, Tensor):
             return value
         array = value.numpy(force=True).copy()

@@ -42,13 +42,11 @@ def graphs(result: Result) -> str:
 
 def summed(w: Tensor) -> Tensor:
     total = w * 2
-    total = total + w * 3
-    return total
+    return total + w * 3
 
 
 def alone(w: Tensor) -> Tensor:
-    total = (w * 2).item()
-    return w * 3 + total
+    return w * 3 + (w * 2).item()
 
 
 TIP = Tip(
@@ -91,7 +89,11 @@ TIP = Tip(
     symptoms=("out of memory", "memory grows with every step"),
     picture=Picture("GraphStepper", lambda: {"slow": summed, "fast": alone, "w": tg.tensor([1.0], requires_grad=True)}),
     elsewhere=(
-        Elsewhere("PyTorch 2.13", "2026-11", "total += loss.item()  # or loss.detach(), without waiting for the GPU"),
+        Elsewhere(
+            "PyTorch 2.13",
+            "2026-11",
+            "total = 0.0\nfor x in batches:\n    loss = (w * x).tanh().mean()\n    total += loss.item()",
+        ),
         Elsewhere("tch-rs 0.26", "2026-11", "total += loss.double_value(&[]);"),
     ),
     devices=("cpu", "cuda"),
