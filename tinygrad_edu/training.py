@@ -203,9 +203,8 @@ def accumulate(loss: Callable[..., Any], *batch: Any, size: int, weight: Callabl
     >>> w.grad
     tensor([4., 5.])
     """
-    parts = list(_shares(batch, size, weight))
     total = 0.0
-    for share, rows in parts:
+    for share, rows in _shares(batch, size, weight):
         error = loss(*rows) * share
         error.backward()
         total += error.item()

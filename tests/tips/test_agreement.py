@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygrad_edu as tg
-from tinygrad_edu.tips.runner import agree, plain, tensors
+from tinygrad_edu.inputs.trees import tensors_in
+from tinygrad_edu.tips.runner import agree, plain
 
 NAN, INF = math.nan, math.inf
 
@@ -96,4 +97,4 @@ def test_plain_values_are_copies() -> None:
 
 def test_tensors_of_a_tree() -> None:
     a, b, c = tg.ones(1), tg.ones(2), tg.ones(3)
-    assert [t.shape[0] for t in tensors([a, {"b": (b, 3)}, None, "x", c])] == [1, 2, 3]
+    assert [t.shape[0] for t in tensors_in([a, {"b": (b, 3)}, None, "x", c])] == [1, 2, 3]

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from tinygrad_edu import Generator, Tensor, tips
+from tinygrad_edu.inputs.trees import tensors_in
 from tinygrad_edu.tips import Choice, Result, Tip, source_of
 from tinygrad_edu.tips.facts import TIME
-from tinygrad_edu.tips.runner import Checked, agree, tensors
+from tinygrad_edu.tips.runner import Checked, agree
 from tinygrad_edu.tips.tip import GUIDES, HOLDS, THEMES
 from tinygrad_edu.views.tips.examples import EXAMPLES
 
@@ -108,7 +109,7 @@ def test_inputs_are_the_same_each_time(tip: Tip) -> None:
 
 @every_tip
 def test_it_is_small_enough_for_any_machine(tip: Tip) -> None:
-    inputs = sum(t.nbytes for t in tensors(list(given(tip).values())))
+    inputs = sum(t.nbytes for t in tensors_in(list(given(tip).values())))
     result = checked(tip.slug).result
     ways = [way for way in (result.slow, result.fast, result.guide) if way is not None]
     assert inputs + max(way["peak"] for way in ways) <= LARGEST

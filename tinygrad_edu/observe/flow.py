@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +33,8 @@ class Flow(Block):
     """Watches the steps of every optimiser that moves parameters of ``model``, while its ``with`` block runs.
 
     ``steps`` holds one dict for each step, of `Passage` by the parameter's name, in the order of the model. It prints
-    as a table of the last step. For a step, the parameters are copied. Raises `ArgumentError` for what is no module.
+    as a table of the last step. Each step copies the parameters first. Raises `ArgumentError` where the model is no
+    `nn.Module`.
 
     >>> import tinygrad_edu as tg
     >>> model = tg.nn.Linear(2, 1, bias=False)
@@ -53,7 +53,7 @@ class Flow(Block):
         self.model = model
         self.steps: list[dict[str, Passage]] = []
         self._open = []
-        self._before: dict[str, Any] = {}
+        self._before: dict[str, tuple[Any, Any]] = {}  # what the step under way moves, with a copy of the array
 
     def __enter__(self) -> Flow:
         if self._open:
@@ -68,25 +68,19 @@ class Flow(Block):
         for handle in found:
             handle.remove()
 
-    def _moved(self, optimizer: Optimizer) -> Iterator[tuple[str, Any]]:
-        """The parameters that this step moves, by name."""
-        own = {id(tensor) for group in optimizer.param_groups for tensor in group["params"]}
-        for name, tensor in self.model.named_parameters():
-            if id(tensor) in own and tensor.gradient is not None:
-                yield name, tensor
-
     def _look(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self._before = {name: backends.of(t.array).xp.copy(t.array) for name, t in self._moved(optimizer)}
+        own = {id(tensor) for group in optimizer.param_groups for tensor in group["params"]}
+        moved = ((n, t) for n, t in self.model.named_parameters() if id(t) in own and t.gradient is not None)
+        self._before = {name: (tensor, backends.of(tensor.array).xp.copy(tensor.array)) for name, tensor in moved}
 
     def _compare(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        moved = {name: tensor for name, tensor in self._moved(optimizer) if name in self._before}
-        if moved:
-            self.steps.append({name: self._passage(name, tensor) for name, tensor in moved.items()})
+        found = {
+            name: Passage(name, _norm(tensor.gradient.array), _norm(before), _norm(tensor.array - before))
+            for name, (tensor, before) in self._before.items()
+            if tensor.gradient is not None  # the step may have let it go
+        }
+        self.steps += [found] if found else []
         self._before = {}
-
-    def _passage(self, name: str, tensor: Any) -> Passage:
-        before = self._before[name]
-        return Passage(name, _norm(tensor.gradient.array), _norm(before), _norm(tensor.array - before))
 
     # What was found -------------------------------------------------------------------------------------------------
 

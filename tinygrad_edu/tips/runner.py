@@ -16,6 +16,7 @@ from .. import backends
 from ..common.wording import said
 from ..core.base import TensorBase
 from ..errors import EduError
+from ..inputs.trees import tensors_in
 from ..observe.counters import Counters, bytes_of
 from ..observe.machine import quiet
 from ..observe.timing import Comparison, compare
@@ -141,7 +142,7 @@ def _count(tip: Tip, way: Way, setting: Mapping[str, Any]) -> tuple[dict[str, An
     except (Exception, SystemExit) as problem:  # a learner's copy may raise anything: the result reports it
         error = problem.sentence() if isinstance(problem, EduError) else said(problem)
         line = _line_of(problem, way)
-    given = tensors(arguments)
+    given = tensors_in(arguments)
     return {
         **counters.facts(),
         "kept": kept,
@@ -186,15 +187,7 @@ def _settled(value: Any) -> tuple[list[TensorBase], Any]:
         value.close()
         why, mend = f"it gives a {type(value).__name__}, and none of it has run", "return what it computes"
         raise TipError("a way", why, mend)
-    return tensors(value), plain(value)
-
-
-def tensors(tree: Any) -> list[TensorBase]:
-    """The tensors in nested tuples, lists and dicts."""
-    if isinstance(tree, TensorBase):
-        return [tree]
-    items = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, (tuple, list)) else ()
-    return [t for item in items for t in tensors(item)]
+    return tensors_in(value), plain(value)
 
 
 def buffer(tensor: TensorBase) -> Any:

@@ -228,7 +228,6 @@ def source_of(function: Callable[..., Any], name: str = "") -> str:
     lines = textwrap.dedent(inspect.getsource(function)).rstrip().split("\n")
     tree = ast.parse("\n".join(lines)).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    documented = ast.get_docstring(tree) is not None
     for hinted in (node for node in ast.walk(tree) if isinstance(node, ast.AnnAssign) and node.value):
         line = lines[hinted.lineno - 1].encode()  # ast counts bytes
         kept = line[: hinted.target.end_col_offset] + line[hinted.annotation.end_col_offset :]
@@ -238,15 +237,16 @@ def source_of(function: Callable[..., Any], name: str = "") -> str:
         parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
         return_annotation=signature.empty,
     )
-    above, below = lines[: tree.lineno - 1], lines[_after_head(lines, tree) :]
-    if documented:
-        below = lines[tree.body[0].end_lineno or 0 :]
-    return "\n".join([*above, f"def {name or tree.name}{bare}:", *below])
+    head = f"def {name or tree.name}{bare}:"
+    return "\n".join([*lines[: tree.lineno - 1], head, *lines[_lines_before_body(lines, tree) :]])
 
 
-def _after_head(lines: list[str], tree: ast.FunctionDef) -> int:
-    """How many lines come before the body, with the comments that stand above its first statement."""
-    row = tree.body[0].lineno - 1
-    while row > tree.lineno and lines[row - 1].lstrip().startswith(("#", "\n")):
+def _lines_before_body(lines: list[str], tree: ast.FunctionDef) -> int:
+    """How many lines come before what is shown: the docstring goes, comments above the first statement stay."""
+    first = tree.body[0]
+    if ast.get_docstring(tree) is not None:
+        return first.end_lineno or 0
+    row = first.lineno - 1
+    while row > tree.lineno and lines[row - 1].lstrip().startswith("#"):
         row -= 1
     return row

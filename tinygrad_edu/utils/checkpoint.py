@@ -17,12 +17,14 @@ import numpy as np
 from .. import backends
 from ..autograd.engine import between
 from ..autograd.function import Function
+from ..common.blocks import block
 from ..common.lines import user_line
 from ..common.wording import plural, shown
 from ..core.base import TensorBase
 from ..core.slow import Call, Interceptor
 from ..core.storage import find, number
 from ..errors import ArgumentError, AutogradError, DtypeError
+from ..inputs.trees import tensors_in
 from ..nn.module import Module
 from ..settings import modes, no_grad, scoped
 from ..tensor.random import get_rng_state, set_rng_state
@@ -157,17 +159,17 @@ class _Part:
 
     def run(self) -> Any:
         """The first run, of which nothing is recorded, and one node for all of it."""
-        given = list(_tensors((self.args, self.kwargs)))
-        before = [_stamp(tensor) for tensor in given]
         if not modes().grad:
             return self.function(*self.args, **self.kwargs)
+        given = tensors_in((self.args, self.kwargs))
+        before = [_stamp(tensor) for tensor in given]
         seen = _Outside()
         with no_grad(), seen:
             output = self.function(*self.args, **self.kwargs)
         if [_stamp(tensor) for tensor in given] != before:
             why = "the function writes into one of its arguments, so a second run would begin with other values"
             raise CheckpointError(self.tried, why, "let it make new tensors: without out= and in-place methods")
-        self.outside, results = tuple(seen.found.values()), list(_tensors(output))
+        self.outside, results = tuple(seen.found.values()), tensors_in(output)
         if not self.outside or not results:
             return output
         self.looks = [_Look(result) for result in results] if self.compared else []
@@ -175,16 +177,9 @@ class _Part:
 
     def gradients(self, upstream: tuple[Any, ...]) -> list[Any]:
         """The gradients of the tensors outside, by a second run that is recorded, and a walk back through it."""
-        stream = get_rng_state()
-        try:
-            if self.stream is not None:
-                set_rng_state(self.stream)
-            since = number()
-            with scoped(grad=True, **self.settings), self.again:
-                results = list(_tensors(self.function(*self.args, **self.kwargs)))
-        finally:
-            if self.stream is not None:
-                set_rng_state(stream)
+        since = number()
+        with _drawing_from(self.stream), scoped(grad=True, **self.settings), self.again:
+            results = tensors_in(self.function(*self.args, **self.kwargs))
         self._compare(results)
         ends = [x.node for x in self.outside]
         places = [i for i, result in enumerate(results) if result.node is not None]
@@ -261,13 +256,18 @@ def _stamp(tensor: Any) -> int:
     return 0 if storage is None else storage.stamp
 
 
-def _tensors(tree: Any) -> Iterator[Any]:
-    """The tensors in nested tuples, lists and dicts."""
-    if isinstance(tree, TensorBase):
-        yield tree
-    elif isinstance(tree, (tuple, list, dict)):
-        for item in tree.values() if isinstance(tree, dict) else tree:
-            yield from _tensors(item)
+@block
+def _drawing_from(state: Any) -> Iterator[None]:
+    """In the block, random numbers are drawn from where the stream was then; afterwards it goes on from here."""
+    if state is None:
+        yield
+        return
+    here = get_rng_state()
+    set_rng_state(state)
+    try:
+        yield
+    finally:
+        set_rng_state(here)
 
 
 def _rebuilt(tree: Any, tensors: Iterator[Any]) -> Any:

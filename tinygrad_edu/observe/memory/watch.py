@@ -72,7 +72,7 @@ class Memory(Interceptor):
         self._books = Books()
         self._nodes: dict[int, weakref.ref[Node]] = {}
         self._marks: dict[str, dict[int, Held]] = {}
-        self._start = self._total = self._paused_at = 0
+        self._start = self._total = 0
         self._step: _Before | None = None
         self._handles: list[Any] = []
         for value in there:
@@ -110,7 +110,7 @@ class Memory(Interceptor):
         """Watch one operation."""
         before = self._begin(call.operands)
         result = proceed()
-        now, made = self._paused(), Made(call.op.name, call.line, call.modes.scope)
+        now, made = trace.look(), Made(call.op.name, call.line, call.modes.scope)
         if isinstance(result, TensorBase):
             node = result.node
             if call.target is None:
@@ -126,7 +126,7 @@ class Memory(Interceptor):
         """Watch the backward of one operation."""
         before = self._begin((g,))
         grads = proceed()
-        now, made = self._paused(), Made(node.op.name, node.line, node.scope)
+        now, made = trace.look(), Made(node.op.name, node.line, node.scope)
         for part in grads:
             self._books.born(part, "gradient", made)
         self._end("backward", made, before, now)
@@ -144,7 +144,7 @@ class Memory(Interceptor):
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self in modes().observers and self._step is not None:
-            now, made = self._paused(), Made(type(optimizer).__name__, user_line())
+            now, made = trace.look(), Made(type(optimizer).__name__, user_line())
             for array in optimizer.memory():
                 self._books.born(array, "optimiser", made)
             self._end("step", made, self._step, now)
@@ -163,13 +163,8 @@ class Memory(Interceptor):
         self.high = now
         return before
 
-    def _paused(self) -> int:
-        """The bytes right after an event. From here on, memory is taken for watching."""
-        self._paused_at = trace.look()
-        return self._paused_at
-
     def _end(self, phase: str, made: Made, before: _Before, now: int) -> None:
-        """Note an event. How full memory was in it is known, and what was there before and after."""
+        """Note an event, after which there were ``now`` bytes: what came since was taken for watching."""
         high, new = self.high, tuple(self._books.made.values())
         page = self._books.page()
         elsewhere, outside = now - self._start - page.known, before.now - self._start - before.page.known
@@ -181,7 +176,7 @@ class Memory(Interceptor):
             most = (*page.live, max(high - now, 0), elsewhere)
         self._note(phase, made, after, most)
         self._total = now
-        trace.leave_out(self._paused_at)
+        trace.leave_out(now)
         self.high = now
 
     def _between(self, now: int) -> None:
