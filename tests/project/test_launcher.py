@@ -105,11 +105,15 @@ def test_a_folder_with_an_impossible_name_is_told(monkeypatch, capsys, name, why
 # ---------------------------------------------------------------- how it ends
 
 
+# A shell's background jobs ignore Ctrl-C, and what they start does too; this program hears it again.
+HEARING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.executable, sys.argv[1:])"
+
+
 def interrupted(tmp_path, module, *command):
     """Run a command with Ctrl-C at the moment when it imports ``module``. Returns its status and stderr."""
-    (tmp_path / f"{module}.py").write_text("import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(60)")
+    (tmp_path / f"{module}.py").write_text("import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(20)")
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    words = [sys.executable, *command]
+    words = [sys.executable, "-c", HEARING, sys.executable, *command]
     done = subprocess.run(words, cwd=ROOT, env=environ, capture_output=True, timeout=50, check=False)
     return done.returncode, done.stderr
 
