@@ -109,13 +109,13 @@ def test_a_folder_with_an_impossible_name_is_told(monkeypatch, capsys, name, why
 HEARING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.executable, sys.argv[1:])"
 
 
-def interrupted(tmp_path, module, *command):
-    """Run a command with Ctrl-C at the moment when it imports ``module``. Returns its status and stderr."""
-    (tmp_path / f"{module}.py").write_text("import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(20)")
+def interrupted(tmp_path, module, *command, code="signal.raise_signal(signal.SIGINT); time.sleep(20)"):
+    """Run a command that gets Ctrl-C at the moment when it imports ``module``. Returns its status and all it says."""
+    (tmp_path / f"{module}.py").write_text(f"import signal, time\n{code}")
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     words = [sys.executable, "-c", HEARING, sys.executable, *command]
     done = subprocess.run(words, cwd=ROOT, env=environ, capture_output=True, timeout=50, check=False)
-    return done.returncode, done.stderr
+    return done.returncode, done.stdout + done.stderr
 
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="Windows has other signals")
@@ -140,6 +140,15 @@ def test_other_programs_keep_their_ctrl_c(tmp_path):
     status, said = interrupted(tmp_path, "numpy", "-c", "import tinygrad_edu")
     assert status == -signal.SIGINT
     assert b"KeyboardInterrupt" in said
+
+
+@on_posix
+@pytest.mark.parametrize(
+    ("name", "status", "said"), [("SIGINT", 130, b"\nStopped.\n"), ("SIGTERM", 143, b""), ("SIGHUP", 129, b"")]
+)
+def test_later_signals_give_the_status_of_shells(tmp_path, name, status, said):
+    code = f"def ArgumentParser(**_): signal.raise_signal(signal.{name})"
+    assert interrupted(tmp_path, "argparse", "start.py", "course", code=code) == (status, said)
 
 
 NAMES = ["SIGHUP", "SIGTERM"]
