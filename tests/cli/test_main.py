@@ -142,7 +142,7 @@ def test_a_misspelt_slug_ends_with_2_and_no_traceback(words: list[str]) -> None:
 def test_json_is_all_there_is_on_stdout() -> None:
     status, out, err = run("tips", "list", "--json", FORCE_COLOR="1")
     assert (status, err) == (0, "")
-    assert [tip["slug"] for tip in json.loads(out)] == [tip.slug for tip in all_tips()]
+    assert [tip["slug"] for tip in json.loads(out)["tips"]] == [tip.slug for tip in all_tips()]
 
 
 def test_colour_in_a_pipe_only_when_forced() -> None:
