@@ -156,9 +156,7 @@ def recorded(tip: Tip) -> str:
 
 def figures(tip: Tip) -> str:
     """What the guides say of how much it is."""
-    told = [
-        f"{GUIDES[f.guide]}: {f.times:g} times for {f.fact}{f', {f.words}' if f.words else ''}" for f in tip.figures
-    ]
+    told = [f"{GUIDES[f.guide]}: {', '.join(filter(None, (f'{f.times:g}× {f.fact}', f.words)))}" for f in tip.figures]
     return bullets(told) if told else ""
 
 
