@@ -40,7 +40,7 @@ EXEMPT = {
     "lrs.LRScheduler": "a base: it has no rates of its own",
     "nn.UnregisteredWarning": "a kind of warning",
     "observe.Comparison": "a record", "observe.Conditions": "a record", "observe.Sweep": "a record",
-    "observe.Timing": "a record", "memory.Held": "a record", "memory.Keeper": "a record", "memory.Moment": "a record",
+    "observe.Timing": "a record", "memory.Held": "a record", "memory.Life": "a record", "memory.Keeper": "a record", "memory.Moment": "a record",
     "profiler.ProfilerAction": "a list of names", "profiler.ProfilerActivity": "a list of names",
     "profiler.supported_activities": "takes nothing", "checkpointing.CheckpointError": "an error",
     "checkpointing.noop_context_fn": "takes nothing", "observe.compare": "takes two functions, as measure does",

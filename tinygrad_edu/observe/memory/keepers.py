@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...common.lines import own
@@ -16,14 +16,17 @@ from .parts import Keeper
 DEPTH = 3  # how far lists, tuples and dicts are searched
 
 
-def keepers(books: Books, frame: Any) -> list[Keeper]:
-    """The names that a function and its callers know, with what each keeps; those that keep most first."""
+Named = Iterable[tuple[str, Any]]  # names with their values; of two that are equal, the first counts
+
+
+def keepers(books: Books, named: Named) -> list[Keeper]:
+    """What each of these names keeps; those that keep most first."""
     alive = books.alive()
 
     def size(keys: set[int]) -> int:
         return sum(alive[key].nbytes for key in keys)
 
-    found = {name: (direct & set(alive), graph & set(alive)) for name, direct, graph in _reach(frame)}
+    found = {name: (direct & set(alive), graph & set(alive)) for name, direct, graph in _reach(named)}
     result = []
     for name, (direct, graph) in found.items():
         mine = direct | graph
@@ -33,9 +36,9 @@ def keepers(books: Books, frame: Any) -> list[Keeper]:
     return sorted(result, key=lambda keeper: -keeper.nbytes)
 
 
-def _reach(frame: Any) -> Iterator[tuple[str, set[int], set[int]]]:
+def _reach(named: Named) -> Iterator[tuple[str, set[int], set[int]]]:
     """Each name, the keys of its own buffers, and those of the graph behind it."""
-    for name, value in _variables(frame):
+    for name, value in named:
         tensors = list(_tensors(value, DEPTH))
         own_arrays = [t.array for t in tensors] + [t.gradient.array for t in tensors if t.gradient is not None]
         graph = {Books.key_of(array) for node in _ancestors(tensors) for array in arrays_in(node.saved)}
@@ -54,20 +57,46 @@ def _ancestors(tensors: list[TensorBase]) -> Iterator[Node]:
             yield node
 
 
-def _variables(frame: Any) -> Iterator[tuple[str, Any]]:
+def variables(frame: Any) -> Iterator[tuple[str, Any]]:
     """The variables of a function and of its callers, as far as they are the user's, by name; the innermost first."""
     seen: set[str] = set()
     last = None
     while frame is not None:
         if not own[frame.f_code.co_filename]:
-            for name, value in list(frame.f_locals.items()):
-                if name not in seen and not name.startswith("_"):
-                    seen.add(name)
-                    yield name, value
+            yield from _new(frame.f_locals, seen)
             last = frame
         frame = frame.f_back if frame.f_code.co_name != "<module>" else None
-    for name, value in list(last.f_globals.items()) if last is not None else ():
+    if last is not None:
+        yield from _new(last.f_globals, seen)
+
+
+def outside(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """What a function knows from outside: the variables of functions around it, and its module's."""
+    function: Any = getattr(function, "__func__", function)
+    code, seen = getattr(function, "__code__", None), set[str]()
+    if code is not None:  # such as a partial has none
+        cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+        yield from _new({name: cell.cell_contents for name, cell in cells if _filled(cell)}, seen)
+        yield from _new(function.__globals__, seen)
+
+
+def _filled(cell: Any) -> bool:
+    """Whether a variable has a value."""
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def public(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Names with their values, without those that begin with an underscore."""
+    return _new(named, set())
+
+
+def _new(named: Mapping[str, Any], seen: set[str]) -> Iterator[tuple[str, Any]]:
+    for name, value in list(named.items()):
         if name not in seen and not name.startswith("_"):
+            seen.add(name)
             yield name, value
 
 
