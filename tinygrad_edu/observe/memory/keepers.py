@@ -72,12 +72,12 @@ def variables(frame: Any) -> Iterator[tuple[str, Any]]:
 
 def outside(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     """What a function knows from outside: the variables of functions around it, and its module's."""
-    function: Any = getattr(function, "__func__", function)
-    code, seen = getattr(function, "__code__", None), set[str]()
-    if code is not None:  # such as a partial has none
-        cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    plain: Any = getattr(function, "__func__", function)  # of a bound method
+    code, seen = getattr(plain, "__code__", None), set[str]()
+    if code is not None:  # a partial, for one, has none
+        cells = zip(code.co_freevars, plain.__closure__ or (), strict=True)
         yield from _new({name: cell.cell_contents for name, cell in cells if _filled(cell)}, seen)
-        yield from _new(function.__globals__, seen)
+        yield from _new(plain.__globals__, seen)
 
 
 def _filled(cell: Any) -> bool:
