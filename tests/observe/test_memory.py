@@ -454,3 +454,17 @@ def test_whether_a_watch_goes_on() -> None:
     with seen:
         assert seen.watching
     assert not seen.watching
+
+
+def test_an_optimiser_keeps_what_it_steps_and_its_state() -> None:
+    model = nn.Linear(500, 500, bias=False)
+    adam = optim.Adam(model.parameters())
+    with Memory(model) as seen:
+        (model(tg.ones(1, 500)) ** 2).sum().backward()
+        adam.step()
+        adam.zero_grad()
+    state = seen.now["optimiser"]
+    found = {one.name: (one.nbytes, one.alone) for one in seen.kept()}
+    assert found["model"] == (4 * N, 0)
+    assert found["adam"] == (4 * N + state, state) and state >= 8 * N
+    assert [one.name for one in seen.kept(of={"both": [adam, {"m": model}]})] == ["both"]

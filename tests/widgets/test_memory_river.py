@@ -69,7 +69,7 @@ def test_shown_asks_nothing() -> None:
 
 def test_it_begins_at_the_peak_and_walks() -> None:
     widget, _ = made(shown=True)
-    top = river.peak(widget.state.rivers[0])
+    top = widget.state.rivers[0].peak
     assert (widget.which, widget.event) == ("A", top)
     widget.act("back")
     widget.act("back")
@@ -85,7 +85,7 @@ def test_it_begins_at_the_peak_and_walks() -> None:
     assert (widget.which, widget.event) == ("B", 1)
     assert "> event 2" in widget.text()
     widget.act("peak")
-    assert widget.event == river.peak(widget.state.rivers[1])
+    assert widget.event == widget.state.rivers[1].peak
     widget.act("which", "A")
     assert widget.which == "A" and 0 <= widget.event < widget.events
     widget.act("reset")
@@ -136,7 +136,7 @@ def test_a_finished_watch_is_shown_with_the_names_of_this_moment() -> None:
     widget = MemoryRiver(seen, shown=True)
     told = widget.text()
     assert "names when this picture was made:\n" in told
-    assert "  left keeps 1.00 MB; without it, 1.00 MB would be free" in told
+    assert "  left keeps 1.00 MB, it alone 1.00 MB" in told
     del left
     assert "left keeps" in widget.text(), "it shows the moment of its making"
 
@@ -322,7 +322,7 @@ def test_the_magic_in_a_shell() -> None:
     said = done.stdout
     assert "MemoryRiver: memory of recorded, hidden until predicted.\n(250000,)\n" in said
     assert "A recorded; " in said and "B no_grad; " in said
-    assert "names after the cell:" in said and "  x keeps 1.00 MB; without it, 1.00 MB would be free" in said
+    assert "names after the cell:" in said and "  x keeps 1.00 MB, it alone 1.00 MB" in said
     assert ", line 3: y = x * 2" in said, "lines count from %%memory"
     errors = done.stdout + done.stderr
     assert "UsageError: %%memory --what: there are -n with a name, then a label, and --shown." in errors

@@ -75,7 +75,7 @@ class MemoryRiver(EduWidget, room=river):
     def mirrored(self) -> dict[str, Any]:
         """The prediction, the run and the event that are shown, and the bytes at the peak of that run."""
         state, there = self.state, bool(self.state.rivers)
-        top = river.total(state.river.events[river.peak(state.river)].most) if there else None
+        top = river.total(state.river.events[state.river.peak].most) if there else None
         return {
             "prediction": state.draft, "which": river.LETTERS[state.which], "event": state.event,
             "events": len(state.river.events) if there else 0, "peak": top, "committed": state.said is not None,
@@ -125,7 +125,7 @@ class MemoryRiver(EduWidget, room=river):
         elif act == "event":
             self.state = river.pick(state, letter, typed(act, value))
         else:
-            place = {"back": state.event - 1, "step": state.event + 1, "peak": river.peak(state.river)}[act]
+            place = {"back": state.event - 1, "step": state.event + 1, "peak": state.river.peak}[act]
             self.state = river.pick(state, letter, place)
 
     def _flow(self) -> None:

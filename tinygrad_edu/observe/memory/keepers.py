@@ -9,10 +9,12 @@ from ...common.lines import own
 from ...core.base import TensorBase
 from ...core.graph import Leaf, Node
 from ...nn.module import Module
+from ...optim.optimizer import Optimizer
 from ..counters import arrays_in
 from .books import Books
 from .parts import Keeper
 
+HOLDERS = (TensorBase, Module, Optimizer)  # what holds buffers
 DEPTH = 3  # how far lists, tuples and dicts are searched
 
 
@@ -39,8 +41,9 @@ def keepers(books: Books, named: Named) -> list[Keeper]:
 def _reach(named: Named) -> Iterator[tuple[str, set[int], set[int]]]:
     """Each name, the keys of its own buffers, and those of the graph behind it."""
     for name, value in named:
-        tensors = list(_tensors(value, DEPTH))
+        tensors = [tensor for one in _inside(value, HOLDERS, DEPTH) for tensor in _tensors(one)]
         own_arrays = [t.array for t in tensors] + [t.gradient.array for t in tensors if t.gradient is not None]
+        own_arrays += [array for optimizer in _inside(value, Optimizer, DEPTH) for array in optimizer.memory()]
         graph = {Books.key_of(array) for node in _ancestors(tensors) for array in arrays_in(node.saved)}
         yield name, {Books.key_of(array) for array in own_arrays}, graph
 
@@ -100,12 +103,20 @@ def _new(named: Mapping[str, Any], seen: set[str]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _tensors(value: Any, depth: int) -> Iterator[TensorBase]:
-    """The tensors in lists, tuples, dicts and modules."""
-    if isinstance(value, TensorBase):
+def _inside(value: Any, kinds: Any, depth: int) -> Iterator[Any]:
+    """The objects of these kinds in lists, tuples and dicts."""
+    if isinstance(value, kinds):
         yield value
     elif depth and isinstance(value, (list, tuple, dict)):
         for item in list(value.values() if isinstance(value, dict) else value):
-            yield from _tensors(item, depth - 1)
+            yield from _inside(item, kinds, depth - 1)
+
+
+def _tensors(value: Any) -> Iterator[TensorBase]:
+    """A tensor itself, those of a module, and those that an optimiser steps."""
+    if isinstance(value, TensorBase):
+        yield value
     elif isinstance(value, Module):
         yield from (*value.parameters(), *value.buffers())
+    else:
+        yield from (tensor for group in value.param_groups for tensor in group["params"])

@@ -272,7 +272,8 @@ class Memory(Interceptor):
         """The names in the program here, and what lives because of each: itself, and what its graph has saved.
 
         It looks through the variables of the calling function and of those that called it, or through those that the
-        function ``of`` knows from outside, or through the names of a dict; into lists, tuples, dicts and modules.
+        function ``of`` knows from outside, or through the names of a dict; into lists, tuples, dicts, modules and
+        optimisers.
         """
         if of is None:
             return keepers(self._books, variables(sys._getframe(1)))

@@ -13,7 +13,6 @@ from .model import (
     by_line,
     commit,
     largest,
-    peak,
     pick,
     read,
     total,
@@ -22,6 +21,6 @@ from .words import LABELS, describe, memory_unit, prediction, question, summary,
 
 __all__ = [
     "BANDS", "LABELS", "LETTERS", "Event", "Names", "Piece", "River", "RiverState", "among", "by_line", "commit",
-    "describe", "draw", "frame", "largest", "memory_unit", "peak", "pick", "prediction", "question", "read", "summary",
+    "describe", "draw", "frame", "largest", "memory_unit", "pick", "prediction", "question", "read", "summary",
     "text", "total", "why",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_12, UI_12, Canvas, shorten, wrap_text
 from . import words
 from .bands import Step, draw_band, label_place, swatch
-from .model import LETTERS, Column, River, RiverState, among, by_line, ceiling, columns, peak, share, total
+from .model import LETTERS, Column, River, RiverState, among, by_line, ceiling, columns, share, total
 
 LEFT = 56.0  # of the plots: room for the ticks
 HEAD, NAME = 42.0, 17.0  # above a plot: the label of its peak, and its name
@@ -33,9 +33,9 @@ def draw(state: RiverState, width: int, working: bool = False) -> Figure:
         y += 19
     longest = max(len(river.events) for river in state.rivers)
     each = share(state.rivers)
-    pitch = (width - LEFT - 4) / -(-longest // each)
+    pitch, top = (width - LEFT - 4) / -(-longest // each), ceiling(state.rivers)[0]
     for which, river in enumerate(state.rivers):
-        y = _Plot(canvas, state, which, y + 8, pitch, columns(river, each)).draw()
+        y = _Plot(canvas, state, which, y + 8, pitch, columns(river, each), top).draw()
     _draw_event(canvas, state, y + 12, width)
     return Figure(canvas, "Memory by owner over the events of a run", words.describe(state))
 
@@ -65,6 +65,7 @@ class _Plot:
     y: float
     pitch: float
     found: list[Column]
+    scale: int  # the bytes at the end of the axis
 
     @property
     def river(self) -> River:
@@ -84,7 +85,7 @@ class _Plot:
 
     def height(self, nbytes: float) -> float:
         """Bytes in pixels."""
-        return nbytes / ceiling(self.state.rivers)[0] * (self.bottom - self.top)
+        return nbytes / self.scale * (self.bottom - self.top)
 
     def middle(self, event: int) -> float:
         """Where the column of an event is."""
@@ -99,12 +100,13 @@ class _Plot:
             y = self.bottom - self.height(value)
             canvas.line(LEFT, y, canvas.width, y, "hair")
             canvas.text(LEFT - 8, y + 4, label, "t2", "end")
-        for owner, steps in self.steps().items():
+        found = self.steps()
+        for owner, steps in found.items():
             draw_band(canvas, owner, steps)
-        for owner, steps in self.steps().items():
+        for owner, steps in found.items():
             self.label(owner, steps)
         canvas.line(LEFT, self.bottom, self.right, self.bottom, "axis")
-        self.peak()
+        self.mark_peak()
         if self.which == self.state.which:
             x = self.middle(self.state.event)
             canvas.line(x, self.top - 4, x, self.bottom, "span")
@@ -138,9 +140,9 @@ class _Plot:
                 found[owner] = steps
         return found
 
-    def peak(self) -> None:
+    def mark_peak(self) -> None:
         """A dot on the fullest column, and what happened there."""
-        canvas, at = self.canvas, peak(self.river)
+        canvas, at = self.canvas, self.river.peak
         x, y = self.middle(at), self.bottom - self.height(total(self.river.events[at].most))
         size, what = words.peak_text(self.river)
         canvas.line(x, y, x, self.top - 20, "rule")
@@ -165,7 +167,8 @@ class _Plot:
     def below(self) -> float:
         """Phases and marks under the axis. Returns the lower edge."""
         canvas, y = self.canvas, self.bottom + 4
-        for first, last, phase in self.phases():
+        shared = any(column.last - column.first > 1 for column in self.found)  # then phases come too thick and fast
+        for first, last, phase in [] if shared else self.phases():
             left, right = LEFT + first * self.pitch, LEFT + last * self.pitch
             if first:
                 canvas.line(left, self.bottom, left, self.bottom + 14, "rule")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from ...common.wording import shape_text, shown
@@ -66,6 +67,17 @@ class River:
     events: tuple[Event, ...]
     pieces: tuple[Piece, ...]
     names: tuple[Names, ...]  # by event
+
+    @cached_property
+    def peak(self) -> int:
+        """The place of the event at which memory was fullest; the first of several."""
+        sums = [total(event.most) for event in self.events]
+        return sums.index(max(sums))
+
+    @cached_property
+    def highest(self) -> int:
+        """The bytes of the highest column. What is below zero is not drawn."""
+        return max(sum(max(count, 0) for count in event.most) for event in self.events)
 
 
 @dataclass(frozen=True)
@@ -140,12 +152,6 @@ def total(counts: Sequence[int]) -> int:
     return sum(counts)
 
 
-def peak(river: River) -> int:
-    """The place of the event at which memory was fullest; the first of several."""
-    sums = [total(event.most) for event in river.events]
-    return sums.index(max(sums))
-
-
 def largest(event: Event) -> tuple[str, ...]:
     """The owners that hold most when memory is fullest in an event; more than one where they are equal."""
     most = max(event.most)
@@ -207,8 +213,7 @@ def columns(river: River, each: int) -> list[Column]:
 
 def ceiling(rivers: Sequence[River]) -> tuple[int, int]:
     """The end of the common axis and the distance of its ticks: round numbers of bytes."""
-    most = max(sum(max(count, 0) for count in event.most) for river in rivers for event in river.events)
-    most = max(most, 1)
+    most = max(1, *(river.highest for river in rivers))
     power = 10 ** math.floor(math.log10(most / 2)) if most >= 2 else 1
     step = next(int(power * times) for times in (1, 2, 5, 10) if most <= 4 * power * times)
     return -(-most // step) * step, max(step, 1)
@@ -219,7 +224,7 @@ def ceiling(rivers: Sequence[River]) -> tuple[int, int]:
 
 def commit(state: RiverState, rivers: Sequence[River]) -> RiverState:
     """The state with the rivers, at the peak of the first."""
-    return replace(state, rivers=tuple(rivers), which=0, event=peak(rivers[0]))
+    return replace(state, rivers=tuple(rivers), which=0, event=rivers[0].peak)
 
 
 def pick(state: RiverState, which: Any, event: int) -> RiverState:

@@ -20,7 +20,6 @@ from .model import (
     ceiling,
     columns,
     largest,
-    peak,
     share,
     total,
 )
@@ -101,14 +100,14 @@ def place_of(where: str) -> tuple[str, str]:
 
 def peak_text(river: River) -> tuple[str, str]:
     """The bytes at the peak, and the event."""
-    event = river.events[peak(river)]
+    event = river.events[river.peak]
     place = place_of(event.where)[0]
     return f"peak {size(total(event.most))}", event.what + f", {place}" * bool(place)
 
 
 def verdict(state: RiverState) -> str:
     """Who holds most at the peak of the first run; what was predicted; and how the second compares."""
-    event = state.rivers[0].events[peak(state.rivers[0])]
+    event = state.rivers[0].events[state.rivers[0].peak]
     top = largest(event)
     whole = total(event.most)
     held = f"{size(max(event.most))} of {size(whole)}"
@@ -129,7 +128,7 @@ def verdict(state: RiverState) -> str:
 def _compared(state: RiverState) -> str:
     if len(state.rivers) < 2:
         return ""
-    one, other = (total(river.events[peak(river)].most) for river in state.rivers)
+    one, other = (total(river.events[river.peak].most) for river in state.rivers)
     told = f"A peaks at {size(one)}, B at {size(other)}"
     if abs(one - other) <= NOISE or min(one, other) <= 0:
         return f"{told}."
@@ -141,14 +140,14 @@ def why(state: RiverState) -> str:
     """Why the largest owner is there at the peak."""
     if not state.rivers:
         return ""
-    return WHY[largest(state.rivers[0].events[peak(state.rivers[0])])[0]]
+    return WHY[largest(state.rivers[0].events[state.rivers[0].peak])[0]]
 
 
 def event_title(state: RiverState) -> str:
     """``A, event 7 of 20: backward of exp``."""
     letter = f"{LETTERS[state.which]}, " * (len(state.rivers) > 1)
     event, count = state.river.events[state.event], len(state.river.events)
-    top = ", the peak" * (state.event == peak(state.river))
+    top = ", the peak" * (state.event == state.river.peak)
     return f"{letter}event {state.event + 1} of {count}{top}: {event_name(event)}"
 
 
@@ -192,9 +191,9 @@ def names_title(names: Names) -> str:
 
 
 def kept_text(name: tuple[str, int, int]) -> str:
-    """``loss keeps 3.00 MB; without it, 2.00 MB would be free``."""
+    """``loss keeps 3.00 MB, it alone 2.00 MB``."""
     label, nbytes, alone = name
-    return f"{label} keeps {size(nbytes)}; without it, {size(alone)} would be free"
+    return f"{label} keeps {size(nbytes)}, it alone {size(alone)}"
 
 
 NOBODY = "No name that was looked at keeps a buffer."
@@ -290,7 +289,7 @@ def more_names(names: Names) -> str:
 
 def marked(state: RiverState) -> str | None:
     """The owner beside which the learner's ◇ stands: at the peak of the first run, which was asked about."""
-    return state.said if state.which == 0 and state.event == peak(state.rivers[0]) else None
+    return state.said if state.which == 0 and state.event == state.rivers[0].peak else None
 
 
 def summary(state: RiverState) -> str:
