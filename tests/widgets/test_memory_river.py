@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -135,7 +136,7 @@ def test_a_finished_watch_is_shown_with_the_names_of_this_moment() -> None:
         left * 2
     widget = MemoryRiver(seen, shown=True)
     told = widget.text()
-    assert "names when this picture was made:\n" in told
+    assert "what names keep when this picture was made:\n" in told
     assert "  left keeps 1.00 MB, it alone 1.00 MB" in told
     del left
     assert "left keeps" in widget.text(), "it shows the moment of its making"
@@ -183,6 +184,26 @@ def test_a_run_can_be_stopped() -> None:
     with Memory() as after:
         tg.ones(N) + 1
     assert after.peak >= 8 * N, "watching works as before"
+
+
+def test_while_a_run_is_watched_nothing_is_drawn() -> None:
+    """To draw takes memory, which would count as *elsewhere*."""
+    drawn: list[int] = []
+
+    class Noted(MemoryRiver):
+        def frame(self) -> Any:
+            drawn.append(1)
+            return super().frame()
+
+    def run() -> None:
+        before = len(drawn)
+        tg.ones(3) + 1
+        time.sleep(0.5)  # longer than it takes until other widgets show that they are at work
+        assert len(drawn) == before
+
+    widget = Noted(run)
+    widget.predict("data")
+    assert widget.events >= 1 and len(drawn) >= 3
 
 
 def test_marks_stand_on_the_axis() -> None:
@@ -322,7 +343,7 @@ def test_the_magic_in_a_shell() -> None:
     said = done.stdout
     assert "MemoryRiver: memory of recorded, hidden until predicted.\n(250000,)\n" in said
     assert "A recorded; " in said and "B no_grad; " in said
-    assert "names after the cell:" in said and "  x keeps 1.00 MB, it alone 1.00 MB" in said
+    assert "what names keep after the cell:" in said and "  x keeps 1.00 MB, it alone 1.00 MB" in said
     assert ", line 3: y = x * 2" in said, "lines count from %%memory"
     errors = done.stdout + done.stderr
     assert "UsageError: %%memory --what: there are -n with a name, then a label, and --shown." in errors

@@ -151,7 +151,7 @@ def test_what_is_alive_at_the_peak_of_a_known_program() -> None:
 def test_names_are_known_at_a_mark_that_noted_them_and_at_the_end() -> None:
     found = made("chain")
     at_mark, end = found.names
-    assert (at_mark.when, end.when) == ("at mark before backward", "at the end")
+    assert (at_mark.when, end.when) == ("at mark before backward", "at the end of the run")
     assert found.events[at_mark.event].what == "before backward"
     names = {name: alone for name, _, alone in at_mark.kept}
     assert set(names) >= {"x", "loss"} and names["loss"] == 2 * 4 * N

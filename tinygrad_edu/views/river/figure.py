@@ -16,7 +16,7 @@ from .model import LETTERS, Column, River, RiverState, among, by_line, ceiling, 
 
 LEFT = 56.0  # of the plots: room for the ticks
 HEAD, NAME = 42.0, 17.0  # above a plot: the label of its peak, and its name
-TALL, LOW = 180.0, 132.0  # a plot that is alone, and one of two
+TALL, LOW = 180.0, 108.0  # a plot that is alone, and one of two
 BAR = 116.0  # where the bars of the owners begin
 WRITTEN = ("parameter", "gradient", "activation")  # bands on which paper-coloured text can be read
 
@@ -31,25 +31,27 @@ def draw(state: RiverState, width: int, working: bool = False) -> Figure:
     for line in wrap_text(words.verdict(state), int(width / 7.9)):
         canvas.text(0, y + 13, line, "f13 b")
         y += 19
+    y = _draw_event(canvas, state, y + 6, width)
     longest = max(len(river.events) for river in state.rivers)
     each = share(state.rivers)
     pitch, top = (width - LEFT - 4) / -(-longest // each), ceiling(state.rivers)[0]
     for which, river in enumerate(state.rivers):
         y = _Plot(canvas, state, which, y + 8, pitch, columns(river, each), top).draw()
-    _draw_event(canvas, state, y + 12, width)
+    _draw_tables(canvas, state, y + 12, width)
     return Figure(canvas, "Memory by owner over the events of a run", words.describe(state))
 
 
 def _draw_key(canvas: Canvas, state: RiverState, width: float, working: bool) -> None:
     """Before the prediction: who the owners are."""
-    canvas.rect(1, 1, width - 2, 250, "hole")
+    canvas.rect(1, 1, width - 2, 272, "hole")
     canvas.text(24, 30, words.hidden(state, working), "f13 t2")
+    canvas.text(24, 254, words.PEAK, "")
     for i, owner in enumerate(BANDS):
         y = 62.0 + 23 * i
         swatch(canvas, owner, 24, y - 11)
         canvas.text(48, y, words.LABELS[owner], "b")
         canvas.text(136, y, words.MEANINGS[owner], "")
-    canvas.height = 252
+    canvas.height = 274
 
 
 # A river ----------------------------------------------------------------------------------------------------------
@@ -109,7 +111,9 @@ class _Plot:
         self.mark_peak()
         if self.which == self.state.which:
             x = self.middle(self.state.event)
+            canvas.open(data_current=True)
             canvas.line(x, self.top - 4, x, self.bottom, "span")
+            canvas.close()
             canvas.path(f"M{x:.1f} {self.bottom + 1:.1f}l6 10h-12z", "knob", self.bottom + 11)
         self.hits()
         return self.below()
@@ -118,7 +122,7 @@ class _Plot:
         """The name of a band in it, where there is room; on a plate where the band itself cannot carry text."""
         label = words.LABELS[owner]
         room = len(label) * UI_12 + 16
-        place = label_place(steps, room, 18)
+        place = label_place(steps, room, 15)
         if place is None:
             return
         x, y = place
@@ -205,28 +209,33 @@ class _Plot:
 # The event that is shown ------------------------------------------------------------------------------------------
 
 
-def _draw_event(canvas: Canvas, state: RiverState, y: float, width: float) -> None:
-    """What happened in it; the bytes of each owner; which lines made what is alive, and which names keep it."""
-    wide = width >= WIDE
+def _draw_event(canvas: Canvas, state: RiverState, y: float, width: float) -> float:
+    """What happened in it, and on which line. Returns the lower edge."""
     event = state.river.events[state.event]
-    canvas.line(0, y, width, y, "hair")
-    canvas.text(0, y + 24, words.event_title(state), "b f13")
+    canvas.rect(0, y, width, 50 if event.where else 26, "floor")
+    title, module = words.event_title(state), words.module_text(event)
+    canvas.text(10, y + 18, shorten(title, int((width - 20) / UI_12)), "b f13")
+    room = int((width - 40 - len(title) * 7.8) / UI_12)
+    if module and len(module) <= room:
+        canvas.text(width - 10, y + 18, module, "t2", "end")
+    if not event.where:
+        return y + 26
     place, code = words.place_of(event.where)
-    top = y + 34
-    if event.where:
-        canvas.rect(0, top, width, 28, "floor")
-        canvas.text(10, top + 18, shorten(place, 28), "t2")
-        left = 10 + min(len(place), 28) * UI_12 + 16
-        canvas.text(left, top + 18, shorten(code, int((width - left - 8) / MONO_12)), "m b")
-        top += 36
-    if event.module:
-        canvas.text(0, top + 12, f"in module {event.module}", "t2")
-        top += 22
-    half = 372.0 if wide else width
-    below = _draw_owners(canvas, state, top + 8, half)
-    if wide:
-        _draw_lines(canvas, state, 412, top + 8, width - 412)
+    place = shorten(place, 28)
+    left = 10 + len(place) * UI_12 + 16
+    canvas.text(10, y + 39, place, "t2")
+    canvas.text(left, y + 39, shorten(code, int((width - left - 8) / MONO_12)), "m b")
+    return y + 50
+
+
+def _draw_tables(canvas: Canvas, state: RiverState, y: float, width: float) -> None:
+    """The bytes of each owner; which lines made what is alive, and which names keep it."""
+    canvas.line(0, y, width, y, "hair")
+    if width >= WIDE:
+        _draw_owners(canvas, state, y + 8, 372)
+        _draw_lines(canvas, state, 412, y + 8, width - 412)
     else:
+        below = _draw_owners(canvas, state, y + 8, width)
         _draw_lines(canvas, state, 0, below + 12, width)
 
 
@@ -235,6 +244,7 @@ def _draw_owners(canvas: Canvas, state: RiverState, y: float, width: float) -> f
     event, top = state.river.events[state.event], ceiling(state.rivers)[0]
     room = width - BAR - 164
     you = words.marked(state)
+    canvas.text(0, y + 12, words.event_number(state), "b")
     canvas.text(width - 82, y + 12, "when fullest", "t2", "end")
     canvas.text(width, y + 12, "after it", "t2", "end")
     y += 20
@@ -299,7 +309,7 @@ def frame(state: RiverState, working: bool = False) -> Frame:
         "MemoryRiver", ("buffers", "device"), words.question(state), draw(state, WIDE, working),
         draw(state, NARROW, working), words.why(state), words.text(state, working),
         words.conditions(state, np.__version__), None, tuple(_controls(state)),
-        tip="Point at a column to see what it is; press it to see what is alive there." if shown else None,
+        tip=f"{words.event_title(state)}. Press a column to see another event." if shown else None,
         summary=words.summary(state), status=plain(words.verdict(state)) if shown else "", waiting=not shown,
     )  # fmt: skip
 

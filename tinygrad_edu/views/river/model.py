@@ -101,7 +101,7 @@ class RiverState:
 # From a watch to a river ------------------------------------------------------------------------------------------
 
 
-def read(memory: Memory, name: str, when: str = "at the end", kept: Sequence[Keeper] = ()) -> River:
+def read(memory: Memory, name: str, when: str = "at the end of the run", kept: Sequence[Keeper] = ()) -> River:
     """A river from a finished watch. ``kept`` is what names keep at its end. Raises `ArgumentError` if it is empty."""
     if memory.watching:
         why, mend = "its block is under way, so the run is not complete", "draw it after the with block"

@@ -7,6 +7,7 @@ from typing import Any
 from ...common.wording import bytes_text, plain, plural, ratio_text, shown
 from ...errors import IndexRangeError
 from ...observe.memory import BANDS, NOISE
+from ..marks import shorten
 from .model import (
     LETTERS,
     Column,
@@ -51,6 +52,7 @@ WHY = {
 }
 WAITING = "Nothing is shown before you commit to a prediction."
 RUNNING = "The run is under way."
+PEAK = "The peak is the event in which memory is fullest."
 FAILED = "The run ended without a result."
 BEFORE = "made before the run"
 FEW = 6  # lines, and names, that are listed beside a river
@@ -82,14 +84,15 @@ def title(state: RiverState, which: int) -> str:
     return " ".join(part for part in (letter, name if name not in LETTERS else "") if part)
 
 
-def _of(state: RiverState, which: int) -> str:
-    told = title(state, which)
+def _of(state: RiverState) -> str:
+    """Of which run the peak is asked for: of A, or of the only one by its name, if it has one."""
+    told = LETTERS[0] if len(state.names) > 1 else shorten(title(state, 0), 24)
     return f" of {told}" if told else ""
 
 
 def question(state: RiverState) -> str:
     """The question to predict an answer to."""
-    return state.ask or f"Who holds the most bytes at the peak{_of(state, 0)}, where memory is fullest?"
+    return state.ask or f"Who holds the most bytes at the peak{_of(state)}?"
 
 
 def place_of(where: str) -> tuple[str, str]:
@@ -114,7 +117,7 @@ def verdict(state: RiverState) -> str:
     owners = " and ".join(SINGLE.get(one, LABELS[one]) for one in top)
     alone = len(top) == 1
     verb = "holds" if alone and top[0] in SINGLE else "hold"
-    told = f"At the peak{_of(state, 0)}, {owners} {verb} most: {held}{'' if alone else ' each'}."
+    told = f"At the peak{_of(state)}, {owners} {verb} most: {held}{'' if alone else ' each'}."
     if state.said is not None:
         hit = (
             "As you predicted: at"
@@ -144,11 +147,15 @@ def why(state: RiverState) -> str:
 
 
 def event_title(state: RiverState) -> str:
-    """``A, event 7 of 20: backward of exp``."""
-    letter = f"{LETTERS[state.which]}, " * (len(state.rivers) > 1)
+    """``A, event 7 of 20: backward of exp, 5.00 MB``."""
     event, count = state.river.events[state.event], len(state.river.events)
     top = ", the peak" * (state.event == state.river.peak)
-    return f"{letter}event {state.event + 1} of {count}{top}: {event_name(event)}"
+    return f"{event_number(state)} of {count}{top}: {event_name(event)}, {size(total(event.most))}"
+
+
+def event_number(state: RiverState) -> str:
+    """``A, event 7``."""
+    return f"{LETTERS[state.which]}, " * (len(state.rivers) > 1) + f"event {state.event + 1}"
 
 
 def event_name(event: Event) -> str:
@@ -186,8 +193,8 @@ def group_text(group: Group) -> str:
 
 
 def names_title(names: Names) -> str:
-    """``names at the end``."""
-    return f"names {names.when}"
+    """``what names keep at the end of the run``."""
+    return f"what names keep {names.when}"
 
 
 def kept_text(name: tuple[str, int, int]) -> str:
@@ -230,8 +237,8 @@ def text(state: RiverState, working: bool = False) -> str:
     lines = [f"MemoryRiver: {plain(question(state))}"]
     if not state.rivers:
         lines += [f"  {'◇' if state.draft == one else ' '} {LABELS[one]}: {MEANINGS[one]}" for one in BANDS]
-        return "\n".join([*lines, hidden(state, working)])
-    lines += [verdict(state), f"axis: {', '.join(label for _, label in ticks(state))}"]
+        return "\n".join([*lines, PEAK, hidden(state, working)])
+    lines += [verdict(state), *_event_head(state), f"axis: {', '.join(label for _, label in ticks(state))}"]
     each = share(state.rivers)
     for which, river in enumerate(state.rivers):
         told = "; ".join(part for part in (title(state, which), plural(len(river.events), "event")) if part)
@@ -254,13 +261,22 @@ def _rows(state: RiverState, which: int, found: list[Column]) -> list[str]:
     return rows
 
 
-def _event_lines(state: RiverState) -> list[str]:
-    """The event that is shown: where it was, the bytes of each owner, and what is alive."""
+def _event_head(state: RiverState) -> list[str]:
+    """The event that is shown, and where it was."""
     event = state.river.events[state.event]
-    lines = [event_title(state)]
-    lines += [f"  in module {event.module}"] if event.module else []
-    lines += [f"  {event.where}"] if event.where else []
-    lines.append("  when fullest, and after it:")
+    module = f", {module_text(event)}" * bool(event.module)
+    return [event_title(state), *([f"  {event.where}{module}"] if event.where or module else [])]
+
+
+def module_text(event: Event) -> str:
+    """``in module Sequential.3``."""
+    return f"in module {event.module}" * bool(event.module)
+
+
+def _event_lines(state: RiverState) -> list[str]:
+    """The bytes of each owner in the event that is shown, and what is alive."""
+    event = state.river.events[state.event]
+    lines = [f"{event_number(state)}, when fullest, and after it:"]
     for one, most, after in zip(BANDS, event.most, event.after, strict=True):
         you = " ◇ you" * (one == marked(state))
         if most or after or you:
