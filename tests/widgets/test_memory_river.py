@@ -332,6 +332,7 @@ shell.run_cell("print(w.text())")
 shell.run_cell("%%memory --what\\n1")
 shell.run_cell("%%memory\\n1")
 shell.run_cell("%%memory\\nx = (")
+shell.run_cell("%%memory\\nx = 1\\nreturn x")
 shell.run_cell("%%memory\\nx = 1\\nmissing + 1")
 """
 
@@ -349,4 +350,5 @@ def test_the_magic_in_a_shell() -> None:
     assert "UsageError: %%memory --what: there are -n with a name, then a label, and --shown." in errors
     assert "UsageError: MemoryRiver of A: nothing was seen in this run" in errors
     assert "UsageError: %%memory: line 2 of the cell cannot be read: '(' was never closed." in errors
+    assert "UsageError: %%memory: line 3 of the cell cannot be read: 'return' outside function." in errors
     assert "NameError: name 'missing' is not defined" in errors

@@ -15,8 +15,9 @@ With ``-n`` and a name for both, the second cell is drawn under the first, on th
     with tg.no_grad():
         y = model(x)
 
-What follows the name is the label of the run. A run with the same label as one before takes its place. ``--shown``
-asks nothing, and shows the river at once.
+What follows the name is the label of the run. A run with the same label as one before takes its place, so that a cell
+can be run again. ``--shown`` asks nothing, and shows the river at once. The river stands where the value of the cell's
+last line would.
 """
 
 from __future__ import annotations
@@ -101,8 +102,7 @@ def compiled(shell: Any, cell: str) -> Any:
     source = "\n" + shell.transform_cell(cell)  # the line with %%memory comes before
     name = shell.compile.cache(source, shell.execution_count, raw_code=cell)
     try:
-        tree = ast.parse(source, name)
+        return shell.compile(ast.parse(source, name), name, "exec")
     except SyntaxError as error:
         why = f"line {error.lineno} of the cell cannot be read: {error.msg}"
         raise ArgumentError("%%memory", why, "mend that line") from None
-    return shell.compile(tree, name, "exec")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tinygrad_edu as tg
@@ -314,6 +315,28 @@ def test_a_label_that_fits_is_found() -> None:
     assert bands.label_place([(0, 50, 0, 20)], 40, 18) == (25, 10)
     assert bands.label_place([(0, 50, 0, 20)], 60, 18) is None
     assert bands.label_place([(0, 50, 0, 20)], 40, 21) is None
+
+
+@example([299], NARROW)
+@given(st.lists(st.integers(0, 299), max_size=60), st.sampled_from([WIDE, NARROW]))
+def test_names_of_marks_stand_side_by_side_and_each_mark_has_a_stroke(places: list[int], width: int) -> None:
+    found = fake([1000] * 300)
+    events = list(found.events)
+    for place in places:
+        events[place] = replace(events[place], phase="mark", what=f"mark number {place}")
+    state = river.commit(RiverState(("A",)), [replace(found, events=tuple(events))])
+    root = ET.fromstring(river.draw(state, width).svg())
+    spans: dict[str, list[tuple[float, float]]] = {}
+    for text in root.iter("text"):
+        if (text.text or "").startswith("mark number"):
+            x, half = float(text.get("x") or 0), len(text.text or "") * 6.9 / 2
+            assert x + half <= width
+            spans.setdefault(str(text.get("y")), []).append((x - half, x + half))
+    for row in spans.values():
+        assert all(one[1] <= other[0] for one, other in itertools.pairwise(sorted(row)))
+    strokes = [line for line in root.iter("line") if line.get("class") == "span"]
+    assert len(strokes) - 1 == len({place // model.share(state.rivers) for place in places})
+    assert bool(spans) == bool(places)
 
 
 # The words ----------------------------------------------------------------------------------------------------------

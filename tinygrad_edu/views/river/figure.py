@@ -170,29 +170,32 @@ class _Plot:
 
     def below(self) -> float:
         """Phases and marks under the axis. Returns the lower edge."""
-        canvas, y = self.canvas, self.bottom + 4
+        canvas = self.canvas
         shared = any(column.last - column.first > 1 for column in self.found)  # then phases come too thick and fast
         for first, last, phase in [] if shared else self.phases():
             left, right = LEFT + first * self.pitch, LEFT + last * self.pitch
             if first:
                 canvas.line(left, self.bottom, left, self.bottom + 14, "rule")
             if right - left >= len(phase) * UI_12 + 28:
-                canvas.text((left + right) / 2, y + 22, phase, "b", "middle")
-        ends = [0.0, 0.0]  # of the labels in two rows
-        marks = [(i, event.what) for i, event in enumerate(self.river.events) if event.phase == "mark"]
-        rows = 0
-        for event, name in marks:
-            x, label = self.middle(event), shorten(name, 16)
-            canvas.line(x, self.bottom, x, self.bottom + 30, "span")
-            half = len(label) * UI_12 / 2 + 4
-            row = next((i for i, end in enumerate(ends) if end <= x - half and x + half <= canvas.width), None)
-            if row is not None:
-                canvas.text(x, y + 40 + 16 * row, label, "", "middle")
-                ends[row] = x + half
-                rows = max(rows, row + 1)
-        bottom = y + 30 + 16 * rows
+                canvas.text((left + right) / 2, self.bottom + 26, phase, "b", "middle")
+        bottom = self.bottom + 34 + 16 * self.marks()
         canvas.height = max(canvas.height, bottom)
         return bottom
+
+    def marks(self) -> int:
+        """A stroke for each mark, with its name in one of two rows where there is room. Returns how many are used."""
+        ends = [0.0, 0.0]  # of the names in each row
+        named = {self.middle(i): e.what for i, e in reversed([*enumerate(self.river.events)]) if e.phase == "mark"}
+        for x, name in sorted(named.items()):  # of several in a column, the first
+            label = shorten(name, 16)
+            half = len(label) * UI_12 / 2 + 4
+            self.canvas.line(x, self.bottom, x, self.bottom + 30, "span")
+            middle = min(x, self.canvas.width - half)
+            row = next((i for i, end in enumerate(ends) if end <= middle - half), None)
+            if row is not None:
+                self.canvas.text(middle, self.bottom + 44 + 16 * row, label, "", "middle")
+                ends[row] = middle + half
+        return sum(end > 0 for end in ends)
 
     def phases(self) -> list[tuple[int, int, str]]:
         """Stretches of columns of one phase. What lies between operations belongs to the phase before it."""
