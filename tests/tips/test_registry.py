@@ -16,7 +16,9 @@ from tinygrad_edu.tips.registry import add, faults_of
 
 PLACE = "tinygrad_edu.tips.arrays.made_up"
 MEND = "see 'Add a tip' in CONTRIBUTING.md"
-COUNTS = "allocated, copied, copies, peak, calls, nodes, memory, live, kept, stride, held, shares, changes, error"
+COUNTS = (
+    "allocated, copied, copies, peak, calls, nodes, memory, live, kept, locks, stride, held, shares, changes, error"
+)
 
 
 # What is refused -------------------------------------------------------------------------------------------------

@@ -57,6 +57,10 @@ class Count:
             kept = self._counters.kept
             found, self.value = _settled(raw)
             self._read(tip, raw)
+            if any(claim.fact in SEEN_BY_ALLOCATOR for claim in tip.claims):
+                self._watch(tip, way, setting)
+            if tip.seeds > 1:
+                self._repeat(tip, way, setting)
         except (Exception, SystemExit) as problem:  # a learner's copy may raise anything: the result reports it
             self.error = problem
         owned = tensors_in(given)
@@ -69,10 +73,6 @@ class Count:
             "error": "" if self.error is None else error_text(self.error),
             "line": "" if self.error is None else _line_of(self.error, way),
         }
-        if self.error is None and any(claim.fact in SEEN_BY_ALLOCATOR for claim in tip.claims):
-            self._watch(tip, way, setting)
-        if self.error is None and tip.seeds > 1:
-            self._repeat(tip, way, setting)
 
     def _call(self, way: Callable[..., Any], given: tuple[Any, ...]) -> Any:
         """The result of a call; of a prepared way, that of a later call."""

@@ -59,7 +59,9 @@ def faults_of(tip: Tip) -> Iterable[str]:
 
 
 def _faults_of_words(tip: Tip) -> Iterable[str]:
-    filled = ("slug", "title", "why", "about", "explain", "sources", "claims", "limits", "symptoms", "elsewhere")
+    filled = ["slug", "title", "why", "about", "explain", "sources", "claims", "limits", "symptoms", "elsewhere"]
+    if tip.outcomes:  # what A and B do is then what the tip says
+        filled.remove("claims")
     yield from (f"{name} is empty" for name in filled if not getattr(tip, name))
     if len(tip.why.split()) > WHY_WORDS:
         yield f"why has {len(tip.why.split())} words, and one sentence of {WHY_WORDS} is enough"

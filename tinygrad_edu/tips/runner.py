@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -95,7 +94,7 @@ def run(
     compared*.
     """
     chosen = tip.setting(setting or {})
-    alone = quiet(progress) if clock else nullcontext()  # while one run counts, another would be timed badly
+    alone = quiet(progress)  # while one run counts, another would be timed badly; and garbage would count
     same_numbers = seeded(0)  # for ways that draw random numbers; the learner's own stream stays as it was
     edited = {name: way for name, way in (("slow", slow), ("fast", fast)) if way is not None}
     with alone, same_numbers:
