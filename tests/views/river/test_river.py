@@ -16,6 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tinygrad_edu as tg
+from tests.observe.test_memory import Idle, close, traced
 from tests.support import teaches
 from tests.views.twin import assert_twin
 from tinygrad_edu import nn, optim
@@ -139,6 +140,14 @@ def test_what_is_alive_adds_up_to_the_bytes_of_its_owners(name: str) -> None:
         for group in river.by_line(found, event):
             sums[group.owner] += group.nbytes
         assert sums == dict(zip(OWNERS, event.most, strict=False))
+
+
+@pytest.mark.parametrize("name", ["chain", "forward only", "views"])  # these make all that they use
+def test_the_peak_is_what_the_allocator_says_without_the_watch(name: str) -> None:
+    found = made(name)
+    with Idle():
+        wanted, _ = traced(RUNS[name])
+    assert close(river.total(found.events[found.peak].most), wanted)
 
 
 def test_what_is_alive_at_the_peak_of_a_known_program() -> None:

@@ -33,9 +33,9 @@ MEANINGS = {
     "parameter": "what is learnt, and the buffers of modules",
     "optimiser": "the optimiser's state, such as momentum",
     "gradient": "gradients, also those on their way back",
-    "activation": "results that the graph keeps for backward",
+    "activation": "results in the graph, and what else backward needs",
     "data": "other tensors, such as inputs and targets",
-    "temporary": "results that no graph needs",
+    "temporary": "results that are in no graph",
     "workspace": "what one operation needs only while it runs",
     "elsewhere": "NumPy code, other threads, Python's own objects",
 }
