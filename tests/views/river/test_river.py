@@ -274,8 +274,12 @@ def test_the_twin_says_all_that_is_drawn(name: str) -> None:
 
 
 def test_before_the_prediction_all_owners_are_explained_and_nothing_is_told() -> None:
+    frame = river.frame(RiverState(("recorded", "no_grad")))
+    assert_twin(frame)
+    assert "A is recorded, B is no_grad. The peak is the event in which memory is fullest." in frame.text
     frame = river.frame(RiverState(("A",)))
     assert_twin(frame)
+    assert " is A" not in frame.text
     assert frame.waiting and frame.why == ""
     for owner in BANDS:
         assert words.MEANINGS[owner] in frame.text

@@ -43,15 +43,18 @@ def draw(state: RiverState, width: int, working: bool = False) -> Figure:
 
 def _draw_key(canvas: Canvas, state: RiverState, width: float, working: bool) -> None:
     """Before the prediction: who the owners are."""
-    canvas.rect(1, 1, width - 2, 272, "hole")
+    runs = words.runs_text(state)
+    height = 294 if runs else 274
+    canvas.rect(1, 1, width - 2, height - 2, "hole")
     canvas.text(24, 30, words.hidden(state, working), "f13 t2")
-    canvas.text(24, 254, words.PEAK, "")
+    for i, line in enumerate(filter(None, (words.PEAK, runs))):
+        canvas.text(24, 254 + 20 * i, line, "")
     for i, owner in enumerate(BANDS):
         y = 62.0 + 23 * i
         swatch(canvas, owner, 24, y - 11)
         canvas.text(48, y, words.LABELS[owner], "b")
         canvas.text(136, y, words.MEANINGS[owner], "")
-    canvas.height = 274
+    canvas.height = height
 
 
 # A river ----------------------------------------------------------------------------------------------------------

@@ -95,6 +95,13 @@ def question(state: RiverState) -> str:
     return state.ask or f"Who holds the most bytes at the peak{_of(state)}?"
 
 
+def runs_text(state: RiverState) -> str:
+    """``A is recorded, B is no_grad.``; "" for runs without names."""
+    named = [(letter, name) for letter, name in zip(LETTERS, state.names, strict=False) if name not in LETTERS]
+    told = ", ".join(f"{letter} is {shorten(name, 24)}" for letter, name in named)
+    return f"{told}." if told and len(state.names) > 1 else ""
+
+
 def place_of(where: str) -> tuple[str, str]:
     """The place and the code of a line: ``lesson.py, line 7`` and ``loss.backward()``."""
     place, _, code = where.partition(": ")
@@ -237,7 +244,7 @@ def text(state: RiverState, working: bool = False) -> str:
     lines = [f"MemoryRiver: {plain(question(state))}"]
     if not state.rivers:
         lines += [f"  {'◇' if state.draft == one else ' '} {LABELS[one]}: {MEANINGS[one]}" for one in BANDS]
-        return "\n".join([*lines, PEAK, hidden(state, working)])
+        return "\n".join([*lines, f"{runs_text(state)} {PEAK}".lstrip(), hidden(state, working)])
     lines += [verdict(state), *_event_head(state), f"axis: {', '.join(label for _, label in ticks(state))}"]
     each = share(state.rivers)
     for which, river in enumerate(state.rivers):
