@@ -64,7 +64,7 @@ def test_predicted_and_run_by_mouse_and_by_keys(open_cells: Open) -> None:
     snapshot(page, "memory-river")
     w.get_by_role("button", name="Ask again").click()
     expect(twin).to_contain_text("Nothing is shown")
-    w.get_by_role("radio", name="parameters").focus()
+    w.get_by_role("radio", name="optimiser").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     expect(w.get_by_role("radio", name="gradients")).to_be_checked()

@@ -15,7 +15,7 @@ from tinygrad_edu_widgets.memory_magic import joined, read_line
 import tinygrad_edu as tg
 from tests.support import run_python, teaches
 from tinygrad_edu.errors import ArgumentError, IndexRangeError
-from tinygrad_edu.observe.memory import BANDS, NOISE, Memory, mark
+from tinygrad_edu.observe.memory import NOISE, Memory, mark
 from tinygrad_edu.views import river
 from tinygrad_edu.views.river import words
 
@@ -229,7 +229,7 @@ def test_the_chart_has_the_bytes_of_each_event() -> None:
     bands = {patch.get_label(): patch.get_data() for patch in ax.patches}
     events = widget.state.river.events
     floor = [0.0] * len(events)
-    for place, owner in enumerate(BANDS):
+    for place, owner in enumerate(river.STACK):
         counts = [event.most[place] / 1e6 for event in events]
         if any(counts):
             drawn = bands[words.LABELS[owner]]

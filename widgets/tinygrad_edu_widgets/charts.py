@@ -17,7 +17,7 @@ from tinygrad_edu.tips.words import context_text, count_text
 from tinygrad_edu.views.playground import PlayState
 from tinygrad_edu.views.predict import GateState
 from tinygrad_edu.views.race import RaceState
-from tinygrad_edu.views.river import BANDS, LABELS, RiverState, memory_unit
+from tinygrad_edu.views.river import LABELS, STACK, RiverState, memory_unit
 from tinygrad_edu.views.tokens import TOKENS
 from tinygrad_edu.views.training import TrainingState
 
@@ -237,7 +237,7 @@ def learnt(state: PlayState, ax: Any, what: str) -> Any:
 
 # Memory over the events of a run ----------------------------------------------------------------------------------
 
-_BANDS = {  # colour and hatch, as in the widget
+_LOOKS = {  # colour and hatch, as in the widget
     "parameter": ("blue", ""), "optimiser": ("violet", ""), "gradient": ("magenta", ""), "activation": ("ochre", ""),
     "data": ("line-2", ""), "temporary": ("paper", "///"), "workspace": ("paper", "\\\\\\"), "elsewhere": ("paper", ""),
 }  # fmt: skip
@@ -252,10 +252,10 @@ def river(state: RiverState, ax: Any) -> Any:
     unit, size = memory_unit(state)
     edges = range(len(shown.events) + 1)
     floor = [0.0] * len(shown.events)
-    for place, owner in enumerate(BANDS):
+    for place, owner in enumerate(STACK):
         heights = [max(event.most[place], 0) / size for event in shown.events]
         if any(heights):
-            colour, hatch = _BANDS[owner]
+            colour, hatch = _LOOKS[owner]
             top = [low + height for low, height in zip(floor, heights, strict=True)]
             ax.stairs(
                 top, edges, baseline=floor, fill=True, facecolor=c[colour], hatch=hatch,

@@ -24,7 +24,7 @@ from tinygrad_edu.errors import ArgumentError, IndexRangeError
 from tinygrad_edu.observe.memory import BANDS, NOISE, OWNERS, Memory, mark
 from tinygrad_edu.views import river
 from tinygrad_edu.views.frame import NARROW, WIDE
-from tinygrad_edu.views.river import River, RiverState, bands, figure, model, words
+from tinygrad_edu.views.river import STACK, River, RiverState, bands, figure, model, words
 
 N = 250_000  # elements of 1 MB
 
@@ -108,7 +108,7 @@ def test_each_event_has_the_bytes_that_the_watch_counted(name: str) -> None:
         )  # fmt: skip
         for ours, theirs in ((event.most, moment.most), (event.after, moment.after)):
             wanted = memory.by_owner(theirs)
-            for owner, count in zip(BANDS, ours, strict=True):
+            for owner, count in zip(STACK, ours, strict=True):
                 if owner in OWNERS:
                     assert count == wanted[owner]
                 else:
@@ -126,6 +126,12 @@ def test_a_small_event_between_operations_has_no_column() -> None:
     assert river.total(found.events[found.peak].most) >= 8 * N - NOISE
 
 
+def test_every_owner_has_its_band_its_label_and_its_reason() -> None:
+    assert sorted(STACK) == sorted(BANDS)
+    assert tuple(words.LABELS) == STACK and set(words.MEANINGS) == set(words.WHY) == set(STACK)
+    assert set(bands.FILLED) | set(bands.SLANT) | {"elsewhere"} == set(STACK)
+
+
 @each_run
 def test_the_peak_is_the_watchs(name: str) -> None:
     found = made(name)
@@ -139,7 +145,8 @@ def test_what_is_alive_adds_up_to_the_bytes_of_its_owners(name: str) -> None:
         sums = dict.fromkeys(OWNERS, 0)
         for group in river.by_line(found, event):
             sums[group.owner] += group.nbytes
-        assert sums == dict(zip(OWNERS, event.most, strict=False))
+        most = dict(zip(STACK, event.most, strict=True))
+        assert sums == {owner: most[owner] for owner in OWNERS}
 
 
 @pytest.mark.parametrize("name", ["chain", "forward only", "views"])  # these make all that they use
@@ -183,8 +190,8 @@ def test_a_watch_that_saw_nothing_or_goes_on_is_refused() -> None:
 
 def fake(totals: list[int], phase: str = "forward") -> River:
     """A river of activations only."""
-    place = BANDS.index("activation")
-    counts = [tuple(n * (i == place) for i in range(len(BANDS))) for n in totals]
+    place = STACK.index("activation")
+    counts = [tuple(n * (i == place) for i in range(len(STACK))) for n in totals]
     events = tuple(model.Event(phase, f"op {i}", "", "", c, c, (i, i)) for i, c in enumerate(counts))
     return River("A", events, (), (model.Names("at the end", len(events) - 1, ()),))
 
@@ -192,7 +199,7 @@ def fake(totals: list[int], phase: str = "forward") -> River:
 def test_the_peak_is_the_first_of_the_fullest() -> None:
     assert fake([1, 5, 5, 2]).peak == 1
     assert river.largest(fake([3]).events[0]) == ("activation",)
-    assert river.largest(replace(fake([3]).events[0], most=(3, 0, 0, 3, 0, 0, 0, 0))) == ("parameter", "activation")
+    assert river.largest(replace(fake([3]).events[0], most=(3, 0, 0, 0, 3, 0, 0, 0))) == ("parameter", "activation")
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=700))
@@ -239,7 +246,7 @@ def test_each_column_is_as_high_as_its_bytes(name: str, width: int) -> None:
         unit = (plot.bottom - plot.top) / model.ceiling(state.rivers)[0]
         for i, column in enumerate(columns):
             event = found.events[column.fullest]
-            for place, owner in enumerate(BANDS):
+            for place, owner in enumerate(STACK):
                 height = steps[owner][i][3] - steps[owner][i][2] if owner in steps else 0.0
                 assert height == pytest.approx(max(event.most[place], 0) * unit, abs=1e-6)
 
@@ -281,7 +288,7 @@ def test_before_the_prediction_all_owners_are_explained_and_nothing_is_told() ->
     assert_twin(frame)
     assert " is A" not in frame.text
     assert frame.waiting and frame.why == ""
-    for owner in BANDS:
+    for owner in STACK:
         assert words.MEANINGS[owner] in frame.text
     assert not re.search(r"\d", frame.wide.svg().partition("<desc")[2].replace("e", "")) or "MB" not in frame.text
     assert "MB" not in frame.html() and "kB" not in frame.html()
@@ -388,17 +395,17 @@ def test_memory_that_was_given_back_stands_below_zero() -> None:
     assert words.size(-8_000_000) == "−8.00 MB"
 
 
-@pytest.mark.parametrize("owner", BANDS)
+@pytest.mark.parametrize("owner", STACK)
 def test_each_why_is_one_short_sentence_with_its_cause_in_bold(owner: str) -> None:
     told = words.WHY[owner]
     assert len(told.split()) <= 25 and told.count("**") == 2 and told.endswith(".")
 
 
 def test_owners_are_known_by_both_their_names() -> None:
-    for owner in BANDS:
+    for owner in STACK:
         assert words.band(owner) == words.band(words.LABELS[owner]) == owner
     assert words.band("weights") is None
-    mend = "take one of parameters, optimiser, gradients, activations, data, temporaries, workspace, elsewhere"
+    mend = "take one of parameters, optimiser, data, gradients, activations, temporaries, workspace, elsewhere"
     for junk in ("weights", "", None, 3, ["data"]):
         with teaches(IndexRangeError, f"the prediction {junk!r}", "it is no owner of memory", mend):
             river.prediction(junk)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...common.wording import plain
-from ...observe.memory import BANDS
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_12, UI_12, Canvas, shorten, wrap_text
 from . import words
 from .bands import Step, draw_band, label_place, swatch
-from .model import LETTERS, Column, River, RiverState, among, by_line, ceiling, columns, share, total
+from .model import LETTERS, STACK, Column, River, RiverState, among, by_line, ceiling, columns, share, total
 
 LEFT = 56.0  # of the plots: room for the ticks
 HEAD, NAME = 42.0, 17.0  # above a plot: the label of its peak, and its name
@@ -49,7 +48,7 @@ def _draw_key(canvas: Canvas, state: RiverState, width: float, working: bool) ->
     canvas.text(24, 30, words.hidden(state, working), "f13 t2")
     for i, line in enumerate(filter(None, (words.PEAK, runs))):
         canvas.text(24, 254 + 20 * i, line, "")
-    for i, owner in enumerate(BANDS):
+    for i, owner in enumerate(STACK):
         y = 62.0 + 23 * i
         swatch(canvas, owner, 24, y - 11)
         canvas.text(48, y, words.LABELS[owner], "b")
@@ -137,7 +136,7 @@ class _Plot:
         """Each owner's band: left, right, top and bottom of each column."""
         found: dict[str, list[Step]] = {}
         floors = [self.bottom] * len(self.found)
-        for place, owner in enumerate(BANDS):
+        for place, owner in enumerate(STACK):
             steps = []
             for i, column in enumerate(self.found):
                 top = floors[i] - self.height(max(self.river.events[column.fullest].most[place], 0))
@@ -254,7 +253,7 @@ def _draw_owners(canvas: Canvas, state: RiverState, y: float, width: float) -> f
     canvas.text(width - 82, y + 12, "when fullest", "t2", "end")
     canvas.text(width, y + 12, "after it", "t2", "end")
     y += 20
-    for owner, most, after in zip(BANDS, event.most, event.after, strict=True):
+    for owner, most, after in zip(STACK, event.most, event.after, strict=True):
         if not (most or after or owner == you):
             continue
         swatch(canvas, owner, 0, y + 3)

@@ -10,17 +10,19 @@ from typing import Any
 
 from ...common.wording import shape_text, shown
 from ...errors import ArgumentError, IndexRangeError
-from ...observe.memory import BANDS, NOISE, Held, Keeper, Memory, Moment
+from ...observe.memory import NOISE, Held, Keeper, Memory, Moment
 
 LETTERS = ("A", "B")
-MEASURED = BANDS.index("workspace")  # from here on, bands are what the allocator saw beside the buffers of tensors
+# The owners from the floor up: what lasts lies below, what comes and goes above.
+STACK = ("parameter", "optimiser", "data", "gradient", "activation", "temporary", "workspace", "elsewhere")
+MEASURED = ("workspace", "elsewhere")  # what the allocator saw beside the buffers of tensors
 MINOR = 4 * NOISE  # bytes: less than that between two operations is mostly what Python makes once for new code
 COLUMNS = 64  # of a river; where there are more events, neighbours share one
 
 
 @dataclass(frozen=True)
 class Event:
-    """One event: what it was, and the bytes of each of `BANDS` when memory was fullest in it, and after it."""
+    """One event: what it was, and the bytes of each owner in `STACK` when memory was fullest in it, and after it."""
 
     phase: str  # forward, backward, step, between or mark
     what: str
@@ -132,8 +134,7 @@ def _worth_a_column(events: Sequence[Event]) -> Iterator[Event]:
 
 def _rounded(owners: Mapping[str, int]) -> tuple[int, ...]:
     """What the allocator saw beside the buffers, to the nearest `NOISE`: Python's own objects come and go."""
-    counts = [owners[band] for band in BANDS]
-    return (*counts[:MEASURED], *(round(count / NOISE) * NOISE for count in counts[MEASURED:]))
+    return tuple(round(owners[one] / NOISE) * NOISE if one in MEASURED else owners[one] for one in STACK)
 
 
 def _piece(held: Held, born: int, died: int | None) -> Piece:
@@ -155,7 +156,7 @@ def total(counts: Sequence[int]) -> int:
 def largest(event: Event) -> tuple[str, ...]:
     """The owners that hold most when memory is fullest in an event; more than one where they are equal."""
     most = max(event.most)
-    return tuple(band for band, count in zip(BANDS, event.most, strict=True) if count == most)
+    return tuple(owner for owner, count in zip(STACK, event.most, strict=True) if count == most)
 
 
 def alive(river: River, event: Event) -> list[Piece]:

@@ -6,10 +6,11 @@ from typing import Any
 
 from ...common.wording import bytes_text, plain, plural, ratio_text, shown
 from ...errors import IndexRangeError
-from ...observe.memory import BANDS, NOISE
+from ...observe.memory import NOISE
 from ..marks import shorten
 from .model import (
     LETTERS,
+    STACK,
     Column,
     Event,
     Group,
@@ -26,14 +27,14 @@ from .model import (
 )
 
 LABELS = {
-    "parameter": "parameters", "optimiser": "optimiser", "gradient": "gradients", "activation": "activations",
-    "data": "data", "temporary": "temporaries", "workspace": "workspace", "elsewhere": "elsewhere",
+    "parameter": "parameters", "optimiser": "optimiser", "data": "data", "gradient": "gradients",
+    "activation": "activations", "temporary": "temporaries", "workspace": "workspace", "elsewhere": "elsewhere",
 }  # fmt: skip
 MEANINGS = {
     "parameter": "what is learnt, and the buffers of modules",
     "optimiser": "the optimiser's state, such as momentum",
     "gradient": "gradients, also those on their way back",
-    "activation": "results in the graph, and what else backward needs",
+    "activation": "results in the graph, and what it saves",
     "data": "other tensors, such as inputs and targets",
     "temporary": "results that are in no graph",
     "workspace": "what one operation needs only while it runs",
@@ -60,7 +61,7 @@ FEW = 6  # lines, and names, that are listed beside a river
 
 def band(word: str) -> str | None:
     """The owner that a word names: ``gradient`` or ``gradients``."""
-    return next((one for one in BANDS if word in (one, LABELS[one])), None)
+    return next((one for one in STACK if word in (one, LABELS[one])), None)
 
 
 def prediction(value: Any) -> str:
@@ -243,7 +244,7 @@ def text(state: RiverState, working: bool = False) -> str:
     """The text twin: each column of each river, and all that is alive in the event that is shown."""
     lines = [f"MemoryRiver: {plain(question(state))}"]
     if not state.rivers:
-        lines += [f"  {'◇' if state.draft == one else ' '} {LABELS[one]}: {MEANINGS[one]}" for one in BANDS]
+        lines += [f"  {'◇' if state.draft == one else ' '} {LABELS[one]}: {MEANINGS[one]}" for one in STACK]
         return "\n".join([*lines, f"{runs_text(state)} {PEAK}".lstrip(), hidden(state, working)])
     lines += [verdict(state), *_event_head(state), f"axis: {', '.join(label for _, label in ticks(state))}"]
     each = share(state.rivers)
@@ -258,7 +259,7 @@ def _rows(state: RiverState, which: int, found: list[Column]) -> list[str]:
     for column in found:
         here = which == state.which and column.first <= state.event < column.last
         event = river.events[column.fullest]
-        most = ", ".join(f"{LABELS[one]} {size(n)}" for one, n in zip(BANDS, event.most, strict=True) if n)
+        most = ", ".join(f"{LABELS[one]} {size(n)}" for one, n in zip(STACK, event.most, strict=True) if n)
         phase = f" ({event.phase})" * (event.phase in ("forward", "step"))
         rows.append(f"{'>' if here else ' '} {column_text(river, column)}{phase}" + f" = {most}" * bool(most))
         inside = [
@@ -284,7 +285,7 @@ def _event_lines(state: RiverState) -> list[str]:
     """The bytes of each owner in the event that is shown, and what is alive."""
     event = state.river.events[state.event]
     lines = [f"{event_number(state)}, when fullest, and after it:"]
-    for one, most, after in zip(BANDS, event.most, event.after, strict=True):
+    for one, most, after in zip(STACK, event.most, event.after, strict=True):
         you = " ◇ you" * (one == marked(state))
         if most or after or you:
             lines.append(f"  {LABELS[one]}: {size(most)}, {size(after)}{you}")
