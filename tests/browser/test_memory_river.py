@@ -58,7 +58,7 @@ def test_predicted_and_run_by_mouse_and_by_keys(open_cells: Open) -> None:
     snapshot(page, "memory-river-hidden")
     w.get_by_role("radio", name="data").click()
     w.get_by_role("button", name="Commit").click()
-    expect(twin).to_contain_text("You predicted data. At the peak of A, gradients hold most", timeout=SOON)
+    expect(twin).to_contain_text("You predicted data. At the peak of A, gradients hold the most", timeout=SOON)
     expect(w.locator("svg:visible").get_by_text("you", exact=True)).to_be_visible()
     assert faults(page) == []
     snapshot(page, "memory-river")
@@ -70,7 +70,7 @@ def test_predicted_and_run_by_mouse_and_by_keys(open_cells: Open) -> None:
     expect(w.get_by_role("radio", name="gradients")).to_be_checked()
     w.get_by_role("button", name="Commit").focus()
     page.keyboard.press("Enter")
-    expect(twin).to_contain_text("As you predicted: at the peak of A, gradients hold most", timeout=SOON)
+    expect(twin).to_contain_text("As you predicted: at the peak of A, gradients hold the most", timeout=SOON)
     page.keyboard.press("r")
     expect(twin).to_contain_text("Nothing is shown")
 

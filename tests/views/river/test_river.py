@@ -88,6 +88,7 @@ STATES = {
                                                          if e.phase == "mark")),
     "the other": lambda: river.pick(shown("chain", "forward only"), "B", 1),
 }  # fmt: skip
+ALIVE = "alive, by the line that made it"
 each_run = pytest.mark.parametrize("name", RUNS)
 each_state = pytest.mark.parametrize("name", STATES)
 
@@ -277,7 +278,7 @@ def test_every_event_can_be_pressed_and_its_tip_is_in_the_twin(name: str) -> Non
 def test_the_twin_says_all_that_is_drawn(name: str) -> None:
     state = STATES[name]()
     ticks = "|".join(re.escape(label) for _, label in words.ticks(state))
-    assert_twin(river.frame(state), [ticks, "together", "when fullest", "after it", "alive, by the line that made it"])
+    assert_twin(river.frame(state), [ticks, "together", "when fullest", "after it", ALIVE])
 
 
 def test_before_the_prediction_all_owners_are_explained_and_nothing_is_told() -> None:
@@ -387,8 +388,15 @@ def test_equal_owners_are_both_named() -> None:
     event = replace(one.events[0], most=(3 * 10**6, 3 * 10**6, 0, 0, 0, 0, 0, 0))
     state = river.commit(RiverState(("A",), said="optimiser"), [replace(one, events=(event,))])
     assert words.verdict(state) == (
-        "As you predicted: at the peak, parameters and the optimiser hold most: 3.00 MB of 6.00 MB each."
+        "As you predicted: at the peak, parameters and the optimiser hold the most: 3.00 MB of 6.00 MB each."
     )
+
+
+def test_without_bytes_nobody_holds_most() -> None:
+    state = river.commit(RiverState(("A",), said="data"), [fake([0, 0])])
+    assert words.verdict(state) == "You predicted data. At the peak, no owner holds a byte."
+    assert words.why(state) == ""
+    assert_twin(river.frame(state), ["0", "1 bytes", "together", "when fullest", "after it", ALIVE])
 
 
 def test_memory_that_was_given_back_stands_below_zero() -> None:

@@ -154,9 +154,9 @@ def total(counts: Sequence[int]) -> int:
 
 
 def largest(event: Event) -> tuple[str, ...]:
-    """The owners that hold most when memory is fullest in an event; more than one where they are equal."""
+    """The owners that hold most when memory is fullest in an event: several that are equal, or none of no bytes."""
     most = max(event.most)
-    return tuple(owner for owner, count in zip(STACK, event.most, strict=True) if count == most)
+    return tuple(owner for owner, count in zip(STACK, event.most, strict=True) if count == most > 0)
 
 
 def alive(river: River, event: Event) -> list[Piece]:

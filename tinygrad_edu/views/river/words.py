@@ -116,24 +116,22 @@ def peak_text(river: River) -> tuple[str, str]:
     return f"peak {size(total(event.most))}", event.what + f", {place}" * bool(place)
 
 
+def _owner(owner: str) -> str:
+    """An owner in a sentence: ``gradients``, ``the optimiser``."""
+    return SINGLE.get(owner, LABELS[owner])
+
+
 def verdict(state: RiverState) -> str:
     """Who holds most at the peak of the first run; what was predicted; and how the second compares."""
     event = state.rivers[0].events[state.rivers[0].peak]
-    top = largest(event)
-    whole = total(event.most)
-    held = f"{size(max(event.most))} of {size(whole)}"
-    owners = " and ".join(SINGLE.get(one, LABELS[one]) for one in top)
-    alone = len(top) == 1
-    verb = "holds" if alone and top[0] in SINGLE else "hold"
-    told = f"At the peak{_of(state)}, {owners} {verb} most: {held}{'' if alone else ' each'}."
-    if state.said is not None:
-        hit = (
-            "As you predicted: at"
-            if state.said in top
-            else f"You predicted {SINGLE.get(state.said, LABELS[state.said])}. At"
-        )
-        told = hit + told.removeprefix("At")
-    return f"{told} {_compared(state)}".rstrip()
+    top, said = largest(event), state.said
+    held = f"{size(max(event.most))} of {size(total(event.most))}{' each' * (len(top) > 1)}"
+    verb = "holds" if len(top) == 1 and top[0] in SINGLE else "hold"
+    told = f"t the peak{_of(state)}, {' and '.join(map(_owner, top))} {verb} the most: {held}."
+    if not top:
+        told = f"t the peak{_of(state)}, no owner holds a byte."
+    lead = "A" if said is None else "As you predicted: a" if said in top else f"You predicted {_owner(said)}. A"
+    return f"{lead}{told} {_compared(state)}".rstrip()
 
 
 def _compared(state: RiverState) -> str:
@@ -149,9 +147,8 @@ def _compared(state: RiverState) -> str:
 
 def why(state: RiverState) -> str:
     """Why the largest owner is there at the peak."""
-    if not state.rivers:
-        return ""
-    return WHY[largest(state.rivers[0].events[state.rivers[0].peak])[0]]
+    top = largest(state.rivers[0].events[state.rivers[0].peak]) if state.rivers else ()
+    return WHY[top[0]] if top else ""
 
 
 def event_title(state: RiverState) -> str:
