@@ -265,6 +265,19 @@ def test_two_runs_have_one_scale() -> None:
 
 
 @each_state
+def test_the_column_that_is_shown_is_framed(name: str) -> None:
+    state = STATES[name]()
+    root = ET.fromstring(river.draw(state, WIDE).svg())
+    (framed,) = [mark for mark in root.iter("rect") if mark.get("class") == "axis"]
+    marks = [g for g in root.iter("g") if g.get("data-act") == "at"]
+    hit = marks[sum(len(one.events) for one in state.rivers[: state.which]) + state.event][0]
+    assert hit.get("width") == framed.get("width")
+    assert float(hit.get("x") or 0) == pytest.approx(float(framed.get("x") or 0), abs=0.02)
+    bottoms = [float(one.get("y") or 0) + float(one.get("height") or 0) for one in (hit, framed)]
+    assert bottoms[0] == pytest.approx(bottoms[1], abs=0.02)
+
+
+@each_state
 def test_every_event_can_be_pressed_and_its_tip_is_in_the_twin(name: str) -> None:
     state = STATES[name]()
     root = ET.fromstring(river.draw(state, WIDE).svg())

@@ -112,11 +112,7 @@ class _Plot:
         canvas.line(LEFT, self.bottom, self.right, self.bottom, "axis")
         self.mark_peak()
         if self.which == self.state.which:
-            x = self.middle(self.state.event)
-            canvas.open(data_current=True)
-            canvas.line(x, self.top - 4, x, self.bottom, "span")
-            canvas.close()
-            canvas.path(f"M{x:.1f} {self.bottom + 1:.1f}l6 10h-12z", "knob", self.bottom + 11)
+            self.mark_shown()
         self.hits()
         return self.below()
 
@@ -145,6 +141,17 @@ class _Plot:
             if any(bottom > top for _, _, top, bottom in steps):
                 found[owner] = steps
         return found
+
+    def mark_shown(self) -> None:
+        """The column of the event that is shown: a line around it, a stroke down to it, a triangle below."""
+        x = self.middle(self.state.event)
+        column = next(one for one in self.found if one.first <= self.state.event < one.last)
+        top = self.bottom - self.height(sum(max(count, 0) for count in self.river.events[column.fullest].most))
+        self.canvas.open(data_current=True)
+        self.canvas.rect(x - self.pitch / 2, top, self.pitch, self.bottom - top, "axis")
+        self.canvas.line(x, self.top - 4, x, top, "span")
+        self.canvas.path(f"M{x:.1f} {self.bottom + 1:.1f}l6 10h-12z", "knob", self.bottom + 11)
+        self.canvas.close()
 
     def mark_peak(self) -> None:
         """A dot on the fullest column, and what happened there."""
@@ -226,7 +233,8 @@ def _draw_event(canvas: Canvas, state: RiverState, y: float, width: float) -> fl
     if not event.where:
         return y + 26
     place, code = words.place_of(event.where)
-    place = shorten(place, 28)
+    if len(place) > (44 if width >= WIDE else 28):
+        place = place.rpartition(", ")[2]  # the line without its long file
     left = 10 + len(place) * UI_12 + 16
     canvas.text(10, y + 39, place, "t2")
     canvas.text(left, y + 39, shorten(code, int((width - left - 8) / MONO_12)), "m b")
