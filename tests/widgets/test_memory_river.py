@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pytest
 import traitlets
-from tinygrad_edu_widgets import MemoryRiver
+from tinygrad_edu_widgets import MemoryRiver, memory_river
 from tinygrad_edu_widgets.memory_magic import joined, read_line
 
 import tinygrad_edu as tg
@@ -184,6 +184,22 @@ def test_a_run_can_be_stopped() -> None:
     with Memory() as after:
         tg.ones(N) + 1
     assert after.peak >= 8 * N, "watching works as before"
+
+
+def test_a_cell_does_not_wait_for_a_long_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_river, "SHORT", 0.05)
+    free = threading.Event()
+
+    def run() -> None:
+        tg.ones(3) + 1
+        assert free.wait(60)
+
+    widget = MemoryRiver(run, shown=True)
+    assert widget.working and words.RUNNING in widget.text() and ">Stop<" in widget.html
+    assert words.WAITING not in widget.html and "Commit" not in widget.html
+    free.set()
+    widget.wait()
+    assert widget.events >= 1 and words.RUNNING not in widget.text()
 
 
 def test_while_a_run_is_watched_nothing_is_drawn() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from . import charts
 from .base import EduWidget, Tell
 
 Run = Callable[[], object] | Memory | River
+SHORT = 10.0  # seconds for which a cell waits
 PICTURE = "when this picture was made"
 
 
@@ -62,7 +64,8 @@ class MemoryRiver(EduWidget, room=river):
         super().__init__()
         if shown:
             self.act("show")
-            self.wait()
+            with suppress(TimeoutError):  # a longer run goes on while the cell ends, so that it can be stopped
+                self.wait(SHORT)
 
     def frame(self) -> Frame:
         """The frame of the current state."""

@@ -25,7 +25,7 @@ def draw(state: RiverState, width: int, working: bool = False) -> Figure:
     canvas = Canvas(width)
     if not state.rivers:
         _draw_key(canvas, state, width, working)
-        return Figure(canvas, "Hidden until predicted", words.describe(state))
+        return Figure(canvas, "Hidden until predicted", words.describe(state, working))
     y = 0.0
     for line in wrap_text(words.verdict(state), int(width / 7.9)):
         canvas.text(0, y + 13, line, "f13 b")
@@ -321,15 +321,15 @@ def frame(state: RiverState, working: bool = False) -> Frame:
     return Frame(
         "MemoryRiver", ("buffers", "device"), words.question(state), draw(state, WIDE, working),
         draw(state, NARROW, working), words.why(state), words.text(state, working),
-        words.conditions(state, np.__version__), None, tuple(_controls(state)),
+        words.conditions(state, np.__version__), None, tuple(_controls(state, working)),
         tip=f"{words.event_title(state)}. Press a column to see another event." if shown else None,
         summary=words.summary(state), status=plain(words.verdict(state)) if shown else "", waiting=not shown,
     )  # fmt: skip
 
 
-def _controls(state: RiverState) -> list[Control]:
+def _controls(state: RiverState, working: bool) -> list[Control]:
     again = Control("button", "reset", "Ask again", push=True, key="r")
-    if state.said is None and not state.rivers:
+    if state.said is None and not state.rivers and not working:
         choices = tuple(words.LABELS.values())
         chosen = None if state.draft is None else words.LABELS[state.draft]
         return [

@@ -213,13 +213,13 @@ NOBODY = "No name that was looked at keeps a buffer."
 
 def hidden(state: RiverState, working: bool) -> str:
     """Why there is no river."""
-    return WAITING if state.said is None else RUNNING if working else FAILED
+    return RUNNING if working else WAITING if state.said is None else FAILED
 
 
-def describe(state: RiverState) -> str:
+def describe(state: RiverState, working: bool = False) -> str:
     """What is drawn, in a few sentences."""
     if not state.rivers:
-        return WAITING if state.said is None else RUNNING
+        return hidden(state, working)
     peaks = []
     for which, river in enumerate(state.rivers):
         label = title(state, which)
