@@ -37,8 +37,8 @@ class CheckpointSlider(EduWidget, room=checkpoints):
 
     Gestures: move the slider to where you expect the lowest peak, *Commit and measure*; then the slider, or a press on
     a bar (Enter), shows that run; *Time this run* races it against the run without cuts, for about ``budget`` seconds;
-    *Stop* keeps what was measured, and *Measure the rest* goes on; *narrow* and *wide* change the model; *Ask again* (r)
-    hides the result.
+    *Stop* keeps what was measured, and *Measure the rest* goes on; a press on a model's name changes the model; *Ask
+    again* (r) hides the result.
     """
 
     mirrors: ClassVar[dict[str, str]] = {"segments": "segments", "prediction": "draft", "model": "model"}
@@ -59,6 +59,7 @@ class CheckpointSlider(EduWidget, room=checkpoints):
             raise refusal("CheckpointSlider", "budget", budget, why_not, "write budget=2")
         self._budget, self._loss, self._words = budget, loss, (ask, why)
         self._given = None if model is None and x is None else (model, x)
+        self.state: checkpoints.SliderState
         self._choose("" if self._given else next(iter(MODELS)))
         if not predict:
             self.state = replace(self.state, said=self.state.draft)
@@ -154,8 +155,19 @@ class CheckpointSlider(EduWidget, room=checkpoints):
         missing, subject = self._missing(), self._subject
         self.work(lambda tell: subject.sweep(missing, tell), self._finish)
 
-    def _finish(self, runs: Any) -> None:
+    def _finish(self, runs: tuple[checkpoints.Run, ...]) -> None:
         self.state = checkpoints.finish(self.state, runs)
+        if not self.state.measured:
+            self._ask("It was stopped before the first run with cuts was done.")
+
+    def _ask(self, message: str) -> None:
+        """Show why there is no result; without one, the prediction is still open."""
+        said = self.state.said if self.state.measured else None
+        self.state = replace(self.state, said=said, message=message)
+
+    def _gave_up(self) -> None:
+        super()._gave_up()
+        self._ask("")
 
     def _time(self) -> None:
         state, subject, budget = self.state, self._subject, self._budget
@@ -173,7 +185,10 @@ class CheckpointSlider(EduWidget, room=checkpoints):
         self.state = replace(self.state, times=(*((n, t) for n, t in self.state.times if n != count), (count, found)))
 
     def _refuse(self, error: EduError) -> None:
-        self.state = replace(self.state, message=error.sentence())
+        if self.working:
+            self.state = replace(self.state, message=error.sentence())
+        else:
+            self._ask(error.sentence())
 
 
 def _on(*_: Any) -> bool:
@@ -187,5 +202,3 @@ def _made(name: str) -> tuple[Any, Any]:
     with random.seeded(0):
         layers = [nn.Sequential(nn.Linear(width, width), nn.Tanh()) for _ in range(LAYERS)]
         return nn.Sequential(*layers), random.randn(rows, width)
-
-

@@ -11,6 +11,8 @@ from ..marks import Canvas
 from . import words
 from .model import OWNERS, Run, SliderState
 
+MARKS = {"parameters": "own-parameters", "data": "own-data", "gradients": "own-gradients", "kept": "own-kept",
+         "workspace": "own-workspace"}  # fmt: skip
 TOP, FLOOR = 50.0, 210.0  # as beside it
 NAMES = 130.0  # room for the owners and their bytes at the peak
 
@@ -34,8 +36,10 @@ class Scale:
         return f"{told} {prefix}B" if tick == self.count else told
 
 
-def segment_mark(run: Run, place: int) -> str:
-    """What a segment's activations look like at an event: filled where they are still there, hollow if made again."""
+def mark(run: Run, owner: str, place: int) -> str:
+    """What an owner's bytes look like at an event. A segment's are filled while still there, hollow if made again."""
+    if owner != "segment":
+        return MARKS[owner]
     return "own-again" if any(event.phase == "again" for event in run.events[: place + 1]) else "own-kept"
 
 
@@ -46,7 +50,9 @@ def hatch(canvas: Canvas, x: float, y: float, width: float, height: float) -> No
         canvas.path("".join(lines), "hatch")
 
 
-def draw(canvas: Canvas, state: SliderState, corner: tuple[float, float], room: float, scale: Scale, wide: bool) -> None:
+def draw(
+    canvas: Canvas, state: SliderState, corner: tuple[float, float], room: float, scale: Scale, wide: bool
+) -> None:
     """All of it, from the corner at its upper left."""
     run, (left, top) = state.shown, corner
     axis = 0.0 if wide else 44.0  # in the wide form, the numbers stand at the peaks
@@ -81,10 +87,9 @@ def _areas(canvas: Canvas, run: Run, across: Callable[[float], float], up: Calla
     first = next((i for i, event in enumerate(run.events) if event.phase == "again"), len(run.events))
     for index, owner in enumerate(OWNERS):
         over = [low + event.most[index] for low, event in zip(base, run.events, strict=True)]
-        pieces = [(0, len(over), f"own-{owner}")]
-        if owner == "segment":  # kept since forward, and later made again
-            pieces = [(0, first, "own-kept"), (first, len(over), "own-again")]
-        for begin, end, cls in pieces:
+        middle = first if owner == "segment" else len(over)  # kept since forward, and later made again
+        for begin, end in ((0, middle), (middle, len(over))):
+            cls = mark(run, owner, begin)
             if any(over[i] > base[i] for i in range(begin, end)):
                 _area(canvas, base[begin:end], over[begin:end], begin, across, up, cls)
         base = over
@@ -101,7 +106,9 @@ def _area(
         if full:
             xs = [across(begin + at + i) for i in range(len(levels) + 1)]
             upper = "".join(f"L{xs[i]:.1f} {up(hi):.1f}H{xs[i + 1]:.1f}" for i, (_, hi) in enumerate(levels))
-            lower = "".join(f"L{xs[i + 1]:.1f} {up(levels[i][0]):.1f}H{xs[i]:.1f}" for i in reversed(range(len(levels))))
+            lower = "".join(
+                f"L{xs[i + 1]:.1f} {up(levels[i][0]):.1f}H{xs[i]:.1f}" for i in reversed(range(len(levels)))
+            )
             canvas.path(f"M{upper[1:]}{lower}Z", cls)
             if cls == "own-workspace":
                 for i, (low, hi) in enumerate(levels):
@@ -133,7 +140,7 @@ def _names(canvas: Canvas, run: Run, x: float, floor: float) -> None:
     there = [(owner, size) for owner, size in zip(OWNERS, run.owners, strict=True) if size]
     y = floor - 2.0
     for owner, size in there:
-        cls = segment_mark(run, run.top) if owner == "segment" else f"own-{owner}"
+        cls = mark(run, owner, run.top)
         canvas.rect(x, y - 20, 11, 11, cls)
         if owner == "workspace":
             hatch(canvas, x, y - 20, 11, 11)
@@ -141,5 +148,3 @@ def _names(canvas: Canvas, run: Run, x: float, floor: float) -> None:
         canvas.text(x + 17, y + 3, bytes_text(size), "t2")
         y -= 29
     canvas.text(x, y + 1, "at the peak", "b")
-
-

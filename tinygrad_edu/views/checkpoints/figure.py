@@ -9,14 +9,14 @@ from ...common.wording import bytes_text, plural
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import UI_12, Canvas, wrap_text
 from . import alive, words
-from .alive import Scale, hatch, segment_mark
+from .alive import Scale, hatch, mark
 from .model import OWNERS, SliderState, again, expected, parts
 
 PLOT = 452.0  # the width of the peaks in the wide form
 ALIVE = 338.0  # of one step, beside them
 LEFT = 44.0  # room for the numbers of an axis
 TOP, FLOOR = 50.0, 210.0  # of the peaks, from the upper edge of their part
-LOW, GROUND = 266.0, 294.0  # of the layers computed again
+LOW, GROUND = 280.0, 308.0  # of the layers computed again
 TIP = "Hover or focus a bar to read it; press it to see that run."
 
 
@@ -107,7 +107,7 @@ def _peaks(canvas: Canvas, state: SliderState, top: float, plot: float) -> None:
     _ticks(canvas, state, across, floor)
     if state.measured:
         _arithmetic(canvas, state, across, up)
-        _lowest(canvas, state, across, up, high, plot)
+        _lowest(canvas, state, across, up, (high, floor), plot)
         _missing(canvas, state, across, floor)
     else:
         x = across(0.5)
@@ -141,7 +141,7 @@ def _bars(
             stacked += size
             if height < 0.1:
                 continue
-            cls = segment_mark(run, run.top) if owner == "segment" else f"own-{owner}"
+            cls = mark(run, owner, run.top)
             inset = 0.6 if cls == "own-again" else 0.0
             canvas.rect(x + inset, y + inset, width - 2 * inset, max(height - 2 * inset, 0.2), cls)
             if owner == "workspace":
@@ -178,10 +178,11 @@ def _arithmetic(
 
 
 def _lowest(
-    canvas: Canvas, state: SliderState, across: Callable[[float], float], up: Callable[[float], float], high: float,
-    plot: float,
+    canvas: Canvas, state: SliderState, across: Callable[[float], float], up: Callable[[float], float],
+    span: tuple[float, float], plot: float,
 ) -> None:  # fmt: skip
-    """Where the least peak is, and where it was predicted; above the bars."""
+    """Where the least peak is, above the bars, and below them where it was predicted."""
+    high, floor = span
     least = next(run for run in state.runs if run.segments == state.lowest[0])
     x = across(state.counts.index(least.segments))
     told = f"lowest, {bytes_text(least.peak)}: {words.some(state.lowest, 'or')}"
@@ -189,13 +190,15 @@ def _lowest(
     canvas.line(x, y + 4, x, up(least.peak) - 3, "axis")
     half = len(told) * UI_12 / 2
     canvas.text(min(max(x, LEFT + half), plot - half), y, told, "b", "middle")
-    said = next((run for run in state.runs if run.segments == state.said), None)
-    if said is not None:
-        at = across(state.counts.index(said.segments))
-        top = min(up(said.peak), up(expected(state, said).predicted)) - 12
-        canvas.path(f"M{at - 6:.1f} {top:.1f}l6 -6l6 6l-6 6z", "you")
-        beside = at + 10 + 7 * UI_12 < plot
-        canvas.text(at + 9 if beside else at - 9, top + 4, f"you, {state.said}", "", None if beside else "end")
+    if state.said is not None:
+        _you(canvas, across(state.counts.index(state.said)), floor + 30, 6, f"you, {state.said}", plot)
+
+
+def _you(canvas: Canvas, x: float, y: float, size: float, told: str, plot: float) -> None:
+    """The prediction: a diamond, and words on the side where there is room."""
+    canvas.path(f"M{x - size:.1f} {y:.1f}l{size} -{size}l{size} {size}l-{size} {size}z", "you", y + size)
+    beside = x + size + 6 + len(told) * UI_12 < plot
+    canvas.text(x + size + 4 if beside else x - size - 4, y + 4, told, "", None if beside else "end")
 
 
 def _missing(canvas: Canvas, state: SliderState, across: Callable[[float], float], floor: float) -> None:
@@ -212,10 +215,7 @@ def _prediction(
     count = state.draft if state.said is None else state.said
     x, y = across(state.counts.index(count)), high + 70
     canvas.line(x, y + 8, x, floor, "rule")
-    canvas.path(f"M{x - 8:.1f} {y:.1f}l8 -8l8 8l-8 8z", "you")
-    told = f"you: lowest at {count}"
-    beside = x + 14 + len(told) * UI_12 * 1.1 < plot
-    canvas.text(x + 14 if beside else x - 14, y + 4, told, "f13 b", None if beside else "end")
+    _you(canvas, x, y, 8, f"you: lowest at {count}", plot)
 
 
 def _again(
@@ -290,5 +290,3 @@ def _controls(state: SliderState, working: bool) -> tuple[Control, ...]:
     if state.said is not None:
         controls.append(Control("button", "reset", "Ask again", push=True, key="r"))
     return tuple(controls)
-
-

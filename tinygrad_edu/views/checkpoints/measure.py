@@ -21,6 +21,7 @@ from ...nn.module import Module
 from ...observe.machine import quiet
 from ...observe.memory import NOISE, Memory, Moment
 from ...observe.results import Comparison
+from ...observe.stopping import Stopped
 from ...observe.timing import compare
 from ...settings import enable_grad, no_grad
 from ...tensor import Tensor, as_tensor
@@ -68,7 +69,8 @@ class Subject:
             told = error.sentence()
         except Exception as error:  # it may be anybody's code
             told = first_line(error)
-        tried = f"{CALLED}(model, x of shape {tuple(self._x.shape)}, {self._x.dtype})"
+        loss = "" if self.loss is None else f", loss={shown(self.loss, 40)}"
+        tried = f"{CALLED}(model, x of shape {tuple(self._x.shape)}, {self._x.dtype}{loss})"
         raise ArgumentError(tried, f"the run without cuts ended: {told}".rstrip("."), "try model(x) by itself first")
 
     def cut(self) -> int:
@@ -94,7 +96,10 @@ class Subject:
                 left = (time.monotonic() - start) / max(done, 1) * (len(every) - done)
                 if not tell(done, len(every), left):
                     break
-                found.append(self.run(segments))
+                try:
+                    found.append(self.run(segments))
+                except Stopped:  # in the middle of a run: those before it are kept
+                    break
         return tuple(found[1:])
 
     def run(self, segments: int) -> Run:
@@ -156,7 +161,10 @@ def _layers(model: Any) -> list[Any]:
     """The layers of an nn.Sequential, or of a list. Raises `ArgumentError` for anything else."""
     steps = list(model.children()) if isinstance(model, Module) else model
     if not isinstance(steps, (list, tuple)) or not steps or not all(map(callable, steps)):
-        why, mend = "its layers are run one after the other", "give an nn.Sequential, or a list of modules and functions"
+        why, mend = (
+            "its layers are run one after the other",
+            "give an nn.Sequential, or a list of modules and functions",
+        )
         raise refusal(CALLED, "model", model, why, mend)
     if len(steps) < 2:
         raise refusal(CALLED, "model", model, "one layer cannot be divided", "give two layers or more")

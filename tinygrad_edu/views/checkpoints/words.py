@@ -41,11 +41,11 @@ def some(numbers: Sequence[int], last: str = "and") -> str:
 
 
 def division(state: SliderState, segments: int) -> str:
-    """``16 layers, 3 cuts: 4 segments of 4``; where the last one is longer, of 2, the last of 6."""
+    """``16 layers, 3 cuts: 4 segments of 4 layers``; where the last one is longer, ``of 2 layers, the last of 6``."""
     if segments == 1:
         return f"{state.layers} layers, no cut: 1 segment"
     *first, last = parts(state.layers, segments)
-    sizes = f"of {first[0]}" + (f", the last of {last}" if last != first[0] else "")
+    sizes = f"of {plural(first[0], 'layer')}" + (f", the last of {last}" if last != first[0] else "")
     return f"{state.layers} layers, {plural(segments - 1, 'cut')}: {segments} segments {sizes}"
 
 
@@ -75,7 +75,8 @@ def place(run: Run) -> str:
 def lowest(state: SliderState) -> str:
     """Where the least peak is, and what was predicted."""
     least = min(run.peak for run in state.runs)
-    told = f"The lowest peak is {bytes_text(least)}, with {some(state.lowest, 'or')} segment{'s' * (state.lowest != (1,))}."
+    where = f"{some(state.lowest, 'or')} segment{'s' * (state.lowest != (1,))}"
+    told = f"The lowest peak is {bytes_text(least)}, with {where}."
     said = next((run for run in state.runs if run.segments == state.said), None)
     reached = "which was not reached" if said is None else bytes_text(said.peak)
     return f"{told} You said {state.said}: {reached}."
@@ -111,7 +112,8 @@ def reason(state: SliderState, run: Run, found: Expected) -> str:
         ("data", False): "layers have created less data by then",
     }  # fmt: skip
     if found.owner == "segment" and more and rest:
-        return f"the last segment gets the rest of the division, {last} layers and not {exact(state.layers / run.segments)}"
+        share = exact(state.layers / run.segments)
+        return f"the last segment gets the rest of the division, {last} layers and not {share}"
     return told[found.owner, more]
 
 
@@ -135,7 +137,8 @@ def clock(state: SliderState) -> str:
         return ""
     ratio, low, high = 1 / found.ratio, 1 / found.interval[1], 1 / found.interval[0]
     spread = f"{ratio_text(ratio)}× the time ({ratio_text(low, ratio)}–{ratio_text(high, ratio)})"
-    verdict = {"slower": spread, "faster": spread}.get(found.verdict, f"no difference in time that could be told, {spread}")
+    none = "not settled which takes longer" if found.open else "no difference"
+    verdict = spread if found.verdict != "no difference" else f"{none}, {spread}"
     return f"On the clock: {found.fast.text()} instead of {found.slow.text()}, {verdict}."
 
 
@@ -151,13 +154,15 @@ def why(state: SliderState) -> str:
         return state.why
     if not state.measured:
         return (
-            "Backward needs each activation once. What a segment **dropped** is computed again, from the result that was "
-            "kept at its cut."
+            "Backward needs each activation once. What a segment **dropped** is computed again, from the result that "
+            "was kept at its cut."
         )
     if not state.saves:
         owner = max(zip(OWNERS, state.plain.owners, strict=True), key=lambda pair: pair[1])[0]
         if owner in ("segment", "kept"):
-            return "Cuts drop what lies inside a segment; here **the results at the cuts** and one segment fill as much."
+            return (
+                "Cuts drop what lies inside a segment; here **the results at the cuts** and one segment fill as much."
+            )
         learnt = "parameters and their gradients"
         most = {"parameters": learnt, "gradients": learnt, "workspace": "what one operation needs"}.get(owner, "data")
         return f"Cuts drop **activations** only; here most of the peak is {most}, which no cut makes smaller."
@@ -182,11 +187,14 @@ def describe(state: SliderState) -> str:
 
 def conditions(state: SliderState) -> str:
     """How the numbers came about."""
-    told = f"`checkpoint_sequential`, forward and backward, no optimiser · bytes counted, NumPy {np.__version__}"
+    counted = f"bytes of arrays, counted without Python's own objects, NumPy {np.__version__}"
+    told = f"`checkpoint_sequential`, forward and backward, no optimiser · {counted}"
     if state.time is None:
         return plain(told)
     runs = len(state.time.slow.times)
-    return plain(f"{told} · time: {state.time.conditions.text()}, {plural(runs, 'pair')} of runs, median and middle half")
+    return plain(
+        f"{told} · time: {state.time.conditions.text()}, {plural(runs, 'pair')} of runs, median and middle half"
+    )
 
 
 def summary(state: SliderState) -> str:
@@ -206,7 +214,7 @@ def text(state: SliderState) -> str:
     told.append(division(state, cuts))
     told.append(f"after forward: {kept(state, cuts)}")
     if not state.measured:
-        told.append(f"without cuts: {bytes_text(state.plain.peak)} at the peak, {owners_text(state.plain)}")
+        told.append(f"{PEAKS}: {bytes_text(state.plain.peak)} without cuts ({owners_text(state.plain)})")
         told.append(f"you: lowest at {cuts}" + ", not committed" * (state.said is None))
         told.append(waiting(state))
     else:
@@ -241,8 +249,8 @@ def _result(state: SliderState) -> list[str]:
     for one in state.runs:
         marks = "  ← shown" * (one is run) + "  ◇ you" * (one.segments == state.said)
         told.append(
-            f"  {one.segments}: {bytes_text(one.peak)} ({owners_text(one)}); ○ {bytes_text(expected(state, one).predicted)}; "
-            f"computed again: {repeated(state, one)}{marks}"
+            f"  {one.segments}: {bytes_text(one.peak)} ({owners_text(one)}); "
+            f"○ {bytes_text(expected(state, one).predicted)}; computed again: {repeated(state, one)}{marks}"
         )
     missing = [count for count in state.counts if count not in [one.segments for one in state.runs]]
     if missing:
@@ -264,5 +272,3 @@ PHASES = {"forward": "forward", "again": "forward again", "backward": "backward"
 def root(state: SliderState) -> str:
     """``√(4.19 MB of activations / 262 kB at a cut)``."""
     return f"√({bytes_text(state.every)} of activations / {bytes_text(state.cut)} at a cut)"
-
-
