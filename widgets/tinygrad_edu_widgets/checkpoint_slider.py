@@ -20,6 +20,7 @@ from tinygrad_edu.views.given import finite, flags, refusal, texts
 from . import charts
 from .base import EduWidget, Tell
 
+PATIENCE = 600.0  # seconds that a program waits for all runs
 LAYERS = 16  # of the models that are there without arguments
 MODELS = {"narrow, batch 1024": (64, 1024), "wide, batch 8": (256, 8)}  # the width of each layer, and the rows
 
@@ -106,7 +107,7 @@ class CheckpointSlider(EduWidget, room=checkpoints):
         """Commit to a prediction from code, and wait for the result."""
         self.act("draft", value)
         self.act("commit")
-        self.wait()
+        self.wait(PATIENCE)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the peaks by owner with matplotlib, and what arithmetic predicts, on ``ax`` or on new axes.

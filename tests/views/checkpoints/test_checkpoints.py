@@ -298,10 +298,12 @@ def test_the_chain_shows_what_is_kept_and_every_cut(state: SliderState, width: i
     figure = draw(state, width)
     count = state.segments if state.measured else state.draft if state.said is None else state.said
     cells = [
-        e for e in marks(figure, "rect", "own-kept", "own-again") if number(e, "y") < 60 and number(e, "width") > 11
+        e
+        for e in marks(figure, "rect", "own-activation", "own-again")
+        if number(e, "y") < 60 and number(e, "width") > 11
     ]
     wanted = [
-        "own-kept" if last or i == size - 1 else "own-again"
+        "own-activation" if last or i == size - 1 else "own-again"
         for last, size in [(place == count - 1, size) for place, size in enumerate(parts(state.layers, count))]
         for i in range(size)
     ]
@@ -315,7 +317,7 @@ def heights(figure: Figure) -> tuple[float, float]:
     ticks = []
     for e in ET.fromstring(figure.svg()).iter("text"):
         found = re.fullmatch(r"([\d.]+)(?: ([kMG]?)B)?", e.text or "")
-        if found and e.get("text-anchor") == "end" and 100 < number(e, "y") < 290 and number(e, "x") < 50:
+        if found and e.get("text-anchor") == "end" and 100 < number(e, "y") < 290 and number(e, "x") < 60:
             ticks.append((number(e, "y") - 4, float(found[1]), found[2]))
     (unit,) = {found[2] for found in ticks if found[2]}
     size = {"k": 1e3, "M": 1e6, "G": 1e9}[unit]
@@ -395,6 +397,6 @@ def test_any_number_of_layers_can_be_drawn(layers: int) -> None:
     for width in (WIDE, NARROW):
         figure = draw(state, width)
         assert len([e for e in marks(figure, "circle", "run-a") if number(e, "r") == 3]) == len(runs)
-        for e in marks(figure, "rect", "own-kept", "own-again"):
+        for e in marks(figure, "rect", "own-activation", "own-again"):
             assert number(e, "width") > 0 and number(e, "x") + number(e, "width") <= width + 0.5
     assert_twin(frame(state), CAPTIONS)

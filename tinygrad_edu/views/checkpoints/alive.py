@@ -11,7 +11,7 @@ from ..marks import Canvas
 from . import words
 from .model import OWNERS, Run, SliderState
 
-MARKS = {"parameters": "own-parameters", "data": "own-data", "gradients": "own-gradients", "kept": "own-kept",
+MARKS = {"parameters": "own-parameter", "data": "own-data", "gradients": "own-gradient", "kept": "own-activation",
          "workspace": "own-workspace"}  # fmt: skip
 TOP, FLOOR = 50.0, 210.0  # as beside it
 NAMES = 130.0  # room for the owners and their bytes at the peak
@@ -40,12 +40,12 @@ def mark(run: Run, owner: str, place: int) -> str:
     """What an owner's bytes look like at an event. A segment's are filled while still there, hollow if made again."""
     if owner != "segment":
         return MARKS[owner]
-    return "own-again" if any(event.phase == "again" for event in run.events[: place + 1]) else "own-kept"
+    return "own-again" if any(event.phase == "again" for event in run.events[: place + 1]) else "own-activation"
 
 
 def hatch(canvas: Canvas, x: float, y: float, width: float, height: float) -> None:
     """Lines across what is there only for a moment."""
-    lines = [f"M{x:.1f} {y + 2 + 3 * i:.1f}h{width:.1f}" for i in range(int((height - 1) / 3))]
+    lines = [f"M{x:.1f} {y + 2 + 4 * i:.1f}h{width:.1f}" for i in range(int((height + 1) / 4))]
     if lines:
         canvas.path("".join(lines), "hatch")
 
@@ -55,7 +55,7 @@ def draw(
 ) -> None:
     """All of it, from the corner at its upper left."""
     run, (left, top) = state.shown, corner
-    axis = 0.0 if wide else 44.0  # in the wide form, the numbers stand at the peaks
+    axis = 0.0 if wide else 52.0  # in the wide form, the numbers stand at the peaks
     x0, x1, floor, high = left + axis, left + room - NAMES, top + FLOOR, top + TOP
     step = (x1 - x0) / len(run.events)
 

@@ -14,7 +14,7 @@ from .model import OWNERS, SliderState, again, expected, parts
 
 PLOT = 452.0  # the width of the peaks in the wide form
 ALIVE = 338.0  # of one step, beside them
-LEFT = 44.0  # room for the numbers of an axis
+LEFT = 52.0  # room for the numbers of an axis
 TOP, FLOOR = 50.0, 210.0  # of the peaks, from the upper edge of their part
 LOW, GROUND = 280.0, 308.0  # of the layers computed again
 TIP = "Hover or focus a bar to read it; press it to see that run."
@@ -47,7 +47,7 @@ def _chain(canvas: Canvas, state: SliderState, width: int) -> None:
     count = state.segments if state.measured else state.draft if state.said is None else state.said
     sizes, wide = parts(state.layers, count), width >= WIDE
     canvas.text(0, 11, words.division(state, count), "b")
-    key = [("own-kept", "kept"), ("own-again", "dropped, made again")]
+    key = [("own-activation", "kept"), ("own-again", "dropped, made again")]
     x, y = width - (216.0 if wide else 0.0), 1.5
     if not wide:
         x, y = 0.0, 19.5
@@ -63,7 +63,7 @@ def _chain(canvas: Canvas, state: SliderState, width: int) -> None:
     for place, size in enumerate(sizes):
         last = place == count - 1
         for i in range(size):
-            cls = "own-kept" if last or i == size - 1 else "own-again"
+            cls = "own-activation" if last or i == size - 1 else "own-again"
             canvas.rect(x + 0.5, top, pitch - gap - 1 if pitch - gap > 2 else pitch * 0.7, height, cls)
             x += pitch
         if not last:
