@@ -37,7 +37,7 @@ from tinygrad_edu.views.checkpoints import (
     text,
     why,
 )
-from tinygrad_edu.views.checkpoints.words import LABELS, clock, comparison, division, some
+from tinygrad_edu.views.checkpoints.words import LABELS, clock, comparison, division, formula, some
 from tinygrad_edu.views.frame import NARROW, WIDE, Figure
 
 HERE = Conditions("Example CPU", 2, "Linux", "3.11.7", "2.4.6", "OpenBLAS 0.3", 1, "off", 1e-9)
@@ -204,6 +204,13 @@ def test_the_summary_is_the_same_on_every_machine() -> None:
 )
 def test_numbers_in_words(numbers: tuple[int, ...], told: str) -> None:
     assert some(numbers, "or") == told
+
+
+def test_the_root_stands_where_a_layer_keeps_as_much_as_it_hands_on() -> None:
+    assert formula(DONE) == "○ predicted by arithmetic, least at √6 = 2.45"
+    assert formula(replace(DONE, cut=ONE // 4)) == "○ predicted by arithmetic, least at 4.90"
+    sixteen = replace(run(1, 16), events=(Event("backward", "exp", (0, 0, 0, 0, 16 * ONE, 0)),))
+    assert formula(SliderState(16, ONE, (sixteen,))) == "○ predicted by arithmetic, least at √16 = 4"
 
 
 def test_how_layers_are_divided_in_words() -> None:

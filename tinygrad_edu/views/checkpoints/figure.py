@@ -98,7 +98,7 @@ def _peaks(canvas: Canvas, state: SliderState, top: float, plot: float) -> None:
 
     canvas.text(0, top + 12, words.PEAKS, "b")
     if state.measured:
-        canvas.text(0, top + 28, words.FORMULA, "t2")
+        canvas.text(0, top + 28, words.formula(state), "t2")
     for tick in range(found.count + 1):
         canvas.line(LEFT, up(tick * found.step), plot - 4, up(tick * found.step), "hair")
         canvas.text(LEFT - 8, up(tick * found.step) + 4, found.label(tick), "t2", "end")

@@ -23,12 +23,17 @@ MEANS = {
 HIDDEN = "What is alive in each moment is shown after you commit."
 MEASURING = "Each number of segments is run now."
 PEAKS = "peak by owner, for each number of segments"
-FORMULA = "○ predicted by arithmetic"
 
 
 def question(state: SliderState) -> str:
     """The question to predict an answer to."""
     return state.ask or f"{state.layers} layers in a row: how many segments give the lowest peak of memory?"
+
+
+def formula(state: SliderState) -> str:
+    """``○ predicted by arithmetic, least at √16 = 4``: the root where a layer keeps as much as it hands on."""
+    even = abs(state.every - state.layers * state.cut) <= 0.01 * state.every
+    return f"○ predicted by arithmetic, least at {f'√{state.layers} = ' * even}{exact(round(state.best, 2))}"
 
 
 def some(numbers: Sequence[int], last: str = "and") -> str:
@@ -111,6 +116,8 @@ def reason(state: SliderState, run: Run, found: Expected) -> str:
         ("data", True): "layers have created more data by then",
         ("data", False): "layers have created less data by then",
     }  # fmt: skip
+    if (found.owner, more, at) == ("kept", False, run.segments):
+        return "what waits at these cuts is smaller than a mean result"
     if found.owner == "segment" and more and rest:
         share = exact(state.layers / run.segments)
         return f"the last segment gets the rest of the division, {last} layers and not {share}"
@@ -245,7 +252,7 @@ def owners_text(run: Run) -> str:
 def _result(state: SliderState) -> list[str]:
     run = state.shown
     told = [f"{plural(run.segments, 'segment')}: {headline(state)}", *lines(state)]
-    told += [f"at the peak, {place(run)}: {owners_text(run)}", f"{PEAKS}; {FORMULA}:"]
+    told += [f"at the peak, {place(run)}: {owners_text(run)}", f"{PEAKS}; {formula(state)}:"]
     for one in state.runs:
         marks = "  ← shown" * (one is run) + "  ◇ you" * (one.segments == state.said)
         told.append(
@@ -255,7 +262,7 @@ def _result(state: SliderState) -> list[str]:
     missing = [count for count in state.counts if count not in [one.segments for one in state.runs]]
     if missing:
         told.append(f"  not visited: {some(missing)}")
-    told.append(f"by arithmetic the least is at {number(state.best)} segments: {root(state)}")
+    told.append(f"by arithmetic the least is at {exact(round(state.best, 2))} segments: {root(state)}")
     told.append(f"alive during one step, {plural(run.segments, 'segment')}, the most in each operation, MB:")
     for phase, group in groupby(run.events, lambda event: event.phase):
         row = " ".join(f"{event.total / 1e6:.3f}" for event in group)
