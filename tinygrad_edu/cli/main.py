@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import tinygrad_edu as tg
 
+from ..common.ctrl_c import raise_again
 from ..common.wording import suggestion
 from ..errors import EduError
 from .terminal import Progress, Terminal
@@ -74,7 +75,7 @@ def make_parser() -> Parser:
 
 def _port(text: str) -> int:
     """A port's number; argparse says what is wrong."""
-    if not (text.isdecimal() and int(text) < 65536):
+    if not (text.isdecimal() and len(text) < 6 and int(text) < 65536):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 65535")
     return int(text)
 
@@ -152,6 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # closed by the caller, as after ``>&-``
             setattr(sys, name, io.StringIO())
     try:
+        raise_again()  # here, where it is caught
         try:
             text, status = perform(parse(sys.argv[1:] if arguments is None else arguments))
             _put(text)

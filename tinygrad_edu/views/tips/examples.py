@@ -60,4 +60,6 @@ EXAMPLES = {
     "BroadcastLab": Example(("tensors", "buffers"), _broadcast_lab),
     "GraphStepper": Example(("tensors",), _graph_stepper),
     "TimingRace": Example(("tensors", "device"), lambda tip: ()),  # the bars show it all
+    "MemoryRiver": Example(("tensors", "buffers"), lambda tip: ()),
+    "CheckpointSlider": Example(("tensors", "buffers"), lambda tip: ()),
 }
