@@ -53,12 +53,12 @@ ONE = 1_000_000  # bytes of a layer's result
 def run(segments: int, layers: int = 6, moved: tuple[str, ...] = (), gradients: str = "") -> Run:
     """A run of equal layers that does what arithmetic says, and has a gradient besides."""
     last, repeated = parts(layers, segments)[-1], again(layers, segments)
-    events = [Event("forward", "linear", (2 * ONE, ONE, 0, (segments - 1) * ONE, last * ONE, 0))]
-    events.append(Event("backward", "tanh", (2 * ONE, ONE, ONE, (segments - 1) * ONE, last * ONE, ONE)))
+    events = [Event("forward", "linear", (2 * ONE, ONE, 0, (segments - 1) * ONE, last * ONE, 0), segments)]
+    events.append(Event("backward", "tanh", (2 * ONE, ONE, ONE, (segments - 1) * ONE, last * ONE, ONE), segments))
     for left in reversed(range(segments - 1)):
         size = layers // segments
-        events.append(Event("again", "linear", (2 * ONE, ONE, ONE, left * ONE, size * ONE, ONE // 2)))
-        events.append(Event("backward", "tanh", (2 * ONE, ONE, ONE, left * ONE, size * ONE, ONE // 4)))
+        events.append(Event("again", "linear", (2 * ONE, ONE, ONE, left * ONE, size * ONE, ONE // 2), left + 1))
+        events.append(Event("backward", "tanh", (2 * ONE, ONE, ONE, left * ONE, size * ONE, ONE // 4), left + 1))
     return Run(segments, tuple(events), 2 * layers, 2 * repeated, gradients, moved)
 
 
@@ -126,9 +126,6 @@ def test_a_peak_is_the_first_fullest_event_and_says_which_segment_is_at_work() -
     assert four.top == 1 and four.at_work == 4 and four.peak == 10 * ONE
     later = replace(four, events=(*four.events[:4], replace(four.events[4], most=(0, 0, 0, 0, 20 * ONE, 0))))
     assert later.events[later.top].phase == "again" and later.at_work == 2
-    between = Event("between", "", (0,) * 6)
-    parted = replace(later, events=tuple(e for event in later.events for e in (event, between)))
-    assert parted.at_work == 2, "what comes between operations begins no segment"
 
 
 def test_the_lowest_are_all_that_are_equal() -> None:

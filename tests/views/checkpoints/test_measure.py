@@ -323,3 +323,34 @@ def test_it_runs_where_nothing_is_recorded() -> None:
     with tg.no_grad():
         subject = Subject(blocks(3, nn.Tanh), rows())
         assert subject.plain().forward and sweep(subject, 2)[0].again
+
+
+def test_each_operation_knows_the_segment_that_is_at_work() -> None:
+    """Also where a layer has checkpoints of its own."""
+    inner = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH), nn.Tanh())
+    layers = [nn.Linear(WIDTH, WIDTH), lambda x: checkpoint_sequential(inner, 2, x), nn.Tanh(), nn.Linear(WIDTH, WIDTH)]
+    subject = Subject(layers, rows())
+    subject.plain()
+    seen = [(event.phase, event.segment) for event in subject.run(4).events if event.phase != "between"]
+    phases = [key for key, _ in itertools.groupby(seen)]
+    forward = [segment for phase, segment in phases if phase == "forward"]
+    assert forward == [1, 2, 3, 4]
+    back = [segment for phase, segment in phases if phase == "backward"]
+    assert [key for key, _ in itertools.groupby(back)] == [4, 3, 2, 1]
+    again_in = {segment for phase, segment in phases if phase == "again"}
+    assert again_in == {1, 2, 3}
+    assert {event.segment for event in subject.run(2).events} == {1, 2}
+
+
+def test_a_module_whose_children_need_not_run_in_a_row_is_refused() -> None:
+    class Both(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.other = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            return self.one(x) + self.other(x)
+
+    with pytest.raises(ArgumentError, match="its layers are run one after the other"):
+        Subject(Both(), tg.ones(2, 4))
+    assert Subject(nn.ModuleList([nn.Linear(4, 4), nn.Tanh()]), tg.ones(2, 4)).count == 2

@@ -8,8 +8,10 @@ too. So each run is made twice, the smaller of both figures holds, and it is rou
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ import numpy as np
 from ...common.wording import first_line, number, shown
 from ...errors import ArgumentError, AutogradError, EduError
 from ...inputs.trees import tensors_in
+from ...nn.containers import ModuleList, Sequential
 from ...nn.module import Module
 from ...observe.machine import quiet
 from ...observe.memory import NOISE, Memory, Moment
@@ -29,7 +32,7 @@ from ...tensor.random import seeded
 from ...utils.checkpoint import checkpoint_sequential
 from ..given import callables, refusal
 from ..streams import fresh_streams
-from .model import OWNERS, Event, Run
+from .model import OWNERS, Event, Run, parts
 
 PAGE = 4096
 _BAND = {"parameters": "parameter", "data": "data", "gradients": "gradient", "kept": "temporary",
@@ -105,11 +108,12 @@ class Subject:
     def run(self, segments: int) -> Run:
         """Two runs with so many segments, as one."""
         with enable_grad():
-            first, _, _ = self._once(segments)
-            second, gradients, moved = self._once(segments)
+            first, _, _, _ = self._once(segments)
+            second, starts, gradients, moved = self._once(segments)
         if segments == 1:
             self._gradients, self._moved = gradients, moved
-        events = _events(first, second)
+        ends = list(accumulate(parts(self.count, segments)))
+        events = _events(first, second, [(moment, bisect_right(ends, layer) + 1) for moment, layer in starts])
         counted = [event for event in events if event.op != _KEPT_BY_HAND]
         forward, again = (sum(event.phase == phase for event in counted) for phase in ("forward", "again"))
         other = tuple(name for name in moved if not _same(moved[name], self._moved.get(name)))
@@ -120,16 +124,26 @@ class Subject:
         names = ("1 segment", f"{segments} segments")
         with enable_grad(), fresh_streams(), seeded(0):
             return compare(
-                lambda layers: self._step(layers, 1), lambda layers: self._step(layers, segments),
-                setup=lambda: (deepcopy(self._layers),), budget=budget, progress=progress, names=names,
+                lambda layers, x: self._step(layers, 1, x), lambda layers, x: self._step(layers, segments, x),
+                setup=self._fresh, budget=budget, progress=progress, names=names,
             )  # fmt: skip
 
-    def _once(self, segments: int) -> tuple[Memory, list[Any], dict[str, Any]]:
-        """What one run kept alive, its gradients, and the layers' buffers after it. All runs draw the same numbers."""
-        layers, x = deepcopy(self._layers), self._x.detach().requires_grad_(self._x.requires_grad)
+    def _fresh(self) -> tuple[list[Any], Tensor]:
+        """Layers and input as they were given."""
+        return deepcopy(self._layers), self._x.detach().requires_grad_(self._x.requires_grad)
+
+    def _once(self, segments: int) -> tuple[Memory, list[tuple[int, int]], list[Any], dict[str, Any]]:
+        """What one run kept alive, at which moment each layer began, all gradients, and the buffers after it.
+
+        All runs draw the same random numbers.
+        """
+        layers, x = self._fresh()
+        starts: list[tuple[int, int]] = []
         modules = [layer for layer in layers if isinstance(layer, Module)]
         with fresh_streams(), seeded(0), Memory(*modules, x) as seen:
-            self._step(layers, segments, x)
+            noted = [_noted(layer, place, lambda at: starts.append((len(seen.moments), at)))
+                     for place, layer in enumerate(layers)]  # fmt: skip
+            self._step(noted, segments, x)
         leaves = [parameter for module in modules for parameter in module.parameters()] + [x]
         gradients = [None if leaf.grad is None else np.array(leaf.grad.numpy()) for leaf in leaves]
         buffers = {
@@ -137,11 +151,11 @@ class Subject:
             for place, layer in enumerate(layers) if isinstance(layer, Module)
             for name, buffer in layer.named_buffers()
         }  # fmt: skip
-        return seen, gradients, buffers
+        return seen, starts, gradients, buffers
 
-    def _step(self, layers: list[Any], segments: int, x: Any = None) -> None:
+    def _step(self, layers: list[Any], segments: int, x: Tensor) -> None:
         """Forward and backward."""
-        result = checkpoint_sequential(layers, segments, self._x.detach() if x is None else x)
+        result = checkpoint_sequential(layers, segments, x)
         if not isinstance(result, Tensor):
             why = f"the last layer returns {shown(result, 40)}"
             raise AutogradError("the loss", why, "let it return one tensor")
@@ -159,7 +173,7 @@ CALLED = "CheckpointSlider"
 
 def _layers(model: Any) -> list[Any]:
     """The layers of an nn.Sequential, or of a list. Raises `ArgumentError` for anything else."""
-    steps = list(model.children()) if isinstance(model, Module) else model
+    steps = list(model.children()) if isinstance(model, (Sequential, ModuleList)) else model
     if not isinstance(steps, (list, tuple)) or not steps or not all(map(callable, steps)):
         why, mend = (
             "its layers are run one after the other",
@@ -171,12 +185,27 @@ def _layers(model: Any) -> list[Any]:
     return list(steps)
 
 
+def _noted(layer: Callable[[Any], Any], place: int, begins: Callable[[int], None]) -> Callable[[Any], Any]:
+    """The layer, which says when it begins."""
+
+    def call(value: Any) -> Any:
+        begins(place)
+        return layer(value)
+
+    return call
+
+
 # Two runs as one ---------------------------------------------------------------------------------------------------
 
 
-def _events(first: Memory, second: Memory) -> tuple[Event, ...]:
-    """The events of two runs that did the same, each with the smaller of what only the allocator knows."""
+def _events(first: Memory, second: Memory, starts: Sequence[tuple[int, int]]) -> tuple[Event, ...]:
+    """The events of two runs that did the same, each with the smaller of what only the allocator knows.
+
+    ``starts`` says at which moments of the second run which segment went to work.
+    """
     events, back = [], False
+    begun = [moment for moment, _ in starts]
+    places = {id(moment): place for place, moment in enumerate(second.moments)}
     for one, other in _pairs(first.moments, second.moments):
         back = back or other.phase == "backward"
         phase = "again" if back and other.phase == "forward" else other.phase
@@ -184,7 +213,8 @@ def _events(first: Memory, second: Memory) -> tuple[Event, ...]:
         spare = min(by["workspace"], then["workspace"])
         outside = min(by["elsewhere"], then["elsewhere"])
         by["workspace"] = max(spare, 0) // PAGE * PAGE + (outside // PAGE * PAGE if outside > NOISE else 0)
-        events.append(Event(phase, other.op, tuple(by[_BAND[owner]] for owner in OWNERS)))
+        _, segment = starts[max(bisect_right(begun, places[id(other)]) - 1, 0)]
+        events.append(Event(phase, other.op, tuple(by[_BAND[owner]] for owner in OWNERS), segment))
     return tuple(events)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 from ...errors import ArgumentError, IndexRangeError
 from ...observe.results import Comparison
@@ -20,11 +19,12 @@ Bytes = tuple[int, ...]  # one number for each of OWNERS
 
 @dataclass(frozen=True)
 class Event:
-    """One operation, and the bytes by owner when memory was fullest in it."""
+    """One operation, the bytes by owner when memory was fullest in it, and the segment at work, counted from 1."""
 
     phase: str  # "forward", "again" (forward, within backward), "backward", or "between" two operations
     op: str
     most: Bytes
+    segment: int = 1
 
     @property
     def total(self) -> int:
@@ -63,11 +63,10 @@ class Run:
         """The bytes when memory was fullest."""
         return sum(self.owners)
 
-    @cached_property
+    @property
     def at_work(self) -> int:
-        """The segment that backward is in at the peak, counted from 1; the last one before anything is made again."""
-        phases = [event.phase for event in self.events[: self.top + 1] if event.phase != "between"]
-        return self.segments - sum(pair == ("backward", "again") for pair in pairwise(phases))
+        """The segment that is at work at the peak, forward or backward, counted from 1."""
+        return self.events[self.top].segment
 
 
 @dataclass(frozen=True)

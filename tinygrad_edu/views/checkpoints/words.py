@@ -216,7 +216,8 @@ def text(state: SliderState) -> str:
     """Every value of the picture."""
     told = [f"CheckpointSlider: {plain(question(state))}"]
     if state.models:
-        told.append(f"model: {state.model}, of {some_words(state.models)}")
+        others = [name for name in state.models if name != state.model]
+        told.append(f"model: {state.model} (there is also {', '.join(others)})")
     cuts = state.segments if state.measured else state.draft if state.said is None else state.said
     told.append(division(state, cuts))
     told.append(f"after forward: {kept(state, cuts)}")
@@ -227,11 +228,6 @@ def text(state: SliderState) -> str:
     else:
         told += _result(state)
     return "\n".join([*told, *([f"▲ {state.message}"] if state.message else [])])
-
-
-def some_words(words: Sequence[str]) -> str:
-    """``a and b``."""
-    return " and ".join(words)
 
 
 def kept(state: SliderState, segments: int) -> str:
