@@ -80,7 +80,7 @@ def scale(state: SliderState) -> Scale:
     runs = state.runs if state.measured else state.runs[:1]
     most = max(max(run.peak, expected(state, run).predicted) for run in runs)
     power = 10.0 ** math.floor(math.log10(max(most, 1)))
-    step = next(power * m for m in (0.1, 0.2, 0.25, 0.5, 1, 2, 5) if most / (power * m) <= 3)
+    step = next(power * m for m in (0.1, 0.2, 0.25, 0.5, 1, 2, 5) if most / (power * m) <= 4)
     return Scale(step, math.ceil(most / step - 1e-9))
 
 
