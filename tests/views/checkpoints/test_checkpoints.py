@@ -404,3 +404,44 @@ def test_any_number_of_layers_can_be_drawn(layers: int) -> None:
         for e in marks(figure, "rect", "own-activation", "own-again"):
             assert number(e, "width") > 0 and number(e, "x") + number(e, "width") <= width + 0.5
     assert_twin(frame(state), CAPTIONS)
+
+
+def levels(d: str, x: float) -> list[float]:
+    """The heights at which the level edges of an area cross a place."""
+    found, at = [], (0.0, 0.0)
+    for letter, numbers in re.findall(r"([MLH])([-\d. ]+)", d):
+        values = [float(value) for value in numbers.split()]
+        to = (values[0], at[1] if letter == "H" else values[1])
+        if letter == "H" and min(at[0], to[0]) < x < max(at[0], to[0]):
+            found.append(to[1])
+        at = to
+    return sorted(found)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("count", range(1, 7))
+def test_each_owner_has_its_bytes_in_every_operation_and_stands_on_those_below(width: int, count: int) -> None:
+    state = pick(DONE, count)
+    figure, shown = draw(state, width), state.shown
+    _, pixel = heights(figure)
+    axes = [e for e in marks(figure, "line", "axis") if number(e, "y1") == number(e, "y2")]
+    axis = max(axes, key=lambda e: number(e, "x1") if width >= WIDE else number(e, "y1"))
+    left, floor = number(axis, "x1"), number(axis, "y1")
+    step = (number(axis, "x2") - left) / len(shown.events)
+    areas = [e for e in ET.fromstring(figure.svg()).iter("path") if (e.get("class") or "").startswith("own-")]
+    for place, event in enumerate(shown.events):
+        again_before = any(one.phase == "again" for one in shown.events[: place + 1])
+        x, below = left + (place + 0.5) * step, 0
+        for owner, size in zip(OWNERS, event.most, strict=True):
+            made_again = owner == "segment" and again_before
+            cls = "own-again" if made_again else {
+                "parameters": "own-parameter", "data": "own-data", "gradients": "own-gradient",
+                "workspace": "own-workspace",
+            }.get(owner, "own-activation")  # fmt: skip
+            if size:
+                bottom, top = floor - below / pixel, floor - (below + size) / pixel
+                found = [levels(e.get("d") or "", x) for e in areas if e.get("class") == cls]
+                assert any(
+                    len(pair) == 2 and abs(pair[0] - top) <= 0.1 and abs(pair[1] - bottom) <= 0.1 for pair in found
+                ), (place, owner, top, bottom, found)
+            below += size
