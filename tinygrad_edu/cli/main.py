@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import tinygrad_edu as tg
@@ -91,11 +92,23 @@ def _tips(actions: Any) -> None:
     run.add_argument("slug", metavar="SLUG", help="the tip's name, as in the list")
     run.add_argument("--size", action="append", default=[], metavar="NAME=VALUE", help="a parameter, such as n=1000")
     run.add_argument("--device", help="where the tensors live (default: cpu)")
+    _framework(run)
     check = actions.add_parser("check", help="test the claims of tips; fails if one does not hold")
     check.add_argument("slugs", nargs="*", metavar="SLUG", help="only these tips")
+    _framework(check)
+    new = actions.add_parser("new", help="write the file of a new tip, with all that is to be filled in")
+    new.add_argument("slug", metavar="SLUG", help="its name, such as keep-the-number")
+    new.add_argument("--theme", default="arrays", help="one of the themes in the list")
+    new.add_argument("--into", metavar="FOLDER", help="where to write it (default: among the tips of this package)")
+    new.set_defaults(parser=new)
     for action in (found, explain, run, check):
         _json(action)
         action.set_defaults(parser=action)
+
+
+def _framework(parser: argparse.ArgumentParser) -> None:
+    words = "here, or in PyTorch besides: does the tip hold there, on this machine?"
+    parser.add_argument("--framework", choices=("tinygrad_edu", "torch"), default="tinygrad_edu", help=words)
 
 
 def _json(parser: argparse.ArgumentParser) -> None:
@@ -139,12 +152,18 @@ def perform_tips(terminal: Terminal, progress: Progress, options: argparse.Names
 
     if options.action == "list":
         return tips.list_tips(terminal, options.theme, options.source, options.symptom, as_json=options.json), 0
+    if options.action == "new":
+        from .skeleton import skeleton
+
+        path = skeleton(options.slug, options.theme.lower(), Path(options.into) if options.into else None)
+        return f"{path}\nFill it in; this tells what is missing:\n  tinygrad-edu tips check {options.slug}", 0
     if options.action == "explain":
         return tips.explain(terminal, options.slug, as_json=options.json), 0
     if options.action == "run":
-        text = tips.run_tip(terminal, progress, options.slug, options.size, options.device, as_json=options.json)
+        run_tip = tips.run_tip if options.framework == "tinygrad_edu" else tips.run_there
+        text = run_tip(terminal, progress, options.slug, options.size, options.device, as_json=options.json)
         return text, 0
-    return tips.check_tips(terminal, progress, options.slugs, as_json=options.json)
+    return tips.check_tips(terminal, progress, options.slugs, options.framework, as_json=options.json)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

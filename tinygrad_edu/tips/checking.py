@@ -144,9 +144,11 @@ def _in_inputs(tip: Tip, result: Result) -> Iterator[str]:
 
 def _alike(one: Any, other: Any) -> bool:
     """Whether two arguments are the same; functions and modules, if they are of one type."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(map(_alike, one.values(), other.values()))
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(one) == len(other) and all(map(_alike, one, other))
-    data = (bool, int, float, str, np.ndarray, dict, TensorBase)
+    data = (bool, int, float, str, np.ndarray, TensorBase)
     return agree(one, other, 0.0) if isinstance(one, data) else type(one) is type(other)
 
 

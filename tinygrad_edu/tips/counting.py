@@ -8,7 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from collections.abc import Generator as Generating
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,14 @@ def arguments(tip: Tip, setting: Mapping[str, Any], seed: int = 0) -> tuple[Any,
     own = {name: value for name, value in setting.items() if name != "device"}
     with scoped(device=setting["device"]):
         return tuple(tip.inputs(Generator().manual_seed(seed), **own).values())
+
+
+class Framework(NamedTuple):
+    """Where ways run: what makes their arguments, and what counts one of them."""
+
+    name: str
+    arguments: Callable[[Tip, Mapping[str, Any]], tuple[Any, ...]]
+    counted: Callable[[Tip, Callable[..., Any], Mapping[str, Any]], Any]
 
 
 class Count:
@@ -126,10 +134,11 @@ class Count:
         self.facts["seeds"] = found
         self.facts |= {name: statistics.median(values) for name, values in found.items()}
 
-    def judge(self, outcome: Outcome, truth: Any, tolerance: float) -> None:
-        """Whether it gives the right numbers, and does what it is expected to do."""
-        self.facts["equal"] = self.error is None and agree(self.value, truth, tolerance)
-        self.facts["met"] = outcome.met(self.error, self.facts["equal"])
+
+def judge(count: Any, outcome: Outcome, truth: Any, tolerance: float) -> None:
+    """Note whether a way gives the right numbers, and does what it is expected to do."""
+    count.facts["equal"] = count.error is None and agree(count.value, truth, tolerance)
+    count.facts["met"] = outcome.met(count.error, count.facts["equal"])
 
 
 def _in_use(counts: tuple[int, ...]) -> int:
@@ -221,3 +230,6 @@ def _same_numbers(a: Any, b: Any, tolerance: float) -> bool:
     a, b = a.astype(np.float64), b.astype(np.float64)
     largest = np.abs(b).max(initial=0.0, where=np.isfinite(b))  # an infinite largest value would make all others agree
     return np.allclose(a, b, rtol=0, atol=tolerance * largest, equal_nan=True)
+
+
+OURS = Framework("tinygrad_edu", arguments, Count)

@@ -97,5 +97,6 @@ TIP = Tip(
         Elsewhere("PyTorch 2.13", "2026-11", "h = torch.tanh(w * torch.from_numpy(rows[0]))  # there is no guard"),
         Elsewhere("MyGrad 2.5", "2026-11", "with mg.mem_guard_off:\n    h = mg.tanh(w * rows[0])"),
     ),
+    torch=None,
     differs_in_torch="PyTorch has no memory guard: there is nothing to switch off, and nothing protects an array.",
 )

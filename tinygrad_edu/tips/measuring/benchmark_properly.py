@@ -25,7 +25,7 @@ def inputs(generator: tg.Generator, n: int, first: str) -> dict[str, Any]:
             ready.append(sum((tg.rand(256, 256) for _ in range(100)), tg.zeros(1)))
         return x @ x
 
-    names = ("old", "new") if first == "old" else ("new", "old")
+    names = sorted(("old", "new"), reverse=first == "old")
     return {"programs": dict.fromkeys(names, program), "clock": clock}
 
 
@@ -79,7 +79,7 @@ TIP = Tip(
         "what you mean: a loop that calls forward and backward times both."
     ),
     sources=(
-        Source("R", "Comprehensive Benchmarks", "10 warm-up runs, then the mean of 100; forward and backward"),
+        Source("R", "Comprehensive Benchmarks", "10 warm-up runs, then the mean of 100"),
         Source("P", "Simple Timing", "one call between two readings of the clock"),
     ),
     parameters=(
@@ -92,9 +92,7 @@ TIP = Tip(
     truth=alike,
     outcomes={"slow": DIFFERS},
     claims=(),
-    limits=(
-        Limit({"first": "new"}, "no difference", "Now the new one pays for the table, and A does not call it faster."),
-    ),
+    limits=(Limit({"first": "new"}, "no difference", "Now `new` pays for the table: A does not call it faster."),),
     slips=(
         Slip("R", guide, {"equal": False}, "The loop that it calls backward runs forward, too: its figure is of both."),
     ),
