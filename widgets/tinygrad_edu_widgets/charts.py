@@ -247,7 +247,7 @@ def peaks(state: SliderState, ax: Any) -> Any:
     looks = {
         "parameters": {"color": c["blue"]}, "data": {"color": c["line-2"]}, "gradients": {"color": c["magenta"]},
         "kept": {"color": c["ochre"]}, "segment": {"color": c["wash-ochre"], "edgecolor": c["ochre"]},
-        "workspace": {"color": c["paper"], "edgecolor": c["line-2"], "hatch": "---"},
+        "workspace": {"color": c["paper"], "edgecolor": c["line-2"], "hatch": "\\\\\\"},
     }  # fmt: skip
     below = [0.0] * len(at)
     for place, owner in enumerate(OWNERS):

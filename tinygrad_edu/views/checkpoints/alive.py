@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,6 +15,7 @@ from .model import OWNERS, Run, SliderState
 MARKS = {"parameters": "own-parameter", "data": "own-data", "gradients": "own-gradient", "kept": "own-activation",
          "workspace": "own-workspace"}  # fmt: skip
 TOP, FLOOR = 50.0, 210.0  # as beside it
+PITCH = 5.0  # from one line of a hatch to the next
 NAMES = 130.0  # room for the owners and their bytes at the peak
 
 
@@ -44,8 +46,10 @@ def mark(run: Run, owner: str, place: int) -> str:
 
 
 def hatch(canvas: Canvas, x: float, y: float, width: float, height: float) -> None:
-    """Lines across what is there only for a moment."""
-    lines = [f"M{x:.1f} {y + 2 + 4 * i:.1f}h{width:.1f}" for i in range(int((height + 1) / 4))]
+    """Slanted lines across what is there only for a moment, cut at its edges."""
+    first, last = math.ceil((x - y - height) / PITCH), math.floor((x + width - y) / PITCH)
+    ends = [(n, max(x, y + n * PITCH), min(x + width, y + height + n * PITCH)) for n in range(first, last + 1)]
+    lines = [f"M{a:.1f} {a - n * PITCH:.1f}L{b:.1f} {b - n * PITCH:.1f}" for n, a, b in ends if b - a > 0.1]
     if lines:
         canvas.path("".join(lines), "hatch")
 
