@@ -354,3 +354,13 @@ def test_a_module_whose_children_need_not_run_in_a_row_is_refused() -> None:
     with pytest.raises(ArgumentError, match="its layers are run one after the other"):
         Subject(Both(), tg.ones(2, 4))
     assert Subject(nn.ModuleList([nn.Linear(4, 4), nn.Tanh()]), tg.ones(2, 4)).count == 2
+
+
+def test_the_gradient_that_arrives_at_a_segment_waits_until_it_is_done() -> None:
+    """In each operation backward in the first segment, one more is alive than without cuts, of as many layers."""
+    subject = Subject(blocks(4, nn.Tanh), rows())
+    place, one = OWNERS.index("gradients"), ROWS * WIDTH * 4
+    plain = [event.most[place] for event in subject.plain().events if event.phase == "backward"]
+    cut = [event.most[place] for event in subject.run(2).events if event.phase == "backward" and event.segment == 1]
+    inside = slice(1, None)  # the first of them gets what arrives, and nothing else waits yet
+    assert [b - a for a, b in zip(plain[-len(cut) :][inside], cut[inside], strict=True)] == [one] * (len(cut) - 1)

@@ -109,13 +109,16 @@ def reason(state: SliderState, run: Run, found: Expected) -> str:
         ("segment", False): f"segment {at} keeps less than a mean one when memory is fullest",
         ("kept", True): "what waits at these cuts is larger than a mean result",
         ("kept", False): f"memory is fullest in segment {at}, when fewer results wait",
-        ("gradients", True): f"the gradient that arrives at segment {at} waits there while others pass through it",
+        ("gradients", True): f"in segment {at} more gradients are alive: of later layers, and the one that arrives, "
+        "which waits until the segment is done",
         ("gradients", False): "fewer gradients are alive when memory is fullest",
         ("workspace", True): "the operation at the peak takes more memory while it runs",
         ("workspace", False): "the operation at the peak takes less memory while it runs",
         ("data", True): "layers have created more data by then",
         ("data", False): "layers have created less data by then",
     }  # fmt: skip
+    if (found.owner, more, at) == ("gradients", True, run.segments):
+        return "more gradients are alive when memory is fullest"
     if (found.owner, more, at) == ("kept", False, run.segments):
         return "what waits at these cuts is smaller than a mean result"
     if found.owner == "segment" and more and rest:
