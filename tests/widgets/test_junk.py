@@ -19,6 +19,7 @@ from tinygrad_edu_widgets import (
     CheckpointSlider,
     GraphStepper,
     GuardLens,
+    MemoryRiver,
     Playground,
     PredictGate,
     TimingRace,
@@ -70,6 +71,10 @@ def slider() -> CheckpointSlider:
     return CheckpointSlider([tg.nn.Linear(2, 2), tg.tanh, tg.nn.Linear(2, 2)], tg.ones(1, 2))
 
 
+def rivers() -> MemoryRiver:
+    return MemoryRiver(lambda: tg.ones(3) * 2)
+
+
 def logged(**record: Any) -> TrainingMonitor:
     monitor = TrainingMonitor(3)
     monitor.log(**record)
@@ -90,6 +95,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         "predict": True, "budget": 0.01,
     }),
     "GuardLens": (GuardLens, {"code": "a = np.ones(2)", "ask": "?", "guard": "on"}),
+    "MemoryRiver": (MemoryRiver, {
+        "run": list, "other": dict, "names": ("a", "b"), "ask": "?", "shown": False,
+    }),
     "PredictGate": (
         PredictGate, {"ask": "?", "reveal": list, "why": "", "about": (), "low": 0, "high": 1, "unit": "s"}
     ),
@@ -151,7 +159,7 @@ def test_junk_is_taken_or_refused_by_the_name_of_the_argument(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("make", [gate, curve, choice, race, slider, lambda: TipBrowser("in-place")])
+@pytest.mark.parametrize("make", [gate, curve, choice, race, rivers, slider, lambda: TipBrowser("in-place")])
 def test_a_prediction_of_junk_is_taken_or_refused_in_the_picture(make: Callable[[], Any], kind: str) -> None:
     widget = make()
     widget.predict(KINDS[kind]())

@@ -22,7 +22,7 @@ from tinygrad_edu_widgets import (
 from tinygrad_edu_widgets.base import EduWidget
 
 import tinygrad_edu as tg
-from tests.widgets.test_every_widget import MAKERS, STATES, race, raced, reach, slider
+from tests.widgets.test_every_widget import MAKERS, RIVER, STATES, memory, race, raced, reach, slider
 from tinygrad_edu.tips import all_tips
 
 
@@ -39,6 +39,10 @@ def slid() -> CheckpointSlider:
     made = slider()
     made.predict(4)
     return made
+
+
+def remembered() -> EduWidget:
+    return reach("MemoryRiver", RIVER)
 
 
 OTHER = all_tips()[1].slug
@@ -58,6 +62,9 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (BroadcastLab, "b", (3, 2), "b (3, 2)", (-1,), "a shape is a list of sizes"),
     (BroadcastLab, "op", "*", "c = a * b", "@", "the lab does not have it"),
     (BroadcastLab, "prediction", "(3, 1)", "(3, 1)", "(9, 9)", "the choices are"),
+    (memory, "prediction", "gradient", "◇ gradients: ", "weights", "it is no owner of memory"),
+    (remembered, "which", "B", "B, event 3 of 3: ", "C", "the runs are A and B"),
+    (remembered, "event", 0, "A, event 1 of ", "x", ""),
     (two_names, "picked", "t", "t[0, 0]", "u", "this map has x, t"),
     (two_names, "index", (1, 2), "x[1, 2]", (9, 9), "Choose an index inside it"),
     (TipBrowser, "slug", OTHER, OTHER, "nothing", "nothing"),
