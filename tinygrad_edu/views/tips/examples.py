@@ -80,5 +80,4 @@ EXAMPLES = {
     "GraphStepper": Example(("tensors",), _graph_stepper),
     "TimingRace": Example(("tensors", "device"), lambda tip: ()),  # the bars show it all
     "MemoryRiver": Example(("tensors", "buffers"), _memory_river),
-    "CheckpointSlider": Example(("tensors", "buffers"), lambda tip: ()),
 }
