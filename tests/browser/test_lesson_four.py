@@ -31,13 +31,13 @@ def test_a_student_goes_through_lesson_four(open_notebook: Open) -> None:
     expect(said).to_contain_text("this program ends at 3.37")
     expect(lenses).to_have_count(2)
     expect(lenses.nth(0).locator(".edu-foot pre")).to_contain_text("w.grad  [15]  wrong")
-    choices = "both", "refused", "in line 3, at the write", "without dropout and without a graph", "refused"
+    choices = "both", "refused", "in line 3, at the write", "without dropout and without a graph"
     for place, choice in enumerate(choices, 1):
         expect(commit(gates.nth(place), choice)).to_contain_text("result:")
     expect(lenses).to_have_count(3)
     knobs = page.locator(".widget-interact")
     expect(knobs).to_have_count(2)
-    knobs.nth(0).get_by_role("combobox").nth(0).select_option("x * x")
+    knobs.nth(0).get_by_role("combobox").nth(0).select_option("y = x * x")
     expect(knobs.nth(0)).to_contain_text("backward through mul")
     switch = knobs.nth(1)
     expect(switch).to_contain_text("a[0] = 9.0                  refused")

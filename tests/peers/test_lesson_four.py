@@ -87,7 +87,7 @@ def test_the_same_operations_need_the_old_numbers() -> None:
 def test_the_knobs_say_the_same(lesson: Run, capsys: pytest.CaptureFixture[str]) -> None:
     (write_between, offered), _ = lesson.knobs
     for one, minds in zip(
-        offered["operation"],
+        offered["operation"].values(),
         [(False, False), (True, False), (True, False), (False, True), (False, True), (True, True)],
         strict=True,
     ):

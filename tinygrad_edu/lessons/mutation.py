@@ -178,7 +178,7 @@ def _layer(answer: Any) -> str:
         return f"{error.tried}: {error.why.split(', at ')[0]}. Who wrote into that buffer before, and who last?"
     except AutogradError:
         return "the result has no graph: no gradient can reach w. Keep the recording, and change the write."
-    if w.grad is None or not np.allclose(w.grad.numpy(), again.grad.numpy()):  # type: ignore[union-attr]
+    if w.grad is None or not np.allclose(w.grad.numpy(), again.grad.numpy()):
         return "backward runs, but the gradient of w is another one. Is a part of the graph cut off?"
     spare = counted.allocated // right.nbytes - 3
     if spare > 0:

@@ -42,11 +42,7 @@ MUTATION: dict[str, str | dict[str, str]] = {
         "`no_grad` decides.",
         "with dropout, without a graph": "That is `no_grad` in training mode. `eval` does the opposite.",
     },
-    "unrecorded": {
-        "refused": "The guard locks what a recorded operation needs for its derivative, not everything that is used.",
-        "allowed, and y changes": "`y` has a buffer of its own: it was computed before the write.",
-        "allowed, and y stays": "**Nothing was recorded**, so no operation will ask for the old numbers of `a`.",
-    },
+    "guard_cost": "The guard works **once for each array**, whatever its size; the arithmetic grows with the numbers.",
     "opened": "In line 5 `mul` still needed the old numbers. In line 7 `backward` **had used them**, and the lock "
     "was gone.",
     "named": "The error names **the latest write**. With that one mended it names `*=`, which wrote there first.",
