@@ -39,7 +39,8 @@ def _reader(answer: Any) -> str:
             returned = answer(read_into, _LOADS.astype("float32"), _STEPS, _RATE)
     except MemoryGuardError:
         return (
-            "the write is still refused. At that moment, which tensor reads the buffer's own bytes, and who needs them?"
+            "the write is still refused. Which tensor reads the buffer's own bytes then, and who needs them? "
+            "print(tg.guard.explain(buffer)) before a block is read tells you."
         )
     except AutogradError as error:
         if "nothing that it was computed from" in str(error):

@@ -48,4 +48,6 @@ MUTATION: dict[str, str | dict[str, str]] = {
     "named": "The error names **the latest write**. With that one mended it names `*=`, which wrote there first.",
     "three": "`eval` changes what layers compute, `no_grad` whether it is recorded; the guard **protects what a record "
     "needs**.",
+    "counted": "Versions are counted **for a buffer**, not for each number in it. So `level[2] = …` raises "
+    "the version of what `level[1]` reads.",
 }
