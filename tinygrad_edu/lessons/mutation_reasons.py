@@ -8,7 +8,7 @@ MUTATION: dict[str, str | dict[str, str]] = {
         "and this program ends at 3.37.",
         "another factor, and no error": "`mul` saved the buffer, not a copy. `backward` meets **the second block's "
         "readings** where the first block's were.",
-        "none: backward() fails": "Nothing tells `backward` that NumPy wrote into the buffer. It reads what lies "
+        "nothing: backward() fails": "Nothing tells `backward` that NumPy wrote into the buffer. It reads what lies "
         "there now.",
     },
     "between": {
