@@ -152,6 +152,12 @@ MUTATION_WRONG: dict[str, list[tuple[Any, str]]] = {
         (made(_fit(READ + "x = tg.tensor(buffer)", "loss = loss.detach()", start="")), "cut the graph"),
         (made(_fit(READ + "x = tg.tensor(buffer)", step="w.grad = None\n        " + STEP)), "w.grad is None"),
         (made(_fit(READ + "x = tg.tensor(buffer)", end="pass")), "is there a return?"),
+        *(
+            (made(_fit(READ).replace("x = tg.from_numpy(buffer)", f"buffer[:] = {old}; x = {copied}")), "copied once")
+            for old in ("0", "1", "[3, -1, 2]", "1e20", "float('nan')")
+            for copied in ("tg.tensor(buffer)", "tg.from_numpy(buffer.copy())")
+        ),
+        (lambda *given: (2.0, []), "which are other ones than yours, the factor is 2.000"),
         (made(_fit(READ + "x = 2 * tg.tensor(buffer)")), "Does each step follow the losses of both blocks?"),
         (3, "the function itself"),
     ],
@@ -206,6 +212,10 @@ MUTATION_WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "decay": [
         (_decay("level[i + 1] = level[i] * rate"), "from which a product has saved a number"),
+        (
+            _decay("level[i + 1] = level[i] * rate", start="level = tg.zeros(hours + 1)"),
+            "from which a product has saved a number",
+        ),
         (_decay("level[i + 1] = level[i].detach().clone() * rate"), "the gradient is not"),
         (_decay("level[i + 1] = level[i] * rate.detach()"), "no gradient can reach rate"),
         (_decay("level[i + 1] = level[i].item() * rate"), "the gradient is not"),
@@ -219,7 +229,7 @@ MUTATION_WRONG: dict[str, list[tuple[Any, str]]] = {
         ),
         (
             made("def decay(rate, hours): return [rate ** i for i in range(hours + 1)]\nanswer = decay"),
-            "half of the way",
+            "is halfway",
         ),
         (made("def decay(rate, hours): return rate ** tg.arange(1, hours + 1)\nanswer = decay"), "has shape (3,)"),
         (

@@ -56,13 +56,14 @@ def test_every_choice_has_its_reason_and_one_has_the_cause(lesson: Run) -> None:
 
 def test_nothing_that_is_not_folded_says_what_a_gate_asks() -> None:
     shown = re.sub(r"<details>.*?</details>", "", PROSE, flags=re.DOTALL).split("## 5 · Exit quiz")[0]
-    answers = "3.37", "wrong gradient", "silent", "version", "saves its", "a copy of", "past the lock", "still record"
+    answers = "3.20", "wrong gradient", "silent", "version", "saves its", "a copy of", "past the lock", "still record"
     for told in answers:
         assert told not in shown.split("**Task 5.**")[0], told
     for cell in LESSON.cells:
         for output in cell.get("outputs", []):
             plain = str(output.get("data", {}).get("text/plain", "")) + output.get("text", "")
-            assert not re.search("result:|past the lock|backward through", plain), plain
+            if "task:decay" not in cell.metadata.get("tags", []):  # which says of itself that it stops
+                assert not re.search("result:|past the lock|backward through", plain), plain
 
 
 def test_pictures_that_answer_are_folded() -> None:
@@ -79,7 +80,7 @@ def test_it_stops_with_what_numpy_says(lesson: Run) -> None:
     fit, read_into, forces = (lesson.names[name] for name in ("as_given", "read_into", "FORCES"))
     with pytest.raises(ValueError, match="read-only"):
         fit(read_into, forces)
-    [told] = [output.text for cell in LESSON.cells for output in cell.get("outputs", []) if "text" in output]
+    told, _ = [output.text for cell in LESSON.cells for output in cell.get("outputs", []) if "text" in output]
     assert told == "ValueError: assignment destination is read-only\n"
     with pytest.raises(MemoryGuardError, match="mul saved it"), tg.guard.on():
         fit(read_into, forces)
@@ -90,20 +91,39 @@ def test_the_losses_and_both_factors(lesson: Run) -> None:
     with tg.guard.off():
         found, losses = names["as_given"](names["read_into"], names["FORCES"])
     best = (names["VOLTS"] * names["FORCES"]).sum() / (names["VOLTS"] ** 2).sum()
-    assert (f"{found:.2f}", f"{best:.2f}") == ("3.37", "2.03")
-    assert [f"{loss:.3g}" for loss in losses[:4]] == ["47.4", "13.3", "9.1", "12.4"]
-    assert f"{losses[-1]:.3g}" == "25.7"
+    assert (f"{found:.2f}", f"{best:.2f}") == ("3.20", "2.00")
+    assert [f"{loss:.2g}" for loss in losses[:2]] == ["38", "27"]
+    assert [f"{loss:.2f}" for loss in losses[9:11]] == ["0.20", "0.24"] and min(losses) == losses[9]
+    assert f"{losses[-1]:.2g}" == "14"
     copied = SOURCE[SOURCE.index("def fit(") : SOURCE.index("as_given = ")]
     copied = copied.replace("            loss = loss +", "            x = tg.tensor(buffer)\n            loss = loss +")
     scope = dict(names)
     exec(copied, scope)
     right, losses = scope["fit"](names["read_into"], names["FORCES"])
     assert right == pytest.approx(best, rel=1e-4)
-    assert [f"{loss:.3g}" for loss in (*losses[:3], losses[-1])] == ["47.4", "9.12", "8.95", "8.95"]
-    for lr in (0.01, 0.02):  # "smaller ones end at 3.37, too"
+    assert [f"{loss:.2g}" for loss in (*losses[:2], losses[-1])] == ["38", "0.35", "0.18"]
+    assert abs(names["FORCES"] - best * names["VOLTS"]).max() < 0.5  # "close to the known forces of all blocks"
+    for lr in (0.01, 0.02):  # "a smaller one, with more steps, ends at the same factor"
         with tg.guard.off():
-            slow, _ = names["as_given"](names["read_into"], names["FORCES"], steps=400, lr=lr)
+            slow, _ = names["as_given"](names["read_into"], names["FORCES"], steps=800, lr=lr)
         assert slow == pytest.approx(found, rel=1e-3)
+
+
+def test_a_write_through_a_copied_array_or_after_backward_repairs_the_first_lens() -> None:
+    """The faded repair, and the worked one before it."""
+    lines = programs()[0].split("\n")
+    assert lines[4] == "a[:] = [4., 5., 6.]" and lines[5] == "loss.backward()"
+    later = [*lines[:4], lines[5], lines[4], lines[6]]
+    copied = [*lines[:4], "b = a.copy()", "b[:] = [4., 5., 6.]", *lines[5:]]
+    for repaired in (later, copied, [*lines[:4], "a = a * 2", *lines[5:]]):
+        found = lens("\n".join(repaired))
+        assert not any(moment.refused or moment.error for moment in found.on.moments)
+        assert dict(found.on.gradients)["w.grad"] == ("6",)
+    assert [m.row + 1 for m in lens("\n".join([*lines[:4], "a *= 2", *lines[5:]])).on.moments if m.refused] == [5]
+    a, w = np.array([1.0, 2.0, 3.0]), tg.tensor(2.0, requires_grad=True)
+    loss = (w * tg.from_numpy(a)).sum()
+    assert "mul saved it" in tg.guard.explain(a)
+    del loss
 
 
 def test_the_first_lens_refuses_line_five_and_not_line_seven() -> None:
@@ -161,11 +181,30 @@ def outcome(function: Any, *given: Any, capsys: pytest.CaptureFixture[str]) -> s
     return capsys.readouterr().out
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_knobs_say_nothing_before_a_guess_and_each_turn_asks_for_one(
+    lesson: Run, place: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    function, offered = lesson.knobs[place]
+    guess = offered["guess"]
+    assert guess.value == "?"
+    values = {name: knob.value for name, knob in offered.items()}
+    assert outcome(lambda: function(**values), capsys=capsys) == ""
+    for name, knob in offered.items():
+        if name != "guess":
+            guess.value = guess.options[1]
+            knob.set_trait(*(("value", not knob.value) if isinstance(knob.value, bool) else ("index", 1)))
+            assert guess.value == "?", name
+    values = {name: knob.value for name, knob in offered.items()} | {"guess": guess.options[1]}
+    assert outcome(lambda: function(**values), capsys=capsys)
+
+
 def test_the_knobs_have_what_their_text_asks_for(lesson: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    (write_between, offered), _ = lesson.knobs
+    (write_between, _), _ = lesson.knobs
+    offered = lesson.names["operations"]
     minds = {
-        one: tuple("no error" not in outcome(write_between, operation, written, capsys=capsys) for written in "xy")
-        for one, operation in offered["operation"].items()
+        one: tuple("harmful" in outcome(write_between, operation, written, "", capsys=capsys) for written in "xy")
+        for one, operation in offered.items()
     }
     assert minds == {
         "y = x + 2": (False, False),
@@ -175,17 +214,17 @@ def test_the_knobs_have_what_their_text_asks_for(lesson: Run, capsys: pytest.Cap
         "y = x.sigmoid()": (False, True),
         "y = x.norm()": (True, True),
     }
-    assert "saved its out" in outcome(write_between, offered["operation"]["y = x.exp()"], "y", capsys=capsys)
+    assert "saved its out" in outcome(write_between, offered["y = x.exp()"], "y", "", capsys=capsys)
 
 
 def test_each_switch_moves_its_own_readings(lesson: Run, capsys: pytest.CaptureFixture[str]) -> None:
     _, (switches, offered) = lesson.knobs
-    assert offered["guard"] == ["on", "off", "verify"]
+    assert offered["guard"].options == ("on", "off", "verify")
     for training in (True, False):
         for recording in (True, False):
-            for level in offered["guard"]:
+            for level in offered["guard"].options:
                 nodes, extra, same, write, past = outcome(
-                    switches, training, recording, level, capsys=capsys
+                    switches, training, recording, level, "", capsys=capsys
                 ).splitlines()
                 assert ("other" in same) is training
                 assert (int(nodes.split()[-1]) > 0) is recording is (int(extra.split()[-1]) > 0)

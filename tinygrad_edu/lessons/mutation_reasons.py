@@ -4,8 +4,8 @@ from __future__ import annotations
 
 MUTATION: dict[str, str | dict[str, str]] = {
     "reader": {
-        "the factor that fits best": "“The guard is too strict” is wrong here: with copied blocks the factor is 2.03, "
-        "and this program ends at 3.37.",
+        "the factor that fits best": "“The guard is too strict” is wrong here: with copied blocks the computed factor "
+        "is 2.00, and this program ends at 3.20.",
         "another factor, and no error": "`mul` saved the buffer, not a copy. `backward` meets **the second block's "
         "readings** where the first block's were.",
         "nothing: backward() fails": "Nothing tells `backward` that NumPy wrote into the buffer. It reads what lies "
@@ -32,7 +32,7 @@ MUTATION: dict[str, str | dict[str, str]] = {
         "version**; `backward` compares the two.",
         "nowhere: w.grad is right": "MyGrad works like that. Here and in PyTorch `exp` has saved the buffer "
         "itself, not a copy of it.",
-        "nowhere: w.grad is wrong": "So it is where NumPy writes and no guard is on. A tensor's own writes are "
+        "nowhere: w.grad is wrong": "That happens when NumPy writes and no guard is on. A tensor's own writes are "
         "counted.",
     },
     "eval": {
@@ -45,9 +45,9 @@ MUTATION: dict[str, str | dict[str, str]] = {
     "guard_cost": "The guard works **once for each array**, whatever its size; the arithmetic grows with the numbers.",
     "opened": "In line 5 `mul` still needed the old numbers. In line 7 `backward` **had used them**, and the lock "
     "was gone.",
-    "named": "The error names **the latest write**. With that one mended it names `*=`, which wrote there first.",
+    "named": "The error names **the latest write**. With that one fixed it names `*=`, which wrote there first.",
     "three": "`eval` changes what layers compute, `no_grad` whether it is recorded; the guard **protects what a record "
     "needs**.",
-    "counted": "Versions are counted **for a buffer**, not for each number in it. So `level[2] = …` raises "
-    "the version of what `level[1]` reads.",
+    "counted": "A tensor and its views **share one version**, whichever numbers are written. So `level[2] = …` raises "
+    "that of `level[1]`, too.",
 }
