@@ -189,21 +189,20 @@ def test_knobs_say_nothing_before_a_guess_and_each_turn_asks_for_one(
     guess = offered["guess"]
     assert guess.value == "?"
     values = {name: knob.value for name, knob in offered.items()}
-    assert outcome(lambda: function(**values), capsys=capsys) == ""
+    assert outcome(lambda: function(**values), capsys=capsys) == "Guess first.\n"
     for name, knob in offered.items():
         if name != "guess":
             guess.value = guess.options[1]
             knob.set_trait(*(("value", not knob.value) if isinstance(knob.value, bool) else ("index", 1)))
             assert guess.value == "?", name
     values = {name: knob.value for name, knob in offered.items()} | {"guess": guess.options[1]}
-    assert outcome(lambda: function(**values), capsys=capsys)
+    assert len(outcome(lambda: function(**values), capsys=capsys)) > 20
 
 
 def test_the_knobs_have_what_their_text_asks_for(lesson: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    (write_between, _), _ = lesson.knobs
-    offered = lesson.names["operations"]
+    write_between, offered = lesson.names["write_between"], lesson.names["operations"]
     minds = {
-        one: tuple("harmful" in outcome(write_between, operation, written, "", capsys=capsys) for written in "xy")
+        one: tuple("harmful" in outcome(write_between, operation, written, capsys=capsys) for written in "xy")
         for one, operation in offered.items()
     }
     assert minds == {
@@ -214,17 +213,18 @@ def test_the_knobs_have_what_their_text_asks_for(lesson: Run, capsys: pytest.Cap
         "y = x.sigmoid()": (False, True),
         "y = x.norm()": (True, True),
     }
-    assert "saved its out" in outcome(write_between, offered["y = x.exp()"], "y", "", capsys=capsys)
+    assert "saved its out" in outcome(write_between, offered["y = x.exp()"], "y", capsys=capsys)
 
 
 def test_each_switch_moves_its_own_readings(lesson: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    _, (switches, offered) = lesson.knobs
+    _, (_, offered) = lesson.knobs
+    switches = lesson.names["switches"]
     assert offered["guard"].options == ("on", "off", "verify")
     for training in (True, False):
         for recording in (True, False):
             for level in offered["guard"].options:
                 nodes, extra, same, write, past = outcome(
-                    switches, training, recording, level, "", capsys=capsys
+                    switches, training, recording, level, capsys=capsys
                 ).splitlines()
                 assert ("other" in same) is training
                 assert (int(nodes.split()[-1]) > 0) is recording is (int(extra.split()[-1]) > 0)

@@ -86,14 +86,14 @@ def test_the_same_operations_need_the_old_numbers() -> None:
 
 
 def test_the_knobs_say_the_same(lesson: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    (write_between, _), _ = lesson.knobs
+    write_between = lesson.names["write_between"]
     for one, minds in zip(
         lesson.names["operations"].values(),
         [(False, False), (True, False), (True, False), (False, True), (False, True), (True, True)],
         strict=True,
     ):
         for written, stops in zip("xy", minds, strict=True):
-            write_between(one, written, "")
+            write_between(one, written)
             assert ("modified by an inplace operation" in capsys.readouterr().out) is stops
 
 

@@ -432,7 +432,7 @@ def test_an_act_cannot_change_the_modes_for_the_next() -> None:
     lens.act("code", "tg.set_grad_enabled(False)\ntg.guard.on().__enter__()")
     assert modes().grad
     lens.act("reset")
-    assert "MemoryGuardError in line 4" in lens.text()
+    assert "ValueError in line 4" in lens.text()
 
 
 def test_an_error_of_an_act_is_answered_to_the_browser_and_raised_in_code() -> None:
