@@ -13,6 +13,11 @@ from __future__ import annotations
 import math
 import warnings
 
+from .common import ctrl_c as _ctrl_c
+
+if _ctrl_c.is_command_line():
+    _ctrl_c.end_at_once()  # before anything that takes time
+
 import numpy as _numpy  # first: ten imports deep, it takes half as long again (Python 3.11)
 
 from . import autograd, dtypes

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from tinygrad_edu.cli.tips import arguments
+from tinygrad_edu.common.wording import ratio_with_spread, seconds_text
 from tinygrad_edu.tips import GUIDES, THEMES, Claim, Size, Tip, all_tips, run, source_of
 from tinygrad_edu.tips.planned import NEEDS, PLANNED
 from tinygrad_edu.tips.words import claimed, context_text, letters_of
 
+TIMES = Path(__file__).parents[1] / "tip_times.json"
 HEAD = """# Tips
 
 Each tip has two ways to do the same: **A**, what people write, and **B**, what the tip proposes. Counts are the same on
@@ -113,6 +117,8 @@ def page(tip: Tip) -> str:
     return "\n".join([
         f"# {tip.title}\n\n`{tip.slug}` · {THEMES[tip.theme]} · drawn by [{tip.picture.widget}](../widgets.md)\n",
         f"*For:* {', '.join(tip.symptoms)}.\n",
+        in_pytorch(tip),
+        recorded(tip),
         f"## Two ways\n\n**A**, what people write:\n\n{code(source_of(tip.slow))}",
         f"**B**, what the tip proposes:\n\n{code(source_of(tip.fast))}",
         others(tip),
@@ -122,10 +128,36 @@ def page(tip: Tip) -> str:
         f"## Why\n\n{tip.why}\n\n{tip.about}\n",
         f"## The claims\n\n{bullets(claim(tip, one) for one in tip.claims)}",
         f"## Where it fails\n\n{bullets(limits)}",
-        f"## What the guides say\n\n{bullets(sources)}\n{slips(tip)}",
+        f"## What the guides say\n\n{bullets(sources)}{figures(tip)}\n{slips(tip)}",
         "## The same elsewhere\n",
         *same,
     ])  # fmt: skip
+
+
+def in_pytorch(tip: Tip) -> str:
+    """What holds in PyTorch, in a sentence or two."""
+    if tip.torch is None or tip.differs_in_torch:
+        return f"*In PyTorch:* {tip.differs_in_torch}\n"
+    run_there = f"`{command(tip, {})} --framework torch`"
+    return f"*In PyTorch:* it holds too. {run_there} runs the same code there, on your machine.\n"
+
+
+def recorded(tip: Tip) -> str:
+    """The time on the machine that the records are from."""
+    found = json.loads(TIMES.read_text(encoding="utf-8"))
+    row = next((row for row in found["tips"] if row["slug"] == tip.slug), None)
+    if row is None or not row["claims_time"] or row["slow"] is None:
+        return ""
+    ratio = ratio_with_spread(row["ratio"], tuple(row["middle"]))
+    said = {"faster": "B is faster", "slower": "A is faster"}.get(row["time_verdict"], "no difference")
+    times = f"A {seconds_text(row['slow'])}, B {seconds_text(row['fast'])}; A over B {ratio}: {said}"
+    return f"*Recorded* on {found['date']} ({found['machine'][0]}): {times}.\n"
+
+
+def figures(tip: Tip) -> str:
+    """What the guides say of how much it is."""
+    told = [f"{GUIDES[f.guide]}: {', '.join(filter(None, (f'{f.times:g}× {f.fact}', f.words)))}" for f in tip.figures]
+    return bullets(told) if told else ""
 
 
 def listing(title: str, groups: Mapping[str, list[Tip]]) -> str:

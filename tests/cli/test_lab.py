@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -58,6 +60,46 @@ def test_without_jupyterlab(monkeypatch: pytest.MonkeyPatch) -> None:
     with teaches(
         LabError, "open the course", "JupyterLab is not installed", 'pip install "jupyterlab>=4.4" "ipykernel>=7"'
     ):
+        lab(None, browser=True)
+
+
+def test_a_port_that_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        mend = "leave out --port: the first free one from 8888 is taken; or name another"
+        with teaches(LabError, "open the course", f"port {port} is taken", mend):
+            lab(port, browser=True)
+
+
+def test_a_port_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refused(socket.socket):
+        def bind(self, address: object) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(lab_module.socket, "socket", Refused)
+    with pytest.raises(LabError) as caught:
+        lab_module.check_port(80)
+    assert caught.value.why == "port 80 cannot be had: Permission denied"
+
+
+def test_a_runtime_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "runtime"
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(folder))
+    with pytest.raises(LabError) as caught:
+        lab(None, browser=True)
+    assert caught.value.why.startswith(f"JupyterLab notes what runs in {folder}, and cannot write there: ")
+    assert "JUPYTER_RUNTIME_DIR" in caught.value.mend
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows keeps a folder in which a program works")
+def test_a_current_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    why, mend = "the current folder has been deleted", "change to another folder, and run the command there"
+    with teaches(LabError, "open the course", why, mend):
         lab(None, browser=True)
 
 

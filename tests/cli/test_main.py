@@ -142,7 +142,7 @@ def test_a_misspelt_slug_ends_with_2_and_no_traceback(words: list[str]) -> None:
 def test_json_is_all_there_is_on_stdout() -> None:
     status, out, err = run("tips", "list", "--json", FORCE_COLOR="1")
     assert (status, err) == (0, "")
-    assert [tip["slug"] for tip in json.loads(out)] == [tip.slug for tip in all_tips()]
+    assert [tip["slug"] for tip in json.loads(out)["tips"]] == [tip.slug for tip in all_tips()]
 
 
 def test_colour_in_a_pipe_only_when_forced() -> None:
@@ -215,7 +215,7 @@ def test_streams_that_the_caller_closed(words: str, status: int) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 
-@pytest.mark.parametrize("port", ["-1", "65536", "8888x"])
+@pytest.mark.parametrize("port", ["-1", "65536", "8888x", "9" * 5000])
 def test_ports_that_cannot_be(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "--port", port]) == 2
     assert f"{port!r} is not a whole number from 0 to 65535" in capsys.readouterr().err
@@ -232,6 +232,25 @@ def test_ctrl_c_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     finally:
         signal.signal(signal.SIGINT, before)
     assert capsys.readouterr() == ("", "")
+
+
+def test_from_then_on_ctrl_c_can_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the package loads it ends the process, so the first thing is to change that."""
+    handlers: list[Any] = []
+
+    def perform(options: Any) -> tuple[str, int]:
+        handlers.append(signal.getsignal(signal.SIGINT))
+        return "", 0
+
+    monkeypatch.setattr(sys.modules["tinygrad_edu.cli.main"], "perform", perform)
+    first = signal.getsignal(signal.SIGINT)
+    try:
+        for before in (signal.SIG_DFL, signal.SIG_IGN):
+            signal.signal(signal.SIGINT, before)
+            assert main(["doctor"]) == 0
+    finally:
+        signal.signal(signal.SIGINT, first)
+    assert handlers == [signal.default_int_handler, signal.SIG_IGN]
 
 
 # Commands -----------------------------------------------------------------------------------------------------------

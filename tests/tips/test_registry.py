@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import teaches
+from tests.tips import made_up
 from tests.tips.made_up import TIP
 from tinygrad_edu import tips
 from tinygrad_edu.tips import Claim, Limit, Slip, Source, Tip, TipError, registry
@@ -16,7 +19,9 @@ from tinygrad_edu.tips.registry import add, faults_of
 
 PLACE = "tinygrad_edu.tips.arrays.made_up"
 MEND = "see 'Add a tip' in CONTRIBUTING.md"
-COUNTS = "allocated, copied, copies, peak, calls, nodes, memory, live, kept, stride, held, shares, changes, error"
+COUNTS = (
+    "allocated, copied, copies, peak, calls, nodes, memory, live, kept, locks, stride, held, shares, changes, error"
+)
 
 
 # What is refused -------------------------------------------------------------------------------------------------
@@ -137,6 +142,14 @@ FAULTS: dict[str, tuple[Spoil, list[str]]] = {
         lambda tip: replace(tip, limits=(Limit({"n": 1}, "holds", ""),)),
         ["a limit's verdict is 'holds', which is not one of no difference, false here, could not be compared"],
     ),
+    "an unknown theme": (
+        lambda tip: replace(tip, theme="array"),
+        [f"its theme is 'array', which is not one of {', '.join(tips.THEMES)}"],
+    ),
+    "no ways in PyTorch without a word": (
+        lambda tip: replace(tip, torch=None),
+        ["it has no ways in PyTorch, and differs_in_torch does not say why"],
+    ),
     "nothing tempting": (
         lambda tip: replace(tip, question=replace(tip.question, tempting="three")),
         ["the tempting answer is not among the choices"],
@@ -176,6 +189,49 @@ def test_themes_come_in_their_order_and_tips_in_that_of_their_files() -> None:
     found = tips.all_tips()
     order = list(tips.THEMES)
     assert list(found) == sorted(found, key=lambda tip: (order.index(tip.theme), tip.slug.replace("-", "_")))
+
+
+# Tips of other packages -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package that is installed beside this one, and brings tips of its own."""
+    info, home = tmp_path / "my_course-1.0.dist-info", tmp_path / "my_course" / "tips"
+    home.mkdir(parents=True)
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-course\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tinygrad_edu.tips]\nmy-course = my_course.tips\n")
+    (home.parent / "__init__.py").write_text("")
+    (home / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "my_course"]:
+        monkeypatch.delitem(sys.modules, name)
+    return home
+
+
+def test_a_course_brings_its_own_tips(course: Path) -> None:
+    source = Path(made_up.__file__).read_text(encoding="utf-8").replace('"made-up"', '"of-the-course"')
+    (course / "any_name.py").write_text(source, encoding="utf-8")
+    found = registry.all_tips.__wrapped__()
+    assert found[:-1] == tips.all_tips()
+    assert (found[-1].slug, found[-1].theme) == ("of-the-course", "arrays")
+    assert tips.check(found[-1]).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x = 1", "it defines no TIP"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("from tinygrad_edu.tips.arrays.broadcasting import TIP", "there is already one with that name"),
+    ],
+)
+def test_a_faulty_tip_of_another_package_takes_nothing_away(course: Path, text: str, why: str) -> None:
+    (course / "faulty.py").write_text(text)
+    with pytest.warns(UserWarning, match="the tips of my_course.tips are left out") as caught:
+        assert registry.all_tips.__wrapped__() == tips.all_tips()
+    assert why in str(caught[0].message)
 
 
 # Finding ---------------------------------------------------------------------------------------------------------

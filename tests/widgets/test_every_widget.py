@@ -21,8 +21,10 @@ import tinygrad_edu_widgets
 from tinygrad_edu_widgets import (
     BroadcastLab,
     BufferMap,
+    CheckpointSlider,
     GraphStepper,
     GuardLens,
+    MemoryRiver,
     Playground,
     PredictGate,
     TimingRace,
@@ -39,6 +41,7 @@ from tests.widgets.pages import Element, check
 from tinygrad_edu import nn
 from tinygrad_edu.common.wording import first_line
 from tinygrad_edu.observe import timing
+from tinygrad_edu.observe.memory import Memory
 from tinygrad_edu.settings import modes
 from tinygrad_edu.views.frame import LAST_RUN, NOTHING_YET
 from tinygrad_edu.views.playground import meters
@@ -72,6 +75,14 @@ def stale_map() -> BufferMap:
     return made
 
 
+def slider() -> CheckpointSlider:
+    return CheckpointSlider([nn.Linear(8, 8) for _ in range(6)], tg.ones(4, 8), budget=0.01)
+
+
+def two_models() -> CheckpointSlider:
+    return CheckpointSlider()
+
+
 def monitor() -> TrainingMonitor:
     made = TrainingMonitor(3)
     made.log(loss=2.0, accuracy=0.5)
@@ -95,6 +106,25 @@ def played() -> Playground:
 
 def tips() -> TipBrowser:
     return TipBrowser("share-storage")
+
+
+def big_step() -> None:
+    """Half a megabyte is kept for backward."""
+    x = tg.ones(64, 1000, requires_grad=True)
+    (x.exp() * x.tanh()).sum().backward()
+
+
+def big_forward() -> None:
+    with tg.no_grad():
+        tg.ones(64, 1000).exp().sum()
+
+
+def memory() -> MemoryRiver:
+    """Both have been watched before, so that nothing is made for the first time."""
+    with Memory():
+        big_step()
+        big_forward()
+    return MemoryRiver(big_step, big_forward, names=("step", "no_grad"))
 
 
 def choice() -> PredictGate:
@@ -142,6 +172,7 @@ LAB_PATHS: list[Path] = [
     [], [*SAID, ("point", "a:1")], [("draft", "(3, 1)"), ("a", "3, 2")], [*SAID, ("a", "2, 9, 1"), ("op", "/")],
     [("b", "0")], [("a", "wide")],
 ]  # fmt: skip
+RIVER: Path = [("draft", "gradients"), ("commit", None)]
 MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GraphStepper": (stepper, [[], [("last", None)], [("goto", 3), ("collapse", None)], [("leaf:x", "none")]]),
     "BroadcastLab": (BroadcastLab, LAB_PATHS),
@@ -158,7 +189,13 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
         ],
     ),
     "stale map": (stale_map, [[], [("renew", None)]]),
+    "CheckpointSlider": (
+        slider,
+        [[], [("draft", 3)], [("draft", 4), ("commit", None)], [("commit", None), ("segments", 2)], [("draft", "x")]],
+    ),
+    "two models": (two_models, [[]]),
     "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
+    "MemoryRiver": (memory, [[], [("draft", "data")], RIVER, [*RIVER, ("which", "B"), ("step", None)]]),
     "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),
     "raced": (raced, [[], [("n", 0)]]),
     "TipBrowser": (

@@ -10,11 +10,19 @@ from unittest import mock
 import ipywidgets
 import pytest
 import traitlets
-from tinygrad_edu_widgets import BroadcastLab, BufferMap, GuardLens, PredictGate, TipBrowser, TrainingMonitor
+from tinygrad_edu_widgets import (
+    BroadcastLab,
+    BufferMap,
+    CheckpointSlider,
+    GuardLens,
+    PredictGate,
+    TipBrowser,
+    TrainingMonitor,
+)
 from tinygrad_edu_widgets.base import EduWidget
 
 import tinygrad_edu as tg
-from tests.widgets.test_every_widget import MAKERS, STATES, race, raced, reach
+from tests.widgets.test_every_widget import MAKERS, RIVER, STATES, memory, race, raced, reach, slider
 from tinygrad_edu.tips import all_tips
 
 
@@ -27,6 +35,16 @@ def two_names() -> BufferMap:
     return BufferMap(x=x, t=x.T)
 
 
+def slid() -> CheckpointSlider:
+    made = slider()
+    made.predict(4)
+    return made
+
+
+def remembered() -> EduWidget:
+    return reach("MemoryRiver", RIVER)
+
+
 OTHER = all_tips()[1].slug
 
 # Each trait that can be set: the widget, a value, what its text then says, and a value that is refused with its words.
@@ -35,12 +53,18 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (race, "place", 1, "n = 8", 7, "there are 3 sizes"),
     (race, "size", 2, "n = 2", 5, "the sizes are (2, 8, 32)"),
     (race, "prediction", 3.0, "3", -1.0, "no time is below 0"),
+    (slid, "segments", 2, "2 segments:", 9, "there are 6 layers to divide"),
+    (slider, "prediction", 5, "you: lowest at 5, not committed", 0, "there are 6 layers to divide"),
+    (CheckpointSlider, "model", "wide, batch 8", "model: wide, batch 8", "tall", "there is no such model"),
     (GuardLens, "guard", "off", "guard off", "maybe", "maybe"),
     (GuardLens, "row", 5, "> 6 a[0] = 10.0", "x", ""),
     (BroadcastLab, "a", (2, 1), "a (2, 1)", (1, 1, 1, 1), "axes"),
     (BroadcastLab, "b", (3, 2), "b (3, 2)", (-1,), "a shape is a list of sizes"),
     (BroadcastLab, "op", "*", "c = a * b", "@", "the lab does not have it"),
     (BroadcastLab, "prediction", "(3, 1)", "(3, 1)", "(9, 9)", "the choices are"),
+    (memory, "prediction", "gradient", "◇ gradients: ", "weights", "it is no owner of memory"),
+    (remembered, "which", "B", "B, event 3 of 3: ", "C", "the runs are A and B"),
+    (remembered, "event", 0, "A, event 1 of ", "x", ""),
     (two_names, "picked", "t", "t[0, 0]", "u", "this map has x, t"),
     (two_names, "index", (1, 2), "x[1, 2]", (9, 9), "Choose an index inside it"),
     (TipBrowser, "slug", OTHER, OTHER, "nothing", "nothing"),
@@ -99,6 +123,7 @@ READ_ONLY = [
     (gate, "committed"), (gate, "result"), (raced, "committed"), (raced, "ratio"), (BroadcastLab, "committed"),
     (two_names, "stale"), (TipBrowser, "committed"), (TipBrowser, "verdict"), (lambda: TrainingMonitor(3), "count"),
     (lambda: TrainingMonitor(3), "loss"), (lambda: TrainingMonitor(3), "ended"),
+    (slid, "committed"), (slid, "peak"),
 ]  # fmt: skip
 
 
@@ -131,9 +156,9 @@ def test_what_was_found_can_be_observed() -> None:
 
 
 def test_no_result_is_in_a_trait_before_the_prediction() -> None:
-    for make in (gate, race, TipBrowser, BroadcastLab):
+    for make in (gate, race, slider, TipBrowser, BroadcastLab):
         state = make().get_state()
-        found = [state.get(name) for name in ("result", "ratio", "verdict", "committed")]
+        found = [state.get(name) for name in ("result", "ratio", "peak", "verdict", "committed")]
         assert set(found) <= {None, False}
 
 

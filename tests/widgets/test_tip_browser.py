@@ -7,6 +7,7 @@ import json
 import math
 import random
 import statistics
+import sys
 from typing import Any
 
 import pytest
@@ -426,3 +427,37 @@ def test_random_clicks_never_contradict_the_result(slug: str, seed: int) -> None
         assert_true(widget)
         seen.add(widget.state.visit.hand)
     assert len(seen) >= 2
+
+
+def test_the_same_ways_in_pytorch() -> None:
+    pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
+    widget = TipBrowser("broadcasting", alone=True)
+    widget.act("torch")  # before there is a result, it does nothing
+    assert widget.state.visit.there is None
+    widget.predict(widget.tip.question.choices[0])
+    widget.run()
+    widget.act("torch")
+    widget.wait(60)
+    assert "In PyTorch, on this machine, the tip holds too." in widget.html
+    assert "In PyTorch: operations: A 514, B 1." in widget.text()
+    widget.run()
+    assert widget.state.visit.there is None  # that was about the run before
+
+
+def test_without_pytorch_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    widget = TipBrowser("broadcasting", alone=True)
+    widget.predict(widget.tip.question.choices[0])
+    widget.run()
+    widget.act("torch")
+    widget.wait(60)
+    shown = widget.text()
+    assert "PyTorch is not installed" in shown
+    assert "pip install torch" in shown
+
+
+def test_a_tip_without_ways_in_pytorch_does_not_offer_them() -> None:
+    widget = TipBrowser("memory-guard-cost", alone=True)
+    widget.predict(widget.tip.question.choices[0])
+    widget.run()
+    assert "Also in PyTorch" not in widget.html

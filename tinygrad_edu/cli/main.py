@@ -7,10 +7,12 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import tinygrad_edu as tg
 
+from ..common.ctrl_c import raise_again
 from ..common.wording import suggestion
 from ..errors import EduError
 from .terminal import Progress, Terminal
@@ -74,7 +76,7 @@ def make_parser() -> Parser:
 
 def _port(text: str) -> int:
     """A port's number; argparse says what is wrong."""
-    if not (text.isdecimal() and int(text) < 65536):
+    if not (text.isdecimal() and len(text) < 6 and int(text) < 65536):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 65535")
     return int(text)
 
@@ -90,11 +92,38 @@ def _tips(actions: Any) -> None:
     run.add_argument("slug", metavar="SLUG", help="the tip's name, as in the list")
     run.add_argument("--size", action="append", default=[], metavar="NAME=VALUE", help="a parameter, such as n=1000")
     run.add_argument("--device", help="where the tensors live (default: cpu)")
+    _framework(run)
+    run.add_argument("--predict", action="store_true", help="ask for a prediction first")
+    run.add_argument("--export", metavar="FILE", help="add the prediction to this file, for merge")
     check = actions.add_parser("check", help="test the claims of tips; fails if one does not hold")
     check.add_argument("slugs", nargs="*", metavar="SLUG", help="only these tips")
+    _framework(check)
+    play = actions.add_parser("play", help="show the tips of a playlist, step by step, before an audience")
+    play.add_argument("file", metavar="FILE", help="a TOML file, see the documentation")
+    play.set_defaults(parser=play)
+    record = actions.add_parser("record", help="run a tip, and keep the result for a playlist to fall back on")
+    record.add_argument("slug", metavar="SLUG", help="the tip's name, as in the list")
+    record.add_argument("--size", action="append", default=[], metavar="NAME=VALUE", help="a parameter, such as n=1000")
+    record.add_argument("--device", help="where the tensors live (default: cpu)")
+    record.add_argument("--to", metavar="FILE", help="where to keep it (default: SLUG.json)")
+    record.set_defaults(parser=record)
+    merge = actions.add_parser("merge", help="count the predictions of a class, from exported files")
+    merge.add_argument("files", nargs="+", metavar="FILE", help="as export_predictions writes them")
+    _json(merge)
+    merge.set_defaults(parser=merge)
+    new = actions.add_parser("new", help="write the file of a new tip, with all that is to be filled in")
+    new.add_argument("slug", metavar="SLUG", help="its name, such as keep-the-number")
+    new.add_argument("--theme", default="arrays", help="one of the themes in the list")
+    new.add_argument("--into", metavar="FOLDER", help="where to write it (default: among the tips of this package)")
+    new.set_defaults(parser=new)
     for action in (found, explain, run, check):
         _json(action)
         action.set_defaults(parser=action)
+
+
+def _framework(parser: argparse.ArgumentParser) -> None:
+    words = "here, or in PyTorch besides: does the tip hold there, on this machine?"
+    parser.add_argument("--framework", choices=("tinygrad_edu", "torch"), default="tinygrad_edu", help=words)
 
 
 def _json(parser: argparse.ArgumentParser) -> None:
@@ -138,12 +167,42 @@ def perform_tips(terminal: Terminal, progress: Progress, options: argparse.Names
 
     if options.action == "list":
         return tips.list_tips(terminal, options.theme, options.source, options.symptom, as_json=options.json), 0
+    if options.action == "new":
+        from .skeleton import skeleton
+
+        path = skeleton(options.slug, options.theme.lower(), Path(options.into) if options.into else None)
+        return f"{path}\nFill it in; this tells what is missing:\n  tinygrad-edu tips check {options.slug}", 0
+    if options.action in ("play", "record", "merge"):
+        return perform_lecture(terminal, progress, options)
     if options.action == "explain":
         return tips.explain(terminal, options.slug, as_json=options.json), 0
     if options.action == "run":
-        text = tips.run_tip(terminal, progress, options.slug, options.size, options.device, as_json=options.json)
+        if options.predict or options.export:
+            return tips_predicted(terminal, progress, options), 0
+        run_tip = tips.run_tip if options.framework == "tinygrad_edu" else tips.run_there
+        text = run_tip(terminal, progress, options.slug, options.size, options.device, as_json=options.json)
         return text, 0
-    return tips.check_tips(terminal, progress, options.slugs, as_json=options.json)
+    return tips.check_tips(terminal, progress, options.slugs, options.framework, as_json=options.json)
+
+
+def perform_lecture(terminal: Terminal, progress: Progress, options: argparse.Namespace) -> tuple[str, int]:
+    """What a lecture needs."""
+    from . import lecture
+
+    if options.action == "play":
+        lecture.play(terminal, progress, options.file)
+        return "", 0
+    if options.action == "merge":
+        return lecture.merged(terminal, options.files, as_json=options.json), 0
+    given = (options.slug, options.size, options.device, options.to)
+    return lecture.record_tip(terminal, progress, *given), 0
+
+
+def tips_predicted(terminal: Terminal, progress: Progress, options: argparse.Namespace) -> str:
+    """One run, with a prediction before it."""
+    from . import lecture
+
+    return lecture.run_predicted(terminal, progress, options.slug, options.size, options.device, options.export)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -152,6 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # closed by the caller, as after ``>&-``
             setattr(sys, name, io.StringIO())
     try:
+        raise_again()  # here, where it is caught
         try:
             text, status = perform(parse(sys.argv[1:] if arguments is None else arguments))
             _put(text)

@@ -17,6 +17,7 @@ Each begins with ``schema``, the version of what follows, which is 1.
     what `tips.Result.to_dict` gives: ``slug``, ``setting``, ``verdict``, ``reason``, ``equal``, ``met``, ``claims``,
     ``slow`` and ``fast`` (facts by name), ``others`` (the same, by way), ``guides`` (the same, for each slip),
     ``timing`` (as in `observe.timing.Comparison.to_dict`; null if a way failed).
+    With ``--framework torch``: ``here`` and ``there``, two of these, and ``version``, PyTorch's.
 ``check``
     ``passed`` and ``tips``: a list of ``slug``, ``passed``, ``verdict``, ``faults``, ``limits`` (``setting``,
     ``verdict``).
@@ -24,8 +25,9 @@ Each begins with ``schema``, the version of what follows, which is 1.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any
@@ -45,6 +47,7 @@ from ..tips import (
     all_tips,
     check,
     find,
+    framework,
     run,
     search,
     source_of,
@@ -213,6 +216,23 @@ def run_tip(
     return terminal.json(result.to_dict()) if as_json else outcome(terminal, tip, result)
 
 
+def run_there(
+    terminal: Terminal, progress: Progress, slug: str, given: Sequence[str], device: str | None, *, as_json: bool
+) -> str:
+    """A tip here, and its ways in PyTorch: does it hold there?"""
+    tip = find(slug)
+    setting: dict[str, Any] = dict(parse_size(tip, text) for text in given)
+    there = framework.run_in_torch(tip, setting, progress=lambda d, t, left: progress.show(_under_way(d, t, left)))
+    here = run_tip(terminal, progress, slug, given, device, as_json=as_json)
+    if as_json:
+        both = {"schema": SCHEMA, "here": json.loads(here), "there": there.to_dict(), "version": framework.version()}
+        return terminal.json(both)
+    table = [_compared(terminal, there)] if there.claims and not there.failed else []
+    timing = [there.timing.text()] if there.timing else []
+    found = "\n\n".join([terminal.prose(framework.said(tip, there)), *table, *timing])
+    return f"{here}\n\n{terminal.section(f'In {framework.version()}', found)}"
+
+
 def parse_size(tip: Tip, text: str) -> tuple[str, str]:
     """The name and the value in ``n=1000``. Raises `TipError` if there is no such parameter."""
     name, equals, value = text.partition("=")
@@ -305,13 +325,21 @@ def _shown(name: str, value: Any) -> str:
 # check --------------------------------------------------------------------------------------------------------------
 
 
-def check_tips(terminal: Terminal, progress: Progress, slugs: Sequence[str], *, as_json: bool) -> tuple[str, int]:
-    """Test the claims of tips, of all if none is named. The exit status is 1 if a counted claim fails."""
+def check_tips(
+    terminal: Terminal, progress: Progress, slugs: Sequence[str], where: str = "tinygrad_edu", *, as_json: bool
+) -> tuple[str, int]:
+    """Test what tips say, all of them if none is named; in PyTorch, too, those that run there.
+
+    The exit status is 1 if anything is not so.
+    """
     tips = [find(slug) for slug in slugs] or list(all_tips())
     found = []
     for done, tip in enumerate(tips):
         progress.show(f"checking {tip.slug}, {done} of {len(tips)}")
-        found.append(check(tip))
+        one = check(tip)
+        if where == "torch" and tip.torch is not None:
+            one = replace(one, faults=(*one.faults, *framework.faults_in_torch(tip)))
+        found.append(one)
     progress.clear()
     status = 0 if all(one.passed for one in found) else 1
     return (terminal.json(verdicts(found)) if as_json else checked(terminal, found)), status

@@ -39,6 +39,8 @@ class Counters(Interceptor):
         the graph, and what else is kept for backward), ``gradients``, ``temporaries``.
     ``nodes``, ``kept``
         graph nodes made, and how many of them are alive now.
+    ``locks``
+        arrays that the memory guard made read-only, because the graph needs them.
     ``stride``
         bytes from one element to the next along the last axis of an operand; the largest over all operations.
 
@@ -58,6 +60,8 @@ class Counters(Interceptor):
 
     def __init__(self) -> None:
         self.calls = self.copies = self.copied = self.allocated = self.nodes = self.stride = self.peak = 0
+        self._locks: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.locks = 0
         self.owners = dict.fromkeys(OWNERS, 0)
         self._live = dict.fromkeys(OWNERS, 0)
         self._alive: dict[int, tuple[weakref.ref[Any], int, str]] = {}
@@ -95,7 +99,7 @@ class Counters(Interceptor):
 
     def facts(self) -> dict[str, int]:
         """The counts by name, without those that change after the block."""
-        names = ("calls", "copies", "copied", "allocated", "peak", "nodes", "stride")
+        names = ("calls", "copies", "copied", "allocated", "peak", "nodes", "locks", "stride")
         return {name: getattr(self, name) for name in names}
 
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
@@ -116,6 +120,7 @@ class Counters(Interceptor):
                     self._add(kept, "activations")
             bases = [] if result.origin is None else [result.origin.base]  # a write to a view gives it a node too
             self._count_nodes([tensor.node for tensor in (result, *bases)])
+            self._count_locks(result.node)
         return result
 
     def backward(self, node: Node, g: Any, proceed: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
@@ -160,6 +165,12 @@ class Counters(Interceptor):
         while self._gone:
             _, size, owner = self._alive.pop(self._gone.popleft())
             self._live[owner] -= size
+
+    def _count_locks(self, node: Node | None) -> None:
+        for lock in getattr(getattr(node, "extra", None), "locks", ()):  # a leaf saves nothing
+            if lock not in self._locks:
+                self._locks.add(lock)
+                self.locks += 1
 
     def _count_nodes(self, waiting: list[Node | None]) -> None:
         """Count these nodes and all their ancestors, each once."""

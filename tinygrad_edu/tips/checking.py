@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from ..core.base import TensorBase
 from ..inputs.trees import tensors_in
 from .counting import agree, arguments
 from .runner import Result, run
@@ -140,14 +143,19 @@ def _in_inputs(tip: Tip, result: Result) -> Iterator[str]:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    plain = (bool, int, float, str, list, tuple, dict)
-    return agree(one, other, 0.0) if tensors_in([one]) or isinstance(one, plain) else type(one) is type(other)
+    """Whether two arguments are the same; functions and modules, if they are of one type."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(map(_alike, one.values(), other.values()))
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    data = (bool, int, float, str, np.ndarray, TensorBase)
+    return agree(one, other, 0.0) if isinstance(one, data) else type(one) is type(other)
 
 
 def _exact(found: Any) -> Any:
     """A result without what the clock and the allocator say, which differ a little each time."""
     if isinstance(found, dict):
-        left = {key: value for key, value in found.items() if key not in ("time", "memory")}
+        left = {key: value for key, value in found.items() if key not in ("time", "memory", "shown")}
         if left.get("fact") == "memory":
             left = {key: value for key, value in left.items() if key not in ("found", "words")}
         return {key: _exact(value) for key, value in left.items()}

@@ -8,7 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from collections.abc import Generator as Generating
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..settings import scoped
 from ..tensor.random import Generator
 from .outcomes import Outcome
 from .tip import Tip, TipError, source_of
-from .ways import Shown, begin, prepares, watching
+from .ways import Shown, begin, prepares
 
 NUMBERS = (np.ndarray, np.generic, int, float)
 EXACT = "biu"  # kinds of dtypes without fractions
@@ -35,6 +35,14 @@ def arguments(tip: Tip, setting: Mapping[str, Any], seed: int = 0) -> tuple[Any,
     own = {name: value for name, value in setting.items() if name != "device"}
     with scoped(device=setting["device"]):
         return tuple(tip.inputs(Generator().manual_seed(seed), **own).values())
+
+
+class Framework(NamedTuple):
+    """Where ways run: what makes their arguments, and what counts one of them."""
+
+    name: str
+    arguments: Callable[[Tip, Mapping[str, Any]], tuple[Any, ...]]
+    counted: Callable[[Tip, Callable[..., Any], Mapping[str, Any]], Any]
 
 
 class Count:
@@ -57,6 +65,10 @@ class Count:
             kept = self._counters.kept
             found, self.value = _settled(raw)
             self._read(tip, raw)
+            if any(claim.fact in SEEN_BY_ALLOCATOR for claim in tip.claims):
+                self._watch(tip, way, setting)
+            if tip.seeds > 1:
+                self._repeat(tip, way, setting)
         except (Exception, SystemExit) as problem:  # a learner's copy may raise anything: the result reports it
             self.error = problem
         owned = tensors_in(given)
@@ -69,10 +81,6 @@ class Count:
             "error": "" if self.error is None else error_text(self.error),
             "line": "" if self.error is None else _line_of(self.error, way),
         }
-        if self.error is None and any(claim.fact in SEEN_BY_ALLOCATOR for claim in tip.claims):
-            self._watch(tip, way, setting)
-        if self.error is None and tip.seeds > 1:
-            self._repeat(tip, way, setting)
 
     def _call(self, way: Callable[..., Any], given: tuple[Any, ...]) -> Any:
         """The result of a call; of a prepared way, that of a later call."""
@@ -103,13 +111,9 @@ class Count:
         """Run it once more, and ask the allocator."""
         given = arguments(tip, setting)
         with scoped(device=setting["device"]), Memory() as memory:
-            token = watching.set(memory)
-            try:
-                step, end = begin(way, given) if prepares(way) else (lambda: way(*given), lambda: None)
-                kept = step()
-                end()
-            finally:
-                watching.reset(token)
+            step, end = begin(way, given) if prepares(way) else (lambda: way(*given), lambda: None)
+            kept = step()
+            end()
         del kept
         self.facts["memory"] = max((_in_use(moment.most) for moment in memory.moments), default=0)
         marks = (moment for moment in memory.moments if moment.phase == "mark")
@@ -126,10 +130,11 @@ class Count:
         self.facts["seeds"] = found
         self.facts |= {name: statistics.median(values) for name, values in found.items()}
 
-    def judge(self, outcome: Outcome, truth: Any, tolerance: float) -> None:
-        """Whether it gives the right numbers, and does what it is expected to do."""
-        self.facts["equal"] = self.error is None and agree(self.value, truth, tolerance)
-        self.facts["met"] = outcome.met(self.error, self.facts["equal"])
+
+def judge(count: Any, outcome: Outcome, truth: Any, tolerance: float) -> None:
+    """Note whether a way gives the right numbers, and does what it is expected to do."""
+    count.facts["equal"] = count.error is None and agree(count.value, truth, tolerance)
+    count.facts["met"] = outcome.met(count.error, count.facts["equal"])
 
 
 def _in_use(counts: tuple[int, ...]) -> int:
@@ -221,3 +226,6 @@ def _same_numbers(a: Any, b: Any, tolerance: float) -> bool:
     a, b = a.astype(np.float64), b.astype(np.float64)
     largest = np.abs(b).max(initial=0.0, where=np.isfinite(b))  # an infinite largest value would make all others agree
     return np.allclose(a, b, rtol=0, atol=tolerance * largest, equal_nan=True)
+
+
+OURS = Framework("tinygrad_edu", arguments, Count)

@@ -36,6 +36,7 @@ FACTS = {
         Fact("memory", "memory at the peak", "bytes", "the most that was in use, with what single operations need"),
         Fact("live", "alive there", "bytes", "bytes of what the way has made that are alive at a mark"),
         Fact("kept", "graph nodes kept", "count", "nodes of the graph that are alive when the way returns"),
+        Fact("locks", "arrays locked", "count", "arrays that the memory guard made read-only"),
         Fact("stride", "step to the next number", "bytes", "bytes from one element to the next along the last axis"),
         Fact("held", "kept alive by the result", "bytes", "bytes of the buffers that the result refers to"),
         Fact("shares", "shares its input’s bytes", "yes or no", "whether the result lies in a buffer of the input"),

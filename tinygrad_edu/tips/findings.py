@@ -115,8 +115,8 @@ def figures(tip: Tip, result: Result) -> tuple[str, ...]:
     for figure in tip.figures:
         here = _here(figure.fact, result)
         about = f" ({figure.words})" if figure.words else ""
-        says = f"The {GUIDES[figure.guide]} says {figure.times:g}× for {FACTS[figure.fact].words}{about}"
-        said.append(f"{says}; here it is {here}." if here else f"{says}; here it was not measured.")
+        says = f"{FACTS[figure.fact].words}{about}: {figure.times:g}× in the {GUIDES[figure.guide]}"
+        said.append(f"{says}, {here} here." if here else f"{says}, not measured here.")
     return tuple(said)
 
 

@@ -1,16 +1,23 @@
-"""Finding the tips: every file ``<theme>/<slug_with_underscores>.py`` below this package that defines ``TIP``."""
+"""Finding the tips: every file ``<theme>/<slug_with_underscores>.py`` below this package that defines ``TIP``.
+
+Another package can bring its own, such as those of a course: it names the package that holds their files as an entry
+point of the group ``tinygrad_edu.tips``.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
 import pkgutil
+import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any
 
 from ..common.lines import own
-from ..common.wording import suggestion
+from ..common.wording import said, suggestion
 from .facts import FACTS, MEASURED
 from .outcomes import EQUAL
 from .shapes import FEWEST, SHAPES
@@ -20,22 +27,42 @@ from .ways import prepares
 WHY_WORDS = 25  # at most, in the one sentence
 
 
+GROUP = "tinygrad_edu.tips"  # the entry point by which a package brings tips of its own
+
+
 @cache
 def all_tips() -> tuple[Tip, ...]:
-    """Every tip, ordered by theme, then by file name. Raises `TipError` for a faulty one."""
+    """Every tip, ordered by theme, then by file name; after those of this package, those of others.
+
+    Raises `TipError` for a faulty one of this package. One of another package is left out, with a warning.
+    """
     found: dict[str, Tip] = {}
     package = __package__ or ""
     for theme in THEMES:
-        if importlib.util.find_spec(f"{package}.{theme}") is None:
-            continue  # no tip of that theme yet
-        home = importlib.import_module(f"{package}.{theme}")
-        for info in sorted(pkgutil.iter_modules(home.__path__), key=lambda info: info.name):
-            module = importlib.import_module(f"{home.__name__}.{info.name}")
-            add(found, module.__name__, getattr(module, "TIP", None))
+        if importlib.util.find_spec(f"{package}.{theme}") is not None:  # else there is no tip of that theme yet
+            for module in _files(importlib.import_module(f"{package}.{theme}")):
+                add(found, module.__name__, getattr(module, "TIP", None))
+    for point in entry_points(group=GROUP):
+        _add_all(found, point)
     return tuple(found.values())
 
 
-def add(found: dict[str, Tip], module: str, tip: Any) -> None:
+def _files(home: ModuleType) -> Iterable[ModuleType]:
+    """The modules of a package, by name."""
+    for info in sorted(pkgutil.iter_modules(home.__path__), key=lambda info: info.name):
+        yield importlib.import_module(f"{home.__name__}.{info.name}")
+
+
+def _add_all(found: dict[str, Tip], point: EntryPoint) -> None:
+    """Register the tips of another package: every module of the one that its entry point names."""
+    try:
+        for module in _files(point.load()):
+            add(found, module.__name__, getattr(module, "TIP", None), ours=False)
+    except Exception as error:  # somebody else's code: the course goes on without it
+        warnings.warn(f"the tips of {point.value} are left out: {said(error)}", stacklevel=2)
+
+
+def add(found: dict[str, Tip], module: str, tip: Any, *, ours: bool = True) -> None:
     """Register the ``TIP`` of a file. Raises `TipError` if it is not a tip, is faulty, or is there already."""
     if not isinstance(tip, Tip):
         raise TipError(f"the file of {module}", "it defines no TIP", "end it with TIP = Tip(…)")
@@ -43,7 +70,7 @@ def add(found: dict[str, Tip], module: str, tip: Any) -> None:
         raise TipError(f"the tip {tip.slug}", "there is already one with that name", "give it another slug")
     theme, name = module.split(".")[-2:]
     faults = list(faults_of(tip))
-    if tip.theme != theme or tip.slug.replace("-", "_") != name:
+    if ours and (tip.theme != theme or tip.slug.replace("-", "_") != name):
         faults.append(f"it is in {theme}/{name}.py, but belongs in {tip.theme}/{tip.slug.replace('-', '_')}.py")
     if faults:
         raise TipError(f"the tip {tip.slug}", "; ".join(faults), "see 'Add a tip' in CONTRIBUTING.md")
@@ -59,7 +86,11 @@ def faults_of(tip: Tip) -> Iterable[str]:
 
 
 def _faults_of_words(tip: Tip) -> Iterable[str]:
-    filled = ("slug", "title", "why", "about", "explain", "sources", "claims", "limits", "symptoms", "elsewhere")
+    if tip.theme not in THEMES:
+        yield f"its theme is {tip.theme!r}, which is not one of {', '.join(THEMES)}"
+    filled = ["slug", "title", "why", "about", "explain", "sources", "claims", "limits", "symptoms", "elsewhere"]
+    if tip.outcomes:  # what A and B do is then what the tip says
+        filled.remove("claims")
     yield from (f"{name} is empty" for name in filled if not getattr(tip, name))
     if len(tip.why.split()) > WHY_WORDS:
         yield f"why has {len(tip.why.split())} words, and one sentence of {WHY_WORDS} is enough"
@@ -83,9 +114,11 @@ def _faults_of_functions(tip: Tip) -> Iterable[str]:
     for role, function in (("slow", tip.slow), ("fast", tip.fast)):
         if function.__name__ != role:
             yield f"the function of {role} is called {function.__name__}"
-    for name in (*tip.outcomes, *tip.torch):
+    for name in (*tip.outcomes, *(tip.torch or ())):
         if name not in (*tip.ways, "inputs", "truth"):
             yield f"there is no way {name!r}"
+    if tip.torch is None and not tip.differs_in_torch:
+        yield "it has no ways in PyTorch, and differs_in_torch does not say why"
 
 
 def _faults_of_claims(tip: Tip) -> Iterable[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..observe.machine import quiet
 from ..observe.timing import Comparison, compare
 from ..tensor.random import seeded
-from .counting import Count, arguments
+from .counting import OURS, Framework
+from .counting import judge as judge_outcome
 from .facts import TIME
 from .judging import Judged, judge, judge_over, judge_time
 from .outcomes import EQUAL, FREE, Outcome
@@ -95,7 +95,7 @@ def run(
     compared*.
     """
     chosen = tip.setting(setting or {})
-    alone = quiet(progress) if clock else nullcontext()  # while one run counts, another would be timed badly
+    alone = quiet(progress)  # while one run counts, another would be timed badly; and garbage would count
     same_numbers = seeded(0)  # for ways that draw random numbers; the learner's own stream stays as it was
     edited = {name: way for name, way in (("slow", slow), ("fast", fast)) if way is not None}
     with alone, same_numbers:
@@ -105,15 +105,17 @@ def run(
 class _Run:
     """One run of a tip. Every way is counted once in each setting that a claim is about."""
 
-    def __init__(self, tip: Tip, setting: Mapping[str, Any], edited: Mapping[str, Function]) -> None:
-        self.tip, self.setting = tip, setting
+    def __init__(
+        self, tip: Tip, setting: Mapping[str, Any], edited: Mapping[str, Function], framework: Framework = OURS
+    ) -> None:
+        self.tip, self.setting, self.framework = tip, setting, framework
         self.functions = {name: edited.get(name, way.run) for name, way in tip.ways.items()}
-        self._counts: dict[tuple[Any, ...], Count] = {}
+        self._counts: dict[tuple[Any, ...], Any] = {}
 
-    def _count(self, name: str, way: Function, setting: Mapping[str, Any]) -> Count:
+    def _count(self, name: str, way: Function, setting: Mapping[str, Any]) -> Any:
         key = (name, *setting.values())
         if key not in self._counts:
-            self._counts[key] = Count(self.tip, way, setting)
+            self._counts[key] = self.framework.counted(self.tip, way, setting)
         return self._counts[key]
 
     def _truth(self, setting: Mapping[str, Any]) -> Any:
@@ -126,8 +128,9 @@ class _Run:
         """What a way needs, in the setting of this run with some of it changed."""
         setting = self.tip.setting({**self.setting, **at})
         truth, count = self._truth(setting), self._count(name, self.functions[name], setting)
-        count.judge(self._outcome(name), truth, self.tip.tolerance)
-        return count.facts
+        judge_outcome(count, self._outcome(name), truth, self.tip.tolerance)
+        facts: dict[str, Any] = count.facts
+        return facts
 
     def _outcome(self, name: str) -> Outcome:
         return self.tip.ways[name].outcome
@@ -152,9 +155,10 @@ class _Run:
         )
 
     def _guide(self, way: Function) -> dict[str, Any]:
-        count = Count(self.tip, way, self.setting)
-        count.judge(FREE, self._truth(self.setting), self.tip.tolerance)
-        return count.facts
+        count = self.framework.counted(self.tip, way, self.setting)
+        judge_outcome(count, FREE, self._truth(self.setting), self.tip.tolerance)
+        facts: dict[str, Any] = count.facts
+        return facts
 
     def _time(
         self, names: tuple[str, str], setting: Mapping[str, Any], budget: float, progress: Progress | None
@@ -164,7 +168,11 @@ class _Run:
         letters = [self.tip.letters[name] for name in names]
         if not any(map(prepares, ways)):
             return compare(
-                *ways, setup=lambda: arguments(self.tip, setting), budget=budget, progress=progress, names=letters
+                *ways,
+                setup=lambda: self.framework.arguments(self.tip, setting),
+                budget=budget,
+                progress=progress,
+                names=letters,
             )
         begun = [self._begin(way, setting) for way in ways]
         try:
@@ -175,7 +183,7 @@ class _Run:
 
     def _begin(self, way: Function, setting: Mapping[str, Any]) -> tuple[Function, Callable[[], None]]:
         """What to call again and again, after its first call, and what to call at the end."""
-        given = arguments(self.tip, setting)
+        given = self.framework.arguments(self.tip, setting)
         step, end = begin(way, given) if prepares(way) else (lambda: way(*given), lambda: None)
         step()
         return step, end

@@ -228,7 +228,8 @@ class Tip:
     ``seeds``
         how often to run with other random numbers; a claim about its own facts holds if it holds in each of them.
     ``torch``
-        its ways in PyTorch, by name, where the code of a way does not run there as it stands; see `framework`.
+        its ways in PyTorch, by name, where the code of a way does not run there as it stands, see `framework`; None
+        if there are none.
     ``differs_in_torch``
         why PyTorch does something else, if it does.
     """
@@ -257,7 +258,7 @@ class Tip:
     figures: tuple[Figure, ...] = ()
     reads: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     seeds: int = 1
-    torch: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    torch: Mapping[str, Callable[..., Any]] | None = field(default_factory=dict)
     differs_in_torch: str = ""
     devices: tuple[str, ...] = ("cpu",)
     tolerance: float = 1e-5

@@ -13,6 +13,7 @@ from tinygrad_edu.common.wording import said
 from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.tensor.random import seeded
 from tinygrad_edu.tips import Result, Size, Tip, TipError, all_tips, find, run
+from tinygrad_edu.tips.framework import run_in_torch
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import flags, texts
@@ -23,14 +24,16 @@ from .base import EduWidget, Tell
 from .predict_gate import note_prediction
 
 FILTERS = ("words", "theme", "source", "symptom")
+ACTS = ("commit", "again", "run", "torch", "edit", "edited", "restore", "explain", "next", "back", "reset")
 
 
 class TipBrowser(EduWidget, room=tips):
     """``TipBrowser()`` is the front door to all tips; ``TipBrowser("in-place")`` opens it at one.
 
     Gestures: search, or filter by device, theme, guide and symptom; choose a tip (arrow keys in the list); choose and
-    *Commit* a prediction; set sizes and *Run*, *Stop* between two repeats; *Edit the code* of both ways; *Compare* your
-    own explanation; run a setting where the tip fails; *Show* a step that has folded; *Reset* the tip (r).
+    *Commit* a prediction; set sizes and *Run*, *Stop* between two repeats; *Also in PyTorch* runs the same ways there;
+    *Edit the code* of both ways; *Compare* your own explanation; run a setting where the tip fails; *Show* a step that
+    has folded; *Reset* the tip (r).
 
     `present` shows one step at a time, without the list: *Next* (→) does what the step asks for and goes on, *Back* (←)
     goes back.
@@ -112,7 +115,7 @@ class TipBrowser(EduWidget, room=tips):
             getattr(self, f"_{name}")(part, value)
         elif name in ("pick", "draft", "device", "open", "limit", "explanation"):
             getattr(self, f"_{name}")(value)
-        elif act in ("commit", "again", "run", "edit", "edited", "restore", "explain", "next", "back", "reset"):
+        elif act in ACTS:
             getattr(self, f"_{act}")()
         else:
             raise KeyError(act)
@@ -215,13 +218,22 @@ class TipBrowser(EduWidget, room=tips):
             self._running = visit.code
             self.work(lambda tell: _alone(lambda: _run(tip, visit, tell)), self._finished)
 
+    def _torch(self) -> None:
+        """The same ways in PyTorch, in the same setting."""
+        tip, visit = self.tip, self.state.visit
+        if visit.result is not None:
+            self.work(lambda tell: _alone(lambda: run_in_torch(tip, visit.setting, progress=tell)), self._there)
+
+    def _there(self, result: Result) -> None:
+        self.state = self.state.with_visit(there=result, open=3)
+
     def _finished(self, result: Result) -> None:
         visit = replace(self.state.visit, result=result, ran=self._running)
         answer = visit.answer
         if answer is None and tips.as_asked(visit, result):
             answer = self.tip.question.answer(result)
             note_prediction(self.tip.question.ask, visit.draft, answer)
-        self.state = self.state.with_visit(result=result, ran=self._running, answer=answer, open=3)
+        self.state = self.state.with_visit(result=result, ran=self._running, answer=answer, there=None, open=3)
 
     def _explanation(self, value: Any) -> None:
         self.state = self.state.with_visit(explanation=str(value or ""))

@@ -73,7 +73,7 @@ TIP = Tip(
     ),
     explain="B does the same arithmetic. What does A make besides, and until when does it keep it?",
     symptoms=("out of memory", "my model only predicts, and memory fills up"),
-    picture=Picture("TimingRace", dict),
+    picture=Picture("MemoryRiver", dict),
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "model.eval()\nwith torch.no_grad():\n    y = model(x)"),
         Elsewhere("tch-rs 0.26", "2026-11", "let y = tch::no_grad(|| model.forward(&x));"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
-from ...tips import Judged, Result, Tip, source_of
+from ...tips import Judged, Result, Tip, framework, source_of
 from ...tips.facts import TIME
 from ...tips.findings import clock, headline, number, smaller, verdict_text
 from ...tips.tip import FALSE, HOLDS
@@ -76,3 +76,11 @@ def result_line(tip: Tip, result: Result) -> str:
         return verdict_text(result)
     big, words = number(tip, result)
     return f"**{big}** · {headline(result)}" if clock(result) else f"**{big}** {words} {headline(result)}"
+
+
+def there_text(tip: Tip, visit: Visit) -> tuple[str, ...]:
+    """What the tip's ways did in PyTorch, if they were run there."""
+    there = visit.there
+    if there is None:
+        return ()
+    return (framework.said(tip, there), *(f"In PyTorch: {judged.words}." for judged in there.claims))

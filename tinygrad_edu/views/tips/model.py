@@ -27,6 +27,7 @@ class Visit:
     editing: bool = False
     result: Result | None = None
     ran: Mapping[str, str] = field(default_factory=dict)  # the edited copies that gave the result
+    there: Result | None = None  # of the tip's ways in PyTorch
     explanation: str = ""
     explained: bool = False
     ends: Mapping[int, Result] = field(default_factory=dict)  # the limits that were tried

@@ -10,7 +10,7 @@ from ...tips import Limit, Result, Tip
 from ...tips.findings import APART, disagree, figures, headline, number, outcome_text, verdict_text
 from ...tips.words import count_text, fact_text
 from .bars import row_text
-from .findings import claim_verdict, equal_text, predicted, reason_text
+from .findings import claim_verdict, equal_text, predicted, reason_text, there_text
 from .model import WAYS, BrowserState, Visit, way
 
 WAITING = "The result is not on this page: it is measured after your prediction."
@@ -72,6 +72,7 @@ def _result_lines(tip: Tip, visit: Visit, result: Result) -> list[str]:
         *([] if tip.outcomes else [f"  equal {equal_text(tip, result)}"]),
         *(f"  {outcome_text(tip, result, way.name)} {plain(way.words)}" for way in tip.also),
         *(f"  {words}" for words in figures(tip, result)),
+        *(f"  {words}" for words in there_text(tip, visit)),
         f"explain: {plain(tip.explain)}",
         *([plain(tip.why), plain(tip.about)] if visit.explained else []),
     ]  # fmt: skip

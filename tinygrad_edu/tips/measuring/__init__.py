@@ -1,0 +1,1 @@
+"""Tips on measuring: what a program needs, and how one can know."""
