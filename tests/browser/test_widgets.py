@@ -226,7 +226,7 @@ def test_guard_lens_switches_walks_and_edits(open_cells: Open) -> None:
     notebook.run_all()
     w = widget(notebook.page, "GuardLens")
     twin = w.locator(".edu-foot pre")
-    expect(twin).to_contain_text("▲ MemoryGuardError in line 4")
+    expect(twin).to_contain_text("▲ ValueError in line 4")
     w.get_by_role("radio", name="off").click()
     expect(twin).to_contain_text("t.grad  [20, 4, 6]  wrong")
     w.get_by_role("radio", name="off").press("ArrowLeft")
@@ -249,7 +249,7 @@ def test_guard_lens_switches_walks_and_edits(open_cells: Open) -> None:
     expect(twin).to_contain_text("it was stopped")
     expect(twin).to_contain_text("while True: pass")
     w.get_by_role("button", name="Reset").click()
-    expect(twin).to_contain_text("▲ MemoryGuardError in line 4")
+    expect(twin).to_contain_text("▲ ValueError in line 4")
 
 
 @pytest.mark.parametrize("source, secret", [(CHOICE, "It <b>always</b> was"), (NUMBER, SECRET)])
@@ -386,5 +386,5 @@ def test_a_static_page_needs_no_kernel(page: Page, tmp_path: Path) -> None:
     page.goto(file.as_uri())
     assert page.get_by_role("button").count() == 0
     page.locator("summary").click()
-    expect(page.locator("pre")).to_contain_text("MemoryGuardError in line 4")
+    expect(page.locator("pre")).to_contain_text("ValueError in line 4")
     assert faults(page) == []

@@ -9,6 +9,7 @@ import numpy as np
 import tinygrad_edu as tg
 
 from .lab_solutions import LAB_SOLUTIONS, LAB_WRONG
+from .mutation_solutions import MUTATION_ALSO_RIGHT, MUTATION_SOLUTIONS, MUTATION_WRONG
 
 # task: the source that replaces `answer = ...` in the notebook
 SOLUTIONS: dict[str, str] = {
@@ -435,3 +436,6 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
 
 SOLUTIONS.update(LAB_SOLUTIONS)
 WRONG.update(LAB_WRONG)
+SOLUTIONS.update(MUTATION_SOLUTIONS)
+ALSO_RIGHT.update(MUTATION_ALSO_RIGHT)
+WRONG.update(MUTATION_WRONG)
