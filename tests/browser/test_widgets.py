@@ -263,7 +263,7 @@ def test_predict_gate_hides_until_committed(frames: list[str], open_cells: Open,
         w.get_by_role("radio", name="one", exact=True).click()
         w.get_by_role("radio", name="one", exact=True).press("ArrowRight")
         expect(w.get_by_role("radio", name="forty-two")).to_have_attribute("aria-checked", "true")
-        w.get_by_role("radio", name="none").click()
+        w.get_by_role("radio", name="none", exact=True).click()
     else:
         w.get_by_role("spinbutton").fill("10")
         expect(commit).to_be_enabled()
@@ -349,7 +349,7 @@ def test_widgets_work_in_notebook_7(page: Page, notebook7: Lab, complaints: list
     w.get_by_role("button", name="Step", exact=True).click()
     expect(w.locator(".edu-foot")).to_contain_text("forward 2 of")
     gate = widget(page, "PredictGate")
-    gate.get_by_role("radio", name="none").click()
+    gate.get_by_role("radio", name="none", exact=True).click()
     gate.get_by_role("button", name="Commit").click()
     expect(gate.locator(".edu-foot pre")).to_contain_text("you: none")
     assert faults(page) == []
