@@ -9,6 +9,7 @@ import numpy as np
 import tinygrad_edu as tg
 
 from .lab_solutions import LAB_SOLUTIONS, LAB_WRONG
+from .measuring_solutions import MEASURING_ALSO_RIGHT, MEASURING_SOLUTIONS, MEASURING_WRONG
 
 # task: the source that replaces `answer = ...` in the notebook
 SOLUTIONS: dict[str, str] = {
@@ -435,3 +436,6 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
 
 SOLUTIONS.update(LAB_SOLUTIONS)
 WRONG.update(LAB_WRONG)
+SOLUTIONS.update(MEASURING_SOLUTIONS)
+ALSO_RIGHT.update(MEASURING_ALSO_RIGHT)
+WRONG.update(MEASURING_WRONG)
