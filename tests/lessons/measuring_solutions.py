@@ -233,7 +233,7 @@ MEASURING_WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "measure_exit": [
         ("ebdaec", "question 1: a GPU works through a queue"),
-        ("cedaec", "question 2: what does the list look like"),
+        ("cedaec", "question 2: what is left to add"),
         ("cbeaec", "question 3: 4 %"),
         ("cbdeec", "question 4: a server calls it many times"),
         ("cbdaac", "question 5: three calls came before"),

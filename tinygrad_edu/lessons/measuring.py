@@ -304,7 +304,7 @@ quiz(
     "changes from day to day.",
     (
         _exit(1, "c", e="a GPU works through a queue. Who waits for it?"),
-        _exit(2, "b", e="what does the list look like after the first run?"),
+        _exit(2, "b", e="what is left to add after the first run?"),
         _exit(3, "d", e="4 % is less than many spells cost, and the runs did not take turns."),
         _exit(4, "a", e="a server calls it many times, and each of these processes once."),
         _exit(5, "e", a="three calls came before.", b="every call gets a list of its own.", d="they took turns.",

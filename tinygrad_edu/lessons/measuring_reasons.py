@@ -27,10 +27,13 @@ MEASURING: dict[str, str | dict[str, str]] = {
         "about as long as before": "The last number is ready when **all twenty products** are done. The clock showed "
         "the wait for them, not the reading.",
     },
+    "overlap": "With reading at the end: the device computes **while Python works**. Reading each number at once makes "
+    "Python wait for every product.",
     "blocks": {
         "about 5": "“A median is safe”: against single long runs. Here the spell lasts as long as all runs of one "
         "function.",
-        "about 30": "That would need quiet hours. In these afternoons the spell nearly always hits one function more.",
+        "about 30": "On a quieter computer, perhaps. Here one spell takes half of the time, and nearly always hits one "
+        "function more.",
         "more than 80": "The spell is long, and **rarely covers as much of A as of B**. More runs in blocks do not "
         "change that.",
     },
