@@ -193,7 +193,8 @@ def test_an_afternoon_is_what_its_words_say() -> None:
 
 def test_the_picture_shows_every_run_in_its_place() -> None:
     found = afternoon("turns", 6, seed=2)
-    *rows, other, medians, pairs = picture(found).splitlines()
+    head, *rows, other, medians, pairs = picture(found).splitlines()
+    assert head == "simulated: 6 runs of A and 6 of B, in the order in which they ran"
     left = rows[0].index("│") + 1
     for letter, times, places in (("A", found.a, found.places[0]), ("B", found.b, found.places[1])):
         for time, place in zip(times, places, strict=True):

@@ -92,6 +92,7 @@ def picture(found: Afternoon) -> str:
     for letter, times, places in (("A", found.a, found.places[0]), ("B", found.b, found.places[1])):
         for time, place in zip(times, places, strict=True):
             rows[min(int(time), HIGHEST) - low][place] = letter
+    head = f"simulated: {len(found.a)} runs of A and {len(found.b)} of B, in the order in which they ran"
     lines = [f"{low + i:2d} ms{'+' if low + i == HIGHEST else ' '} │{''.join(row)}" for i, row in enumerate(rows)]
     other = "".join("━" if at_work else " " for at_work in found.busy)
     a, b = statistics.median(found.a), statistics.median(found.b)
@@ -100,4 +101,4 @@ def picture(found: Afternoon) -> str:
         f"medians: A {a:.1f} ms, B {b:.1f} ms, {100 * (max(a, b) / min(a, b) - 1):.0f} % apart",
         f"pairs, first with first, second with second …: B is shorter in {shorter} of {len(found.a)}",
     ]
-    return "\n".join(line.rstrip() for line in [*lines[::-1], f"other  │{other}", *said])
+    return "\n".join(line.rstrip() for line in [head, *lines[::-1], f"other  │{other}", *said])
