@@ -8,7 +8,7 @@ from typing import Any
 from tinygrad_edu.cli.tips import arguments
 from tinygrad_edu.tips import GUIDES, THEMES, Claim, Size, Tip, all_tips, run, source_of
 from tinygrad_edu.tips.planned import NEEDS, PLANNED
-from tinygrad_edu.tips.words import claimed, fact_text
+from tinygrad_edu.tips.words import claimed, context_text, letters_of
 
 HEAD = """# Tips
 
@@ -63,7 +63,7 @@ def command(tip: Tip, setting: Mapping[str, Any]) -> str:
 def question(tip: Tip) -> str:
     """The prediction. Its answer is computed while the page is made, and folded away."""
     result = run(tip, clock=False)
-    counted = [judged.words for judged in result.claims if judged.claim.counted]
+    counted = [judged.words for judged in result.claims if judged.counted]
     answer = (
         f"**{tip.question.answer(result)}.** {tip.question.refutation}\n\n"
         f"The tempting answer: {tip.question.tempting}.\n\n"
@@ -82,17 +82,22 @@ def parameters(tip: Tip) -> str:
     return "\n".join(rows) + "\n"
 
 
-def claim(one: Claim) -> str:
+def claim(tip: Tip, one: Claim) -> str:
     """A claim; for one about time, a note that it may not hold."""
     doubt = "" if one.counted else ". Measured where it runs, and never assumed"
-    return f"{fact_text(one.fact)}: {claimed(one)}{doubt}"
+    return f"{context_text(one)}: {claimed(one, letters_of(tip, one))}{doubt}"
 
 
-def slip(tip: Tip) -> str:
-    """Where a guide is wrong, if it is."""
-    if tip.slip is None:
-        return ""
-    return f"### A slip, corrected\n\n{GUIDES[tip.slip.guide]}: {tip.slip.words}\n\n{code(source_of(tip.slip.run))}"
+def slips(tip: Tip) -> str:
+    """Where guides are wrong, if they are."""
+    told = (f"### A slip, corrected\n\n{GUIDES[s.guide]}: {s.words}\n\n{code(source_of(s.run))}" for s in tip.slips)
+    return "\n".join(told)
+
+
+def others(tip: Tip) -> str:
+    """The other ways, and the mistakes."""
+    told = (f"**{tip.letters[w.name]}**, {w.name}: {w.words}\n\n{code(source_of(w.run))}" for w in tip.also)
+    return "\n".join(told)
 
 
 def lexer(framework: str) -> str:
@@ -110,13 +115,14 @@ def page(tip: Tip) -> str:
         f"*For:* {', '.join(tip.symptoms)}.\n",
         f"## Two ways\n\n**A**, what people write:\n\n{code(source_of(tip.slow))}",
         f"**B**, what the tip proposes:\n\n{code(source_of(tip.fast))}",
-        f"Both get the same inputs. `{command(tip, {})}` runs them:\n\n{parameters(tip)}",
+        others(tip),
+        f"All get the same inputs. `{command(tip, {})}` runs them:\n\n{parameters(tip)}",
         code(source_of(tip.inputs)),
         f"## Predict first\n\n{question(tip)}",
         f"## Why\n\n{tip.why}\n\n{tip.about}\n",
-        f"## The claims\n\n{bullets(map(claim, tip.claims))}",
+        f"## The claims\n\n{bullets(claim(tip, one) for one in tip.claims)}",
         f"## Where it fails\n\n{bullets(limits)}",
-        f"## What the guides say\n\n{bullets(sources)}\n{slip(tip)}",
+        f"## What the guides say\n\n{bullets(sources)}\n{slips(tip)}",
         "## The same elsewhere\n",
         *same,
     ])  # fmt: skip
@@ -135,7 +141,7 @@ def catalogue(tips: Iterable[Tip]) -> str:
     for theme, words in THEMES.items():
         rows = ["| tip | A → B | claim | needs |", "|---|---|---|---|"]
         for tip in (tip for tip in there.values() if tip.theme == theme):
-            claims = "; ".join(f"{fact_text(one.fact)}: {claimed(one)}" for one in tip.claims)
+            claims = "; ".join(claim(tip, one).partition(".")[0] for one in tip.claims)
             rows.append(f"| [{tip.slug}]({tip.slug}.md) | {tip.title} | {claims} | here |")
         for row in (row for row in PLANNED if row.theme == theme):
             rows.append(f"| {row.slug} | {row.a} → {row.b} | {row.claim} | {', '.join(row.needs) or 'nothing new'} |")

@@ -61,7 +61,7 @@ TIP = Tip(
     symptoms=("out of memory", "my copies are slow"),
     picture=Picture("BufferMap", lambda: {"x": tg.ones(2)}),
     elsewhere=(Elsewhere("PyTorch 2.13", "2026-11", "y = x.detach()"),),
-    slip=Slip("R", guide, {"equal": True}, "Adding zero copies **too**."),
+    slips=(Slip("R", guide, {"equal": True}, "Adding zero copies **too**."),),
 )
 CONDITIONS = Conditions("Example CPU", 2, "Linux x86_64", "3.11.7", "2.4.6", "openblas 0.3", 1, "off", 1e-9)
 TIMING = Comparison(
@@ -71,17 +71,19 @@ TIMING = Comparison(
     CONDITIONS,
 )
 RESULT = Result(
-    "made-up",
-    {"n": 1000, "kind": "plain", "device": "cpu"},
-    {"allocated": 4000, "error": ""},
-    {"allocated": 0, "error": ""},
-    {"allocated": 4000, "error": "", "equal": True},
-    True,
-    (
-        Judged(TIP.claims[0], "holds", "newly allocated: A 4.00 kB, B 0 bytes"),
-        Judged(TIP.claims[1], "holds", "time: B is faster than A: 4.0× (4.0–4.0)"),
+    slug="made-up",
+    setting={"n": 1000, "kind": "plain", "device": "cpu"},
+    slow={"allocated": 4000, "error": "", "equal": True, "met": True},
+    fast={"allocated": 0, "error": "", "equal": True, "met": True},
+    others={},
+    guides=({"allocated": 4000, "error": "", "equal": True, "met": True},),
+    equal=True,
+    met=True,
+    claims=(
+        Judged(TIP.claims[0], "holds", "newly allocated: A 4.00 kB, B 0 bytes", 4000, 0),
+        Judged(TIP.claims[1], "holds", "time: B is faster than A: 4.0× (4.0–4.0)", 4e-6, 1e-6, timing=TIMING),
     ),
-    "holds",
-    "",
-    TIMING,
+    verdict="holds",
+    reason="",
+    timing=TIMING,
 )

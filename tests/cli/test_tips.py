@@ -25,7 +25,7 @@ from tinygrad_edu.cli.tips import (
     parse_size,
     run_tip,
 )
-from tinygrad_edu.tips import GUIDES, Tip, TipError, all_tips, check, run
+from tinygrad_edu.tips import GUIDES, Judged, Tip, TipError, all_tips, check, run
 
 REAL = all_tips()
 OTHER = replace(TIP, slug="other-one", title="Another", sources=TIP.sources * 2, symptoms=("my loop is slow",))
@@ -63,7 +63,9 @@ Read one:
 
 
 def test_the_list_as_json(made_up: None) -> None:
-    first, second = json.loads(list_tips(Terminal(), "", "", "", as_json=True))
+    found = json.loads(list_tips(Terminal(), "", "", "", as_json=True))
+    first, second = found["tips"]
+    assert found["schema"] == 1
     assert first == {
         "slug": "made-up",
         "title": "Alias what is only read",
@@ -84,7 +86,7 @@ def test_nothing_fits_and_near_symptoms_are_named(made_up: None, monkeypatch: py
     everything = list_tips(Terminal(), "", "", "zzz", as_json=False)
     assert everything.endswith("\n  my copies are slow\n  my loop is slow\n  out of memory")
     assert list_tips(Terminal(), "", "", "", as_json=False) == "No tip fits."
-    assert json.loads(list_tips(Terminal(), "", "", "zzz", as_json=True)) == []
+    assert json.loads(list_tips(Terminal(), "", "", "zzz", as_json=True)) == {"schema": 1, "tips": []}
 
 
 @pytest.mark.parametrize("letter", GUIDES)
@@ -108,9 +110,9 @@ def test_guides_that_are_not_clear(given: str, why: str) -> None:
 
 
 def test_filters() -> None:
-    everything = [tip["slug"] for tip in json.loads(list_tips(Terminal(), "", "", "", as_json=True))]
+    everything = [tip["slug"] for tip in json.loads(list_tips(Terminal(), "", "", "", as_json=True))["tips"]]
     assert everything == [tip.slug for tip in REAL]
-    found = json.loads(list_tips(Terminal(), "ARRAYS", "mygrad", "", as_json=True))
+    found = json.loads(list_tips(Terminal(), "ARRAYS", "mygrad", "", as_json=True))["tips"]
     assert [tip["slug"] for tip in found] == [t.slug for t in REAL if t.theme == "arrays" and "G" in t.guides]
     assert 0 < len(found) < len(everything)
 
@@ -153,6 +155,10 @@ A slip in the torch-rs optimisation guide
       return x + 0
   Adding zero copies too.
 
+What they are given
+  def inputs(generator, n, kind):
+      return {"x": tg.ones(n)}
+
 Settings
   --size n=1000      1 to 4096     how many numbers
   --size kind=plain  plain or odd  which numbers
@@ -181,9 +187,11 @@ def test_an_explanation_as_json(made_up: None) -> None:
         {"name": "device", "default": "cpu", "options": ["cpu"], "words": "where the tensors live"},
     ]
     assert data["slow"] == "def slow(x):\n    return x.clone()"
-    assert data["slip"] == {
-        "guide": "R", "code": "def guide(x):\n    return x + 0", "words": "Adding zero copies **too**.",
-    }  # fmt: skip
+    assert data["slips"] == [
+        {"guide": "R", "code": "def guide(x):\n    return x + 0", "words": "Adding zero copies **too**."}
+    ]
+    assert data["inputs"].startswith("def inputs(generator, n, kind):")
+    assert (data["schema"], data["also"], data["figures"]) == (1, [], [])
     assert data["limits"] == [
         {"setting": {"kind": "odd"}, "verdict": "no difference", "words": "With odd numbers `clone` is free."}
     ]
@@ -219,6 +227,9 @@ How many bytes does detach take?
   Here: none.
   Not “4 kB”: They are shared.
 
+A slip in the torch-rs optimisation guide: Adding zero copies too. Counted here:
+the right numbers yes.
+
 Where it fails
   --size kind=odd  no difference  With odd numbers clone is free.
 
@@ -229,7 +240,7 @@ A and B in full:
 
 
 def test_an_outcome_that_is_false_and_without_the_clock() -> None:
-    claims = (RESULT.claims[0], replace(RESULT.claims[1], verdict="no difference", words="time: not taken"))
+    claims = (RESULT.claims[0], Judged(TIP.claims[1], "no difference", "time: not taken"))
     result = replace(RESULT, timing=None, verdict="false here", reason="B copies `x`.", claims=claims)
     said = outcome(Terminal(80, colour=True, encoding="ascii"), TIP, result)
     assert "Verdict: \x1b[1;31mfalse here\x1b[0m\n  B copies x.\n" in said
@@ -239,7 +250,7 @@ def test_an_outcome_that_is_false_and_without_the_clock() -> None:
 
 
 def test_an_outcome_of_a_way_that_fails_compares_nothing() -> None:
-    failed = {"allocated": 0, "error": "no", "line": "line 2"}
+    failed = {"allocated": 0, "error": "no", "line": "line 2", "equal": False, "met": False}
     result = replace(
         RESULT, slow=failed, claims=(), timing=None, verdict="could not be compared", reason="A fails in line 2: no"
     )
@@ -284,7 +295,7 @@ def test_the_setting_reaches_the_run(made_up: None, progress: Progress) -> None:
     assert data["setting"] == {"n": 64, "kind": "odd", "device": "cpu"}
     assert (data["slow"]["allocated"], data["fast"]["allocated"]) == (256, 0)
     assert data["verdict"] == "holds"
-    assert data["guide"]["allocated"] == 256
+    assert data["guides"][0]["allocated"] == 256
     assert data["timing"]["verdict"] in ("faster", "slower", "no difference")
     assert data["timing"]["conditions"]["cpu"]
 
@@ -297,8 +308,8 @@ def test_every_tip_can_be_shown(tip: Tip) -> None:
         assert json.loads(Terminal().json(result.to_dict()))["verdict"] == result.verdict
     assert tip.title in explain(Terminal(120), tip.slug, as_json=False)
     assert set(json.loads(explain(Terminal(), tip.slug, as_json=True))) == {
-        "slug", "title", "theme", "guides", "why", "symptoms", "about", "sources", "question", "parameters", "slow",
-        "fast", "limits", "slip", "elsewhere", "widget",
+        "schema", "slug", "title", "theme", "guides", "why", "symptoms", "about", "sources", "question", "parameters",
+        "inputs", "slow", "fast", "also", "limits", "slips", "figures", "elsewhere", "widget",
     }  # fmt: skip
 
 
@@ -310,7 +321,7 @@ def test_checks_that_pass_and_fail() -> None:
         check(TIP),
         replace(check(TIP), slug="other-one", faults=("by default the verdict is false here: B copies.",)),
     ]
-    assert found[0].faults == ("with {'kind': 'odd'} the verdict is holds, not no difference",)
+    assert "with {'kind': 'odd'} the verdict is holds, not no difference" in found[0].faults
     passed = replace(found[0], faults=())
     assert checked(Terminal(60), [passed, found[1]]) == (
         "● made-up: holds, with 1 limit\n"
@@ -324,17 +335,15 @@ def test_checks_that_pass_and_fail() -> None:
 def test_a_failed_claim_is_the_exit_status(made_up: None, progress: Progress) -> None:
     text, status = check_tips(Terminal(), progress, ["made-up"], as_json=True)
     assert status == 1
-    assert json.loads(text) == {
+    found = json.loads(text)
+    assert (found["schema"], found["passed"], len(found["tips"])) == (1, False, 1)
+    (tip,) = found["tips"]
+    assert "with {'kind': 'odd'} the verdict is holds, not no difference" in tip.pop("faults")
+    assert tip == {
+        "slug": "made-up",
         "passed": False,
-        "tips": [
-            {
-                "slug": "made-up",
-                "passed": False,
-                "verdict": "holds",
-                "faults": ["with {'kind': 'odd'} the verdict is holds, not no difference"],
-                "limits": [{"setting": {"n": 1000, "kind": "odd", "device": "cpu"}, "verdict": "holds"}],
-            }
-        ],
+        "verdict": "holds",
+        "limits": [{"setting": {"n": 1000, "kind": "odd", "device": "cpu"}, "verdict": "holds"}],
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tinygrad_edu import Generator, Tensor, tips
 from tinygrad_edu.tips import Tip
-from tinygrad_edu.tips.runner import agree
+from tinygrad_edu.tips.counting import agree
 
 pytestmark = pytest.mark.peers
 

@@ -1,4 +1,6 @@
-"""A tip that is small, whose counts can be worked out by hand, and that tests spoil in one place each."""
+"""Multiply once."""
+
+# A tip that is small, whose counts can be worked out by hand, and that tests spoil in one place each.
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ TIP = Tip(
     title="Multiply once",
     theme="arrays",
     why="Each operation makes a **new buffer** for its result.",
-    about="Two operations make two buffers.",
+    about=(
+        "Two operations make two buffers, each of which is as large as the first, and all of them are written and read "
+        "once more than they need to be. Whoever multiplies once has one buffer less, one operation less, and the same "
+        "numbers at the end; nothing else is to be seen here, and nothing else is claimed by this tip."
+    ),
     sources=(Source("P", "Arithmetic", "multiply once"),),
     parameters=(Size("n", 100, 1, 1000, "how many numbers"), Choice("kind", "plain", ("plain", "same"), "which one")),
     inputs=inputs,
@@ -47,5 +53,5 @@ TIP = Tip(
     symptoms=("my loop is slow",),
     picture=Picture("TimingRace", dict),
     elsewhere=(Elsewhere("PyTorch 2.13", "2026-11", "y = x * 3"),),
-    slip=Slip("P", guide, {"equal": False}, "It multiplies by two."),
+    slips=(Slip("P", guide, {"equal": False}, "It multiplies by two."),),
 )

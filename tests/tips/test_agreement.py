@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tinygrad_edu as tg
 from tinygrad_edu.inputs.trees import tensors_in
-from tinygrad_edu.tips.runner import agree, plain
+from tinygrad_edu.tips.counting import agree, plain
 
 NAN, INF = math.nan, math.inf
 

@@ -16,7 +16,7 @@ from tinygrad_edu.tips.registry import add, faults_of
 
 PLACE = "tinygrad_edu.tips.arrays.made_up"
 MEND = "see 'Add a tip' in CONTRIBUTING.md"
-COUNTS = "allocated, copied, copies, peak, calls, nodes, kept, stride, held, shares, changes, error"
+COUNTS = "allocated, copied, copies, peak, calls, nodes, memory, live, kept, stride, held, shares, changes, error"
 
 
 # What is refused -------------------------------------------------------------------------------------------------
@@ -110,24 +110,24 @@ FAULTS: dict[str, tuple[Spoil, list[str]]] = {
         ["'Q' is not one of the guides P, R, G, L, M"],
     ),
     "a slip of an unknown guide": (
-        lambda tip: replace(tip, slip=replace(tip.slip, guide="p")),
+        lambda tip: replace(tip, slips=(replace(tip.slips[0], guide="p"),)),
         ["'p' is not one of the guides P, R, G, L, M"],
     ),
     "a slip that shows what is not counted": (
-        lambda tip: replace(tip, slip=replace(tip.slip, shows={"time": 1, "equal": True})),
+        lambda tip: replace(tip, slips=(replace(tip.slips[0], shows={"time": 1, "equal": True}),)),
         [f"the slip shows 'time', which is not one of {COUNTS}, equal"],
     ),
     "other arguments": (
         lambda tip: replace(tip, slow=slow),
-        ["fast does not take the arguments of slow: x, sort", "guide does not take the arguments of slow: x, sort"],
+        ["fast does not take the arguments of slow: x, sort", "guide 1 does not take the arguments of slow: x, sort"],
     ),
     "other names": (
         lambda tip: replace(tip, slow=other, fast=other),
         ["the function of slow is called other", "the function of fast is called other"],
     ),
     "a guide with other arguments": (
-        lambda tip: replace(tip, slip=Slip("P", guide, {}, "")),
-        ["guide does not take the arguments of slow: x, kind"],
+        lambda tip: replace(tip, slips=(Slip("P", guide, {}, ""),)),
+        ["guide 1 does not take the arguments of slow: x, kind"],
     ),
     "inputs without a parameter": (
         lambda tip: replace(tip, inputs=only_n),
@@ -151,7 +151,7 @@ def test_faults(name: str) -> None:
 
 
 def test_a_tip_without_a_slip_is_complete() -> None:
-    assert list(faults_of(replace(TIP, slip=None))) == []
+    assert list(faults_of(replace(TIP, slips=()))) == []
 
 
 def test_a_limit_that_cannot_be_set_says_itself_why() -> None:
@@ -234,7 +234,7 @@ def test_search_by_what_is_chosen() -> None:
 def test_search_by_words_that_all_stand_somewhere() -> None:
     assert slugs("second") == ["second"]
     assert slugs("NOTHING memory") == ["third"]
-    assert slugs("nothing two") == []
+    assert slugs("nothing twice") == []
     assert slugs("mygrad") == ["second"]  # the guide's name
     assert slugs("new buffer") == ["made-up", "second", "third"]
     assert slugs("multiply", theme="compute") == ["second"]

@@ -9,7 +9,7 @@ import pytest
 from tests.support import teaches
 from tests.tips.made_up import TIP, slow
 from tinygrad_edu import Tensor, no_grad
-from tinygrad_edu.tips import Choice, Claim, Size, Source, TipError, source_of
+from tinygrad_edu.tips import Choice, Claim, Over, Size, Source, TipError, source_of
 from tinygrad_edu.tips.words import claim_text, claimed, count_text, fact_text
 
 
@@ -99,19 +99,29 @@ def test_counts_in_words(fact: str, value: object, text: str) -> None:
 
 def test_claims_in_words() -> None:
     assert (fact_text("nodes"), fact_text("time")) == ("graph nodes", "time")
-    assert claim_text("peak", 2000, 0) == "at the peak: A 2.00 kB, B 0 bytes"
+    assert claim_text(Claim("peak"), 2000, 0) == "at the peak: A 2.00 kB, B 0 bytes"
+    assert claim_text(Claim("peak"), 2000, 0, ("A", "C")) == "at the peak: A 2.00 kB, C 0 bytes"
+    assert claim_text(Claim("calls", at={"n": 16}), 2, 1) == "operations, with n = 16: A 2, B 1"
+    assert claim_text(Claim("calls", when="first"), 2, 1) == "operations in the first call: A 2, B 1"
+    assert claim_text(Claim("live", when="after backward"), 0, None) == "alive after backward: A 0 bytes, B nothing"
 
 
 @pytest.mark.parametrize(
     "claim, words",
     [
-        (Claim("time"), "B takes less"),
-        (Claim("allocated", fast=0), "B 0 bytes, unlike A"),
+        (Claim("time"), "B less"),
+        (Claim("allocated", fast=0), "B 0 bytes"),
         (Claim("copies", fast=0, slow=1), "A 1, B 0"),
-        (Claim("calls"), "A has more than B"),
-        (Claim("calls", times=4), "A has at least 4 times as much as B"),
-        (Claim("held", no_more=True), "B has no more than A"),
+        (Claim("calls"), "A more than B"),
+        (Claim("calls", times=4), "A at least 4× B"),
+        (Claim("held", no_more=True), "B no more"),
         (Claim("shares", fast=True, slow=False), "A no, B yes"),
+        (Claim("calls", same=True), "A the same as B"),
+        (Claim("calls", price=True), "B more than A"),
+        (Claim("time", price=True), "A less"),
+        (Claim("calls", times=2, price=True), "B at least 2× A"),
+        (Claim("calls", over=Over("n", (1, 2, 3, 4, 5), slow="linear", fast="flat")), "A linear, B flat over n"),
+        (Claim("time", over=Over("n", (1, 2, 3, 4, 5), crosses=True)), "they cross over n"),
     ],
 )
 def test_a_claim_in_words(claim: Claim, words: str) -> None:

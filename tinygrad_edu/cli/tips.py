@@ -2,17 +2,21 @@
 
 What ``--json`` prints; keys may be added, but none changes its meaning:
 
+Each begins with ``schema``, the version of what follows, which is 1.
+
 ``list``
-    a list of ``slug``, ``title``, ``theme``, ``guides`` (letters), ``why``, ``symptoms``.
+    ``tips``: a list of ``slug``, ``title``, ``theme``, ``guides`` (letters), ``why``, ``symptoms``.
 ``explain``
-    these and ``about``, ``sources`` (``guide``, ``section``, ``says``), ``question`` (``ask``, ``choices``,
-    ``tempting``, ``refutation``), ``parameters`` (``name``, ``default``, ``words``, and ``low`` with ``high``, or
-    ``options``), ``slow`` and ``fast`` (source text), ``limits`` (``setting``, ``verdict``, ``words``), ``slip``
-    (``guide``, ``code``, ``words``, or null), ``elsewhere`` (``framework``, ``date``, ``code``), ``widget``.
+    these of one tip, and ``about``, ``sources`` (``guide``, ``section``, ``says``), ``question`` (``ask``,
+    ``choices``, ``tempting``, ``refutation``), ``parameters`` (``name``, ``default``, ``words``, and ``low`` with
+    ``high``, or ``options``), ``inputs``, ``slow`` and ``fast`` (source text), ``also`` (``name``, ``code``,
+    ``words``), ``limits`` (``setting``, ``verdict``, ``words``), ``slips`` (``guide``, ``code``, ``words``),
+    ``figures`` (``fact``, ``times``, ``guide``, ``words``), ``elsewhere`` (``framework``, ``date``, ``code``),
+    ``widget``.
 ``run``
-    what `tips.Result.to_dict` gives: ``slug``, ``setting``, ``verdict``, ``reason``, ``equal``, ``claims``, ``slow``,
-    ``fast`` and ``guide`` (counts by name; guide is null if there is no slip), ``timing`` (as in
-    `observe.timing.Comparison.to_dict`; null if a way failed).
+    what `tips.Result.to_dict` gives: ``slug``, ``setting``, ``verdict``, ``reason``, ``equal``, ``met``, ``claims``,
+    ``slow`` and ``fast`` (facts by name), ``others`` (the same, by way), ``guides`` (the same, for each slip),
+    ``timing`` (as in `observe.timing.Comparison.to_dict`; null if a way failed).
 ``check``
     ``passed`` and ``tips``: a list of ``slug``, ``passed``, ``verdict``, ``faults``, ``limits`` (``setting``,
     ``verdict``).
@@ -27,11 +31,28 @@ from shlex import quote
 from typing import Any
 
 from ..common.wording import plain, plural
-from ..tips import GUIDES, THEMES, Judged, Result, Size, Tip, TipError, all_tips, check, find, run, search, source_of
-from ..tips.findings import APART, disagree, headline
-from ..tips.runner import Checked
+from ..tips import (
+    GUIDES,
+    THEMES,
+    Checked,
+    Judged,
+    Result,
+    Size,
+    Slip,
+    Tip,
+    TipError,
+    Way,
+    all_tips,
+    check,
+    find,
+    run,
+    search,
+    source_of,
+)
+from ..tips.findings import APART, disagree, figures, headline, outcome_text
+from ..tips.runner import SCHEMA
 from ..tips.tip import HOLDS, SAME
-from ..tips.words import count_text, fact_text
+from ..tips.words import context_text, count_text, fact_text
 from .terminal import Progress, Terminal
 
 HEAD = ("verdict", "A", "B", "about")
@@ -45,7 +66,7 @@ def list_tips(terminal: Terminal, theme: str, source: str, symptom: str, *, as_j
     """The tips that fit, by theme. ``source`` is a guide's letter or a part of its name."""
     found = search(theme=theme.lower(), source=guide_of(source), symptom=symptom)
     if as_json:
-        return terminal.json([in_short(tip) for tip in found])
+        return terminal.json({"schema": SCHEMA, "tips": [in_short(tip) for tip in found]})
     if not found:
         return _none_fits(terminal, symptom)
     parts = []
@@ -93,7 +114,7 @@ def explain(terminal: Terminal, slug: str, *, as_json: bool) -> str:
     """Everything a tip says, with both functions."""
     tip = find(slug)
     if as_json:
-        return terminal.json(in_full(tip))
+        return terminal.json({"schema": SCHEMA, **in_full(tip)})
     says = [(f"{GUIDES[s.guide]}, {s.section}:", s.says) for s in tip.sources]
     parts = [
         terminal.section(tip.title, terminal.prose(plain(tip.why))),
@@ -104,7 +125,9 @@ def explain(terminal: Terminal, slug: str, *, as_json: bool) -> str:
         terminal.section(
             "The guides say", "\n".join(terminal.prose(f"{who} {what.rstrip('.')}.", "  ") for who, what in says)
         ),
-        *([_slip(terminal, tip)] if tip.slip else []),
+        *(_other(terminal, tip, way) for way in tip.also),
+        *(_slip(terminal, slip) for slip in tip.slips),
+        _code(terminal, "What they are given", source_of(tip.inputs)),
         terminal.section("Settings", _settings(terminal, tip)),
         terminal.section("Where it fails", _limits(terminal, tip)),
         terminal.section("Helps when you say", terminal.prose("\n".join(tip.symptoms), "  ")),
@@ -116,7 +139,7 @@ def explain(terminal: Terminal, slug: str, *, as_json: bool) -> str:
 
 def in_full(tip: Tip) -> dict[str, Any]:
     """A tip as ``explain --json`` prints it."""
-    question, slip = tip.question, tip.slip
+    question = tip.question
     return in_short(tip) | {
         "about": tip.about,
         "sources": [asdict(source) for source in tip.sources],
@@ -125,7 +148,10 @@ def in_full(tip: Tip) -> dict[str, Any]:
         "slow": source_of(tip.slow),
         "fast": source_of(tip.fast),
         "limits": [asdict(limit) for limit in tip.limits],
-        "slip": slip and {"guide": slip.guide, "code": source_of(slip.run), "words": slip.words},
+        "inputs": source_of(tip.inputs),
+        "also": [{"name": w.name, "code": source_of(w.run), "words": w.words} for w in tip.also],
+        "slips": [{"guide": s.guide, "code": source_of(s.run), "words": s.words} for s in tip.slips],
+        "figures": [asdict(figure) for figure in tip.figures],
         "elsewhere": [asdict(elsewhere) for elsewhere in tip.elsewhere],
         "widget": tip.picture.widget,
     }
@@ -141,10 +167,15 @@ def _code(terminal: Terminal, title: str, code: str) -> str:
     return terminal.section(title, lines)
 
 
-def _slip(terminal: Terminal, tip: Tip) -> str:
-    assert tip.slip is not None
-    code = _code(terminal, f"A slip in the {GUIDES[tip.slip.guide]}", source_of(tip.slip.run))
-    return f"{code}\n{terminal.prose(plain(tip.slip.words), '  ')}"
+def _slip(terminal: Terminal, slip: Slip) -> str:
+    code = _code(terminal, f"A slip in the {GUIDES[slip.guide]}", source_of(slip.run))
+    return f"{code}\n{terminal.prose(plain(slip.words), '  ')}"
+
+
+def _other(terminal: Terminal, tip: Tip, way: Way) -> str:
+    letter = tip.letters[way.name]
+    code = _code(terminal, f"{letter}, {way.name}", source_of(way.run, letter))
+    return f"{code}\n{terminal.prose(plain(way.words), '  ')}"
 
 
 def _limits(terminal: Terminal, tip: Tip) -> str:
@@ -208,9 +239,10 @@ def outcome(terminal: Terminal, tip: Tip, result: Result) -> str:
     conditions = [terminal.prose(f"Measured on {result.timing.conditions.text()}")] if result.timing else []
     parts = [
         terminal.section(tip.title, terminal.prose(f"{tip.slug} with {setting}")),
-        *([] if result.failed else [_compared(terminal, result)]),
+        *([] if result.failed else [_compared(terminal, result)] if result.claims else []),
         f"Verdict: {verdict}{reason}",
         *([] if result.failed else [terminal.prose(plain(tip.why)), *_answered(terminal, tip, result)]),
+        *_seen(terminal, tip, result),
         terminal.section("Where it fails", _limits(terminal, tip)),
         "\n".join([*conditions, "A and B in full:", f"  tinygrad-edu tips explain {tip.slug}"]),
     ]
@@ -218,7 +250,7 @@ def outcome(terminal: Terminal, tip: Tip, result: Result) -> str:
 
 
 def _compared(terminal: Terminal, result: Result) -> str:
-    return terminal.table([_row(judged, result) for judged in result.claims], HEAD, indent="  ", right=(1, 2))
+    return terminal.table([_row(judged) for judged in result.claims], HEAD, indent="  ", right=(1, 2))
 
 
 def _answered(terminal: Terminal, tip: Tip, result: Result) -> list[str]:
@@ -238,14 +270,36 @@ def _colour(verdict: str) -> str:
     return COLOURS.get(verdict, "red")
 
 
-def _row(judged: Judged, result: Result) -> tuple[str, str, str, str]:
+def _row(judged: Judged) -> tuple[str, str, str, str]:
     fact = judged.claim.fact
-    if judged.claim.counted:
-        a, b = (count_text(fact, way[fact]) for way in (result.slow, result.fast))
-        return judged.verdict, a, b, fact_text(fact)
-    if result.timing is None:
+    about = context_text(judged.claim)
+    if judged.letters != ("A", "B"):
+        about = f"{about}, {judged.letters[0]} and {judged.letters[1]}"
+    if judged.timing is not None:
+        return judged.verdict, judged.timing.slow.text(), judged.timing.fast.text(), judged.words
+    if judged.slow is None:
         return judged.verdict, "", "", judged.words
-    return judged.verdict, result.timing.slow.text(), result.timing.fast.text(), judged.words
+    a, b = (count_text(fact, value) for value in (judged.slow, judged.fast))
+    return judged.verdict, a, b, judged.words if judged.shapes else about
+
+
+def _seen(terminal: Terminal, tip: Tip, result: Result) -> list[str]:
+    """What the ways did that are not only compared: errors, other ways, slips, things to look at, guides' figures."""
+    if result.failed:
+        return []
+    rows = [outcome_text(tip, result, name) for name in tip.outcomes]
+    rows += [f"{outcome_text(tip, result, way.name)} {plain(way.words)}" for way in tip.also]
+    for slip, facts in zip(tip.slips, result.guides, strict=True):
+        counted = ", ".join(_shown(name, facts[name]) for name in slip.shows)
+        rows.append(f"A slip in the {GUIDES[slip.guide]}: {plain(slip.words)} Counted here: {counted}.")
+    rows += figures(tip, result)
+    said = [terminal.prose("\n".join(rows))] if rows else []
+    looked = [(tip.letters[name], facts["shown"]) for name, facts in result.ways.items() if "shown" in facts]
+    return [*said, *(_code(terminal, f"{shown['title']}, of {letter}", shown["text"]) for letter, shown in looked)]
+
+
+def _shown(name: str, value: Any) -> str:
+    return f"{'the right numbers' if name == 'equal' else fact_text(name)} {count_text(name, value)}"
 
 
 # check --------------------------------------------------------------------------------------------------------------
@@ -275,7 +329,7 @@ def verdicts(found: Sequence[Checked]) -> dict[str, Any]:
         }
         for one in found
     ]
-    return {"passed": all(one.passed for one in found), "tips": tips}
+    return {"schema": SCHEMA, "passed": all(one.passed for one in found), "tips": tips}
 
 
 def checked(terminal: Terminal, found: Sequence[Checked]) -> str:

@@ -3,15 +3,21 @@
 A tip is one file below this package. `find` and `search` read it, `run` measures it, `check` tests its claims.
 """
 
+from .checking import Checked, check
+from .facts import Fact, declare
+from .judging import Judged
+from .outcomes import DIFFERS, EQUAL, FREE, Outcome, raises
 from .registry import all_tips, find, search
-from .runner import Judged, Result, check, run
+from .runner import Result, run
 from .tip import (
     GUIDES,
     THEMES,
     Choice,
     Claim,
     Elsewhere,
+    Figure,
     Limit,
+    Over,
     Picture,
     Question,
     Size,
@@ -19,10 +25,14 @@ from .tip import (
     Source,
     Tip,
     TipError,
+    Way,
     source_of,
 )
+from .ways import Shown, mark, prepared
 
 __all__ = [
-    "GUIDES", "THEMES", "Choice", "Claim", "Elsewhere", "Judged", "Limit", "Picture", "Question", "Result", "Size",
-    "Slip", "Source", "Tip", "TipError", "all_tips", "check", "find", "run", "search", "source_of",
+    "DIFFERS", "EQUAL", "FREE", "GUIDES", "THEMES", "Checked", "Choice", "Claim", "Elsewhere", "Fact", "Figure",
+    "Judged", "Limit", "Outcome", "Over", "Picture", "Question", "Result", "Shown", "Size", "Slip", "Source", "Tip",
+    "TipError", "Way", "all_tips", "check", "declare", "find", "mark", "prepared", "raises", "run", "search",
+    "source_of",
 ]  # fmt: skip

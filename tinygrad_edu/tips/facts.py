@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-COUNTED, MEASURED = "counted", "measured"
+from ..errors import ArgumentError
+
+COUNTED, MEASURED, SIMULATED, RECORDED = "counted", "measured", "simulated", "recorded"
+UNITS = ("bytes", "count", "yes or no", "words", "seconds", "")  # "": a number without one
 
 
 @dataclass(frozen=True)
 class Fact:
-    """``known`` is *counted*, the same on every machine, or *measured*, true of one machine at one time."""
+    """``known`` is *counted* or *simulated*, the same on every machine, or *measured*, true of one machine at one time.
+
+    A *recorded* fact was measured on a machine that is not here.
+    """
 
     name: str
     words: str
-    unit: str  # "bytes", "count", "yes or no", "words" or "seconds"
+    unit: str  # one of UNITS
     how: str
     known: str = COUNTED
 
@@ -27,6 +33,8 @@ FACTS = {
         Fact("peak", "at the peak", "bytes", "the most bytes of new buffers that were alive at once"),
         Fact("calls", "operations", "count", "operations carried out, forward and backward"),
         Fact("nodes", "graph nodes", "count", "nodes of the graph that were made"),
+        Fact("memory", "memory at the peak", "bytes", "the most that was in use, with what single operations need"),
+        Fact("live", "alive there", "bytes", "bytes of what the way has made that are alive at a mark"),
         Fact("kept", "graph nodes kept", "count", "nodes of the graph that are alive when the way returns"),
         Fact("stride", "step to the next number", "bytes", "bytes from one element to the next along the last axis"),
         Fact("held", "kept alive by the result", "bytes", "bytes of the buffers that the result refers to"),
@@ -37,4 +45,14 @@ FACTS = {
     )
 }
 TIME = "time"
-ON_EVERY_MACHINE = tuple(name for name, fact in FACTS.items() if fact.known == COUNTED)
+
+
+def declare(fact: Fact) -> Fact:
+    """Enter a fact that tips can claim. Raises `ArgumentError` for a name that is taken, and for an unknown unit."""
+    if FACTS.get(fact.name, fact) != fact:
+        raise ArgumentError(f"the fact {fact.name!r}", "there is another one with that name", "choose another name")
+    if fact.unit not in UNITS:
+        mend = f"use one of {', '.join(unit or 'no unit (an empty text)' for unit in UNITS)}"
+        raise ArgumentError(f"the fact {fact.name!r} in {fact.unit!r}", "that is not a known unit", mend)
+    FACTS[fact.name] = fact
+    return fact

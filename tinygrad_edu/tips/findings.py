@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ..common.wording import ratio_text
 from ..observe.results import Comparison
-from .facts import TIME
-from .runner import Judged, Result
-from .tip import FAILED, FALSE, HOLDS, SAME
-from .words import count_text, fact_text
+from .facts import FACTS, TIME
+from .judging import Judged
+from .runner import Result
+from .tip import FAILED, FALSE, GUIDES, HOLDS, SAME, Tip
+from .words import context_text, count_text
 
 SAID = {
     HOLDS: "The tip holds here.",
@@ -27,13 +28,20 @@ APART = (
     "cost of starting an operation."
 )
 SMALLER = "The difference here is smaller than the tip claims"
+ALIKE = "They give the same numbers, and neither stops."
 UNEQUAL = "They do not give the same numbers, so it does not matter which is faster."
 
 
 def clock(result: Result) -> Comparison | None:
     """The comparison on the clock, where the tip claims something about time and both do the same."""
-    timed = any(judged.claim.fact == TIME for judged in result.claims)
+    timed = any(_about_all(judged) and judged.claim.fact == TIME for judged in result.claims)
     return result.timing if timed and result.equal else None
+
+
+def _about_all(judged: Judged) -> bool:
+    """Whether a claim is about A and B in the setting that was run, and for all of it."""
+    claim = judged.claim
+    return not (claim.at or claim.when or claim.over) and claim.ways == ("slow", "fast")
 
 
 def disagree(result: Result) -> bool:
@@ -42,15 +50,14 @@ def disagree(result: Result) -> bool:
     return timing is not None and timing.verdict != AGREES[result.verdict]
 
 
-def smaller(judged: Judged, result: Result) -> bool:
+def smaller(judged: Judged) -> bool:
     """Whether A needs more than B, but less than was claimed."""
-    claim = judged.claim
-    return judged.verdict == SAME and claim.times > 1 and bool(result.slow[claim.fact] > result.fast[claim.fact])
+    return judged.verdict == SAME and judged.claim.times > 1 and bool(judged.slow > judged.fast)
 
 
 def verdict_text(result: Result) -> str:
     """The verdict, which comes from the counts, as a sentence."""
-    if result.verdict == SAME and any(smaller(judged, result) for judged in result.claims if judged.claim.counted):
+    if result.verdict == SAME and any(smaller(judged) for judged in result.claims if judged.counted):
         return f"{SMALLER}."
     return SAID[result.verdict]
 
@@ -65,16 +72,61 @@ def headline(result: Result) -> str:
     return f"{SMALLER if less else COUNTS[result.verdict]}, {joint} on the clock {CLOCK[timing.verdict]}."
 
 
-def number(result: Result) -> tuple[str, str]:
+def number(tip: Tip, result: Result) -> tuple[str, str]:
     """The one number, and what it says. Not for a result that failed."""
     timing = clock(result)
-    if not result.equal:
-        return "A ≠ B", UNEQUAL
+    if not result.met:
+        return "A ≠ B" if not result.equal else "A = B", UNEQUAL if not result.equal else ALIKE
+    if tip.outcomes:
+        return _came(tip, result)
     if timing is not None:
         return f"{_ratio(timing)}×", f"**{_said(timing)}.** {decided(timing)}"
-    fact = next((j.claim.fact for j in result.claims if j.claim.counted), "")
-    a, b = (count_text(fact, way[fact]) for way in (result.slow, result.fast))
-    return (a, f"{fact_text(fact)}, in A and in B.") if a == b else (f"{a} → {b}", f"{fact_text(fact)}, from A to B.")
+    judged = next(judged for judged in result.claims if judged.counted)
+    a, b = (count_text(judged.claim.fact, value) for value in (judged.slow, judged.fast))
+    words, (first, second) = context_text(judged.claim), judged.letters
+    if a == b:
+        return a, f"{words}, in {first} and in {second}."
+    return f"{a} → {b}", f"{words}, from {first} to {second}."
+
+
+def _came(tip: Tip, result: Result) -> tuple[str, str]:
+    """What A and B did, where the tip is about that, as it was expected."""
+    kinds = [tip.ways[name].outcome.kind for name in ("slow", "fast")]
+    words = " ".join(outcome_text(tip, result, name) for name in ("slow", "fast"))
+    return " → ".join(IN_A_WORD[kind] for kind in kinds), words
+
+
+IN_A_WORD = {"equal": "right", "differs": "wrong", "free": "a result", "raises": "error"}
+
+
+def outcome_text(tip: Tip, result: Result, name: str) -> str:
+    """What a way did, as a sentence: ``C gives other numbers.``"""
+    letter, facts = tip.letters[name], result.ways[name]
+    if facts["error"]:
+        return f"{letter} stops: {facts['error'].rstrip('.')}."
+    if tip.ways[name].outcome.kind == "free":
+        return f"{letter} gives a result."
+    return f"{letter} gives {'the right numbers' if facts['equal'] else 'other numbers, without a word'}."
+
+
+def figures(tip: Tip, result: Result) -> tuple[str, ...]:
+    """The guides' own figures, each beside what is found here."""
+    said = []
+    for figure in tip.figures:
+        here = _here(figure.fact, result)
+        about = f" ({figure.words})" if figure.words else ""
+        says = f"The {GUIDES[figure.guide]} says {figure.times:g}× for {FACTS[figure.fact].words}{about}"
+        said.append(f"{says}; here it is {here}." if here else f"{says}; here it was not measured.")
+    return tuple(said)
+
+
+def _here(fact: str, result: Result) -> str:
+    """How many times as much A needs here."""
+    judged = next((j for j in result.claims if j.claim.fact == fact), None)
+    if judged is None or not judged.slow or not judged.fast:
+        return ""
+    ratio = judged.timing.ratio if judged.timing else judged.slow / judged.fast
+    return f"{ratio_text(ratio)}×"
 
 
 def _said(timing: Comparison) -> str:

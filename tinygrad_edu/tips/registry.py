@@ -11,8 +11,11 @@ from typing import Any
 
 from ..common.lines import own
 from ..common.wording import suggestion
-from .facts import FACTS, ON_EVERY_MACHINE
-from .tip import GUIDES, THEMES, VERDICTS, Tip, TipError
+from .facts import FACTS, MEASURED
+from .outcomes import EQUAL
+from .shapes import FEWEST, SHAPES
+from .tip import GUIDES, THEMES, VERDICTS, Claim, Tip, TipError
+from .ways import prepares
 
 WHY_WORDS = 25  # at most, in the one sentence
 
@@ -60,7 +63,7 @@ def _faults_of_words(tip: Tip) -> Iterable[str]:
     yield from (f"{name} is empty" for name in filled if not getattr(tip, name))
     if len(tip.why.split()) > WHY_WORDS:
         yield f"why has {len(tip.why.split())} words, and one sentence of {WHY_WORDS} is enough"
-    for letter in (*tip.guides, *((tip.slip.guide,) if tip.slip else ())):
+    for letter in (*tip.guides, *(slip.guide for slip in tip.slips), *(figure.guide for figure in tip.figures)):
         if letter not in GUIDES:
             yield f"{letter!r} is not one of the guides {', '.join(GUIDES)}"
     if tip.question.tempting not in tip.question.choices:
@@ -77,28 +80,56 @@ def _faults_of_functions(tip: Tip) -> Iterable[str]:
     for role, function in _functions(tip):
         if list(inspect.signature(function).parameters) != takes:
             yield f"{role} does not take the arguments of slow: {', '.join(takes)}"
+    for role, function in (("slow", tip.slow), ("fast", tip.fast)):
         if function.__name__ != role:
             yield f"the function of {role} is called {function.__name__}"
+    for name in (*tip.outcomes, *tip.torch):
+        if name not in (*tip.ways, "inputs", "truth"):
+            yield f"there is no way {name!r}"
 
 
 def _faults_of_claims(tip: Tip) -> Iterable[str]:
     for claim in tip.claims:
         if claim.fact not in FACTS:
             yield f"a claim is about {claim.fact!r}, which is not one of {', '.join(FACTS)}"
-    if not any(claim.counted for claim in tip.claims):
+        else:
+            yield from _faults_of_claim(tip, claim)
+    known = [claim for claim in tip.claims if claim.fact in FACTS]
+    if not any(claim.counted for claim in known) and all(way.outcome == EQUAL for way in tip.ways.values()):
         yield "no claim is about a count, so nothing would be the same on every machine"
-    for name in tip.slip.shows if tip.slip else ():
-        if name not in (*ON_EVERY_MACHINE, "equal"):
-            yield f"the slip shows {name!r}, which is not one of {', '.join((*ON_EVERY_MACHINE, 'equal'))}"
+    counted = (*(name for name, fact in FACTS.items() if fact.known != MEASURED), "equal")
+    for name in (name for slip in tip.slips for name in slip.shows):
+        if name not in counted:
+            yield f"the slip shows {name!r}, which is not one of {', '.join(counted)}"
+    for figure in tip.figures:
+        if figure.fact not in [claim.fact for claim in tip.claims]:
+            yield f"a guide's figure is about {figure.fact!r}, and no claim is"
     for limit in tip.limits:
         if limit.verdict not in VERDICTS[1:]:
             yield f"a limit's verdict is {limit.verdict!r}, which is not one of {', '.join(VERDICTS[1:])}"
         tip.setting(limit.setting)  # raises, and says what is wrong
 
 
+def _faults_of_claim(tip: Tip, claim: Claim) -> Iterable[str]:
+    unknown = [name for name in claim.ways if name not in tip.ways]
+    yield from (f"a claim is about the way {name!r}, which there is not" for name in unknown)
+    tip.setting(claim.at)  # raises, and says what is wrong
+    if claim.when in ("setup", "first") and not all(unknown or prepares(tip.ways[name].run) for name in claim.ways):
+        yield f"a claim is about {claim.when!r}, and not both ways are prepared"
+    if claim.over is not None:
+        for size in claim.over.sizes:
+            tip.setting({claim.over.name: size})
+        if len(claim.over.sizes) < FEWEST:
+            yield f"a claim is over {len(claim.over.sizes)} sizes, and a shape needs {FEWEST}"
+        for shape in (claim.over.slow, claim.over.fast):
+            if shape and shape not in SHAPES:
+                yield f"a claim's shape is {shape!r}, which is not one of {', '.join(SHAPES)}"
+
+
 def _functions(tip: Tip) -> list[tuple[str, Callable[..., Any]]]:
-    functions = [("slow", tip.slow), ("fast", tip.fast)]
-    return [*functions, ("guide", tip.slip.run)] if tip.slip else functions
+    functions = [(name, way.run) for name, way in tip.ways.items()]
+    functions += [(f"guide {place}", slip.run) for place, slip in enumerate(tip.slips, 1)]
+    return [*functions, ("truth", tip.truth)] if tip.truth else functions
 
 
 def find(slug: str) -> Tip:

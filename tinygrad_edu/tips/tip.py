@@ -6,12 +6,13 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from ..errors import EduError
-from .facts import TIME
+from .facts import FACTS, MEASURED
+from .outcomes import EQUAL, Outcome
 
 GUIDES = {
     "P": "PyTorch performance guide",
@@ -97,11 +98,29 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Over:
+    """A claim over a parameter: at each of ``sizes``, and how the counts of A and of B grow, see `shapes.shape_of`.
+
+    With ``crosses``, B needs less than A at one end and more at the other.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    slow: str = ""
+    fast: str = ""
+    crosses: bool = False
+
+
+@dataclass(frozen=True)
 class Claim:
-    """What the tip says about one count, or about the time.
+    """What the tip says about one fact, of two ways.
 
     ``fast`` (and ``slow``) name an exact value. Without ``fast``, the slow way needs more: at least ``times`` as much.
-    With ``no_more``, the fast way need only take no more than the slow one.
+    With ``no_more``, the fast way need only take no more than the slow one; with ``same``, both need the same; with
+    ``price``, the fast way needs more, at least ``times`` as much: this is what it costs.
+
+    ``ways`` names two others of the tip's ways. ``at`` is a setting, where it is not the one that runs. ``when`` is a
+    `mark` inside the ways, or "setup" or "first" for ways that are `prepared`. ``over`` makes it a claim over sizes.
     """
 
     fact: str
@@ -109,11 +128,17 @@ class Claim:
     slow: Any = None
     times: float = 1.0
     no_more: bool = False
+    same: bool = False
+    price: bool = False
+    ways: tuple[str, str] = ("slow", "fast")
+    at: Mapping[str, Any] = field(default_factory=dict)
+    when: str = ""
+    over: Over | None = None
 
     @property
     def counted(self) -> bool:
         """Whether the claim is about a count, which is the same on every machine."""
-        return self.fact != TIME
+        return FACTS[self.fact].known != MEASURED
 
 
 @dataclass(frozen=True)
@@ -133,6 +158,26 @@ class Slip:
     run: Callable[..., Any]
     shows: Mapping[str, Any]  # counts by name; "equal": whether it gives the same numbers as the fast way
     words: str
+
+
+@dataclass(frozen=True)
+class Way:
+    """One more way, shown as C, D and so on: a third choice, or a mistake that people make."""
+
+    name: str
+    run: Callable[..., Any]
+    outcome: Outcome = EQUAL
+    words: str = ""  # what it shows
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A guide's own figure: A needs ``times`` as much as B, or takes that many times as long."""
+
+    fact: str
+    times: float
+    guide: str
+    words: str = ""  # of what, where the guide says so
 
 
 @dataclass(frozen=True)
@@ -165,9 +210,27 @@ class Picture:
 
 @dataclass(frozen=True)
 class Tip:
-    """One performance tip. ``slow`` and ``fast`` are what the learner reads, and what runs.
+    """One performance tip. ``slow`` and ``fast`` are what the learner reads, and what runs: the ways A and B.
 
-    ``inputs(generator, **parameters)`` makes the arguments that both take, in order, as a dict by name.
+    ``inputs(generator, **parameters)`` makes the arguments that all ways take, in order, as a dict by name. What
+    follows ``elsewhere`` is for the tips that need it:
+
+    ``outcomes``
+        what A and B do, by "slow" and "fast", where they do not both give the numbers of ``truth``, or else of B.
+    ``also``
+        more ways, in order: C, D and so on.
+    ``slips``
+        where guides are wrong, each with its code, which runs as well.
+    ``figures``
+        the guides' own figures, shown beside what is found here.
+    ``reads``
+        facts of its own, by name: each is read off what a way returns. `facts.declare` says what they are.
+    ``seeds``
+        how often to run with other random numbers; a claim about its own facts holds if it holds in each of them.
+    ``torch``
+        its ways in PyTorch, by name, where the code of a way does not run there as it stands; see `framework`.
+    ``differs_in_torch``
+        why PyTorch does something else, if it does.
     """
 
     slug: str
@@ -187,7 +250,15 @@ class Tip:
     symptoms: tuple[str, ...]
     picture: Picture
     elsewhere: tuple[Elsewhere, ...]
-    slip: Slip | None = None
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    truth: Callable[..., Any] | None = None
+    also: tuple[Way, ...] = ()
+    slips: tuple[Slip, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    reads: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    seeds: int = 1
+    torch: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    differs_in_torch: str = ""
     devices: tuple[str, ...] = ("cpu",)
     tolerance: float = 1e-5
 
@@ -212,6 +283,18 @@ class Tip:
                     f"its parameters are {', '.join(known)}",
                 )
         return {name: p.parse(given.get(name, p.default)) for name, p in known.items()}
+
+    @property
+    def ways(self) -> dict[str, Way]:
+        """Every way by name, in the order of their letters: "slow" and "fast" are A and B."""
+        pair = {"slow": self.slow, "fast": self.fast}
+        first = {name: Way(name, run, self.outcomes.get(name, EQUAL)) for name, run in pair.items()}
+        return first | {way.name: way for way in self.also}
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The letter of each way, by name."""
+        return dict(zip(self.ways, "ABCDEFGH", strict=False))
 
     @property
     def guides(self) -> tuple[str, ...]:

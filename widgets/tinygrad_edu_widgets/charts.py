@@ -13,7 +13,7 @@ from tinygrad_edu.errors import ArgumentError, MissingPackageError
 from tinygrad_edu.observe.results import Sweep, Timing
 from tinygrad_edu.tips import Result
 from tinygrad_edu.tips.facts import TIME
-from tinygrad_edu.tips.words import count_text, fact_text
+from tinygrad_edu.tips.words import context_text, count_text
 from tinygrad_edu.views.playground import PlayState
 from tinygrad_edu.views.predict import GateState
 from tinygrad_edu.views.race import RaceState
@@ -170,15 +170,15 @@ def counts(result: Result, ax: Any) -> Any:
     """For every claim that counts a number, or times, what A and B need, as a share of the larger."""
     c, labels, place = colours(ax), [], 0
     for judged in result.claims:
-        fact = judged.claim.fact
-        pair = _pair(result, fact)
-        if pair is None:
+        fact, pair = judged.claim.fact, (judged.slow, judged.fast)
+        if not all(type(value) in (int, float) for value in pair):  # an answer, or a time that was not taken
             continue
         largest = max(pair) or 1.0
-        for letter, value, face, edge in zip("AB", pair, (c["paper"], c["blue"]), (c["grey"], c["blue"]), strict=True):
+        looks = ((c["paper"], c["grey"]), (c["blue"], c["blue"]))
+        for letter, value, (face, edge) in zip(judged.letters, pair, looks, strict=True):
             ax.barh([place], [value / largest], color=face, edgecolor=edge, height=0.7)
             words = seconds_text(value) if fact == TIME else count_text(fact, value)
-            labels.append(f"{fact_text(fact)}, {letter}: {words}")
+            labels.append(f"{context_text(judged.claim)}, {letter}: {words}")
             place += 1
     ax.set_yticks(range(len(labels)), labels)
     ax.invert_yaxis()
@@ -186,15 +186,6 @@ def counts(result: Result, ax: Any) -> Any:
     ax.set_xlabel("share of the larger")
     ax.set_title(f"{result.slug}: {result.verdict}")
     return ax
-
-
-def _pair(result: Result, fact: str) -> tuple[float, float] | None:
-    """What A and B need; None for a fact that is not a number, such as an answer."""
-    if fact == TIME:
-        timing = result.timing
-        return None if timing is None else (timing.slow.median, timing.fast.median)
-    found = (result.slow[fact], result.fast[fact])
-    return (found[0], found[1]) if all(type(v) in (int, float) for v in found) else None
 
 
 # A loss that falls ------------------------------------------------------------------------------------------------

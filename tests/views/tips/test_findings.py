@@ -56,22 +56,22 @@ def test_counts_and_clock_never_contradict_each_other_without_a_word(verdict: st
     ],
 )
 def test_a_ratio_is_never_below_one_and_says_who_is_faster(clock: str, big: str, words: str) -> None:
-    assert number(result("holds", clock))[0] == big
-    said = number(result("holds", clock))[1]
+    assert number(TIP, result("holds", clock))[0] == big
+    said = number(TIP, result("holds", clock))[1]
     assert said.startswith(f"**{words}.** Measured: 95 % interval of this race {big[:-1]}–{big}")
 
 
 def test_the_number_of_a_tip_that_claims_nothing_about_time_is_its_first_count() -> None:
     counted = replace(RESULT, claims=RESULT.claims[:1])
-    assert number(counted) == ("4.00 kB → 0 bytes", "newly allocated, from A to B.")
-    alike = replace(counted, fast={"allocated": 4000, "error": ""})
-    assert number(alike) == ("4.00 kB", "newly allocated, in A and in B.")
+    assert number(TIP, counted) == ("4.00 kB → 0 bytes", "newly allocated, from A to B.")
+    alike = replace(counted, claims=(replace(RESULT.claims[0], fast=4000),))
+    assert number(TIP, alike) == ("4.00 kB", "newly allocated, in A and in B.")
     assert headline(replace(counted, timing=timed(0.1))) == SAID["holds"]  # nobody claimed that it takes less time
 
 
 def test_unequal_numbers_have_no_ratio() -> None:
-    unequal = replace(result("false here", "faster"), equal=False)
-    assert number(unequal)[0] == "A ≠ B" and headline(unequal) == SAID["false here"]
+    unequal = replace(result("false here", "faster"), equal=False, met=False)
+    assert number(TIP, unequal)[0] == "A ≠ B" and headline(unequal) == SAID["false here"]
     html = tips.frame(TIP, state(**{**DONE, "result": unequal})).html()
     assert "<b>A ≠ B</b>" in html and "<b>4.0×</b>" not in html and "is faster here" not in html
     assert claims(TIP, unequal)[1:] == (("time", "does not matter"), ("equal", "false here"))
@@ -80,12 +80,12 @@ def test_unequal_numbers_have_no_ratio() -> None:
 def test_less_than_claimed_is_not_called_nothing() -> None:
     claim = Claim("calls", times=10)
     made = replace(
-        RESULT, slow={"calls": 5, "error": ""}, fast={"calls": 3, "error": ""}, verdict="no difference",
-        claims=(Judged(claim, "no difference", "operations: A 5, B 3"),), timing=None,
+        RESULT, claims=(Judged(claim, "no difference", "operations: A 5, B 3", 5, 3),), verdict="no difference",
+        timing=None,
     )  # fmt: skip
     assert verdict_text(made) == headline(made) == "The difference here is smaller than the tip claims."
     assert claims(TIP, made)[0] == ("operations", "less than claimed")
-    same = replace(made, slow=made.fast)
+    same = replace(made, claims=(replace(made.claims[0], slow=3),))
     assert verdict_text(same) == SAID["no difference"] and claims(TIP, same)[0] == ("operations", "no difference")
 
 

@@ -25,7 +25,7 @@ def state(**visit: Any) -> BrowserState:
 
 DONE = {"draft": "4 kB", "committed": True, "result": RESULT, "answer": "none"}
 FAILED = replace(
-    RESULT, slow={"allocated": 0, "error": "no"}, verdict="could not be compared", reason="A fails: `no`.",
+    RESULT, slow={"allocated": 0, "error": "no", "equal": False, "met": False}, verdict="could not be compared", reason="A fails: `no`.",
     timing=None, claims=(),
 )  # fmt: skip
 

@@ -75,13 +75,15 @@ TIP = Tip(
         tempting="as many as x has",
         refutation="The copies are never written out: the axis gets stride 0, and each row reads the same bytes.",
     ),
-    slip=Slip(
-        "R",
-        run=guide,
-        shows={"equal": False},
-        words=(
-            "Its loop gives every row the same name, so only the last one is left, and the two ways do not compute the "
-            "same. Here the loop keeps its rows."
+    slips=(
+        Slip(
+            "R",
+            run=guide,
+            shows={"equal": False},
+            words=(
+                "Its loop gives every row the same name, so only the last one is left, and the two ways do not compute "
+                "the same. Here the loop keeps its rows."
+            ),
         ),
     ),
     explain="Both ways do the same additions. What does A do for each row that B does once?",

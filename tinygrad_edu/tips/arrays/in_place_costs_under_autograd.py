@@ -77,11 +77,13 @@ TIP = Tip(
     limits=(
         Limit({"views": 16}, "false here", "One write reaches 16 views. B computes and keeps each of them separately."),
     ),
-    slip=Slip(
-        "G",
-        guide,
-        {"copies": 0, "copied": 0},
-        "MyGrad copies both. Here, as in PyTorch, history is rewritten, and for `add_` that needs no old values.",
+    slips=(
+        Slip(
+            "G",
+            guide,
+            {"copies": 0, "copied": 0},
+            "MyGrad copies both. Here, as in PyTorch, history is rewritten, and for `add_` that needs no old values.",
+        ),
     ),
     question=Question(
         "A multiplies half of `y` by `w` in place, and wants gradients. What must be copied for that?",

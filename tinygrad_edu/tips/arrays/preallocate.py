@@ -74,13 +74,15 @@ TIP = Tip(
         tempting="three",
         refutation="Each step makes two: one for `column * row`, one for `y + step`. Only the name is used again.",
     ),
-    slip=Slip(
-        "R",
-        run=guide,
-        shows={"equal": False},
-        words=(
-            "Its process_batch returns a shallow clone, which shares the one buffer, so each call writes over the "
-            "previous result. Use each result before the next call, or return a copy."
+    slips=(
+        Slip(
+            "R",
+            run=guide,
+            shows={"equal": False},
+            words=(
+                "Its process_batch returns a shallow clone, which shares the one buffer, so each call writes over the "
+                "previous result. Use each result before the next call, or return a copy."
+            ),
         ),
     ),
     explain="A keeps no buffer for longer than a step. What does it pay for in each step that B pays for once?",

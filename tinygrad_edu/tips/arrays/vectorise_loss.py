@@ -86,12 +86,14 @@ TIP = Tip(
         tempting="as many as the row",
         refutation="A gradient has the shape of the tensor that was cut: all of `output`, zero outside one row.",
     ),
-    slip=Slip(
-        "P",
-        guide,
-        {"equal": False},
-        "Its loop ends with the sum of the losses, its criterion with their mean: loss and gradients are n times "
-        "as large, and the learning rate no longer fits. Here the loop divides by n.",
+    slips=(
+        Slip(
+            "P",
+            guide,
+            {"equal": False},
+            "Its loop ends with the sum of the losses, its criterion with their mean: loss and gradients are n times "
+            "as large, and the learning rate no longer fits. Here the loop divides by n.",
+        ),
     ),
     explain="With twice as many samples, what doubles in A, and what is multiplied by four?",
     symptoms=("my loop is slow", "out of memory", "the loss grows with the batch size"),

@@ -74,12 +74,14 @@ TIP = Tip(
         Limit({"keep": 2}, "false here", "A view of a part keeps the whole buffer alive; a copy would let it go."),
         Limit({"across": "1"}, "no difference", "These tiles follow each other in memory, so `reshape` gives a view."),
     ),
-    slip=Slip(
-        "R",
-        guide,
-        {"allocated": 0, "shares": True, "equal": True},
-        "The guide marks `reshape(…).detach()` as a copy, but it copies nothing: `reshape` gives a view of a tensor "
-        "that is stored in order, and `detach` shares memory. A `reshape` after a `transpose` does copy.",
+    slips=(
+        Slip(
+            "R",
+            guide,
+            {"allocated": 0, "shares": True, "equal": True},
+            "The guide marks `reshape(…).detach()` as a copy, but it copies nothing: `reshape` gives a view of a "
+            "tensor that is stored in order, and `detach` shares memory. A `reshape` after a `transpose` does copy.",
+        ),
     ),
     question=Question(
         "A cuts the image into tiles and makes one list of them with `reshape`. How many new bytes does that take?",

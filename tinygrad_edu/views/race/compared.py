@@ -13,7 +13,7 @@ import numpy as np
 from ...common.wording import first_line, plural, shape_text, shown
 from ...errors import EduError
 from ...observe.timing import arguments
-from ...tips.runner import plain
+from ...tips.counting import plain
 from ..streams import streams_kept
 
 TOLERANCE = 1e-4  # of the largest: the order of a sum changes float32 by about as much

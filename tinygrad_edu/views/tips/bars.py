@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ...tips import Judged, Result
 from ...tips.facts import TIME
-from ...tips.tip import Claim
-from ...tips.words import count_text, fact_text
+from ...tips.words import claimed, context_text, count_text
 from ..frame import Figure
 from ..marks import Canvas
 
@@ -21,12 +20,13 @@ def bars(result: Result, width: int) -> Figure:
     """For every claim, a bar for A and one for B, from zero; of a time, the middle half too."""
     canvas, y = Canvas(width), 0.0
     for judged in result.claims:
-        fact = judged.claim.fact
-        canvas.text(0, y + 13, fact_text(fact), "b")
-        canvas.text(0, y + 13 + _PITCH, f"claimed: {_claimed(judged.claim)}", "t2")  # two equal bars say nothing alone
-        pair = _pair(result, fact)
+        canvas.text(0, y + 13, context_text(judged.claim), "b")
+        canvas.text(
+            0, y + 13 + _PITCH, f"claimed: {claimed(judged.claim, judged.letters)}", "t2"
+        )  # two equal bars say nothing alone
+        pair = _pair(judged)
         largest = max(bar.end for bar in pair) or 1.0  # two of length 0
-        for i, (letter, bar) in enumerate(zip("AB", pair, strict=True)):
+        for i, (letter, bar) in enumerate(zip(judged.letters, pair, strict=True)):
             _draw(canvas, letter, bar, largest, y + i * _PITCH)
         canvas.line(_LABEL - 6, y, _LABEL - 6, y + 2 * _PITCH, "axis")
         y += 2 * _PITCH + 7
@@ -34,22 +34,10 @@ def bars(result: Result, width: int) -> Figure:
     return Figure(canvas, "What A and B need", ". ".join(j.words for j in result.claims) + ".")
 
 
-def row_text(judged: Judged, result: Result) -> str:
+def row_text(judged: Judged) -> str:
     """What is drawn for one claim, in words."""
-    a, b = _pair(result, judged.claim.fact)
-    return f"{fact_text(judged.claim.fact)}, claimed: {_claimed(judged.claim)}. A {a.words}, B {b.words}"
-
-
-def _claimed(claim: Claim) -> str:
-    """The claim in a few characters."""
-    if claim.fact == TIME:
-        return "B less"
-    if claim.no_more:
-        return "B no more"
-    if claim.fast is None:
-        return f"A at least {claim.times:g}× B" if claim.times > 1 else "A more than B"
-    fast = count_text(claim.fact, claim.fast)
-    return f"B {fast}" if claim.slow is None else f"A {count_text(claim.fact, claim.slow)}, B {fast}"
+    a, b = (f"{letter} {bar.words}" for letter, bar in zip(judged.letters, _pair(judged), strict=True))
+    return f"{context_text(judged.claim)}, claimed: {claimed(judged.claim, judged.letters)}. {a}, {b}"
 
 
 @dataclass(frozen=True)
@@ -66,12 +54,13 @@ class _Bar:
         return self.middle[1] if self.middle else self.value
 
 
-def _pair(result: Result, fact: str) -> list[_Bar]:
+def _pair(judged: Judged) -> list[_Bar]:
+    fact = judged.claim.fact
+    if judged.timing is not None:
+        return [_Bar(t.median, t.text(), t.quartiles) for t in (judged.timing.slow, judged.timing.fast)]
     if fact == TIME:
-        if result.timing is None:
-            return [_Bar(0.0, "not timed")] * 2
-        return [_Bar(t.median, t.text(), t.quartiles) for t in (result.timing.slow, result.timing.fast)]
-    found = (result.slow[fact], result.fast[fact])
+        return [_Bar(0.0, "not timed")] * 2
+    found = (judged.slow, judged.fast)
     return [_Bar(float(v) if type(v) in (int, float) else 0.0, count_text(fact, v)) for v in found]  # yes: no bar
 
 

@@ -9,7 +9,7 @@ from ...tips import Judged, Result, Tip, source_of
 from ...tips.facts import TIME
 from ...tips.findings import clock, headline, number, smaller, verdict_text
 from ...tips.tip import FALSE, HOLDS
-from ...tips.words import fact_text
+from ...tips.words import context_text
 from .model import WAYS, Visit
 
 
@@ -38,8 +38,8 @@ def _as_read(tip: Tip, line: re.Match[str]) -> str:
 
 def claims(tip: Tip, result: Result) -> tuple[tuple[str, str], ...]:
     """Each claim and its verdict here, and whether the numbers are equal."""
-    found = [(fact_text(j.claim.fact), claim_verdict(j, result)) for j in result.claims]
-    return (*found, ("equal", equal_text(tip, result)))
+    found = [(context_text(j.claim), claim_verdict(j, result)) for j in result.claims]
+    return tuple(found) if tip.outcomes else (*found, ("equal", equal_text(tip, result)))
 
 
 def claim_verdict(judged: Judged, result: Result) -> str:
@@ -49,7 +49,7 @@ def claim_verdict(judged: Judged, result: Result) -> str:
         return "does not matter"
     if timed or judged.verdict == HOLDS:
         return "holds here" if timed and judged.verdict == HOLDS else judged.verdict
-    return "less than claimed" if smaller(judged, result) else judged.verdict
+    return "less than claimed" if smaller(judged) else judged.verdict
 
 
 def equal_text(tip: Tip, result: Result) -> str:
@@ -70,9 +70,9 @@ def predicted(tip: Tip, visit: Visit, result: Result) -> tuple[str, ...]:
     return (f"{lead}: **{visit.answer}**. {draft}", *refuted)
 
 
-def result_line(result: Result) -> str:
+def result_line(tip: Tip, result: Result) -> str:
     """A result in the one line of its folded step."""
     if result.failed:
         return verdict_text(result)
-    big, words = number(result)
+    big, words = number(tip, result)
     return f"**{big}** · {headline(result)}" if clock(result) else f"**{big}** {words} {headline(result)}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ... import cuda
 from ...common.wording import exact
-from ...tips import GUIDES, Choice, Result, Size, Tip, source_of
-from ...tips.findings import APART, disagree, headline, number, verdict_text
+from ...tips import GUIDES, Choice, Result, Size, Tip, Way, source_of
+from ...tips.findings import APART, disagree, figures, headline, number, outcome_text, verdict_text
+from ...tips.words import count_text, fact_text
 from ..board import Beside, Block, Chips, Code, Controls, Drawing, Editor, Fold, Folds, One, Row, Section, Words
 from ..frame import Control, Progress
 from .bars import BARS, bars
@@ -109,7 +111,7 @@ def _parameter(p: Size | Choice, visit: Visit) -> Control:
 def _see(tip: Tip, visit: Visit, result: Result) -> Section:
     hand = visit.hand == 3
     if visit.hand > 3:
-        return Section(STEPS[2], (), 3, "done", hand, result_line(result), links=(_show(3),))
+        return Section(STEPS[2], (), 3, "done", hand, result_line(tip, result), links=(_show(3),))
     if result.failed:
         return Section(
             STEPS[2], (Words(reason_text(tip, result), "error"),), 3, "done", hand, f"**{verdict_text(result)}**"
@@ -117,7 +119,8 @@ def _see(tip: Tip, visit: Visit, result: Result) -> Section:
     found = [Words(words) for words in predicted(tip, visit, result)]
     found += [Words(reason_text(tip, result), "quiet")] if result.reason else []
     found += [Words(APART, "quiet")] if disagree(result) else []
-    beside = Beside((One(*number(result)), *found), (Drawing(bars(result, BARS)),))
+    found += [Words(words, "quiet") for words in figures(tip, result)]
+    beside = Beside((One(*number(tip, result)), *found), (Drawing(bars(result, BARS)),))
     return Section(STEPS[2], (beside, Chips(claims(tip, result))), 3, "done", hand, f"**{headline(result)}**")
 
 
@@ -147,7 +150,7 @@ def _limits(tip: Tip, visit: Visit) -> Section:
     blocks: list[Block] = []
     for place in sorted(visit.ends) if visit.hand == 5 else ():
         found = visit.ends[place]
-        counted = "; ".join(j.words for j in found.claims if j.claim.counted)
+        counted = "; ".join(j.words for j in found.claims if j.counted)
         said = f"**With {limit_text(tip.limits[place])}: {verdict_text(found)}** {reason_text(tip, found)}"
         blocks.append(Words(f"{said} ({counted}.)" if counted else said))
     line = "Predict the verdict, then run:" if visit.hand == 5 and not visit.ends else ""
@@ -155,13 +158,34 @@ def _limits(tip: Tip, visit: Visit) -> Section:
 
 
 def _more(tip: Tip, result: Result) -> Block:
-    said = [Words(f"{GUIDES[s.guide]}, {s.section}: {s.says}.") for s in tip.sources]
+    sources = tuple(Words(f"{GUIDES[s.guide]}, {s.section}: {s.says}.") for s in tip.sources)
     drawn = picture(tip)
     folds = [Fold("The same on a small array", drawn)] if drawn else []
-    folds.append(Fold("Where it comes from", tuple(said)))
-    if tip.slip is not None and result.guide is not None:
-        shown = ", ".join(shown_fact(name, result.guide[name]) for name in tip.slip.shows)
-        slip = (Words(tip.slip.words), Code(f"as in the {GUIDES[tip.slip.guide]}", source_of(tip.slip.run)))
-        folds.append(Fold("Where the guide slips", (*slip, Words(f"Counted here: {shown}.", "quiet"))))
+    folds.append(Fold("Where it comes from", sources))
+    if not result.failed:
+        folds += [Fold(_titled(tip, way), _other(tip, result, way)) for way in tip.also]
+        folds += [_looked_at(tip, name, facts["shown"]) for name, facts in result.ways.items() if "shown" in facts]
+    for slip, facts in zip(tip.slips, result.guides, strict=True):
+        shown = ", ".join(shown_fact(name, facts[name]) for name in slip.shows)
+        said = (Words(slip.words), Code(f"as in the {GUIDES[slip.guide]}", source_of(slip.run)))
+        folds.append(Fold("Where the guide slips", (*said, Words(f"Counted here: {shown}.", "quiet"))))
     codes = tuple(Code(f"{e.framework}, {e.date}", e.code) for e in tip.elsewhere)
     return Folds((*folds, Fold("The same elsewhere", codes)))
+
+
+def _titled(tip: Tip, way: Way) -> str:
+    return f"{tip.letters[way.name]}: {way.name}"
+
+
+def _other(tip: Tip, result: Result, way: Way) -> tuple[Words | Code, ...]:
+    """One more way: its code, what it did, and what it needed of what the claims are about."""
+    letter, facts = tip.letters[way.name], result.others[way.name]
+    counted = dict.fromkeys(j.claim.fact for j in result.claims if j.counted and not j.claim.when)
+    needed = ", ".join(f"{fact_text(name)}: {count_text(name, facts[name])}" for name in counted)
+    said = f"{outcome_text(tip, result, way.name)} {way.words}"
+    found = () if facts["error"] or not needed else (Words(f"Counted here: {needed}.", "quiet"),)
+    return (Code(letter, source_of(way.run, letter)), Words(said), *found)
+
+
+def _looked_at(tip: Tip, name: str, shown: Mapping[str, str]) -> Fold:
+    return Fold(f"{shown['title']}, of {tip.letters[name]}", (Code("", shown["text"]),))

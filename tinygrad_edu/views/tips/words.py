@@ -7,7 +7,7 @@ from typing import Any
 
 from ...common.wording import plain
 from ...tips import Limit, Result, Tip
-from ...tips.findings import APART, disagree, headline, number, verdict_text
+from ...tips.findings import APART, disagree, figures, headline, number, outcome_text, verdict_text
 from ...tips.words import count_text, fact_text
 from .bars import row_text
 from .findings import claim_verdict, equal_text, predicted, reason_text
@@ -62,14 +62,16 @@ def _result_lines(tip: Tip, visit: Visit, result: Result) -> list[str]:
     lines = [f"with {plain(setting_text(result.setting))}: {headline(result)}"]
     if result.failed:
         return [*lines, f"▲ {plain(reason_text(tip, result))}"]
-    big, words = number(result)
+    big, words = number(tip, result)
     lines += [
         f"{big} {plain(words)}",
         *([plain(reason_text(tip, result))] if result.reason else []),
         *([APART] if disagree(result) else []),
         *(plain(words) for words in predicted(tip, visit, result)),
-        *(f"  {row_text(j, result)}: {claim_verdict(j, result)}" for j in result.claims),
-        f"  equal {equal_text(tip, result)}",
+        *(f"  {row_text(j)}: {claim_verdict(j, result)}" for j in result.claims),
+        *([] if tip.outcomes else [f"  equal {equal_text(tip, result)}"]),
+        *(f"  {outcome_text(tip, result, way.name)} {plain(way.words)}" for way in tip.also),
+        *(f"  {words}" for words in figures(tip, result)),
         f"explain: {plain(tip.explain)}",
         *([plain(tip.why), plain(tip.about)] if visit.explained else []),
     ]  # fmt: skip
