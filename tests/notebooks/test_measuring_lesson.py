@@ -14,6 +14,7 @@ from tests.lessons.measuring_solutions import median_ratio
 from tests.lessons.solutions import SOLUTIONS
 from tests.notebooks.cells import Run, run_cells, sources, words
 from tinygrad_edu.lessons import REASONS
+from tinygrad_edu.lessons.lanes import ideal, lanes
 from tinygrad_edu.lessons.measuring import GELU, RELU
 from tinygrad_edu.lessons.noisy import afternoon, by_medians, coin, picture, winners
 from tinygrad_edu.observe.counters import Counters
@@ -138,14 +139,24 @@ def test_the_device_works_in_order_and_reading_waits(lesson: Run) -> None:
     device.queue.shutdown()
 
 
-def test_the_knob_of_the_queue_counts_reading_apart(lesson: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_knob_of_the_queue_draws_who_works_when(lesson: Run, capsys: pytest.CaptureFixture[str]) -> None:
     (watch, _), _ = lesson.knobs
-    for read in ("all at the end", "each at once"):
-        watch(0, read)
-        said = capsys.readouterr().out
-        own, reading = (float(re.search(rf"{name} +=* ?(\d+) ms", said)[1]) for name in ("Python's own", "reading"))  # type: ignore[index]
-        assert reading > 5 * own
-        assert "for 200 ms of the device" in said
+    for own, read in ((0, "all at the end"), (10, "each at once")):
+        watch(own, read)
+        head, python, device, key, whole = capsys.readouterr().out.splitlines()
+        assert head.startswith("measured once, with the simulated device")
+        assert python.startswith("Python ") and device.startswith("device ") and whole.startswith("whole: ")
+        for sign in set("rx") | ({"w"} if own else set()):
+            assert sign in python + device and f"{sign} " in key
+        assert device.count("x") >= 10
+
+
+def test_lanes_without_any_delay() -> None:
+    """What the fold at the end shows: work that overlaps, and work that does not."""
+    assert ideal(0.010, at_once=False) == f"Python {'w' * 20}r\ndevice ·{'x' * 20}"
+    assert ideal(0.010, at_once=True) == f"Python {'wr' * 20}\ndevice {'·x' * 20}"
+    assert ideal(0.0, at_once=False) == f"Python {'r' * 20}\ndevice {'x' * 20}"
+    assert lanes(0.0, 0.03, it=[("a", 0.0, 0.006), ("b", 0.006, 0.013)]) == "it a··"
 
 
 def test_the_knob_of_the_afternoons_also_counts_the_learner_s_rule(
