@@ -48,8 +48,8 @@ def test_pytorch_s_timer_warms_up_takes_one_thread_and_gives_the_spread() -> Non
     from torch.utils.benchmark import Timer
 
     calls: list[int] = []
-    found = Timer("calls.append(1)", globals={"calls": calls}).timeit(5)
-    assert len(calls) > 5
+    found = Timer("calls.append(1)", globals={"calls": calls}).blocked_autorange(min_run_time=0.02)
+    assert len(calls) > len(found.times) * found.number_per_run  # warmed up before
     assert inspect.signature(Timer).parameters["num_threads"].default == 1
     assert found.median > 0 and found.iqr >= 0
     from torch.utils.benchmark.utils import timer
@@ -73,3 +73,30 @@ def test_jax_traces_at_the_first_call_only() -> None:
     for _ in range(3):
         compiled(jax.numpy.ones(3))
     assert seen == [1]
+
+
+def test_pytorch_s_setup_runs_once_for_many_runs_as_that_of_timeit() -> None:
+    from torch.utils.benchmark import Timer
+
+    made: list[list[int]] = []
+    Timer("x.append(1)", "x = []; made.append(x)", globals={"made": made}).timeit(5)
+    assert made and all(len(one) > 1 for one in made[-1:])
+
+
+def test_jax_queues_on_a_cpu_too() -> None:
+    x = jax.numpy.ones((1500, 1500))
+    (x @ x).block_until_ready()
+    y = x
+    for _ in range(8):
+        y = y @ x
+    assert not y.is_ready()  # and the call is over
+    assert y.block_until_ready().is_ready()
+
+
+def test_the_wait_of_cuda_needs_a_gpu() -> None:
+    """So the table says that it was not run."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    else:
+        with pytest.raises((RuntimeError, AssertionError)):
+            torch.cuda.synchronize()

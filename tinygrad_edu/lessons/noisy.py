@@ -98,7 +98,17 @@ def picture(found: Afternoon) -> str:
     a, b = statistics.median(found.a), statistics.median(found.b)
     shorter = sum(y < x for x, y in zip(found.a, found.b, strict=True))
     said = [
+        _spell(found),
         f"medians: A {a:.1f} ms, B {b:.1f} ms, {100 * (max(a, b) / min(a, b) - 1):.0f} % apart",
         f"pairs, first with first, second with second …: B is shorter in {shorter} of {len(found.a)}",
     ]
     return "\n".join(line.rstrip() for line in [head, *lines[::-1], f"other  │{other}", *said])
+
+
+def _spell(found: Afternoon) -> str:
+    """The other program in words: when it was at work, and how many runs of each function it met."""
+    met = [sum(found.busy[place] for place in places) for places in found.places]
+    if not any(met):
+        return "other: not at work"
+    first, last = found.busy.index(True) + 1, len(found.busy) - found.busy[::-1].index(True)
+    return f"other: at work from run {first} to run {last}, during {met[0]} runs of A and {met[1]} of B"
