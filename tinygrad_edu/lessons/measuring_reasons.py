@@ -43,7 +43,7 @@ MEASURING: dict[str, str | dict[str, str]] = {
     "either side**, also in turns.",
     "ten_numbers": "**Starting an operation** on a tensor takes longer than ten multiplications in Python, and as long "
     "for any number of elements.",
-    "list_first": "**Making the tensor** took longer than the whole sum (recorded 23 November 2026, AMD EPYC: the list "
+    "list_first": "**Making the tensor** took longer than the sum (recorded 23 November 2026, AMD EPYC: the list "
     "1.35 times as fast). It pays when used often.",
     "counts": "**The same**: a square is one operation, whichever way it is written, and makes as many bytes.",
     "coin": "**4 times**, computed: 15 of 20 or more on one side. That is about once in twenty-five.",
