@@ -9,6 +9,7 @@ import numpy as np
 import tinygrad_edu as tg
 
 from .lab_solutions import LAB_SOLUTIONS, LAB_WRONG
+from .measuring_solutions import MEASURING_ALSO_RIGHT, MEASURING_SOLUTIONS, MEASURING_WRONG
 from .mutation_solutions import MUTATION_ALSO_RIGHT, MUTATION_SOLUTIONS, MUTATION_WRONG
 
 # task: the source that replaces `answer = ...` in the notebook
@@ -439,3 +440,6 @@ WRONG.update(LAB_WRONG)
 SOLUTIONS.update(MUTATION_SOLUTIONS)
 ALSO_RIGHT.update(MUTATION_ALSO_RIGHT)
 WRONG.update(MUTATION_WRONG)
+SOLUTIONS.update(MEASURING_SOLUTIONS)
+ALSO_RIGHT.update(MEASURING_ALSO_RIGHT)
+WRONG.update(MEASURING_WRONG)

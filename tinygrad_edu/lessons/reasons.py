@@ -8,6 +8,7 @@ from __future__ import annotations
 from .arrays_reasons import ARRAYS
 from .autograd_reasons import AUTOGRAD
 from .lab_reasons import LAB
+from .measuring_reasons import MEASURING
 from .mutation_reasons import MUTATION
 
 Reason = str | dict[str, str]
@@ -39,6 +40,8 @@ REASONS: dict[str, Reason] = {
     "half_count": "From 2 048 on, float16 goes up **in steps of two**: adding one lands halfway and is rounded back.",
     # tip lab
     **LAB,
+    # lesson 0
+    **MEASURING,
     # lesson 1
     **ARRAYS,
     # lesson 3
