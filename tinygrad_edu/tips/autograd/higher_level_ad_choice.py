@@ -70,7 +70,7 @@ TIP = Tip(
     claims=(
         Claim("calls", times=4),
         Claim("calls", over=Over("outs", (8, 16, 32, 64, 128), slow="linear", fast="flat")),
-        Claim("calls", at={"outs": 16}, over=Over("ins", (2, 4, 16, 32, 64), crosses=True)),
+        Claim("calls", over=Over("ins", (2, 4, 16, 32, 64), crosses=True)),
         Claim("time"),
     ),
     limits=(

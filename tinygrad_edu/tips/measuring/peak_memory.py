@@ -106,5 +106,5 @@ TIP = Tip(
     ),
     torch=None,
     differs_in_torch="`Memory` watches this engine. There, torch.profiler counts the bytes of each operation.",
-    tolerance=0.05,
+    tolerance=0.2,  # Python makes things of its own in a first run
 )

@@ -8,11 +8,12 @@ from ...tips import Judged, Result
 from ...tips.facts import TIME
 from ...tips.words import claimed, context_text, count_text
 from ..frame import Figure
-from ..marks import Canvas
+from ..marks import Canvas, shorten
 
 BARS = 400  # as wide as the figure is beside words
 _LABEL = 196.0  # where bars begin
 _VALUE = 132.0  # room for a value beside the longest bar
+MOST = 30  # characters of a heading: the whole is in the text
 _PITCH = 16.0  # from the bar of A to that of B
 
 
@@ -20,7 +21,7 @@ def bars(result: Result, width: int) -> Figure:
     """For every claim, a bar for A and one for B, from zero; of a time, the middle half too."""
     canvas, y = Canvas(width), 0.0
     for judged in result.claims:
-        canvas.text(0, y + 13, context_text(judged.claim), "b")
+        canvas.text(0, y + 13, shorten(context_text(judged.claim), MOST), "b")
         canvas.text(
             0, y + 13 + _PITCH, f"claimed: {claimed(judged.claim, judged.letters)}", "t2"
         )  # two equal bars say nothing alone

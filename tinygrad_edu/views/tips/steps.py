@@ -93,8 +93,6 @@ def _run(tip: Tip, visit: Visit, progress: Progress | None) -> Section:
     devices = tuple(device for device in tip.devices if device != "cuda" or cuda.is_available())
     if len(devices) > 1:
         controls.append(_parameter(Choice("device", devices[0], devices, "where the tensors live"), visit))
-    if visit.result is not None and not visit.result.failed and tip.torch is not None:
-        controls.append(Control("button", "torch", "Also in PyTorch", disabled=progress is not None))
     old = what_changed(tip, visit, visit.result) if visit.result is not None else ""
     below = (*((progress,) if progress else ()), *((Words(old, "quiet"),) if old else ()))
     return Section(STEPS[1], below, 2, _state(visit, 2), visit.hand == 2, controls=tuple(controls))
@@ -124,7 +122,9 @@ def _see(tip: Tip, visit: Visit, result: Result) -> Section:
     found += [Words(words, "quiet") for words in figures(tip, result)]
     found += [Words(words) for words in there_text(tip, visit)]
     beside = Beside((One(*number(tip, result)), *found), (Drawing(bars(result, BARS)),))
-    return Section(STEPS[2], (beside, Chips(claims(tip, result))), 3, "done", hand, f"**{headline(result)}**")
+    there = (Control("button", "torch", "Also in PyTorch"),) if tip.torch is not None else ()
+    said = f"**{headline(result)}**"
+    return Section(STEPS[2], (beside, Chips(claims(tip, result))), 3, "done", hand, said, links=there)
 
 
 def _show(number: int) -> Control:
