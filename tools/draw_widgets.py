@@ -24,6 +24,7 @@ from tinygrad_edu_widgets import (  # noqa: E402
     BufferMap,
     GraphStepper,
     GuardLens,
+    MemoryRiver,
     Playground,
     PredictGate,
     TipBrowser,
@@ -32,7 +33,9 @@ from tinygrad_edu_widgets import (  # noqa: E402
 from tinygrad_edu_widgets.registry import WIDGETS  # noqa: E402
 
 import tinygrad_edu as tg  # noqa: E402
+from tinygrad_edu import nn, optim  # noqa: E402
 from tinygrad_edu.observe.machine import Conditions  # noqa: E402
+from tinygrad_edu.observe.memory import Memory, mark  # noqa: E402
 from tinygrad_edu.observe.results import Comparison, Sweep, Timing  # noqa: E402
 from tinygrad_edu.observe.timing import sweep  # noqa: E402
 from tinygrad_edu.views import race  # noqa: E402
@@ -129,6 +132,31 @@ def record_playground() -> None:
         kept["conditions"] = widget.frame().conditions
         widget.flip("one sample")
     PLAYED.write_text(json.dumps(kept) + "\n", encoding="utf-8")
+
+
+def memory_river() -> Frame:
+    """A training step above the same forward pass without a graph. Both have run before."""
+    model = nn.Sequential(nn.Linear(300, 400), nn.ReLU(), nn.Linear(400, 400), nn.ReLU(), nn.Linear(400, 10))
+    adam, x = optim.Adam(model.parameters()), tg.ones(1000, 300)
+
+    def step() -> None:
+        adam.zero_grad()
+        loss = model(x).square().mean()
+        mark("loss", kept=True)
+        loss.backward()
+        adam.step()
+
+    def forward() -> None:
+        with tg.no_grad():
+            model(x).square().mean()
+
+    with Memory():  # what is made once is made now
+        step()
+        forward()
+    adam.zero_grad()
+    widget = MemoryRiver(step, forward, names=("one step", "no_grad"))
+    widget.predict("gradients")
+    return widget.frame()
 
 
 def training_monitor() -> Frame:

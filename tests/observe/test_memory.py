@@ -20,7 +20,7 @@ from tinygrad_edu import nn, optim
 from tinygrad_edu.core.slow import Interceptor
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.observe.counters import Counters
-from tinygrad_edu.observe.memory import BANDS, NOISE, Memory
+from tinygrad_edu.observe.memory import BANDS, NOISE, OWNERS, Memory, mark
 from tinygrad_edu.settings import modes
 from tinygrad_edu.utils.checkpoint import checkpoint
 
@@ -348,3 +348,123 @@ def test_its_text_and_figure() -> None:
     assert {label.get_text() for label in ax.get_legend().get_texts()} >= {"parameter", "activation", "gradient"}
     top = max(path.vertices[:, 1].max() for stack in ax.collections for path in stack.get_paths())
     assert close(top * 1e6, seen.peak)
+
+
+# What was alive when -------------------------------------------------------------------------------------------------
+
+
+def at(seen: Memory, moment: Any) -> dict[str, int]:
+    """The bytes of what was alive, by owner."""
+    found = dict.fromkeys(OWNERS, 0)
+    for held in seen.alive_at(moment):
+        found[held.owner] += held.nbytes
+    return found
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=5), st.booleans(), st.booleans())
+def test_what_was_alive_adds_up_to_each_event(names: list[str], backward: bool, named: bool) -> None:
+    w = tg.rand(50, 500, requires_grad=True)
+    x, step = tg.rand(500, 500), optim.Adam([w])
+    with Memory(*([w, step] if named else [])) as seen:
+        for _ in range(2):
+            value = x
+            for name in names:
+                value = STEPS[name](value, tg.cat([w] * 10))
+            if backward and value.requires_grad:
+                value.sum().backward()
+                step.step()
+    for moment in seen.moments:
+        wanted = seen.by_owner(moment.most)
+        assert at(seen, moment) == {owner: wanted[owner] for owner in OWNERS}
+
+
+def test_a_buffer_that_becomes_a_parameter_was_data_until_then() -> None:
+    with Memory() as seen:
+        x = tg.ones(N)
+        x + 1
+        x.requires_grad_()
+        x * 2
+        early = seen.moments[0]
+    assert at(seen, early)["data"] == 4 * N and at(seen, early)["parameter"] == 0
+    late = seen.moments[-1]
+    assert at(seen, late)["parameter"] == 4 * N and at(seen, late)["data"] == 0
+    x = tg.ones(N)
+    with Memory() as seen:
+        x + 1
+        x.requires_grad_()
+        x * 2
+    assert [at(seen, moment)["parameter"] for moment in seen.moments if moment.phase == "forward"] == [4 * N] * 2
+
+
+def test_lives_of_what_is_gone_are_remembered() -> None:
+    with Memory() as seen:
+        y = tg.ones(N) + 1
+        del y
+        tg.ones(2 * N)
+    gone = [life for life in seen.lives if life.died is not None]
+    assert {life.held.nbytes for life in gone} == {4 * N, 8 * N} and not seen.alive
+
+
+def test_a_mark_notes_the_names_where_it_is_asked_to() -> None:
+    def run() -> None:
+        kept_here = tg.ones(N)
+        mark("inside", kept=True)
+        kept_here + 1
+
+    with Memory() as seen:
+        run()
+        seen.mark("outside")
+    assert [(one.name, one.alone) for one in seen.kept_at["inside"] if one.name == "kept_here"] == [
+        ("kept_here", 4 * N)
+    ]
+    assert set(seen.kept_at) == {"inside"}
+    assert [moment.op for moment in seen.moments if moment.phase == "mark"] == ["inside", "outside"]
+
+
+def test_a_mark_without_a_watch_does_nothing_and_with_two_marks_both() -> None:
+    mark("nobody")
+    with Memory() as outer, Memory() as inner:
+        mark("both")
+    assert [moment.op for seen in (outer, inner) for moment in seen.moments if moment.phase == "mark"] == ["both"] * 2
+
+
+LEFT: list[tg.Tensor] = []
+
+
+def test_names_that_a_function_or_a_dict_knows() -> None:
+    around = tg.ones(N)
+    unset = None
+
+    def run() -> None:
+        LEFT.append(around + 1)
+        assert unset is None
+
+    with Memory() as seen:
+        run()
+    assert {(one.name, one.alone) for one in seen.kept(of=run)} == {("LEFT", 4 * N), ("around", 4 * N)}
+    assert [one.name for one in seen.kept(of={"mine": around, "_hidden": LEFT})] == ["mine"]
+    assert seen.kept(of=print) == []
+    LEFT.clear()
+
+
+def test_whether_a_watch_goes_on() -> None:
+    seen = Memory()
+    assert not seen.watching
+    with seen:
+        assert seen.watching
+    assert not seen.watching
+
+
+def test_an_optimiser_keeps_what_it_steps_and_its_state() -> None:
+    model = nn.Linear(500, 500, bias=False)
+    adam = optim.Adam(model.parameters())
+    with Memory(model) as seen:
+        (model(tg.ones(1, 500)) ** 2).sum().backward()
+        adam.step()
+        adam.zero_grad()
+    state = seen.now["optimiser"]
+    found = {one.name: (one.nbytes, one.alone) for one in seen.kept()}
+    assert found["model"] == (4 * N, 0)
+    assert found["adam"] == (4 * N + state, state) and state >= 8 * N
+    assert [one.name for one in seen.kept(of={"both": [adam, {"m": model}]})] == ["both"]

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.colors import to_hex
 from tinygrad_edu_widgets import Playground, PredictGate, TimingRace, TipBrowser, TrainingMonitor, charts
 
-from tests.widgets.test_every_widget import played, race, raced
+from tests.widgets.test_every_widget import RIVER, played, race, raced, reach
 from tinygrad_edu.errors import ArgumentError, MissingPackageError
 from tinygrad_edu.tips.facts import TIME
 from tinygrad_edu.tips.words import count_text, fact_text
@@ -154,9 +154,9 @@ def test_what_a_playground_learnt_by_step(name: str, what: str) -> None:
 
 PLOTS: list[tuple[Callable[[], Any], str]] = [
     (played, "plot"), (played, "plot_accuracy"), (raced, "plot"), (raced, "plot_sweep"), (number, "plot"),
-    (curve, "plot"), (lambda: TrainingMonitor(2), "plot"),
+    (curve, "plot"), (lambda: TrainingMonitor(2), "plot"), (lambda: reach("MemoryRiver", RIVER), "plot"),
 ]  # fmt: skip
-NAMES = ["learnt", "accuracy", "race", "sweep", "number", "curve", "losses"]
+NAMES = ["learnt", "accuracy", "race", "sweep", "number", "curve", "losses", "river"]
 each_plot = pytest.mark.parametrize(("make", "name"), PLOTS, ids=NAMES)
 
 

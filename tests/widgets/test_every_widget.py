@@ -23,6 +23,7 @@ from tinygrad_edu_widgets import (
     BufferMap,
     GraphStepper,
     GuardLens,
+    MemoryRiver,
     Playground,
     PredictGate,
     TimingRace,
@@ -39,6 +40,7 @@ from tests.widgets.pages import Element, check
 from tinygrad_edu import nn
 from tinygrad_edu.common.wording import first_line
 from tinygrad_edu.observe import timing
+from tinygrad_edu.observe.memory import Memory
 from tinygrad_edu.settings import modes
 from tinygrad_edu.views.frame import LAST_RUN, NOTHING_YET
 from tinygrad_edu.views.playground import meters
@@ -97,6 +99,25 @@ def tips() -> TipBrowser:
     return TipBrowser("share-storage")
 
 
+def big_step() -> None:
+    """Half a megabyte is kept for backward."""
+    x = tg.ones(64, 1000, requires_grad=True)
+    (x.exp() * x.tanh()).sum().backward()
+
+
+def big_forward() -> None:
+    with tg.no_grad():
+        tg.ones(64, 1000).exp().sum()
+
+
+def memory() -> MemoryRiver:
+    """Both have been watched before, so that nothing is made for the first time."""
+    with Memory():
+        big_step()
+        big_forward()
+    return MemoryRiver(big_step, big_forward, names=("step", "no_grad"))
+
+
 def choice() -> PredictGate:
     return PredictGate("Which?", lambda: "b", choices=["a", "b"], why="It **is**.")
 
@@ -142,6 +163,7 @@ LAB_PATHS: list[Path] = [
     [], [*SAID, ("point", "a:1")], [("draft", "(3, 1)"), ("a", "3, 2")], [*SAID, ("a", "2, 9, 1"), ("op", "/")],
     [("b", "0")], [("a", "wide")],
 ]  # fmt: skip
+RIVER: Path = [("draft", "gradients"), ("commit", None)]
 MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GraphStepper": (stepper, [[], [("last", None)], [("goto", 3), ("collapse", None)], [("leaf:x", "none")]]),
     "BroadcastLab": (BroadcastLab, LAB_PATHS),
@@ -159,6 +181,7 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     ),
     "stale map": (stale_map, [[], [("renew", None)]]),
     "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
+    "MemoryRiver": (memory, [[], [("draft", "data")], RIVER, [*RIVER, ("which", "B"), ("step", None)]]),
     "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),
     "raced": (raced, [[], [("n", 0)]]),
     "TipBrowser": (

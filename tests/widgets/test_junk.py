@@ -18,6 +18,7 @@ from tinygrad_edu_widgets import (
     BufferMap,
     GraphStepper,
     GuardLens,
+    MemoryRiver,
     Playground,
     PredictGate,
     TimingRace,
@@ -65,6 +66,10 @@ def race() -> TimingRace:
     return TimingRace(abs, int, sizes=(1, 2), budget=0.001)
 
 
+def rivers() -> MemoryRiver:
+    return MemoryRiver(lambda: tg.ones(3) * 2)
+
+
 def logged(**record: Any) -> TrainingMonitor:
     monitor = TrainingMonitor(3)
     monitor.log(**record)
@@ -81,6 +86,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "TrainingMonitor": (TrainingMonitor, {"epochs": 3, "ask": "?", "unit": "step"}),
     "TrainingMonitor.log": (logged, {"loss": 1.0, "accuracy": 0.5, "lr": 0.1, "epoch": 1}),
     "GuardLens": (GuardLens, {"code": "a = np.ones(2)", "ask": "?", "guard": "on"}),
+    "MemoryRiver": (MemoryRiver, {
+        "run": list, "other": dict, "names": ("a", "b"), "ask": "?", "shown": False,
+    }),
     "PredictGate": (
         PredictGate, {"ask": "?", "reveal": list, "why": "", "about": (), "low": 0, "high": 1, "unit": "s"}
     ),
@@ -142,7 +150,7 @@ def test_junk_is_taken_or_refused_by_the_name_of_the_argument(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("make", [gate, curve, choice, race, lambda: TipBrowser("in-place")])
+@pytest.mark.parametrize("make", [gate, curve, choice, race, rivers, lambda: TipBrowser("in-place")])
 def test_a_prediction_of_junk_is_taken_or_refused_in_the_picture(make: Callable[[], Any], kind: str) -> None:
     widget = make()
     widget.predict(KINDS[kind]())

@@ -14,7 +14,7 @@ from tinygrad_edu_widgets import BroadcastLab, BufferMap, GuardLens, PredictGate
 from tinygrad_edu_widgets.base import EduWidget
 
 import tinygrad_edu as tg
-from tests.widgets.test_every_widget import MAKERS, STATES, race, raced, reach
+from tests.widgets.test_every_widget import MAKERS, RIVER, STATES, memory, race, raced, reach
 from tinygrad_edu.tips import all_tips
 
 
@@ -25,6 +25,10 @@ def gate() -> PredictGate:
 def two_names() -> BufferMap:
     x = tg.arange(12, dtype="float32").reshape(3, 4)
     return BufferMap(x=x, t=x.T)
+
+
+def remembered() -> EduWidget:
+    return reach("MemoryRiver", RIVER)
 
 
 OTHER = all_tips()[1].slug
@@ -41,6 +45,9 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (BroadcastLab, "b", (3, 2), "b (3, 2)", (-1,), "a shape is a list of sizes"),
     (BroadcastLab, "op", "*", "c = a * b", "@", "the lab does not have it"),
     (BroadcastLab, "prediction", "(3, 1)", "(3, 1)", "(9, 9)", "the choices are"),
+    (memory, "prediction", "gradient", "◇ gradients: ", "weights", "it is no owner of memory"),
+    (remembered, "which", "B", "B, event 3 of 3: ", "C", "the runs are A and B"),
+    (remembered, "event", 0, "A, event 1 of ", "x", ""),
     (two_names, "picked", "t", "t[0, 0]", "u", "this map has x, t"),
     (two_names, "index", (1, 2), "x[1, 2]", (9, 9), "Choose an index inside it"),
     (TipBrowser, "slug", OTHER, OTHER, "nothing", "nothing"),

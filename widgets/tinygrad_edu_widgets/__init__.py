@@ -7,6 +7,7 @@ from .broadcast_lab import BroadcastLab
 from .buffer_map import BufferMap
 from .graph_stepper import GraphStepper
 from .guard_lens import GuardLens
+from .memory_river import MemoryRiver
 from .playground import Playground
 from .predict_gate import PredictGate, export_predictions
 from .timing_race import TimingRace
@@ -14,13 +15,15 @@ from .tip_browser import TipBrowser, show_tip
 from .training_monitor import TrainingMonitor
 
 __all__ = [
-    "Behind", "BroadcastLab", "BufferMap", "GraphStepper", "GuardLens", "Playground", "PredictGate", "TimingRace",
-    "TipBrowser", "TrainingMonitor", "export_predictions", "show_tip",
+    "Behind", "BroadcastLab", "BufferMap", "GraphStepper", "GuardLens", "MemoryRiver", "Playground", "PredictGate",
+    "TimingRace", "TipBrowser", "TrainingMonitor", "export_predictions", "show_tip",
 ]  # fmt: skip
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Run by ``%load_ext tinygrad_edu_widgets``: adds the cell magic ``%%race``."""
+    """Run by ``%load_ext tinygrad_edu_widgets``: adds the cell magics ``%%memory`` and ``%%race``."""
+    from .memory_magic import MemoryMagics
     from .race_magic import RaceMagics
 
+    shell.register_magics(MemoryMagics)
     shell.register_magics(RaceMagics)

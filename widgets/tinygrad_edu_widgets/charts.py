@@ -17,6 +17,7 @@ from tinygrad_edu.tips.words import context_text, count_text
 from tinygrad_edu.views.playground import PlayState
 from tinygrad_edu.views.predict import GateState
 from tinygrad_edu.views.race import RaceState
+from tinygrad_edu.views.river import LABELS, STACK, RiverState, memory_unit
 from tinygrad_edu.views.tokens import TOKENS
 from tinygrad_edu.views.training import TrainingState
 
@@ -231,4 +232,39 @@ def learnt(state: PlayState, ax: Any, what: str) -> Any:
     ax.set_xlabel("step")
     ax.set_ylabel(what)
     ax.legend(frameon=False)
+    return ax
+
+
+# Memory over the events of a run ----------------------------------------------------------------------------------
+
+_LOOKS = {  # colour and hatch, as in the widget
+    "parameter": ("blue", ""), "optimiser": ("violet", ""), "gradient": ("magenta", ""), "activation": ("ochre", ""),
+    "data": ("line-2", ""), "temporary": ("paper", "///"), "workspace": ("paper", "\\\\\\"), "elsewhere": ("paper", ""),
+}  # fmt: skip
+
+
+def river(state: RiverState, ax: Any) -> Any:
+    """The bytes of each owner when each event was fullest, stacked, in the unit of the widget's axis."""
+    if not state.rivers:
+        why, mend = "nothing is shown before a prediction", 'call predict("activation") first, or write shown=True'
+        raise ArgumentError("MemoryRiver.plot()", why, mend)
+    c, shown = colours(ax), state.river
+    unit, size = memory_unit(state)
+    edges = range(len(shown.events) + 1)
+    floor = [0.0] * len(shown.events)
+    for place, owner in enumerate(STACK):
+        heights = [max(event.most[place], 0) / size for event in shown.events]
+        if any(heights):
+            colour, hatch = _LOOKS[owner]
+            top = [low + height for low, height in zip(floor, heights, strict=True)]
+            ax.stairs(
+                top, edges, baseline=floor, fill=True, facecolor=c[colour], hatch=hatch,
+                edgecolor=c["line-2"] if colour == "paper" else c["paper"], linewidth=0.6, label=LABELS[owner],
+            )  # fmt: skip
+            floor = top
+    ax.set_xlim(0, len(shown.events))
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("events, one after the other")
+    ax.set_ylabel(unit)
+    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax

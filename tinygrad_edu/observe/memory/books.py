@@ -13,7 +13,7 @@ from ...core.graph import Leaf
 from ...nn.module import Module
 from ...optim.optimizer import Optimizer
 from ..counters import buffer_of, bytes_of
-from .parts import OWNERS, Held
+from .parts import OWNERS, Held, Life
 
 
 class Made(NamedTuple):
@@ -32,6 +32,7 @@ class Made(NamedTuple):
 class Page(NamedTuple):
     """The books at one moment."""
 
+    number: int
     live: tuple[int, ...]
     lost: int
 
@@ -46,8 +47,13 @@ class _Known:
     """What is remembered of a living buffer."""
 
     buffer: weakref.ref[Any]
-    held: Held
+    life: Life
     new: bool  # made since the beginning
+
+    @property
+    def held(self) -> Held:
+        """The buffer in words and numbers."""
+        return self.life.held
 
 
 class Books:
@@ -57,6 +63,8 @@ class Books:
         self.live = dict.fromkeys(OWNERS, 0)
         self.base = dict.fromkeys(OWNERS, 0)
         self.made = dict.fromkeys(OWNERS, 0)  # since `page` was called last
+        self.lives: list[Life] = []  # of all buffers, also of those that are gone
+        self._pages = 0
         self._lost = 0  # bytes of what was there and is gone
         self._known: dict[int, _Known] = {}
         self._gone: deque[int] = deque()  # keys of buffers that were freed since the last look, in any thread
@@ -65,7 +73,8 @@ class Books:
         """The books now; what is made is counted from here on."""
         self.forget()
         self.made = dict.fromkeys(OWNERS, 0)
-        return Page(tuple(self.live.values()), self._lost)
+        self._pages += 1
+        return Page(self._pages, tuple(self.live.values()), self._lost)
 
     def born(self, array: Any, owner: str, made: Made) -> None:
         """Enter a buffer, if it is new."""
@@ -110,18 +119,25 @@ class Books:
             where, held = self.live if known.new else self.base, known.held
             where["data"] -= held.nbytes
             where["parameter"] += held.nbytes
+            if known.new:
+                known.life.died = self._pages  # as data; as a parameter it goes on
+            else:
+                self.lives.remove(known.life)
             self._enter(buffer, owner, Made(held.op, held.line), known.new)
 
     def _enter(self, buffer: Any, owner: str, made: Made, new: bool) -> None:
         key, gone = id(buffer), self._gone
         held = Held(owner, bytes_of(buffer), tuple(buffer.shape), str(buffer.dtype), made.op, made.line, made.module)
-        self._known[key] = _Known(weakref.ref(buffer, lambda _: gone.append(key)), held, new)
+        life = Life(held, self._pages if new else 0)
+        self.lives.append(life)
+        self._known[key] = _Known(weakref.ref(buffer, lambda _: gone.append(key)), life, new)
 
     def forget(self) -> None:
         """Cross out what was freed."""
         while self._gone:
             known = self._known.pop(self._gone.popleft(), None)
             if known is not None:
+                known.life.died = self._pages
                 self.live[known.held.owner] -= known.held.nbytes
                 self._lost += 0 if known.new else known.held.nbytes
 

@@ -33,11 +33,26 @@ class Held:
         return f"{self.owner} {bytes_text(self.nbytes)} {self.shape} {self.dtype}{made}, {self.where or 'there before'}"
 
 
+@dataclass(eq=False)
+class Life:
+    """How long a buffer lived, in pages of the books: made after page ``born``, last seen on page ``died``."""
+
+    held: Held
+    born: int  # 0: it was there before
+    died: int | None = None  # None: it is alive
+
+    def during(self, pages: tuple[int, int]) -> bool:
+        """Whether it was there at a `Moment` with these pages."""
+        first, last = pages
+        return self.born < last and (self.died is None or self.died >= first)
+
+
 @dataclass(frozen=True)
 class Moment:
     """An event, and the bytes of each of `BANDS`: after it, and when memory was fullest in it.
 
-    Both without what was there before the watch began: `Memory.by_owner` adds that.
+    Both without what was there before the watch began: `Memory.by_owner` adds that. ``pages`` tells which buffers
+    were there when it was fullest: `Memory.alive_at` lists them.
     """
 
     phase: str  # "forward", "backward", "step", "between" two events, or "mark"
@@ -46,6 +61,7 @@ class Moment:
     module: str
     after: tuple[int, ...]
     most: tuple[int, ...]
+    pages: tuple[int, int] = (0, 0)
 
     @property
     def where(self) -> str:

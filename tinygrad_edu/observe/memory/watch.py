@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ...common.lines import user_line
@@ -18,8 +18,8 @@ from ...settings import modes
 from ..counters import arrays_in
 from . import chart
 from .books import Books, Made, Page
-from .keepers import keepers
-from .parts import BANDS, Held, Keeper, Moment
+from .keepers import keepers, outside, public, variables
+from .parts import BANDS, Held, Keeper, Life, Moment
 from .trace import trace
 
 NOISE = 64_000  # bytes: Python's own objects come and go
@@ -72,6 +72,7 @@ class Memory(Interceptor):
         self._books = Books()
         self._nodes: dict[int, weakref.ref[Node]] = {}
         self._marks: dict[str, dict[int, Held]] = {}
+        self._kept: dict[str, list[Keeper]] = {}
         self._start = self._total = 0
         self._step: _Before | None = None
         self._handles: list[Any] = []
@@ -172,9 +173,11 @@ class Memory(Interceptor):
         workspace = high - self._start - outside - before.page.known - sum(new)
         if workspace >= 0:  # fullest with all that was there, and all that was made
             most = (*map(sum, zip(before.page.live, new, strict=True)), workspace, outside)
+            pages = before.page.number, page.number
         else:  # something was freed first
             most = (*page.live, max(high - now, 0), elsewhere)
-        self._note(phase, made, after, most)
+            pages = page.number, page.number
+        self._note(phase, made, after, most, pages)
         self._total = now
         trace.leave_out(now)
         self.high = now
@@ -184,11 +187,14 @@ class Memory(Interceptor):
         page, high = self._books.page(), self.high
         elsewhere = now - self._start - page.known
         if high - self._total > NOISE:
-            self._note("between", Made(), (*page.live, 0, elsewhere), (*page.live, 0, elsewhere + max(high - now, 0)))
+            after, most = (*page.live, 0, elsewhere), (*page.live, 0, elsewhere + max(high - now, 0))
+            self._note("between", Made(), after, most, (page.number, page.number))
         self._total = now
 
-    def _note(self, phase: str, made: Made, after: tuple[int, ...], most: tuple[int, ...]) -> None:
-        self.moments.append(Moment(phase, made.op, made.line, made.module, after, most))
+    def _note(
+        self, phase: str, made: Made, after: tuple[int, ...], most: tuple[int, ...], pages: tuple[int, int]
+    ) -> None:
+        self.moments.append(Moment(phase, made.op, made.line, made.module, after, most, pages))
 
     # What was found -------------------------------------------------------------------------------------------------
 
@@ -232,15 +238,21 @@ class Memory(Interceptor):
         """The buffers that are alive, the largest first."""
         return _largest_first(self._books.alive().values())
 
-    def mark(self, name: str) -> None:
-        """Give this moment a name, for `grew`. Raises `ArgumentError` for one that is taken."""
+    def mark(self, name: str, *, kept: bool = False) -> None:
+        """Give this moment a name, for `grew`. Raises `ArgumentError` for one that is taken.
+
+        With ``kept=True`` it also notes what the names in the program keep, for `kept_at`. Before Python 3.13, to look
+        at the variables of a function keeps them alive until it ends, so they then count for longer.
+        """
         if name in self._marks:
             raise ArgumentError(f"mark({name!r})", "there is a mark with that name", "choose another one")
         start = trace.look()
         self._marks[name] = self._books.alive()
         page = self._books.page()
         counts = (*page.live, 0, start - self._start - page.known)
-        self._note("mark", Made(name, user_line()), counts, counts)
+        self._note("mark", Made(name, user_line()), counts, counts, (page.number, page.number))
+        if kept:
+            self._kept[name] = keepers(self._books, variables(sys._getframe(1)))
         trace.leave_out(start)
 
     def grew(self, since: str, until: str | None = None) -> list[Held]:
@@ -256,13 +268,39 @@ class Memory(Interceptor):
         later = self._books.alive() if until is None else self._marks[until]
         return _largest_first(held for held in later.values() if id(held) not in old)
 
-    def kept(self) -> list[Keeper]:
+    def kept(self, of: Callable[..., Any] | Mapping[str, Any] | None = None) -> list[Keeper]:
         """The names in the program here, and what lives because of each: itself, and what its graph has saved.
 
-        It looks through the variables of the calling function and of those that called it, into lists, tuples, dicts
-        and modules.
+        It looks through the variables of the calling function and of those that called it, or through those that the
+        function ``of`` knows from outside, or through the names of a dict; into lists, tuples, dicts, modules and
+        optimisers.
         """
-        return keepers(self._books, sys._getframe(1))
+        if of is None:
+            return keepers(self._books, variables(sys._getframe(1)))
+        return keepers(self._books, public(of) if isinstance(of, Mapping) else outside(of))
+
+    @property
+    def kept_at(self) -> dict[str, list[Keeper]]:
+        """What `kept` said at the marks that noted it, by their names."""
+        return dict(self._kept)
+
+    def alive_at(self, moment: Moment) -> list[Held]:
+        """The buffers that were there when memory was fullest in an event, the largest first.
+
+        They are the owners' bytes of that event. *Workspace* and *elsewhere* are no buffers of tensors.
+        """
+        return _largest_first(life.held for life in self.lives if life.during(moment.pages))
+
+    @property
+    def lives(self) -> list[Life]:
+        """All buffers that were seen, with the time for which each lived."""
+        self._books.forget()
+        return list(self._books.lives)
+
+    @property
+    def watching(self) -> bool:
+        """Whether its block is under way."""
+        return self in trace.open
 
     def plot(self, ax: Any = None) -> Any:
         """The bytes by owner over the events, stacked, drawn with matplotlib. Returns the axes."""
@@ -278,6 +316,13 @@ class Memory(Interceptor):
         head = f"Memory: {bytes_text(self.peak)} at the peak, in {top.what}" + (f", {top.where}" if top.where else "")
         kept = f"{plural(self.nodes, 'node')} of the graph alive"
         return "\n".join([head, *rows, f"now {bytes_text(max(self.current, 0))}; {kept}"])
+
+
+def mark(name: str, *, kept: bool = False) -> None:
+    """Mark this moment in each `Memory` that watches here; where none does, nothing happens."""
+    for observer in modes().observers:
+        if isinstance(observer, Memory):
+            observer.mark(name, kept=kept)
 
 
 def _largest_first(found: Iterable[Held]) -> list[Held]:
