@@ -9,6 +9,7 @@ import numpy as np
 import tinygrad_edu as tg
 
 from .lab_solutions import LAB_SOLUTIONS, LAB_WRONG
+from .memory_solutions import MEMORY_ALSO_RIGHT, MEMORY_SOLUTIONS, MEMORY_WRONG
 
 # task: the source that replaces `answer = ...` in the notebook
 SOLUTIONS: dict[str, str] = {
@@ -433,5 +434,6 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
 }
 
-SOLUTIONS.update(LAB_SOLUTIONS)
-WRONG.update(LAB_WRONG)
+SOLUTIONS.update(LAB_SOLUTIONS | MEMORY_SOLUTIONS)
+ALSO_RIGHT.update(MEMORY_ALSO_RIGHT)
+WRONG.update(LAB_WRONG | MEMORY_WRONG)

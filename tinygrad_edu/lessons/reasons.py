@@ -8,6 +8,7 @@ from __future__ import annotations
 from .arrays_reasons import ARRAYS
 from .autograd_reasons import AUTOGRAD
 from .lab_reasons import LAB
+from .memory_reasons import MEMORY
 
 Reason = str | dict[str, str]
 
@@ -42,6 +43,8 @@ REASONS: dict[str, Reason] = {
     **ARRAYS,
     # lesson 3
     **AUTOGRAD,
+    # lesson 7
+    **MEMORY,
 }
 
 
