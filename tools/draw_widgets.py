@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 from tinygrad_edu_widgets import (  # noqa: E402
     BroadcastLab,
     BufferMap,
+    CheckpointSlider,
     GraphStepper,
     GuardLens,
     MemoryRiver,
@@ -73,6 +74,14 @@ def broadcast_lab() -> Frame:
     """A column and a row, with both gradients revealed."""
     widget = BroadcastLab((3, 1), (1, 4), predict=False)
     widget.act("point", "a:0")
+    return widget.frame()
+
+
+def checkpoint_slider() -> Frame:
+    """Sixteen layers in four segments, where a learner expected eight."""
+    widget = CheckpointSlider()
+    widget.predict(8)
+    widget.act("segments", 4)
     return widget.frame()
 
 

@@ -53,6 +53,25 @@ def test_blas_has_one_thread_meanwhile() -> None:
     assert found.conditions.threads == (1 if before else None)
 
 
+def test_blas_has_one_thread_in_whichever_thread_measures() -> None:
+    """The first to set a limit keeps that right, by threadpoolctl's rules: so it is taken over, and given back."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    before = [one["num_threads"] for one in threadpoolctl.threadpool_info()]
+    seen: list[tuple[int | None, list[int]]] = []
+
+    def look() -> None:
+        with machine.quiet() as found:
+            seen.append((found.threads, [one["num_threads"] for one in threadpoolctl.threadpool_info()]))
+
+    for _ in range(2):
+        look()
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        assert [one["num_threads"] for one in threadpoolctl.threadpool_info()] == before
+    assert seen == [(1 if before else None, [1] * len(before))] * 4
+
+
 def test_threads_that_measure_wait_for_each_other() -> None:
     inside: list[int] = []
     seen: list[int] = []

@@ -47,7 +47,7 @@ def test_the_picture_has_what_its_widget_takes(tip: Tip) -> None:
     ways = {name: example.pop(name) for name in ("slow", "fast") if name in example}
     assert tip.picture.widget in EXAMPLES
     assert all(isinstance(value, Tensor) and value.numel() <= 64 for value in example.values())
-    if tip.picture.widget in ("TimingRace", "MemoryRiver", "CheckpointSlider"):
+    if tip.picture.widget in ("TimingRace", "MemoryRiver"):
         assert example == ways == {}
         about = {claim.fact for claim in tip.claims} or {TIME, "peak"}  # or about what is measured itself
         assert about & ({TIME} if tip.picture.widget == "TimingRace" else {"peak"})

@@ -21,6 +21,7 @@ import tinygrad_edu_widgets
 from tinygrad_edu_widgets import (
     BroadcastLab,
     BufferMap,
+    CheckpointSlider,
     GraphStepper,
     GuardLens,
     MemoryRiver,
@@ -72,6 +73,14 @@ def stale_map() -> BufferMap:
     x.array[1, 1] = -0.125
     made.look()
     return made
+
+
+def slider() -> CheckpointSlider:
+    return CheckpointSlider([nn.Linear(8, 8) for _ in range(6)], tg.ones(4, 8), budget=0.01)
+
+
+def two_models() -> CheckpointSlider:
+    return CheckpointSlider()
 
 
 def monitor() -> TrainingMonitor:
@@ -180,6 +189,11 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
         ],
     ),
     "stale map": (stale_map, [[], [("renew", None)]]),
+    "CheckpointSlider": (
+        slider,
+        [[], [("draft", 3)], [("draft", 4), ("commit", None)], [("commit", None), ("segments", 2)], [("draft", "x")]],
+    ),
+    "two models": (two_models, [[]]),
     "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
     "MemoryRiver": (memory, [[], [("draft", "data")], RIVER, [*RIVER, ("which", "B"), ("step", None)]]),
     "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),

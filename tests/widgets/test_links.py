@@ -10,11 +10,19 @@ from unittest import mock
 import ipywidgets
 import pytest
 import traitlets
-from tinygrad_edu_widgets import BroadcastLab, BufferMap, GuardLens, PredictGate, TipBrowser, TrainingMonitor
+from tinygrad_edu_widgets import (
+    BroadcastLab,
+    BufferMap,
+    CheckpointSlider,
+    GuardLens,
+    PredictGate,
+    TipBrowser,
+    TrainingMonitor,
+)
 from tinygrad_edu_widgets.base import EduWidget
 
 import tinygrad_edu as tg
-from tests.widgets.test_every_widget import MAKERS, RIVER, STATES, memory, race, raced, reach
+from tests.widgets.test_every_widget import MAKERS, RIVER, STATES, memory, race, raced, reach, slider
 from tinygrad_edu.tips import all_tips
 
 
@@ -25,6 +33,12 @@ def gate() -> PredictGate:
 def two_names() -> BufferMap:
     x = tg.arange(12, dtype="float32").reshape(3, 4)
     return BufferMap(x=x, t=x.T)
+
+
+def slid() -> CheckpointSlider:
+    made = slider()
+    made.predict(4)
+    return made
 
 
 def remembered() -> EduWidget:
@@ -39,6 +53,9 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (race, "place", 1, "n = 8", 7, "there are 3 sizes"),
     (race, "size", 2, "n = 2", 5, "the sizes are (2, 8, 32)"),
     (race, "prediction", 3.0, "3", -1.0, "no time is below 0"),
+    (slid, "segments", 2, "2 segments:", 9, "there are 6 layers to divide"),
+    (slider, "prediction", 5, "you: lowest at 5, not committed", 0, "there are 6 layers to divide"),
+    (CheckpointSlider, "model", "wide, batch 8", "model: wide, batch 8", "tall", "there is no such model"),
     (GuardLens, "guard", "off", "guard off", "maybe", "maybe"),
     (GuardLens, "row", 5, "> 6 a[0] = 10.0", "x", ""),
     (BroadcastLab, "a", (2, 1), "a (2, 1)", (1, 1, 1, 1), "axes"),
@@ -106,6 +123,7 @@ READ_ONLY = [
     (gate, "committed"), (gate, "result"), (raced, "committed"), (raced, "ratio"), (BroadcastLab, "committed"),
     (two_names, "stale"), (TipBrowser, "committed"), (TipBrowser, "verdict"), (lambda: TrainingMonitor(3), "count"),
     (lambda: TrainingMonitor(3), "loss"), (lambda: TrainingMonitor(3), "ended"),
+    (slid, "committed"), (slid, "peak"),
 ]  # fmt: skip
 
 
@@ -138,9 +156,9 @@ def test_what_was_found_can_be_observed() -> None:
 
 
 def test_no_result_is_in_a_trait_before_the_prediction() -> None:
-    for make in (gate, race, TipBrowser, BroadcastLab):
+    for make in (gate, race, slider, TipBrowser, BroadcastLab):
         state = make().get_state()
-        found = [state.get(name) for name in ("result", "ratio", "verdict", "committed")]
+        found = [state.get(name) for name in ("result", "ratio", "peak", "verdict", "committed")]
         assert set(found) <= {None, False}
 
 

@@ -145,10 +145,24 @@ def _one_thread(turn: _Turn) -> int | None:
         return None
     import threadpoolctl
 
+    def restore() -> None:
+        _take_control()
+        limits.restore_original_limits()
+
     with undisturbed():
+        _take_control()
         limits = threadpoolctl.threadpool_limits(limits=1)
-        turn.undo.append(limits.restore_original_limits)
-    return 1 if threadpoolctl.threadpool_info() else None
+        turn.undo.append(restore)
+    return 1 if {library["num_threads"] for library in threadpoolctl.threadpool_info()} == {1} else None
+
+
+def _take_control() -> None:
+    """Let this thread set limits. Since threadpoolctl 3.8 the first thread to do so keeps that right while it lives."""
+    from threadpoolctl import OpenBLASController
+
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 def conditions(threads: int | None) -> Conditions:

@@ -23,7 +23,7 @@ from ..settings import scoped
 from ..tensor.random import Generator
 from .outcomes import Outcome
 from .tip import Tip, TipError, source_of
-from .ways import Shown, begin, prepares, watching
+from .ways import Shown, begin, prepares
 
 NUMBERS = (np.ndarray, np.generic, int, float)
 EXACT = "biu"  # kinds of dtypes without fractions
@@ -111,13 +111,9 @@ class Count:
         """Run it once more, and ask the allocator."""
         given = arguments(tip, setting)
         with scoped(device=setting["device"]), Memory() as memory:
-            token = watching.set(memory)
-            try:
-                step, end = begin(way, given) if prepares(way) else (lambda: way(*given), lambda: None)
-                kept = step()
-                end()
-            finally:
-                watching.reset(token)
+            step, end = begin(way, given) if prepares(way) else (lambda: way(*given), lambda: None)
+            kept = step()
+            end()
         del kept
         self.facts["memory"] = max((_in_use(moment.most) for moment in memory.moments), default=0)
         marks = (moment for moment in memory.moments if moment.phase == "mark")

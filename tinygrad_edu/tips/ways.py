@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..observe.memory import Memory
+from ..observe.memory import mark
+
+__all__ = ["Shown", "begin", "mark", "prepared", "prepares"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-watching: ContextVar[Memory | None] = ContextVar("watching", default=None)
 
 
 def prepared(way: F) -> F:
@@ -39,13 +39,6 @@ def begin(way: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Callable
             next(made)
 
     return next(made), end
-
-
-def mark(name: str) -> None:
-    """Give this moment of a way a name, so that a claim can be about the memory in use there."""
-    memory = watching.get()
-    if memory is not None:
-        memory.mark(name)
 
 
 @dataclass(frozen=True)

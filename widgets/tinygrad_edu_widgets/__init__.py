@@ -5,6 +5,7 @@ from typing import Any
 from .behind import Behind
 from .broadcast_lab import BroadcastLab
 from .buffer_map import BufferMap
+from .checkpoint_slider import CheckpointSlider
 from .graph_stepper import GraphStepper
 from .guard_lens import GuardLens
 from .memory_river import MemoryRiver
@@ -15,8 +16,8 @@ from .tip_browser import TipBrowser, show_tip
 from .training_monitor import TrainingMonitor
 
 __all__ = [
-    "Behind", "BroadcastLab", "BufferMap", "GraphStepper", "GuardLens", "MemoryRiver", "Playground", "PredictGate",
-    "TimingRace", "TipBrowser", "TrainingMonitor", "export_predictions", "show_tip",
+    "Behind", "BroadcastLab", "BufferMap", "CheckpointSlider", "GraphStepper", "GuardLens", "MemoryRiver", "Playground",
+    "PredictGate", "TimingRace", "TipBrowser", "TrainingMonitor", "export_predictions", "show_tip",
 ]  # fmt: skip
 
 

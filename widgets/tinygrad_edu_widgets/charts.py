@@ -14,6 +14,7 @@ from tinygrad_edu.observe.results import Sweep, Timing
 from tinygrad_edu.tips import Result
 from tinygrad_edu.tips.facts import TIME
 from tinygrad_edu.tips.words import context_text, count_text
+from tinygrad_edu.views.checkpoints import OWNERS, SliderState, expected
 from tinygrad_edu.views.playground import PlayState
 from tinygrad_edu.views.predict import GateState
 from tinygrad_edu.views.race import RaceState
@@ -232,6 +233,35 @@ def learnt(state: PlayState, ax: Any, what: str) -> Any:
     ax.set_xlabel("step")
     ax.set_ylabel(what)
     ax.legend(frameon=False)
+    return ax
+
+
+# Peaks by number of segments --------------------------------------------------------------------------------------
+
+
+def peaks(state: SliderState, ax: Any) -> Any:
+    """The peak of each run in bars, by owner from the floor up, and what arithmetic predicts."""
+    if not state.measured:
+        why, mend = "nothing with cuts has been measured", "call predict(…) first"
+        raise ArgumentError("CheckpointSlider.plot()", why, mend)
+    c, at = colours(ax), [run.segments for run in state.runs]
+    looks = {
+        "parameters": {"color": c["blue"]}, "data": {"color": c["line-2"]}, "gradients": {"color": c["magenta"]},
+        "kept": {"color": c["ochre"]}, "segment": {"color": c["wash-ochre"], "edgecolor": c["ochre"]},
+        "workspace": {"color": c["paper"], "edgecolor": c["line-2"], "hatch": "\\\\\\"},
+    }  # fmt: skip
+    below = [0.0] * len(at)
+    for place, owner in enumerate(OWNERS):
+        heights = [run.owners[place] / 1e6 for run in state.runs]
+        if any(heights):
+            ax.bar(at, heights, width=0.72, bottom=below, label=owner, **looks[owner])
+        below = [low + height for low, height in zip(below, heights, strict=True)]
+    predicted = [expected(state, run).predicted / 1e6 for run in state.runs]
+    ax.plot(at, predicted, "o-", color=c["grey"], markerfacecolor=c["paper"], markersize=4, label="arithmetic")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel("segments")
+    ax.set_ylabel("MB at the peak")
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return ax
 
 

@@ -97,7 +97,7 @@ TIP = Tip(
     ),
     explain="Why does C, which keeps the least inside each checkpoint, need more than B?",
     symptoms=("out of memory", "my model is too deep for memory"),
-    picture=Picture("CheckpointSlider", dict),
+    picture=Picture("MemoryRiver", dict),
     elsewhere=(
         Elsewhere(
             "PyTorch 2.13",

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ...inputs.trees import tensors_in
+from ...observe.machine import quiet
+from ...observe.memory import Memory
 from ...tips import Tip
-from .. import broadcast, buffers, graph
+from ...tips.counting import arguments
+from .. import broadcast, buffers, graph, river
 from ..board import Drawing
 from ..frame import NARROW, Figure
 
@@ -47,6 +51,21 @@ def _graph_stepper(tip: Tip) -> tuple[Drawing, ...]:
     return tuple(drawn)
 
 
+def _memory_river(tip: Tip) -> tuple[Drawing, ...]:
+    """The memory of both ways over time, as the tip runs them."""
+    rivers = []
+    for letter, name in (("A", "slow"), ("B", "fast")):
+        way, setting = getattr(tip, name), tip.setting({})
+        way(*arguments(tip, setting))  # what Python makes once for new code
+        given = arguments(tip, setting)
+        with quiet(), Memory(*tensors_in(given)) as memory:
+            result = way(*given)
+        del result
+        rivers.append(river.read(memory, letter))
+    state = river.commit(river.RiverState(("A", "B")), rivers)
+    return (Drawing(river.draw(state, NARROW), "The memory of **A** and of **B** over time"),)
+
+
 @dataclass(frozen=True)
 class Example:
     """How one widget explains a tip: the stages of the machine that it is about, and what it draws."""
@@ -60,6 +79,5 @@ EXAMPLES = {
     "BroadcastLab": Example(("tensors", "buffers"), _broadcast_lab),
     "GraphStepper": Example(("tensors",), _graph_stepper),
     "TimingRace": Example(("tensors", "device"), lambda tip: ()),  # the bars show it all
-    "MemoryRiver": Example(("tensors", "buffers"), lambda tip: ()),
-    "CheckpointSlider": Example(("tensors", "buffers"), lambda tip: ()),
+    "MemoryRiver": Example(("tensors", "buffers"), _memory_river),
 }
