@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..nn import GELU, Embedding, LayerNorm, Linear, Module, Sequential, Tanh
@@ -20,7 +21,7 @@ def denoiser(width: int = 250, hidden: int = 4) -> Sequential:
     """Linear layers with tanh between them, from 50 readings to 50."""
     widths = [READINGS, *[width] * hidden]
     layers: list[Module] = []
-    for before, after in zip(widths, widths[1:], strict=False):
+    for before, after in pairwise(widths):
         layers += [Linear(before, after), Tanh()]
     return Sequential(*layers, Linear(width, READINGS))
 

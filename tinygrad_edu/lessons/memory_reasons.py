@@ -4,8 +4,8 @@ from __future__ import annotations
 
 MEMORY: dict[str, str | dict[str, str]] = {
     "grows": {
-        "the gradients": "“`backward()` adds, so gradients pile up”? It adds the numbers in place: `.grad` has the size "
-        "of its parameter.",
+        "the gradients": "“`backward()` adds, so gradients pile up”? It adds numbers to numbers: `.grad` never "
+        "outgrows its parameter.",
         "Adam's state": "Adam makes its two averages in the first step, and then changes their numbers in place.",
         "the list of losses": "Each loss is 4 bytes, but **it holds its graph**, and that its activations: no "
         "`backward()` frees a validation loss's.",
@@ -31,7 +31,7 @@ MEMORY: dict[str, str | dict[str, str]] = {
     },
     "moment": "Early in backward **activations and gradients meet**: hardly any of the first has gone, and the second "
     "are being made.",
-    "freed": "`backward()` uses an activation for the last time. **The graph lets go of it** there, and no name holds it.",
+    "freed": "Where `backward()` has used an activation, **the graph lets go of it**, and no name holds it.",
     "wide": "With 8 rows **the weights and their gradients** are most of the peak, and checkpoints leave them alone.",
     "afterwards": "Then **all graphs are alive at once**, as for the whole batch. `backward()` in each round frees its "
     "own before the next.",
