@@ -94,6 +94,8 @@ def test_activations_hold_most_at_the_peak_early_in_backward(lesson: Run) -> Non
     at_end, at_peak = seen.by_owner(forward.after), seen.owners
     assert at_peak["activation"] > 0.9 * at_end["activation"]
     assert at_peak["gradient"] > at_end["gradient"] + 1e6
+    sizes = [p.nbytes for p in denoiser().parameters()]
+    assert seen.owners["optimiser"] == pytest.approx(2 * sum(sizes) + 2 * max(sizes), rel=0.01)
     few, _ = peak(lesson.names["a_step"](20))
     assert few.owners["activation"] < 100_000
     assert sum(p.nbytes for p in denoiser().parameters()) < few.owners["optimiser"]

@@ -7,8 +7,8 @@ MEMORY: dict[str, str | dict[str, str]] = {
         "the gradients": "“`backward()` adds, so gradients pile up”? It adds numbers to numbers: `.grad` never "
         "outgrows its parameter.",
         "Adam's state": "Adam makes its two averages in the first step, and then changes their numbers in place.",
-        "the list of losses": "Each loss is 4 bytes, but **it holds its graph**, and that its activations: no "
-        "`backward()` frees a validation loss's.",
+        "the list of losses": "Each loss is 4 bytes, but **it holds its graph**, and the graph its activations. In "
+        "validation no `backward()` frees them.",
     },
     "few_rows": {
         "activations": "They shrink with the rows: four tanh results of 20 rows take only 80 kB.",
