@@ -77,7 +77,7 @@ def test_one_tip_by_keyboard_alone(open_cells: Open) -> None:
     notebook = open_cells('from tinygrad_edu_widgets import show_tip\nshow_tip("share-storage")')
     notebook.run_all()
     w, keys = widget(notebook.page, "TipBrowser"), notebook.page.keyboard
-    w.get_by_role("radio", name="none").focus()
+    w.get_by_role("radio", name="none", exact=True).focus()
     keys.press("ArrowRight")
     expect(w.get_by_role("radio", name="as many as x has")).to_have_attribute("aria-checked", "true")
     tab_to(notebook, w.get_by_role("button", name="Commit"))
@@ -121,7 +121,7 @@ def test_stop_takes_effect_between_repeats_and_keeps_what_was_measured(open_cell
     notebook = open_cells(SLOW)
     notebook.run_all()
     w = widget(notebook.page, "TipBrowser")
-    w.get_by_role("radio", name="none").click()
+    w.get_by_role("radio", name="none", exact=True).click()
     w.get_by_role("button", name="Commit").click()
     for _ in range(2):
         w.get_by_role("button", name=re.compile("^Run")).first.click()
@@ -142,7 +142,7 @@ def test_code_is_edited_and_found_by_filters(open_cells: Open) -> None:
     names = w.get_by_role("radiogroup", name="Arrays").get_by_role("radio")
     expect(names.filter(has_text="share-storage")).to_be_visible()
     expect(names.filter(has_text="vectorise-loss")).to_have_count(0)
-    search.fill("nothing like it")
+    search.fill("nowhere like it")
     expect(w.get_by_text("No tip fits all of this.")).to_be_visible()
     search.fill("")
     w.get_by_role("combobox", name="guide").select_option(label="MyGrad performance tips")
@@ -158,7 +158,7 @@ def test_code_is_edited_and_found_by_filters(open_cells: Open) -> None:
     area.fill("def A(x, read_only):\n    return x.amax(), x.amax()")
     w.get_by_role("button", name="Done").click()
     expect(twin).to_contain_text("A, edited")
-    w.get_by_role("radio", name="none").click()
+    w.get_by_role("radio", name="none", exact=True).click()
     w.get_by_role("button", name="Commit").click()
     w.get_by_role("slider").fill("0")
     expect(w.get_by_text("n = 16", exact=True)).to_be_visible()
@@ -174,7 +174,7 @@ def test_before_an_audience_one_step_after_the_other(open_cells: Open) -> None:
     w = widget(notebook.page, "TipBrowser")
     expect(w.locator(".edu-nav")).to_have_count(0)
     steps = w.locator(".edu-step:has(.edu-number)")
-    w.get_by_role("radio", name="none").click()
+    w.get_by_role("radio", name="none", exact=True).click()
     for wanted in ("1Predict", "2Run", "3See", "4Explain"):
         expect(steps.locator("h4")).to_have_text(wanted, timeout=60_000)
         assert faults(notebook.page) == []

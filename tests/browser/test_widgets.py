@@ -226,7 +226,7 @@ def test_guard_lens_switches_walks_and_edits(open_cells: Open) -> None:
     notebook.run_all()
     w = widget(notebook.page, "GuardLens")
     twin = w.locator(".edu-foot pre")
-    expect(twin).to_contain_text("▲ MemoryGuardError in line 4")
+    expect(twin).to_contain_text("▲ ValueError in line 4")
     w.get_by_role("radio", name="off").click()
     expect(twin).to_contain_text("t.grad  [20, 4, 6]  wrong")
     w.get_by_role("radio", name="off").press("ArrowLeft")
@@ -249,7 +249,7 @@ def test_guard_lens_switches_walks_and_edits(open_cells: Open) -> None:
     expect(twin).to_contain_text("it was stopped")
     expect(twin).to_contain_text("while True: pass")
     w.get_by_role("button", name="Reset").click()
-    expect(twin).to_contain_text("▲ MemoryGuardError in line 4")
+    expect(twin).to_contain_text("▲ ValueError in line 4")
 
 
 @pytest.mark.parametrize("source, secret", [(CHOICE, "It <b>always</b> was"), (NUMBER, SECRET)])
@@ -263,7 +263,7 @@ def test_predict_gate_hides_until_committed(frames: list[str], open_cells: Open,
         w.get_by_role("radio", name="one", exact=True).click()
         w.get_by_role("radio", name="one", exact=True).press("ArrowRight")
         expect(w.get_by_role("radio", name="forty-two")).to_have_attribute("aria-checked", "true")
-        w.get_by_role("radio", name="none").click()
+        w.get_by_role("radio", name="none", exact=True).click()
     else:
         w.get_by_role("spinbutton").fill("10")
         expect(commit).to_be_enabled()
@@ -349,7 +349,7 @@ def test_widgets_work_in_notebook_7(page: Page, notebook7: Lab, complaints: list
     w.get_by_role("button", name="Step", exact=True).click()
     expect(w.locator(".edu-foot")).to_contain_text("forward 2 of")
     gate = widget(page, "PredictGate")
-    gate.get_by_role("radio", name="none").click()
+    gate.get_by_role("radio", name="none", exact=True).click()
     gate.get_by_role("button", name="Commit").click()
     expect(gate.locator(".edu-foot pre")).to_contain_text("you: none")
     assert faults(page) == []
@@ -386,5 +386,5 @@ def test_a_static_page_needs_no_kernel(page: Page, tmp_path: Path) -> None:
     page.goto(file.as_uri())
     assert page.get_by_role("button").count() == 0
     page.locator("summary").click()
-    expect(page.locator("pre")).to_contain_text("MemoryGuardError in line 4")
+    expect(page.locator("pre")).to_contain_text("ValueError in line 4")
     assert faults(page) == []

@@ -166,7 +166,7 @@ def assert_picture(page: Page) -> None:
     assert "guard" in (image.get_attribute("alt") or "").lower()
     expect(page.get_by_text(LAST_RUN)).to_be_visible()
     page.get_by_text("Read as text").click()
-    expect(page.locator("details pre")).to_contain_text("MemoryGuardError in line 4")
+    expect(page.locator("details pre")).to_contain_text("ValueError in line 4")
     assert page.locator(".edu button").count() == 0
 
 

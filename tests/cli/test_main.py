@@ -291,4 +291,4 @@ def test_every_option_has_help() -> None:
             assert action.help or action.choices, (parser.prog, action.option_strings)
             if isinstance(action.choices, dict):
                 parsers += action.choices.values()
-    assert len(parsers) == 8
+    assert len(parsers) == 12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,20 +13,21 @@ import pytest
 
 from tests.cli.made_up import CONDITIONS, RESULT, TIP
 from tests.support import teaches
+from tinygrad_edu.cli import listing
 from tinygrad_edu.cli import tips as cli_tips
+from tinygrad_edu.cli.listing import guide_of, list_tips
 from tinygrad_edu.cli.terminal import Progress, Terminal
 from tinygrad_edu.cli.tips import (
     arguments,
     check_tips,
     checked,
     explain,
-    guide_of,
-    list_tips,
     outcome,
     parse_size,
     run_tip,
 )
-from tinygrad_edu.tips import GUIDES, Judged, Tip, TipError, all_tips, check, run
+from tinygrad_edu.tips import GUIDES, THEMES, Judged, Tip, TipError, all_tips, check, run
+from tools import tip_index
 
 REAL = all_tips()
 OTHER = replace(TIP, slug="other-one", title="Another", sources=TIP.sources * 2, symptoms=("my loop is slow",))
@@ -40,7 +42,7 @@ def progress() -> Iterator[Progress]:
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The made-up tip and its like are the only ones there are."""
     tips = {tip.slug: tip for tip in (TIP, OTHER)}
-    monkeypatch.setattr(cli_tips, "search", lambda **given: tuple(tips.values()))
+    monkeypatch.setattr(listing, "entries", lambda: [cli_tips.in_short(tip) for tip in tips.values()])
     monkeypatch.setattr(cli_tips, "find", tips.__getitem__)
     monkeypatch.setattr(cli_tips, "all_tips", lambda: tuple(tips.values()))
 
@@ -78,14 +80,13 @@ def test_the_list_as_json(made_up: None) -> None:
 
 
 def test_nothing_fits_and_near_symptoms_are_named(made_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli_tips, "search", lambda **given: ())
     assert list_tips(Terminal(), "", "", "out of memry", as_json=False).split("\n")[:2] == [
         "No tip fits. The known symptoms are:",
         "  out of memory",
     ]
     everything = list_tips(Terminal(), "", "", "zzz", as_json=False)
     assert everything.endswith("\n  my copies are slow\n  my loop is slow\n  out of memory")
-    assert list_tips(Terminal(), "", "", "", as_json=False) == "No tip fits."
+    assert list_tips(Terminal(), "compute", "", "", as_json=False) == "No tip fits."
     assert json.loads(list_tips(Terminal(), "", "", "zzz", as_json=True)) == {"schema": 1, "tips": []}
 
 
@@ -118,8 +119,22 @@ def test_filters() -> None:
 
 
 def test_a_misspelt_theme() -> None:
-    with pytest.raises(TipError, match="did you mean arrays"):
+    mend = f"did you mean arrays? they are {', '.join(THEMES)}"
+    with teaches(TipError, "the theme 'aray'", "there is no theme with that name", mend):
         list_tips(Terminal(), "aray", "", "", as_json=False)
+
+
+def test_the_index_is_that_of_the_tips() -> None:
+    assert listing.INDEX.read_text(encoding="utf-8") == tip_index.index(), "run tools/tip_index.py"
+
+
+def test_the_list_loads_no_tip() -> None:
+    program = (
+        "import sys; from tinygrad_edu.cli.main import main; main(['tips', 'list']); "
+        "assert not any(name.startswith('tinygrad_edu.tips') for name in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert "no-grad" in done.stdout
 
 
 # explain ------------------------------------------------------------------------------------------------------------

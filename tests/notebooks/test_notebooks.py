@@ -11,8 +11,8 @@ import nbformat
 import pytest
 
 from tests.lessons.solutions import SOLUTIONS
-from tests.notebooks.cells import execute
-from tinygrad_edu.lessons import REASONS, TASKS
+from tests.notebooks.cells import execute, run_cells
+from tinygrad_edu.lessons import REASONS, TASKS, check
 from tools.save_notebooks import LIVE_VIEW, tidy
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
@@ -82,6 +82,30 @@ def test_a_lesson_can_be_solved(path: Path) -> None:
     execute(notebook)
     for cell in tasks:
         assert f"✓ {task_of(cell)}" in str(cell.outputs)
+
+
+GIVEN = [
+    pytest.param(path, cell, id=f"{path.stem}-{task_of(cell)}")
+    for path in NOTEBOOKS
+    for cell in code_cells(read(path))
+    if (name := task_of(cell)) and TASKS[name].function
+]
+
+
+@pytest.mark.parametrize(("path", "cell"), GIVEN)
+def test_the_code_that_a_task_gives_is_refused(path: Path, cell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that asks for a repair must not accept the program as it stands."""
+    name, begun = task_of(cell), re.findall(r"^def (\w+)\(", cell.source, re.M)
+    assert name is not None
+    if begun:
+        given = run_cells(path.stem, monkeypatch).names[begun[-1]]
+        assert check(name, given).state == "wrong", check(name, given)
+
+
+def test_most_tasks_for_a_function_give_one() -> None:
+    """Else the test above would look at nothing."""
+    begun = [cell for cell in (param.values[1] for param in GIVEN) if re.search(r"^def \w+\(", cell.source, re.M)]
+    assert len(begun) > len(GIVEN) / 2 > 4
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

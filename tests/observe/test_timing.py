@@ -194,6 +194,7 @@ def test_words() -> None:
     assert comparison([1.0, 1.01, 1.02]).sentence() == "no difference between loop and dot: 1.01× (1.00–1.02)"
     assert comparison([0.3, 3.0, 4.0]).sentence() == "not settled whether dot is faster than loop: 3.0× (0.3–4.0)"
     assert comparison([0.9, 0.3, 0.2, 0.1]).sentence().startswith("not settled whether dot is slower than loop: 4.1×")
+    assert comparison([1.02, 1.03, 1.04]).sentence() == "less than 5 % between loop and dot: 1.03× (1.02–1.04)"
     assert not comparison([1.04] * 60).open and not comparison([2.0] * 3).open
     assert comparison([0.9, 1.04, 1.3] * 3).open and not comparison([0.95, 1.01, 1.1] * 3).open
 

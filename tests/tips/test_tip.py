@@ -120,8 +120,8 @@ def test_claims_in_words() -> None:
         (Claim("calls", price=True), "B more than A"),
         (Claim("time", price=True), "A less"),
         (Claim("calls", times=2, price=True), "B at least 2× A"),
-        (Claim("calls", over=Over("n", (1, 2, 3, 4, 5), slow="linear", fast="flat")), "A linear, B flat over n"),
-        (Claim("time", over=Over("n", (1, 2, 3, 4, 5), crosses=True)), "they cross over n"),
+        (Claim("calls", over=Over("n", (1, 2, 3, 4, 5), slow="linear", fast="flat")), "A linear, B flat"),
+        (Claim("time", over=Over("n", (1, 2, 3, 4, 5), crosses=True)), "they cross"),
     ],
 )
 def test_a_claim_in_words(claim: Claim, words: str) -> None:

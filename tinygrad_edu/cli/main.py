@@ -163,10 +163,12 @@ def perform(options: argparse.Namespace) -> tuple[str, int]:
 
 def perform_tips(terminal: Terminal, progress: Progress, options: argparse.Namespace) -> tuple[str, int]:
     """One action of ``tips``."""
+    if options.action == "list":
+        from .listing import list_tips
+
+        return list_tips(terminal, options.theme, options.source, options.symptom, as_json=options.json), 0
     from . import tips
 
-    if options.action == "list":
-        return tips.list_tips(terminal, options.theme, options.source, options.symptom, as_json=options.json), 0
     if options.action == "new":
         from .skeleton import skeleton
 

@@ -35,7 +35,6 @@ from typing import Any
 from ..common.wording import plain, plural
 from ..tips import (
     GUIDES,
-    THEMES,
     Checked,
     Judged,
     Result,
@@ -49,68 +48,25 @@ from ..tips import (
     find,
     framework,
     run,
-    search,
     source_of,
 )
 from ..tips.findings import APART, disagree, figures, headline, outcome_text
 from ..tips.runner import SCHEMA
 from ..tips.tip import HOLDS, SAME
 from ..tips.words import context_text, count_text, fact_text
+from .listing import SHORT
 from .terminal import Progress, Terminal
 
 HEAD = ("verdict", "A", "B", "about")
 COLOURS = {HOLDS: "blue", SAME: "yellow"}  # and red for "false here"
 
 
-# list ---------------------------------------------------------------------------------------------------------------
-
-
-def list_tips(terminal: Terminal, theme: str, source: str, symptom: str, *, as_json: bool) -> str:
-    """The tips that fit, by theme. ``source`` is a guide's letter or a part of its name."""
-    found = search(theme=theme.lower(), source=guide_of(source), symptom=symptom)
-    if as_json:
-        return terminal.json({"schema": SCHEMA, "tips": [in_short(tip) for tip in found]})
-    if not found:
-        return _none_fits(terminal, symptom)
-    parts = []
-    for name, title in THEMES.items():
-        rows = [(tip.slug, " ".join(tip.guides), tip.title) for tip in found if tip.theme == name]
-        if rows:
-            table = terminal.table(rows, indent="  ", paint={0: "blue"})
-            parts.append(terminal.section(f"{title} ({name})", table))
-    letters = sorted({letter for tip in found for letter in tip.guides})
-    guides = "; ".join(f"{letter} {GUIDES[letter]}" for letter in letters)
-    count = f"{plural(len(found), 'tip')}. From {guides}."
-    return "\n\n".join([*parts, f"{terminal.prose(count)}\nRead one:\n  tinygrad-edu tips explain SLUG"])
-
-
-def guide_of(source: str) -> str:
-    """The letter of the guide that ``source`` names by letter or part of its title; else ``source`` itself."""
-    if source.upper() in GUIDES:
-        return source.upper()
-    fits = [letter for letter, title in GUIDES.items() if source and source.lower() in title.lower()]
-    if source and len(fits) != 1:
-        why = "it fits several guides" if fits else "it is not the letter of a guide, nor part of its title"
-        mend = "use one of: " + ", ".join(f"{letter} ({title})" for letter, title in GUIDES.items())
-        raise TipError(f"tips from the guide {source!r}", why, mend)
-    return fits[0] if fits else ""
-
-
-def _none_fits(terminal: Terminal, symptom: str) -> str:
-    if not symptom:
-        return "No tip fits."
-    known = sorted({words for tip in all_tips() for words in tip.symptoms})
-    near = get_close_matches(symptom.lower(), known, n=5, cutoff=0.3) or known
-    return terminal.section("No tip fits. The known symptoms are:", terminal.prose("\n".join(near), "  "))
+# explain ------------------------------------------------------------------------------------------------------------
 
 
 def in_short(tip: Tip) -> dict[str, Any]:
     """A tip as ``list --json`` prints it."""
-    names = ("slug", "title", "theme", "guides", "why", "symptoms")
-    return {name: getattr(tip, name) for name in names}
-
-
-# explain ------------------------------------------------------------------------------------------------------------
+    return {name: getattr(tip, name) for name in SHORT}
 
 
 def explain(terminal: Terminal, slug: str, *, as_json: bool) -> str:

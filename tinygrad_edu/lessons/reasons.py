@@ -8,7 +8,9 @@ from __future__ import annotations
 from .arrays_reasons import ARRAYS
 from .autograd_reasons import AUTOGRAD
 from .lab_reasons import LAB
+from .measuring_reasons import MEASURING
 from .memory_reasons import MEMORY
+from .mutation_reasons import MUTATION
 
 Reason = str | dict[str, str]
 
@@ -39,10 +41,14 @@ REASONS: dict[str, Reason] = {
     "half_count": "From 2 048 on, float16 goes up **in steps of two**: adding one lands halfway and is rounded back.",
     # tip lab
     **LAB,
+    # lesson 0
+    **MEASURING,
     # lesson 1
     **ARRAYS,
     # lesson 3
     **AUTOGRAD,
+    # lesson 4
+    **MUTATION,
     # lesson 7
     **MEMORY,
 }

@@ -104,6 +104,11 @@ class Comparison:
         return self.verdict == "no difference" and (ratio >= NOISE or (low <= 1 and max(high, 1 / low) > WIDE))
 
     @property
+    def slight(self) -> bool:
+        """Whether "no difference" means: one that these runs show, and that is too small to count."""
+        return self.verdict == "no difference" and not self.open and self.times[1] > 1 and len(self.ratios) >= FEWEST
+
+    @property
     def times(self) -> tuple[float, float, float]:
         """How many times longer the slower one takes, and the interval of that: turned round if fast is the slower."""
         low, high = self.interval
@@ -137,6 +142,8 @@ class Comparison:
         if self.open:
             likelier = "faster" if self.ratio > 1 else "slower"
             words["no difference"] = f"not settled whether {fast} is {likelier} than {slow}"
+        if self.slight:
+            words["no difference"] = f"less than 5 % between {slow} and {fast}"
         if len(self.ratios) < FEWEST:
             words["no difference"] = f"too few runs to tell {slow} from {fast}"
         return f"{words[self.verdict]}: {ratio_with_spread(ratio, (low, high))}"

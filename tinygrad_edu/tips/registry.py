@@ -36,14 +36,20 @@ def all_tips() -> tuple[Tip, ...]:
 
     Raises `TipError` for a faulty one of this package. One of another package is left out, with a warning.
     """
+    found = {tip.slug: tip for tip in own_tips()}
+    for point in entry_points(group=GROUP):
+        _add_all(found, point)
+    return tuple(found.values())
+
+
+def own_tips() -> tuple[Tip, ...]:
+    """Every tip of this package. Raises `TipError` for a faulty one."""
     found: dict[str, Tip] = {}
     package = __package__ or ""
     for theme in THEMES:
         if importlib.util.find_spec(f"{package}.{theme}") is not None:  # else there is no tip of that theme yet
             for module in _files(importlib.import_module(f"{package}.{theme}")):
                 add(found, module.__name__, getattr(module, "TIP", None))
-    for point in entry_points(group=GROUP):
-        _add_all(found, point)
     return tuple(found.values())
 
 

@@ -40,7 +40,8 @@ def fact_text(fact: str) -> str:
 
 def context_text(claim: Claim) -> str:
     """What a claim is about: the fact, and where and in which setting, if that is not where all others are."""
-    return ", ".join([_where(claim), *([f"with {setting_text(claim.at)}"] if claim.at else [])])
+    over = f" over {claim.over.name}" if claim.over else ""
+    return ", ".join([f"{_where(claim)}{over}", *([f"with {setting_text(claim.at)}"] if claim.at else [])])
 
 
 def _where(claim: Claim) -> str:
@@ -65,7 +66,7 @@ def claimed(claim: Claim, letters: tuple[str, str] = ("A", "B")) -> str:
     if claim.over is not None:
         over = claim.over
         grows = [f"{letter} {shape}" for letter, shape in ((a, over.slow), (b, over.fast)) if shape]
-        return f"{'they cross' if over.crosses else ', '.join(grows)} over {over.name}"
+        return "they cross" if over.crosses else ", ".join(grows)
     if claim.same:
         return f"{a} the same as {b}"
     more, less = (b, a) if claim.price else (a, b)

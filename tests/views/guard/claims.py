@@ -27,6 +27,7 @@ class Line:
     explained: dict[str, str] = field(default_factory=dict)
     locked: dict[int, bool] = field(default_factory=dict)  # every array that was named and still exists, by its number
     error: BaseException | None = None
+    buffers: list[set[str]] = field(default_factory=list)  # for each array in turn: all names of its bytes
 
 
 @dataclass
@@ -58,7 +59,11 @@ def executed(source: str, level: str) -> Truth:
                 if not any(value is one() for one in ever):
                     ever.append(weakref.ref(value))
                     first.append(name)
+        named = [(n, v.array if isinstance(v, tg.Tensor) else v) for n, v in names.items() if n not in given]
+        named = [(n, v) for n, v in named if isinstance(v, np.ndarray)]
+        here.buffers = [{n for n, v in named if n == one or np.shares_memory(v, names[one])} for one in here.arrays]
         name = value = None
+        del named
         alive = {i: a for i, one in enumerate(ever) if (a := one()) is not None}
         here.locked = {i: not a.flags.writeable and " saved it " in guard.explain(a) for i, a in alive.items()}
         del alive
@@ -140,6 +145,11 @@ def assert_rows(said: list[str], row: int, truth: Truth) -> None:
     pattern = r"(\w+) \[(.*?)\] on cpu, (.*?), (read-only|writable), (.*) \(line \d+\)"
     found = {m[1]: m for line in said if (m := re.fullmatch(pattern, line))}
     assert set(found) == set(here.arrays)
+    told = [m[1] for line in said if (m := re.fullmatch(r"in one buffer: (.*) \(line \d+\)", line))]
+    together = [set(re.split(r", | and \d+ more: ", names)) for names in told]
+    shared = [names for names in here.buffers if len(names) > 1]
+    assert len(together) <= 1 and all(names in shared for names in together)
+    assert together or len(shared) < len(here.buffers) or not shared
     for name, (values, writeable) in here.arrays.items():
         m = found[name]
         assert m[2] == ", ".join(map(exact, values.ravel()[:6])) + ", …" * (values.size > 6)
@@ -161,7 +171,7 @@ def assert_rows(said: list[str], row: int, truth: Truth) -> None:
 
 def assert_refusal(text: str, state: LensState, truth: Truth) -> None:
     """What is said of a failed line is what its error says."""
-    shown = re.search(r"^▲ (MemoryGuardError|Error) in line (\d+)\n  tried: (.*)$", text, re.M)
+    shown = re.search(r"^▲ (ValueError|MemoryGuardError|Error) in line (\d+)\n  tried: (.*)$", text, re.M)
     failed = [row for row, line in enumerate(truth.lines) if line.error is not None]
     assert (shown is not None) is bool(failed)
     if shown is None:
@@ -170,7 +180,7 @@ def assert_refusal(text: str, state: LensState, truth: Truth) -> None:
     assert row in failed
     assert row == state.row or state.row not in failed
     error = truth.lines[row].error
-    assert (shown[1] == "MemoryGuardError") is refused(error)
+    assert (shown[1] == "ValueError") is refused(error)  # the programs here explain no refusal themselves
     assert shown[3] == state.story.lines[row].strip()
     if refused(error):
         holder = re.search(r"held by: (\w+)(?: since line (\d+))?: ", text)

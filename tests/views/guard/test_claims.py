@@ -94,7 +94,7 @@ def test_a_line_in_a_block_is_the_one_that_was_refused() -> None:
     )
     state = lens(source)
     assert state.row == 4
-    assert "▲ MemoryGuardError in line 5\n  tried: a[0] = 10" in text(state)
+    assert "▲ ValueError in line 5\n  tried: a[0] = 10" in text(state)
     both = lens(source.replace("\nif True:\n    a[0] = 10", "; a[0] = 10").replace("    print(1)", "z = 1"))
     assert "y = (t * t).sum(); a[0] = 10   # refused, a locked" in text(both)
 

@@ -106,7 +106,8 @@ def longer(one: dict[str, Any]) -> tuple[float, float, float]:
 def assert_words(text: str, data: dict[str, Any], one: dict[str, Any]) -> None:
     """The verdict, the ratio and the times of the size that is shown."""
     ratio, low, high = longer(one)
-    none = "Not settled which is faster" if undecided(ratio, low, high) else "No difference in time"
+    none = "Less than 5 % apart" if len(one["ratios"]) >= 3 and low > 1 else "No difference in time"
+    none = "Not settled which is faster" if undecided(ratio, low, high) else none
     sentence = {"faster": "B is faster", "slower": "A is faster"}.get(verdict(one), none)
     where = f" at n = {exact(data['sizes'][data['place']])}" if data["sizes"] else ""
     line = re.search(rf"^([^ ]+)× {sentence}{where}\. (.*)$", text, re.M)
@@ -125,6 +126,8 @@ def assert_words(text: str, data: dict[str, Any], one: dict[str, Any]) -> None:
         assert int(told[5]) == len(timing["times"])
         half_run = np.median(timing["times"])
         runs = sorted(np.array(timing["times"]) / half_run)
+        run_1 = re.search(rf"^{letter} .*, run 1: ([^ ]+)×:$", text, re.M)
+        assert run_1 and number_of(run_1[1]) == pytest.approx(timing["times"][0] / half_run, rel=DIGITS)
         assert [number_of(w) for w in told[7].split(" ")] == pytest.approx(runs, rel=DIGITS)
         warm = [number_of(w) for w in (told[6] or "").split(" ") if w]
         assert warm == pytest.approx(list(np.array(timing["warmups"]) / half_run), rel=DIGITS)
@@ -141,7 +144,8 @@ def assert_size(text: str, size: int, one: dict[str, Any]) -> None:
         for word, value in zip(told, middle(timing["times"]), strict=True):
             assert number_of(word) * unit == pytest.approx(value, rel=DIGITS)
     ratio, low, high = longer(one)
-    none = "not settled" if undecided(ratio, low, high) else "no difference"
+    none = "less than 5 % apart" if len(one["ratios"]) >= 3 and low > 1 else "no difference"
+    none = "not settled" if undecided(ratio, low, high) else none
     assert line[9] == {"faster": "B is faster", "slower": "A is faster"}.get(verdict(one), none)
     assert line[10] == ratio_text(ratio)
 

@@ -94,10 +94,10 @@ def test_the_text_of_a_result() -> None:
         "  n = 1, 10, 100; n = 100 is shown\n"
         "36× B is faster at n = 100. All 3 pairs 36–36×.\n"
         "You predicted 10× at n = 100. At n = 1 A is faster, 4.0×.\n"
-        "A loop: 17.7 µs (17.6–17.9); 3 runs after 1 warm-up (×), as multiples of the median:\n"
+        "A loop: 17.7 µs (17.6–17.9); 3 runs after 1 warm-up (×), as multiples of the median, run 1: 0.990×:\n"
         "  × 1.500\n"
         "  0.990 1.000 1.020\n"
-        "B dot: 492 ns (490–497); 3 runs after 1 warm-up (×), as multiples of the median:\n"
+        "B dot: 492 ns (490–497); 3 runs after 1 warm-up (×), as multiples of the median, run 1: 0.990×:\n"
         "  × 1.500\n"
         "  0.990 1.000 1.020\n"
         "by size:\n"
@@ -123,6 +123,25 @@ def test_no_difference_is_a_verdict() -> None:
         "At n = 1, A loop takes 1.00 s (0.995–1.01), B dot 1.00 s (0.995–1.01). "
         "No difference in time at n = 1. 1.00×. All 3 pairs 1.00–1.00×, which includes 1."
     )
+
+
+def test_a_difference_that_is_too_small_to_count() -> None:
+    """The runs show it, so "no difference" would be too much said."""
+    slight = replace(comparison(1.02, 1.0), ratios=(1.01, 1.02, 1.03))
+    shown = frame(finish(replace(STATE, place=0, said=2.0), Sweep((1,), (slight,))))
+    assert "1.02× Less than 5 % apart at n = 1." in shown.text
+    assert "less than 5 % apart, 1.02× (1.01–1.03)" in shown.text
+    assert "o difference" not in shown.text
+    assert_twin(shown, CAPTIONS)
+
+
+def test_the_first_run_can_be_read_wherever_it_is() -> None:
+    """Without warm-ups it is the one that pays for what happens once."""
+    far = comparison(1.0, 1.0, spread=(300.0, *([1.0] * 40)))
+    shown = frame(finish(UNSIZED, Sweep((1,), (far,))))
+    assert shown.wide.canvas.text_items.count("run 1: 300×") == 2
+    assert shown.text.count("run 1: 300×") == 2
+    assert_twin(shown, CAPTIONS)
 
 
 def test_runs_that_disagree_settle_nothing() -> None:

@@ -8,13 +8,17 @@ from ...common.wording import bytes_text
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_13, Canvas, shorten, wrap_text
 from .model import LensState, at, spans
+from .program import Seen
 from .words import (
+    MOST_NAMES,
     NO_ARRAY,
     describe,
     failure_title,
+    more_names,
     others_text,
     refusal,
     remark,
+    shown_array,
     spoken,
     status,
     text,
@@ -75,17 +79,14 @@ def _draw_code(canvas: Canvas, state: LensState, width: float) -> None:
 
 def _draw_holder(canvas: Canvas, state: LensState, x: float, y: float, width: float) -> float:
     """Name, buffer with its padlock, and the node that holds it. Returns the lower edge."""
-    moment = at(state)
-    holds = moment.holds if moment else ()
-    arrays = moment.arrays if moment else ()
-    if not arrays:
+    moment, shown = at(state), shown_array(state)
+    if moment is None or shown is None:
         canvas.text(x, y + 20, NO_ARRAY, "t2")
         return y + 36
-    held = {h.array: h for h in holds}
-    shown = next((a for a in arrays if a.array in held), arrays[0])
-    name, values, lock = shown.name, shown.values, held.get(shown.array)
+    name, values = shown.name, shown.values
+    lock = next((hold for hold in moment.holds if hold.array == shown.array), None)
     can, because = status(state, shown)
-    tip = canvas.tag(x, y + 18, shorten(name, 10))
+    tip = _draw_names(canvas, shown, x, y + 18)
     cell = min(44.0, (width - (tip - x) - 60) / max(len(values), 1))
     left = tip + 24
     canvas.line(tip, y + 28, left, y + 28, "rule")
@@ -112,6 +113,19 @@ def _draw_holder(canvas: Canvas, state: LensState, x: float, y: float, width: fl
         canvas.text(left + 190, y + 130, f"line {lock.row + 1}", "t2", "end")
     canvas.text(left + 10, y + 147, f"saved {shorten(name, 10)}{others_text(lock)}", "t2")
     return y + 164
+
+
+def _draw_names(canvas: Canvas, shown: Seen, x: float, y: float) -> float:
+    """Every name that stands for the bytes, on one rail to their buffer. Returns where the rail ends."""
+    names = shown.name, *shown.others[:MOST_NAMES]
+    tips = [canvas.tag(x, y + 26 * i, shorten(name, 10)) for i, name in enumerate(names)]
+    rail = max(tips) + 8 if shown.others else tips[0]
+    for i, tip in enumerate(tips):
+        canvas.line(tip, y + 10 + 26 * i, rail, y + 10 + 26 * i, "rule")
+    canvas.line(rail, y + 10, rail, y + 10 + 26 * (len(tips) - 1), "rule")
+    if more_names(shown):
+        canvas.text(x, y + 26 * len(tips) + 14, more_names(shown), "t2")
+    return rail
 
 
 def _draw_verdict(canvas: Canvas, state: LensState, y: float, width: float, wide: bool) -> None:

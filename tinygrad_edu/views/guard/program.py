@@ -58,6 +58,7 @@ class Seen:
     array: int
     writeable: bool
     held: bool  # does a node hold these bytes? A view that was taken before the lock can be written to all the same
+    others: tuple[str, ...] = ()  # the other names, of arrays and of tensors, that stand for some of these bytes
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Moment:
     row: int
     holds: tuple[Holding, ...]  # by all arrays that are locked, with a name or without
     refused: str = ""  # why the guard refused the line
+    raised: str = ""  # the kind of error that the refusal is: NumPy's own, unless the program explains it itself
     error: str = ""  # any other error ends the run
     in_backward: bool = False  # was the error raised by backward?
     arrays: tuple[Seen, ...] = ()
@@ -223,17 +225,25 @@ class _Arrays:
             return Moment(row, ())
         row, in_backward = _row_of(error, self.filename, statement, row), _in_backward(error)
         if isinstance(error, public_guard.MemoryGuardError) and not in_backward:
-            return Moment(row, (), refused=error.why, holder=self._refuser(error))
+            inside = any(file == self.filename for file, _, _ in _steps(error))
+            raised = error if inside or error.__cause__ is None else error.__cause__  # the lens explains it, else
+            return Moment(row, (), refused=error.why, raised=type(raised).__name__, holder=self._refuser(error))
         return Moment(row, (), error=_said(error), in_backward=in_backward)
 
     def moment(self, ended: Moment) -> Moment:
         """The state after a statement."""
         seen = tuple(
-            Seen(n, few(v), v.nbytes, self.number(n, v), bool(v.flags.writeable), bool(holders(v)))
+            Seen(n, few(v), v.nbytes, self.number(n, v), bool(v.flags.writeable), bool(holders(v)), self._sharing(n, v))
             for n, v in self.named()
         )
         gone = tuple(place for place, reference in enumerate(self.known) if reference() is None)
         return replaced(ended, holds=self._holds(), arrays=seen, gone=gone)
+
+    def _sharing(self, name: str, array: Any) -> tuple[str, ...]:
+        """The other names that stand for bytes of an array."""
+        tensors = [(n, v.array) for n, v in list(self.names.items()) if n not in self.given and isinstance(v, Tensor)]
+        found = [*self.named(), *tensors]
+        return tuple(n for n, v in found if n != name and isinstance(v, np.ndarray) and _overlap(v, array))
 
     def _holds(self) -> tuple[Holding, ...]:
         alive = ((place, reference()) for place, reference in enumerate(self.known))
@@ -255,6 +265,14 @@ class _Arrays:
         same = [h for h, array in held if (found := public_guard.explanation(array)) and str(found) == str(error)]
         alike = same or [h for h, _ in held if why.startswith(f"{h.op} saved it")]
         return alike[0] if len({(h.op, h.row) for h in alike}) == 1 else None
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    """Whether two arrays have bytes in common."""
+    try:
+        return bool(np.shares_memory(one, other, max_work=10_000))  # type: ignore[arg-type]  # any number will do
+    except np.exceptions.TooHardError:  # strange strides: then whether their ranges meet
+        return bool(np.may_share_memory(one, other))
 
 
 class _Saved:

@@ -9,6 +9,7 @@ from ..marks import shorten, wrap_text
 from .model import LensState, at, differ, failure, happened, has_backward, spans
 from .program import Holding, Seen, Story
 
+MOST_NAMES = 3  # of the same bytes that are drawn, beside the first
 NO_ARRAY = "No NumPy array exists yet."
 
 
@@ -50,6 +51,21 @@ def status(state: LensState, array: Seen) -> tuple[str, str]:
     return "writable", "no operation holds it" if state.guard == "on" else "the guard is off"
 
 
+def shown_array(state: LensState) -> Seen | None:
+    """The array that is drawn: the first one that is locked, or else the first."""
+    moment = at(state)
+    if moment is None or not moment.arrays:
+        return None
+    held = {hold.array for hold in moment.holds}
+    return next((array for array in moment.arrays if array.array in held), moment.arrays[0])
+
+
+def more_names(array: Seen) -> str:
+    """``and 2 more`` names of the same bytes, which are not drawn."""
+    rest = len(array.others) - MOST_NAMES
+    return f"and {rest} more" if rest > 0 else ""
+
+
 def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
     """What was tried, who holds the array, until when, and how to avoid it; empty if nothing failed."""
     moment = failure(state)
@@ -66,15 +82,16 @@ def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
         tried,
         ("held by", f"{holder}: it needs the old values for its backward"),
         ("until", "backward() has run, or the loss is gone"),
-        ("mend", "write after backward(), or write to a copy"),
+        ("fix", "write after backward(), or write to a copy"),
+        ("then", "the lens skips this line and goes on; a program stops here"),
     )
 
 
 def failure_title(state: LensState) -> str:
-    """``MemoryGuardError in line 4``."""
+    """``ValueError in line 4``."""
     moment = failure(state)
     assert moment is not None
-    return f"{'MemoryGuardError' if moment.refused else 'Error'} in line {moment.row + 1}"
+    return f"{moment.raised or 'Error'} in line {moment.row + 1}"
 
 
 def verdict_lines(state: LensState) -> list[tuple[str, str]]:
@@ -153,7 +170,9 @@ def why(state: LensState) -> str:
         return "NumPy has ways past a lock, such as **a view that was taken before it**; `guard.verify()` finds them."
     moment = next((m for m in state.story.moments if m.holds), None)
     if moment is None:
-        return "No line leaves an array locked: **no operation holds one** that you can reach."
+        if any(array.held for m in state.story.moments for array in m.arrays):
+            return "Nothing that you can reach is locked: **an operation holds** the bytes of an older view."
+        return "Nothing is locked: **no recorded operation needs** your arrays' old numbers."
     op = moment.holds[0].op
     past = next((m.row + 1 for m in state.story.moments if m.overwrote), None)
     if past is not None:
@@ -172,13 +191,16 @@ def text(state: LensState) -> str:
         word, _ = remark(story, row)
         out.append(f"{'>' if row == state.row else ' '} {row + 1} {line}{'   # ' + word if word else ''}")
     moment = at(state)
-    arrays = moment.arrays if moment else ()
-    for array in arrays:
+    for array in moment.arrays if moment else ():
         can, because = status(state, array)
         told = f"{array.name} [{', '.join(array.values)}] on cpu, {bytes_text(array.nbytes)}, {can}, {because}"
         out.append(f"{told} (line {state.row + 1})")
-    if not arrays:
+    if (first := shown_array(state)) is None:
         out.append(NO_ARRAY)
+    elif first.others:
+        more = f" {more_names(first)}: {', '.join(first.others[MOST_NAMES:])}" if more_names(first) else ""
+        drawn = ", ".join((first.name, *first.others[:MOST_NAMES]))
+        out.append(f"in one buffer: {drawn}{more} (line {state.row + 1})")
     facts = refusal(state)
     if facts:
         out.append(f"▲ {failure_title(state)}")

@@ -141,6 +141,7 @@ def _lane(canvas: Canvas, which: int, timing: Timing, base: float, place: Place,
     canvas.line(place(1), base + 3, place(1), base + 11, "span")
     beyond = [sum(value > high for value in group) for group in (runs, warmups)]
     told = [f"{count}{sign} beyond →" for count, sign in zip(beyond, ("", " ×"), strict=True) if count]
+    told.insert(0, words.first_run(timing))
     for i, line in enumerate(told):
         canvas.text(place(high) + BEYOND, base - 16 - 17 * (len(told) - 1 - i), line, "t2", "end")
 

@@ -51,7 +51,8 @@ def verdict(state: RaceState, place: int) -> str:
     """``B is faster at n = 1000.``"""
     assert state.result is not None
     found = state.result.comparisons[place]
-    none = "Not settled which is faster" if found.open else "No difference in time"
+    none = "Less than 5 % apart" if found.slight else "No difference in time"
+    none = "Not settled which is faster" if found.open else none
     words = {"faster": "B is faster", "slower": "A is faster"}.get(found.verdict, none)
     return f"{words} {at(state, place)}".rstrip() + "."
 
@@ -140,6 +141,11 @@ def conditions(state: RaceState) -> str:
     return f"{shown.conditions.text()} · {_runs(shown.slow)}, median and middle half; ratio: median of the pairs"
 
 
+def first_run(timing: Timing) -> str:
+    """``run 1: 299×``: the first run that counts, as a multiple of the median. Work done only once stands here."""
+    return f"run 1: {_row(timing.times[:1], timing.median)}×"
+
+
 def _runs(timing: Timing) -> str:
     runs, warmups = len(timing.times), len(timing.warmups)
     after = f"after {plural(warmups, 'warm-up')} (×)" if warmups else "without warm-up"
@@ -168,7 +174,9 @@ def _result_lines(state: RaceState, result: Sweep) -> list[str]:
     lines += [f"{ratio(shown)} {verdict(state, state.place)} {grounds(shown)}", remarks(state)]
     for which, timing in enumerate((shown.slow, shown.fast)):
         runs, warmups = multiples(timing)
-        lines.append(f"{title(state, which)}: {timing.text()}; {_runs(timing)}, as multiples of the median:")
+        lines.append(
+            f"{title(state, which)}: {timing.text()}; {_runs(timing)}, as multiples of the median, {first_run(timing)}:"
+        )
         lines += [f"  × {_row(warmups)}"] if warmups else []
         lines.append(f"  {_row(sorted(runs))}")
     if state.sizes:
@@ -185,13 +193,14 @@ def _size_line(state: RaceState, place: int) -> str:
     one = state.result.comparisons[place]
     times = f"A {one.slow.text()}, B {one.fast.text()}"
     who = {"faster": "B is faster", "slower": "A is faster"}.get(one.verdict, one.verdict)
-    who = "not settled" if one.open else who
+    who = "not settled" if one.open else "less than 5 % apart" if one.slight else who
     told = f"{who}, {ratio_with_spread(one.times[0], one.times[1:])}{', results differ' * differs(state, place)}"
     return f"  n = {exact(state.sizes[place])}: {times}, {told}"
 
 
-def _row(values: Sequence[float]) -> str:
-    return " ".join(f"{value:.3f}" if 0.1 <= value < 10 else number(value) for value in values)
+def _row(values: Sequence[float], unit: float = 1.0) -> str:
+    found = (value / unit for value in values)
+    return " ".join(f"{value:.3f}" if 0.1 <= value < 10 else number(value) for value in found)
 
 
 def summary(state: RaceState) -> str:
