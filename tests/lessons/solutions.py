@@ -10,6 +10,7 @@ import tinygrad_edu as tg
 
 from .lab_solutions import LAB_SOLUTIONS, LAB_WRONG
 from .measuring_solutions import MEASURING_ALSO_RIGHT, MEASURING_SOLUTIONS, MEASURING_WRONG
+from .memory_solutions import MEMORY_ALSO_RIGHT, MEMORY_SOLUTIONS, MEMORY_WRONG
 from .mutation_solutions import MUTATION_ALSO_RIGHT, MUTATION_SOLUTIONS, MUTATION_WRONG
 
 # task: the source that replaces `answer = ...` in the notebook
@@ -443,3 +444,6 @@ WRONG.update(MUTATION_WRONG)
 SOLUTIONS.update(MEASURING_SOLUTIONS)
 ALSO_RIGHT.update(MEASURING_ALSO_RIGHT)
 WRONG.update(MEASURING_WRONG)
+SOLUTIONS.update(MEMORY_SOLUTIONS)
+ALSO_RIGHT.update(MEMORY_ALSO_RIGHT)
+WRONG.update(MEMORY_WRONG)

@@ -9,6 +9,7 @@ from .arrays_reasons import ARRAYS
 from .autograd_reasons import AUTOGRAD
 from .lab_reasons import LAB
 from .measuring_reasons import MEASURING
+from .memory_reasons import MEMORY
 from .mutation_reasons import MUTATION
 
 Reason = str | dict[str, str]
@@ -48,6 +49,8 @@ REASONS: dict[str, Reason] = {
     **AUTOGRAD,
     # lesson 4
     **MUTATION,
+    # lesson 7
+    **MEMORY,
 }
 
 
