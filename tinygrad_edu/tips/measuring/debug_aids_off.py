@@ -83,7 +83,6 @@ TIP = Tip(
     claims=(
         Claim("locks", fast=0),
         Claim("time", times=2),
-        Claim("time", ways=("the profiler alone", "fast")),
         Claim("time", ways=("the search for nan alone", "fast"), at={"n": 1_048_576}),
         Claim("time", ways=("the guard alone", "fast"), same=True, at={"n": 1_048_576}),
     ),

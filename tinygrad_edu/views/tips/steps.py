@@ -119,7 +119,6 @@ def _see(tip: Tip, visit: Visit, result: Result) -> Section:
     found = [Words(words) for words in predicted(tip, visit, result)]
     found += [Words(reason_text(tip, result), "quiet")] if result.reason else []
     found += [Words(APART, "quiet")] if disagree(result) else []
-    found += [Words(words, "quiet") for words in figures(tip, result)]
     found += [Words(words) for words in there_text(tip, visit)]
     beside = Beside((One(*number(tip, result)), *found), (Drawing(bars(result, BARS)),))
     there = (Control("button", "torch", "Also in PyTorch"),) if tip.torch is not None else ()
@@ -161,7 +160,8 @@ def _limits(tip: Tip, visit: Visit) -> Section:
 
 
 def _more(tip: Tip, result: Result) -> Block:
-    sources = tuple(Words(f"{GUIDES[s.guide]}, {s.section}: {s.says}.") for s in tip.sources)
+    said = [f"{GUIDES[s.guide]}, {s.section}: {s.says}." for s in tip.sources]
+    sources = tuple(Words(words) for words in (*said, *figures(tip, result)))
     drawn = picture(tip)
     folds = [Fold("The same on a small array", drawn)] if drawn else []
     folds.append(Fold("Where it comes from", sources))
@@ -170,8 +170,8 @@ def _more(tip: Tip, result: Result) -> Block:
         folds += [_looked_at(tip, name, facts["shown"]) for name, facts in result.ways.items() if "shown" in facts]
     for slip, facts in zip(tip.slips, result.guides, strict=True):
         shown = ", ".join(shown_fact(name, facts[name]) for name in slip.shows)
-        said = (Words(slip.words), Code(f"as in the {GUIDES[slip.guide]}", source_of(slip.run)))
-        folds.append(Fold("Where the guide slips", (*said, Words(f"Counted here: {shown}.", "quiet"))))
+        told = (Words(slip.words), Code(f"as in the {GUIDES[slip.guide]}", source_of(slip.run)))
+        folds.append(Fold("Where the guide slips", (*told, Words(f"Counted here: {shown}.", "quiet"))))
     codes = tuple(Code(f"{e.framework}, {e.date}", e.code) for e in tip.elsewhere)
     return Folds((*folds, Fold("The same elsewhere", codes)))
 
