@@ -59,7 +59,7 @@ TIP = Tip(
         Source("L", "Recommendations for selecting AD packages", "choose the kind of differentiation by its use"),
     ),
     parameters=(
-        Size("ins", 2, 1, 64, "how many inputs"),
+        Size("ins", 2, 1, 128, "how many inputs"),
         Size("outs", 64, 1, 128, "how many outputs"),
         Choice("kind", "smooth", ("smooth", "with corners"), "the function: `tanh`, or the absolute value"),
     ),
@@ -70,7 +70,7 @@ TIP = Tip(
     claims=(
         Claim("calls", times=4),
         Claim("calls", over=Over("outs", (8, 16, 32, 64, 128), slow="linear", fast="flat")),
-        Claim("calls", over=Over("ins", (2, 4, 16, 32, 64), crosses=True)),
+        Claim("calls", over=Over("ins", (2, 8, 32, 64, 128), crosses=True)),
         Claim("time"),
     ),
     limits=(
