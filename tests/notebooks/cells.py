@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -96,3 +96,11 @@ def words(name: str) -> int:
     """How many words of prose a notebook has; the bars of a table are none."""
     prose = " ".join(sources(name, "markdown"))
     return sum(any(map(str.isalnum, word)) for word in prose.split())
+
+
+def check_reasons(gate: Any, answers: Mapping[str, str]) -> None:
+    """Each choice of a gate has its reason, that of the answer the cause. ``answers`` are by part of a question."""
+    assert list(gate.why) == gate.choices
+    answer = gate.answer()
+    assert [choice for choice, said in gate.why.items() if "**" in said] == [answer]
+    assert answer == next(right for part, right in answers.items() if part in gate.ask)

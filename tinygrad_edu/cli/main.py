@@ -174,13 +174,12 @@ def perform_tips(terminal: Terminal, progress: Progress, options: argparse.Names
 
         path = skeleton(options.slug, options.theme.lower(), Path(options.into) if options.into else None)
         return f"{path}\nFill it in; this tells what is missing:\n  tinygrad-edu tips check {options.slug}", 0
-    if options.action in ("play", "record", "merge"):
+    predicted = options.action == "run" and (options.predict or options.export)
+    if predicted or options.action in ("play", "record", "merge"):
         return perform_lecture(terminal, progress, options)
     if options.action == "explain":
         return tips.explain(terminal, options.slug, as_json=options.json), 0
     if options.action == "run":
-        if options.predict or options.export:
-            return tips_predicted(terminal, progress, options), 0
         run_tip = tips.run_tip if options.framework == "tinygrad_edu" else tips.run_there
         text = run_tip(terminal, progress, options.slug, options.size, options.device, as_json=options.json)
         return text, 0
@@ -196,15 +195,11 @@ def perform_lecture(terminal: Terminal, progress: Progress, options: argparse.Na
         return "", 0
     if options.action == "merge":
         return lecture.merged(terminal, options.files, as_json=options.json), 0
+    if options.action == "run":
+        given = (options.slug, options.size, options.device, options.export)
+        return lecture.run_predicted(terminal, progress, *given), 0
     given = (options.slug, options.size, options.device, options.to)
     return lecture.record_tip(terminal, progress, *given), 0
-
-
-def tips_predicted(terminal: Terminal, progress: Progress, options: argparse.Namespace) -> str:
-    """One run, with a prediction before it."""
-    from . import lecture
-
-    return lecture.run_predicted(terminal, progress, options.slug, options.size, options.device, options.export)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -40,7 +40,6 @@ def arguments(tip: Tip, setting: Mapping[str, Any], seed: int = 0) -> tuple[Any,
 class Framework(NamedTuple):
     """Where ways run: what makes their arguments, and what counts one of them."""
 
-    name: str
     arguments: Callable[[Tip, Mapping[str, Any]], tuple[Any, ...]]
     counted: Callable[[Tip, Callable[..., Any], Mapping[str, Any]], Any]
 
@@ -195,15 +194,19 @@ def buffer(tensor: TensorBase) -> Any:
     return backends.of(array).owner(array) if array.ndim else None
 
 
-def plain(tree: Any) -> Any:
-    """The values of a tree of tensors and arrays as new NumPy arrays."""
-    if isinstance(tree, TensorBase):
-        return np.array(backends.of(tree.array).to_numpy(tree.array))
+def _values(tensor: TensorBase) -> Any:
+    return backends.of(tensor.array).to_numpy(tensor.array)
+
+
+def plain(tree: Any, kind: type[Any] = TensorBase, values: Callable[[Any], Any] = _values) -> Any:
+    """The values of a tree of arrays and tensors of a ``kind`` as new NumPy arrays."""
+    if isinstance(tree, kind):
+        return np.array(values(tree))
     if isinstance(tree, np.ndarray):
         return tree.copy()
     if isinstance(tree, dict):
-        return {key: plain(value) for key, value in tree.items()}
-    return [plain(item) for item in tree] if isinstance(tree, (tuple, list)) else tree
+        return {key: plain(value, kind, values) for key, value in tree.items()}
+    return [plain(item, kind, values) for item in tree] if isinstance(tree, (tuple, list)) else tree
 
 
 def agree(one: Any, other: Any, tolerance: float) -> bool:
@@ -228,4 +231,4 @@ def _same_numbers(a: Any, b: Any, tolerance: float) -> bool:
     return np.allclose(a, b, rtol=0, atol=tolerance * largest, equal_nan=True)
 
 
-OURS = Framework("tinygrad_edu", arguments, Count)
+OURS = Framework(arguments, Count)

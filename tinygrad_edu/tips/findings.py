@@ -27,6 +27,7 @@ APART = (
     "The verdict comes from counts, the same on every machine. The clock also sees what no count shows, such as the "
     "cost of starting an operation."
 )
+IN_A_WORD = {"equal": "right", "differs": "wrong", "free": "a result", "raises": "error"}
 SMALLER = "The difference here is smaller than the tip claims"
 ALIKE = "They give the same numbers, and neither stops."
 UNEQUAL = "They do not give the same numbers, so it does not matter which is faster."
@@ -94,9 +95,6 @@ def _came(tip: Tip, result: Result) -> tuple[str, str]:
     kinds = [tip.ways[name].outcome.kind for name in ("slow", "fast")]
     words = " ".join(outcome_text(tip, result, name) for name in ("slow", "fast"))
     return " → ".join(IN_A_WORD[kind] for kind in kinds), words
-
-
-IN_A_WORD = {"equal": "right", "differs": "wrong", "free": "a result", "raises": "error"}
 
 
 def outcome_text(tip: Tip, result: Result, name: str) -> str:

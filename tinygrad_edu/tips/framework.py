@@ -18,11 +18,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from ..errors import MissingPackageError
 from ..observe.machine import quiet
-from .counting import Framework, agree, error_text
+from .counting import Framework, agree, error_text, plain
 from .facts import TIME
 from .runner import BUDGET, Progress, Result, _Run
 from .tip import HOLDS, Tip, TipError
@@ -97,7 +95,7 @@ def _space(tip: Tip) -> dict[str, Any]:
         if isinstance(one, ast.Import):
             space |= {a.asname or a.name: _module(a.name) for a in one.names}
         elif isinstance(one, ast.ImportFrom) and one.module != "__future__":
-            space |= {a.asname or a.name: _name(str(one.module), a.name, vars(module)) for a in one.names}
+            space |= {a.asname or a.name: _name(str(one.module), a.name) for a in one.names}
         elif isinstance(one, (ast.FunctionDef, ast.ClassDef)) or _names(one) - {"TIP"}:
             rest.append(one)
     code = "from __future__ import annotations\n" + "\n\n".join(map(ast.unparse, rest))
@@ -115,7 +113,7 @@ def _module(name: str) -> Any:
     return torch() if name == "tinygrad_edu" else importlib.import_module(name)
 
 
-def _name(module: str, name: str, ours: Mapping[str, Any]) -> Any:
+def _name(module: str, name: str) -> Any:
     """What PyTorch has under this name: in the module of the same name, or where else it keeps such things."""
     if not module.startswith("tinygrad_edu") or module.startswith(("tinygrad_edu.tips", "tinygrad_edu.errors")):
         return getattr(importlib.import_module(module), name)
@@ -151,7 +149,6 @@ class _Count:
         self.facts: dict[str, Any] = {"at": {}}
         given = _arguments(tip, setting)
         before = [_plain(one) for one in given]
-        found: list[Any] = []
         step, end = begin(way, given) if prepares(way) else (lambda: way(*given), lambda: None)
         if prepares(way):
             start = time.perf_counter()
@@ -232,13 +229,7 @@ def _nodes(tensors: Any) -> int:
 
 def _plain(tree: Any) -> Any:
     """The values of a tree as new NumPy arrays."""
-    if isinstance(tree, torch().Tensor):
-        return np.array(tree.detach().numpy())
-    if isinstance(tree, np.ndarray):
-        return tree.copy()
-    if isinstance(tree, dict):
-        return {key: _plain(value) for key, value in tree.items()}
-    return [_plain(item) for item in tree] if isinstance(tree, (tuple, list)) else tree
+    return plain(tree, torch().Tensor, lambda tensor: tensor.detach().numpy())
 
 
 # Running -----------------------------------------------------------------------------------------------------------
@@ -254,8 +245,7 @@ def run_in_torch(
     """
     if tip.torch is None:
         raise TipError(f"{tip.slug} in PyTorch", "it has no ways there", tip.differs_in_torch)
-    framework = Framework(f"PyTorch {torch().__version__}", _arguments, _Count)
-    there = translated(tip)
+    framework, there = Framework(_arguments, _Count), translated(tip)
     chosen = there.setting({**(setting or {}), "device": "cpu"})
     with quiet(progress):
         return _Run(there, chosen, {}, framework).result(clock, budget, progress)

@@ -127,8 +127,11 @@ class _Run:
     def facts(self, name: str, at: Mapping[str, Any]) -> dict[str, Any]:
         """What a way needs, in the setting of this run with some of it changed."""
         setting = self.tip.setting({**self.setting, **at})
-        truth, count = self._truth(setting), self._count(name, self.functions[name], setting)
-        judge_outcome(count, self._outcome(name), truth, self.tip.tolerance)
+        truth = self._truth(setting)
+        return self._judged(self._count(name, self.functions[name], setting), self._outcome(name), truth)
+
+    def _judged(self, count: Any, outcome: Outcome, truth: Any) -> dict[str, Any]:
+        judge_outcome(count, outcome, truth, self.tip.tolerance)
         facts: dict[str, Any] = count.facts
         return facts
 
@@ -148,17 +151,12 @@ class _Run:
                 timing = self._time(("slow", "fast"), self.setting, budget / (1 + len(timed)), progress)
             share = budget / (1 + len(timed)) if clock else 0.0
             judged = tuple(self._judge(claim, timing, share, progress) for claim in self.tip.claims)
-        guides = tuple(self._guide(slip.run) for slip in self.tip.slips)
+        counts = [self.framework.counted(self.tip, slip.run, self.setting) for slip in self.tip.slips]
+        guides = tuple(self._judged(count, FREE, self._truth(self.setting)) for count in counts)
         verdict, reason = self._verdict(slow, fast, judged)
         return Result(
             self.tip.slug, self.setting, slow, fast, found, guides, equal, met, judged, verdict, reason, timing
         )
-
-    def _guide(self, way: Function) -> dict[str, Any]:
-        count = self.framework.counted(self.tip, way, self.setting)
-        judge_outcome(count, FREE, self._truth(self.setting), self.tip.tolerance)
-        facts: dict[str, Any] = count.facts
-        return facts
 
     def _time(
         self, names: tuple[str, str], setting: Mapping[str, Any], budget: float, progress: Progress | None

@@ -7,9 +7,10 @@ from typing import Any
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.nn import functional as F
-from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Size, Source, Tip
 from tinygrad_edu.tips.outcomes import DIFFERS
 from tinygrad_edu.tips.tip import Slip, Way
+from tinygrad_edu.tips.trades import TRADES, trade
 
 
 def inputs(generator: tg.Generator, n: int, parts: int, norm: str) -> dict[str, Any]:
@@ -49,15 +50,6 @@ def guide(model: Any, w: Tensor, x: Tensor, y: Tensor, size: int) -> Tensor:
     return w.grad
 
 
-def lasts(result: Result) -> str:
-    less = result.fast["peak"] < result.slow["peak"]
-    more = result.fast["calls"] > result.slow["calls"]
-    return CHOICES[1 if less and more else 0 if less else 2]
-
-
-CHOICES = "less memory, as many operations", "less memory, more operations", "as much memory, more operations"
-
-
 TIP = Tip(
     slug="gradient-accumulation",
     title="Add up the gradients of small batches, each with its share",
@@ -94,9 +86,9 @@ TIP = Tip(
     ),
     question=Question(
         "B computes the gradient of the same batch in six parts. What does it need, beside A?",
-        CHOICES,
-        lasts,
-        tempting=CHOICES[0],
+        TRADES,
+        trade,
+        tempting=TRADES[0],
         refutation="Each part runs all operations of the model, on fewer samples: six times as many, each smaller.",
     ),
     explain="Both get the same gradient. What does A hold at the end of forward that B never holds at once?",

@@ -7,8 +7,9 @@ from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
-from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
+from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Size, Source, Tip
 from tinygrad_edu.tips.tip import Way
+from tinygrad_edu.tips.trades import TRADES, trade
 from tinygrad_edu.utils.checkpoint import checkpoint, checkpoint_sequential
 
 Layers = list[Callable[[Tensor], Tensor]]
@@ -41,15 +42,6 @@ def each_layer(layers: Layers, segments: int, x: Tensor) -> Tensor:
         y = checkpoint(layer, y, use_reentrant=False)
     y.sum().backward()
     return x.grad
-
-
-def trade(result: Result) -> str:
-    less = result.fast["peak"] < result.slow["peak"]
-    more = result.fast["calls"] > result.slow["calls"]
-    return CHOICES[1 if less and more else 0 if less else 2]
-
-
-CHOICES = "less memory, as many operations", "less memory, more operations", "as much memory, more operations"
 
 
 TIP = Tip(
@@ -90,9 +82,9 @@ TIP = Tip(
     ),
     question=Question(
         "Predict both: what does B need in memory and in operations, beside A?",
-        CHOICES,
+        TRADES,
         trade,
-        tempting=CHOICES[0],
+        tempting=TRADES[0],
         refutation="What was not kept must be computed again: one more forward pass, without the last segment.",
     ),
     explain="Why does C, which keeps the least inside each checkpoint, need more than B?",
