@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import random
 import threading
 from collections.abc import Iterator
 
@@ -18,6 +20,35 @@ from tinygrad_edu.tensor import random as tg_random
 
 hypothesis.settings.register_profile("unhurried", deadline=None)  # another program's load is no fault of the code
 hypothesis.settings.load_profile("unhurried")
+
+
+# Who sets it draws the same cases again. Set here, it reaches the processes that tests are run in.
+SEED = os.environ.setdefault("TINYGRAD_EDU_SEED", str(random.SystemRandom().randrange(10_000)))
+
+
+def pytest_report_header() -> str:
+    """Which cases are drawn."""
+    return f"cases are drawn with TINYGRAD_EDU_SEED={SEED}; the others are slow"
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test that is ``drawn(share)``, all but that share are slow; one is always drawn."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("drawn"):
+            cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+    for name, found in cases.items():
+        share = found[0].get_closest_marker("drawn").args[0]  # type: ignore[union-attr]
+        random.Random(f"{SEED} {name}").shuffle(found)
+        for item in found[max(1, round(share * len(found))) :]:
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture
+def draw(request: pytest.FixtureRequest) -> random.Random:
+    """For a test that draws within."""
+    return random.Random(f"{SEED} {request.node.nodeid}")
 
 
 @pytest.fixture(autouse=True)
@@ -58,17 +89,21 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
+def locked() -> list[storage.Storage]:
+    """Those that the guard holds, or will give back."""
+    return [one for one in list(storage._STORAGES.values()) if one.lock() or one.restore]
+
+
 @pytest.fixture(autouse=True)
 def no_lock_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     """No array stays locked by the guard once the test's own names are gone."""
+    before = {id(one): one for one in locked()}  # by what several tests share
     yield
     if request.node.stash.get(FAILED, False):
         return
-    held = [one for one in list(storage._STORAGES.values()) if one.lock() or one.restore]
-    if held:  # graphs in a traceback or a cycle of the test itself
-        del held
+    if any(id(one) not in before for one in locked()):  # graphs in a traceback or a cycle of the test itself
         gc.collect()
-    assert [one for one in list(storage._STORAGES.values()) if one.lock() or one.restore] == []
+    assert [one for one in locked() if id(one) not in before] == []
 
 
 @pytest.fixture(autouse=True)

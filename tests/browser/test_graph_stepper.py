@@ -129,6 +129,7 @@ def settled(page: Page) -> None:
     page.wait_for_timeout(300)
 
 
+@pytest.mark.drawn(1 / 2)
 @pytest.mark.parametrize("name", ["ten", "transformer", "rnn", "double"])
 def test_after_any_walk_the_page_is_what_python_draws(open_cells: Open, name: str) -> None:
     source = SAMPLES[name].replace("166", "30")  # enough to jump out of what is in sight
@@ -299,6 +300,7 @@ def test_reduced_motion_outlines_what_changed(open_cells: Open) -> None:
     assert w.locator("svg .is-changed").count() == 0
 
 
+@pytest.mark.drawn(1 / 2)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_nothing_is_cut_off_or_overlaps(open_cells: Open, name: str) -> None:
     notebook = open_cells(SAMPLES[name])

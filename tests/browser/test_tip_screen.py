@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -33,16 +34,15 @@ OUTSIDE = """() => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def results() -> dict[str, tuple[Result, list[Result]]]:
-    """Each tip's result, and those at its limits."""
-    return {
-        tip.slug: (run(tip, budget=0.1), [run(tip, limit.setting, budget=0.05) for limit in tip.limits]) for tip in TIPS
-    }
+@cache
+def results(tip: Tip) -> tuple[Result, list[Result]]:
+    """A tip's result, and those at its limits."""
+    return run(tip, budget=0.1), [run(tip, limit.setting, budget=0.05) for limit in tip.limits]
 
 
-def states(tip: Tip, result: Result, ends: list[Result]) -> Iterator[tuple[str, Visit]]:
+def states(tip: Tip) -> Iterator[tuple[str, Visit]]:
     """Every step of the way, each setting in which the tip fails, and code that was edited."""
+    result, ends = results(tip)
     told: dict[str, Any] = {"draft": tip.question.tempting, "committed": True, "answer": tip.question.answer(result)}
     yield "to be predicted", Visit()
     yield "to be run", Visit(**{**told, "answer": None})
@@ -85,37 +85,40 @@ def show(page: Page, tip: Tip, visit: Visit, presenting: bool = False) -> None:
     page.set_content(html)
 
 
+@pytest.mark.drawn(1 / 3)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("tip", TIPS, ids=lambda tip: tip.slug)
-def test_everything_of_the_step_in_hand_is_in_sight(page: Page, results: Any, tip: Tip, scheme: Any) -> None:
+def test_everything_of_the_step_in_hand_is_in_sight(page: Page, tip: Tip, scheme: Any) -> None:
     page.emulate_media(color_scheme=scheme)
-    for name, visit in states(tip, *results[tip.slug]):
+    for name, visit in states(tip):
         show(page, tip, visit)
         assert page.evaluate(OUTSIDE) == [], name
         assert faults(page) == [], name
 
 
+@pytest.mark.drawn(1 / 3)
 @pytest.mark.parametrize("tip", TIPS, ids=lambda tip: tip.slug)
-def test_in_large_type_too(page: Page, results: Any, tip: Tip) -> None:
-    for name, visit in states(tip, *results[tip.slug]):
+def test_in_large_type_too(page: Page, tip: Tip) -> None:
+    for name, visit in states(tip):
         show(page, tip, visit, presenting=True)
         assert page.evaluate(OUTSIDE) == [] or "edit" in name, name
 
 
+@pytest.mark.drawn(1 / 4)
 @pytest.mark.parametrize("width, height", [(640, 720), (640, 360), (880, 720), (400, 720)])
-def test_narrow_and_at_200_percent_nothing_is_cut_off(page: Page, results: Any, width: int, height: int) -> None:
+@pytest.mark.parametrize("tip", TIPS, ids=lambda tip: tip.slug)
+def test_narrow_and_at_200_percent_nothing_is_cut_off(page: Page, tip: Tip, width: int, height: int) -> None:
     """640×360 is what a window of 1280×720 shows at 200 %."""
     page.set_viewport_size({"width": width, "height": height})
-    for tip in TIPS:
-        for name, visit in states(tip, *results[tip.slug]):
-            show(page, tip, visit)
-            assert faults(page) == [], (tip.slug, name)
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (tip.slug, name)
+    for name, visit in states(tip):
+        show(page, tip, visit)
+        assert faults(page) == [], name
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
 
 
-def test_in_one_column_no_strip_stays_empty(page: Page, results: Any) -> None:
+def test_in_one_column_no_strip_stays_empty(page: Page) -> None:
     page.set_viewport_size({"width": 640, "height": 720})
-    show(page, TIPS[0], Visit(committed=True, draft="a copy", result=results[TIPS[0].slug][0]))
+    show(page, TIPS[0], Visit(committed=True, draft="a copy", result=results(TIPS[0])[0]))
     left, right, room = page.evaluate(
         "() => { const m = document.querySelector('.edu-main').getBoundingClientRect(),"
         " n = document.querySelector('.edu-nav').getBoundingClientRect(),"

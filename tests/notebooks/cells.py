@@ -15,6 +15,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tinygrad_edu.tensor.random import manual_seed
+
 try:
     import fcntl
 except ImportError:  # not on Windows
@@ -52,7 +54,7 @@ class Run:
         return found
 
 
-def run_cells(name: str, patch: pytest.MonkeyPatch, engine: str = "tinygrad_edu") -> Run:
+def run_cells(name: str, engine: str = "tinygrad_edu") -> Run:
     """Run all code cells of a notebook. ``engine`` takes the place of tinygrad_edu, under the name ``tg``."""
     run = Run({"__name__": name}, [], [])
 
@@ -68,11 +70,12 @@ def run_cells(name: str, patch: pytest.MonkeyPatch, engine: str = "tinygrad_edu"
                 raise AttributeError(wanted)
             return gate if wanted == "PredictGate" else MagicMock()
 
-    patch.setitem(sys.modules, "tinygrad_edu_widgets", Widgets("tinygrad_edu_widgets"))
-    patch.setattr("ipywidgets.interact", interact)
-    for cell in nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells:
-        if cell.cell_type == "code":
-            exec(cell.source.replace("import tinygrad_edu as tg", f"import {engine} as tg"), run.names)
+    manual_seed(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "tinygrad_edu_widgets", Widgets("tinygrad_edu_widgets"))
+        patch.setattr("ipywidgets.interact", interact)
+        for source in sources(name):
+            exec(source.replace("import tinygrad_edu as tg", f"import {engine} as tg"), run.names)
     return run
 
 

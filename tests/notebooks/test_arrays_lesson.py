@@ -124,7 +124,7 @@ def test_timing_answers_within_two_seconds() -> None:
 
 def test_the_gates_on_copies_tell_what_they_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Milliseconds, spread, warm-ups, machine; and the break-even is the smallest count at which the copy wins."""
-    run = run_cells("01_arrays_are_bytes", monkeypatch)
+    run = run_cells("01_arrays_are_bytes")
     gates = run.gate("smallest number of uses"), run.gate("Now one sum")
     for gate, key in zip(gates, ("break_even", "copy_first"), strict=True):
         found = gate.reveal()

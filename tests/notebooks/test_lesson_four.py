@@ -30,9 +30,9 @@ ANSWERS = {
 }
 
 
-@pytest.fixture
-def lesson(monkeypatch: pytest.MonkeyPatch) -> Run:
-    return run_cells(NAME, monkeypatch)
+@pytest.fixture(scope="module")
+def lesson() -> Run:
+    return run_cells(NAME)
 
 
 def programs() -> list[str]:

@@ -13,7 +13,6 @@ from tinygrad_edu_widgets import CheckpointSlider
 
 import tinygrad_edu as tg
 from tests.notebooks.cells import Run, check_reasons, run_cells, sources, words
-from tinygrad_edu.lessons import check
 from tinygrad_edu.lessons.memory_models import CALLS, LIMIT, SERVER, denoiser, next_word, records
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.observe.counters import Counters
@@ -28,9 +27,9 @@ ANSWERS = {
 }
 
 
-@pytest.fixture
-def lesson(monkeypatch: pytest.MonkeyPatch) -> Run:
-    return run_cells(LESSON, monkeypatch)
+@pytest.fixture(scope="module")
+def lesson() -> Run:
+    return run_cells(LESSON)
 
 
 def test_the_lesson_keeps_to_its_size(lesson: Run) -> None:
@@ -42,13 +41,6 @@ def test_the_lesson_keeps_to_its_size(lesson: Run) -> None:
 def test_every_choice_has_its_reason_and_one_has_the_cause(lesson: Run) -> None:
     for gate in lesson.gates:
         check_reasons(gate, ANSWERS)
-
-
-@pytest.mark.parametrize(
-    ("task", "name"), [("history", "train"), ("segments", "forward"), ("parts", "accumulate"), ("under_limit", "step")]
-)
-def test_the_given_program_is_refused(lesson: Run, task: str, name: str) -> None:
-    assert check(task, lesson.names[name]).state == "wrong"
 
 
 def test_the_given_program_is_stopped_and_what_grows_is_kept_by_losses(

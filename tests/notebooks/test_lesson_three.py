@@ -28,14 +28,14 @@ ANSWERS = {
 }
 
 
-@pytest.fixture
-def lesson(monkeypatch: pytest.MonkeyPatch) -> Run:
-    return run_cells(LESSON, monkeypatch)
+@pytest.fixture(scope="module")
+def lesson() -> Run:
+    return run_cells(LESSON)
 
 
-@pytest.fixture
-def further(monkeypatch: pytest.MonkeyPatch) -> Run:
-    return run_cells(FURTHER, monkeypatch)
+@pytest.fixture(scope="module")
+def further() -> Run:
+    return run_cells(FURTHER)
 
 
 def leaf(value: Any) -> Tensor:
@@ -48,8 +48,8 @@ def test_the_lesson_keeps_to_its_size(lesson: Run) -> None:
 
 
 @pytest.mark.parametrize("name", [LESSON, FURTHER])
-def test_every_choice_has_its_reason_and_one_has_the_cause(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for gate in run_cells(name, monkeypatch).gates:
+def test_every_choice_has_its_reason_and_one_has_the_cause(name: str) -> None:
+    for gate in run_cells(name).gates:
         if gate.choices:
             check_reasons(gate, ANSWERS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ LESSONS = [path for path in NUMBERED if not path.stem.endswith("_further")]  # t
 pytestmark = pytest.mark.filterwarnings("ignore:Proactor:RuntimeWarning")  # Windows' event loop, not ours
 
 
+def stem(path: Path) -> str:
+    return path.stem
+
+
 def read(path: Path) -> Any:
     return nbformat.read(path, as_version=4)
 
@@ -35,7 +40,7 @@ def task_of(cell: Any) -> str | None:
     return next((tag.removeprefix("task:") for tag in cell.metadata.get("tags", []) if tag.startswith("task:")), None)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=stem)
 def test_a_notebook_is_saved_tidy_and_with_outputs(path: Path) -> None:
     notebook = read(path)
     assert nbformat.writes(tidy(read(path))) == nbformat.writes(notebook)
@@ -52,7 +57,7 @@ def test_a_notebook_is_saved_tidy_and_with_outputs(path: Path) -> None:
     assert [cell.execution_count for cell in code_cells(notebook)] == list(range(1, len(code_cells(notebook)) + 1))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=stem)
 def test_gates_are_saved_closed(path: Path) -> None:
     for cell in code_cells(read(path)):
         if "PredictGate(" in cell.source and not cell.source.startswith(("import", "from")):
@@ -60,7 +65,7 @@ def test_gates_are_saved_closed(path: Path) -> None:
             assert "Nothing is computed before you commit" in shown or "Draw your prediction" in shown
 
 
-@pytest.mark.parametrize("path", NUMBERED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NUMBERED, ids=stem)
 def test_unsolved_tasks_are_open_and_say_so(path: Path) -> None:
     cells = [cell for cell in code_cells(read(path)) if task_of(cell)]
     assert len(cells) >= (3 if path in LESSONS else 1)
@@ -70,45 +75,70 @@ def test_unsolved_tasks_are_open_and_say_so(path: Path) -> None:
         assert f"○ {name}: not answered yet." in str(cell.outputs)
 
 
-@pytest.mark.parametrize("path", NUMBERED, ids=lambda path: path.stem)
-def test_a_lesson_can_be_solved(path: Path) -> None:
-    """The solutions go in where a learner would write, and every check answers that they hold."""
+# Not ru_maxrss: that begins with the size of the process that started the kernel.
+PEAK = "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+
+
+@cache
+def solved(path: Path) -> Any:
+    """Run on one core, as on Binder, with the solutions where a learner would write them. Its last cell tells its
+    peak."""
     notebook = read(path)
-    tasks = [cell for cell in code_cells(notebook) if task_of(cell)]
-    for cell in tasks:
-        name = task_of(cell)
-        assert name is not None
-        cell.source = f'{SOLUTIONS[name]}\ncheck("{name}", answer)'
-    execute(notebook)
-    for cell in tasks:
-        assert f"✓ {task_of(cell)}" in str(cell.outputs)
+    for cell in code_cells(notebook):
+        if name := task_of(cell):
+            cell.source = f'{SOLUTIONS[name]}\ncheck("{name}", answer)'
+    if sys.platform == "linux":
+        notebook.cells.append(nbformat.v4.new_code_cell(PEAK))
+    with pytest.MonkeyPatch.context() as patch:
+        for library in ("OMP", "OPENBLAS", "MKL"):
+            patch.setenv(f"{library}_NUM_THREADS", "1")
+        execute(notebook)
+    return notebook
 
 
-GIVEN = [
-    pytest.param(path, cell, id=f"{path.stem}-{task_of(cell)}")
-    for path in NOTEBOOKS
-    for cell in code_cells(read(path))
-    if (name := task_of(cell)) and TASKS[name].function
-]
+@pytest.mark.parametrize("path", [path for path in NOTEBOOKS if any(map(task_of, code_cells(read(path))))], ids=stem)
+def test_its_tasks_can_be_solved(path: Path) -> None:
+    """Every check answers that the solution holds."""
+    for cell in code_cells(solved(path)):
+        if name := task_of(cell):
+            assert f"✓ {name}" in str(cell.outputs)
 
 
-@pytest.mark.parametrize(("path", "cell"), GIVEN)
-def test_the_code_that_a_task_gives_is_refused(path: Path, cell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process its own peak")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=stem)
+def test_a_notebook_stays_small_enough_for_a_shared_server(path: Path) -> None:
+    """Under 300 MB resident."""
+    kilobytes = int(re.search(r"VmHWM:\s+(\d+) kB", solved(path).cells[-1].outputs[0].text).group(1))  # type: ignore[union-attr]
+    assert kilobytes < 300_000
+
+
+def given(path: Path) -> dict[str, str]:
+    """The functions that tasks begin with, by the names of the tasks."""
+    found = {}
+    for cell in code_cells(read(path)):
+        begun, name = re.findall(r"^def (\w+)\(", cell.source, re.M), task_of(cell)
+        if begun and name and TASKS[name].function:
+            found[name] = begun[-1]
+    return found
+
+
+@pytest.mark.parametrize("path", list(filter(given, NOTEBOOKS)), ids=stem)
+def test_the_code_that_a_task_gives_is_refused(path: Path) -> None:
     """A task that asks for a repair must not accept the program as it stands."""
-    name, begun = task_of(cell), re.findall(r"^def (\w+)\(", cell.source, re.M)
-    assert name is not None
-    if begun:
-        given = run_cells(path.stem, monkeypatch).names[begun[-1]]
-        assert check(name, given).state == "wrong", check(name, given)
+    names = run_cells(path.stem).names
+    for task, function in given(path).items():
+        answer = check(task, names[function])
+        assert answer.state == "wrong", answer
 
 
 def test_most_tasks_for_a_function_give_one() -> None:
     """Else the test above would look at nothing."""
-    begun = [cell for cell in (param.values[1] for param in GIVEN) if re.search(r"^def \w+\(", cell.source, re.M)]
-    assert len(begun) > len(GIVEN) / 2 > 4
+    asked = [task for path in NOTEBOOKS for task in map(task_of, code_cells(read(path))) if task]
+    asked = [task for task in asked if TASKS[task].function]
+    assert sum(len(given(path)) for path in NOTEBOOKS) > len(asked) / 2 > 4
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=stem)
 def test_no_reason_stands_above_its_question(path: Path) -> None:
     """A gate's reason gives its result away, so notebooks hold only a key to it."""
     source = "\n".join(cell.source for cell in code_cells(read(path)))
@@ -125,23 +155,7 @@ def test_reasons_are_short_and_name_a_cause() -> None:
             assert len(words.split()) <= 25 and words.endswith("."), words
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process its own peak")
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_stays_small_enough_for_a_shared_server(path: Path) -> None:
-    """Under 300 MB resident on one core, as on Binder."""
-    notebook = read(path)
-    # Not ru_maxrss: that begins with the size of the process that started the kernel.
-    look = "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')))"
-    notebook.cells.append(nbformat.v4.new_code_cell(look))
-    with pytest.MonkeyPatch.context() as patch:
-        for library in ("OMP", "OPENBLAS", "MKL"):
-            patch.setenv(f"{library}_NUM_THREADS", "1")
-        execute(notebook)
-    kilobytes = int(re.search(r"VmHWM:\s+(\d+) kB", notebook.cells[-1].outputs[0].text).group(1))  # type: ignore[union-attr]
-    assert kilobytes < 300_000
-
-
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", LESSONS, ids=stem)
 def test_a_lesson_has_what_every_lesson_has(path: Path) -> None:
     notebook = read(path)
     prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")

@@ -31,14 +31,13 @@ def trained(steps: int, run: Run) -> float:
     return run.glance().now.test_accuracy
 
 
-def test_it_is_short_and_its_tasks_can_be_solved() -> None:
+def test_it_is_short_and_its_tasks_are_open() -> None:
     assert words("welcome") <= 1000
     common.test_unsolved_tasks_are_open_and_say_so(PATH)
-    common.test_a_lesson_can_be_solved(PATH)
 
 
-def test_every_choice_has_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = run_cells("welcome", monkeypatch)
+def test_every_choice_has_its_reason() -> None:
+    run = run_cells("welcome")
     run.names["Playground"] = Playground
     assert [gate.answer() for gate in run.gates] == ["without it", "about 90", "fewer"]
     shown = run.gates[0].reveal()

@@ -32,10 +32,11 @@ class Unguarded(ModuleType):
         return getattr(torch, name)
 
 
-@pytest.fixture
-def lesson(monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setitem(sys.modules, "torch_without_guard", Unguarded("torch_without_guard"))
-    return run_cells(NAME, monkeypatch, engine="torch_without_guard")
+@pytest.fixture(scope="module")
+def lesson() -> Run:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "torch_without_guard", Unguarded("torch_without_guard"))
+        return run_cells(NAME, engine="torch_without_guard")
 
 
 def test_every_answer_is_that_of_pytorch(lesson: Run) -> None:

@@ -16,14 +16,14 @@ from tests.notebooks.test_lesson_three import ANSWERS, FURTHER, LESSON
 @pytest.mark.parametrize("name", [LESSON, FURTHER])
 def test_every_answer_of_lesson_three_is_that_of_pytorch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tinygrad_edu.lessons.spring.tensor", torch.tensor)  # the loop that a gate keeps out of sight
-    gates = [gate for gate in run_cells(name, monkeypatch, engine="torch").gates if gate.choices]
+    gates = [gate for gate in run_cells(name, engine="torch").gates if gate.choices]
     assert gates
     for gate in gates:
         assert gate.answer() == next(right for part, right in ANSWERS.items() if part in gate.ask)
 
 
-def test_the_five_lines_of_the_welcome_are_those_of_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = run_cells("welcome", monkeypatch, engine="torch").names
+def test_the_five_lines_of_the_welcome_are_those_of_pytorch() -> None:
+    names = run_cells("welcome", engine="torch").names
     assert isinstance(names["loss"], torch.Tensor)
     assert all(p.grad is not None for p in names["model"].parameters())
 

@@ -25,7 +25,7 @@ def test_a_power_of_two_is_the_multiplication(library: str) -> None:
 
 def test_the_first_program_works_in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     """The window is made by whichever function is called first, whatever the library."""
-    names = run_cells("00_measure_honestly", monkeypatch).names
+    names = run_cells("00_measure_honestly").names
     monkeypatch.setitem(names, "tg", torch)
     window, sound = names["window"], torch.rand(100)
     for first, second in (("times", "power"), ("power", "times")):

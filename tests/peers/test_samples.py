@@ -160,6 +160,7 @@ def check(info: Any, sample: Any, dtype: str) -> None:
             compare(one, other, dtype, views=False)
 
 
+@pytest.mark.drawn(1 / 2)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("info", infos(), ids=full_name)
 def test_samples(info: Any, dtype: str) -> None:

@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import itertools
 import json
+import random
 import re
 import threading
 import time
@@ -274,23 +275,40 @@ def fitting(element: Element) -> Any:
     return given.get("data-value")
 
 
+def controls(widget: EduWidget) -> list[tuple[str, Any]]:
+    """What each can send."""
+    shown = [e for e in check(widget.html, live=True).elements if "data-act" in e.attributes]
+    return list({str(sent): sent for e in shown for sent in [(e.attributes["data-act"], fitting(e))]}.values())
+
+
+def press(name: str, path: Path, act: str, value: Any) -> None:
+    widget = reach(name, path)
+    before = widget.answers
+    message(widget, act, value)
+    assert widget.answers == before + 1
+    assert "no such control" not in widget.text(), act
+    assert widget._notice == "", act
+
+
+@each_state
+def test_a_control_of_each_kind_is_understood(name: str, path: Path, draw: random.Random) -> None:
+    shown = sorted(controls(reach(name, path)), key=str)
+    for _, alike in itertools.groupby(shown, lambda sent: re.sub(r"\W.*", "", sent[0])):
+        press(name, path, *draw.choice(list(alike)))
+
+
+@pytest.mark.slow
 @each_state
 def test_every_control_is_understood(name: str, path: Path) -> None:
-    controls = [e for e in check(reach(name, path).html, live=True).elements if "data-act" in e.attributes]
-    for act, element in {e.attributes["data-act"] + str(fitting(e)): e for e in controls}.items():
-        widget = reach(name, path)
-        before = widget.answers
-        message(widget, element.attributes["data-act"], fitting(element))
-        assert widget.answers == before + 1
-        assert "no such control" not in widget.text(), act
-        assert widget._notice == ""
+    for act, value in controls(reach(name, path)):
+        press(name, path, act, value)
 
 
 @each_widget
-@pytest.mark.parametrize("junk", ["abc", None, {}, 10**30])
-def test_what_a_control_cannot_take_is_refused_in_words_for_the_learner(name: str, junk: Any) -> None:
-    for act in {act for act, _ in check(reach(name, []).html, live=True).acts()}:
-        widget, raised = reach(name, []), r"\b(?:Type|Value|Key|Index|Overflow|Attribute)Error"
+def test_what_a_control_cannot_take_is_refused_in_words_for_the_learner(name: str, draw: random.Random) -> None:
+    widget, raised = reach(name, []), r"\b(?:Type|Value|Key|Index|Overflow|Attribute)Error"
+    acts = sorted({act for act, _ in check(widget.html, live=True).acts()})
+    for act, junk in draw.sample(sent := list(itertools.product(acts, ["abc", None, {}, 10**30])), len(sent)):
         shown = re.findall(raised, widget.text())  # what the picture is about
         message(widget, act, junk)
         assert "cannot be done here" not in widget.text(), act
@@ -370,24 +388,24 @@ def test_the_data_are_plain(name: str, path: Path) -> None:
     walk(data)
 
 
+JUNK: list[tuple[str, Any]] = [
+    ("bogus", 3), ("", None), ("goto", "far"), ("goto", None), ("jump", {}), ("leaf:none", 1), ("toggle", []),
+    ("point", "x"), ("point", "nobody:1"), ("point", "none:0"), ("pick", 5), ("axis:9", 1), ("axis:0", 10**9),
+    ("axis:", 0), ("shape:0", -1), ("stride:7", 1), ("stride:0", None), ("offset", "x"), ("guard", "maybe"),
+    ("row", "x"), ("row", None), ("draft", {}), ("draw", None), ("draw", "abc"), ("draw", [None]), ("nudge", None),
+    ("nudge", [0, 1]), ("nudge", [99, 1]), ("commit", None), ("code", None), ("write", {}), ("stop", "x"),
+]  # fmt: skip
+
+
 @each_widget
-@pytest.mark.parametrize(
-    "act, value",
-    [
-        ("bogus", 3), ("", None), ("goto", "far"), ("goto", None), ("jump", {}), ("leaf:none", 1), ("toggle", []),
-        ("point", "x"), ("point", "nobody:1"), ("point", "none:0"), ("pick", 5), ("axis:9", 1), ("axis:0", 10**9),
-        ("axis:", 0), ("shape:0", -1), ("stride:7", 1), ("stride:0", None), ("offset", "x"), ("guard", "maybe"),
-        ("row", "x"), ("row", None), ("draft", {}), ("draw", None), ("draw", "abc"), ("draw", [None]), ("nudge", None),
-        ("nudge", [0, 1]), ("nudge", [99, 1]), ("commit", None), ("code", None), ("write", {}), ("stop", "x"),
-    ],
-)  # fmt: skip
-def test_no_message_breaks_a_widget(name: str, act: str, value: Any) -> None:
+def test_no_message_breaks_a_widget(name: str, draw: random.Random) -> None:
+    """One after the other, in any order."""
     widget = reach(name, [])
-    for times in (1, 2):
+    for answered, (act, value) in enumerate(draw.sample(JUNK * 2, 2 * len(JUNK)), 1):
         message(widget, act, value)
-        assert widget.answers == times
-    check(widget.html, live=True)
-    assert isinstance(repr(widget), str)
+        assert widget.answers == answered, act
+        check(widget.html, live=True)
+        assert isinstance(repr(widget), str)
 
 
 @each_widget
@@ -411,12 +429,12 @@ def test_an_unknown_act_is_named_and_goes_away(name: str) -> None:
 
 
 @each_widget
-@pytest.mark.parametrize("content", [None, [], "act", {}, {"act": 3}, {"act": None, "value": 1}])
-def test_messages_of_another_kind_are_left_alone(name: str, content: Any) -> None:
+def test_messages_of_another_kind_are_left_alone(name: str) -> None:
     widget = reach(name, [])
     before = widget.html
-    widget._handle_custom_msg(content, [])
-    assert (widget.answers, widget.html) == (0, before)
+    for content in (None, [], "act", {}, {"act": 3}, {"act": None, "value": 1}):
+        widget._handle_custom_msg(content, [])
+        assert (widget.answers, widget.html) == (0, before), content
 
 
 class Slow(EduWidget):

@@ -177,3 +177,8 @@ def test_a_tensor_given_twice_is_one_card() -> None:
     assert {send.total.norm for send in run.backward[-1].sends} == {3.0, 6.0}  # as x.grad would be
     assert "\n  a, b   3.00  ∂6.00" in text(run, GraphState(2))
     assert "a, b" in frame(run, GraphState(0), "?").html()
+
+
+def test_a_run_beyond_all_bounds_is_shown_without_a_warning() -> None:
+    run = record(lambda x, w: x * w, {"x": leaf(1e30), "w": leaf(1e30)})
+    assert "mul = loss   ∞" in text(run, GraphState(step=99))

@@ -251,7 +251,7 @@ def recording(function: Callable[..., Any], leaves: dict[str, Tensor], by_positi
         recorder.add(copy, name=first, aliases=tuple(others))
     own = set(map(id, copies.values()))
     found: dict[str, Any] = {}
-    with enable_grad(), recorder:
+    with enable_grad(), np.errstate(all="ignore"), recorder:  # the picture shows what came out: ∞ or nan
         loss = source.call(function, {name: copies[id(t)] for name, t in leaves.items()}, by_position, found)
         _check_loss(recorder, loss)
         before = [(tensor, tensor.grad) for tensor in _reached(recorder, loss)]
