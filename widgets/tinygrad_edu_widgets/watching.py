@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import Any, Protocol
 
@@ -16,15 +15,15 @@ class Watcher(Protocol):
         """Look, and say so if it does not."""
 
 
-_WATCHERS: weakref.WeakSet[Watcher] = weakref.WeakSet()
-_watching = threading.Lock()
+# No lock: the collector may close a widget at any point, in the thread that would be holding it. Each step is atomic.
+_WATCHERS: dict[int, weakref.ref[Watcher]] = {}
 _hooked: list[Any] = []  # the shell that tells us when a cell has run
 
 
 def watch(one: Watcher) -> None:
     """Let a widget hear of other widgets' acts and of later cells."""
-    with _watching:
-        _WATCHERS.add(one)
+    key = id(one)
+    _WATCHERS[key] = weakref.ref(one, lambda _: _WATCHERS.pop(key, None))
     shell = get_ipython()
     if shell is not None and shell not in _hooked:
         _hooked.append(shell)
@@ -33,13 +32,12 @@ def watch(one: Watcher) -> None:
 
 def forget(one: Watcher) -> None:
     """Leave a widget in peace."""
-    with _watching:
-        _WATCHERS.discard(one)
+    _WATCHERS.pop(id(one), None)
 
 
 def look_around(doer: object = None) -> None:
     """Let every watcher but the one that has just acted look."""
-    with _watching:
-        others = [one for one in _WATCHERS if one is not doer]
-    for one in others:
-        one.look()
+    for reference in list(_WATCHERS.values()):
+        one = reference()
+        if one is not None and one is not doer:
+            one.look()
