@@ -66,15 +66,15 @@ def command(tip: Tip, setting: Mapping[str, Any]) -> str:
 
 def question(tip: Tip) -> str:
     """The prediction. Its answer is computed while the page is made, and folded away."""
-    result = run(tip, clock=False)
+    result, asked = run(tip, clock=False), tip.question
     counted = [judged.words for judged in result.claims if judged.counted]
     answer = (
-        f"**{tip.question.answer(result)}.** {tip.question.refutation}\n\n"
-        f"The tempting answer: {tip.question.tempting}.\n\n"
+        f"**{asked.said(asked.answer(result))}.** {asked.refutation}\n\n"
+        f"The tempting answer: {asked.said(asked.tempting)}.\n\n"
         f"Counted with {', '.join(f'`{k}={v}`' for k, v in result.setting.items())}:\n\n{bullets(counted)}\n"
         f"*Can you say why?* {tip.explain}\n"
     )
-    return f"{tip.question.ask}\n\n{bullets(tip.question.choices)}\n{folded('Show the answer', answer)}"
+    return f"{asked.ask}\n\n{bullets(asked.offered)}\n{folded('Show the answer', answer)}"
 
 
 def parameters(tip: Tip) -> str:

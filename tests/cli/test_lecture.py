@@ -15,7 +15,7 @@ from tinygrad_edu.cli import lecture
 from tinygrad_edu.cli.lecture import answered, ask, found, merged, play, run_predicted
 from tinygrad_edu.cli.main import main
 from tinygrad_edu.cli.terminal import Progress, Terminal
-from tinygrad_edu.tips import TipError, find, run
+from tinygrad_edu.tips import Number, TipError, find, run
 from tinygrad_edu.tips.lecture import Item, Tally, merge, read, record, replay
 
 ROOT = Path(__file__).parents[2]
@@ -176,6 +176,26 @@ def test_a_prediction_by_number_by_word_or_none(capsys: pytest.CaptureFixture[st
     assert ask(Terminal(60), TIP, typed("")) is None
     assert ask(Terminal(60), TIP, typed()) is None
     assert capsys.readouterr().out.count("How many operations does A do?") == 4
+
+
+COUNTED = replace(TIP, question=replace(TIP.question, choices=Number(0, 9, "operations", 0.5), tempting=1.0))
+
+
+def test_a_number_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(Terminal(60), COUNTED, typed("many", "10", "2,0")) == 2.0
+    said = capsys.readouterr().out
+    assert "a number from 0 to 9 operations; within 50% is right" in said
+    assert "“many” is not possible: type digits, such as 2.5." in said
+    assert "“10” is not possible: type a number from 0 to 9 operations." in said
+    assert ask(Terminal(60), COUNTED, typed("0")) == 0.0
+
+
+def test_a_number_may_be_near_enough() -> None:
+    tip = replace(COUNTED, question=replace(COUNTED.question, answer=lambda result: float(result.slow["calls"])))
+    result = run(tip, clock=False)
+    assert answered(tip, result, 2.0) == "You said: 2 operations. It is so."
+    assert answered(tip, result, 3.0) == "You said: 3 operations. It is: 2 operations. That is near enough."
+    assert answered(tip, result, 0.0) == "You said: 0 operations. It is: 2 operations."
 
 
 def test_a_prediction_is_kept_in_a_file(tmp_path: Path, progress: Progress, monkeypatch: pytest.MonkeyPatch) -> None:

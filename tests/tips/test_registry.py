@@ -20,7 +20,8 @@ from tinygrad_edu.tips.registry import add, faults_of
 PLACE = "tinygrad_edu.tips.arrays.made_up"
 MEND = "see 'Add a tip' in CONTRIBUTING.md"
 COUNTS = (
-    "allocated, copied, copies, peak, calls, nodes, memory, live, kept, locks, stride, held, shares, changes, error"
+    "allocated, copied, copies, peak, calls, nodes, memory, live, kept, locks, stride, held, shares, changes, threads, "
+    "processes, error"
 )
 
 

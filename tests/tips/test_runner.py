@@ -39,7 +39,7 @@ def test_a_run() -> None:
     assert (found.verdict, found.reason, found.equal, found.timing) == (HOLDS, "", True, None)
     assert found.slow == {
         "calls": 2, "copies": 0, "copied": 0, "allocated": 800, "peak": 800, "nodes": 0, "kept": 0, "locks": 0,
-        "stride": 4,
+        "stride": 4, "threads": 0, "processes": 0,
         "held": 400, "shares": False, "changes": False, "error": "", "line": "", "equal": True, "met": True, "at": {},
     }  # fmt: skip
     assert found.fast == {**found.slow, "calls": 1, "allocated": 400, "peak": 400}
@@ -393,6 +393,7 @@ def test_a_result_is_json(clock: Clock, timed: bool) -> None:
     ]  # fmt: skip
     assert data["claims"][0] == {
         "fact": "calls", "fast": 1, "slow": 2, "times": 1.0, "no_more": False, "same": False, "price": False,
+        "within": 0.0,
         "ways": ["slow", "fast"], "at": {}, "when": "", "over": None, "verdict": HOLDS,
         "words": "operations: A 2, B 1", "found": [2, 1], "shapes": None, "timing": None,
     }  # fmt: skip

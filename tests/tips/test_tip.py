@@ -9,7 +9,7 @@ import pytest
 from tests.support import teaches
 from tests.tips.made_up import TIP, slow
 from tinygrad_edu import Tensor, no_grad
-from tinygrad_edu.tips import Choice, Claim, Over, Size, Source, TipError, source_of
+from tinygrad_edu.tips import Choice, Claim, Number, Over, Question, Size, Source, TipError, source_of
 from tinygrad_edu.tips.words import claim_text, claimed, count_text, fact_text
 
 
@@ -126,3 +126,47 @@ def test_claims_in_words() -> None:
 )
 def test_a_claim_in_words(claim: Claim, words: str) -> None:
     assert claimed(claim) == words
+
+
+# The question -----------------------------------------------------------------------------------------------------
+
+
+BUFFERS = Question("How many?", Number(0, 12, "buffers", within=0.25), lambda result: 6.0, 3.0, "It makes two each.")
+
+
+def test_a_number_is_predicted() -> None:
+    assert BUFFERS.offered == ("a number from 0 to 12 buffers; within 25% is right",)
+    assert BUFFERS.parse("6") == BUFFERS.parse(6) == BUFFERS.parse("6,0") == 6.0
+    assert [BUFFERS.right(said, 6.0) for said in (None, 4.4, 4.5, 6.0, 7.5, 7.6)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert (BUFFERS.said(6.0), BUFFERS.said(None)) == ("6 buffers", "")
+    exact = replace(BUFFERS, choices=Number(-1, 1))
+    assert exact.offered == ("a number from −1 to 1",)
+    assert exact.right(0.5, 0.5) and not exact.right(0.5, 0.51)
+    assert exact.parse("−0.5") == -0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [("many", "it is not a number"), (None, "it is not a number"), ({}, "it is not a number"),
+     ("13", "the question is about other numbers"), ("nan", "the question is about other numbers")],
+)  # fmt: skip
+def test_what_is_no_number_of_the_question(given: object, why: str) -> None:
+    with pytest.raises(TipError, match=why):
+        BUFFERS.parse(given)
+
+
+def test_a_choice_is_predicted() -> None:
+    question = TIP.question
+    assert question.offered == ("one", "two")
+    assert question.parse("one") == question.said("one") == "one"
+    assert question.right("one", "one") and not question.right("two", "one") and not question.right(None, "one")
+    for given in ("three", 1, None):
+        with pytest.raises(TipError, match="it is not one of the choices"):
+            question.parse(given)

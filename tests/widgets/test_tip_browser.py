@@ -58,13 +58,30 @@ def test_nothing_is_given_away_before_the_prediction(slug: str) -> None:
     assert "def slow" not in widget.html and "def fast" not in widget.html
 
 
+def test_a_number_is_predicted() -> None:
+    widget = TipBrowser("preallocate")
+    (control,) = [e for e in check(widget.html, live=True).elements if e.attributes.get("data-act") == "draft"]
+    assert (control.tag, control.attributes["type"]) == ("input", "number")
+    assert "a number from 0 to 20 buffers" in widget.text()
+    message = {"act": "draft", "value": "many"}
+    widget._handle_custom_msg(message, [])
+    assert "it is not a number" in widget.html and widget.data()["predicted"] is None
+    widget.predict(3)
+    assert "You said: <b>3 buffers</b>." in widget.html and "◇ 3 buffers" in widget.text()
+    widget.run()
+    assert "It is: 6 buffers. You said: 3 buffers." in widget.text()
+    assert widget.tip.question.refutation.replace("`", "") in widget.text()
+    assert widget.data()["answer"] == 6.0
+
+
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_whole_way_of_every_tip(slug: str) -> None:
     widget = finished(slug)
     tip, result = widget.tip, widget.result
+    answer, said = tip.question.answer, tip.question.said
     assert result is not None and result.verdict == "holds"
     assert headline(result) in widget.html
-    assert f"It is: {tip.question.answer(result)}. You said: {tip.question.tempting}." in widget.text()
+    assert f"It is: {said(answer(result))}. You said: {said(tip.question.tempting)}." in widget.text()
     assert tip.about not in widget.text()
     widget.act("explain")
     assert "Compare" in widget.html

@@ -14,6 +14,7 @@ from ..errors import EduError
 from ..tips import Result, Tip, find, run, source_of
 from ..tips.lecture import Item, Playlist, Tally, merge, read, record, replay
 from ..tips.runner import SCHEMA
+from ..tips.tip import Answer, Number, TipError
 from .terminal import Progress, Terminal
 from .tips import outcome, parse_size
 
@@ -25,34 +26,39 @@ def _telling(progress: Progress) -> Callable[[int, int, float], None]:
     return lambda done, total, left: progress.show(f"measuring, {left:.0f} s left")
 
 
-def ask(terminal: Terminal, tip: Tip, reading: Read = input) -> str | None:
-    """The prediction of whoever sits there: one of the choices, or None for an empty answer."""
-    choices = tip.question.choices
-    rows = "\n".join(f"  {place} {choice}" for place, choice in enumerate(choices, 1))
-    print(terminal.section(plain(tip.question.ask), terminal.prose(rows)))
+def ask(terminal: Terminal, tip: Tip, reading: Read = input) -> Answer | None:
+    """The prediction of whoever sits there: one of the choices or a number, or None for an empty answer."""
+    question = tip.question
+    choices = () if isinstance(question.choices, Number) else question.choices
+    rows = (f"  {place} {choice}" for place, choice in enumerate(choices, 1)) if choices else question.offered
+    print(terminal.section(plain(question.ask), terminal.prose("\n".join(rows))))
     while True:
         try:
-            given = reading(f"Your prediction, 1 to {len(choices)} (Enter: none): ").strip()
+            given = reading(f"Your prediction{f', 1 to {len(choices)}' if choices else ''} (Enter: none): ").strip()
         except EOFError:
             return None
         if not given:
             return None
-        if given.isdecimal() and 1 <= int(given) <= len(choices):
+        if choices and given.isdecimal() and 1 <= int(given) <= len(choices):
             return choices[int(given) - 1]
-        if given in choices:
-            return given
-        print(terminal.prose(f"“{given}” is not one of them: write a number from 1 to {len(choices)}."))
+        try:
+            return question.parse(given)
+        except TipError as error:
+            mend = f"write a number from 1 to {len(choices)}" if choices else error.mend
+            print(terminal.prose(f"“{given}” is not {'one of them' if choices else 'possible'}: {mend}."))
 
 
-def answered(tip: Tip, result: Result, said: str | None) -> str:
+def answered(tip: Tip, result: Result, said: Answer | None) -> str:
     """The prediction beside the answer."""
     if said is None or result.failed:
         return ""
-    right = tip.question.answer(result)
-    return f"You said: {said}. {'It is so.' if said == right else f'It is: {right}.'}"
+    question, right = tip.question, tip.question.answer(result)
+    near = " That is near enough." if question.right(said, right) else ""
+    told = "It is so." if said == right else f"It is: {question.said(right)}.{near}"
+    return f"You said: {question.said(said)}. {told}"
 
 
-def export(tip: Tip, result: Result, said: str | None, path: Path) -> None:
+def export(tip: Tip, result: Result, said: Answer | None, path: Path) -> None:
     """Add a prediction to a file, as `export_predictions` of the notebooks writes it."""
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     entry = {"question": tip.question.ask, "predicted": said, "result": tip.question.answer(result)}
@@ -111,7 +117,7 @@ def _show(terminal: Terminal, progress: Progress, item: Item, reading: Read | No
     said = ask(terminal, tip, reading) if reading else None
     text, result = found(terminal, progress, item)
     print(f"\n{text}")
-    if result is not None and said:
+    if result is not None and said is not None:
         print(f"\n{terminal.prose(answered(tip, result, said))}")
     if reading:
         _wait(reading)

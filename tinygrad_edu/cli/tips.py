@@ -8,11 +8,11 @@ Each begins with ``schema``, the version of what follows, which is 1.
     ``tips``: a list of ``slug``, ``title``, ``theme``, ``guides`` (letters), ``why``, ``symptoms``.
 ``explain``
     these of one tip, and ``about``, ``sources`` (``guide``, ``section``, ``says``), ``question`` (``ask``,
-    ``choices``, ``tempting``, ``refutation``), ``parameters`` (``name``, ``default``, ``words``, and ``low`` with
-    ``high``, or ``options``), ``inputs``, ``slow`` and ``fast`` (source text), ``also`` (``name``, ``code``,
-    ``words``), ``limits`` (``setting``, ``verdict``, ``words``), ``slips`` (``guide``, ``code``, ``words``),
-    ``figures`` (``fact``, ``times``, ``guide``, ``words``), ``elsewhere`` (``framework``, ``date``, ``code``),
-    ``widget``.
+    ``choices``, for a number its ``low``, ``high``, ``unit`` and ``within``; ``tempting``, ``refutation``),
+    ``parameters`` (``name``, ``default``, ``words``, and ``low`` with ``high``, or ``options``), ``inputs``,
+    ``slow`` and ``fast`` (source text), ``also`` (``name``, ``code``, ``words``), ``limits`` (``setting``,
+    ``verdict``, ``words``), ``slips`` (``guide``, ``code``, ``words``), ``figures`` (``fact``, ``times``, ``guide``,
+    ``words``), ``elsewhere`` (``framework``, ``date``, ``code``), ``widget``.
 ``run``
     what `tips.Result.to_dict` gives: ``slug``, ``setting``, ``verdict``, ``reason``, ``equal``, ``met``, ``claims``,
     ``slow`` and ``fast`` (facts by name), ``others`` (the same, by way), ``guides`` (the same, for each slip),
@@ -37,6 +37,7 @@ from ..tips import (
     GUIDES,
     Checked,
     Judged,
+    Number,
     Result,
     Size,
     Slip,
@@ -50,7 +51,7 @@ from ..tips import (
     run,
     source_of,
 )
-from ..tips.findings import APART, disagree, figures, headline, outcome_text
+from ..tips.findings import APART, disagree, figures, headline, logged, outcome_text, series_text
 from ..tips.runner import SCHEMA
 from ..tips.tip import HOLDS, SAME
 from ..tips.words import context_text, count_text, fact_text
@@ -102,7 +103,12 @@ def in_full(tip: Tip) -> dict[str, Any]:
     return in_short(tip) | {
         "about": tip.about,
         "sources": [asdict(source) for source in tip.sources],
-        "question": {name: getattr(question, name) for name in ("ask", "choices", "tempting", "refutation")},
+        "question": {
+            "ask": question.ask,
+            "choices": asdict(question.choices) if isinstance(question.choices, Number) else question.choices,
+            "tempting": question.tempting,
+            "refutation": question.refutation,
+        },
         "parameters": [asdict(parameter) for parameter in tip.every_parameter],
         "slow": source_of(tip.slow),
         "fast": source_of(tip.fast),
@@ -117,7 +123,7 @@ def in_full(tip: Tip) -> dict[str, Any]:
 
 
 def _predict(tip: Tip) -> str:
-    return "\n".join([plain(tip.question.ask), *(f"- {choice}" for choice in tip.question.choices)])
+    return "\n".join([plain(tip.question.ask), *(f"- {choice}" for choice in tip.question.offered)])
 
 
 def _code(terminal: Terminal, title: str, code: str) -> str:
@@ -237,9 +243,10 @@ def _answered(terminal: Terminal, tip: Tip, result: Result) -> list[str]:
 
 def _answer(tip: Tip, result: Result) -> str:
     """The answer to the question here, and why the tempting one is wrong if it is."""
-    right, tempting = tip.question.answer(result), tip.question.tempting
-    refutation = "" if right == tempting else f"\nNot “{tempting}”: {plain(tip.question.refutation)}"
-    return f"Here: {right}.{refutation}"
+    question = tip.question
+    right, tempting = question.answer(result), question.tempting
+    wrong = f"\nNot “{question.said(tempting)}”: {plain(question.refutation)}"
+    return f"Here: {question.said(right)}.{'' if question.right(tempting, right) else wrong}"
 
 
 def _colour(verdict: str) -> str:
@@ -269,6 +276,7 @@ def _seen(terminal: Terminal, tip: Tip, result: Result) -> list[str]:
         counted = ", ".join(_shown(name, facts[name]) for name in slip.shows)
         rows.append(f"A slip in the {GUIDES[slip.guide]}: {plain(slip.words)} Counted here: {counted}.")
     rows += figures(tip, result)
+    rows += [series_text(*one) for one in logged(tip, result).items()]
     said = [terminal.prose("\n".join(rows))] if rows else []
     looked = [(tip.letters[name], facts["shown"]) for name, facts in result.ways.items() if "shown" in facts]
     return [*said, *(_code(terminal, f"{shown['title']}, of {letter}", shown["text"]) for letter, shown in looked)]

@@ -91,9 +91,10 @@ def give_up(thread: int) -> None:
 
 
 @block
-def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
+def quiet(progress: Progress | None = None, threads: int | None = 1) -> Iterator[Conditions]:
     """Collect garbage before the block and not inside it; with threadpoolctl, give BLAS and OpenMP one thread.
 
+    ``threads`` is how many they get instead; with None they keep what they have.
     Both hold for the whole process, and are put back afterwards. So threads that measure wait for each other, and
     ``progress(0, 1, seconds)`` is called meanwhile. Raises `TimingError` if it returns False, or after a minute.
     """
@@ -102,7 +103,7 @@ def quiet(progress: Progress | None = None) -> Iterator[Conditions]:
         if gc.isenabled():
             turn.undo.append(gc.enable)
             gc.disable()
-        yield conditions(_one_thread(turn))
+        yield conditions(_limited(turn, threads))
 
 
 @block
@@ -139,8 +140,8 @@ def _wait_on(waited: float, progress: Progress | None) -> None:
         raise TimingError("measuring", why, "stop the other; if it does not end, restart the kernel")
 
 
-def _one_thread(turn: _Turn) -> int | None:
-    """Let BLAS work in one thread. Returns 1, or None if the number of threads cannot be known."""
+def _limited(turn: _Turn, threads: int | None) -> int | None:
+    """Let BLAS work in so many threads. Returns how many it has, or None if that cannot be known."""
     if importlib.util.find_spec("threadpoolctl") is None:
         return None
     import threadpoolctl
@@ -149,11 +150,13 @@ def _one_thread(turn: _Turn) -> int | None:
         _take_control()
         limits.restore_original_limits()
 
-    with undisturbed():
-        _take_control()
-        limits = threadpoolctl.threadpool_limits(limits=1)
-        turn.undo.append(restore)
-    return 1 if {library["num_threads"] for library in threadpoolctl.threadpool_info()} == {1} else None
+    if threads is not None:
+        with undisturbed():
+            _take_control()
+            limits = threadpoolctl.threadpool_limits(limits=threads)
+            turn.undo.append(restore)
+    found = {library["num_threads"] for library in threadpoolctl.threadpool_info()}
+    return found.pop() if len(found) == 1 else None
 
 
 def _take_control() -> None:

@@ -69,14 +69,16 @@ def measure(
 def compare(
     slow: Function, fast: Function, *, setup: Callable[[], Any] | None = None, repeats: int | None = None,
     warmup: int = 3, budget: float = 2.0, progress: Progress | None = None, names: Sequence[str] = ("slow", "fast"),
+    threads: int | None = 1,
 ) -> Comparison:  # fmt: skip
     """Time ``slow()`` and ``fast()`` in turns, and say which is faster, and by how much.
 
-    The one that begins changes from pair to pair. ``budget`` is for both together; everything else is as in `measure`.
+    The one that begins changes from pair to pair. ``budget`` is for both together. BLAS has so many ``threads``; with
+    None, as many as it had. Everything else is as in `measure`.
     """
     check_arguments({"slow": slow, "fast": fast}, setup, repeats, warmup, budget, progress)
     check_names(names)
-    with quiet(progress) as conditions:
+    with quiet(progress, threads) as conditions:
         found = _compare((slow, fast), names, conditions, setup, repeats, warmup, budget, progress)
     if found is None:
         raise _nothing_measured(f"compare({', '.join(names)})")

@@ -17,6 +17,7 @@ from .tip import (
     Elsewhere,
     Figure,
     Limit,
+    Number,
     Over,
     Picture,
     Question,
@@ -28,11 +29,11 @@ from .tip import (
     Way,
     source_of,
 )
-from .ways import Shown, mark, prepared
+from .ways import Shown, log, mark, prepared
 
 __all__ = [
     "DIFFERS", "EQUAL", "FREE", "GUIDES", "THEMES", "Checked", "Choice", "Claim", "Elsewhere", "Fact", "Figure",
-    "Judged", "Limit", "Outcome", "Over", "Picture", "Question", "Result", "Shown", "Size", "Slip", "Source", "Tip",
-    "TipError", "Way", "all_tips", "check", "declare", "find", "mark", "prepared", "raises", "run", "search",
-    "source_of",
+    "Judged", "Limit", "Number", "Outcome", "Over", "Picture", "Question", "Result", "Shown", "Size", "Slip", "Source",
+    "Tip", "TipError", "Way", "all_tips", "check", "declare", "find", "log", "mark", "prepared", "raises", "run",
+    "search", "source_of",
 ]  # fmt: skip

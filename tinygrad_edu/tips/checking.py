@@ -14,9 +14,9 @@ import numpy as np
 
 from ..core.base import TensorBase
 from ..inputs.trees import tensors_in
-from .counting import agree, arguments
+from .counting import Count, agree, arguments, error_text
 from .runner import Result, run
-from .tip import HOLDS, Choice, Tip, source_of
+from .tip import HOLDS, Choice, Number, Question, Tip, TipError, source_of
 
 LARGEST = 100_000_000  # bytes of one call at the defaults
 LINES = (50, 110)  # of a tip's file
@@ -68,7 +68,11 @@ def _in_words(tip: Tip) -> Iterator[str]:
     yield from (f"{name} does not end as a sentence" for name, text in said.items() if not text.endswith(SENTENCE))
     asked = {"the question": tip.question.ask, "explain": tip.explain}
     yield from (f"{name} does not end with a question mark" for name, text in asked.items() if not text.endswith("?"))
-    if len(set(tip.question.choices)) < max(2, len(tip.question.choices)):
+    choices = tip.question.choices
+    if isinstance(choices, Number):
+        if not choices.low < choices.high:
+            yield f"the question offers no numbers from {choices.low:g} to {choices.high:g}"
+    elif len(set(choices)) < max(2, len(choices)):
         yield "the choices are fewer than two, or not all different"
     for symptom in tip.symptoms:
         if symptom.endswith(".") or len(symptom) > 60:
@@ -138,6 +142,8 @@ def _in_inputs(tip: Tip, result: Result) -> Iterator[str]:
     peak = max(facts["peak"] for facts in (*result.ways.values(), *result.guides))
     if size + peak > LARGEST:
         yield f"it needs {size + peak:,} bytes at its defaults: at most {LARGEST:,}, for small machines"
+    if tip.truth is not None and (error := Count(tip, tip.truth, setting).error) is not None:
+        yield f"truth fails: {error_text(error)}"
     again = run(tip, clock=False)
     if _exact(again.to_dict()) != _exact(result.to_dict()):
         yield "two runs do not count the same"
@@ -187,16 +193,24 @@ def _in_slips(tip: Tip, result: Result) -> Iterator[str]:
 
 
 def _in_the_question(tip: Tip, result: Result, limits: tuple[Result, ...]) -> Iterator[str]:
-    answer = tip.question.answer(result)
-    if answer not in tip.question.choices:
+    question = tip.question
+    answer = question.answer(result)
+    if not _offered(question, answer):
         yield f"the answer {answer!r} is not one of the choices"
-    elif answer == tip.question.tempting:
-        yield f"the tempting answer {answer!r} is the right one"
-    answers = {tip.question.answer(one) for one in (result, *limits, *_swapped(result)) if not one.failed}
+    elif question.right(question.tempting, answer):
+        yield f"the tempting answer {question.tempting!r} is the right one"
+    answers = {question.answer(one) for one in (result, *limits, *_swapped(result)) if not one.failed}
     if len(answers) == 1:
         yield f"whatever comes out, the answer is {answer!r}"
-    elif not answers <= set(tip.question.choices):
-        yield f"elsewhere the answer is {sorted(answers - set(tip.question.choices))}, which is not among the choices"
+    if others := [one for one in answers - {answer} if not _offered(question, one)]:
+        yield f"elsewhere the answer is {sorted(others, key=str)}, which is not among the choices"
+
+
+def _offered(question: Question, answer: Any) -> bool:
+    try:
+        return question.parse(answer) == answer
+    except TipError:
+        return False
 
 
 def _swapped(result: Result) -> list[Result]:

@@ -19,11 +19,12 @@ from ..errors import EduError
 from ..inputs.trees import tensors_in
 from ..observe.counters import Counters, bytes_of
 from ..observe.memory import NOISE, Memory
+from ..observe.starts import starts
 from ..settings import scoped
 from ..tensor.random import Generator
 from .outcomes import Outcome
 from .tip import Tip, TipError, source_of
-from .ways import Shown, begin, prepares
+from .ways import Shown, begin, logged, prepares
 
 NUMBERS = (np.ndarray, np.generic, int, float)
 EXACT = "biu"  # kinds of dtypes without fractions
@@ -47,7 +48,8 @@ class Framework(NamedTuple):
 class Count:
     """One call of one way: what it needs, what it gives, and what it raised.
 
-    ``facts`` holds the facts by name, and under ``"at"`` those of marks and phases, again by name.
+    ``facts`` holds the facts by name, and under ``"at"`` those of marks and phases, again by name; under ``"series"``
+    what the way logs: by name, the numbers of each seed.
     """
 
     def __init__(self, tip: Tip, way: Callable[..., Any], setting: Mapping[str, Any]) -> None:
@@ -59,8 +61,11 @@ class Count:
         self._counters, kept = Counters(), 0
         found: list[TensorBase] = []
         try:
-            with scoped(device=setting["device"]):
+            with scoped(device=setting["device"]), starts() as started, logged() as series:
                 raw = self._call(way, given)
+            self.facts |= {"threads": started.threads, "processes": started.processes}
+            if series:
+                self.facts["series"] = {name: [numbers] for name, numbers in series.items()}
             kept = self._counters.kept
             found, self.value = _settled(raw)
             self._read(tip, raw)
@@ -119,11 +124,13 @@ class Count:
         self.facts["at"] |= {one.op: {"live": sum(one.after[:-2])} for one in marks}
 
     def _repeat(self, tip: Tip, way: Callable[..., Any], setting: Mapping[str, Any]) -> None:
-        """The tip's own facts with other random numbers: each in turn, and in the middle of them."""
+        """The tip's own facts, and what it logs, with other random numbers: each in turn, and facts in the middle."""
         found = {name: [self.facts[name]] for name in tip.reads}
         for seed in range(1, tip.seeds):
-            with scoped(device=setting["device"]):
+            with scoped(device=setting["device"]), logged() as series:
                 raw = way(*arguments(tip, setting, seed))
+            for name, numbers in series.items():
+                self.facts["series"][name].append(numbers)
             for name, read in tip.reads.items():
                 found[name].append(read(_value(raw)))
         self.facts["seeds"] = found

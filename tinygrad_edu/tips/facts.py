@@ -41,6 +41,8 @@ FACTS = {
         Fact("held", "kept alive by the result", "bytes", "bytes of the buffers that the result refers to"),
         Fact("shares", "shares its input’s bytes", "yes or no", "whether the result lies in a buffer of the input"),
         Fact("changes", "changes its input", "yes or no", "whether an input holds other numbers afterwards"),
+        Fact("threads", "threads started", "count", "threads that Python started while the way ran"),
+        Fact("processes", "processes started", "count", "processes of multiprocessing that were started meanwhile"),
         Fact("error", "error", "words", "what was raised"),
         Fact("time", "time", "seconds", "wall-clock time of a call, in turns with the other way", MEASURED),
     )

@@ -53,11 +53,14 @@ def judge(claim: Claim, slow: Mapping[str, Any], fast: Mapping[str, Any], letter
 
 
 def _compared(claim: Claim, a: Any, b: Any) -> str:
+    def near(value: Any, wanted: Any) -> bool:
+        return bool(value == wanted or (claim.within and abs(value - wanted) <= claim.within * abs(wanted)))
+
     if claim.fast is not None:
-        fits = b == claim.fast and (a == claim.slow if claim.slow is not None else a != claim.fast)
-        return HOLDS if fits else SAME if a == b else FALSE
+        fits = near(b, claim.fast) and (near(a, claim.slow) if claim.slow is not None else not near(a, claim.fast))
+        return HOLDS if fits else SAME if near(a, b) else FALSE
     if claim.same:
-        return HOLDS if a == b else FALSE
+        return HOLDS if near(a, b) else FALSE
     if claim.no_more:
         return HOLDS if b <= a else FALSE
     more, less = (b, a) if claim.price else (a, b)

@@ -103,7 +103,9 @@ def _faults_of_words(tip: Tip) -> Iterable[str]:
     for letter in (*tip.guides, *(slip.guide for slip in tip.slips), *(figure.guide for figure in tip.figures)):
         if letter not in GUIDES:
             yield f"{letter!r} is not one of the guides {', '.join(GUIDES)}"
-    if tip.question.tempting not in tip.question.choices:
+    try:
+        tip.question.parse(tip.question.tempting)
+    except TipError:
         yield "the tempting answer is not among the choices"
     if "PyTorch" not in [elsewhere.framework.partition(" ")[0] for elsewhere in tip.elsewhere]:
         yield "it does not show how to do the same in PyTorch"

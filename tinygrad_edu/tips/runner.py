@@ -95,7 +95,7 @@ def run(
     compared*.
     """
     chosen = tip.setting(setting or {})
-    alone = quiet(progress)  # while one run counts, another would be timed badly; and garbage would count
+    alone = quiet(progress, tip.threads)  # while one run counts, another would be timed badly; and garbage would count
     same_numbers = seeded(0)  # for ways that draw random numbers; the learner's own stream stays as it was
     edited = {name: way for name, way in (("slow", slow), ("fast", fast)) if way is not None}
     with alone, same_numbers:
@@ -146,7 +146,7 @@ class _Run:
         timing: Comparison | None = None
         judged: tuple[Judged, ...] = ()
         if not any(way["error"] and not way["met"] for way in (slow, fast)):
-            timed = [claim for claim in self.tip.claims if claim.fact == TIME and (claim.at or claim.over)]
+            timed = [claim for claim in self.tip.claims if _timed_apart(claim)]
             if clock and not (slow["error"] or fast["error"]):
                 timing = self._time(("slow", "fast"), self.setting, budget / (1 + len(timed)), progress)
             share = budget / (1 + len(timed)) if clock else 0.0
@@ -171,10 +171,13 @@ class _Run:
                 budget=budget,
                 progress=progress,
                 names=letters,
+                threads=self.tip.threads,
             )
         begun = [self._begin(way, setting) for way in ways]
         try:
-            return compare(begun[0][0], begun[1][0], budget=budget, progress=progress, names=letters)
+            return compare(
+                begun[0][0], begun[1][0], budget=budget, progress=progress, names=letters, threads=self.tip.threads
+            )
         finally:
             for _, end in begun:
                 end()
@@ -191,7 +194,7 @@ class _Run:
         if claim.fact == TIME and not claim.when:
             if claim.over is not None:
                 return self._judge_times(claim, share, progress)
-            if share and (claim.at or claim.ways != ("slow", "fast")):
+            if share and _timed_apart(claim):
                 setting = self.tip.setting({**self.setting, **claim.at})
                 timing = self._time(claim.ways, setting, share, progress)
             return judge_time(claim, timing, letters)
@@ -238,6 +241,11 @@ class _Run:
         if worst == HOLDS:
             return HOLDS, ""
         return worst, " ".join(known or [f"{j.words}." for j in counted if j.verdict == worst])
+
+
+def _timed_apart(claim: Claim) -> bool:
+    """Whether a claim needs a measurement of its own, beside that of A and B in the setting that runs."""
+    return claim.fact == TIME and not claim.when and bool(claim.at or claim.over or claim.ways != ("slow", "fast"))
 
 
 def _came(way: Mapping[str, Any]) -> str:

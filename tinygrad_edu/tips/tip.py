@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from ..common.wording import exact, shown
 from ..errors import EduError
 from .facts import FACTS, MEASURED
 from .outcomes import EQUAL, Outcome
@@ -119,6 +120,8 @@ class Claim:
     With ``no_more``, the fast way need only take no more than the slow one; with ``same``, both need the same; with
     ``price``, the fast way needs more, at least ``times`` as much: this is what it costs.
 
+    A number is the one that ``fast`` or ``slow`` names, or the same in both, if it is ``within`` this share of it.
+
     ``ways`` names two others of the tip's ways. ``at`` is a setting, where it is not the one that runs. ``when`` is a
     `mark` inside the ways, or "setup" or "first" for ways that are `prepared`. ``over`` makes it a claim over sizes.
     """
@@ -130,6 +133,7 @@ class Claim:
     no_more: bool = False
     same: bool = False
     price: bool = False
+    within: float = 0.0
     ways: tuple[str, str] = ("slow", "fast")
     at: Mapping[str, Any] = field(default_factory=dict)
     when: str = ""
@@ -181,14 +185,64 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Number:
+    """What a question offers whose answer is a number: any from ``low`` to ``high``, in ``unit`` ("buffers").
+
+    A prediction is right if it is ``within`` this share of the answer.
+    """
+
+    low: float
+    high: float
+    unit: str = ""
+    within: float = 0.0
+
+
+Answer = str | float
+
+
+@dataclass(frozen=True)
 class Question:
     """The question to predict. ``answer`` computes the right choice from the result: it is not written down."""
 
     ask: str
-    choices: tuple[str, ...]
-    answer: Callable[[Any], str]
-    tempting: str
+    choices: tuple[str, ...] | Number
+    answer: Callable[[Any], Answer]
+    tempting: Answer
     refutation: str
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The choices in words; of a number, one line that says which there are."""
+        if not isinstance(self.choices, Number):
+            return self.choices
+        near = f"; within {self.choices.within:.0%} is right" if self.choices.within else ""
+        return (f"a number from {exact(self.choices.low)} to {self.said(self.choices.high)}{near}",)
+
+    def parse(self, given: Any) -> Answer:
+        """A prediction as the question takes it. Raises `TipError` for any other."""
+        tried = f"the prediction {shown(given, 40)}"
+        if not isinstance(self.choices, Number):
+            if not isinstance(given, str) or given not in self.choices:
+                raise TipError(tried, "it is not one of the choices", f"take one of {', '.join(self.choices)}")
+            return given
+        try:
+            number = float(str(given).replace("−", "-").replace(",", "."))
+        except ValueError:
+            raise TipError(tried, "it is not a number", "type digits, such as 2.5") from None
+        if not self.choices.low <= number <= self.choices.high:
+            raise TipError(tried, "the question is about other numbers", f"type {self.offered[0].partition(';')[0]}")
+        return number
+
+    def right(self, given: Answer | None, answer: Answer) -> bool:
+        """Whether a prediction was right; a number, if it was near enough."""
+        if isinstance(self.choices, Number) and isinstance(given, (int, float)) and isinstance(answer, (int, float)):
+            return abs(given - answer) <= self.choices.within * abs(answer)
+        return given == answer
+
+    def said(self, answer: Answer | None) -> str:
+        """An answer in words: a number has its unit. Nothing for None."""
+        unit = self.choices.unit if isinstance(self.choices, Number) else ""
+        return answer or "" if answer is None or isinstance(answer, str) else f"{exact(answer)} {unit}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -227,6 +281,8 @@ class Tip:
         facts of its own, by name: each is read off what a way returns. `facts.declare` says what they are.
     ``seeds``
         how often to run with other random numbers; a claim about its own facts holds if it holds in each of them.
+    ``threads``
+        of BLAS while it runs; None if a way is to have all of them, or sets them itself.
     ``torch``
         its ways in PyTorch, by name, where the code of a way does not run there as it stands, see `framework`; None
         if there are none.
@@ -262,6 +318,7 @@ class Tip:
     differs_in_torch: str = ""
     devices: tuple[str, ...] = ("cpu",)
     tolerance: float = 1e-5
+    threads: int | None = 1
 
     @property
     def defaults(self) -> dict[str, Any]:

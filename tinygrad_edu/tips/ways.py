@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ..common.blocks import block
 from ..observe.memory import mark
 
-__all__ = ["Shown", "begin", "mark", "prepared", "prepares"]
+__all__ = ["Shown", "begin", "log", "logged", "mark", "prepared", "prepares"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+Series = dict[str, list[float]]
+_LOG: ContextVar[Series | None] = ContextVar("log", default=None)  # of the way that runs
 
 
 def prepared(way: F) -> F:
@@ -48,3 +52,25 @@ class Shown:
     title: str
     text: str
     value: Any = None
+
+
+def log(**numbers: float) -> None:
+    """Note the numbers of one step of a training run, ``log(loss=loss.item())``. They are drawn over the steps.
+
+    Where no tip runs, nothing happens.
+    """
+    series = _LOG.get()
+    if series is not None:
+        for name, number in numbers.items():
+            series.setdefault(name, []).append(float(number))
+
+
+@block
+def logged() -> Iterator[Series]:
+    """What ways `log` inside the block: by name, the numbers in order."""
+    series: Series = {}
+    before = _LOG.set(series)
+    try:
+        yield series
+    finally:
+        _LOG.reset(before)

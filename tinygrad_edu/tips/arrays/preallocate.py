@@ -6,7 +6,20 @@ from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
-from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip
+from tinygrad_edu.tips import (
+    Choice,
+    Claim,
+    Elsewhere,
+    Limit,
+    Number,
+    Picture,
+    Question,
+    Result,
+    Size,
+    Slip,
+    Source,
+    Tip,
+)
 
 
 def inputs(generator: tg.Generator, n: int, keep: str) -> dict[str, Any]:
@@ -38,9 +51,8 @@ def guide(row: Tensor, column: Tensor, keep_all: bool) -> list[Any]:
     return results if keep_all else [result[-1, -1].item() for result in results]
 
 
-def made(result: Result) -> str:
-    one = 4 * result.setting["n"] ** 2
-    return ("none", "one", "three", "six")[sum(result.slow["allocated"] >= count * one for count in (1, 3, 6))]
+def made(result: Result) -> float:
+    return float(result.slow["allocated"] // (4 * result.setting["n"] ** 2))
 
 
 TIP = Tip(
@@ -69,20 +81,18 @@ TIP = Tip(
     ),
     question=Question(
         "A runs its loop three times and calls every result `y`. How many buffers does it make for them?",
-        ("one", "three", "six"),
+        Number(0, 20, "buffers"),
         made,
-        tempting="three",
+        tempting=3.0,
         refutation="Each step makes two: one for `column * row`, one for `y + step`. Only the name is used again.",
     ),
     slips=(
         Slip(
             "R",
-            run=guide,
-            shows={"equal": False},
-            words=(
-                "Its process_batch returns a shallow clone, which shares the one buffer, so each call writes over the "
-                "previous result. Use each result before the next call, or return a copy."
-            ),
+            guide,
+            {"equal": False},
+            "Its process_batch returns a shallow clone, which shares the one buffer, so each call writes over the "
+            "previous result. Use each result before the next call, or return a copy.",
         ),
     ),
     explain="A keeps no buffer for longer than a step. What does it pay for in each step that B pays for once?",
@@ -94,9 +104,7 @@ TIP = Tip(
         Elsewhere(
             "PyTorch 2.13", "2026-11", "y = torch.empty(len(column), len(row))\ntorch.mul(column, row, out=y).add_(1)"
         ),
-        Elsewhere(
-            "tch-rs 0.26", "2026-11", "y.copy_(&column);  // let mut y, made before the loop\ny *= &row;\ny += 1.0;"
-        ),
+        Elsewhere("tch-rs 0.26", "2026-11", "y.copy_(&column);  // y: made before the loop\ny *= &row;\ny += 1.0;"),
     ),
     devices=("cpu", "cuda"),
 )

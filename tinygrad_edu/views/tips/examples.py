@@ -8,21 +8,22 @@ from dataclasses import dataclass, replace
 from ...inputs.trees import tensors_in
 from ...observe.machine import quiet
 from ...observe.memory import Memory
-from ...tips import Tip
+from ...tips import Picture, Tip
 from ...tips.counting import arguments
 from .. import broadcast, buffers, graph, river
 from ..board import Drawing
 from ..frame import NARROW, Figure
 
 SMALL = "The same on a small array"
-_DRAWN: dict[str, tuple[Drawing, ...]] = {}  # laying out a graph takes a while
+_DRAWN: dict[tuple[str, Picture], tuple[Drawing, ...]] = {}  # laying out a graph takes a while
 
 
 def picture(tip: Tip) -> tuple[Drawing, ...]:
     """The tip's small example, drawn by its widget. None if the bars show it all."""
-    if tip.slug not in _DRAWN:
-        _DRAWN[tip.slug] = EXAMPLES[tip.picture.widget].draw(tip)
-    return _DRAWN[tip.slug]
+    key = tip.slug, tip.picture
+    if key not in _DRAWN:
+        _DRAWN[key] = EXAMPLES[tip.picture.widget].draw(tip)
+    return _DRAWN[key]
 
 
 def _buffer_map(tip: Tip) -> tuple[Drawing, ...]:

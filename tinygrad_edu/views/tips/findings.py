@@ -63,11 +63,18 @@ def predicted(tip: Tip, visit: Visit, result: Result) -> tuple[str, ...]:
     """The prediction beside the answer, and the refutation of the tempting one."""
     if visit.answer is None:
         first = "the setting first shown" if dict(result.setting) != tip.defaults else "the code first shown"
-        return (f"You said: {visit.draft}. That is about {first}: go back to it and run to see.",)
-    draft = "You said the same." if visit.draft == visit.answer else f"You said: {visit.draft}."
+        return (f"{said(tip, visit)} That is about {first}: go back to it and run to see.",)
+    question, answer = tip.question, visit.answer
+    near = " That is near enough." if question.right(visit.draft, answer) else ""
+    told = "You said the same." if visit.draft == answer else f"{said(tip, visit)}{near}"
     lead = "It is" if result.verdict == HOLDS and not visit.ran else "In the setting that the question is about, it is"
-    refuted = (tip.question.refutation,) if visit.answer != tip.question.tempting else ()
-    return (f"{lead}: **{visit.answer}**. {draft}", *refuted)
+    refuted = () if question.right(question.tempting, answer) else (question.refutation,)
+    return (f"{lead}: **{question.said(answer)}**. {told}", *refuted)
+
+
+def said(tip: Tip, visit: Visit) -> str:
+    """The prediction in a sentence; nothing if there is none."""
+    return "" if visit.draft is None else f"You said: {tip.question.said(visit.draft)}."
 
 
 def result_line(tip: Tip, result: Result) -> str:

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...common.wording import shown
-from ...errors import ArgumentError
 from ...tips import Result, Tip, search, source_of
-from ...tips.tip import HOLDS
+from ...tips.tip import HOLDS, Answer
 
 WAYS = (("A", "slow"), ("B", "fast"))
 ANY = "any"  # device
@@ -21,7 +19,7 @@ class Visit:
     """How far the learner is with one tip."""
 
     setting: Mapping[str, Any] = field(default_factory=dict)  # what differs from the defaults
-    draft: str | None = None
+    draft: Answer | None = None
     committed: bool = False
     code: Mapping[str, str] = field(default_factory=dict)  # edited copies, by "slow" and "fast"
     editing: bool = False
@@ -31,7 +29,7 @@ class Visit:
     explanation: str = ""
     explained: bool = False
     ends: Mapping[int, Result] = field(default_factory=dict)  # the limits that were tried
-    answer: str | None = None  # to the question, from the first run as it was asked
+    answer: Answer | None = None  # to the question, from the first run as it was asked
     open: int = 0  # the step that the learner has opened; 0 for the one that is next
 
     @property
@@ -97,14 +95,8 @@ def _rank(tip: Tip, asked: str) -> tuple[int, int]:
 
 
 def draft(tip: Tip, state: BrowserState, value: Any) -> BrowserState:
-    """A prediction, not committed yet. Raises `ArgumentError` if it is not one of the choices."""
-    if not isinstance(value, str) or value not in tip.question.choices:
-        raise ArgumentError(
-            f"the prediction {shown(value, 40)}",
-            "it is not one of the choices",
-            f"take one of {', '.join(tip.question.choices)}",
-        )
-    return state.with_visit(draft=value)
+    """A prediction, not committed yet. Raises `TipError` if the question does not take it."""
+    return state.with_visit(draft=tip.question.parse(value))
 
 
 def as_asked(visit: Visit, result: Result) -> bool:

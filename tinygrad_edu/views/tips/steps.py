@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ... import cuda
 from ...common.wording import exact
-from ...tips import GUIDES, Choice, Result, Size, Tip, Way, source_of
-from ...tips.findings import APART, disagree, figures, headline, number, outcome_text, verdict_text
+from ...tips import GUIDES, Choice, Number, Result, Size, Tip, Way, source_of
+from ...tips.findings import APART, disagree, figures, headline, logged, number, outcome_text, verdict_text
 from ...tips.words import count_text, fact_text
 from ..board import Beside, Block, Chips, Code, Controls, Drawing, Editor, Fold, Folds, One, Row, Section, Words
 from ..frame import Control, Progress
@@ -16,6 +16,7 @@ from .bars import BARS, bars
 from .examples import picture
 from .findings import claims, predicted, reason_text, result_line, there_text
 from .model import WAYS, Visit, as_asked, way
+from .series import draw
 from .words import WAITING, limit_text, shown_fact, what_changed
 
 STEPS = ("Predict", "Run", "See", "Explain", "Try where it fails")
@@ -78,8 +79,14 @@ def _predict(tip: Tip, visit: Visit) -> Section:
     hand = visit.hand == 1
     if visit.committed:
         again = Control("button", "again", "Change and run again")
-        return Section(STEPS[0], (), 1, "done", hand, f"You said: **{visit.draft}**.", links=(again,))
-    choices = Control("radio", "draft", "", visit.draft, tip.question.choices, hint="your prediction")
+        said = f"You said: **{tip.question.said(visit.draft)}**."
+        return Section(STEPS[0], (), 1, "done", hand, said, links=(again,))
+    offered, draft = tip.question.choices, visit.draft
+    if isinstance(offered, Number):
+        label = f"your prediction{f', in {offered.unit}' if offered.unit else ''}"
+        choices = Control("number", "draft", label, "" if draft is None else f"{draft!r}".removesuffix(".0"))
+    else:
+        choices = Control("radio", "draft", "", draft, offered, hint="your prediction")
     commit = Control("button", "commit", "Commit", main=True, disabled=visit.draft is None)
     return Section(STEPS[0], (Controls((choices, commit)), Words(WAITING, "hole")), 1, "now", hand)
 
@@ -164,6 +171,8 @@ def _more(tip: Tip, result: Result) -> Block:
     sources = tuple(Words(words) for words in (*said, *figures(tip, result)))
     drawn = picture(tip)
     folds = [Fold("The same on a small array", drawn)] if drawn else []
+    if runs := logged(tip, result):
+        folds.append(Fold("The training, step by step", tuple(Drawing(draw(*one)) for one in runs.items())))
     folds.append(Fold("Where it comes from", sources))
     if not result.failed:
         folds += [Fold(_titled(tip, way), _other(tip, result, way)) for way in tip.also]

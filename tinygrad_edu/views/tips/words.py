@@ -7,10 +7,20 @@ from typing import Any
 
 from ...common.wording import plain
 from ...tips import Limit, Result, Tip
-from ...tips.findings import APART, disagree, figures, headline, number, outcome_text, verdict_text
+from ...tips.findings import (
+    APART,
+    disagree,
+    figures,
+    headline,
+    logged,
+    number,
+    outcome_text,
+    series_text,
+    verdict_text,
+)
 from ...tips.words import count_text, fact_text
 from .bars import row_text
-from .findings import claim_verdict, equal_text, predicted, reason_text, there_text
+from .findings import claim_verdict, equal_text, predicted, reason_text, said, there_text
 from .model import WAYS, BrowserState, Visit, way
 
 WAITING = "The result is not on this page: it is measured after your prediction."
@@ -43,7 +53,7 @@ def text(tip: Tip, state: BrowserState) -> str:
     """The text twin."""
     visit, result = state.visit, state.visit.result
     lines = [heading(tip, state), plain(tip.question.ask)]
-    lines += [f"  {'◇' if choice == visit.draft else ' '} {choice}" for choice in tip.question.choices]
+    lines += offered(tip, visit)
     for letter, name in WAYS:
         source = way(tip, visit, name)
         lines += [f"{letter}{', edited' if name in visit.code else ''}:", *(f"  {row}" for row in source.split("\n"))]
@@ -72,6 +82,7 @@ def _result_lines(tip: Tip, visit: Visit, result: Result) -> list[str]:
         *([] if tip.outcomes else [f"  equal {equal_text(tip, result)}"]),
         *(f"  {outcome_text(tip, result, way.name)} {plain(way.words)}" for way in tip.also),
         *(f"  {words}" for words in figures(tip, result)),
+        *(f"  {series_text(*one)}" for one in logged(tip, result).items()),
         *(f"  {words}" for words in there_text(tip, visit)),
         f"explain: {plain(tip.explain)}",
         *([plain(tip.why), plain(tip.about)] if visit.explained else []),
@@ -93,7 +104,7 @@ def spoken(tip: Tip, visit: Visit) -> str:
     if not visit.committed:
         return ""
     if visit.result is None:
-        return f"You said: {visit.draft}. The next step is Run."
+        return f"{said(tip, visit)} The next step is Run."
     found = visit.result
     return " ".join(
         [headline(found), plain(reason_text(tip, found)) if found.failed else plain(predicted(tip, visit, found)[0])]
@@ -110,5 +121,11 @@ def summary(tip: Tip, state: BrowserState) -> str:
     visit, asked = state.visit, f"{heading(tip, state)}\n{plain(tip.question.ask)}"
     if visit.result is not None:
         return f"{asked}\n{visit.result.verdict}"
-    choices = "".join(f"\n  {'◇' if choice == visit.draft else ' '} {choice}" for choice in tip.question.choices)
-    return f"{asked}{choices}\n{'Run it to see.' if visit.committed else WAITING}"
+    return "\n".join([asked, *offered(tip, visit), "Run it to see." if visit.committed else WAITING])
+
+
+def offered(tip: Tip, visit: Visit) -> list[str]:
+    """What can be predicted, and what was."""
+    question, draft = tip.question, visit.draft
+    rows = [f"  {'◇' if choice == draft else ' '} {choice}" for choice in question.offered]
+    return [*rows, f"  ◇ {question.said(draft)}"] if isinstance(draft, float) else rows
