@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,14 @@ from tinygrad_edu.common.wording import ratio_with_spread, seconds_text
 from tinygrad_edu.tips import GUIDES, THEMES, Claim, Size, Tip, all_tips, run, source_of
 from tinygrad_edu.tips.planned import NEEDS, PLANNED
 from tinygrad_edu.tips.words import claimed, context_text, letters_of
+from tinygrad_edu.views.board import Drawing
+from tinygrad_edu.views.marks import freeze
+from tinygrad_edu.views.tips.examples import picture
 
+GUIDE_ADDRESSES = {  # of the guides that stand on a page of their own
+    "G": "https://mygrad.readthedocs.io/en/latest/performance_tips.html",
+    "L": "https://lux.csail.mit.edu/stable/manual/performance_pitfalls",
+}
 TIMES = Path(__file__).parents[1] / "tip_times.json"
 HEAD = """# Tips
 
@@ -112,7 +120,7 @@ def lexer(framework: str) -> str:
 def page(tip: Tip) -> str:
     """The page of one tip."""
     limits = [f"{x.words} The verdict is then *{x.verdict}*: `{command(tip, x.setting)}`" for x in tip.limits]
-    sources = [f"{GUIDES[s.guide]}, *{s.section}*: {s.says}" for s in tip.sources]
+    sources = [f"{guide(s.guide)}, *{s.section}*: {s.says}" for s in tip.sources]
     same = [f"### {e.framework}\n\n{code(e.code, lexer(e.framework))}\nAs of {e.date}.\n" for e in tip.elsewhere]
     return "\n".join([
         f"# {tip.title}\n\n`{tip.slug}` · {THEMES[tip.theme]} · drawn by [{tip.picture.widget}](../widgets.md)\n",
@@ -126,12 +134,30 @@ def page(tip: Tip) -> str:
         code(source_of(tip.inputs)),
         f"## Predict first\n\n{question(tip)}",
         f"## Why\n\n{tip.why}\n\n{tip.about}\n",
+        *(shown(tip, place, drawing) for place, drawing in enumerate(picture(tip), 1)),
         f"## The claims\n\n{bullets(claim(tip, one) for one in tip.claims)}",
         f"## Where it fails\n\n{bullets(limits)}",
         f"## What the guides say\n\n{bullets(sources)}{figures(tip)}\n{slips(tip)}",
         "## The same elsewhere\n",
         *same,
     ])  # fmt: skip
+
+
+def guide(letter: str) -> str:
+    """A guide's name, with its address if it has one."""
+    return f"[{GUIDES[letter]}]({GUIDE_ADDRESSES[letter]})" if letter in GUIDE_ADDRESSES else GUIDES[letter]
+
+
+def shown(tip: Tip, place: int, drawing: Drawing) -> str:
+    """A picture of the tip, under its caption."""
+    words = re.sub(r"[\[\]\n]", " ", drawing.figure.description)
+    return f"{drawing.caption}:\n\n![{words}]({tip.slug}-{place}.svg)\n"
+
+
+def pictures(tip: Tip) -> dict[str, str]:
+    """Its pictures, by the names of their files."""
+    drawn = (drawing.figure for drawing in picture(tip))
+    return {f"{tip.slug}-{place}.svg": freeze(figure.svg(live=False)) for place, figure in enumerate(drawn, 1)}
 
 
 def in_pytorch(tip: Tip) -> str:
@@ -198,4 +224,5 @@ def pages() -> dict[str, str]:
         "catalogue.md": catalogue(tips),
         "symptoms.md": listing("Tips by symptom", {s: [t for t in tips if s in t.symptoms] for s in symptoms}),
     }
-    return made | {f"{tip.slug}.md": page(tip) for tip in tips}
+    drawn = {name: svg for tip in tips for name, svg in pictures(tip).items()}
+    return made | drawn | {f"{tip.slug}.md": page(tip) for tip in tips}
