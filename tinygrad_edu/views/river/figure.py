@@ -16,6 +16,7 @@ from .model import LETTERS, STACK, Column, River, RiverState, among, by_line, ce
 LEFT = 56.0  # of the plots: room for the ticks
 HEAD, NAME = 42.0, 17.0  # above a plot: the label of its peak, and its name
 TALL, LOW = 180.0, 108.0  # a plot that is alone, and one of two
+BOLD_13 = 7.8  # a generous average for bold text of 13 pixels
 BAR = 116.0  # where the bars of the owners begin
 WRITTEN = ("parameter", "gradient", "activation")  # bands on which paper-coloured text can be read
 
@@ -160,7 +161,7 @@ class _Plot:
         size, what = words.peak_text(self.river)
         canvas.line(x, y, x, self.top - 20, "rule")
         canvas.circle(x, y, 3.5, "knob")
-        room = max(len(size) * 7.8, len(what) * UI_12)
+        room = max(len(size) * BOLD_13, len(what) * UI_12)
         fits = x + 8 + room <= canvas.width
         if not fits:
             what = shorten(what, int((x - 8) / UI_12))
@@ -226,8 +227,10 @@ def _draw_event(canvas: Canvas, state: RiverState, y: float, width: float) -> fl
     event = state.river.events[state.event]
     canvas.rect(0, y, width, 50 if event.where else 26, "floor")
     title, module = words.event_title(state), words.module_text(event)
-    canvas.text(10, y + 18, shorten(title, int((width - 20) / UI_12)), "b f13")
-    room = int((width - 40 - len(title) * 7.8) / UI_12)
+    if len(title) > int((width - 20) / BOLD_13):
+        title = title.replace(f" of {len(state.river.events)}", "")  # the size matters more than how many there are
+    canvas.text(10, y + 18, shorten(title, int((width - 20) / BOLD_13)), "b f13")
+    room = int((width - 40 - len(title) * BOLD_13) / UI_12)
     if module and len(module) <= room:
         canvas.text(width - 10, y + 18, module, "t2", "end")
     if not event.where:
