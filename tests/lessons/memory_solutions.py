@@ -104,6 +104,14 @@ def _late(blocks: Any, x: Any, segments: int) -> Any:
     return x
 
 
+def _of_so_many(blocks: Any, x: Any, segments: int) -> Any:
+    """Takes the number of segments for the number of blocks in each."""
+    for start in range(0, len(blocks), segments):
+        part = blocks[start : start + segments]
+        x = checkpoint(lambda value, part=part: _run(part, value), x)
+    return x
+
+
 def _bound(blocks: Any, x: Any, segments: int) -> Any:
     size = len(blocks) // segments
     for start in range(0, len(blocks), size):
@@ -143,8 +151,9 @@ def _share(part: int, whole: int, count: int) -> float:
 
 
 def _step(
-    cut: int = 0, segments: int = 1, recorded: bool = False, wrong: str = "", end: bool = True
-) -> Callable[..., Any]:
+    cut: int = 0, segments: int = 1, recorded: bool = False, wrong: str = "", end: bool = True,
+    used: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
     """The last task, with a batch cut into parts of ``cut`` rows and the model in ``segments``."""
 
     def step(model: Any, words: Any, following: Any, other_words: Any, other_following: Any) -> Any:
@@ -162,7 +171,7 @@ def _step(
             return None
         if wrong == "one loss":
             return total
-        return (total, total) if wrong == "losses" else (total, other)
+        return (total, total) if wrong == "losses" else (loss if used else total, other)
 
     return step
 
@@ -188,6 +197,7 @@ MEMORY_WRONG: dict[str, list[tuple[Any, str]]] = {
         (3.52, "counts the linear results, too"),
         (0.44, "those are millions of numbers"),
         (0.88, "those are numbers, not bytes"),
+        (1760, "those are kilobytes"),
         (1_760_000, "that is the count of bytes"),
         (1.84, "x was there before"),
         (1.3044, "those are the weights"),
@@ -213,6 +223,9 @@ MEMORY_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_each, "Is each block a checkpoint by itself"),
         (lambda blocks, x, segments: checkpoint(lambda value: _run(blocks, value), x), "or all of them one?"),
         (lambda blocks, x, segments: checkpoint_sequential(blocks, 2, x), "How many blocks does each checkpoint run?"),
+        (lambda blocks, x, segments: checkpoint_sequential(blocks, 5, x), "with segments=2 there are 4 checkpoints."),
+        (_of_so_many, "with segments=2 there are 6 checkpoints. How many blocks belong to each?"),
+        (lambda blocks, x, segments: _bound(blocks, x, 4), "How many blocks"),
         (_late, "Bind it"),
         (lambda blocks, x, segments: checkpoint_sequential(blocks[::-1], segments, x), "in order?"),
         (lambda blocks, x, segments: None, "is there a return?"),
@@ -231,7 +244,8 @@ MEMORY_WRONG: dict[str, list[tuple[Any, str]]] = {
         (3, "the function itself"),
     ],
     "under_limit": [
-        (_step(recorded=True), "still has its graph"),
+        (_step(recorded=True), "still holds its graph"),
+        (_step(used=True), "Who holds most at the peak?"),
         (_step(), "Who holds most at the peak?"),
         (_step(cut=100, wrong="share"), "what share is each part?"),
         (_step(cut=40), "Are the parts too small?"),

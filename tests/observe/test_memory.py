@@ -468,3 +468,20 @@ def test_an_optimiser_keeps_what_it_steps_and_its_state() -> None:
     assert found["model"] == (4 * N, 0)
     assert found["adam"] == (4 * N + state, state) and state >= 8 * N
     assert [one.name for one in seen.kept(of={"both": [adam, {"m": model}]})] == ["both"]
+
+
+def test_what_a_checkpoint_returns_is_an_activation_once_the_graph_goes_on_from_it() -> None:
+    """Its first pass makes it without a graph. The next operation keeps it for backward."""
+    x, w = tg.ones(1000), tg.ones(1000, requires_grad=True)
+
+    def part() -> tg.Tensor:
+        return (x * w).exp()
+
+    with Memory(x, w) as seen:
+        h = checkpoint(part)
+        assert (seen.now["temporary"], seen.now["activation"]) == (4000, 0)  # nothing has used it yet
+        y = h * w
+        assert (seen.now["temporary"], seen.now["activation"]) == (0, 8000)
+        y.sum().backward()
+        del h, y
+    assert seen.now["activation"] == 0

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..common.wording import plural
 from ..errors import EduError
 from ..nn import Linear, Sequential, Tanh
 from ..nn import functional as F
+from ..observe.counters import arrays_in
 from ..observe.memory import Memory
 from ..optim import SGD
 from ..settings import no_grad
@@ -87,6 +89,7 @@ def _activations(answer: Any) -> str:
         2 * right: "that counts the linear results, too. What does tanh need on the way back?",
         right / 4: "those are millions of numbers. Each takes 4 bytes.",
         2 * right / 4: "those are numbers, not bytes, and the linear results are counted, too.",
+        right * 1e3: "those are kilobytes. Give megabytes, of a million bytes each.",
         right * 1e6: "that is the count of bytes. Give megabytes, of a million bytes each.",
         right + x.nbytes / 1e6: "x was there before, and it is no activation. Leave it out.",
         weights: "those are the weights. They do not depend on the number of rows.",
@@ -165,7 +168,7 @@ def _segments(answer: Any) -> str:
 
     plain = cost(step(lambda given, value, _: model(value), 1))
     right = _gradients(model)
-    for segments in (3, 4):
+    for segments in (2, 6, 3):  # 12 blocks in 3 have as many in each as 12 in 4
         good = cost(step(lambda given, value, count: checkpoint_sequential(given, count, value), segments))
         try:
             found = cost(step(answer, segments))
@@ -191,7 +194,10 @@ def _segments_slip(found: Cost, plain: Cost, good: Cost, segments: int) -> str:
     again, blocks = found.calls - plain.calls, 12
     if again <= 0:
         return "nothing is computed again: all blocks keep their results. Where is checkpoint?"
-    if found.peak <= 1.1 * good.peak:
+    if found.checkpoints not in (1, segments - 1, segments, blocks):  # the last segment need not be one
+        made = plural(found.checkpoints, "checkpoint")
+        return f"with segments={segments} there are {made}. How many blocks belong to each?"
+    if found.peak <= 1.1 * good.peak and found.checkpoints in (segments - 1, segments):
         return ""
     told = f"with segments={segments} the peak is {_megabytes(found.peak)}; {_megabytes(good.peak)} is possible."
     if found.peak > 0.95 * plain.peak and again >= 2 * blocks - 2:
@@ -310,12 +316,17 @@ def _under_limit(answer: Any) -> str:
     if None in told or not np.allclose([value or 0.0 for value in told], losses, rtol=1e-3):
         return "the gradients are right. The two losses are not those of the given program."
     if found.peak > LIMIT:
-        graph = any(isinstance(one, Tensor) and one.requires_grad for one in found.returned)
-        more = " One of the losses that you return still has its graph." if graph else " Who holds most at the peak?"
+        graph = any(isinstance(one, Tensor) and _holds_a_graph(one) for one in found.returned)
+        more = " A loss that you return still holds its graph." if graph else " Who holds most at the peak?"
         return f"the peak is {_megabytes(found.peak)}, and the limit is {_megabytes(LIMIT)}.{more}"
     if found.calls > CALLS:
         return f"it fits, but takes {found.calls} operations, and {CALLS} are allowed. Are the parts too small?"
     return ""
+
+
+def _holds_a_graph(loss: Tensor) -> bool:
+    """Whether its graph still keeps numbers for backward: once that has run, they are gone."""
+    return loss.node is not None and any(True for _ in arrays_in(loss.node.saved or ()))
 
 
 quiz(

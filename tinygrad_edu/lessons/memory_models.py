@@ -63,11 +63,15 @@ def next_word(rows: int = 350) -> Words:
 
 
 class Cost(NamedTuple):
-    """What a run took at its peak, counted from where it began, the operations it called, and what it returned."""
+    """What a run took at its peak, counted from where it began, the operations it called, and what it returned.
+
+    ``checkpoints`` is how many it made.
+    """
 
     peak: int
     calls: int
     returned: Any
+    checkpoints: int
 
 
 def cost(run: Callable[[], Any]) -> Cost:
@@ -78,4 +82,5 @@ def cost(run: Callable[[], Any]) -> Cost:
     peak = seen.peak - seen.owners["elsewhere"]
     with Counters() as counted:
         run()
-    return Cost(peak, counted.calls, returned)
+    made = sum(moment.op == "Checkpoint" for moment in seen.moments)
+    return Cost(peak, counted.calls, returned, made)

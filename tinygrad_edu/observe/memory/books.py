@@ -15,6 +15,9 @@ from ...optim.optimizer import Optimizer
 from ..counters import buffer_of, bytes_of
 from .parts import OWNERS, Held, Life
 
+# Whose a buffer may become: a tensor that wants a gradient since, and the result of a checkpoint, made without a graph.
+TURNS: tuple[tuple[str, str], ...] = (("data", "parameter"), ("temporary", "activation"))
+
 
 class Made(NamedTuple):
     """What made a buffer."""
@@ -59,7 +62,8 @@ class _Known:
 class Books:
     """Bytes by owner. ``live`` is what was made, minus what was there and is gone; ``base`` is what was there."""
 
-    def __init__(self) -> None:
+    def __init__(self, turns: tuple[tuple[str, str], ...] = TURNS) -> None:
+        self.turns = turns
         self.live = dict.fromkeys(OWNERS, 0)
         self.base = dict.fromkeys(OWNERS, 0)
         self.made = dict.fromkeys(OWNERS, 0)  # since `page` was called last
@@ -115,12 +119,12 @@ class Books:
         if known is None:
             self.base[owner] += bytes_of(buffer)
             self._enter(buffer, owner, Made(), new=False)
-        elif (known.held.owner, owner) == ("data", "parameter"):  # a tensor that wants a gradient since
+        elif (known.held.owner, owner) in self.turns:
             where, held = self.live if known.new else self.base, known.held
-            where["data"] -= held.nbytes
-            where["parameter"] += held.nbytes
+            where[held.owner] -= held.nbytes
+            where[owner] += held.nbytes
             if known.new:
-                known.life.died = self._pages  # as data; as a parameter it goes on
+                known.life.died = self._pages  # of its first owner; for the second it goes on
             else:
                 self.lives.remove(known.life)
             self._enter(buffer, owner, Made(held.op, held.line), known.new)

@@ -17,7 +17,7 @@ from ...optim.optimizer import Optimizer, register_optimizer_step_post_hook, reg
 from ...settings import modes
 from ..counters import arrays_in
 from . import chart
-from .books import Books, Made, Page
+from .books import TURNS, Books, Made, Page
 from .keepers import keepers, outside, public, variables
 from .parts import BANDS, Held, Keeper, Life, Moment
 from .trace import trace
@@ -65,11 +65,12 @@ class Memory(Interceptor):
     """
 
     keeps = False
+    turns = TURNS  # as what a buffer may be counted later
 
     def __init__(self, *there: Any) -> None:
         self.moments: list[Moment] = []
         self.high = 0  # the most bytes since this watch looked last: `trace` keeps it
-        self._books = Books()
+        self._books = Books(self.turns)
         self._nodes: dict[int, weakref.ref[Node]] = {}
         self._marks: dict[str, dict[int, Held]] = {}
         self._kept: dict[str, list[Keeper]] = {}

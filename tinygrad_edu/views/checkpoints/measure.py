@@ -23,6 +23,7 @@ from ...nn.containers import ModuleList, Sequential
 from ...nn.module import Module
 from ...observe.machine import quiet
 from ...observe.memory import NOISE, Memory, Moment
+from ...observe.memory.books import TURNS
 from ...observe.results import Comparison
 from ...observe.stopping import Stopped
 from ...observe.timing import compare
@@ -38,6 +39,12 @@ PAGE = 4096
 _BAND = {"parameters": "parameter", "data": "data", "gradients": "gradient", "kept": "temporary",
          "segment": "activation", "workspace": "workspace"}  # fmt: skip
 _KEPT_BY_HAND = "Checkpoint"  # the node of a whole segment: it computes nothing by itself
+
+
+class _AsMade(Memory):
+    """What the first pass of a checkpoint has made stays apart from what is made for the graph."""
+
+    turns = TURNS[:1]
 
 
 class Subject:
@@ -140,7 +147,7 @@ class Subject:
         layers, x = self._fresh()
         starts: list[tuple[int, int]] = []
         modules = [layer for layer in layers if isinstance(layer, Module)]
-        with fresh_streams(), seeded(0), Memory(*modules, x) as seen:
+        with fresh_streams(), seeded(0), _AsMade(*modules, x) as seen:
             noted = [_noted(layer, place, lambda at: starts.append((len(seen.moments), at)))
                      for place, layer in enumerate(layers)]  # fmt: skip
             self._step(noted, segments, x)
