@@ -63,8 +63,9 @@ class CheckpointSlider(EduWidget, room=checkpoints):
         self.state: checkpoints.SliderState
         self._choose("" if self._given else next(iter(MODELS)))
         if not predict:
-            self.state = replace(self.state, said=self.state.draft)
+            self.state = replace(self.state, said=0)  # nobody was asked
             self.state = checkpoints.finish(self.state, self._subject.sweep(self._missing(), _on))
+            self.state = replace(self.state, segments=self.state.lowest[0])
         super().__init__()
 
     def _choose(self, name: str) -> None:

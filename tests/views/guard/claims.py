@@ -26,6 +26,7 @@ class Line:
     arrays: dict[str, Any] = field(default_factory=dict)  # values and flags, by name
     explained: dict[str, str] = field(default_factory=dict)
     locked: dict[int, bool] = field(default_factory=dict)  # every array that was named and still exists, by its number
+    closed: set[int] = field(default_factory=set)  # those of them that cannot be written to
     error: BaseException | None = None
     buffers: list[set[str]] = field(default_factory=list)  # for each array in turn: all names of its bytes
 
@@ -66,6 +67,7 @@ def executed(source: str, level: str) -> Truth:
         del named
         alive = {i: a for i, one in enumerate(ever) if (a := one()) is not None}
         here.locked = {i: not a.flags.writeable and " saved it " in guard.explain(a) for i, a in alive.items()}
+        here.closed = {i for i, a in alive.items() if not a.flags.writeable}
         del alive
         done.append(here)
         if here.error is not None and not refused(here.error):
@@ -102,25 +104,31 @@ def assert_claims(state: LensState, truth: Truth) -> None:
     assert_gradients(shown.text, state, truth)
 
 
-def happened(truth: Truth) -> tuple[list[set[int]], list[set[int]], list[set[int]]]:
-    """The arrays that each line locked, those that it released, and those that had been locked and exist no more."""
-    locked: list[set[int]] = []
-    freed: list[set[int]] = []
-    gone: list[set[int]] = []
+Numbers = list[set[int]]
+
+
+def happened(truth: Truth) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """The arrays that each line locked, those that it released, and those that had been locked and exist no more, or
+    that nothing holds and that stay read-only all the same."""
+    locked: Numbers = []
+    freed: Numbers = []
+    gone: Numbers = []
+    stay: Numbers = []
     before: set[int] = set()
     for line in truth.lines:
         now = {i for i, is_so in line.locked.items() if is_so}
         locked.append(now - before)
-        freed.append({i for i in before - now if i in line.locked})
+        freed.append({i for i in before - now if i in line.locked and i not in line.closed})
+        stay.append({i for i in before - now if i in line.closed})
         gone.append({i for i in before - now if i not in line.locked})
         before = now
-    return locked, freed, gone
+    return locked, freed, gone, stay
 
 
 def assert_words(words: list[str], state: LensState, truth: Truth) -> None:
     """The word beside each line."""
     named = labels(truth.first)
-    locked, freed, gone = happened(truth)
+    locked, freed, gone, stay = happened(truth)
     for row, word in enumerate(words):
         if row >= len(truth.lines):
             assert word == ""
@@ -128,11 +136,10 @@ def assert_words(words: list[str], state: LensState, truth: Truth) -> None:
         line, parts = truth.lines[row], re.split(r", (?=refused|error)|(?<=refused), |(?<=error), ", word)
         assert ("refused" in parts) is refused(line.error)
         assert ("error" in parts) is (line.error is not None and not refused(line.error))
-        for verb, arrays in (("locked", locked[row]), ("released", freed[row]), ("gone", gone[row])):
-            told = re.search(
-                rf"(?:^|(?:locked|released|refused|error), )((?:(?!locked|released|refused|error|gone).)*?) {verb}",
-                word,
-            )
+        ends = "locked|released|refused|error|gone|stays? read-only"
+        verbs = (("locked", locked), ("released", freed), ("gone", gone), ("stays? read-only", stay))
+        for verb, arrays in ((verb, of_lines[row]) for verb, of_lines in verbs):
+            told = re.search(rf"(?:^|(?:{ends}), )((?:(?!{ends}).)*?) (?:{verb})", word)
             assert set(told[1].split(", ") if told else ()) == {named[i] for i in arrays}, (row, word)
         if word.startswith("allowed"):
             assert line.error is None
@@ -159,7 +166,9 @@ def assert_rows(said: list[str], row: int, truth: Truth) -> None:
         if " saved it" in here.explained[name] and not writeable:
             op = re.search(r"why:  (\w+) saved it", here.explained[name])
             more = re.search(r"\((\d+) more node", here.explained[name])
-            assert op and m[5].startswith(f"{op[1]} saved {name}")
+            assert op and (saved := re.match(rf"{op[1]} saved ((?:an )?\w+)", m[5]))
+            view = m[5].endswith("and this is a view of it")
+            assert saved[1] == name if not view else any({saved[1], name} <= each for each in here.buffers)
             assert (f", {more[1]} more hold" in m[5]) if more else ("more hold" not in m[5])
         elif writeable and held:
             assert "a way past it" in m[5]
@@ -202,8 +211,10 @@ def assert_spans(svg: str, truth: Truth) -> None:
     ]
     rows = {kind: sorted((float(c.get("cy", 0)) - TOP) / LINE for c in inside if c.get("class") == kind)
             for kind in ("knob", "ring")}  # fmt: skip
-    locked, *ended = happened(truth)
-    assert rows["ring"] == sorted(float(row) for rows in ended for row, arrays in enumerate(rows) for _ in arrays)
+    locked, freed, gone, _ = happened(truth)
+    assert rows["ring"] == sorted(
+        float(row) for rows in (freed, gone) for row, arrays in enumerate(rows) for _ in arrays
+    )
     assert rows["knob"] == sorted(float(row) for row, arrays in enumerate(locked) for _ in arrays)
 
 
@@ -246,6 +257,9 @@ def in_time(source: str, level: str) -> dict[str, Any]:
     plain = executed(source, level)
     for line, known in zip(lines, plain.lines, strict=False):
         if known.error is None:  # what was refused, or failed, did nothing there either
+            for one in names.values():
+                if isinstance(one, np.ndarray) and one.flags.owndata:
+                    one.flags.writeable = True  # there, the guard may have given it back
             with guard.off():
                 exec(line, names)
     return {n: v.grad.numpy().copy() for n, v in names.items() if isinstance(v, tg.Tensor) and v.grad is not None}

@@ -13,7 +13,7 @@ import tinygrad_edu as tg
 from tests.views.twin import assert_twin
 from tinygrad_edu.settings import modes
 from tinygrad_edu.views.guard import LensState, Span, describe, frame, lens, run, spans, text, why
-from tinygrad_edu.views.guard.words import NO_ARRAY
+from tinygrad_edu.views.guard.words import NO_ARRAY, remark
 
 PROGRAM = """\
 a = np.array([1., 2., 3.])
@@ -278,3 +278,28 @@ def test_a_refusal_has_the_name_that_the_program_would_see() -> None:
         with pytest.raises(caught) as found:
             exec(begun + end, {"np": np, "tg": tg, "from_numpy": tg.from_numpy})
         assert type(found.value).__name__ == kind
+
+
+LATE = """\
+a = np.array([1., 2., 3.])
+t = from_numpy(a).requires_grad_()
+loss = (t * t).sum()
+v = a[:]
+v[0] = 10.0
+loss.backward()"""
+
+
+def test_a_view_that_is_taken_under_a_lock_stays_read_only() -> None:
+    """As in plain Python: the flag of a view is its own."""
+    state = lens(LATE)
+    assert remark(state.on, 3) == ("v locked", "b")
+    assert remark(state.on, 5) == ("a released, v stays read-only", "b")
+    words = text(state)
+    assert "mul saved a in line 3, and this is a view of it" in words
+    assert "mul saved v" not in words
+    assert "until: for good: a view that is taken under a lock stays read-only" in words
+    assert "v is locked from line 4 to the end." in describe(state)
+    after = text(lens(LATE.replace("v[0] = 10.0\nloss.backward()", "loss.backward()\nv[0] = 10.0")))
+    assert "assignment destination is read-only" in after
+    again = text(lens(LATE.replace("v[0] = 10.0\nloss.backward()", "loss.backward()\nv = a[:]\nv[0] = 10.0")))
+    assert "a [10, 2, 3] on cpu, 24 bytes, writable" in again

@@ -190,7 +190,7 @@ def _lowest(
     canvas.line(x, y + 4, x, up(least.peak) - 3, "axis")
     half = len(told) * UI_12 / 2
     canvas.text(min(max(x, LEFT + half), plot - half), y, told, "b", "middle")
-    if state.said is not None:
+    if state.said:
         _you(canvas, across(state.counts.index(state.said)), floor + 30, 6, f"you, {state.said}", plot)
 
 

@@ -82,6 +82,8 @@ def lowest(state: SliderState) -> str:
     least = min(run.peak for run in state.runs)
     where = f"{some(state.lowest, 'or')} segment{'s' * (state.lowest != (1,))}"
     told = f"The lowest peak is {bytes_text(least)}, with {where}."
+    if not state.said:  # shown without a question
+        return told
     said = next((run for run in state.runs if run.segments == state.said), None)
     reached = "which was not reached" if said is None else bytes_text(said.peak)
     return f"{told} You said {state.said}: {reached}."
@@ -261,7 +263,8 @@ def _result(state: SliderState) -> list[str]:
     missing = [count for count in state.counts if count not in [one.segments for one in state.runs]]
     if missing:
         told.append(f"  not visited: {some(missing)}")
-    told.append(f"by arithmetic the least is at {exact(round(state.best, 2))} segments: {root(state)}")
+    least = f"{exact(round(state.best, 2))} segment{'s' * (state.best != 1)}"
+    told.append(f"by arithmetic the least is at {least}: {root(state)}")
     told.append(f"alive during one step, {plural(run.segments, 'segment')}, the most in each operation, MB:")
     for phase, group in groupby(run.events, lambda event: event.phase):
         row = " ".join(f"{event.total / 1e6:.3f}" for event in group)
@@ -276,5 +279,7 @@ PHASES = {"forward": "forward", "again": "forward again", "backward": "backward"
 
 
 def root(state: SliderState) -> str:
-    """``√(4.19 MB of activations / 262 kB at a cut)``."""
+    """``√(4.19 MB of activations / 262 kB at a cut)``; with none, why not."""
+    if not state.every:
+        return "no activations are left at the peak without cuts, so cuts cannot lower it"
     return f"√({bytes_text(state.every)} of activations / {bytes_text(state.cut)} at a cut)"

@@ -66,10 +66,10 @@ def _draw_code(canvas: Canvas, state: LensState, width: float) -> None:
             canvas.text(width - 10, y + 18.5, word, style, "end")
     for span in lanes:
         x = 38.0 + 16 * names.index(span.name)
-        y0, y1 = 18.0 + 28 * span.start, (18.0 + 28 * span.end if span.end is not None else 28.0 * len(lines) + 6)
+        y0, y1 = 18.0 + 28 * span.start, (18.0 + 28 * (span.end or 0) if span.ends else 28.0 * len(lines) + 6)
         canvas.line(x, y0, x, y1, "span")
         canvas.circle(x, y0, 4.5, "knob")
-        if span.end is not None:
+        if span.ends:
             canvas.circle(x, y1, 4.5, "ring")
     for moment in story.moments:
         if moment.refused or moment.error:

@@ -43,17 +43,26 @@ def unfinished(source: str, guard: str, why: str) -> LensState:
     return LensState(Story(lines, "on", (moment,), ()), Story(lines, "off", (moment,), ()), guard, moment.row)
 
 
+RELEASED, STAYS = "released", "stays read-only"
+
+
 @dataclass(frozen=True)
 class Span:
     """From the line after which an array is locked to the line after which it is not. ``end`` is None if it stays so.
 
-    ``released`` says whether the array can be written to then; otherwise it exists no more.
+    ``after`` says what it is then: *released*, so that it can be written to; *gone*; or, as a view that was taken while
+    the array was locked, *stays read-only*.
     """
 
     name: str
     start: int
     end: int | None
-    released: bool = True
+    after: str = RELEASED
+
+    @property
+    def ends(self) -> bool:
+        """Whether the array can be written to again, or is gone."""
+        return self.end is not None and self.after != STAYS
 
 
 def spans(story: Story) -> list[Span]:
@@ -63,9 +72,21 @@ def spans(story: Story) -> list[Span]:
     for moment in lines_done(story):
         held = {h.array for h in moment.holds}
         for array in [one for one in begun if one not in held]:
-            found.append(Span(story.labels[array], begun.pop(array), moment.row, array not in moment.gone))
+            found.append(Span(story.labels[array], begun.pop(array), moment.row, _after(moment, array)))
         begun |= {array: moment.row for array in sorted(held) if array not in begun}
     return found + [Span(story.labels[array], start, None) for array, start in begun.items()]
+
+
+def _after(moment: Moment, array: int) -> str:
+    seen = next((one for one in moment.arrays if one.array == array), None)
+    if array in moment.gone:
+        return "gone"
+    return RELEASED if seen is None or seen.writeable else STAYS
+
+
+def born(story: Story, array: int) -> int:
+    """The line after which an array was seen first."""
+    return next((m.row for m in story.moments if any(one.array == array for one in m.arrays)), 0)
 
 
 def lines_done(story: Story) -> list[Moment]:

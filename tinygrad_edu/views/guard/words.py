@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ...common.wording import bytes_text
 from ..marks import shorten, wrap_text
-from .model import LensState, at, differ, failure, happened, has_backward, spans
-from .program import Holding, Seen, Story
+from .model import RELEASED, STAYS, LensState, at, born, differ, failure, happened, has_backward, spans
+from .program import Holding, Moment, Seen, Story
 
 MOST_NAMES = 3  # of the same bytes that are drawn, beside the first
 NO_ARRAY = "No NumPy array exists yet."
@@ -20,10 +21,11 @@ def remark(story: Story, row: int) -> tuple[str, str]:
                                    ("error", any(m.error for m in moments))) if so]  # fmt: skip
     found = spans(story)
     locked = [span.name for span in found if span.start == row]
-    freed = [span.name for span in found if span.end == row and span.released]
-    gone = [span.name for span in found if span.end == row and not span.released]
-    changes = [f"{', '.join(names)} {word}" for names, word in ((locked, "locked"), (freed, "released"), (gone, "gone"))
-               if names]  # fmt: skip
+    changes = [f"{', '.join(locked)} locked"] if locked else []
+    for after in (RELEASED, "gone", STAYS):
+        names = [span.name for span in found if span.end == row and span.after == after]
+        verb = after.replace("stays", "stay") if len(names) > 1 else after
+        changes += [f"{', '.join(names)} {verb}"] if names else []
     if ended or changes:
         return ", ".join(ended + changes), "ta b" if ended else "b"
     if story.guard == "on" and any(m.overwrote for m in moments):
@@ -43,12 +45,21 @@ def status(state: LensState, array: Seen) -> tuple[str, str]:
     lock = next((h for h in moment.holds if h.array == array.array), None) if moment else None
     if lock is not None:
         line = f"{', since' if lock.nodes > 1 else ' in'} line {lock.row + 1}" if lock.row is not None else ""
-        return "read-only", f"{lock.op} saved {array.name}{others_text(lock)}{line}"
+        saved, view = array.name, ""
+        if moment is not None and later(state.story, lock):  # a view of what was saved
+            saved = next((h.name for h in moment.holds if h.row == lock.row and not later(state.story, h)), "an array")
+            view = ", and this is a view of it"
+        return "read-only", f"{lock.op} saved {saved}{others_text(lock)}{line}{view}"
     if not array.writeable:
-        return "read-only", "it was made so, or is a view of what was locked then"
+        return "read-only", "it was made so, or is a view that was taken under a lock, and stays so"
     if array.held:
         return "writable", "a view taken before the lock: a way past it"
     return "writable", "no operation holds it" if state.guard == "on" else "the guard is off"
+
+
+def later(story: Story, hold: Holding) -> bool:
+    """Whether the array came after the operation that holds its bytes: a view, read-only from the start."""
+    return hold.row is not None and born(story, hold.array) > hold.row
 
 
 def shown_array(state: LensState) -> Seen | None:
@@ -66,6 +77,13 @@ def more_names(array: Seen) -> str:
     return f"and {rest} more" if rest > 0 else ""
 
 
+WAITS = (("until", "backward() has run, or the loss is gone"), ("fix", "write after backward(), or write to a copy"))
+LATE_VIEW = (
+    ("until", "for good: a view that is taken under a lock stays read-only"),
+    ("fix", "after backward(), take the view again; or write to a copy"),
+)
+
+
 def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
     """What was tried, who holds the array, until when, and how to avoid it; empty if nothing failed."""
     moment = failure(state)
@@ -81,10 +99,17 @@ def refusal(state: LensState) -> tuple[tuple[str, str], ...]:
     return (
         tried,
         ("held by", f"{holder}: it needs the old values for its backward"),
-        ("until", "backward() has run, or the loss is gone"),
-        ("fix", "write after backward(), or write to a copy"),
+        *(LATE_VIEW if hold and _written_late(state.story, moment, hold) else WAITS),
         ("then", "the lens skips this line and goes on; a program stops here"),
     )
+
+
+def _written_late(story: Story, moment: Moment, hold: Holding) -> bool:
+    """Whether the write was to a view that came after the lock."""
+    name = re.match(r"\s*(\w+)", story.lines[moment.row])
+    before = next((m for m in reversed(story.moments) if m.row < moment.row), moment)
+    written = next((one.array for one in before.arrays if name and one.name == name[1]), None)
+    return written is not None and hold.row is not None and born(story, written) > hold.row
 
 
 def failure_title(state: LensState) -> str:
@@ -141,7 +166,7 @@ def describe(state: LensState) -> str:
     """Where each array was locked and released, and what was refused."""
     parts = [f"Guard {state.guard}."]
     for span in spans(state.story):
-        until = f"until line {span.end + 1}" if span.end is not None else "to the end"
+        until = f"until line {span.end + 1}" if span.end is not None and span.ends else "to the end"
         parts.append(f"{span.name} is locked from line {span.start + 1} {until}.")
     parts += [f"The write in line {m.row + 1} is refused." for m in state.story.moments if m.refused]
     parts += [f"Line {m.row + 1} ends the program: {m.error}" for m in state.story.moments if m.error]
