@@ -250,7 +250,7 @@ quiz(
 @task(
     "decay",
     "Fix decay(rate, hours): backward() must give the gradient of rate.",
-    "each level has a buffer of its own now. All views of a tensor share one version, whichever numbers are written.",
+    "what a product has saved is no longer written to. All views of a tensor share one version, whichever numbers are written.",
     function=True,
 )
 def _decay(answer: Any) -> str:
@@ -288,7 +288,7 @@ quiz(
     "a write is harmless where no derivative needs the old numbers; where one does, somebody has to notice.",
     (
         {
-            "a": "question 1: “output 0 of Sigmoid” says whose buffer was written to.",
+            "a": "question 1: “output 0 of Exp” says whose buffer was written to.",
             "b": "",
             "c": "question 1: gradients are made in backward. This is about what was saved before it.",
         },

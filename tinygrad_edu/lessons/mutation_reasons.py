@@ -20,7 +20,7 @@ MUTATION: dict[str, str | dict[str, str]] = {
         "neither": "`from_numpy` copies nothing: `t` and `a` are two names for the same bytes.",
     },
     "past": {
-        "refused": "A lock is a flag on the array `a`. Views taken later inherit it; `v` was there before.",
+        "refused": "A lock is a flag on the array `a`. Views taken later inherit it, and keep it; `v` was there before.",
         "allowed, and t.grad is right": "It would be, if `v` had bytes of its own. A slice reads those of `a`.",
         "allowed, and t.grad is wrong": "The lock is a flag on `a`, and **`v` was taken before it**. "
         "`guard.verify()` would find the write by its checksum.",
@@ -43,8 +43,8 @@ MUTATION: dict[str, str | dict[str, str]] = {
         "with dropout, without a graph": "That is `no_grad` in training mode. `eval` does the opposite.",
     },
     "guard_cost": "The guard works **once for each array**, whatever its size; the arithmetic grows with the numbers.",
-    "opened": "In line 5 `mul` still needed the old numbers. In line 7 `backward` **had used them**, and the lock "
-    "was gone.",
+    "opened": "No: the derivative of a sum is 1, so `add` **saves no numbers**, and nothing is locked. `mul` needs "
+    "those of `x` until `backward` has used them.",
     "named": "The error names **the latest write**. With that one fixed it names `*=`, which wrote there first.",
     "three": "`eval` changes what layers compute, `no_grad` whether it is recorded; the guard **protects what a record "
     "needs**.",
