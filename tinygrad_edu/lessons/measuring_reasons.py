@@ -10,8 +10,8 @@ MEASURING: dict[str, str | dict[str, str]] = {
         "more than 5 times slower": "**The first call makes the window**; the second finds it ready. The clock told "
         "who came first, not which is faster.",
     },
-    "square_race": "Both start **the same three operations**. Starting a power takes slightly longer than starting a "
-    "product: 1000 numbers can show that, 100,000 hide it.",
+    "square_race": "A power takes **slightly longer to start** than a product. With 1000 numbers that may show; with "
+    "100,000, where data lie matters as much.",
     "first_run": "Run 1 of A **makes the window**: far beyond the axis. The verdict stays, as a median hardly notices "
     "one run. A mean would.",
     "sorted_once": {
@@ -43,8 +43,8 @@ MEASURING: dict[str, str | dict[str, str]] = {
     "either side**, also in turns.",
     "ten_numbers": "**Starting an operation** on a tensor takes longer than ten multiplications in Python, and as long "
     "for any number of elements.",
-    "list_first": "**Making the tensor** took longer than the sum (recorded 23 November 2026, AMD EPYC: the list "
-    "1.35 times as fast). It pays when used often.",
+    "list_first": "**Making the tensor** took longer than the sum (recorded 23 November 2026: the list 1.35 times as "
+    "fast). PyTorch loses, too; `np.array` wins narrowly.",
     "counts": "**The same**: a square is one operation, whichever way it is written, and makes as many bytes.",
     "coin": "**4 times**, computed: 15 of 20 or more on one side. That is about once in twenty-five.",
     "same_counts": "Equal work makes a large factor **unlikely**: look for a fault first. Counts do not say how long "

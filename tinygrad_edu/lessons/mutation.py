@@ -250,7 +250,8 @@ quiz(
 @task(
     "decay",
     "Fix decay(rate, hours): backward() must give the gradient of rate.",
-    "what a product has saved is no longer written to. All views of a tensor share one version, whichever numbers are written.",
+    "what a product has saved is no longer written to. All views of a tensor share one version, whichever numbers are "
+    "written.",
     function=True,
 )
 def _decay(answer: Any) -> str:

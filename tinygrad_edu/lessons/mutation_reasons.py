@@ -20,7 +20,8 @@ MUTATION: dict[str, str | dict[str, str]] = {
         "neither": "`from_numpy` copies nothing: `t` and `a` are two names for the same bytes.",
     },
     "past": {
-        "refused": "A lock is a flag on the array `a`. Views taken later inherit it, and keep it; `v` was there before.",
+        "refused": "A lock is a flag on the array `a`. Views taken later inherit it, and keep it; `v` was there "
+        "before.",
         "allowed, and t.grad is right": "It would be, if `v` had bytes of its own. A slice reads those of `a`.",
         "allowed, and t.grad is wrong": "The lock is a flag on `a`, and **`v` was taken before it**. "
         "`guard.verify()` would find the write by its checksum.",
@@ -44,7 +45,7 @@ MUTATION: dict[str, str | dict[str, str]] = {
     },
     "guard_cost": "The guard works **once for each array**, whatever its size; the arithmetic grows with the numbers.",
     "opened": "No: the derivative of a sum is 1, so `add` **saves no numbers**, and nothing is locked. `mul` needs "
-    "those of `x` until `backward` has used them.",
+    "those of `x`.",
     "named": "The error names **the latest write**. With that one fixed it names `*=`, which wrote there first.",
     "three": "`eval` changes what layers compute, `no_grad` whether it is recorded; the guard **protects what a record "
     "needs**.",
