@@ -32,10 +32,10 @@ MEMORY: dict[str, str | dict[str, str]] = {
     "moment": "Early in backward **activations and gradients meet**: hardly any of the first has gone, and the second "
     "are being made.",
     "freed": "Where `backward()` has used an activation, **the graph lets go of it**, and no name holds it.",
-    "cut": "The two layers run again, so **their activations are all there once more**, beside the gradients. Many "
-    "checkpoints pay, because only one at a time is back.",
+    "cut": "The layers run again, so **their activations are all there once more**, beside gradients. Many "
+    "checkpoints pay: only one at a time is back.",
     "floor": "Parameters, data, and **two of each gradient**: new ones are added to `.grad` when `backward()` has "
-    "ended. PyTorch adds each as soon as it is there.",
+    "ended. PyTorch adds each at once.",
     "batch_norm": "Batch norm uses **mean and spread of its part**, not of the batch. So the parts compute another "
     "function, and no share mends that.",
     "wide": "With 8 rows **the weights and their gradients** are most of the peak, and checkpoints leave them alone.",
