@@ -40,6 +40,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "observe",
         "compile",
     ),
+    ("front",),  # what loads with the package
     ("utils", "profiler"),  # PyTorch's paths to all of these
     ("training",),
     # Teaching

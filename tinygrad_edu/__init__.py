@@ -18,28 +18,18 @@ from .common import ctrl_c as _ctrl_c
 if _ctrl_c.is_command_line():
     _ctrl_c.end_at_once()  # before anything that takes time
 
-import numpy as _numpy  # first: ten imports deep, it takes half as long again (Python 3.11)
-
-from . import autograd, dtypes
-from .backends import Device as device
 from .common import late as _late
-from .dtypes import bool_ as bool
-from .dtypes import float16, float32, float64, int8, int16, int32, int64, uint8
-from .dtypes import float16 as half
-from .dtypes import float32 as float
-from .dtypes import float64 as double
-from .dtypes import int16 as short
-from .dtypes import int32 as int
-from .dtypes import int64 as long
-from .settings import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from .tensor import Tensor, as_tensor, from_numpy, tensor
+
+
+def _load_engine() -> None:
+    """Load what is there from the start: see `front`."""
+    from . import front
+
+    globals().update({name: getattr(front, name) for name in front.__all__})
+
+
+if not _ctrl_c.lists_tips():  # an index answers that, in a fraction of the time that the engine takes to load
+    _load_engine()
 
 # inf and nan are values, as in PyTorch: NumPy need not warn about them when this package's code made them.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tinygrad_edu\.")

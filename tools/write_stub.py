@@ -26,9 +26,9 @@ from typing import Any
 
 
 def loaded_at_once() -> list[str]:
-    """The imports of the package's own modules that `__init__.py` makes by itself."""
+    """What loads with the package."""
     found = []
-    for node in ast.parse((ROOT / "tinygrad_edu" / "__init__.py").read_text(encoding="utf-8")).body:
+    for node in ast.parse((ROOT / "tinygrad_edu" / "front.py").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.level:
             found += [
                 f"from .{node.module or ''} import {alias.name} as {alias.asname or alias.name}"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.made_up import CONDITIONS, RESULT, TIP
-from tests.support import teaches
+from tests.support import ROOT, teaches
+from tests.tips import made_up as made_up_tip
 from tinygrad_edu.cli import listing
 from tinygrad_edu.cli import tips as cli_tips
 from tinygrad_edu.cli.listing import guide_of, list_tips
@@ -135,6 +139,32 @@ def test_the_list_loads_no_tip() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert "no-grad" in done.stdout
+
+
+def listed(**environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tinygrad_edu", "tips", "list"]
+    environment = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1", **environment}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=environment)
+
+
+def test_the_command_that_lists_loads_no_engine() -> None:
+    done = listed()
+    assert "no-grad" in done.stdout
+    assert "tinygrad_edu.cli.listing" in done.stderr
+    assert not re.search(r"\bnumpy\b|tinygrad_edu\.(?:core|tensor|tips)\b", done.stderr)
+
+
+def test_with_tips_of_another_package_it_does(tmp_path: Path) -> None:
+    info, home = tmp_path / "my_course-1.0.dist-info", tmp_path / "my_course"
+    info.mkdir()
+    home.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-course\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tinygrad_edu.tips]\nmy-course = my_course\n")
+    (home / "__init__.py").write_text("")
+    source = Path(made_up_tip.__file__).read_text(encoding="utf-8").replace('"made-up"', '"of-the-course"')
+    (home / "any_name.py").write_text(source, encoding="utf-8")
+    done = listed(PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT), str(ROOT / "widgets")]))
+    assert "of-the-course" in done.stdout and "no-grad" in done.stdout
 
 
 # explain ------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tinygrad_edu.common.ctrl_c import end_at_once, is_command_line, raise_again
+from tinygrad_edu.common.ctrl_c import end_at_once, is_command_line, lists_tips, raise_again
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,26 @@ def test_the_command_line_is_known(monkeypatch: pytest.MonkeyPatch, program: str
     monkeypatch.setattr(sys, "argv", [program])
     monkeypatch.setattr(sys, "orig_argv", words)
     assert is_command_line() is ours
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "lists"),
+    [
+        ("/a/bin/tinygrad-edu", ["/a/bin/tinygrad-edu", "tips", "list", "--json"], True),
+        ("/a/bin/tinygrad-edu", ["/a/bin/tinygrad-edu", "tips", "check"], False),
+        ("/a/bin/tinygrad-edu", ["/a/bin/tinygrad-edu"], False),
+        ("-m", ["python", "-m", "tinygrad_edu", "tips", "list"], True),
+        ("-m", ["python", "-mtinygrad_edu", "tips", "list"], True),
+        ("-m", ["python", "-m", "tinygrad_edu", "doctor"], False),
+        ("x.py", ["x.py", "tips", "list"], False),
+    ],
+)
+def test_the_command_that_needs_no_engine(
+    monkeypatch: pytest.MonkeyPatch, program: str, words: list[str], lists: bool
+) -> None:
+    monkeypatch.setattr(sys, "argv", words if program != "-m" else [program])
+    monkeypatch.setattr(sys, "orig_argv", words)
+    assert lists_tips() is lists
 
 
 def test_without_any_arguments(monkeypatch: pytest.MonkeyPatch) -> None:

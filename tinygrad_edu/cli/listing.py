@@ -31,6 +31,9 @@ def entries() -> Sequence[Entry]:
     if not entry_points(group="tinygrad_edu.tips"):
         tips: Sequence[Entry] = index()["tips"]
         return tips
+    from .. import _load_engine
+
+    _load_engine()
     from ..tips import all_tips
 
     return [{name: getattr(tip, name) for name in SHORT} for tip in all_tips()]

@@ -9,13 +9,26 @@ import os
 import sys
 
 
-def is_command_line() -> bool:
-    """Whether this process is ``tinygrad-edu`` or ``python -m tinygrad_edu``, and not somebody's program."""
+def command() -> list[str] | None:
+    """The words of the command, if this is ``tinygrad-edu`` or ``python -m tinygrad_edu``; None in a program."""
     name = os.path.basename(sys.argv[0]) if sys.argv else ""
     if name == "-m":  # what `python -m` puts there while it looks for the module
         words = sys.orig_argv
-        return words[words.index("-m") + 1 :][:1] == ["tinygrad_edu"] if "-m" in words else "-mtinygrad_edu" in words
-    return os.path.splitext(name)[0] == "tinygrad-edu"
+        if "-mtinygrad_edu" in words:
+            return words[words.index("-mtinygrad_edu") + 1 :]
+        after = words[words.index("-m") + 1 :] if "-m" in words else []
+        return after[1:] if after[:1] == ["tinygrad_edu"] else None
+    return sys.argv[1:] if os.path.splitext(name)[0] == "tinygrad-edu" else None
+
+
+def is_command_line() -> bool:
+    """Whether this process is a command of this package, and not somebody's program."""
+    return command() is not None
+
+
+def lists_tips() -> bool:
+    """Whether the command is ``tips list``."""
+    return (command() or [])[:2] == ["tips", "list"]
 
 
 def end_at_once() -> None:
