@@ -56,7 +56,7 @@ PYTEST_STAGES = {
     "peers": ("tests/peers", [*IN_TWO, "-m", "not slow"]),
     "notebooks": ("notebooks", NBVAL),
     "docs": ("tests/project", ["-m", "docs"]),  # not tests/ as a whole: collecting it takes half a minute
-    "browser": ("tests/browser", [*IN_TWO, "-m", "browser"]),
+    "browser": ("tests/browser", [*IN_TWO, "-m", "browser and not slow"]),
 }
 STAGES = ("lint", "types", *PYTEST_STAGES)
 

@@ -311,6 +311,7 @@ from .tensor.typed import IntTensor as IntTensor
 from .tensor.typed import LongTensor as LongTensor
 from .tensor.typed import ShortTensor as ShortTensor
 
+def _load_engine() -> None: ...
 __version__: str
 bfloat16: Any
 newaxis: None

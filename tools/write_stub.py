@@ -43,7 +43,7 @@ def text() -> str:
     lines = loaded_at_once()
     lines += [f"from .{module} import {name} as {name}" for name, module in tg._HOME.items()]
     lines += [f"from .{'tensor' if name == 'random' else ''} import {name} as {name}" for name in tg._MODULES]
-    values = ["__version__: str", "bfloat16: Any", "newaxis: None"]
+    values = ["def _load_engine() -> None: ...", "__version__: str", "bfloat16: Any", "newaxis: None"]
     values += [f"{name}: builtins.float" for name in ("e", "inf", "nan", "pi")]
     public = ["__all__ = [", *(f'    "{name}",' for name in tg.__all__), "]"]
     return HEAD + "\n".join([*sorted(lines), "", *values, "", *public]) + "\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from tinygrad_edu.tips import Result, Tip, all_tips, run
+from tinygrad_edu.tips import Result, Tip, all_tips, find, run
 from tinygrad_edu.tips.facts import TIME
 from tinygrad_edu.tips.tip import FALSE, HOLDS, SAME
 from tinygrad_edu.views import tips
@@ -35,14 +35,15 @@ OUTSIDE = """() => {
 
 
 @cache
-def results(tip: Tip) -> tuple[Result, list[Result]]:
+def results(slug: str) -> tuple[Result, list[Result]]:
     """A tip's result, and those at its limits."""
+    tip = find(slug)
     return run(tip, budget=0.1), [run(tip, limit.setting, budget=0.05) for limit in tip.limits]
 
 
 def states(tip: Tip) -> Iterator[tuple[str, Visit]]:
     """Every step of the way, each setting in which the tip fails, and code that was edited."""
-    result, ends = results(tip)
+    result, ends = results(tip.slug)
     told: dict[str, Any] = {"draft": tip.question.tempting, "committed": True, "answer": tip.question.answer(result)}
     yield "to be predicted", Visit()
     yield "to be run", Visit(**{**told, "answer": None})
@@ -118,7 +119,7 @@ def test_narrow_and_at_200_percent_nothing_is_cut_off(page: Page, tip: Tip, widt
 
 def test_in_one_column_no_strip_stays_empty(page: Page) -> None:
     page.set_viewport_size({"width": 640, "height": 720})
-    show(page, TIPS[0], Visit(committed=True, draft="a copy", result=results(TIPS[0])[0]))
+    show(page, TIPS[0], Visit(committed=True, draft="a copy", result=results(TIPS[0].slug)[0]))
     left, right, room = page.evaluate(
         "() => { const m = document.querySelector('.edu-main').getBoundingClientRect(),"
         " n = document.querySelector('.edu-nav').getBoundingClientRect(),"
