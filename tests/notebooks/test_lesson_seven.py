@@ -125,7 +125,17 @@ def test_the_checkpoint_of_four_layers(lesson: Run) -> None:
     )
     assert (layers, again) == ("9", "13")
     assert (kept, less) == ("4.20", "3.20")  # what is at the cut stays
-    assert 0.95 < float(lower) / float(peak) < 1  # the layers inside come back, beside gradients
+    assert 0.95 < float(lower) / float(peak) < 1
+    model, (x, y) = denoiser(), records(1000)
+    with Memory(model, x, y) as plain:
+        lesson.names["one_step"](model, x, y, False)
+    model.zero_grad()
+    with Memory(model, x, y) as cut:
+        lesson.names["one_step"](model, x, y, True)
+    assert plain.owners["activation"] - cut.owners["activation"] == 2_000_000  # two of four are let go by then
+    later = sum(p.nbytes for p in model[2:8].parameters())  # memory is fullest in the first tanh
+    grown = cut.owners["gradient"] - plain.owners["gradient"]
+    assert grown == pytest.approx(1_000_000 + later, rel=0.02)  # what arrives, and those of later layers
 
 
 def test_checkpoints_save_nothing_in_the_wide_model() -> None:

@@ -32,8 +32,8 @@ MEMORY: dict[str, str | dict[str, str]] = {
     "moment": "Early in backward **activations and gradients meet**: hardly any of the first has gone, and the second "
     "are being made.",
     "freed": "Where `backward()` has used an activation, **the graph lets go of it**, and no name holds it.",
-    "cut": "The layers run again, so **their activations are all there once more**, beside gradients. Many "
-    "checkpoints pay: only one at a time is back.",
+    "cut": "In the checkpoint, **the arriving gradient waits** until its layers have run again and back, and later "
+    "layers' gradients are there. PyTorch frees it sooner.",
     "floor": "Parameters, data, and **two of each gradient**: new ones are added to `.grad` when `backward()` has "
     "ended. PyTorch adds each at once.",
     "batch_norm": "Batch norm uses **mean and spread of its part**, not of the batch. So the parts compute another "
