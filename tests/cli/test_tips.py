@@ -155,12 +155,7 @@ def test_the_command_that_lists_loads_no_engine() -> None:
 
 
 def test_with_tips_of_another_package_it_does(tmp_path: Path) -> None:
-    info, home = tmp_path / "my_course-1.0.dist-info", tmp_path / "my_course"
-    info.mkdir()
-    home.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-course\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[tinygrad_edu.tips]\nmy-course = my_course\n")
-    (home / "__init__.py").write_text("")
+    home = made_up_tip.course(tmp_path)
     source = Path(made_up_tip.__file__).read_text(encoding="utf-8").replace('"made-up"', '"of-the-course"')
     (home / "any_name.py").write_text(source, encoding="utf-8")
     done = listed(PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT), str(ROOT / "widgets")]))

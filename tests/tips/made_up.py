@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import tinygrad_edu as tg
@@ -55,3 +56,15 @@ TIP = Tip(
     elsewhere=(Elsewhere("PyTorch 2.13", "2026-11", "y = x * 3"),),
     slips=(Slip("P", guide, {"equal": False}, "It multiplies by two."),),
 )
+
+
+def course(folder: Path) -> Path:
+    """A package that is installed in a folder and brings tips of its own: where their files belong."""
+    info, home = folder / "my_course-1.0.dist-info", folder / "my_course" / "tips"
+    home.mkdir(parents=True)
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-course\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tinygrad_edu.tips]\nmy-course = my_course.tips\n")
+    (home.parent / "__init__.py").write_text("")
+    (home / "__init__.py").write_text("")
+    return home

@@ -198,13 +198,7 @@ def test_themes_come_in_their_order_and_tips_in_that_of_their_files() -> None:
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package that is installed beside this one, and brings tips of its own."""
-    info, home = tmp_path / "my_course-1.0.dist-info", tmp_path / "my_course" / "tips"
-    home.mkdir(parents=True)
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-course\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[tinygrad_edu.tips]\nmy-course = my_course.tips\n")
-    (home.parent / "__init__.py").write_text("")
-    (home / "__init__.py").write_text("")
+    home = made_up.course(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in [name for name in sys.modules if name.partition(".")[0] == "my_course"]:
         monkeypatch.delitem(sys.modules, name)

@@ -13,9 +13,9 @@ from tinygrad_edu import Tensor
 from tinygrad_edu.observe.machine import quiet
 from tinygrad_edu.tips import FREE, Claim, Fact, Tip, check, log, run
 from tinygrad_edu.tips.facts import FACTS
-from tinygrad_edu.tips.findings import logged, series_text
+from tinygrad_edu.tips.findings import series_of, series_text
 from tinygrad_edu.tips.tip import FALSE, HOLDS, SAME
-from tinygrad_edu.tips.ways import logged as logging
+from tinygrad_edu.tips.ways import logged
 from tinygrad_edu.views import tips
 
 
@@ -52,9 +52,9 @@ def trained(**changes: Any) -> Tip:
 
 def test_without_a_tip_nothing_is_logged() -> None:
     log(loss=1.0)
-    with logging() as series:
+    with logged() as series:
         log(loss=1.0)
-        with logging() as inner:
+        with logged() as inner:
             log(loss=3)
         log(loss=2.0)
     assert (series, inner) == ({"loss": [1.0, 2.0]}, {"loss": [3.0]})
@@ -64,7 +64,7 @@ def test_a_training_run_is_a_series_of_each_way() -> None:
     tip = trained()
     result = run(tip, clock=False)
     assert result.verdict == HOLDS
-    runs = logged(tip, result)
+    runs = series_of(tip, result)
     assert list(runs) == ["loss", "weight"]
     (a,), (b,) = runs["weight"]["A"], runs["weight"]["B"]
     assert a == [a[0] * 0.75**i for i in range(4)]
@@ -78,7 +78,7 @@ def test_seeds_give_a_series_each_and_the_claim_holds_in_all() -> None:
     tip = trained(seeds=3)
     result = run(tip, clock=False)
     assert result.verdict == HOLDS
-    runs = logged(tip, result)["loss"]
+    runs = series_of(tip, result)["loss"]
     assert [len(each) for each in runs.values()] == [3, 3]
     assert len({each[0] for each in runs["A"]}) == 3  # other random numbers
     ends = [one[-1] for one in runs["A"]]
@@ -174,3 +174,12 @@ def broken(x: Tensor, kind: str) -> Tensor:
 def test_a_truth_that_fails_is_a_fault() -> None:
     faults = check(replace(TIP, truth=broken)).faults
     assert any(fault.startswith("truth fails: div((100,) float32, (7,) float32) on cpu") for fault in faults), faults
+
+
+def failing(x: Tensor, kind: str) -> Tensor:
+    in_threads(x, kind)
+    return x / x[:7]
+
+
+def test_what_a_way_started_before_it_failed_is_counted() -> None:
+    assert run(replace(TIP, slow=failing), clock=False).slow["threads"] == 3

@@ -51,7 +51,7 @@ from ..tips import (
     run,
     source_of,
 )
-from ..tips.findings import APART, disagree, figures, headline, logged, outcome_text, series_text
+from ..tips.findings import APART, disagree, figures, headline, outcome_text, series_of, series_text
 from ..tips.runner import SCHEMA
 from ..tips.tip import HOLDS, SAME
 from ..tips.words import context_text, count_text, fact_text
@@ -276,7 +276,7 @@ def _seen(terminal: Terminal, tip: Tip, result: Result) -> list[str]:
         counted = ", ".join(_shown(name, facts[name]) for name in slip.shows)
         rows.append(f"A slip in the {GUIDES[slip.guide]}: {plain(slip.words)} Counted here: {counted}.")
     rows += figures(tip, result)
-    rows += [series_text(*one) for one in logged(tip, result).items()]
+    rows += [series_text(*one) for one in series_of(tip, result).items()]
     said = [terminal.prose("\n".join(rows))] if rows else []
     looked = [(tip.letters[name], facts["shown"]) for name, facts in result.ways.items() if "shown" in facts]
     return [*said, *(_code(terminal, f"{shown['title']}, of {letter}", shown["text"]) for letter, shown in looked)]

@@ -32,13 +32,13 @@ class Starts:
 
 
 @block
-def starts() -> Iterator[Starts]:
-    """``with starts() as seen: …`` counts ``seen.threads`` and ``seen.processes``.
+def starts(seen: Starts | None = None) -> Iterator[Starts]:
+    """``with starts() as seen: …`` counts ``seen.threads`` and ``seen.processes``, if given one, in that.
 
     They are those of `threading` and `multiprocessing`, and so those of pools and of `concurrent.futures`, started in
     the block's own thread or in one that it has started. Threads inside libraries, such as those of BLAS, are not seen.
     """
-    seen = Starts()
+    seen = Starts() if seen is None else seen
     with undoing() as undo:
         for kind in (threading.Thread, BaseProcess):
             undo.append(partial(setattr, kind, "start", kind.start))

@@ -19,7 +19,7 @@ from ..errors import EduError
 from ..inputs.trees import tensors_in
 from ..observe.counters import Counters, bytes_of
 from ..observe.memory import NOISE, Memory
-from ..observe.starts import starts
+from ..observe.starts import Starts, starts
 from ..settings import scoped
 from ..tensor.random import Generator
 from .outcomes import Outcome
@@ -60,10 +60,10 @@ class Count:
         before = [plain(a) for a in given]
         self._counters, kept = Counters(), 0
         found: list[TensorBase] = []
+        seen = Starts()
         try:
-            with scoped(device=setting["device"]), starts() as started, logged() as series:
+            with scoped(device=setting["device"]), starts(seen), logged() as series:
                 raw = self._call(way, given)
-            self.facts |= {"threads": started.threads, "processes": started.processes}
             if series:
                 self.facts["series"] = {name: [numbers] for name, numbers in series.items()}
             kept = self._counters.kept
@@ -79,6 +79,8 @@ class Count:
         self.facts |= {
             **self._counters.facts(),
             "kept": kept,
+            "threads": seen.threads,
+            "processes": seen.processes,
             "held": sum({id(b): bytes_of(b) for b in map(buffer, found) if b is not None}.values()),
             "shares": any(buffer(f) is buffer(g) is not None for f in found for g in owned),
             "changes": not all(agree(b, a, 0.0) for b, a in zip(before, given, strict=True)),
@@ -130,7 +132,7 @@ class Count:
             with scoped(device=setting["device"]), logged() as series:
                 raw = way(*arguments(tip, setting, seed))
             for name, numbers in series.items():
-                self.facts["series"][name].append(numbers)
+                self.facts.setdefault("series", {}).setdefault(name, []).append(numbers)
             for name, read in tip.reads.items():
                 found[name].append(read(_value(raw)))
         self.facts["seeds"] = found

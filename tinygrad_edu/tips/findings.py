@@ -146,7 +146,7 @@ def decided(timing: Comparison) -> str:
 Runs = Mapping[str, list[list[float]]]  # by letter: the numbers of each seed
 
 
-def logged(tip: Tip, result: Result) -> dict[str, Runs]:
+def series_of(tip: Tip, result: Result) -> dict[str, Runs]:
     """What the ways log in training, by name and letter."""
     found: dict[str, dict[str, list[list[float]]]] = {}
     for way, facts in result.ways.items():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ... import cuda
 from ...common.wording import exact
 from ...tips import GUIDES, Choice, Number, Result, Size, Tip, Way, source_of
-from ...tips.findings import APART, disagree, figures, headline, logged, number, outcome_text, verdict_text
+from ...tips.findings import APART, disagree, figures, headline, number, outcome_text, series_of, verdict_text
 from ...tips.words import count_text, fact_text
 from ..board import Beside, Block, Chips, Code, Controls, Drawing, Editor, Fold, Folds, One, Row, Section, Words
 from ..frame import Control, Progress
@@ -171,7 +171,7 @@ def _more(tip: Tip, result: Result) -> Block:
     sources = tuple(Words(words) for words in (*said, *figures(tip, result)))
     drawn = picture(tip)
     folds = [Fold("The same on a small array", drawn)] if drawn else []
-    if runs := logged(tip, result):
+    if runs := series_of(tip, result):
         folds.append(Fold("The training, step by step", tuple(Drawing(draw(*one)) for one in runs.items())))
     folds.append(Fold("Where it comes from", sources))
     if not result.failed:
