@@ -57,7 +57,7 @@ def test_a_prediction_by_mouse_and_by_keys(open_cells: Open) -> None:
             expect(twin).to_contain_text("you: lowest at 2, not committed")
             w.get_by_role("button", name="Commit and measure").click()
         expect(twin).to_contain_text(f"You said {3 if by_keys else 2}: ", timeout=SOON)
-        expect(twin).to_contain_text("Every gradient is bit for bit that without cuts.")
+        expect(twin).to_contain_text("Every gradient is the same as without cuts, bit for bit.")
         expect(w.locator("svg:visible [data-act=segments]")).to_have_count(6)
         assert faults(notebook.page) == []
         w.get_by_role("button", name="Ask again").click()

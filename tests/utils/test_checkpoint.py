@@ -405,3 +405,9 @@ def test_two_threads() -> None:
     for thread in threads:
         thread.join(60)
     assert len(found) == 4 and all(one == found[0] for one in found)
+
+
+def test_a_layer_that_stands_there_twice_runs_twice() -> None:
+    layer = nn.Linear(4, 4)
+    model, x = nn.Sequential(layer, nn.Tanh(), layer), tg.rand(3, 4)
+    assert checkpoint_sequential(model, 3, x).tolist() == model(x).tolist()

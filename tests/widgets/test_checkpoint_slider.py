@@ -16,7 +16,7 @@ import tinygrad_edu as tg
 from tests.support import run_python
 from tests.widgets.pages import check
 from tinygrad_edu import nn
-from tinygrad_edu.errors import ArgumentError
+from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.tensor.random import seeded
 from tinygrad_edu.utils import checkpoint as checkpointing
 from tinygrad_edu.views import checkpoints
@@ -282,3 +282,39 @@ def test_it_shows_itself_without_a_browser_or_matplotlib() -> None:
     )
     assert told.returncode == 0, told.stderr
     assert "Without cuts the peak is 5.25 MB." in told.stdout
+
+
+def test_a_prediction_that_cannot_be_is_refused_and_nothing_runs(
+    made: Callable[..., CheckpointSlider], called: list[int]
+) -> None:
+    slider = made()
+    for wrong in (0, 7, 2.5, "a"):
+        with pytest.raises(EduError):
+            slider.predict(wrong)  # type: ignore[arg-type]
+    assert set(called) == {1} and not slider.committed
+
+
+def test_a_prediction_that_is_not_measured_is_told() -> None:
+    slider = CheckpointSlider(nn.Sequential(*(nn.Tanh() for _ in range(60)), nn.Linear(2, 2)), tg.ones(2, 2))
+    left_out = next(count for count in range(2, 60) if count not in slider.state.counts)
+    slider.predict(left_out)
+    assert f"{left_out} is not among the numbers that are measured" in slider.text()
+    assert "The lowest peak of those measured is" in slider.text()
+
+
+def test_an_error_of_the_model_later_on_asks_again() -> None:
+    class Later(nn.Module):
+        fails = False
+
+        def forward(self, x: Any) -> Any:
+            if type(self).fails:
+                raise ValueError("later")
+            return x * 2
+
+    slider = CheckpointSlider(nn.Sequential(nn.Linear(4, 4), Later(), nn.Linear(4, 4)), tg.ones(3, 4))
+    Later.fails = True
+    slider.predict(2)
+    assert not slider.committed and "later" in slider.text()
+    Later.fails = False
+    slider.predict(2)
+    assert slider.committed and "You said 2" in slider.text()

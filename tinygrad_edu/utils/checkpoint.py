@@ -25,6 +25,7 @@ from ..core.slow import Call, Interceptor
 from ..core.storage import find, number
 from ..errors import ArgumentError, AutogradError, DtypeError
 from ..inputs.trees import tensors_in
+from ..nn.containers import Sequential
 from ..nn.module import Module
 from ..settings import modes, no_grad, scoped
 from ..tensor.random import get_rng_state, set_rng_state
@@ -109,7 +110,7 @@ def checkpoint_sequential(
 def _steps(functions: Any) -> list[Callable[[Any], Any]]:
     steps: list[Any] = []
     if isinstance(functions, Module):
-        steps = list(functions.children())
+        steps = list(functions) if isinstance(functions, Sequential) else list(functions.children())
     elif isinstance(functions, (list, tuple)):
         steps = list(functions)
     if not steps or not all(map(callable, steps)):

@@ -184,6 +184,9 @@ class EduWidget(anywidget.AnyWidget):
         if self._work is not None:
             self._work.halt()
 
+    def _failed(self) -> None:
+        """The work under way has ended without a result. For subclasses that keep what began it."""
+
     def _gave_up(self) -> None:
         """The work under way cannot be ended, and its result is forgotten. For subclasses that keep what began it."""
         self._notice = "It could not be stopped: it is in a call that Python cannot interrupt. It was given up."
@@ -295,8 +298,10 @@ class _Work(Stoppable):
         except EduError as error:
             widget._refuse(error)
         except Stopped:
+            widget._failed()
             widget._notice = "It was stopped."
         except BaseException as error:
+            widget._failed()
             widget._notice = (
                 f"The work ended with an error: {first_line(error)}. Change what was run, and run it again."
             )

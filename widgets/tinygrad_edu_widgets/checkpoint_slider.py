@@ -106,9 +106,11 @@ class CheckpointSlider(EduWidget, room=checkpoints):
 
     def predict(self, value: int) -> None:
         """Commit to a prediction from code, and wait for the result."""
-        self.act("draft", value)
+        self.state = checkpoints.draft(self.state, value)  # what cannot be predicted is refused here
         self.act("commit")
         self.wait(PATIENCE)
+        if self.state.measured and self.state.said != value and not self.state.message:
+            self._ask(f"{value} is not among the numbers that are measured; {self.state.said} is the nearest.")
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the peaks by owner with matplotlib, and what arithmetic predicts, on ``ax`` or on new axes.
@@ -166,6 +168,9 @@ class CheckpointSlider(EduWidget, room=checkpoints):
         """Show why there is no result; without one, the prediction is still open."""
         said = self.state.said if self.state.measured else None
         self.state = replace(self.state, said=said, message=message)
+
+    def _failed(self) -> None:
+        self._ask("")
 
     def _gave_up(self) -> None:
         super()._gave_up()

@@ -158,7 +158,7 @@ def test_before_the_commit_only_the_run_without_cuts_is_known() -> None:
     assert text(ASKED) == (
         "CheckpointSlider: 6 layers in a row: how many segments give the lowest peak of memory?\n"
         "6 layers, 2 cuts: 3 segments of 2 layers\n"
-        "after forward: 2 kept at the cuts and 2 in the last segment; 2 dropped and made again\n"
+        "after forward: 2 results kept at the cuts, and all that the last segment needs (2 layers); backward runs the other 4 layers again\n"
         "peak by owner, for each number of segments: 11.0 MB without cuts (parameters 2.00 MB, data 1.00 MB, "
         "gradients 1.00 MB, of one segment 6.00 MB, of one operation 1.00 MB)\n"
         "you: lowest at 3, not committed\n"
@@ -179,7 +179,7 @@ def test_the_text_of_a_result() -> None:
         "Arithmetic predicts 9.50 MB; measured is 15.8 % more: the last segment gets the rest of the division" in told
     )
     assert "3 layers and not 1.50." in told
-    assert "Every gradient is bit for bit that without cuts." in told
+    assert "Every gradient is the same as without cuts, bit for bit." in told
     assert "at the peak, in backward of tanh, segment 4 of 4: parameters 2.00 MB, data 1.00 MB" in told
     assert "  2: 9.00 MB (parameters 2.00 MB, data 1.00 MB, gradients 1.00 MB, kept at the cuts 1.00 MB" in told
     assert "○ 9.00 MB; computed again: 3 of 6 layers, 6 of 12 operations  ◇ you" in told
@@ -244,7 +244,7 @@ def test_where_arithmetic_is_right_it_is_said() -> None:
 
 def test_gradients_and_statistics_that_differ_are_said() -> None:
     told = text(finish(replace(ASKED, said=2), (run(2, gradients="they differ by 1e−4 of the largest"),)))
-    assert "Gradients are not bit for bit those without cuts: they differ by 1e−4 of the largest." in told
+    assert "Not every gradient is the same as without cuts, bit for bit: they differ by 1e−4 of the largest." in told
     names = ("1.running_mean", "1.running_var", "1.num_batches_tracked")
     told = text(finish(replace(ASKED, said=2), (run(2, moved=names),)))
     assert "Layers that ran twice moved their statistics twice: 1.running_mean, 1.running_var and 1 more." in told
@@ -261,7 +261,27 @@ def test_the_one_sentence_says_why_for_each_kind_of_model() -> None:
     assert "**the results at the cuts**" in why(
         finish(SliderState(6, ONE, (full,), said=2), (replace(full, segments=2),))
     )
+    flowing = Run(1, (Event("backward", "exp", (ONE, 0, 9 * ONE, 0, 0, 0)),), 4, 0)
+    assert "most of the peak is gradients on their way back through the layers" in why(
+        finish(SliderState(6, ONE, (flowing,), said=2), (replace(flowing, segments=2),))
+    )
+    mixed = Run(1, (Event("backward", "exp", (ONE, 3 * ONE, ONE, 0, 2 * ONE, 2 * ONE)),), 4, 0)
+    assert "the largest part of the peak is data" in why(
+        finish(SliderState(6, ONE, (mixed,), said=2), (replace(mixed, segments=2),))
+    )
     assert why(replace(DONE, why="Because.")) == "Because."
+
+
+def test_peaks_that_look_alike_are_lowest_together() -> None:
+    one = Run(1, (Event("backward", "exp", (0, 0, 0, 0, 6_330_000, 0)),), 4, 0)
+    other = replace(one, segments=2, events=(Event("backward", "exp", (0, 0, 0, 0, 6_320_000, 0)),))
+    assert finish(SliderState(6, ONE, (one,), said=2), (other,)).lowest == (1, 2)
+
+
+@pytest.mark.parametrize("given", [0, 7, 2.5, "a", None])
+def test_what_cannot_be_predicted_is_refused(given: object) -> None:
+    with pytest.raises((ArgumentError, IndexRangeError)):
+        draft(SliderState(6, ONE, (DONE.plain,)), given)
 
 
 def timed(slower: float) -> SliderState:

@@ -36,6 +36,7 @@ from ..streams import fresh_streams
 from .model import OWNERS, Event, Run, parts
 
 PAGE = 4096
+OBJECTS = 4096  # bytes of Python objects that one event may leave behind: nodes, and notes of those who watch
 _BAND = {"parameters": "parameter", "data": "data", "gradients": "gradient", "kept": "temporary",
          "segment": "activation", "workspace": "workspace"}  # fmt: skip
 _KEPT_BY_HAND = "Checkpoint"  # the node of a whole segment: it computes nothing by itself
@@ -180,7 +181,7 @@ CALLED = "CheckpointSlider"
 
 def _layers(model: Any) -> list[Any]:
     """The layers of an nn.Sequential, or of a list. Raises `ArgumentError` for anything else."""
-    steps = list(model.children()) if isinstance(model, (Sequential, ModuleList)) else model
+    steps = list(model) if isinstance(model, (Sequential, ModuleList)) else model
     if not isinstance(steps, (list, tuple)) or not steps or not all(map(callable, steps)):
         why, mend = (
             "its layers are run one after the other",
@@ -219,7 +220,8 @@ def _events(first: Memory, second: Memory, starts: Sequence[tuple[int, int]]) ->
         then, by = first.by_owner(one.most), second.by_owner(other.most)
         spare = min(by["workspace"], then["workspace"])
         outside = min(by["elsewhere"], then["elsewhere"])
-        by["workspace"] = max(spare, 0) // PAGE * PAGE + (outside // PAGE * PAGE if outside > NOISE else 0)
+        foreign = outside > NOISE + OBJECTS * len(events)
+        by["workspace"] = max(spare, 0) // PAGE * PAGE + (outside // PAGE * PAGE if foreign else 0)
         _, segment = starts[max(bisect_right(begun, places[id(other)]) - 1, 0)]
         events.append(Event(phase, other.op, tuple(by[_BAND[owner]] for owner in OWNERS), segment))
     return tuple(events)

@@ -12,6 +12,7 @@ from ..given import typed
 
 OWNERS = ("parameters", "data", "gradients", "kept", "segment", "workspace")
 NEAR = 0.05  # of a peak: two that are nearer than this count as the same
+SAME = 0.005  # of a peak: nearer than this, no difference is told
 MOST = 48  # numbers of segments that are measured; of more, a selection
 
 Bytes = tuple[int, ...]  # one number for each of OWNERS
@@ -144,9 +145,9 @@ class SliderState:
 
     @property
     def lowest(self) -> tuple[int, ...]:
-        """The numbers of segments with the least peak."""
+        """The numbers of segments with the least peak, and those that shown figures cannot tell from it."""
         least = min(run.peak for run in self.runs)
-        return tuple(run.segments for run in self.runs if run.peak == least)
+        return tuple(run.segments for run in self.runs if run.peak <= (1 + SAME) * least)
 
     @property
     def every(self) -> int:
@@ -208,6 +209,8 @@ def expected(state: SliderState, run: Run) -> Expected:
 def nearest(state: SliderState, given: object, among: tuple[int, ...]) -> int:
     """A number of segments, as near as there is one. Raises an error of ours for what cannot be one."""
     wanted = typed("segments", given)
+    if wanted != given and isinstance(given, float):
+        raise ArgumentError(f"segments = {given:.6g}", "segments are counted", "give a whole number")
     if not 1 <= wanted <= state.layers:
         why = f"there are {state.layers} layers to divide"
         raise IndexRangeError(f"segments = {wanted:.6g}", why, f"choose a number from 1 to {state.layers}")

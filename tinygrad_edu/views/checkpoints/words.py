@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from ...common.wording import bytes_text, exact, number, plain, plural, ratio_text
-from .model import OWNERS, Expected, Run, SliderState, again, expected, parts
+from .model import OWNERS, SAME, Expected, Run, SliderState, again, expected, parts
 
 LABELS = {"parameters": "parameters", "data": "data", "gradients": "gradients", "kept": "kept at the cuts",
           "segment": "of one segment", "workspace": "of one operation"}  # fmt: skip
@@ -64,7 +64,7 @@ def headline(state: SliderState) -> str:
     run, first = state.shown, bytes_text(state.plain.peak)
     if run.segments == 1:
         return f"{first} at the peak, and nothing is computed again."
-    same = abs(run.peak - state.plain.peak) <= 0.005 * state.plain.peak
+    same = abs(run.peak - state.plain.peak) <= SAME * state.plain.peak
     peak = f"No difference: {bytes_text(run.peak)}" if same else f"{bytes_text(run.peak)} instead of {first}"
     return f"{peak} at the peak, and backward runs {repeated(state, run)} again."
 
@@ -81,7 +81,8 @@ def lowest(state: SliderState) -> str:
     """Where the least peak is, and what was predicted."""
     least = min(run.peak for run in state.runs)
     where = f"{some(state.lowest, 'or')} segment{'s' * (state.lowest != (1,))}"
-    told = f"The lowest peak is {bytes_text(least)}, with {where}."
+    among = " of those measured" * (len(state.counts) < state.layers)
+    told = f"The lowest peak{among} is {bytes_text(least)}, with {where}."
     if not state.said:  # shown without a question
         return told
     said = next((run for run in state.runs if run.segments == state.said), None)
@@ -107,12 +108,12 @@ def reason(state: SliderState, run: Run, found: Expected) -> str:
     more, last, at = found.difference > 0, parts(state.layers, run.segments)[-1], run.at_work
     rest = at == run.segments and last * run.segments > state.layers
     told = {
-        ("segment", True): f"segment {at} keeps more than a mean one",
-        ("segment", False): f"segment {at} keeps less than a mean one when memory is fullest",
-        ("kept", True): "what waits at these cuts is larger than a mean result",
+        ("segment", True): f"segment {at} keeps more than the average segment",
+        ("segment", False): f"segment {at} keeps less than the average segment when memory is fullest",
+        ("kept", True): "what waits at these cuts is larger than the average result",
         ("kept", False): f"memory is fullest in segment {at}, when fewer results wait",
-        ("gradients", True): f"in segment {at} more gradients are alive: of later layers, and the one that arrives, "
-        "which waits until the segment is done",
+        ("gradients", True): f"in segment {at} more gradients are alive: those of later layers, and the one that has "
+        "arrived, which waits while the segment runs again",
         ("gradients", False): "fewer gradients are alive when memory is fullest",
         ("workspace", True): "the operation at the peak takes more memory while it runs",
         ("workspace", False): "the operation at the peak takes less memory while it runs",
@@ -122,7 +123,7 @@ def reason(state: SliderState, run: Run, found: Expected) -> str:
     if (found.owner, more, at) == ("gradients", True, run.segments):
         return "more gradients are alive when memory is fullest"
     if (found.owner, more, at) == ("kept", False, run.segments):
-        return "what waits at these cuts is smaller than a mean result"
+        return "what waits at these cuts is smaller than the average result"
     if found.owner == "segment" and more and rest:
         share = exact(state.layers / run.segments)
         return f"the last segment gets the rest of the division, {last} layers and not {share}"
@@ -133,9 +134,9 @@ def faith(state: SliderState, run: Run) -> str:
     """Whether gradients are those without cuts, and what else the second pass has done."""
     if run.segments == 1:
         return ""
-    told = "Every gradient is bit for bit that without cuts."
+    told = "Every gradient is the same as without cuts, bit for bit."
     if run.gradients:
-        told = f"Gradients are not bit for bit those without cuts: {run.gradients}."
+        told = f"Not every gradient is the same as without cuts, bit for bit: {run.gradients}."
     if run.moved:
         names = ", ".join(run.moved[:2]) + (f" and {len(run.moved) - 2} more" if len(run.moved) > 2 else "")
         told += f" Layers that ran twice moved their statistics twice: {names}."
@@ -166,22 +167,36 @@ def why(state: SliderState) -> str:
         return state.why
     if not state.measured:
         return (
-            "Backward needs each activation once. What a segment **dropped** is computed again, from the result that "
-            "was kept at its cut."
+            "Backward needs the activations of one segment at a time. What that **dropped** is computed again, from "
+            "the result kept at its cut."
         )
     if not state.saves:
-        owner = max(zip(OWNERS, state.plain.owners, strict=True), key=lambda pair: pair[1])[0]
-        if owner in ("segment", "kept"):
+        what, size = _largest(state.plain)
+        if what == "activations":
             return (
-                "Cuts drop what lies inside a segment; here **the results at the cuts** and one segment fill as much."
+                "Cuts drop what lies inside a segment; here **the results at the cuts** and one segment fill about as "
+                "much."
             )
-        learnt = "parameters and their gradients"
-        most = {"parameters": learnt, "gradients": learnt, "workspace": "what one operation needs"}.get(owner, "data")
-        return f"Cuts drop **activations** only; here most of the peak is {most}, which no cut makes smaller."
+        share = "most" if size > state.plain.peak / 2 else "the largest part"
+        return f"Cuts drop **activations** only; here {share} of the peak is {what}, which no cut makes smaller."
     return (
         "With more cuts, more results wait at them, and each segment holds less: the **sum** is least where both are "
         "about equal."
     )
+
+
+def _largest(run: Run) -> tuple[str, int]:
+    """What fills most of a peak, and its bytes. Parameters have no more gradients than they have bytes."""
+    sizes = dict(zip(OWNERS, run.owners, strict=True))
+    learnt = sizes["parameters"]
+    found = {
+        "parameters and their gradients": learnt + min(sizes["gradients"], learnt),
+        "gradients on their way back through the layers": max(sizes["gradients"] - learnt, 0),
+        "what one operation needs": sizes["workspace"],
+        "data": sizes["data"],
+        "activations": sizes["segment"] + sizes["kept"],
+    }
+    return max(found.items(), key=lambda pair: pair[1])
 
 
 def waiting(state: SliderState) -> str:
@@ -236,12 +251,14 @@ def text(state: SliderState) -> str:
 
 
 def kept(state: SliderState, segments: int) -> str:
-    """Which results are kept, and which are made again."""
+    """What is kept after forward, and which layers run again."""
     last = parts(state.layers, segments)[-1]
-    dropped = state.layers - last - (segments - 1)
     if segments == 1:
-        return f"all {last} layers' results are kept"
-    return f"{segments - 1} kept at the cuts and {last} in the last segment; {dropped} dropped and made again"
+        return f"nothing is dropped: all {last} layers keep what their backward needs"
+    at_cuts = plural(segments - 1, "result")
+    told = f"{at_cuts} kept at the cuts, and all that the last segment needs ({plural(last, 'layer')})"
+    rest = state.layers - last
+    return f"{told}; backward runs the other {plural(rest, 'layer') if rest > 1 else 'layer'} again"
 
 
 def owners_text(run: Run) -> str:
