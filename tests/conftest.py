@@ -13,10 +13,12 @@ import pytest
 
 from tests import second_device  # noqa: F401  (registers the device "far" for all tests)
 from tests.support import FAILED
-from tinygrad_edu import settings
+from tinygrad_edu import backends, settings
 from tinygrad_edu.core import storage
 from tinygrad_edu.observe import machine
 from tinygrad_edu.tensor import random as tg_random
+
+backends.get("sim")  # made now, so that tests over all devices find it
 
 hypothesis.settings.register_profile("unhurried", deadline=None)  # another program's load is no fault of the code
 hypothesis.settings.load_profile("unhurried")

@@ -15,6 +15,7 @@ KINDS = {
     "OutOfMemoryError": MemoryError,
     "DtypeError": TypeError,
     "DeviceError": RuntimeError,
+    "RaceError": RuntimeError,
     "AutogradError": RuntimeError,
     "InplaceError": errors.AutogradError,
     "ModuleError": AttributeError,

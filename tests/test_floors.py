@@ -24,7 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("ops",),
     ("autograd", "guard"),
     ("linalg",),  # below the tensor, whose methods call it
-    ("tensor", "cuda"),
+    ("tensor", "cuda", "sim", "accelerator"),
     # The library
     ("state", "metrics"),
     (
@@ -35,7 +35,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "amp",
         "checkpoint",
         "quantise",
-        "accelerator",
         "distributed",
         "observe",
         "compile",

@@ -89,7 +89,7 @@ _LATER = {
     ),
 }
 _PUBLIC = "data distributions guard linalg metrics nn optim random state training".split()
-_MODULES = [*_PUBLIC, *"backends compile cuda errors lessons observe settings tips utils views".split()]
+_MODULES = [*_PUBLIC, *"accelerator backends compile cuda errors lessons observe settings sim tips utils views".split()]
 _HERE = (
     "Tensor as_tensor autograd bool device double dtypes e enable_grad float float16 float32 float64 from_numpy "
     "half inf inference_mode int int8 int16 int32 int64 is_grad_enabled is_inference_mode_enabled long nan "

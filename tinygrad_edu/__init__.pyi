@@ -3,6 +3,7 @@
 import builtins
 from typing import Any
 
+from . import accelerator as accelerator
 from . import autograd as autograd
 from . import backends as backends
 from . import compile as compile
@@ -19,6 +20,7 @@ from . import nn as nn
 from . import observe as observe
 from . import optim as optim
 from . import settings as settings
+from . import sim as sim
 from . import state as state
 from . import tips as tips
 from . import training as training

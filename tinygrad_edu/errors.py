@@ -54,6 +54,10 @@ class DeviceError(EduError, RuntimeError):
     """Tensors that live on different devices met in one operation."""
 
 
+class RaceError(EduError, RuntimeError):
+    """Work of one stream met the bytes of another's, and nothing made one wait for the other."""
+
+
 class AutogradError(EduError, RuntimeError):
     """The graph cannot give the gradient that was asked for."""
 

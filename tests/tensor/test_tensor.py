@@ -537,13 +537,13 @@ def test_to() -> None:
 
 def test_to_what_does_not_exist() -> None:
     why = (
-        "it names neither a device (cpu, far) nor a dtype: "
+        "it names neither a device (cpu, far, sim) nor a dtype: "
         "tensors have one of the dtypes bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64"
     )
     for thing in (tg.ones(1), tg.nn.Linear(1, 1)):
         with teaches(DeviceError, "to('gpu')", why, "name one of these, such as 'cpu' or 'float32'"):
             thing.to("gpu")
-    why = "there is no such device here; the devices are cpu, far"
+    why = "there is no such device here; the devices are cpu, far, sim"
     with teaches(DeviceError, "device 'gpu'", why, "name one of these"):
         tg.ones(1, device="gpu")
 

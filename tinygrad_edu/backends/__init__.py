@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ..common import late as _late
+from ..common.locks import Lock
 from ..errors import DeviceError
 from .base import ALL_NAMES, Array, Backend, Device, Namespace
 from .cpu import CpuBackend
@@ -27,9 +29,11 @@ class _ByType(dict[type, Backend]):
         raise TypeError(f"{kind.__name__} is not an array of any device")
 
 
+_LATER = {"sim": "sim"}  # devices that are made when they are first named, by the module called so
 _BY_NAME: dict[str, Backend] = {}
 _REGISTERED: dict[type, Backend] = {}
 BY_TYPE = _ByType()
+_MAKING = Lock()
 
 
 def register(backend: Backend) -> Backend:
@@ -54,8 +58,17 @@ def get(name: str) -> Backend:
     try:
         return _BY_NAME[name]
     except (KeyError, TypeError):  # or something that cannot be a name
+        if isinstance(name, str) and name in _LATER:
+            return _make(name)
         why = f"there is no such device here; the devices are {', '.join(names())}"
         raise DeviceError(f"device {name!r}", why, "name one of these") from None
+
+
+def _make(name: str) -> Backend:
+    with _MAKING:
+        if name not in _BY_NAME:  # another thread may have been first
+            register(import_module(f".{_LATER[name]}", __name__).made())
+    return _BY_NAME[name]
 
 
 def of(array: Array) -> Backend:
@@ -64,8 +77,9 @@ def of(array: Array) -> Backend:
 
 
 def names() -> list[str]:
-    """The devices that can be named, in order of registration."""
-    return [name for name, backend in _BY_NAME.items() if backend.device == name]
+    """The devices that can be named: those in use, in order of registration, and those to be had."""
+    made = [name for name, backend in _BY_NAME.items() if backend.device == name]
+    return made + [name for name in _LATER if name not in made]
 
 
 def registered() -> list[Backend]:

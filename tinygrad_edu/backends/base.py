@@ -138,6 +138,17 @@ class Backend:
         """The array that owns the memory of ``array``."""
         raise NotImplementedError
 
+    def kernel(self, op: Any) -> Any:
+        """The operation as this device does it: by default as it is written.
+
+        A device that wants to know where an operation begins and ends may return a variant, as `core.narrow` does.
+        """
+        return op
+
+    def peek(self, array: Array) -> Any:
+        """Values to check, such as labels and positions. A device that can check them itself need not wait."""
+        return self.to_numpy(array)
+
     def stream(self) -> Stream:
         """A new stream."""
         return self.stream_type()
@@ -146,12 +157,25 @@ class Backend:
         """The stream that takes what is asked for now."""
         return self.stream()
 
+    def use_stream(self, stream: Stream) -> Callable[[], None]:
+        """Let this stream take what is asked for from now on, in this context. Returns what undoes that."""
+        return lambda: None
+
     def synchronize(self) -> None:
         """Wait until the device has done all that it was asked for."""
 
     def memory(self) -> Memory | None:
         """What the allocator counts; None where nobody counts."""
         return None
+
+    def empty_cache(self) -> None:
+        """Give memory that is kept in reserve back to the system."""
+
+    def forget_peak(self) -> None:
+        """Count the peaks anew, from what is there now."""
+
+    def allow(self, fraction: float) -> None:
+        """Take no more than this fraction of the device's memory."""
 
     def __repr__(self) -> str:
         return f"<backend {self.name}>"

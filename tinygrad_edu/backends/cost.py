@@ -25,8 +25,8 @@ def bytes_of(array: Any) -> int:
     """The bytes of memory behind an array; those of an expanded axis count once."""
     if not hasattr(array, "dtype"):
         return 0  # a Python number travels with the command
-    if 0 in array.shape:
-        return 0
+    if 0 not in array.strides or 0 in array.shape:
+        return int(array.nbytes)
     return int(array.dtype.itemsize) * how_many(
         tuple(n for n, step in zip(array.shape, array.strides, strict=True) if step)
     )
@@ -44,6 +44,7 @@ class Costed:
     view: ClassVar[bool] = False
     per_element: ClassVar[int] = 1  # operations for each element of the result
     per_input: ClassVar[int] = 0  # and for each element of the first operand: reductions
+    crosses: ClassVar[bool] = False  # does its result live on another device?
     gathers: ClassVar[bool] = False  # does it read only those elements of the first operand that it hands on?
 
     @classmethod

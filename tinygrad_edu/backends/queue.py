@@ -18,6 +18,7 @@ class Memory(NamedTuple):
     allocated: int  # in arrays that are alive
     reserved: int  # kept from the system: allocated, or free to be handed out again
     peak: int  # the largest `allocated` so far
+    reserved_peak: int = 0  # the largest `reserved`
 
 
 class Event:
@@ -25,6 +26,7 @@ class Event:
 
     def __init__(self) -> None:
         self._time: int | None = None
+        self.timed = True  # may it be asked for the time?
 
     def record(self, stream: Stream | None = None) -> None:
         """Mark this point in the stream, by default the current one."""
@@ -42,6 +44,8 @@ class Event:
 
     def elapsed_time(self, end: Event) -> float:
         """Milliseconds from this point to ``end``. Raises `ArgumentError` unless both were recorded."""
+        if not (self.timed and end.timed):
+            raise ArgumentError("elapsed_time", "these events keep no time", "make both with enable_timing=True")
         if self._time is None or end._time is None:
             which = "this event" if self._time is None else "the other event"
             raise ArgumentError("elapsed_time", f"{which} was never recorded", "call record() on both first")

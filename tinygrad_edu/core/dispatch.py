@@ -37,7 +37,8 @@ def _saved_expression(op: type[Op], save: Save) -> str:
     else:
         value = f"{save.source}_a" if save.source in op.operands else save.source
     if save.part:
-        value = f"tuple([a.{save.part} for a in {value}])" if op.variadic else f"{value}.{save.part}"
+        many = op.variadic and save.source in op.operands
+        value = f"tuple([a.{save.part} for a in {value}])" if many else f"{value}.{save.part}"
     return f"({value} if {save.needed_by}_n is not None else None)" if save.needed_by else value
 
 

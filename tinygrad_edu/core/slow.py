@@ -115,8 +115,6 @@ def slow(op: type[Op], operands: tuple[Any, ...], params: Params) -> Any:
         plan, operands = arrange(op, operands, params)
     elif plan.changes:
         operands = changed(plan, operands)
-    if m.plain:
-        return plan.run(m, None, *operands, **params)
     if not m.observers:
         return guarded(plan.run(m, None, *operands, **params), m)
     call = Call(plan.op, operands, params, m.line or user_line(), m)
@@ -229,7 +227,7 @@ def _make_plan(op: type[Op], operands: tuple[Any, ...], params: Params, m: Modes
     place = _place(op, operands, params, device)
     changes = tuple(_change(o, target, place) for o, target in zip(operands, targets, strict=True))
     dtypes = [target or o.array.dtype for o, target in zip(operands, targets, strict=True) if isinstance(o, TensorBase)]
-    real = widened(op, dtypes)
+    real = backends.get(place).kernel(widened(op, dtypes))
     return Plan(real, runner(real, _world(operands)), changes if any(changes) else ())
 
 
@@ -329,7 +327,8 @@ def saved_by(op: type[Op], operands: tuple[Any, ...], needs: tuple[Any, ...], va
         if save.needed_by and wanted[save.needed_by] is None:
             value = None
         elif save.part:
-            value = tuple(getattr(v, save.part) for v in value) if op.variadic else getattr(value, save.part, None)
+            many = op.variadic and save.source in op.operands
+            value = tuple(getattr(v, save.part) for v in value) if many else getattr(value, save.part, None)
         saved.append(value)
     return tuple(saved)
 

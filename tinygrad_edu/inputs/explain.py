@@ -30,7 +30,10 @@ def describe_call(op: type[Op], operands: Any, params: Params) -> str:
 def fail(op: type[Op], operands: tuple[Any, ...], params: Params, error: Exception) -> NoReturn:
     """Raise the error that a body has raised, in our words if it is one of NumPy's."""
     if isinstance(error, EduError):
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # or the error and this frame would keep each other alive, and the operands with them
     if absurd := refused(error):
         raise OutOfMemoryError(describe_call(op, operands, params), *absurd) from error
     if isinstance(error, (ValueError, IndexError, TypeError, OverflowError)):
@@ -49,7 +52,10 @@ def fail(op: type[Op], operands: tuple[Any, ...], params: Params, error: Excepti
         known = " ".join(backends.ALL_NAMES)
         message = f"xp.{error.name} is not among the names that every world has; an operation's body may use: {known}"
         raise AttributeError(message, name=error.name, obj=error.obj) from None
-    raise error
+    try:
+        raise error
+    finally:
+        del error
 
 
 def mixed(op: type[Op], operands: tuple[Any, ...]) -> DtypeError:

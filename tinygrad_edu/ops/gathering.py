@@ -376,7 +376,7 @@ def _inside(tried: str, index: Any, size: int, dim: int, negative: bool = False)
     world = backends.of(index.array)
     if not world.readable or not index.array.size:
         return
-    values = world.to_numpy(index.array)
+    values = world.peek(index.array)
     low, high = int(values.min()), int(values.max())
     if low < (-size if negative else 0) or high >= size:
         why, mend = beyond(high if high >= size else low, dim, size)

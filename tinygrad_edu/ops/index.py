@@ -277,7 +277,7 @@ def _why_not(shape: tuple[int, ...], index: Any, values: tuple[int, ...] | None 
             world = backends.of(part)
             if not world.readable:
                 return None
-            part = np.asarray(world.to_numpy(part))
+            part = np.asarray(world.peek(part))
             sizes.append(part.shape if part.dtype.kind != "b" else (int(part.sum()),))
             if part.dtype.kind != "b" and (bad := part[(part < -shape[axis]) | (part >= shape[axis])]).size:
                 return beyond(int(bad[0]), axis, shape[axis])

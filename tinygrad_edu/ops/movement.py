@@ -184,6 +184,7 @@ class Transfer(Op):
     """
 
     computes = False
+    crosses = True
     dtypes = "each"
     saves = ("home",)
 

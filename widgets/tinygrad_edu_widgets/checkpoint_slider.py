@@ -106,10 +106,12 @@ class CheckpointSlider(EduWidget, room=checkpoints):
 
     def predict(self, value: int) -> None:
         """Commit to a prediction from code, and wait for the result."""
-        self.state = checkpoints.draft(self.state, value)  # what cannot be predicted is refused here
+        self.act("draft", value)
+        if self.state.message:  # it cannot be predicted
+            return
         self.act("commit")
         self.wait(PATIENCE)
-        if self.state.measured and self.state.said != value and not self.state.message:
+        if self.state.measured and self.state.said != int(value) and not self.state.message:
             self._ask(f"{value} is not among the numbers that are measured; {self.state.said} is the nearest.")
 
     def plot(self, ax: Any = None) -> Any:

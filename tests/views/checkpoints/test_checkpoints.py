@@ -158,7 +158,8 @@ def test_before_the_commit_only_the_run_without_cuts_is_known() -> None:
     assert text(ASKED) == (
         "CheckpointSlider: 6 layers in a row: how many segments give the lowest peak of memory?\n"
         "6 layers, 2 cuts: 3 segments of 2 layers\n"
-        "after forward: 2 results kept at the cuts, and all that the last segment needs (2 layers); backward runs the other 4 layers again\n"
+        "after forward: 2 results kept at the cuts, and all that the last segment needs (2 layers); "
+        "backward runs the other 4 layers again\n"
         "peak by owner, for each number of segments: 11.0 MB without cuts (parameters 2.00 MB, data 1.00 MB, "
         "gradients 1.00 MB, of one segment 6.00 MB, of one operation 1.00 MB)\n"
         "you: lowest at 3, not committed\n"

@@ -166,7 +166,7 @@ def _check_labels(name: str, scores: Tensor, target: Tensor, ignore_index: int) 
     low, high = found
     if low >= 0 and high < classes:
         return low <= ignore_index <= high
-    labels = np.asarray(backends.of(target.array).to_numpy(target.array))
+    labels = np.asarray(backends.of(target.array).peek(target.array))
     labels = labels[labels != ignore_index]
     if labels.size and (labels.min() < 0 or labels.max() >= classes):
         raise IndexRangeError(

@@ -211,7 +211,8 @@ def _events(first: Memory, second: Memory, starts: Sequence[tuple[int, int]]) ->
 
     ``starts`` says at which moments of the second run which segment went to work.
     """
-    events, back = [], False
+    events: list[Event] = []
+    back = False
     begun = [moment for moment, _ in starts]
     places = {id(moment): place for place, moment in enumerate(second.moments)}
     for one, other in _pairs(first.moments, second.moments):

@@ -1,0 +1,167 @@
+"""When everything happens: one host that goes ahead, and lanes that work through their queues. Virtual nanoseconds.
+
+Nothing here reads a clock. Work is placed when it is asked for and never moved again, so the same program gives the
+same times. Apart from time there is *order*: what is known to be done before what, whatever the times are. Each lane
+counts its work and remembers how far it has waited for the others (a vector clock). A race that one machine hides by
+luck is still a race.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...common.lines import Line
+
+Known = dict[int, int]  # for a lane's number: how much of its work is known to be done
+
+
+class Work(NamedTuple):
+    """One piece of a timeline. ``kind`` is "kernel", "copy", "launch", "wait", "reserve" or "work" (of the host)."""
+
+    lane: str
+    name: str
+    kind: str
+    start: int
+    end: int
+    read: int  # bytes; what a copy moves is read
+    written: int
+    flops: int
+    line: Line
+    waited_for: str  # the lane that the host waited for
+
+    @property
+    def duration(self) -> int:
+        """Nanoseconds from start to end."""
+        return self.end - self.start
+
+
+class Lane:
+    """A queue that is worked through in order: a stream, or the host itself."""
+
+    __slots__ = ("count", "end", "host_version", "known", "name", "number", "ready")
+
+    def __init__(self, name: str, number: int) -> None:
+        self.name, self.number = name, number
+        self.end = self.ready = 0  # of its last work; before `ready` the next may not start
+        self.count = 0  # pieces of work asked for
+        self.known: Known = {}  # of other lanes
+        self.host_version = 0  # of the host's knowledge when this lane last took it over
+
+
+class Point(NamedTuple):
+    """A place in a lane: when it is reached, and what is done by then."""
+
+    time: int
+    known: Known
+    lane: str
+
+
+class Schedule:
+    """The host's clock, the lanes, and the list of those who record."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.lanes: list[Lane] = []
+        self.host = self.lane("host")
+        self.logs: list[list[Work]] = []  # of those who record a timeline
+
+    def lane(self, name: str) -> Lane:
+        """A new lane."""
+        lane = Lane(name, len(self.lanes))
+        self.lanes.append(lane)
+        return lane
+
+    def log(
+        self, lane: str, name: str, kind: str, start: int, end: int, read: int = 0, written: int = 0, flops: int = 0,
+        line: Line = None, waited_for: str = "",
+    ) -> None:  # fmt: skip
+        """Let those who record know of a piece of work."""
+        if self.logs:
+            work = Work(lane, name, kind, start, end, read, written, flops, line, waited_for)
+            for log in self.logs:
+                log.append(work)
+
+    # The host ----------------------------------------------------------------------------------------------------
+
+    def spend(self, name: str, kind: str, duration: int, line: Line = None) -> None:
+        """The host is busy for ``duration``."""
+        start = self.now
+        self.now += duration
+        if duration and self.logs:
+            self.log("host", name, kind, start, self.now, line=line)
+
+    def wait(self, name: str, point: Point, line: Line = None) -> None:
+        """The host waits until the point is reached, and then knows what is done."""
+        if point.time > self.now:
+            self.log("host", name, "wait", self.now, point.time, line=line, waited_for=point.lane)
+            self.now = point.time
+        if _join(self.host.known, point.known):
+            self.host.host_version += 1
+
+    # Lanes -------------------------------------------------------------------------------------------------------
+
+    def issue(self, lane: Lane) -> int:
+        """The number of the lane's next piece of work, which comes after all that the host knows to be done."""
+        if lane.host_version != self.host.host_version:
+            _join(lane.known, self.host.known)
+            lane.host_version = self.host.host_version
+        lane.count += 1
+        return lane.count
+
+    def earliest(self, lane: Lane) -> int:
+        """When the next piece of work in the lane could start."""
+        return max(self.now, lane.end, lane.ready)
+
+    def point(self, lane: Lane) -> Point:
+        """The place after all that the lane was asked for so far."""
+        return Point(max(lane.end, lane.ready), {**lane.known, lane.number: lane.count}, lane.name)
+
+    def after(self, lane: Lane, point: Point) -> None:
+        """Let the lane's next work start after the point."""
+        lane.ready = max(lane.ready, point.time)
+        _join(lane.known, point.known)
+
+
+def _join(known: Known, more: Known) -> bool:
+    """Add what is known elsewhere. Returns whether that was news."""
+    news = False
+    for number, count in more.items():
+        if known.get(number, 0) < count:
+            known[number] = count
+            news = True
+    return news
+
+
+def precedes(number: int, count: int, lane: Lane) -> bool:
+    """Is the work ``count`` of the lane ``number`` done before what ``lane`` does next?"""
+    return number == lane.number or lane.known.get(number, 0) >= count
+
+
+class Room:
+    """The processors of one device. Kernels of several streams run together as long as they find room on them."""
+
+    def __init__(self) -> None:
+        self.running: list[tuple[int, int, float]] = []  # start, end, share of the processors
+        self.until = 0
+        self._many = 64
+
+    def place(self, earliest: int, duration: int, share: float, now: int) -> int:
+        """The start of a kernel that could start at ``earliest``; its place is taken."""
+        start = earliest
+        if start < self.until:
+            later = [one for one in self.running if one[1] > earliest]
+            ends = sorted({end for _, end, _ in later})
+            start = next(t for t in (earliest, *ends) if _fits(later, t, t + duration, share))
+        end = start + duration
+        self.running.append((start, end, share))
+        self.until = max(self.until, end)
+        if len(self.running) > self._many:  # nothing starts before now any more
+            self.running = [one for one in self.running if one[1] > now]
+            self._many = 64 + 2 * len(self.running)
+        return start
+
+
+def _fits(running: list[tuple[int, int, float]], start: int, end: int, share: float) -> bool:
+    meanwhile = [one for one in running if one[0] < end and one[1] > start]
+    moments = [start, *(one[0] for one in meanwhile if one[0] > start)]
+    return all(sum(other for begin, stop, other in meanwhile if begin <= t < stop) + share <= 1.000001 for t in moments)

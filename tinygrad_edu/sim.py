@@ -1,0 +1,169 @@
+"""The simulated accelerator, for programs: which machine it is, what the host does besides, and what happened when.
+
+>>> import tinygrad_edu as tg
+>>> tg.sim.use("A100")
+Machine('A100')
+>>> with tg.sim.timeline() as seen:
+...     x = tg.ones(1000, 1000, device="sim")
+...     y = x @ x
+...     tg.sim.synchronize()
+>>> [(work.lane, work.name) for work in seen if work.kind == "kernel"]
+[('sim stream 0', 'ones'), ('sim stream 0', 'matmul')]
+
+Nothing here depends on a clock: the same program gives the same times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from . import backends
+from .backends.sim.device import HAZARDS, SimBackend
+from .backends.sim.presets import PRESETS, Machine
+from .backends.sim.schedule import Work
+from .common.blocks import block
+from .common.lines import describe_line, user_line
+from .common.wording import seconds_text, suggestion
+from .errors import ArgumentError, OutOfMemoryError
+
+__all__ = [
+    "PRESETS", "Machine", "Timeline", "Work", "counts", "explain", "host_work", "machine", "now", "on_race", "races",
+    "synchronize", "timeline", "use",
+]  # fmt: skip
+
+
+def _device() -> SimBackend:
+    found = backends.get("sim")
+    assert isinstance(found, SimBackend)
+    return found
+
+
+def machine() -> Machine:
+    """The machine that is simulated, with all its constants and their sources."""
+    return _device().machine
+
+
+def use(preset: str | Machine | None = None, **changes: float) -> Machine:
+    """Simulate another machine: one of `PRESETS`, or the present one, with some constants changed.
+
+    It waits for the device, and gives up cached memory. Arrays stay. Raises `ArgumentError` for an unknown preset or
+    constant, `OutOfMemoryError` where what is alive does not fit.
+    """
+    device = _device()
+    if isinstance(preset, Machine):
+        chosen = preset.changed(**changes) if changes else preset
+    else:
+        chosen = device.machine.changed(**changes) if preset is None else Machine(preset, **changes)
+    held, limit = device.memory().allocated, int(chosen["memory"])
+    if held > limit:
+        why = f"it has {limit:,} bytes, and {held:,} hold tensors"
+        raise OutOfMemoryError(f"use({chosen.preset!r})", why, "free them first: del x")
+    device.synchronize()
+    device.empty_cache()
+    device.machine, device.allocator.limit = chosen, limit
+    return chosen
+
+
+def host_work(milliseconds: float, name: str = "host work") -> None:
+    """Let the host be busy with something else: decoding, augmenting, Python. Raises `ArgumentError` below 0."""
+    number = isinstance(milliseconds, (int, float)) and not isinstance(milliseconds, bool)
+    if not number or not 0 <= milliseconds < float("inf"):
+        raise ArgumentError(f"host_work({milliseconds!r})", "it takes a time in milliseconds", "pass 0 or more")
+    _device().schedule.spend(name, "work", round(milliseconds * 1e6), user_line())
+
+
+def now() -> int:
+    """The host's clock, in virtual nanoseconds."""
+    return _device().schedule.now
+
+
+def synchronize() -> None:
+    """Wait until the device has done all that it was asked for."""
+    _device().synchronize()
+
+
+def counts() -> dict[str, int]:
+    """Launches, copies in each direction and their bytes, so far."""
+    return dict(_device().counts)
+
+
+def on_race(mode: str) -> str:
+    """What happens where work meets another stream's bytes too early. Returns the mode before.
+
+    "error" raises `RaceError`, "warn" goes on and keeps the finding in `races`, "stale" also lets the reader see the
+    values from before the write, as a real device would. Raises `ArgumentError` for another mode.
+    """
+    if mode not in HAZARDS:
+        raise ArgumentError(f"on_race({mode!r})", "there is no such mode", suggestion(str(mode), HAZARDS))
+    device = _device()
+    before, device.hazards = device.hazards, mode
+    return before
+
+
+def races() -> list[str]:
+    """What was found where it was no error."""
+    return list(_device().races)
+
+
+class Timeline(list[Work]):
+    """What happened, in the order in which it was asked for. Times are virtual nanoseconds from the beginning."""
+
+    machine: Machine
+
+    @property
+    def end(self) -> int:
+        """When the last work ended."""
+        return max((work.end for work in self), default=0)
+
+    def busy(self, lane: str) -> int:
+        """How many nanoseconds this lane worked. Work of a stream never overlaps."""
+        return sum(work.duration for work in self if work.lane == lane and work.kind != "wait")
+
+    def lanes(self) -> list[str]:
+        """The lanes with any work, the host first."""
+        return sorted({work.lane for work in self}, key=lambda name: (name != "host", name))
+
+    def text(self) -> str:
+        """One line for each piece of work."""
+        rows = [f"{self.machine.preset}, simulated; virtual time"]
+        for work in sorted(self, key=lambda one: (one.start, one.lane != "host", one.lane)):
+            line = describe_line(work.line)
+            what = f"{work.kind} {work.name}" + (f" for {work.waited_for}" if work.waited_for else "")
+            span = f"{seconds_text(work.start / 1e9)} to {seconds_text(work.end / 1e9)}"
+            rows.append(f"{span:<24} {work.lane:<16} {what}" + (f"  ({line})" if line else ""))
+        return "\n".join(rows)
+
+    def __repr__(self) -> str:
+        return f"<timeline of {len(self)} pieces of work, {seconds_text(self.end / 1e9)}>"
+
+
+@block
+def timeline() -> Iterator[Timeline]:
+    """Record what happens inside. It begins with a device that has nothing to do, at time 0."""
+    device, seen = _device(), Timeline()
+    schedule, seen.machine = device.schedule, device.machine
+    device.synchronize()
+    origin = schedule.now
+    log: list[Work] = []
+    schedule.logs.append(log)
+    try:
+        yield seen
+    finally:
+        schedule.logs[:] = [one for one in schedule.logs if one is not log]
+        seen += [work._replace(start=work.start - origin, end=work.end - origin) for work in log]
+
+
+_NOT_MODELLED = """Not modelled:
+- caches, registers and which of its kernels a library would choose: products are computed in tiles, all alike
+- how many threads of a kernel fit at once, clock speeds and heat
+- Python's own speed: between two launches passes a constant time, `launch`
+- other programs on the device, and contention on the bus"""
+
+
+def explain() -> str:
+    """Every constant of the machine with its source, and what is not modelled."""
+    found: Any = machine()
+    rows = [f"{found.preset}, simulated. Times are virtual and exact."]
+    rows += [f"- {name}: {one.value:g} {one.unit} ({one.source})" for name, one in found.table.items()]
+    return "\n".join([*rows, _NOT_MODELLED])
