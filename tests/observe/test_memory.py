@@ -332,7 +332,7 @@ def test_values_and_gradients_are_the_same() -> None:
 
 
 def test_its_text_and_figure() -> None:
-    assert repr(Memory()) == "Memory: nothing was watched yet"
+    assert repr(Memory()) == "Memory: no operation of a tensor was seen"
     w = tg.rand(N, requires_grad=True)
     with Memory(w) as seen:
         y = (w * 2).exp()
@@ -485,3 +485,29 @@ def test_what_a_checkpoint_returns_is_an_activation_once_the_graph_goes_on_from_
         y.sum().backward()
         del h, y
     assert seen.now["activation"] == 0
+
+
+def test_a_long_run_does_not_drift() -> None:
+    """What watching takes for a moment is free again before the program goes on: thousands of events would add up."""
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+    optimizer = optim.Adam(model.parameters())
+    x, y = tg.rand(32, 8), tg.rand(32, 1)
+    with Memory(model, optimizer) as seen:
+        for _ in range(150):
+            optimizer.zero_grad()
+            ((model(x) - y) ** 2).mean().backward()
+            optimizer.step()
+    elsewhere = [seen.by_owner(moment.after)["elsewhere"] for moment in seen.moments]
+    assert len(elsewhere) > 1500
+    assert 0 <= min(elsewhere) and max(elsewhere[100:]) < NOISE
+
+
+def test_numpy_s_memory_that_a_tensor_takes_over_counts_once() -> None:
+    def run() -> None:
+        numbers = np.ones((500, 500))
+        (tg.from_numpy(numbers) * 2).sum()
+
+    with Memory() as seen:
+        run()
+    assert (seen.owners["data"], seen.owners["temporary"]) == (2_000_000, 2_000_000)
+    assert seen.owners["elsewhere"] < 10 * NOISE

@@ -15,6 +15,7 @@ from ...optim.optimizer import Optimizer
 from ..counters import buffer_of, bytes_of
 from .parts import OWNERS, Held, Life
 
+NOISE = 64_000  # bytes: Python's own objects come and go
 # Whose a buffer may become: a tensor that wants a gradient since, and the result of a checkpoint, made without a graph.
 TURNS: tuple[tuple[str, str], ...] = (("data", "parameter"), ("temporary", "activation"))
 
@@ -45,6 +46,16 @@ class Page(NamedTuple):
         return sum(self.live) + self.lost
 
 
+class _Ref(weakref.ref[Any]):
+    """A weak reference that knows its key, so that all can share one callback.
+
+    A callback of its own would be freed with the buffer: in the program's time, as if the program had freed it.
+    """
+
+    __slots__ = ("key",)
+    key: int
+
+
 @dataclass
 class _Known:
     """What is remembered of a living buffer."""
@@ -68,10 +79,12 @@ class Books:
         self.base = dict.fromkeys(OWNERS, 0)
         self.made = dict.fromkeys(OWNERS, 0)  # since `page` was called last
         self.lives: list[Life] = []  # of all buffers, also of those that are gone
+        self.unexplained = 0  # bytes that came since the beginning, and of which no known buffer is the reason
         self._pages = 0
         self._lost = 0  # bytes of what was there and is gone
         self._known: dict[int, _Known] = {}
-        self._gone: deque[int] = deque()  # keys of buffers that were freed since the last look, in any thread
+        gone: deque[int] = deque()  # keys of buffers that were freed since the last look, in any thread
+        self._gone, self._cross_out = gone, lambda ref: gone.append(ref.key)
 
     def page(self) -> Page:
         """The books now; what is made is counted from here on."""
@@ -117,8 +130,11 @@ class Books:
             return
         known = self._known.get(id(buffer))
         if known is None:
-            self.base[owner] += bytes_of(buffer)
-            self._enter(buffer, owner, Made(), new=False)
+            # NumPy may have made it since: then its bytes have come without a reason so far.
+            new = NOISE < (nbytes := bytes_of(buffer)) <= self.unexplained
+            self.unexplained -= nbytes if new else 0
+            (self.live if new else self.base)[owner] += nbytes
+            self._enter(buffer, owner, Made(), new)
         elif (known.held.owner, owner) in self.turns:
             where, held = self.live if known.new else self.base, known.held
             where[held.owner] -= held.nbytes
@@ -130,11 +146,12 @@ class Books:
             self._enter(buffer, owner, Made(held.op, held.line), known.new)
 
     def _enter(self, buffer: Any, owner: str, made: Made, new: bool) -> None:
-        key, gone = id(buffer), self._gone
+        key, ref = id(buffer), _Ref(buffer, self._cross_out)
+        ref.key = key
         held = Held(owner, bytes_of(buffer), tuple(buffer.shape), str(buffer.dtype), made.op, made.line, made.module)
         life = Life(held, self._pages if new else 0)
         self.lives.append(life)
-        self._known[key] = _Known(weakref.ref(buffer, lambda _: gone.append(key)), life, new)
+        self._known[key] = _Known(ref, life, new)
 
     def forget(self) -> None:
         """Cross out what was freed."""

@@ -17,12 +17,11 @@ from ...optim.optimizer import Optimizer, register_optimizer_step_post_hook, reg
 from ...settings import modes
 from ..counters import arrays_in
 from . import chart
-from .books import TURNS, Books, Made, Page
+from .books import NOISE, TURNS, Books, Made, Page
 from .keepers import keepers, outside, public, variables
 from .parts import BANDS, Held, Keeper, Life, Moment
 from .trace import trace
 
-NOISE = 64_000  # bytes: Python's own objects come and go
 _OWNER_OF = {"created": "data", "saved": "activation", "passing": "temporary", "gradient": "gradient"}
 
 
@@ -75,6 +74,8 @@ class Memory(Interceptor):
         self._marks: dict[str, dict[int, Held]] = {}
         self._kept: dict[str, list[Keeper]] = {}
         self._start = self._total = 0
+        self._now = 0  # bytes at the last look
+        self._unexplained = 0  # of them, those that no known buffer explains
         self._step: _Before | None = None
         self._handles: list[Any] = []
         for value in there:
@@ -112,7 +113,8 @@ class Memory(Interceptor):
         """Watch one operation."""
         before = self._begin(call.operands)
         result = proceed()
-        now, made = trace.look(), Made(call.op.name, call.line, call.modes.scope)
+        self._now = trace.look()
+        made = Made(call.op.name, call.line, call.modes.scope)
         if isinstance(result, TensorBase):
             node = result.node
             if call.target is None:
@@ -121,24 +123,29 @@ class Memory(Interceptor):
                 self._nodes[node.number] = weakref.ref(node)
                 for kept in arrays_in(node.saved):
                     self._books.born(kept, "activation", made)
-        self._end("forward", made, before, now)
+        self._end("forward", made, before)
+        del made, before
+        self._looked()
         return result
 
     def backward(self, node: Node, g: Any, proceed: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Watch the backward of one operation."""
         before = self._begin((g,))
         grads = proceed()
-        now, made = trace.look(), Made(node.op.name, node.line, node.scope)
+        self._now = trace.look()
+        made = Made(node.op.name, node.line, node.scope)
         for part in grads:
             self._books.born(part, "gradient", made)
-        self._end("backward", made, before, now)
+        self._end("backward", made, before)
+        del made, before
+        self._looked()
         return grads
 
     def made(self, array: Any, why: str) -> None:
         """Note a buffer that is not the result of an operation."""
-        start = trace.look()
+        self._now = trace.look()
         self._books.born(array, _OWNER_OF[why], Made("", user_line(), modes().scope))
-        trace.leave_out(start)
+        trace.leave_out(self._now)
 
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self in modes().observers:
@@ -146,11 +153,14 @@ class Memory(Interceptor):
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self in modes().observers and self._step is not None:
-            now, made = trace.look(), Made(type(optimizer).__name__, user_line())
+            self._now = trace.look()
+            made = Made(type(optimizer).__name__, user_line())
             for array in optimizer.memory():
                 self._books.born(array, "optimiser", made)
-            self._end("step", made, self._step, now)
+            self._end("step", made, self._step)
             self._step = None
+            del made
+            self._looked()
 
     # What an event was ----------------------------------------------------------------------------------------------
 
@@ -158,6 +168,7 @@ class Memory(Interceptor):
         """What is known before an event. Between the last one and this, others may have taken memory."""
         now = trace.look()
         self._between(now)
+        self._books.unexplained = self._unexplained
         for value in operands:
             self._books.find(value)
         before = _Before(self._books.page(), now)
@@ -165,11 +176,13 @@ class Memory(Interceptor):
         self.high = now
         return before
 
-    def _end(self, phase: str, made: Made, before: _Before, now: int) -> None:
-        """Note an event, after which there were ``now`` bytes: what came since was taken for watching."""
+    def _end(self, phase: str, made: Made, before: _Before) -> None:
+        """Note an event that has just ended."""
+        now = self._now
         high, new = self.high, tuple(self._books.made.values())
         page = self._books.page()
-        elsewhere, outside = now - self._start - page.known, before.now - self._start - before.page.known
+        elsewhere = self._elsewhere(now, page)
+        outside = max(before.now - self._start - before.page.known, 0)
         after = (*page.live, 0, elsewhere)
         workspace = high - self._start - outside - before.page.known - sum(new)
         if workspace >= 0:  # fullest with all that was there, and all that was made
@@ -180,17 +193,35 @@ class Memory(Interceptor):
             pages = page.number, page.number
         self._note(phase, made, after, most, pages)
         self._total = now
-        trace.leave_out(now)
-        self.high = now
+
+    def _looked(self) -> None:
+        """Leave out what watching has taken since the event ended.
+
+        What it took for a moment must be free again by now. Freed later, it would count as the program's, and thousands
+        of events would add up.
+        """
+        trace.leave_out(self._now)
+        self.high = self._now
 
     def _between(self, now: int) -> None:
         """Note what was taken since the last event, and perhaps given back, where it is worth a mention."""
         page, high = self._books.page(), self.high
-        elsewhere = now - self._start - page.known
+        elsewhere = self._elsewhere(now, page)
         if high - self._total > NOISE:
             after, most = (*page.live, 0, elsewhere), (*page.live, 0, elsewhere + max(high - now, 0))
             self._note("between", Made(), after, most, (page.number, page.number))
         self._total = now
+
+    def _elsewhere(self, now: int, page: Page) -> int:
+        """Bytes that no known buffer explains. Below 0 they cannot be: then something from before the watch is gone.
+
+        Python helps with that: small objects that it keeps for later are taken from one account and freed from another.
+        """
+        found = now - self._start - page.known
+        if found < 0:
+            self._start += found
+        self._unexplained = max(found, 0)
+        return self._unexplained
 
     def _note(
         self, phase: str, made: Made, after: tuple[int, ...], most: tuple[int, ...], pages: tuple[int, int]
@@ -259,7 +290,7 @@ class Memory(Interceptor):
     def grew(self, since: str, until: str | None = None) -> list[Held]:
         """The buffers made after one mark that were alive at another, or are now; the largest first.
 
-        Raises `ArgumentError` for a mark that there is not.
+        Raises `ArgumentError` for an unknown mark.
         """
         for name in (since, *filter(None, (until,))):
             if name not in self._marks:
@@ -311,7 +342,7 @@ class Memory(Interceptor):
     def __repr__(self) -> str:
         top = self.at_peak
         if top is None:
-            return "Memory: nothing was watched yet"
+            return "Memory: no operation of a tensor was seen" + " yet" * self.watching
         shown = [(n, size) for n, size in self.owners.items() if size > NOISE * (n in ("workspace", "elsewhere"))]
         rows = [f"  {name:<10} {bytes_text(size):>9}" for name, size in sorted(shown, key=lambda pair: -pair[1])]
         head = f"Memory: {bytes_text(self.peak)} at the peak, in {top.what}" + (f", {top.where}" if top.where else "")
