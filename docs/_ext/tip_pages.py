@@ -32,7 +32,7 @@ See also the tips [by source](sources.md) and [by symptom](symptoms.md), and [al
 """
 CATALOGUE = """# The whole catalogue
 
-All tips of the five guides, those that are here and those to come. A is the way to leave, B the way to take, and the
+All tips of the five guides, those that are here and those to come. A is what to replace, B what to use, and the
 claim is what is checked: where nothing else is said, A and B also give the same numbers.
 """
 LEXERS = {
@@ -76,10 +76,12 @@ def question(tip: Tip) -> str:
     """The prediction. Its answer is computed while the page is made, and folded away."""
     result, asked = run(tip, clock=False), tip.question
     counted = [judged.words for judged in result.claims if judged.counted]
+    setting = ", ".join(f"`{k}={v}`" for k, v in result.setting.items())
+    found = f"Counted with {setting}:\n\n{bullets(counted)}" if counted else f"Run with {setting}."
     answer = (
         f"**{asked.said(asked.answer(result))}.** {asked.refutation}\n\n"
         f"The tempting answer: {asked.said(asked.tempting)}.\n\n"
-        f"Counted with {', '.join(f'`{k}={v}`' for k, v in result.setting.items())}:\n\n{bullets(counted)}\n"
+        f"{found}\n"
         f"*Can you say why?* {tip.explain}\n"
     )
     return f"{asked.ask}\n\n{bullets(asked.offered)}\n{folded('Show the answer', answer)}"
@@ -98,6 +100,15 @@ def claim(tip: Tip, one: Claim) -> str:
     """A claim; for one about time, a note that it may not hold."""
     doubt = "" if one.counted else ". Measured where it runs, and never assumed"
     return f"{context_text(one)}: {claimed(one, letters_of(tip, one))}{doubt}"
+
+
+def outcomes(tip: Tip) -> str:
+    """What is expected of ways that do not just give the right numbers."""
+    words = {"differs": "gives other numbers", "raises": "stops with an error", "free": "gives a result"}
+    told = [
+        f"{tip.letters[name]} {words[way.outcome.kind]}" for name, way in tip.ways.items() if way.outcome.kind in words
+    ]
+    return "; ".join(told) or "A and B give the same numbers"
 
 
 def slips(tip: Tip) -> str:
@@ -135,7 +146,7 @@ def page(tip: Tip) -> str:
         f"## Predict first\n\n{question(tip)}",
         f"## Why\n\n{tip.why}\n\n{tip.about}\n",
         *(shown(tip, place, drawing) for place, drawing in enumerate(picture(tip), 1)),
-        f"## The claims\n\n{bullets(claim(tip, one) for one in tip.claims)}",
+        f"## The claims\n\n{bullets([claim(tip, one) for one in tip.claims] or [outcomes(tip)])}",
         f"## Where it fails\n\n{bullets(limits)}",
         f"## What the guides say\n\n{bullets(sources)}{figures(tip)}\n{slips(tip)}",
         "## The same elsewhere\n",
@@ -199,8 +210,8 @@ def catalogue(tips: Iterable[Tip]) -> str:
     for theme, words in THEMES.items():
         rows = ["| tip | A → B | claim | needs |", "|---|---|---|---|"]
         for tip in (tip for tip in there.values() if tip.theme == theme):
-            claims = "; ".join(claim(tip, one).partition(".")[0] for one in tip.claims)
-            rows.append(f"| [{tip.slug}]({tip.slug}.md) | {tip.title} | {claims} | here |")
+            claims = "; ".join(claim(tip, one).partition(". Measured")[0] for one in tip.claims)
+            rows.append(f"| [{tip.slug}]({tip.slug}.md) | {tip.title} | {claims or outcomes(tip)} | here |")
         for row in (row for row in PLANNED if row.theme == theme):
             rows.append(f"| {row.slug} | {row.a} → {row.b} | {row.claim} | {', '.join(row.needs) or 'nothing new'} |")
         parts.append(f"## {words}\n\n" + "\n".join(rows) + "\n")

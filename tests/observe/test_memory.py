@@ -499,7 +499,7 @@ def test_a_long_run_does_not_drift() -> None:
             optimizer.step()
     elsewhere = [seen.by_owner(moment.after)["elsewhere"] for moment in seen.moments]
     assert len(elsewhere) > 1500
-    assert 0 <= min(elsewhere) and max(elsewhere[100:]) < NOISE
+    assert min(elsewhere) >= 0 and max(elsewhere[100:]) < NOISE
 
 
 def test_numpy_s_memory_that_a_tensor_takes_over_counts_once() -> None:

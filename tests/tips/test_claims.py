@@ -269,7 +269,7 @@ def test_expected_outcomes_hold() -> None:
     assert (found.verdict, found.reason, found.met, found.equal, found.failed) == (HOLDS, "", True, False, False)
     assert found.timing is None  # nothing to time in a way that stops
     assert number(tip, found)[0] == "wrong → error"
-    assert outcome_text(tip, found, "slow") == "A gives other numbers, without a word."
+    assert outcome_text(tip, found, "slow") == "A gives other numbers, without an error."
     assert outcome_text(tip, found, "fast").startswith("B stops: add((100,) float32, (7,) float32) on cpu")
 
 

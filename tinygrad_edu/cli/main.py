@@ -99,7 +99,7 @@ def _tips(actions: Any) -> None:
     check.add_argument("slugs", nargs="*", metavar="SLUG", help="only these tips")
     _framework(check)
     play = actions.add_parser("play", help="show the tips of a playlist, step by step, before an audience")
-    play.add_argument("file", metavar="FILE", help="a TOML file, see the documentation")
+    play.add_argument("file", metavar="FILE", help="a TOML file, such as examples/memory.toml")
     play.set_defaults(parser=play)
     record = actions.add_parser("record", help="run a tip, and keep the result for a playlist to fall back on")
     record.add_argument("slug", metavar="SLUG", help="the tip's name, as in the list")

@@ -79,6 +79,9 @@ def _in_words(tip: Tip) -> Iterator[str]:
             yield f"the symptom {symptom!r} is not as a learner says it: no full stop, at most 60 characters"
     if len(set(tip.symptoms)) < len(tip.symptoms):
         yield "a symptom is there twice"
+    for source in tip.sources:
+        if not (source.section.strip() and source.says.strip()):
+            yield f"a source of guide {source.guide} lacks its section, or what it says"
     for one in tip.elsewhere:
         if not re.fullmatch(r"[A-Z][\w.-]* \d+\.\d+|tch-rs \d+\.\d+", one.framework):
             yield f"elsewhere, {one.framework!r} is not a name and a version such as PyTorch 2.13"

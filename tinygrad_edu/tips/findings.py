@@ -107,7 +107,7 @@ def outcome_text(tip: Tip, result: Result, name: str) -> str:
         return f"{letter} stops: {facts['error'].rstrip('.')}."
     if tip.ways[name].outcome.kind == "free":
         return f"{letter} gives a result."
-    return f"{letter} gives {'the right numbers' if facts['equal'] else 'other numbers, without a word'}."
+    return f"{letter} gives {'the right numbers' if facts['equal'] else 'other numbers, without an error'}."
 
 
 def figures(tip: Tip, result: Result) -> tuple[str, ...]:

@@ -48,24 +48,28 @@ def own_tips() -> tuple[Tip, ...]:
     package = __package__ or ""
     for theme in THEMES:
         if importlib.util.find_spec(f"{package}.{theme}") is not None:  # else there is no tip of that theme yet
-            for module in _files(importlib.import_module(f"{package}.{theme}")):
-                add(found, module.__name__, getattr(module, "TIP", None))
+            for name in _files(importlib.import_module(f"{package}.{theme}")):
+                add(found, name, getattr(importlib.import_module(name), "TIP", None))
     return tuple(found.values())
 
 
-def _files(home: ModuleType) -> Iterable[ModuleType]:
-    """The modules of a package, by name."""
-    for info in sorted(pkgutil.iter_modules(home.__path__), key=lambda info: info.name):
-        yield importlib.import_module(f"{home.__name__}.{info.name}")
+def _files(home: ModuleType) -> list[str]:
+    """The names of a package's modules, in order."""
+    return [f"{home.__name__}.{name}" for name in sorted(info.name for info in pkgutil.iter_modules(home.__path__))]
 
 
 def _add_all(found: dict[str, Tip], point: EntryPoint) -> None:
     """Register the tips of another package: every module of the one that its entry point names."""
     try:
-        for module in _files(point.load()):
-            add(found, module.__name__, getattr(module, "TIP", None), ours=False)
+        names = _files(point.load())
     except Exception as error:  # somebody else's code: the course goes on without it
         warnings.warn(f"the tips of {point.value} are left out: {said(error)}", stacklevel=2)
+        return
+    for name in names:
+        try:
+            add(found, name, getattr(importlib.import_module(name), "TIP", None), ours=False)
+        except Exception as error:  # the same
+            warnings.warn(f"the tip in {name} is left out: {said(error)}", stacklevel=2)
 
 
 def add(found: dict[str, Tip], module: str, tip: Any, *, ours: bool = True) -> None:

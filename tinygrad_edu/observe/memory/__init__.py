@@ -5,7 +5,8 @@ which NumPy tells of every array; the operations say whose the arrays are. What 
 NumPy code and of other threads, and Python's own objects.
 """
 
+from .books import NOISE
 from .parts import BANDS, OWNERS, Held, Keeper, Life, Moment
-from .watch import NOISE, Memory, mark
+from .watch import Memory, mark
 
 __all__ = ["BANDS", "NOISE", "OWNERS", "Held", "Keeper", "Life", "Memory", "Moment", "mark"]

@@ -52,7 +52,7 @@ def guide(layers: Layers, x: Tensor) -> Tensor:
 
 def saved(result: Result) -> str:
     a, b = result.slow["peak"], result.fast["peak"]
-    return "nothing" if a == b else "half of it or more" if a >= 1.5 * b else "a little"
+    return "nothing" if a == b else "a third of it or more" if a >= 1.5 * b else "a little"
 
 
 TIP = Tip(
@@ -82,7 +82,7 @@ TIP = Tip(
     ),
     question=Question(
         "The weights are frozen, so nothing is recorded. How much of its peak could A save by using one name?",
-        ("nothing", "a little", "half of it or more"),
+        ("nothing", "a little", "a third of it or more"),
         saved,
         tempting="nothing",
         refutation="Python frees a buffer at once when its last name goes; A still has `h1` and `h2` when it ends.",

@@ -89,7 +89,7 @@ TIP = Tip(
         TRADES,
         trade,
         tempting=TRADES[0],
-        refutation="Each part runs all operations of the model, on fewer samples: six times as many, each smaller.",
+        refutation="Each part runs all operations of the model, on fewer samples: many times as many, each smaller.",
     ),
     explain="Both get the same gradient. What does A hold at the end of forward that B never holds at once?",
     symptoms=("out of memory", "my loss explodes"),

@@ -53,8 +53,8 @@ TIP = Tip(
         "A keeps what every layer gave until backward has used it: memory grows with the depth. B keeps only what "
         "goes into each segment. In backward, a segment runs forward once more, its activations live for a moment, and "
         "go. The peak is the borders plus one segment: with 16 layers, 4 segments of 4 are a good choice; more "
-        "segments mean more borders, fewer mean longer segments. The price is one more forward pass. Random numbers "
-        "are drawn again, so dropout agrees; batch norm counts its batch twice."
+        "segments mean more borders, fewer mean longer segments. The price is one more forward pass. The same random "
+        "numbers are drawn, so dropout agrees; batch norm counts its batch twice."
     ),
     sources=(Source("P", "Gradient Checkpointing", "checkpoint(layer, x) saves memory, and costs time"),),
     parameters=(

@@ -106,5 +106,5 @@ TIP = Tip(
     explain="What would A have reported if it had run `new` first?",
     symptoms=("my timings change from run to run", "the first run is slow"),
     picture=Picture("TimingRace", dict),
-    elsewhere=(Elsewhere("PyTorch 2.13", "2026-11", "from torch.utils.benchmark import Timer\ny = torch.ones(8)"),),
+    elsewhere=(Elsewhere("PyTorch 2.13", "2026-11", "y = torch.ones(8)  # benchmark.Timer('y + 1').autorange()"),),
 )

@@ -65,7 +65,7 @@ TIP = Tip(
         "nan, a profiler reads the clock twice. None of them changes a number. What they cost differs: a lock and a "
         "clock take the same time for any size, so they vanish beside large operations; whatever reads the numbers, "
         "as `verify` and `detect_anomaly` do, grows with them and never vanishes. Develop with all of them, test with "
-        "all of them, and run without. Python's own `-O` leaves out `assert`, and nothing of these."
+        "all of them, and run without. Python's own `-O` leaves out `assert`, but none of these."
     ),
     sources=(Source("R", "Best Practices", "measure release builds, without debug checks"),),
     parameters=(

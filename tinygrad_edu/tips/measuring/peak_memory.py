@@ -66,7 +66,7 @@ TIP = Tip(
         "then there is what a single operation needs only while it runs. `Memory` asks the allocator before and after "
         "each operation, and says whose each buffer is: parameter, gradient, activation, optimiser, data. What is the "
         "largest share decides what helps: checkpoints and smaller batches against activations, a smaller state "
-        "against the optimiser, nothing of it against the parameters."
+        "against the optimiser; none of these helps against the parameters."
     ),
     sources=(
         Source("P", "Memory Profiling", "reset the peak, run a step, read max_memory_allocated"),

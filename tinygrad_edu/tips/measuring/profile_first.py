@@ -96,7 +96,9 @@ TIP = Tip(
     picture=Picture("TimingRace", dict),
     elsewhere=(
         Elsewhere(
-            "PyTorch 2.13", "2026-11", "with torch.profiler.profile() as seen:\n    y = x - x.mean(1, keepdim=True)"
+            "PyTorch 2.13",
+            "2026-11",
+            "with torch.profiler.profile() as seen:\n    y = x.exp()\nseen.key_averages().table()",
         ),
     ),
     torch=None,

@@ -43,19 +43,19 @@ MEANINGS = {
 SINGLE = {"optimiser": "the optimiser", "workspace": "workspace", "elsewhere": "elsewhere"}  # of which there is one
 WHY = {
     "parameter": "Parameters **live through the whole run**: they are the floor on which everything else stands.",
-    "optimiser": "The optimiser keeps **state for the parameters it moves**, and what its step works in, from its first step on.",
+    "optimiser": "The optimiser keeps **state for what it moves**, and what its step works in, from its first step on.",
     "gradient": "Backward holds **the gradients on their way** beside those that have become a `.grad`.",
     "activation": "The graph keeps **what backward will need**, so activations stay until backward has used them.",
     "data": "A tensor outside the graph lives **as long as the program can reach it**.",
     "temporary": "No graph keeps a temporary: it is freed **when the last name lets go of it**.",
     "workspace": "An operation takes room **only while it runs**; no name keeps it, and the next one takes it again.",
-    "elsewhere": "The allocator also counts **bytes that no tensor owns**: arrays of NumPy code, drawing random numbers, Python's objects.",
+    "elsewhere": "The allocator also counts **what no tensor owns**: NumPy code, random numbers, Python's objects.",
 }
 WAITING = "Nothing is shown before you commit to a prediction."
 RUNNING = "The run is under way."
 PEAK = "The peak is the event in which memory is fullest."
 FAILED = "The run ended without a result."
-BEFORE = "not made by an operation of the run"
+BEFORE = "made before the run or by NumPy"
 FEW = 6  # lines, and names, that are listed beside a river
 
 
