@@ -36,7 +36,7 @@ class Attention(Op, name="scaled_dot_product_attention"):
         causal: bool = False, dropout_p: float = 0.0,
     ) -> Any:  # fmt: skip
         weights = _weights(xp, query, key, mask, scale, causal)
-        out = (weights if keep is None else weights * keep * _growth(dropout_p)) @ value
+        out = xp.matmul(weights if keep is None else weights * keep * _growth(dropout_p), value)
         return out if out.ndim < 4 else xp.contiguous(out), weights
 
     @staticmethod
@@ -49,16 +49,16 @@ class Attention(Op, name="scaled_dot_product_attention"):
         gq = gk = gv = gm = None
         if needs[2]:
             used = weights if keep is None else weights * keep * _growth(dropout_p)
-            gv = unbroadcast(xp, _turned(xp, used) @ g, value.shape)
+            gv = unbroadcast(xp, xp.matmul(_turned(xp, used), g), value.shape)
         if needs[0] or needs[1] or needs[3]:
-            pull = g @ _turned(xp, value)
+            pull = xp.matmul(g, _turned(xp, value))
             if keep is not None:
                 pull = pull * keep * _growth(dropout_p)
             scores = weights * (pull - xp.sum(g * out, -1, True))
             if needs[0]:
-                gq = unbroadcast(xp, scores @ key * scale, query.shape)
+                gq = unbroadcast(xp, xp.matmul(scores, key) * scale, query.shape)
             if needs[1]:
-                gk = unbroadcast(xp, _turned(xp, scores) @ query * scale, key.shape)
+                gk = unbroadcast(xp, xp.matmul(_turned(xp, scores), query) * scale, key.shape)
             if needs[3]:
                 gm = unbroadcast(xp, scores, mask.shape)
         return gq, gk, gv, gm, None
@@ -93,7 +93,7 @@ def _turned(xp: Any, x: Any) -> Any:
 
 def _weights(xp: Any, query: Any, key: Any, mask: Any, scale: float, causal: bool) -> Any:
     """How much each row of query takes of each row of key; they add to 1, or to 0 where it may look at nothing."""
-    scores = query * scale @ _turned(xp, key)
+    scores = xp.matmul(query * scale, _turned(xp, key))
     nothing = -float("inf")
     if causal:
         rows, columns = scores.shape[-2:]

@@ -49,8 +49,8 @@ class Matmul(Op):
             return gx, xp.matmul(xp.permute(x, (1, 0)), g) if needs[1] else None
         xm, ym = (1, *xs) if len(xs) == 1 else xs, (*ys, 1) if len(ys) == 1 else ys  # as matrices
         gm = xp.reshape(g, (*_batch(xs, ys), xm[-2], ym[-1]))
-        gx = _fold(xp, gm @ _swap(xp, xp.reshape(y, ym)), xm, xs) if needs[0] else None
-        return gx, _fold(xp, _swap(xp, xp.reshape(x, xm)) @ gm, ym, ys) if needs[1] else None
+        gx = _fold(xp, xp.matmul(gm, _swap(xp, xp.reshape(y, ym))), xm, xs) if needs[0] else None
+        return gx, _fold(xp, xp.matmul(_swap(xp, xp.reshape(x, xm)), gm), ym, ys) if needs[1] else None
 
     @staticmethod
     def result_shape(shapes: Any) -> tuple[int, ...] | None:

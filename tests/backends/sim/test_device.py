@@ -13,7 +13,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import run_python, teaches
 from tinygrad_edu import backends, nn
-from tinygrad_edu.backends.sim.kernels import Load, Product, time_of
+from tinygrad_edu.backends.sim.kernels import BODY, Load, Product, time_of
 from tinygrad_edu.backends.sim.presets import PRESETS, Machine
 from tinygrad_edu.errors import ArgumentError, DeviceError, OutOfMemoryError
 
@@ -179,6 +179,29 @@ def test_the_cost_of_backward_is_that_of_its_products() -> None:
     flops = [work.flops for work in seen if work.name in ("linear", "linear backward") and work.kind == "kernel"]
     product = 2 * 64 * 256 * 128
     assert flops == [product + 64 * 128, product, product, 64 * 128]  # of the result; of input, weight and bias
+
+
+def test_every_product_of_a_backward_is_paid_for() -> None:
+    """Attention has more products than gradients."""
+    q, k, v = (tg.rand(1, 2, 32, 16, device="sim", requires_grad=True) for _ in range(3))
+    out = nn.functional.scaled_dot_product_attention(q, k, v)
+    with tg.sim.timeline() as seen:
+        out.backward(tg.ones(1, 2, 32, 16, device="sim"))
+    assert sum(work.flops for work in seen) >= 4 * 2 * (2 * 32 * 32 * 16)
+
+
+def test_an_operation_that_fails_leaves_no_products_behind() -> None:
+    x = tg.ones(64, 64, device="sim")
+    with pytest.raises(tg.errors.EduError):
+        SIM.compute("fails", fails, (x.array,))
+    with tg.sim.timeline() as seen:
+        x + 1
+    assert [work.flops for work in seen if work.kind == "kernel"] == [64 * 64]
+
+
+def fails(values: Any) -> Any:
+    BODY.matmul(values, values)
+    raise tg.errors.ShapeError("fails", "it is meant to", "do not call it")
 
 
 # A whole program -----------------------------------------------------------------------------------------------------

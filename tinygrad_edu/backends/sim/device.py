@@ -104,12 +104,7 @@ class SimBackend(Backend):
         self.streams = [self.default_stream]
         self._current: ContextVar[Stream] = ContextVar(f"stream of {name}", default=self.default_stream)
         self._lock = RLock()
-        self.restart()
-
-    def restart(self, machine: Machine | None = None) -> None:
-        """Begin with an empty cache, and with another machine if one is given."""
-        self.machine = machine or self.machine
-        self.allocator = Allocator(int(self.machine["memory"]))
+        self.allocator = Allocator(int(machine["memory"]))
         self.room = Room()
         self.engines = {"to device": 0, "to host": 0}  # when each has done its last copy
         self.dead: deque[Block] = deque()
@@ -221,9 +216,7 @@ class SimBackend(Backend):
         result = run(work.near)
         value, cache = result if caches else (result, None)
         out, new = self._place(value, reads, work)
-        if not new:
-            noted()
-        elif view and self._read(reads, work):
+        if new and view and self._read(reads, work):  # it is a copy this time
             out.values[...] = run(work.near)
         return out, self._kept(cache, reads, work) if caches else None, work if new else None
 
@@ -235,19 +228,21 @@ class SimBackend(Backend):
                 self.schedule.after(lane, self.schedule.point(g.lane))  # where backward begins
             work = self._begin(f"{op.name} backward", reads, lane)
             found = body(BODY, work.near(g), needs, *[unwrap(one, work.near) for one in saved])
-            products, grads = list(noted()), []
-            read = sum([one.values.nbytes for one in reads])
+            products = noted()
+            grads: list[SimArray | None] = []
+            new: list[SimArray] = []
             for part in found if type(found) is tuple else (found,):
-                new = False
                 if part is not None:
-                    part, new = self._place(part, reads, work)
-                if new:
-                    part.pulled = True
-                    own, products = products[:1], products[1:]
-                    flops = sum([one.flops for one in own]) or op.per_element * max(part.values.size, g.values.size)
-                    moved = sum([one.elements for one in own]) * part.dtype.itemsize or read
-                    self._end(work, Load(flops, moved, part.values.nbytes, own, op.gathers))
+                    part, fresh = self._place(part, reads, work)
+                    new += [part] if fresh else []
                 grads.append(part)
+            read = sum([one.values.nbytes for one in reads])
+            for i, made in enumerate(new):  # each has one product, as far as there are any; the last has the rest
+                made.pulled = True
+                own = products[i:] if made is new[-1] else products[i : i + 1]
+                flops = sum([one.flops for one in own]) or op.per_element * max(made.values.size, g.values.size)
+                moved = sum([one.elements for one in own]) * made.dtype.itemsize or read
+                self._end(work, Load(flops, moved, made.values.nbytes, own, op.gathers))
             return tuple(grads)
 
     def compute(self, name: str, function: Callable[..., Any], args: Any, params: Any = None) -> SimArray:
@@ -316,6 +311,7 @@ class SimBackend(Backend):
     def _begin(self, name: str, reads: list[SimArray], lane: Lane | None = None) -> _Work:
         """Put work into the queue, behind what made the gradients that it reads. Finds what it reads there."""
         lane = self.current_stream().lane if lane is None else lane
+        noted()  # whatever a body left behind that failed
         for one in reads:
             if one.pulled and one.lane is not lane:
                 self.schedule.after(lane, self.schedule.point(one.lane))
