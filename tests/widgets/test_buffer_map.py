@@ -300,3 +300,12 @@ def test_a_wrong_argument_is_named() -> None:
     with pytest.raises(ArgumentError) as caught:
         BufferMap(x=tg.ones(2), labels={"y": "x.T"})
     assert (caught.value.tried, caught.value.why) == ("BufferMap(labels={'y': …})", "there is no y on this map")
+
+
+def test_a_control_of_an_axis_that_is_gone_is_refused_in_words() -> None:
+    """A message may be on its way while another view is shown."""
+    widget = BufferMap(x=tg.arange(6).reshape(2, 3), one=tg.tensor(1.0))
+    widget.act("pick", "one")
+    for act in ("axis:0", "axis:7", "axis:x"):
+        widget._receive(None, {"act": act, "value": 1}, None)
+        assert f"{act}: what is shown now has no axes. Use a control that is on show." in widget.text()

@@ -46,6 +46,14 @@ def _checked(puzzles: Any) -> dict[str, list[float]]:
     return found
 
 
+def _place(act: str, axis: str, axes: Sequence[int]) -> int:
+    """Which axis a control is for. The one that it was drawn for may be gone: another view is shown since."""
+    if not axis.isdigit() or int(axis) >= len(axes):
+        why = f"what is shown now has {len(axes) or 'no'} ax{'is' if len(axes) == 1 else 'es'}"
+        raise ArgumentError(act, why, "use a control that is on show")
+    return int(axis)
+
+
 class BufferMap(EduWidget, room=buffers):
     """``BufferMap(x=x, t=x.T)`` shows which names look at which bytes, what each reads there, and who sees a write.
 
@@ -205,7 +213,7 @@ class BufferMap(EduWidget, room=buffers):
             self.state = buffers.point(self.state, str(self.state.picked), tuple(int(i) for i in value))
         elif kind == "axis":
             index = list(self.state.index)
-            index[int(axis)] = typed(act, value)
+            index[_place(act, axis, index)] = typed(act, value)
             self.state = buffers.point(self.state, str(self.state.picked), tuple(index))
         elif kind == "write":
             self._write()
@@ -311,7 +319,8 @@ class BufferMap(EduWidget, room=buffers):
             if kind == "offset":
                 offset = typed(kind, value)
             else:
-                (sizes if kind == "shape" else strides)[int(axis)] = typed(f"{kind} {axis}", value)
+                there = sizes if kind == "shape" else strides
+                there[_place(f"{kind}:{axis}", axis, there)] = typed(f"{kind} {axis}", value)
             free = (tuple(sizes), tuple(strides), offset)
         name = f"{self._base_name()}ᵥ"
         self._tensors[name] = buffers.strided(base, *free)
