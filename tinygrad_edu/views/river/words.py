@@ -32,7 +32,7 @@ LABELS = {
 }  # fmt: skip
 MEANINGS = {
     "parameter": "what is learnt, and the buffers of modules",
-    "optimiser": "the optimiser's state, such as momentum, and what its step works in",
+    "optimiser": "the optimiser's state, and its scratch",
     "gradient": "gradients, also those on their way back",
     "activation": "results in the graph, and what it saves",
     "data": "other tensors, such as inputs and targets",
@@ -55,7 +55,7 @@ WAITING = "Nothing is shown before you commit to a prediction."
 RUNNING = "The run is under way."
 PEAK = "The peak is the event in which memory is fullest."
 FAILED = "The run ended without a result."
-BEFORE = "made before the run or by NumPy"
+BEFORE = "made by no operation"
 FEW = 6  # lines, and names, that are listed beside a river
 
 
