@@ -96,3 +96,8 @@ def test_synchronize_waits() -> None:
     assert not accelerator.current_stream().query()
     accelerator.synchronize()
     assert accelerator.current_stream().query()
+
+
+def test_counts_begin_at_zero() -> None:
+    code = "import tinygrad_edu as tg; assert set(tg.sim.counts().values()) == {0} and 'launches' in tg.sim.counts()"
+    assert run_python(code).returncode == 0

@@ -90,9 +90,7 @@ class Allocator:
         self.segments: list[Segment] = []
         self.pools: dict[tuple[int, bool], Pool] = {}
         self.allocated = self.reserved = self.peak = self.reserved_peak = 0
-        self.requests = self.given = self.taken_back = self.retries = (
-            0  # allocations; segments; out of memory, at first
-        )
+        self.retries = 0  # how often the cache had to be emptied to go on
         self._next_address = 1 << 32
 
     def allocate(self, size: int, stream: int) -> tuple[Block, int]:
@@ -100,7 +98,6 @@ class Allocator:
 
         Raises `Full` where there is no room.
         """
-        self.requests += 1
         size = max(-(-size // UNIT) * UNIT, UNIT)
         pool = self._pool(stream, size <= SMALL)
         block, calls = self._found(pool, size), 0
@@ -135,7 +132,6 @@ class Allocator:
             segment.pool.remove(segment.first)
             self.segments.remove(segment)
             self.reserved -= segment.size
-        self.taken_back += len(idle)
         return len(idle)
 
     def largest_free(self) -> int:
@@ -166,7 +162,6 @@ class Allocator:
         self.segments.append(segment)
         self.reserved += whole
         self.reserved_peak = max(self.reserved_peak, self.reserved)
-        self.given += 1
         return segment, calls
 
     def _cut(self, block: Block, size: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -52,9 +52,6 @@ class SimArray(ProxyArray):
         else:
             self.home.write(name, UPDATES[name], self, operands, reads=True)
         return self
-
-    def refuse(self, what: str) -> NoReturn:
-        raise TypeError(f"{what} does not come to the host by itself: use to_numpy")
 
     @property
     def owner(self) -> SimArray:

@@ -6,7 +6,7 @@ namespace (a sum of gradients, an update) is a kernel of its own. Views launch n
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import cache, partial
@@ -34,6 +34,7 @@ from .schedule import Lane, Point, Room, Schedule
 _VIEWS = ("index", "reshape", "permute", "broadcast_to", "contiguous", "diagonal", "windows", "as_strided")
 _BLANK = ("zeros_like", "ones_like")  # they take a shape, and read nothing
 owner_of = CpuBackend().owner
+COUNTED = ("launches", "copies to device", "bytes to device", "copies to host", "bytes to host")
 HAZARDS = ("error", "warn", "stale")
 
 
@@ -108,7 +109,7 @@ class SimBackend(Backend):
         self.room = Room()
         self.engines = {"to device": 0, "to host": 0}  # when each has done its last copy
         self.dead: deque[Block] = deque()
-        self.counts: Counter[str] = Counter()
+        self.counts = dict.fromkeys(COUNTED, 0)
 
     # What the engine asks for ------------------------------------------------------------------------------------
 
@@ -383,17 +384,18 @@ class SimBackend(Backend):
             except Full as full:
                 raise self._out_of_memory(name, values, full) from None
             block.wanted = size
-            if calls:
-                self.schedule.wait("reserve", self._idle(), user_line())
-                self.schedule.spend("reserve", "reserve", calls * int(self.machine["reserve"]), user_line())
+            self._ask_driver("reserve", calls)
         made: SimArray = object.__new__(self.array_type)
         made.values, made.base, made.held = values, None, Held(block, self.dead)
         made.lane, made.pulled = lane, False
         return made
 
-    def _idle(self) -> Point:
-        """When all streams have done their work. The driver waits for that, but nobody should count on it."""
-        return Point(max(stream.lane.end for stream in self.streams), {}, self.name)
+    def _ask_driver(self, name: str, segments: int) -> None:
+        """Take segments or give them back. The driver waits for all streams, but nobody should count on that order."""
+        if segments:
+            idle = Point(max(stream.lane.end for stream in self.streams), {}, self.name)
+            self.schedule.wait(name, idle, user_line())
+            self.schedule.spend(name, "reserve", segments * int(self.machine["reserve"]), user_line())
 
     def _collect(self) -> None:
         while self.dead:
@@ -403,10 +405,7 @@ class SimBackend(Backend):
         """Give the driver back the segments that hold no array. It waits for the device first."""
         with self._lock:
             self._collect()
-            freed = self.allocator.empty()
-            if freed:
-                self.schedule.wait("empty_cache", self._idle(), user_line())
-                self.schedule.spend("empty_cache", "reserve", freed * int(self.machine["reserve"]), user_line())
+            self._ask_driver("empty_cache", self.allocator.empty())
 
     def _out_of_memory(self, name: str, values: Any, full: Full) -> OutOfMemoryError:
         free = full.reserved - full.allocated

@@ -108,7 +108,7 @@ PRESETS: dict[str, dict[str, Constant]] = {
 class Machine:
     """The constants in force: those of a preset, and what was changed.
 
-    Raises `ArgumentError` for an unknown preset or constant, and for what is no positive number.
+    Raises `ArgumentError` for an unknown preset or constant, and for a value that is not a positive number.
     """
 
     def __init__(self, preset: str = "T4", **changes: float) -> None:
