@@ -39,8 +39,8 @@ PAGE = '<!doctype html><html lang="en"><style>html { color-scheme: light dark } 
 
 def state_of(widget: EduWidget) -> dict[str, Any]:
     """What the browser knows of a widget."""
-    names = ("html", "label", "presenting", "with_code", "answers", "key")
-    return {name: getattr(widget, name) for name in names}
+    names = ["html", "label", "presenting", "with_code", "answers", "key"]
+    return {name: getattr(widget, name) for name in names + [n for n in ("reel", "step") if widget.has_trait(n)]}
 
 
 def put(page: Page, widget: EduWidget) -> None:

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from tinygrad_edu_widgets import GraphStepper
 
 from tests.browser.conftest import NotebookPage
 from tests.browser.look import SIZES, faults
+from tests.browser.stub import put
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., NotebookPage]
@@ -176,6 +178,32 @@ def test_steps_do_not_wait_for_a_busy_kernel(open_cells: Open) -> None:
     ask(notebook, 2)  # when it has time again, it hears of the first step, and then of the last
     settled(notebook.page)
     assert ask(notebook, 2).strip() == "4"
+
+
+def test_an_act_comes_after_the_steps_that_were_walked_before_it(page: Page) -> None:
+    stepper = GraphStepper(lambda x: (x * x * x).sum(), x=2.0)
+    put(page, stepper)
+    figure = page.locator("[data-at]")
+    for _ in range(3):
+        page.get_by_role("button", name="Step", exact=True).click()
+    page.get_by_role("button", name="Reset", exact=True).click()
+    page.get_by_role("button", name="Step", exact=True).click()
+    sent = page.evaluate("window.sent.splice(0)")
+    assert [(one["act"], one["value"]) for one in sent] == [("goto", 1), ("goto", 3), ("reset", None)]
+    seen = []
+    while sent:
+        stepper._handle_custom_msg(sent.pop(0), [])
+        page.evaluate("told => tell(told)", {"step": stepper.step})
+        page.evaluate("told => tell(told)", {"answers": stepper.answers})
+        sent += page.evaluate("window.sent.splice(0)")
+        seen.append(figure.get_attribute("data-at"))
+    assert seen == ["4", "4", "4", "4"] and stepper.step == 4  # it never went back to what Python had not yet left
+    page.get_by_role("button", name="Reset", exact=True).click()
+    (sent,) = page.evaluate("window.sent.splice(0)")
+    stepper._handle_custom_msg(sent, [])
+    page.evaluate("told => tell(told)", {"step": stepper.step, "answers": stepper.answers})
+    assert figure.get_attribute("data-at") == "0" and stepper.step == 0
+    expect(page.get_by_role("button", name="Step", exact=True)).to_be_enabled()
 
 
 def test_a_step_sends_little(open_cells: Open, frames: list[str]) -> None:

@@ -34,8 +34,9 @@ class _Late(traitlets.Unicode[str, str]):
 class Walking(EduWidget):
     """Base of widgets whose frames have a reel. They answer the act ``goto``, with a step.
 
-    Python sends a page and its reel. From then on the browser walks through the steps, sets ``step``, and asks for
-    parts of the reel that it has not got. The page is sent anew only if something else than the step has changed.
+    Python sends a page and its reel. From then on the browser walks through the steps, tells Python where it is, and
+    asks for parts of the reel that it has not got. The page is sent anew only if something else than the step has
+    changed.
     """
 
     mirrors: ClassVar[dict[str, str]] = {"step": "goto"}
@@ -64,7 +65,8 @@ class Walking(EduWidget):
                 self._behind, self.html = None, frame.html()
             if frame.reel is not self._playing:
                 self._count += 1
-                self.reel = {"id": self._count, "trait": "step", **frame.reel.told(self.mirrored()["step"])}
+                told = frame.reel.told(self.mirrored()["step"])
+                self.reel = {"id": self._count, "trait": "step", "act": self.mirrors["step"], **told}
             for name, value in self.mirrored().items():
                 self.set_trait(name, value)
         self._shown, self._playing = frame.standing, frame.reel

@@ -205,23 +205,31 @@ function render({ model, el }) {
   el.append(root);
 
   let waiting = null;
-  let queued = null; // a slider sends its latest value once the last one is answered
+  let queued = null; // a slider sends its latest value once the last one is answered, and so does a walk its step
+  let unanswered = 0;
+  let answers = model.get("answers");
   let alone = false; // without a kernel
   let zoom; // of a presentation: it becomes smaller where a state needs it, and never larger under the reader's eyes
   let changed = []; // the marks that the last act has changed, where they must not move
-  const send = (act, value, latest = false) => {
+  const send = (act, value, latest = false, shown = false) => {
     if (latest && waiting) {
-      queued = [act, value];
+      queued = [act, value, latest, shown];
       return;
     }
     clearTimeout(waiting);
     changed = [];
-    waiting = setTimeout(() => root.classList.add("is-busy"), 200);
+    waiting = setTimeout(() => shown || root.classList.add("is-busy"), 200); // what is shown already makes nobody wait
     try {
-      model.send({ act, value });
+      if (queued) post(...queued); // it was done before this
+      queued = null;
+      post(act, value);
     } catch {
       gone(); // nobody is there to send it to
     }
+  };
+  const post = (act, value) => {
+    model.send({ act, value });
+    unanswered += 1;
   };
   const gone = () => {
     if (alone) return;
@@ -291,16 +299,19 @@ function render({ model, el }) {
     clearTimeout(waiting);
     waiting = null;
     root.classList.remove("is-busy");
+    unanswered = Math.max(0, unanswered - (model.get("answers") - answers));
+    answers = model.get("answers");
+    if (!unanswered && !queued) player.settle();
     update(); // also when nothing changed: a refused entry goes back to what holds
     if (queued) {
-      const [act, value] = queued;
+      const latest = queued;
       queued = null;
-      send(act, value);
+      send(...latest);
     }
   };
 
   const show = listen(root, send, leave, (element) => player.walk(element));
-  const player = play(root, model, show);
+  const player = play(root, model, show, (act, step) => send(act, step, true, true));
   const heard = { "change:html": update, "change:presenting": update, "change:with_code": update, "change:answers": answered, "change:step": () => player.seek(), "msg:custom": (told) => player.receive(told) };
   update();
   requestAnimationFrame(project); // it could not be brought to the front before it was on the page

@@ -51,8 +51,8 @@ function pageNow(model) {
   return PAGES.get(model)?.() ?? model.get("html");
 }
 
-/** Plays the reel of `model` in the page inside `root`; `show` is called after each step. */
-function play(root, model, show) {
+/** Plays the reel of `model` in the page inside `root`; `show` is called after each step, and `tell` with each step walked to. */
+function play(root, model, show, tell) {
   let reel = null; // as Python told it
   let tracks = new Map(); // name: [steps, values]
   let changes = new Map(); // step: names of the tracks that begin something there
@@ -60,6 +60,7 @@ function play(root, model, show) {
   let elements = new Map(); // track: its elements in the page
   let at = null; // the step that the page shows
   let asked = null;
+  let ahead = false; // Python has not yet answered to the last step walked to
   let boxes = null; // track: where its first mark is in the figure
   let pending = new Set(); // tracks of marks out of sight that are not yet as they are at this step
   let later = null;
@@ -261,14 +262,18 @@ function play(root, model, show) {
       if (step !== at) {
         go(step, element.dataset.walk !== "=");
         show();
-        model.set(reel.trait, step);
-        model.save_changes();
+        ahead = true;
+        tell(reel.act, step);
       }
       return true;
     },
-    /** To where Python stands: it was set there by a program or by another widget. */
+    /** Python has answered to everything: from now on its step holds. */
+    settle() {
+      ahead = false;
+    },
+    /** To where Python stands: an act, a program or another widget has set it there. */
     seek() {
-      const step = reel?.trait ? model.get(reel.trait) : null;
+      const step = reel?.trait && !ahead ? model.get(reel.trait) : null;
       if (at !== null && step !== null && step !== at && step <= reel.last) {
         go(step);
         show();
