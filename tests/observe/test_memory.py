@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import gc
 import re
 import threading
@@ -133,7 +134,16 @@ def test_what_came_and_went_between_two_operations() -> None:
     top = seen.at_peak
     assert top is not None and top.phase == "between"
     assert 20 * MB <= seen.owners["elsewhere"] < 20.2 * MB
-    assert (top.what, top.where) == ("between operations", "")
+    assert top.what == "between operations"
+    assert re.fullmatch(r"before test_memory\.py, line \d+: y = y \* 2", top.where)
+
+
+def test_what_came_and_went_after_the_last_operation_has_no_line() -> None:
+    with Memory() as seen:
+        tg.ones(N) * 2
+        np.ones(10 * N).sum()
+    top = seen.at_peak
+    assert top is not None and (top.what, top.where) == ("between operations", "")
 
 
 # Owners -------------------------------------------------------------------------------------------------------------
@@ -267,6 +277,36 @@ def test_names_in_containers_modules_and_callers() -> None:
     assert names["y"].nbytes >= 2 * MB
     assert names["stored"].alone == MB and "; it alone" not in repr(names["stored"])
     assert y is not None
+
+
+class Log:
+    """An object of a program."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = list(values)
+
+
+LOGGED = Log()
+
+
+def test_names_of_objects_and_of_modules_at_a_mark_and_on_another_thread() -> None:
+    def inner() -> None:
+        LOGGED.values.append(tg.ones(N) + 1)
+        mark("inside", kept=True)
+
+    def run() -> None:
+        mine = Log(tg.ones(2 * N) + 1)
+        inner()
+        assert mine
+
+    with Memory() as seen:
+        thread = threading.Thread(target=contextvars.copy_context().run, args=(run,))
+        thread.start()
+        thread.join()
+    found = {one.name: one.nbytes for one in seen.kept_at["inside"]}
+    assert (found["LOGGED"], found["mine"]) == (4 * N, 8 * N)
+    assert {one.name: one.nbytes for one in seen.kept(of=inner)} == {"LOGGED": 4 * N}
+    LOGGED.values.clear()
 
 
 # A good neighbour ---------------------------------------------------------------------------------------------------

@@ -156,7 +156,10 @@ def test_what_a_run_raised_is_told_and_can_be_tried_again() -> None:
         raise RuntimeError("of the learner")
 
     widget = MemoryRiver(other, shown=True)
-    assert "RuntimeError: of the learner" in widget.text()
+    assert "RuntimeError: of the learner (test_memory_river.py, line " in widget.text()
+    assert words.FAILED in widget.text() and "Commit" not in widget.html, "nobody was asked for a prediction"
+    widget.act("reset")
+    assert words.WAITING in widget.text() and "Commit" in widget.html
 
 
 def test_a_run_without_tensors_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import threading
 from typing import Any
 
@@ -156,12 +157,14 @@ def test_work_runs_under_the_settings_of_the_widget() -> None:
     [
         (
             ZeroDivisionError("by nothing"),
-            "The work ended with an error: ZeroDivisionError: by nothing. Change what was run, and run it again.",
+            "The work ended with an error: ZeroDivisionError: by nothing (test_work.py, line LINE). "
+            "Change what was run, and run it again.",
         ),
         (
-            SystemExit(3),
-            "The work ended with an error: SystemExit: 3. Change what was run, and run it again.",
-        ),  # or it would be at work for ever
+            SystemExit(3),  # or it would be at work for ever
+            "The work ended with an error: SystemExit: 3 (test_work.py, line LINE). "
+            "Change what was run, and run it again.",
+        ),
         (ArgumentError("the size 0", "it is none", "take 1"), "the size 0: it is none. Take 1."),
     ],
 )
@@ -169,7 +172,8 @@ def test_work_that_fails_says_so_and_can_begin_again(error: BaseException, words
     widget = Worker(error)
     widget.act("go")
     widget.wait(20)
-    assert widget._framed().text.endswith(f"▲ {words}")
+    line = inspect.getsourcelines(Worker.count)[1] + 4
+    assert widget._framed().text.endswith(f"▲ {words.replace('LINE', str(line))}")
     assert 'role="alert"' in widget.html
     widget.fail = None
     widget.step.release(10)

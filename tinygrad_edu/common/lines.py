@@ -39,6 +39,14 @@ def user_line() -> Line:
     return frame.f_code, frame.f_lasti
 
 
+def failing_line(error: BaseException) -> Line:
+    """The line of the program from which an error came: of the first function outside this package, if there is one."""
+    step = error.__traceback__
+    while step is not None and own[step.tb_frame.f_code.co_filename]:
+        step = step.tb_next
+    return None if step is None else (step.tb_frame.f_code, step.tb_lasti)
+
+
 def pose_as_file(name: str, source: Callable[[], str]) -> str:
     """A file name for generated code. No such file exists, but a traceback that looks up its lines finds them."""
     file = f"{PACKAGE}generated/{name}.py"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from reprlib import Repr
 from typing import Any
 
@@ -93,6 +93,11 @@ def brief(value: Any) -> str:
 def plural(count: int, noun: str) -> str:
     """``1 run``, ``12 runs``."""
     return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``x, t and s``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
 def shape_text(shape: Iterable[int]) -> str:

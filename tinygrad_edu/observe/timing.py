@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..common.lines import describe_line, own, user_line
+from ..common.lines import describe_line, failing_line, user_line
 from ..common.wording import said
 from ..errors import ArgumentError, TimingError
 from .machine import RESOLUTION, Conditions, Progress, quiet
@@ -255,10 +255,7 @@ def _raised(tried: str, name: str, error: BaseException) -> TimingError:
 
 def _line_of(error: BaseException) -> str:
     """The line in the function that was called; if that is not Python code, the line that asked for the timing."""
-    step = error.__traceback__
-    while step is not None and own[step.tb_frame.f_code.co_filename]:
-        step = step.tb_next
-    return describe_line(user_line() if step is None else (step.tb_frame.f_code, step.tb_lasti))
+    return describe_line(failing_line(error) or user_line())
 
 
 def _nothing_measured(tried: str) -> TimingError:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
+from tinygrad_edu.common.lines import describe_line, failing_line
 from tinygrad_edu.common.wording import first_line, shown
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.observe import machine, surroundings
@@ -302,8 +303,10 @@ class _Work(Stoppable):
             widget._notice = "It was stopped."
         except BaseException as error:
             widget._failed()
+            place = describe_line(failing_line(error)).partition(": ")[0]
+            where = f" ({place})" * bool(place)
             widget._notice = (
-                f"The work ended with an error: {first_line(error)}. Change what was run, and run it again."
+                f"The work ended with an error: {first_line(error)}{where}. Change what was run, and run it again."
             )
 
     def tell(self, done: int, total: int, left: float) -> bool:

@@ -104,11 +104,11 @@ class MemoryRiver(EduWidget, room=river):
                 self.state = replace(state, draft=river.prediction(value))
         elif act in ("commit", "show"):
             if not state.rivers and (act == "show" or (state.draft is not None and state.said is None)):
-                self.state = replace(state, said=state.draft if act == "commit" else None)
+                self.state = replace(state, said=state.draft if act == "commit" else None, begun=True)
                 self._flow()
         elif act == "reset":
             self.abandon()
-            self.state = replace(state, draft=None, said=None, rivers=(), which=0, event=0)
+            self.state = replace(state, draft=None, said=None, begun=False, rivers=(), which=0, event=0)
         elif act in ("which", "event", "at", "back", "step", "peak"):
             self._go(act, value)
         else:

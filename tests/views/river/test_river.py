@@ -133,6 +133,25 @@ def test_every_owner_has_its_band_its_label_and_its_reason() -> None:
     assert set(bands.FILLED) | set(bands.SLANT) | {"elsewhere"} == set(STACK)
 
 
+def test_each_phase_of_a_training_step_is_named_and_of_many_steps_how_often() -> None:
+    def step(times: int) -> River:
+        layer, x = nn.Linear(200, 200), tg.ones(200, 200)
+        optimiser = optim.SGD(layer.parameters(), lr=0.1, foreach=False)
+
+        def run() -> None:
+            for _ in range(times):
+                optimiser.zero_grad()
+                layer(x).square().mean().backward()
+                optimiser.step()
+
+        return model.read(watch(run), "A")
+
+    one = figure.draw(model.commit(RiverState(("A",)), [step(1)]), WIDE)
+    assert {"forward", "backward", "step"} <= set(one.canvas.text_items)
+    many = figure.draw(model.commit(RiverState(("A",)), [step(30)]), WIDE)
+    assert "30 × forward, 30 × backward, 30 × step" in many.canvas.text_items
+
+
 @each_run
 def test_the_peak_is_the_watchs(name: str) -> None:
     found = made(name)

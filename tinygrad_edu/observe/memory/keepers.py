@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -15,8 +16,9 @@ from .books import Books
 from .parts import Keeper
 
 HOLDERS = (TensorBase, Module, Optimizer)  # what holds buffers
-DEPTH = 3  # how far lists, tuples and dicts are searched
-
+DEPTH = 3  # how far lists, tuples, dicts and attributes of the program's own objects are searched
+# Packages whose objects hold no variables of a program: Python's own, and this one.
+_SEARCHED_NOT = sys.stdlib_module_names | {"tinygrad_edu", "tinygrad_edu_widgets", "numpy", "IPython", "ipykernel"}
 
 Named = Iterable[tuple[str, Any]]  # names with their values; of two that are equal, the first counts
 
@@ -61,16 +63,17 @@ def _ancestors(tensors: list[TensorBase]) -> Iterator[Node]:
 
 
 def variables(frame: Any) -> Iterator[tuple[str, Any]]:
-    """The variables of a function and of its callers, as far as they are the user's, by name; the innermost first."""
+    """The variables of a function and of its callers, as far as they are the user's, by name; the innermost first. Then
+    those of their modules."""
     seen: set[str] = set()
-    last = None
+    modules: dict[int, Any] = {}
     while frame is not None:
         if not own[frame.f_code.co_filename]:
             yield from _new(frame.f_locals, seen)
-            last = frame
+            modules[id(frame.f_globals)] = frame.f_globals
         frame = frame.f_back if frame.f_code.co_name != "<module>" else None
-    if last is not None:
-        yield from _new(last.f_globals, seen)
+    for module in modules.values():
+        yield from _new(module, seen)
 
 
 def outside(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
@@ -104,12 +107,22 @@ def _new(named: Mapping[str, Any], seen: set[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _inside(value: Any, kinds: Any, depth: int) -> Iterator[Any]:
-    """The objects of these kinds in lists, tuples and dicts."""
+    """The objects of these kinds in lists, tuples, dicts, and attributes of objects whose class is the program's."""
     if isinstance(value, kinds):
         yield value
-    elif depth and isinstance(value, (list, tuple, dict)):
-        for item in list(value.values() if isinstance(value, dict) else value):
+    elif depth:
+        for item in list(_items(value)):
             yield from _inside(item, kinds, depth - 1)
+
+
+def _items(value: Any) -> Iterable[Any]:
+    """What a value holds, as far as it is searched."""
+    if isinstance(value, (list, tuple)):
+        return value
+    if isinstance(value, dict):
+        return value.values()
+    package = type(value).__module__.partition(".")[0]
+    return vars(value).values() if hasattr(value, "__dict__") and package not in _SEARCHED_NOT else ()
 
 
 def _tensors(value: Any) -> Iterator[TensorBase]:

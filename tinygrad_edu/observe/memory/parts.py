@@ -57,7 +57,7 @@ class Moment:
 
     phase: str  # "forward", "backward", "step", "between" two events, or "mark"
     op: str  # the operation, the optimiser, or the name of a mark
-    line: Line
+    line: Line  # that did it; of what was between two events, the line of the later one
     module: str
     after: tuple[int, ...]
     most: tuple[int, ...]
@@ -65,8 +65,9 @@ class Moment:
 
     @property
     def where(self) -> str:
-        """``lesson.py, line 7: loss.backward()``."""
-        return describe_line(self.line)
+        """``lesson.py, line 7: loss.backward()``; between two events, that of the next one after the word "before"."""
+        found = describe_line(self.line)
+        return f"before {found}" if found and self.phase == "between" else found
 
     @property
     def what(self) -> str:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ...common.lines import user_line
+from ...common.lines import Line, user_line
 from ...common.wording import bytes_text, plural, shown
 from ...core.base import TensorBase
 from ...core.graph import Node
@@ -101,7 +101,7 @@ class Memory(Interceptor):
     def _leave(self, *exception: Any) -> None:
         try:
             if self in trace.open:
-                self._between(trace.look())
+                self._between(trace.look(), lambda: None)
         finally:
             if self in trace.open:
                 trace.end(self)
@@ -167,7 +167,7 @@ class Memory(Interceptor):
     def _begin(self, operands: Iterable[Any]) -> _Before:
         """What is known before an event. Between the last one and this, others may have taken memory."""
         now = trace.look()
-        self._between(now)
+        self._between(now, user_line)
         self._books.unexplained = self._unexplained
         for value in operands:
             self._books.find(value)
@@ -203,13 +203,14 @@ class Memory(Interceptor):
         trace.leave_out(self._now)
         self.high = self._now
 
-    def _between(self, now: int) -> None:
-        """Note what was taken since the last event, and perhaps given back, where it is worth a mention."""
+    def _between(self, now: int, before: Callable[[], Line]) -> None:
+        """Note what was taken since the last event, and perhaps given back, where it is worth a mention: in code that
+        ran ``before`` a line."""
         page, high = self._books.page(), self.high
         elsewhere = self._elsewhere(now, page)
         if high - self._total > NOISE:
             after, most = (*page.live, 0, elsewhere), (*page.live, 0, elsewhere + max(high - now, 0))
-            self._note("between", Made(), after, most, (page.number, page.number))
+            self._note("between", Made("", before()), after, most, (page.number, page.number))
         self._total = now
 
     def _elsewhere(self, now: int, page: Page) -> int:

@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...common.wording import bytes_text, exact, plural
+from ...common.wording import bytes_text, exact, listed, plural
 from .model import Buffer, BufferState, Entry, byte_of, element, entry, same_place
 
 NO_BYTES = "no bytes"
 BETWEEN = "all of it lies in cells that are not shown"
 EMPTY = "No tensors yet. Name one: BufferMap(x=x)."
 SKIPPED, GOES_ON = ".", "─"  # in the text: a cell that a name skips, and one with more bytes of the same element
-
-
-def listed(names: Sequence[str]) -> str:
-    """``x, t and s``."""
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
 def arithmetic(state: BufferState) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...common.wording import number, shape_text
+from ...common.wording import listed, number, shape_text
 from ..marks import shorten, wrap_text
 from ..reel import fill, literal
 from .cards import Box, corner_of, heading_of, homes, scene
@@ -171,8 +171,7 @@ def lines(run: GraphRun, collapsed: frozenset[int]) -> list[Line]:
 def stale_sentence(names: Sequence[str]) -> str:
     """That these tensors are not what they were when the run was recorded."""
     has = "has" if len(names) == 1 else "have"
-    listed = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-    return f"{listed} {has} changed since this picture was made: it still shows that moment." if names else ""
+    return f"{listed(names)} {has} changed since this picture was made: it still shows that moment." if names else ""
 
 
 def title(run: GraphRun, now: Moment) -> str:

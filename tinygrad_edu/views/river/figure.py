@@ -150,7 +150,7 @@ class _Plot:
         top = self.bottom - self.height(sum(max(count, 0) for count in self.river.events[column.fullest].most))
         self.canvas.open(data_current=True)
         self.canvas.rect(x - self.pitch / 2, top, self.pitch, self.bottom - top, "axis")
-        self.canvas.line(x, self.top - 4, x, top, "span")
+        self.canvas.line(x, self.top - 4, x, top, "rule")
         self.canvas.path(f"M{x:.1f} {self.bottom + 1:.1f}l6 10h-12z", "knob", self.bottom + 11)
         self.canvas.close()
 
@@ -181,16 +181,26 @@ class _Plot:
     def below(self) -> float:
         """Phases and marks under the axis. Returns the lower edge."""
         canvas = self.canvas
-        shared = any(column.last - column.first > 1 for column in self.found)  # then phases come too thick and fast
-        for first, last, phase in [] if shared else self.phases():
-            left, right = LEFT + first * self.pitch, LEFT + last * self.pitch
-            if first:
-                canvas.line(left, self.bottom, left, self.bottom + 14, "rule")
-            if right - left >= len(phase) * UI_12 + 28:
-                canvas.text((left + right) / 2, self.bottom + 26, phase, "b", "middle")
+        if any(column.last - column.first > 1 for column in self.found):  # then phases come too thick and fast
+            canvas.text((LEFT + self.right) / 2, self.bottom + 26, words.phases_text(self.river), "b", "middle")
+        else:
+            self.name_phases()
         bottom = self.bottom + 34 + 16 * self.marks()
         canvas.height = max(canvas.height, bottom)
         return bottom
+
+    def name_phases(self) -> None:
+        """A stroke where a phase begins, and the names of phases under their columns: of the longest first, and of
+        others where there is room beside those."""
+        taken: list[tuple[float, float]] = []
+        for first, last, phase in sorted(self.phases(), key=lambda one: one[0] - one[1]):
+            left, middle = LEFT + first * self.pitch, LEFT + (first + last) / 2 * self.pitch
+            if first:
+                self.canvas.line(left, self.bottom, left, self.bottom + 14, "rule")
+            half = len(phase) * UI_12 / 2 + 6
+            if all(middle + half <= one or other <= middle - half for one, other in taken):
+                self.canvas.text(middle, self.bottom + 26, phase, "b", "middle")
+                taken.append((middle - half, middle + half))
 
     def marks(self) -> int:
         """A stroke for each mark, with its name in one of two rows where there is room. Returns how many are used."""
@@ -332,7 +342,7 @@ def frame(state: RiverState, working: bool = False) -> Frame:
 
 def _controls(state: RiverState, working: bool) -> list[Control]:
     again = Control("button", "reset", "Ask again", push=True, key="r")
-    if state.said is None and not state.rivers and not working:
+    if not state.begun and not state.rivers:
         choices = tuple(words.LABELS.values())
         chosen = None if state.draft is None else words.LABELS[state.draft]
         return [

@@ -90,6 +90,7 @@ class RiverState:
     ask: str = ""
     draft: str | None = None
     said: str | None = None
+    begun: bool = False  # a run: it may have ended without a river
     rivers: tuple[River, ...] = ()
     which: int = 0
     event: int = 0

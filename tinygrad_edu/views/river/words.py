@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import groupby
 from typing import Any
 
-from ...common.wording import bytes_text, plain, plural, ratio_text, shown
+from ...common.wording import bytes_text, listed, plain, plural, ratio_text, shown
 from ...errors import IndexRangeError
 from ...observe.memory import NOISE
 from ..marks import shorten
@@ -127,7 +129,7 @@ def verdict(state: RiverState) -> str:
     top, said = largest(event), state.said
     held = f"{size(max(event.most))} of {size(total(event.most))}{' each' * (len(top) > 1)}"
     verb = "holds" if len(top) == 1 and top[0] in SINGLE else "hold"
-    told = f"t the peak{_of(state)}, {' and '.join(map(_owner, top))} {verb} the most: {held}."
+    told = f"t the peak{_of(state)}, {listed([*map(_owner, top)])} {verb} the most: {held}."
     if not top:
         told = f"t the peak{_of(state)}, no owner holds a byte."
     lead = "A" if said is None else "As you predicted: a" if said in top else f"You predicted {_owner(said)}. A"
@@ -166,6 +168,13 @@ def event_number(state: RiverState) -> str:
 def event_name(event: Event) -> str:
     """What an event was."""
     return f"mark {event.what}" if event.phase == "mark" else event.what
+
+
+def phases_text(river: River) -> str:
+    """``200 × forward, 200 × backward, 200 × step``: the phases of a run, and how often each began."""
+    phases = [event.phase for event in river.events if event.phase not in ("between", "mark")]
+    begun = Counter(phase for phase, _ in groupby(phases))
+    return ", ".join(f"{count} × {phase}" if count > 1 else phase for phase, count in begun.items())
 
 
 def column_text(river: River, column: Column) -> str:
@@ -213,7 +222,7 @@ NOBODY = "No name that was looked at keeps a buffer."
 
 def hidden(state: RiverState, working: bool) -> str:
     """Why there is no river."""
-    return RUNNING if working else WAITING if state.said is None else FAILED
+    return RUNNING if working else FAILED if state.begun else WAITING
 
 
 def describe(state: RiverState, working: bool = False) -> str:
