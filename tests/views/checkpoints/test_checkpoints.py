@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -189,6 +190,34 @@ def test_the_text_of_a_result() -> None:
     assert rows in told
     for owner in LABELS.values():
         assert owner in told
+
+
+@given(st.lists(st.integers(50, 150), min_size=12, max_size=12), st.integers(1, 12))
+def test_a_cheaper_choice_is_told_where_there_is_one(peaks: list[int], said: int) -> None:
+    found = tuple(
+        Run(k, (Event("backward", "tanh", (peak * 10_000, 0, 0, 0, 0, 0)),), 12, 0) for k, peak in enumerate(peaks, 1)
+    )
+    state = finish(SliderState(12, ONE, found[:1], said=said), found[1:])
+    fewest = min(again(12, k) for k in state.lowest)
+    near = {k for k, peak in enumerate(peaks, 1) if peak <= 1.1 * min(peaks) and again(12, k) < fewest}
+    told = re.search(
+        r"A cheaper choice is (\d+) segments?: .*, for (\d+) layers? computed again, not (\d+)\.", text(state)
+    )
+    assert bool(told) == bool(near)
+    if told is not None:
+        cheaper, layers, instead = map(int, told.groups())
+        assert cheaper in near and layers == again(12, cheaper) == min(again(12, k) for k in near)
+        assert instead == fewest and f"a peak of {bytes_text(peaks[cheaper - 1] * 10_000)}, " in told[0]
+
+
+def test_owners_that_look_the_same_share_a_mark() -> None:
+    """At the peak in the last segment, what waits at cuts and what the segment keeps are one colour."""
+    for k, count in ((4, 1), (1, 1)):
+        picture = draw(pick(DONE, k), WIDE)
+        swatches = [
+            e for e in marks(picture, "rect", "own-activation") if e.get("width") == "11" and number(e, "y") > 60
+        ]
+        assert len(swatches) == count
 
 
 def test_the_summary_is_the_same_on_every_machine() -> None:
@@ -421,7 +450,12 @@ def test_any_number_of_layers_can_be_drawn(layers: int) -> None:
     state = finish(SliderState(layers, ONE, runs[:1], draft=1, said=1), runs[1:])
     for width in (WIDE, NARROW):
         figure = draw(state, width)
-        assert len([e for e in marks(figure, "circle", "run-a") if number(e, "r") == 3]) == len(runs)
+        circles = marks(figure, "circle", "run-a")
+        assert len(circles) == len(runs)
+        for one, other in itertools.pairwise(circles):
+            assert number(other, "cx") - number(one, "cx") > number(one, "r") + number(other, "r"), (
+                "they do not overlap"
+            )
         for e in marks(figure, "rect", "own-activation", "own-again"):
             assert number(e, "width") > 0 and number(e, "x") + number(e, "width") <= width + 0.5
     assert_twin(frame(state), CAPTIONS)

@@ -142,10 +142,17 @@ def _phases(canvas: Canvas, run: Run, across: Callable[[float], float], floor: f
 def _names(canvas: Canvas, run: Run, x: float, floor: float) -> None:
     """The owners in the order of the stack, with their bytes at the peak."""
     there = [(owner, size) for owner, size in zip(OWNERS, run.owners, strict=True) if size]
+    marks = [mark(run, owner, run.top) for owner, _ in there]
     y = floor - 2.0
-    for owner, size in there:
-        cls = mark(run, owner, run.top)
-        canvas.rect(x, y - 20, 11, 11, cls)
+    for place, (owner, size) in enumerate(there):
+        if marks[place] not in marks[:place]:  # of owners that look the same, one mark spans all rows
+            canvas.rect(
+                x,
+                y - 20 - 29 * (marks.count(marks[place]) - 1),
+                11,
+                11 + 29 * (marks.count(marks[place]) - 1),
+                marks[place],
+            )
         if owner == "workspace":
             hatch(canvas, x, y - 20, 11, 11)
         canvas.text(x + 17, y - 11, words.LABELS[owner])

@@ -171,10 +171,11 @@ def _arithmetic(
     canvas: Canvas, state: SliderState, across: Callable[[float], float], up: Callable[[float], float]
 ) -> None:
     """What arithmetic predicts for each run: a line with hollow marks."""
+    pitch = across(1) - across(0)
     points = [(across(state.counts.index(run.segments)), up(expected(state, run).predicted)) for run in state.runs]
     canvas.path("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points), "line-a")
     for x, y in points:
-        canvas.circle(x, y, 3, "run-a")
+        canvas.circle(x, y, min(3.0, 3.0 * pitch / 10), "run-a")
 
 
 def _lowest(

@@ -22,6 +22,7 @@ MEANS = {
 }
 HIDDEN = "What is alive in each moment is shown after you commit."
 MEASURING = "Each number of segments is run now."
+CHEAP = 0.1  # of the least peak: a run that is no further above it and computes less again is worth a mention
 PEAKS = "peak by owner, for each number of segments"
 
 
@@ -88,6 +89,20 @@ def lowest(state: SliderState) -> str:
     said = next((run for run in state.runs if run.segments == state.said), None)
     reached = "which was not reached" if said is None else bytes_text(said.peak)
     return f"{told} You said {state.said}: {reached}."
+
+
+def trade(state: SliderState) -> str:
+    """The run that computes fewest layers again, of those with nearly the least peak; "" where that is a lowest one."""
+    least = min(run.peak for run in state.runs)
+    fewest = min(again(state.layers, count) for count in state.lowest)
+    near = [run for run in state.runs if run.peak <= (1 + CHEAP) * least and again(state.layers, run.segments) < fewest]
+    if not near:
+        return ""
+    best = min(near, key=lambda run: (again(state.layers, run.segments), run.peak))
+    more = number(100 * (best.peak / least - 1))
+    layers = plural(again(state.layers, best.segments), "layer")
+    what = f"a peak of {bytes_text(best.peak)}, {more} % above the lowest"
+    return f"A cheaper choice is {plural(best.segments, 'segment')}: {what}, for {layers} computed again, not {fewest}."
 
 
 def comparison(state: SliderState, run: Run) -> str:
@@ -158,7 +173,7 @@ def clock(state: SliderState) -> str:
 def lines(state: SliderState) -> list[str]:
     """What is said of the run that is shown, after its headline."""
     run = state.shown
-    return [*filter(None, (lowest(state), comparison(state, run), faith(state, run), clock(state)))]
+    return [*filter(None, (lowest(state), trade(state), comparison(state, run), faith(state, run), clock(state)))]
 
 
 def why(state: SliderState) -> str:
