@@ -11,6 +11,7 @@ from typing import Any
 from tinygrad_edu.cli.tips import arguments
 from tinygrad_edu.common.wording import ratio_with_spread, seconds_text
 from tinygrad_edu.tips import GUIDES, THEMES, Claim, Size, Tip, all_tips, run, source_of
+from tinygrad_edu.tips.facts import FACTS
 from tinygrad_edu.tips.planned import NEEDS, PLANNED
 from tinygrad_edu.tips.words import claimed, context_text, letters_of
 from tinygrad_edu.views.board import Drawing
@@ -28,12 +29,22 @@ Each tip has two ways to do the same: **A**, what people write, and **B**, what 
 every machine, and `tinygrad-edu tips check` checks them. Time is measured on your machine, by
 `tinygrad-edu tips run SLUG`, or by `show_tip(slug)` in a notebook, where you predict first.
 
-See also the tips [by source](sources.md) and [by symptom](symptoms.md), and [all that are planned](catalogue.md).
+See also the tips [by source](sources.md) and [by symptom](symptoms.md), [what is counted](facts.md) and [all that are
+planned](catalogue.md).
+"""
+COUNTED = """# What is counted
+
+Every claim of a tip is about one of these facts. *Counted* and *simulated* ones are the same on every machine;
+*measured* ones are true of one machine at one time; *recorded* ones were measured on a machine that is not here.
+The name is what a `Claim` takes, and the key in the output of `tinygrad-edu tips run SLUG --json`.
+
+| name | in words | unit | how it is found | known by |
+|---|---|---|---|---|
 """
 CATALOGUE = """# The whole catalogue
 
 All tips of the five guides, those that are here and those to come. A is what to replace, B what to use, and the
-claim is what is checked: where nothing else is said, A and B also give the same numbers.
+claim is what is [checked](facts.md): where nothing else is said, A and B also give the same numbers.
 """
 LEXERS = {
     "PyTorch": "python",
@@ -208,7 +219,7 @@ def catalogue(tips: Iterable[Tip]) -> str:
     there = {tip.slug: tip for tip in tips}
     parts = [CATALOGUE, f"**{len(there)} are here, {len(PLANNED)} are to come.**\n"]
     for theme, words in THEMES.items():
-        rows = ["| tip | A → B | claim | needs |", "|---|---|---|---|"]
+        rows = ["| tip | B; of planned ones A → B | claim | needs |", "|---|---|---|---|"]
         for tip in (tip for tip in there.values() if tip.theme == theme):
             claims = "; ".join(claim(tip, one).partition(". Measured")[0] for one in tip.claims)
             rows.append(f"| [{tip.slug}]({tip.slug}.md) | {tip.title} | {claims or outcomes(tip)} | here |")
@@ -219,6 +230,12 @@ def catalogue(tips: Iterable[Tip]) -> str:
     return "\n".join([*parts, f"## What they need\n\nBeside two ways, their counts and the time:\n\n{needs}"])
 
 
+def facts() -> str:
+    """Every fact in a table."""
+    rows = [f"| `{f.name}` | {f.words} | {f.unit or 'a number'} | {f.how} | {f.known} |" for f in FACTS.values()]
+    return COUNTED + "\n".join(rows) + "\n"
+
+
 def pages() -> dict[str, str]:
     """File name and content of every page about tips."""
     tips = all_tips()
@@ -227,12 +244,24 @@ def pages() -> dict[str, str]:
     symptoms = sorted({symptom for tip in tips for symptom in tip.symptoms}, key=str.lower)
     by_theme = listing("Tips", themes).replace("# Tips\n", HEAD, 1)
     tree = "\n".join(
-        ["```{toctree}", ":hidden:", "", "sources", "symptoms", "catalogue", *(tip.slug for tip in tips), "```", ""]
+        [
+            "```{toctree}",
+            ":hidden:",
+            "",
+            "sources",
+            "symptoms",
+            "facts",
+            "catalogue",
+            *(tip.slug for tip in tips),
+            "```",
+            "",
+        ]
     )
     made = {
         "index.md": f"{by_theme}\n{tree}",
         "sources.md": listing("Tips by source", sources),
         "catalogue.md": catalogue(tips),
+        "facts.md": facts(),
         "symptoms.md": listing("Tips by symptom", {s: [t for t in tips if s in t.symptoms] for s in symptoms}),
     }
     drawn = {name: svg for tip in tips for name, svg in pictures(tip).items()}

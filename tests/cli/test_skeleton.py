@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from tests.support import teaches
+from tests.tips import made_up
 from tinygrad_edu.cli.main import main
 from tinygrad_edu.cli.skeleton import skeleton
-from tinygrad_edu.tips import TipError, check
+from tinygrad_edu.tips import TipError, arrays, check, find, registry
 from tinygrad_edu.tips.registry import faults_of
 
 
@@ -40,8 +42,40 @@ def test_it_does_not_pass(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tips", "new", "my-tip", "--theme", "Arrays", "--into", str(tmp_path / "deep")]) == 0
-    said = capsys.readouterr().out
-    assert str(tmp_path / "deep" / "my_tip.py") in said and "tips check my-tip" in said
+    path = tmp_path / "deep" / "my_tip.py"
+    assert capsys.readouterr().out.endswith(
+        f"{path}\nFill it in; this tells what is missing:\n  tinygrad-edu tips check {path}\n"
+    )
+    assert main(["tips", "check", str(path)]) == 2
+    assert "title is empty" in capsys.readouterr().err
+
+
+def test_a_file_of_ones_own_is_a_tip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(Path(made_up.__file__).read_text(encoding="utf-8").replace('"made-up"', '"mine"'), encoding="utf-8")
+    assert main(["tips", "check", str(path)]) == 0
+    assert "1 of 1 hold" in capsys.readouterr().out
+    mend = "give the path of a file that defines TIP"
+    with teaches(TipError, f"the file {tmp_path / 'no.py'}", "there is no such file", mend):
+        find(str(tmp_path / "no.py"))
+
+
+def test_a_tip_that_is_not_filled_in_stops_only_the_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Everything else goes on without it, with a warning."""
+    skeleton("my-new-tip", "arrays", tmp_path)
+    monkeypatch.setattr("tinygrad_edu.tips.arrays.__path__", [*arrays.__path__, str(tmp_path)])
+    monkeypatch.setattr(registry, "all_tips", registry.all_tips.__wrapped__)
+    with pytest.warns(
+        UserWarning, match=r"the tip in tinygrad_edu.tips.arrays.my_new_tip is left out: .* title is empty"
+    ):
+        assert "my-new-tip" not in [tip.slug for tip in registry.all_tips()]
+    with pytest.warns(UserWarning), pytest.raises(TipError, match="title is empty"):
+        registry.find("my-new-tip")
+    assert main(["tips", "check"]) == 2
+    assert "the tip my-new-tip" in capsys.readouterr().err
+    monkeypatch.delitem(sys.modules, "tinygrad_edu.tips.arrays.my_new_tip")
 
 
 @pytest.mark.parametrize("slug", ["", "My-Tip", "my_tip", "1st", "my--tip", "../tip", "my tip"])

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tinygrad_edu import Generator, Tensor, tips
+from tests.tips import made_up
+from tinygrad_edu import Tensor, tips
 from tinygrad_edu.tips import Tip
 from tinygrad_edu.tips.counting import agree
+from tinygrad_edu.tips.elsewhere import faults_of_snippets, inputs_of, run_snippet, run_torch_snippet
 
 pytestmark = pytest.mark.peers
 
@@ -30,47 +31,17 @@ def cases(framework: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("tip", "code"), found)
 
 
-def inputs(tip: Tip) -> dict[str, Any]:
-    return tip.inputs(Generator().manual_seed(0), **{one.name: one.default for one in tip.parameters})
-
-
-def width(tip: Tip) -> int:
-    """How many numbers a sample has; 4 where there is none."""
-    given = inputs(tip)
-    return int(given["x"].shape[-1]) if "x" in given else 4
-
-
-def execute(tip: Tip, code: str, convert: Callable[[Any], Any], kind: type[Any], **modules: Any) -> dict[str, Any]:
-    """Run a snippet where it finds the inputs by name. Returns the tensors that it made."""
-    given = {name: convert(value) for name, value in inputs(tip).items()}
-    names = {**modules, **given}
-    exec(compile(code, tip.slug, "exec"), names)
-    made = {name: value for name, value in names.items() if isinstance(value, kind) and value is not given.get(name)}
-    assert made, "the snippet makes nothing"
-    return made
-
-
 def same_as_fast(tip: Tip, made: Any) -> bool:
-    wanted = tip.fast(*inputs(tip).values())
+    wanted = tip.fast(*inputs_of(tip).values())
     return agree(made, wanted[0] if isinstance(wanted, tuple) else wanted, 1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*deprecated", "ignore:Anomaly Detection has been enabled")
 @cases("PyTorch")
 def test_pytorch(tip: Tip, code: str) -> None:
-    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
-
-    def convert(value: Any) -> Any:
-        if callable(value):
-            return torch.nn.Linear(width(tip), 4)  # in place of a model
-        if isinstance(value, list):
-            return [convert(one) for one in value]
-        if not isinstance(value, Tensor):
-            return value
-        return torch.from_numpy(value.numpy(force=True).copy()).requires_grad_(value.requires_grad)
-
-    functional = importlib.import_module("torch.nn.functional")
-    made = execute(tip, code, convert, torch.Tensor, torch=torch, nn=torch.nn, F=functional)
+    pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
+    made = run_torch_snippet(tip, code)
+    assert made, "the snippet makes nothing"
     if tip.slug in RESULTS:
         assert same_as_fast(tip, made[RESULTS[tip.slug]].numpy(force=True))
 
@@ -81,15 +52,27 @@ def test_mygrad(tip: Tip, code: str) -> None:
 
     def convert(value: Any) -> Any:
         if callable(value):
-            return lambda x: mg.matmul(x, np.ones((width(tip), 4)))  # in place of a model
+            return lambda x: mg.matmul(x, np.ones((x.shape[-1], 4)))  # in place of a model
         if not isinstance(value, Tensor):
             return value
         array = value.numpy(force=True).copy()
         return mg.tensor(array) if array.dtype.kind == "f" else array  # labels and indices are arrays there
 
-    made = execute(tip, code, convert, mg.Tensor, mg=mg, np=np)
+    made = run_snippet(tip, code, convert, mg.Tensor, mg=mg, np=np)
+    assert made, "the snippet makes nothing"
     if tip.slug in RESULTS:
         assert same_as_fast(tip, made[RESULTS[tip.slug]].data)
+
+
+def test_a_snippet_that_fails_or_makes_nothing_is_a_fault() -> None:
+    pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
+    tip, one = made_up.TIP, made_up.TIP.elsewhere[0]
+    assert list(faults_of_snippets(tip)) == []
+    fails = replace(tip, elsewhere=(replace(one, code="y = x.no_such_thing()"),))
+    (told,) = faults_of_snippets(fails)
+    assert told.startswith("its code for PyTorch 2.13 fails: AttributeError: ")
+    nothing = replace(tip, elsewhere=(replace(one, code="n = len(x)"),))
+    assert list(faults_of_snippets(nothing)) == ["its code for PyTorch 2.13 makes no tensor"]
 
 
 def test_every_tip_is_told_for_pytorch() -> None:

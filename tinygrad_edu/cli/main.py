@@ -173,7 +173,8 @@ def perform_tips(terminal: Terminal, progress: Progress, options: argparse.Names
         from .skeleton import skeleton
 
         path = skeleton(options.slug, options.theme.lower(), Path(options.into) if options.into else None)
-        return f"{path}\nFill it in; this tells what is missing:\n  tinygrad-edu tips check {options.slug}", 0
+        named = path if options.into else options.slug
+        return f"{path}\nFill it in; this tells what is missing:\n  tinygrad-edu tips check {named}", 0
     predicted = options.action == "run" and (options.predict or options.export)
     if predicted or options.action in ("play", "record", "merge"):
         return perform_lecture(terminal, progress, options)

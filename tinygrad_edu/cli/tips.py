@@ -51,7 +51,9 @@ from ..tips import (
     run,
     source_of,
 )
+from ..tips.elsewhere import faults_of_snippets
 from ..tips.findings import APART, disagree, figures, headline, outcome_text, series_of, series_text
+from ..tips.registry import own_tips
 from ..tips.runner import SCHEMA
 from ..tips.tip import HOLDS, SAME
 from ..tips.words import context_text, count_text, fact_text
@@ -292,17 +294,20 @@ def _shown(name: str, value: Any) -> str:
 def check_tips(
     terminal: Terminal, progress: Progress, slugs: Sequence[str], where: str = "tinygrad_edu", *, as_json: bool
 ) -> tuple[str, int]:
-    """Test what tips say, all of them if none is named; in PyTorch, too, those that run there.
+    """Test what tips say, all of them if none is named; in PyTorch, too, their ways that run there and their snippets.
 
     The exit status is 1 if anything is not so.
     """
+    if not slugs:
+        own_tips()  # raises for a faulty one, which `all_tips` leaves out
     tips = [find(slug) for slug in slugs] or list(all_tips())
     found = []
     for done, tip in enumerate(tips):
         progress.show(f"checking {tip.slug}, {done} of {len(tips)}")
         one = check(tip)
-        if where == "torch" and tip.torch is not None:
-            one = replace(one, faults=(*one.faults, *framework.faults_in_torch(tip)))
+        if where == "torch":
+            there = () if tip.torch is None else framework.faults_in_torch(tip)
+            one = replace(one, faults=(*one.faults, *there, *faults_of_snippets(tip)))
         found.append(one)
     progress.clear()
     status = 0 if all(one.passed for one in found) else 1

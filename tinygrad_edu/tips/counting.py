@@ -33,9 +33,14 @@ SEEN_BY_ALLOCATOR = ("memory", "live")
 
 def arguments(tip: Tip, setting: Mapping[str, Any], seed: int = 0) -> tuple[Any, ...]:
     """Fresh inputs, the same each time."""
+    return tuple(named_arguments(tip, setting, seed).values())
+
+
+def named_arguments(tip: Tip, setting: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
+    """The same, by name."""
     own = {name: value for name, value in setting.items() if name != "device"}
     with scoped(device=setting["device"]):
-        return tuple(tip.inputs(Generator().manual_seed(seed), **own).values())
+        return tip.inputs(Generator().manual_seed(seed), **own)
 
 
 class Framework(NamedTuple):

@@ -12,6 +12,7 @@ import inspect
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ContextDecorator
 from dataclasses import replace
@@ -247,7 +248,8 @@ def run_in_torch(
         raise TipError(f"{tip.slug} in PyTorch", "it has no ways there", tip.differs_in_torch)
     framework, there = Framework(_arguments, _Count), translated(tip)
     chosen = there.setting({**(setting or {}), "device": "cpu"})
-    with quiet(progress):
+    with quiet(progress), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of PyTorch, about what a tip shows on purpose
         return _Run(there, chosen, {}, framework).result(clock, budget, progress)
 
 

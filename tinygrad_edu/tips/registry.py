@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import pkgutil
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -34,9 +36,11 @@ GROUP = "tinygrad_edu.tips"  # the entry point by which a package brings tips of
 def all_tips() -> tuple[Tip, ...]:
     """Every tip, ordered by theme, then by file name; after those of this package, those of others.
 
-    Raises `TipError` for a faulty one of this package. One of another package is left out, with a warning.
+    A faulty one is left out, with a warning. `find` and `own_tips` say what is wrong with it.
     """
-    found = {tip.slug: tip for tip in own_tips()}
+    found: dict[str, Tip] = {}
+    for name in _own_files():
+        _try_to_add(found, name, ours=True)
     for point in entry_points(group=GROUP):
         _add_all(found, point)
     return tuple(found.values())
@@ -45,12 +49,16 @@ def all_tips() -> tuple[Tip, ...]:
 def own_tips() -> tuple[Tip, ...]:
     """Every tip of this package. Raises `TipError` for a faulty one."""
     found: dict[str, Tip] = {}
-    package = __package__ or ""
-    for theme in THEMES:
-        if importlib.util.find_spec(f"{package}.{theme}") is not None:  # else there is no tip of that theme yet
-            for name in _files(importlib.import_module(f"{package}.{theme}")):
-                add(found, name, getattr(importlib.import_module(name), "TIP", None))
+    for name in _own_files():
+        add(found, name, getattr(importlib.import_module(name), "TIP", None))
     return tuple(found.values())
+
+
+def _own_files() -> list[str]:
+    """The names of the modules of this package that hold tips."""
+    homes = [f"{__package__ or ''}.{theme}" for theme in THEMES]
+    there = [home for home in homes if importlib.util.find_spec(home) is not None]  # of some themes there is no tip yet
+    return [name for home in there for name in _files(importlib.import_module(home))]
 
 
 def _files(home: ModuleType) -> list[str]:
@@ -66,10 +74,17 @@ def _add_all(found: dict[str, Tip], point: EntryPoint) -> None:
         warnings.warn(f"the tips of {point.value} are left out: {said(error)}", stacklevel=2)
         return
     for name in names:
-        try:
-            add(found, name, getattr(importlib.import_module(name), "TIP", None), ours=False)
-        except Exception as error:  # the same
-            warnings.warn(f"the tip in {name} is left out: {said(error)}", stacklevel=2)
+        _try_to_add(found, name, ours=False)
+
+
+def _try_to_add(found: dict[str, Tip], module: str, *, ours: bool) -> None:
+    """Register the tip of a file, or warn that it is left out: all others can be used without it."""
+    try:
+        add(found, module, getattr(importlib.import_module(module), "TIP", None), ours=ours)
+    except TipError as error:
+        warnings.warn(f"the tip in {module} is left out: {error.sentence()}", stacklevel=2)
+    except Exception as error:
+        warnings.warn(f"the tip in {module} is left out: {said(error)}", stacklevel=2)
 
 
 def add(found: dict[str, Tip], module: str, tip: Any, *, ours: bool = True) -> None:
@@ -178,11 +193,32 @@ def _functions(tip: Tip) -> list[tuple[str, Callable[..., Any]]]:
 
 
 def find(slug: str) -> Tip:
-    """The tip of that name. Raises `TipError` that suggests the nearest names."""
+    """The tip of that name, or of that file: ``find("my_tip.py")``.
+
+    Raises `TipError` that says what is wrong with its file, or suggests the nearest names.
+    """
+    if str(slug).endswith(".py"):
+        return _tip_in(Path(slug))
     tips = {tip.slug: tip for tip in all_tips()}
     if slug not in tips:
+        for name in _own_files():
+            if name.rpartition(".")[2] == str(slug).replace("-", "_"):
+                add({}, name, getattr(importlib.import_module(name), "TIP", None))
         raise unknown("tip", slug, tips)
     return tips[slug]
+
+
+def _tip_in(path: Path) -> Tip:
+    """The tip of a file that is in no package."""
+    name = f"tip_files.{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise TipError(f"the file {path}", "there is no such file", "give the path of a file that defines TIP")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: dict[str, Tip] = {}
+    add(found, name, getattr(module, "TIP", None), ours=False)
+    return next(iter(found.values()))
 
 
 def unknown(what: str, given: str, known: Iterable[str]) -> TipError:

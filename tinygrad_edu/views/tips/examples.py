@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...inputs.trees import tensors_in
 from ...observe.machine import quiet
-from ...observe.memory import Memory
+from ...observe.memory import NOISE, Memory
 from ...tips import Picture, Tip
 from ...tips.counting import arguments
 from .. import broadcast, buffers, graph, river
@@ -53,7 +53,7 @@ def _graph_stepper(tip: Tip) -> tuple[Drawing, ...]:
 
 
 def _memory_river(tip: Tip) -> tuple[Drawing, ...]:
-    """The memory of both ways over time, as the tip runs them."""
+    """The memory of both ways over time, as the tip runs them; of one, where both are the same run, seen otherwise."""
     rivers = []
     for letter, name in (("A", "slow"), ("B", "fast")):
         way, setting = getattr(tip, name), tip.setting({})
@@ -63,8 +63,18 @@ def _memory_river(tip: Tip) -> tuple[Drawing, ...]:
             result = way(*given)
         del result
         rivers.append(river.read(memory, letter))
-    state = river.commit(river.RiverState(("A", "B")), rivers)
-    return (Drawing(river.draw(state, NARROW), "The memory of **A** and of **B** over time"),)
+    told = "The memory of **A** and of **B** over time"
+    if _alike(*rivers):
+        rivers, told = rivers[:1], "The memory over time, of **A** as of **B**"
+    state = river.commit(river.RiverState(("A", "B")[: len(rivers)]), rivers)
+    return (Drawing(river.draw(state, NARROW), told),)
+
+
+def _alike(one: river.River, other: river.River) -> bool:
+    """Whether two runs did the same, and took the same memory for it."""
+    if [event.what for event in one.events] != [event.what for event in other.events]:
+        return False
+    return abs(one.highest - other.highest) <= 4 * NOISE
 
 
 @dataclass(frozen=True)
