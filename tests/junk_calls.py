@@ -53,7 +53,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "labels": lambda: tg.tensor([0, 2]), "signs": lambda: tg.tensor([1.0, -1.0]),
     "cube": lambda: tg.ones(2, 2, 3), "cube2": lambda: tg.ones(2, 3, 2), "image": lambda: tg.ones(1, 2, 4, 4),
     "song": lambda: tg.ones(1, 2, 6), "solid": lambda: tg.ones(1, 2, 3, 3, 3), "pair": lambda: tg.ones(2, 3, 3),
-    "words": lambda: tg.ones(2, 1, 4), "array": lambda: np.ones((2, 3)),
+    "words": lambda: tg.ones(2, 1, 4), "stream": tg.backends.CPU.stream, "array": lambda: np.ones((2, 3)),
     "model": lambda: nn.Sequential(nn.Linear(3, 3), nn.ReLU()), "optimizer": _optimizer,
     "layer": lambda: nn.Linear(3, 2), "schedulers": lambda: _schedulers,
     "loader": lambda: [(tg.ones(2, 3), tg.ones(2, 3))],
@@ -135,13 +135,14 @@ multinomial(x, 2, False, generator=g)  Generator("cpu")  promote_types("float32"
 can_cast("float32", "int64")  finfo("float32")  iinfo("int64")  manual_seed(0)
 get_rng_state()  set_rng_state(tg.get_rng_state())
 set_printoptions(4, 1000, 3, 80, "default", False)  set_default_dtype("float32")  get_default_dtype()
-set_default_device("cpu")  get_default_device()  Size([2, 3])
+set_default_device("cpu")  default_device("cpu")  get_default_device()  Size([2, 3])
 is_grad_enabled()  is_inference_mode_enabled()  set_grad_enabled(True)  inference_mode(True)  no_grad()  enable_grad()
 device("cpu", 0)  det(square)  inverse(square)  cholesky_solve(tall, square, False)  svd(x, True, True)
 """
 METHODS = """
 x.bernoulli(0.5)  x.bernoulli_(0.5)  x.bfloat16()  x.bool()  x.byte()  x.char()  x.contiguous(memory_format=order)
-x.copy_(y)  x.cpu()  x.data_ptr()  x.detach()  x.dim()  x.double()
+x.copy_(y)  x.cpu()  x.pin_memory()  x.is_pinned()  x.record_stream(stream)
+x.data_ptr()  x.detach()  x.dim()  x.double()
 x.element_size()  x.expand(2, 3)  x.expand_as(y)
 x.exponential_(1.0, generator=g)  x.fill_(1.0)  x.float()  x.half()  x.int()  x.is_contiguous(memory_format=order)
 one.item()  x.long()

@@ -33,7 +33,7 @@ def test_it_says_once_that_it_is_simulated() -> None:
 
 def test_what_there_is() -> None:
     assert accelerator.is_available()
-    assert (accelerator.current_accelerator(), accelerator.device_count()) == ("sim", 1)
+    assert accelerator.current_accelerator() == "sim" and accelerator.device_count() >= 1
 
 
 def test_streams_and_events() -> None:

@@ -274,6 +274,7 @@ from .tensor.creation import ones_like as ones_like
 from .tensor.creation import zeros as zeros
 from .tensor.creation import zeros_like as zeros_like
 from .tensor.inquiry import can_cast as can_cast
+from .tensor.inquiry import default_device as default_device
 from .tensor.inquiry import finfo as finfo
 from .tensor.inquiry import get_default_device as get_default_device
 from .tensor.inquiry import get_default_dtype as get_default_dtype
@@ -404,6 +405,7 @@ __all__ = [
     "cumprod",
     "cumsum",
     "data",
+    "default_device",
     "det",
     "device",
     "diag",

@@ -22,16 +22,17 @@ from .common.wording import bytes_text, shown
 from .errors import ArgumentError, OutOfMemoryError
 
 __all__ = [
-    "Event", "OutOfMemoryError", "Stream", "current_accelerator", "current_stream", "device_count", "empty_cache",
-    "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
-    "memory_summary", "reset_peak_memory_stats", "set_per_process_memory_fraction", "stream", "synchronize",
+    "Event", "OutOfMemoryError", "Stream", "allow_scalar", "current_accelerator", "current_stream", "device_count",
+    "empty_cache", "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
+    "memory_summary", "reset_peak_memory_stats", "scalar_reads", "set_per_process_memory_fraction", "stream",
+    "synchronize",
 ]  # fmt: skip
 
 _said: list[str] = []  # what was announced
 
 
-def _backend() -> Backend:
-    found = backends.get("cuda" if "cuda" in backends.names() else "sim")
+def _backend(device: str | None = None) -> Backend:
+    found = backends.accelerator() if device is None else backends.get(device)
     if found.name not in _said:
         _said.append(found.name)
         if found.name == "sim":
@@ -48,6 +49,10 @@ def is_available() -> bool:
 def device_count() -> int:
     """How many there are of the kind that is in use."""
     kind = current_accelerator().type
+    if kind == "sim":
+        from .backends.sim import DEVICES
+
+        return len(DEVICES)
     return sum(Device(name).type == kind for name in backends.names())
 
 
@@ -58,7 +63,7 @@ def current_accelerator(check_available: bool = False) -> Device:
 
 def synchronize(device: str | None = None) -> None:
     """Wait until the accelerator, or another device, has done all that it was asked for."""
-    (_backend() if device is None else backends.get(device)).synchronize()
+    _backend(device).synchronize()
 
 
 # Streams and events --------------------------------------------------------------------------------------------------
@@ -68,7 +73,7 @@ class Stream:
     """A new queue of the accelerator: work in it is done in order, and beside that of other streams."""
 
     def __new__(cls, device: str | None = None) -> Any:
-        return (_backend() if device is None else backends.get(device)).stream()
+        return _backend(device).stream()
 
 
 class Event:
@@ -82,7 +87,7 @@ class Event:
 
 def current_stream(device: str | None = None) -> Any:
     """The stream that takes what is asked for now."""
-    return (_backend() if device is None else backends.get(device)).current_stream()
+    return _backend(device).current_stream()
 
 
 @block
@@ -103,35 +108,38 @@ def stream(stream: Any) -> Iterator[Any]:
 # Memory --------------------------------------------------------------------------------------------------------------
 
 
-def _memory() -> Any:
-    found = _backend().memory()
-    assert found is not None
+def _memory(device: str | None) -> Any:
+    found = _backend(device).memory()
+    if found is None:
+        raise ArgumentError(
+            f"the memory of {device!r}", "nobody counts it", "leave the device out, for the accelerator"
+        )
     return found
 
 
-def memory_allocated() -> int:
+def memory_allocated(device: str | None = None) -> int:
     """Bytes in tensors that are alive."""
-    return int(_memory().allocated)
+    return int(_memory(device).allocated)
 
 
-def memory_reserved() -> int:
+def memory_reserved(device: str | None = None) -> int:
     """Bytes that the allocator has from the driver: allocated, or free to be handed out again."""
-    return int(_memory().reserved)
+    return int(_memory(device).reserved)
 
 
-def max_memory_allocated() -> int:
+def max_memory_allocated(device: str | None = None) -> int:
     """The most bytes that were allocated at once, since the start or `reset_peak_memory_stats`."""
-    return int(_memory().peak)
+    return int(_memory(device).peak)
 
 
-def max_memory_reserved() -> int:
+def max_memory_reserved(device: str | None = None) -> int:
     """The most bytes that were reserved at once."""
-    return int(_memory().reserved_peak)
+    return int(_memory(device).reserved_peak)
 
 
-def reset_peak_memory_stats() -> None:
+def reset_peak_memory_stats(device: str | None = None) -> None:
     """Count the peaks anew, from what is there now."""
-    _backend().forget_peak()
+    _backend(device).forget_peak()
 
 
 def empty_cache() -> None:
@@ -139,21 +147,42 @@ def empty_cache() -> None:
     _backend().empty_cache()
 
 
-def set_per_process_memory_fraction(fraction: float) -> None:
+def set_per_process_memory_fraction(fraction: float, device: str | None = None) -> None:
     """Take no more than this fraction of the memory. Raises `ArgumentError` unless it lies above 0 and up to 1."""
     if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 < fraction <= 1:
         tried = f"set_per_process_memory_fraction({shown(fraction, 40)})"
         raise ArgumentError(tried, "a fraction lies above 0 and up to 1", "write 0.5 for half of the memory")
-    _backend().allow(float(fraction))
+    _backend(device).allow(float(fraction))
 
 
-def memory_summary() -> str:
-    """The four figures, as text."""
-    m = _memory()
+def memory_summary(device: str | None = None) -> str:
+    """The four figures, as text, and the lines that made what is alive."""
+    m, place = _memory(device), _backend(device)
     rows = [
         ("allocated", m.allocated, m.peak, "in tensors that are alive"),
         ("reserved", m.reserved, m.reserved_peak, "kept from the driver"),
     ]
-    told = [f"memory of {current_accelerator()!r}", f"  {'':<10} {'now':>10} {'most':>10}"]
+    told = [f"memory of {place.name!r}", f"  {'':<10} {'now':>10} {'most':>10}"]
     told += [f"  {name:<10} {bytes_text(now):>10} {bytes_text(most):>10}  {what}" for name, now, most, what in rows]
-    return "\n".join(told)
+    return "\n".join([*told, *(f"  {line}" for line in place.held_lines())])
+
+
+# Reading single numbers ----------------------------------------------------------------------------------------------
+
+
+def allow_scalar(allowed: bool | str = True) -> bool | str:
+    """May a program read single numbers of the accelerator: `item`, ``float(x)``, ``if x``? Each time the host waits.
+
+    True allows it, "warn" warns each time, False raises `DeviceError`. Returns what held before. `scalar_reads` counts.
+    """
+    if allowed not in (True, False, "warn") or isinstance(allowed, (int, float)) != isinstance(allowed, bool):
+        why = 'it is True, False or "warn"'
+        raise ArgumentError(f"allow_scalar({shown(allowed, 40)})", why, "give one of these")
+    place = _backend()
+    before, place.scalars = place.scalars, allowed
+    return before
+
+
+def scalar_reads() -> int:
+    """How many single numbers of the accelerator the host has waited for so far."""
+    return _backend().scalar_reads

@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import backends
+from .backends.sim import DEVICES, let_there_be
+from .backends.sim.copies import MEMORY
 from .backends.sim.device import HAZARDS, SimBackend
 from .backends.sim.presets import PRESETS, Machine
 from .backends.sim.schedule import Work
@@ -28,8 +30,8 @@ from .common.wording import seconds_text, suggestion
 from .errors import ArgumentError, OutOfMemoryError
 
 __all__ = [
-    "PRESETS", "Machine", "Timeline", "Work", "counts", "explain", "host_work", "machine", "now", "on_race", "races",
-    "synchronize", "timeline", "use",
+    "PRESETS", "Machine", "Timeline", "Work", "counts", "explain", "host_work", "machine", "now", "on_race",
+    "races", "restart", "synchronize", "timeline", "use",
 ]  # fmt: skip
 
 
@@ -44,24 +46,34 @@ def machine() -> Machine:
     return _device().machine
 
 
-def use(preset: str | Machine | None = None, **changes: float) -> Machine:
+def use(preset: str | Machine | None = None, *, devices: int | None = None, **changes: float) -> Machine:
     """Simulate another machine: one of `PRESETS`, or the present one, with some constants changed.
 
-    It waits for the device, and gives up cached memory. Arrays stay. Raises `ArgumentError` for an unknown preset or
-    constant, `OutOfMemoryError` where what is alive does not fit.
+    ``devices`` is how many of them there are from now on: ``"sim"``, ``"sim:1"`` and so on. It waits for all, and gives
+    up cached memory. Arrays stay. Raises `ArgumentError` for an unknown preset or constant, and for a device less that
+    holds tensors; `OutOfMemoryError` where what is alive does not fit.
     """
     device = _device()
+    if devices is not None and (isinstance(devices, bool) or not isinstance(devices, int) or not 1 <= devices <= 64):
+        raise ArgumentError(f"use(devices={devices!r})", "it is how many there are", "give a number from 1 to 64")
     if isinstance(preset, Machine):
         chosen = preset.changed(**changes) if changes else preset
     else:
         chosen = device.machine.changed(**changes) if preset is None else Machine(preset, **changes)
-    held, limit = device.memory().allocated, int(chosen["memory"])
+    for one in DEVICES[devices or len(DEVICES) :]:
+        if one.memory().allocated:
+            raise ArgumentError(f"use(devices={devices})", f"{one.name!r} holds tensors", "free them first: del x")
+    held, limit = max(one.memory().allocated for one in DEVICES), int(chosen["memory"])
     if held > limit:
         why = f"it has {limit:,} bytes, and {held:,} hold tensors"
         raise OutOfMemoryError(f"use({chosen.preset!r})", why, "free them first: del x")
-    device.synchronize()
-    device.empty_cache()
-    device.machine, device.allocator.limit = chosen, limit
+    for one in DEVICES:
+        one.synchronize()
+        one.empty_cache()
+        one.machine, one.allocator.limit = chosen, limit
+    if devices is not None:
+        for gone in let_there_be(devices):
+            backends.unregister(gone)
     return chosen
 
 
@@ -81,6 +93,16 @@ def now() -> int:
 def synchronize() -> None:
     """Wait until the device has done all that it was asked for."""
     _device().synchronize()
+
+
+def restart() -> None:
+    """Begin as in a new program: the next stream is the first again, and memory is pinned anew. Reserved memory stays.
+
+    So what follows takes the same time, whatever came before.
+    """
+    MEMORY.forget()
+    for device in DEVICES:
+        device.given = 0
 
 
 def counts() -> dict[str, int]:
@@ -110,6 +132,15 @@ class Timeline(list[Work]):
     """What happened, in the order in which it was asked for. Times are virtual nanoseconds from the beginning."""
 
     machine: Machine
+    _log: list[Work] | None = None  # while the block runs
+    _origin = 0
+
+    def so_far(self) -> Timeline:
+        """What has happened until now: inside the block, where the timeline itself is still empty."""
+        found = Timeline(self)
+        found.machine = self.machine
+        found += [_since(work, self._origin) for work in self._log or ()]
+        return found
 
     @property
     def end(self) -> int:
@@ -119,6 +150,22 @@ class Timeline(list[Work]):
     def busy(self, lane: str) -> int:
         """How many nanoseconds this lane worked. Work of a stream never overlaps."""
         return sum(work.duration for work in self if work.lane == lane and work.kind != "wait")
+
+    def waiting(self) -> int:
+        """How many nanoseconds the host waited."""
+        return sum(work.duration for work in self if work.lane == "host" and work.kind == "wait")
+
+    def computing(self) -> int:
+        """How many nanoseconds at least one kernel ran."""
+        return _length(_joined([(one.start, one.end) for one in self if one.kind == "kernel"]))
+
+    def overlap(self) -> int:
+        """How many nanoseconds a copy and a kernel ran at the same time."""
+        kernels, copies = (
+            _joined([(one.start, one.end) for one in self if one.kind == kind and one.lane != "host"])
+            for kind in ("kernel", "copy")
+        )
+        return _length(kernels) + _length(copies) - _length(_joined(kernels + copies))
 
     def lanes(self) -> list[str]:
         """The lanes with any work, the host first."""
@@ -138,20 +185,40 @@ class Timeline(list[Work]):
         return f"<timeline of {len(self)} pieces of work, {seconds_text(self.end / 1e9)}>"
 
 
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same stretches of time without overlaps, in order."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _length(spans: list[tuple[int, int]]) -> int:
+    return sum(end - start for start, end in spans)
+
+
 @block
 def timeline() -> Iterator[Timeline]:
     """Record what happens inside. It begins with a device that has nothing to do, at time 0."""
     device, seen = _device(), Timeline()
     schedule, seen.machine = device.schedule, device.machine
     device.synchronize()
-    origin = schedule.now
     log: list[Work] = []
+    seen._log, seen._origin = log, schedule.now
     schedule.logs.append(log)
     try:
         yield seen
     finally:
         schedule.logs[:] = [one for one in schedule.logs if one is not log]
-        seen += [work._replace(start=work.start - origin, end=work.end - origin) for work in log]
+        seen += seen.so_far()
+        seen._log = None
+
+
+def _since(work: Work, origin: int) -> Work:
+    return work._replace(start=work.start - origin, end=work.end - origin)
 
 
 _NOT_MODELLED = """Not modelled:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.tips.made_up import TIP
 from tinygrad_edu import Tensor, tips
-from tinygrad_edu.tips.facts import COUNTED, FACTS, MEASURED, UNITS, Fact
+from tinygrad_edu.tips.facts import COUNTED, FACTS, MEASURED, SIMULATED, UNITS, Fact
 from tinygrad_edu.tips.words import count_text, fact_text
 
+ON_DEVICE = {"moved", "launches", "virtual", "waiting", "idle", "overlap", "device peak"}
 every_fact = pytest.mark.parametrize("fact", FACTS.values(), ids=list(FACTS))
 
 
@@ -18,14 +20,19 @@ def test_what_is_counted_for_a_way_is_what_is_declared() -> None:
     result = tips.run(TIP, clock=False)
     besides = {"equal", "met", "line", "at"}  # how it compares, where it failed, and what was found at marks
     by_allocator, by_clock = {"memory", "live"}, {"time"}  # only where a claim is about them
-    assert set(result.slow) - besides == set(result.fast) - besides == set(FACTS) - by_allocator - by_clock
+    own = {name for tip in tips.all_tips() for name in tip.reads}
+    known = set(FACTS) - by_allocator - by_clock - own
+    assert set(result.slow) - besides == set(result.fast) - besides == known - ON_DEVICE
+    there = tips.run(replace(TIP, devices=("sim",)), clock=False)
+    assert set(there.slow) - besides == set(there.fast) - besides == known
 
 
 @every_fact
 def test_a_fact_says_what_it_is(fact: Fact) -> None:
     assert fact.words and fact.how and not fact.how.endswith(".")
     assert fact.unit in UNITS
-    assert fact.known in (COUNTED, MEASURED)
+    assert fact.known in (COUNTED, MEASURED, SIMULATED)
+    assert (fact.known == SIMULATED) == ("simulated" in fact.words), "a simulated figure says so"
     assert fact_text(fact.name) == fact.words
 
 

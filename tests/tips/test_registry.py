@@ -21,8 +21,9 @@ PLACE = "tinygrad_edu.tips.arrays.made_up"
 MEND = "see 'Add a tip' in CONTRIBUTING.md"
 COUNTS = (
     "allocated, copied, copies, peak, calls, nodes, memory, live, kept, locks, stride, held, shares, changes, threads, "
-    "processes, error"
+    "processes, moved, launches, virtual, waiting, idle, overlap, device peak, error"
 )
+OWN = ", ".join(name for tip in tips.all_tips() for name in tip.reads)
 
 
 # What is refused -------------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ FAULTS: dict[str, tuple[Spoil, list[str]]] = {
     ),
     "an unknown count": (
         lambda tip: replace(tip, claims=(*tip.claims, Claim("flops"))),
-        [f"a claim is about 'flops', which is not one of {COUNTS}, time"],
+        [f"a claim is about 'flops', which is not one of {COUNTS}, time, {OWN}"],
     ),
     "nowhere else": (
         lambda tip: replace(tip, elsewhere=()),
@@ -121,7 +122,7 @@ FAULTS: dict[str, tuple[Spoil, list[str]]] = {
     ),
     "a slip that shows what is not counted": (
         lambda tip: replace(tip, slips=(replace(tip.slips[0], shows={"time": 1, "equal": True}),)),
-        [f"the slip shows 'time', which is not one of {COUNTS}, equal"],
+        [f"the slip shows 'time', which is not one of {COUNTS}, {OWN}, equal"],
     ),
     "other arguments": (
         lambda tip: replace(tip, slow=slow),

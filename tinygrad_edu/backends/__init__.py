@@ -10,11 +10,11 @@ from ..common.locks import Lock
 from ..errors import DeviceError
 from .base import ALL_NAMES, Array, Backend, Device, Namespace
 from .cpu import CpuBackend
-from .queue import Event, Memory, Stream
+from .queue import Event, Memory, Stream, Together
 
 __all__ = [
-    "ALL_NAMES", "BY_TYPE", "CPU", "Array", "Backend", "Device", "Event", "Memory", "Namespace", "Stream", "get",
-    "names", "of", "register", "registered",
+    "ALL_NAMES", "BY_TYPE", "CPU", "Array", "Backend", "Device", "Event", "Memory", "Namespace", "Stream", "Together",
+    "accelerator", "get", "in_use", "names", "of", "register", "registered", "unregister",
 ]  # fmt: skip
 
 
@@ -29,7 +29,7 @@ class _ByType(dict[type, Backend]):
         raise TypeError(f"{kind.__name__} is not an array of any device")
 
 
-_LATER = {"sim": "sim"}  # devices that are made when they are first named, by the module called so
+_LATER = {"sim": "sim"}  # kinds of devices that are made when they are first named, by the module called so
 _BY_NAME: dict[str, Backend] = {}
 _REGISTERED: dict[type, Backend] = {}
 BY_TYPE = _ByType()
@@ -49,6 +49,14 @@ def register(backend: Backend) -> Backend:
     return backend
 
 
+def unregister(backend: Backend) -> None:
+    """Forget a backend, of which nobody must have an array any more."""
+    _BY_NAME.pop(backend.name, None)
+    for kind in backend.array_types:
+        _REGISTERED.pop(kind, None)
+    BY_TYPE.clear()
+
+
 CPU = CpuBackend()
 register(CPU)
 
@@ -58,17 +66,32 @@ def get(name: str) -> Backend:
     try:
         return _BY_NAME[name]
     except (KeyError, TypeError):  # or something that cannot be a name
-        if isinstance(name, str) and name in _LATER:
-            return _make(name)
+        if isinstance(name, str) and name.partition(":")[0] in _LATER and (found := _make(name)) is not None:
+            return found
         why = f"there is no such device here; the devices are {', '.join(names())}"
         raise DeviceError(f"device {name!r}", why, "name one of these") from None
 
 
-def _make(name: str) -> Backend:
+def _make(name: str) -> Backend | None:
+    """The device of that name, such as "sim" or "sim:1"; None if there are not so many of its kind."""
+    kind, _, number = name.partition(":")
     with _MAKING:
+        if number and name == f"{kind}:0":  # the first has two names
+            name = kind
         if name not in _BY_NAME:  # another thread may have been first
-            register(import_module(f".{_LATER[name]}", __name__).made())
+            made = import_module(f".{_LATER[kind]}", __name__).made(name)
+            return None if made is None else register(made)
     return _BY_NAME[name]
+
+
+def in_use() -> Backend | None:
+    """The accelerator that programs use here: the GPU, or the simulated one once it was named; None before that."""
+    return _BY_NAME.get("cuda") or _BY_NAME.get("sim")
+
+
+def accelerator() -> Backend:
+    """The accelerator of this machine: the GPU, or else the simulated one."""
+    return in_use() or get("sim")
 
 
 def of(array: Array) -> Backend:

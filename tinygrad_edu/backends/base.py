@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .queue import Memory, Stream
+from ..common.lines import warn_user
+from ..errors import DeviceError
+from .queue import Memory, Stream, Together
 
 Array = Any  # ndarray, a scalar of NumPy, or another world's array: bodies do not care
 
@@ -113,6 +115,8 @@ class Backend:
     device = Device("")  # the name that tensors show as their device; by default the backend's own
     xp: Namespace
     array_types: tuple[type, ...]
+    scalars: bool | str = True  # may single numbers be read? or "warn"
+    scalar_reads = 0  # how often it was done
     readable = True  # may values be looked at now? Not while they are only being recorded
     stream_type: type[Stream] = Stream
 
@@ -149,6 +153,37 @@ class Backend:
         """Values to check, such as labels and positions. A device that can check them itself need not wait."""
         return self.to_numpy(array)
 
+    def take(self, array: Array, source: Backend, non_blocking: bool = False) -> Array:
+        """A copy of another device's array, here. The host may go on before it is there."""
+        return self.from_numpy(source.give(array, non_blocking))
+
+    def give(self, array: Array, non_blocking: bool = False) -> Any:
+        """The values for another device, as a NumPy array. The host may go on before they are there."""
+        return self.to_numpy(array)
+
+    def pin(self, array: Any) -> Any:
+        """A copy of a NumPy array in memory that this device reads and writes by itself."""
+        return array.copy()
+
+    def pinned(self, array: Any) -> bool:
+        """Whether a NumPy array lies in such memory."""
+        return False
+
+    def hold(self, array: Array, stream: Stream) -> None:
+        """Keep the array's memory, once nobody needs the array, until this stream is done with it."""
+
+    def count_scalar(self) -> None:
+        """One number is asked for, and the host waits for it. Programs may want to know, or forbid it."""
+        self.scalar_reads += 1
+        if self.scalars is True:
+            return
+        why = "the host waits until the device is there"
+        if self.scalars == "warn":
+            warn_user(f"a single number is read from {self.name!r}: {why}")
+        else:
+            mend = "read it more rarely, or all at once: tolist(); allow_scalar(True) allows it"
+            raise DeviceError(f"a single number of {self.name!r}", f"{why}, and allow_scalar(False) forbids it", mend)
+
     def stream(self) -> Stream:
         """A new stream."""
         return self.stream_type()
@@ -161,12 +196,20 @@ class Backend:
         """Let this stream take what is asked for from now on, in this context. Returns what undoes that."""
         return lambda: None
 
+    def together(self, way: str) -> Together:
+        """What is asked for until its end belongs together: "foreach", "fused", or "single" for the contrary."""
+        return Together()
+
     def synchronize(self) -> None:
         """Wait until the device has done all that it was asked for."""
 
     def memory(self) -> Memory | None:
         """What the allocator counts; None where nobody counts."""
         return None
+
+    def held_lines(self) -> list[str]:
+        """What the memory holds, a line for each operation and line that made some of it; most first."""
+        return []
 
     def empty_cache(self) -> None:
         """Give memory that is kept in reserve back to the system."""

@@ -333,7 +333,7 @@ class CpuBackend(Backend):
         return array
 
     def to_numpy(self, array: Array) -> Any:
-        return array
+        return array if type(array) is np.ndarray or not hasattr(array, "settled") else array.settled()
 
     def into(self, function: str, out: Array, *operands: Any, **params: Any) -> bool:
         if function == "put":

@@ -7,7 +7,7 @@ its own classes with the same methods.
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
 
@@ -50,6 +50,16 @@ class Event:
             which = "this event" if self._time is None else "the other event"
             raise ArgumentError("elapsed_time", f"{which} was never recorded", "call record() on both first")
         return (end._time - self._time) / 1e6
+
+
+class Together:
+    """The same formula for several sets of arrays, which a device may carry out with fewer launches."""
+
+    def begin(self, reads: list[Any], writes: list[Any]) -> None:
+        """The next set: the arrays that its formula reads and writes."""
+
+    def end(self) -> None:
+        """All has been asked for."""
 
 
 class Stream:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -37,6 +38,14 @@ def user_line() -> Line:
     while own[frame.f_code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
+
+
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line, however deep inside this package the reason is found."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and own[frame.f_code.co_filename]:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
 
 
 def failing_line(error: BaseException) -> Line:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from .. import backends
+from ..common.lines import warn_user
 from ..errors import ArgumentError
-from ..inputs.kinds import explain_all, warn_user
+from ..inputs.kinds import explain_all
+from ..tensor import Tensor
 from ..tensor.random import AnyGenerator, stream
 from .collate import default_collate, default_convert
 from .datasets import IterableDataset, read_batch
@@ -21,8 +24,9 @@ class DataLoader:
     result. The last batch may be smaller, unless ``drop_last``. ``batch_size=None`` gives the samples one by one,
     unjoined. A ``batch_sampler`` gives the lists of numbers itself.
 
-    Shuffling follows `manual_seed`, or a ``generator``. Samples are read in this process: PyTorch's arguments for
-    workers and their memory are taken and have no effect, with a warning for ``num_workers`` above 0. Raises
+    Shuffling follows `manual_seed`, or a ``generator``. With ``pin_memory=True`` batches lie in memory from which an
+    accelerator copies by itself, as soon as one is in use; see `Tensor.pin_memory`. Samples are read in this process:
+    PyTorch's arguments for workers are taken and have no effect, with a warning for ``num_workers`` above 0. Raises
     `ArgumentError` for arguments that exclude each other.
 
     >>> import tinygrad_edu as tg
@@ -69,6 +73,7 @@ class DataLoader:
         elif batch_size is not None:
             batch_sampler = BatchSampler(order, batch_size, drop_last)
         self.sampler, self.batch_sampler, self.batch_size, self.drop_last = order, batch_sampler, batch_size, drop_last
+        self.pin_memory = bool(pin_memory)
         self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
 
     def __len__(self) -> int:
@@ -76,6 +81,10 @@ class DataLoader:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Any]:
+        pinning = self.pin_memory and backends.in_use() is not None
+        return map(_pinned, self._batches()) if pinning else self._batches()
+
+    def _batches(self) -> Iterator[Any]:
         if self.batch_sampler is None:
             for number in self.sampler:
                 yield self.collate_fn(number if self.streams else self.dataset[number])
@@ -88,6 +97,18 @@ class DataLoader:
             return self.collate_fn(numbers)
         joined = read_batch(self.dataset, numbers) if self.collate_fn is default_collate else None
         return self.collate_fn([self.dataset[number] for number in numbers]) if joined is None else joined
+
+
+def _pinned(batch: Any) -> Any:
+    """A batch with every tensor in pinned memory."""
+    if isinstance(batch, Tensor):
+        return batch.pin_memory() if batch.device == backends.CPU.name else batch
+    if isinstance(batch, Mapping):
+        return {key: _pinned(value) for key, value in batch.items()}
+    if isinstance(batch, tuple):
+        parts = [_pinned(one) for one in batch]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
+    return [_pinned(one) for one in batch] if isinstance(batch, list) else batch
 
 
 def _check(

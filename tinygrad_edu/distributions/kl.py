@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..common.lines import warn_user
 from ..errors import DtypeError, ShapeError
-from ..inputs.kinds import explain_all, kind_of, warn_user
+from ..inputs.kinds import explain_all, kind_of
 from ..linalg import solve_triangular
 from ..ops.activation import softplus
 from ..ops.choice import masked_fill

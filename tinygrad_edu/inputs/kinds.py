@@ -9,8 +9,6 @@ from __future__ import annotations
 import inspect
 import numbers
 import os
-import sys
-import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from types import FunctionType
@@ -249,14 +247,6 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
                 raise wrong
 
     return call
-
-
-def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the user's line, however deep inside this package the reason is found."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and own[frame.f_code.co_filename]:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, category, stacklevel=level)
 
 
 def explain_all(namespace: dict[str, Any], *but: str) -> None:

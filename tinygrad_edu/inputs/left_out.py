@@ -18,7 +18,7 @@ _NO_PICKLE = "files are safetensors, and no pickle is read or written"
 # The keyword, the functions, methods and classes that have it in PyTorch, and why they do without it here.
 LEFT_OUT: tuple[tuple[str, str, str], ...] = (
     ("layout", f"{_MAKERS} {_LIKE}", "all tensors are dense"),
-    ("pin_memory", f"{_MAKERS} {_LIKE} tensor", "no memory is set aside for copies to a GPU"),
+    ("pin_memory", f"{_MAKERS} {_LIKE} tensor", "pin_memory() copies a tensor to such memory"),
     (
         "memory_format",
         f"cpu cuda empty {_LIKE.replace('empty_like ', '')}",

@@ -414,9 +414,9 @@ class Module(Stateful):
 
         def convert(tensor: Tensor) -> Tensor:
             order = memory_format if tensor.ndim == 4 else None
-            moved = tensor.to(*target, dtype=dtype, device=device, memory_format=order)
+            moved = tensor.to(*target, dtype=dtype, device=device, non_blocking=non_blocking, memory_format=order)
             if not is_float(tensor.dtype):
-                return tensor.to(device=moved.device, memory_format=order)
+                return tensor.to(device=moved.device, non_blocking=non_blocking, memory_format=order)
             if not is_float(moved.dtype):
                 tried, why = f"{type(self).__name__}.to({moved.dtype})", "parameters are floats, and would be rounded"
                 raise DtypeError(tried, why, "use float16, bfloat16, float32 or float64")

@@ -11,9 +11,9 @@ from itertools import accumulate
 from typing import Any
 
 from ..backends import room
+from ..common.lines import warn_user
 from ..errors import ArgumentError, ShapeError
 from ..inputs.arguments import whole
-from ..inputs.kinds import warn_user
 from ..ops.gathering import index_select
 from ..ops.movement import cat, stack
 from ..ops.recurrent import gru_op, lstm_op, rnn_op

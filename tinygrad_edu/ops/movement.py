@@ -189,24 +189,24 @@ class Transfer(Op):
     saves = ("home",)
 
     @staticmethod
-    def forward(xp: Any, x: Any, *, home: str, device: str) -> Any:
-        return _carry(x, device)
+    def forward(xp: Any, x: Any, *, home: str, device: str, non_blocking: bool = False) -> Any:
+        return _carry(x, device, non_blocking)
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, home: str) -> Any:
         return transfer(g, home) if isinstance(g, TensorBase) else _carry(g, home)
 
 
-def _carry(array: Any, device: str) -> Any:
-    return backends.get(device).from_numpy(backends.of(array).to_numpy(array))
+def _carry(array: Any, device: str, non_blocking: bool = False) -> Any:
+    return backends.get(device).take(array, backends.of(array), non_blocking)
 
 
 _transfer = slow_caller(Transfer)
 
 
-def transfer(x: Any, device: str) -> Any:
-    """A tensor's values on ``device``."""
-    return _transfer(x, home=x.device, device=device)
+def transfer(x: Any, device: str, non_blocking: bool = False) -> Any:
+    """A tensor's values on ``device``. The host may go on before they are there, where the device can do that."""
+    return _transfer(x, home=x.device, device=device, non_blocking=non_blocking)
 
 
 reshape_op, permute_op, expand_op = caller(Reshape), caller(Permute), caller(Expand)

@@ -4,7 +4,8 @@
 
 Formulas, names and saved state are PyTorch's. Parameters of 16 bits are the exception: their state is float32, and
 each step computes in float32 and rounds once, where PyTorch rounds at every operation. There is one way to step:
-``foreach`` and ``fused`` change nothing; ``capturable`` and ``differentiable`` are accepted if they are off.
+``foreach`` and ``fused`` change no numbers, but the launches on a device; ``capturable`` and ``differentiable`` are
+accepted if they are off.
 """
 
 from typing import TYPE_CHECKING

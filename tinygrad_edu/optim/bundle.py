@@ -60,13 +60,15 @@ def writing(backend: backends.Backend) -> Any:
     def put(x: Array, where: Array, out: Array) -> None:
         out[...] = xp.where(where, x, out)
 
-    return SimpleNamespace(**{name: _into_last(function) for name, function in functions.items()}, put=put)
+    written = {name: _into_last(backend, name, function) for name, function in functions.items()}
+    return SimpleNamespace(**written, put=put)
 
 
-def _into_last(function: Callable[..., Array]) -> Callable[..., None]:
+def _into_last(backend: backends.Backend, name: str, function: Callable[..., Array]) -> Callable[..., None]:
     def call(*arguments: Array) -> None:
         *operands, out = arguments
-        out[...] = function(*operands)
+        if not backend.into(name, out, *operands):
+            out[...] = function(*operands)
 
     return call
 
@@ -276,6 +278,11 @@ class Bundle:
         else:
             update(group, self, self.parameter, gradients[0])
         self.first = False
+
+    def touched(self, gradients: list[Array]) -> tuple[list[Array], list[Array]]:
+        """The arrays that a step reads, and those that it writes."""
+        written = [*self.arrays, *self.state.values()]
+        return [*written, *gradients], written
 
     def numbers(self, *values: Any) -> Any:
         """Settings in the quickest form: NumPy converts a Python float at every use, but a 0-d array never.

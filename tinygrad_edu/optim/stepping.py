@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import backends
-from ..common.lines import user_line
+from ..common.lines import user_line, warn_user
 from ..core.inplace import own_buffer
 from ..core.storage import Storage, written_all
 from ..errors import ArgumentError, AutogradError, DeviceError, DtypeError, EduError, InplaceError, ShapeError
@@ -61,11 +61,17 @@ class InPlaceOptimizer(Optimizer):
     """
 
     scratch = 1  # how many more arrays the formula needs
+    _way = "foreach"  # how a device steps: "foreach", "fused" or one parameter after the other
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self._plans: list[Plan | None] = []  # of each group
         self._rooms: dict[tuple[Any, int], Array] = {}
+        self._homes: dict[int, str] = {}  # where each parameter was when it came here
         super().__init__(params, defaults)
+
+    def add_param_group(self, param_group: Group) -> None:
+        super().add_param_group(param_group)
+        self._homes |= {id(p): p.device for p in self.param_groups[-1]["params"]}
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__.get("defaults", ()):
@@ -77,11 +83,14 @@ class InPlaceOptimizer(Optimizer):
         """Refuse PyTorch's switches that ask for other results than there are here. Off, they change nothing.
 
         ``foreach`` and ``fused`` only say how the same numbers are to be found, so each may be on; not both, as in
-        PyTorch.
+        PyTorch. On a device the first, which holds by default, launches each part of the formula for all parameters
+        at once, and the second the whole formula.
         """
         if switches.get("foreach") and switches.get("fused"):
             why = "each names another way to the same numbers"
             self.refuse("foreach=True and fused=True", why, "leave both out")
+        if switches.get("fused") or switches.get("foreach") is False:
+            self._way = "fused" if switches.get("fused") else "single"
         for name, on in switches.items():
             if on and name not in ("foreach", "fused"):
                 why = "there is one way to step here: in place, outside the graph, small parameters together"
@@ -137,12 +146,26 @@ class InPlaceOptimizer(Optimizer):
         written: list[Storage] = []
         try:
             for group, bundles in work:
-                for bundle, gradients in bundles:
-                    written += bundle.storages
-                    bundle.move(self.update, group, gradients)
+                self._move(group, bundles, written)
         finally:
             written_all(written, f"{self._name}.step", line)
         return loss
+
+    def _move(self, group: Group, bundles: Work, written: list[Storage]) -> None:
+        """Move the parameters of a group. What is written is noted before it is."""
+        devices: dict[backends.Backend, backends.Together] = {}
+        try:
+            for bundle, gradients in bundles:
+                written += bundle.storages
+                home = bundle.home
+                if home is not backends.CPU:
+                    if home not in devices:
+                        devices[home] = home.together(self._way)
+                    devices[home].begin(*bundle.touched(gradients))
+                bundle.move(self.update, group, gradients)
+        finally:
+            for together in devices.values():
+                together.end()
 
     def _work(self, i: int, group: Group) -> Work:
         """What moves now in group ``i``: by its plan, or by a new one."""
@@ -173,6 +196,7 @@ class InPlaceOptimizer(Optimizer):
                 plan.idle.append(p)
                 continue
             array = own_buffer(p)
+            self._notice_move(p)
             self._check(p, entry, i, group, names)
             shared = id(p.storage) in storages  # if so, each must see what the other's step has done
             storages.add(id(p.storage))
@@ -185,6 +209,15 @@ class InPlaceOptimizer(Optimizer):
                 bundle.remember(names, self.tallies)
                 plan.bundles.append(bundle)
         return plan
+
+    def _notice_move(self, p: Tensor) -> None:
+        """Warn, once, where parameters are on another device than when the optimiser was made."""
+        before = self._homes.get(id(p), p.device)
+        if before == p.device:
+            return
+        self._homes |= dict.fromkeys(self._homes, p.device)
+        told = f"its parameters were on {before!r} when it was made, and are on {p.device!r} now"
+        warn_user(f"{self._name}: {told}. Move the model first: here the state follows them, in PyTorch it may not.")
 
     def _empty_state(self) -> defaultdict[Any, dict[str, Any]]:
         return defaultdict(Entry)
@@ -236,7 +269,7 @@ class InPlaceOptimizer(Optimizer):
 
     def __getstate__(self) -> dict[str, Any]:
         """For `copy` and `pickle`: the copy makes its own plans, because their arrays must share one memory."""
-        return {**self.__dict__, "_plans": [], "_rooms": {}}
+        return {**self.__dict__, "_plans": [], "_rooms": {}, "_homes": {}}
 
 
 def _portions(params: list[Tensor]) -> list[list[Tensor]]:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import backends
+from ..common.wording import shown
+from ..core.above import above
 from ..core.base import TensorBase
 from ..dtypes import as_dtype, is_float
-from ..errors import DeviceError, DtypeError
+from ..errors import ArgumentError, DeviceError, DtypeError
 from ..inputs.kinds import explained
 from ..ops import convert as ct
 from ..ops import movement as mo
@@ -19,7 +21,7 @@ from .operations import Operations
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-_DEVICES = ("cpu", "cuda", "mps", "xpu")  # what PyTorch programs call devices, so these are not taken for dtypes
+_DEVICES = ("cpu", "cuda", "mps", "xpu", "sim")  # what PyTorch programs call devices, so these are not taken for dtypes
 
 
 class Conversions(Operations):
@@ -35,8 +37,10 @@ class Conversions(Operations):
         """The same values in another dtype or on another device; itself, when nothing changes and no copy is wanted.
 
         ``x.to(dtype)``, ``x.to(device)``, ``x.to(device, dtype)`` or ``x.to(other)``, like another tensor. After these
-        may come ``non_blocking``, which has no effect here, and ``copy``. ``memory_format`` sets the order of images in
-        memory; see `formats`.
+        may come ``non_blocking`` and ``copy``. ``memory_format`` sets the order of images in memory; see `formats`.
+
+        With ``non_blocking=True`` the host goes on before the copy has ended: to a device, where the tensor lies in
+        memory that `pin_memory` made; from a device always, so that the host has to wait before it looks at the result.
         """
         if target or other is not None:
             first, *rest = target or (other,)
@@ -48,12 +52,13 @@ class Conversions(Operations):
                     dtype = rest.pop(0)
             elif first is not None:
                 dtype = _named(first) if isinstance(first, str) else first
+            non_blocking = rest[0] if rest else non_blocking
             copy = rest[1] if len(rest) > 1 else copy
         result: Any = self
         if dtype is not None and (kind := as_dtype(dtype)) != self.array.dtype:
             result = ct.cast(result, dtype=kind)
         if device is not None and device != self.device:
-            result = mo.transfer(result, device=device)
+            result = mo.transfer(result, device, builtins.bool(non_blocking))
         if memory_format is not None:
             fm = formats()
             fm.checked("to", self, memory_format)
@@ -88,7 +93,38 @@ class Conversions(Operations):
     @explained
     def cuda(self, device: Any = None, non_blocking: builtins.bool = False) -> Tensor:
         """The same values on an NVIDIA GPU, the one of this number. Raises `DeviceError` where there is none."""
-        return self.to(device=f"cuda:{device}" if isinstance(device, builtins.int) else device or "cuda")
+        named = f"cuda:{device}" if isinstance(device, builtins.int) else device or "cuda"
+        return self.to(device=named, non_blocking=non_blocking)
+
+    @explained
+    def pin_memory(self) -> Tensor:
+        """A copy in memory of the host that the accelerator reads and writes by itself; itself, if it lies there.
+
+        Copies to a device may then be ``non_blocking``. To pin memory takes time, so it pays for what is used again.
+        Raises `DeviceError` for a tensor that is not on the CPU.
+        """
+        if self.device != backends.CPU.name:
+            raise DeviceError("pin_memory()", f"only the host's memory can be pinned, and this is on {self.device!r}",
+                              "pin it before it goes to the device")  # fmt: skip
+        accelerator = backends.accelerator()
+        result: Any = self if accelerator.pinned(self.array) else above.wrap(accelerator.pin(self.array))
+        return result
+
+    def is_pinned(self) -> builtins.bool:
+        """Whether the elements lie in memory that `pin_memory` made."""
+        return any(one.pinned(self.array) for one in backends.registered()) and self.device == backends.CPU.name
+
+    @explained
+    def record_stream(self, stream: Any) -> None:
+        """Keep this memory, once the tensor is gone, until ``stream`` has done what it was asked for by then.
+
+        For a tensor that a stream uses in which it was not made: otherwise its memory serves others too early.
+        """
+        if not isinstance(stream, backends.Stream):
+            raise ArgumentError(
+                f"record_stream({shown(stream, 40)})", "it is no stream", "make one: accelerator.Stream()"
+            )
+        backends.of(self.array).hold(self.array, stream)
 
     @property
     def is_cuda(self) -> builtins.bool:

@@ -11,7 +11,7 @@ from ..core.base import TensorBase
 from ..dtypes import as_dtype, is_float, scalar_dtype
 from ..errors import DtypeError
 from ..inputs.kinds import explain_all
-from ..settings import modes, set_default
+from ..settings import modes, scoped, set_default
 from .tensor import as_tensor
 
 
@@ -98,9 +98,19 @@ def get_default_device() -> backends.Device:
 def set_default_device(device: Any) -> None:
     """Make tensors on this device, in all threads, unless another is named; None means the CPU.
 
-    For one block only, there is ``settings.scoped(device=…)``. Raises `DeviceError` where there is no such device.
+    For one block only, there is `default_device`. Raises `DeviceError` where there is no such device.
     """
     set_default(device=backends.get(backends.CPU.name if device is None else device).name)
+
+
+class default_device(scoped):
+    """Make tensors on this device inside: ``with default_device("sim"): ...``, or as a decorator.
+
+    Raises `DeviceError` where there is no such device.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__(device=backends.get(device).name)
 
 
 def get_default_dtype() -> np.dtype[Any]:

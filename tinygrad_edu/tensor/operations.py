@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from .. import backends
 from ..common.late import LateModule
 from ..core.base import TensorBase
 from ..errors import DtypeError, NoAxisError, ShapeError
@@ -236,7 +237,9 @@ class Operations(TensorBase):
 
     @explained
     def copy_(self, other: Any, non_blocking: builtins.bool = False) -> Tensor:
-        """Overwrite with ``other``, broadcast to this shape. ``non_blocking`` has no effect here."""
+        """Overwrite with ``other``, broadcast to this shape. It may come from another device; see `to`."""
+        if isinstance(other, TensorBase) and (place := backends.of(self.array)) is not backends.of(other.array):
+            other = mo.transfer(other, place.name, builtins.bool(non_blocking))
         return self._put(..., other, "copy_")
 
     @explained

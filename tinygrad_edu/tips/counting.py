@@ -8,11 +8,12 @@ import statistics
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from collections.abc import Generator as Generating
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import backends
+from .. import backends, sim
 from ..common.wording import said
 from ..core.base import TensorBase
 from ..errors import EduError
@@ -29,6 +30,12 @@ from .ways import Shown, begin, logged, prepares
 NUMBERS = (np.ndarray, np.generic, int, float)
 EXACT = "biu"  # kinds of dtypes without fractions
 SEEN_BY_ALLOCATOR = ("memory", "live")
+NANO = 1e9  # nanoseconds in a second
+
+
+def is_virtual(setting: Mapping[str, Any]) -> bool:
+    """Whether a setting is on a device whose time is virtual."""
+    return backends.Device(setting["device"]).type == "sim"
 
 
 def arguments(tip: Tip, setting: Mapping[str, Any], seed: int = 0) -> tuple[Any, ...]:
@@ -38,9 +45,15 @@ def arguments(tip: Tip, setting: Mapping[str, Any], seed: int = 0) -> tuple[Any,
 
 def named_arguments(tip: Tip, setting: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
     """The same, by name."""
-    own = {name: value for name, value in setting.items() if name != "device"}
-    with scoped(device=setting["device"]):
+    own = {name: value for name, value in setting.items() if name != "device" or tip.moves}
+    with scoped(device=place(tip, setting)):
         return tip.inputs(Generator().manual_seed(seed), **own)
+
+
+def place(tip: Tip, setting: Mapping[str, Any]) -> str:
+    """The device on which tensors are made while the tip runs."""
+    device: str = backends.CPU.name if tip.moves else setting["device"]
+    return device
 
 
 class Framework(NamedTuple):
@@ -61,14 +74,18 @@ class Count:
         self.value: Any = None
         self.error: BaseException | None = None
         self.facts: dict[str, Any] = {"at": {}}
+        virtual = is_virtual(setting)
+        if virtual:
+            _begin_anew(setting)
+        self._there = allocated(setting["device"])  # by others
         given = arguments(tip, setting)
         before = [plain(a) for a in given]
         self._counters, kept = Counters(), 0
         found: list[TensorBase] = []
         seen = Starts()
         try:
-            with scoped(device=setting["device"]), starts(seen), logged() as series:
-                raw = self._call(way, given)
+            with scoped(device=place(tip, setting)), starts(seen), logged() as series:
+                raw = self._on_the_device(tip, way, given, setting) if virtual else self._call(way, given)
             if series:
                 self.facts["series"] = {name: [numbers] for name, numbers in series.items()}
             kept = self._counters.kept
@@ -92,6 +109,23 @@ class Count:
             "error": "" if self.error is None else error_text(self.error),
             "line": "" if self.error is None else _line_of(self.error, way),
         }
+
+    def _on_the_device(
+        self, tip: Tip, way: Callable[..., Any], given: tuple[Any, ...], setting: Mapping[str, Any]
+    ) -> Any:
+        """The result of a call on the simulated device, whose memory is reserved by a call before, as in a loop."""
+        device = backends.get(setting["device"])
+        _warm_up(tip, way, setting)
+        device.forget_peak()
+        before, waited = sim.counts(), 0
+        with sim.timeline() as seen:
+            try:
+                return self._call(way, given)
+            finally:
+                device.allow(1.0)
+                waited = seen.so_far().waiting()
+                sim.synchronize()
+                self.facts |= _used(seen.so_far(), waited, before, device, self._there)
 
     def _call(self, way: Callable[..., Any], given: tuple[Any, ...]) -> Any:
         """The result of a call; of a prepared way, that of a later call."""
@@ -121,7 +155,7 @@ class Count:
     def _watch(self, tip: Tip, way: Callable[..., Any], setting: Mapping[str, Any]) -> None:
         """Run it once more, and ask the allocator."""
         given = arguments(tip, setting)
-        with scoped(device=setting["device"]), Memory() as memory:
+        with scoped(device=place(tip, setting)), Memory() as memory:
             step, end = begin(way, given) if prepares(way) else (lambda: way(*given), lambda: None)
             kept = step()
             end()
@@ -134,7 +168,7 @@ class Count:
         """The tip's own facts, and what it logs, with other random numbers: each in turn, and facts in the middle."""
         found = {name: [self.facts[name]] for name in tip.reads}
         for seed in range(1, tip.seeds):
-            with scoped(device=setting["device"]), logged() as series:
+            with scoped(device=place(tip, setting)), logged() as series:
                 raw = way(*arguments(tip, setting, seed))
             for name, numbers in series.items():
                 self.facts.setdefault("series", {}).setdefault(name, []).append(numbers)
@@ -142,6 +176,55 @@ class Count:
                 found[name].append(read(_value(raw)))
         self.facts["seeds"] = found
         self.facts |= {name: statistics.median(values) for name, values in found.items()}
+
+
+def _begin_anew(setting: Mapping[str, Any]) -> None:
+    """Let the device be as at the start of a program, as far as nobody else has memory there."""
+    sim.restart()
+    backends.get(setting["device"]).empty_cache()
+
+
+def _warm_up(tip: Tip, way: Callable[..., Any], setting: Mapping[str, Any]) -> None:
+    """One call that does not count, so that memory is reserved as in a loop. What is wrong with it comes again."""
+    sim.restart()
+    with suppress(Exception):
+        way(*arguments(tip, setting))
+    backends.get(setting["device"]).allow(1.0)
+    sim.restart()
+
+
+def watched(tip: Tip, way: Callable[..., Any], setting: Mapping[str, Any]) -> sim.Timeline:
+    """What host and device do in one call of a way, until it ends or fails."""
+    _begin_anew(setting)
+    with scoped(device=place(tip, setting)):
+        given = arguments(tip, setting)
+        _warm_up(tip, way, setting)
+        with sim.timeline() as seen:
+            with suppress(Exception):
+                way(*given)
+            backends.get(setting["device"]).allow(1.0)
+            sim.synchronize()
+    return seen
+
+
+def allocated(device: str) -> int:
+    """The bytes of all tensors on a device; 0 where nobody counts."""
+    memory = backends.get(device).memory()
+    return 0 if memory is None else memory.allocated
+
+
+def _used(
+    seen: sim.Timeline, waited: int, before: Mapping[str, int], device: backends.Backend, there: int
+) -> dict[str, Any]:
+    """What a way asked of the simulated device."""
+    used = {name: number - before[name] for name, number in sim.counts().items()}
+    memory = device.memory()
+    assert memory is not None
+    return {
+        "moved": used["bytes to device"] + used["bytes to host"], "launches": used["launches"],
+        "virtual": seen.end / NANO, "waiting": waited / NANO, "idle": (seen.end - seen.computing()) / NANO,
+        "overlap": seen.overlap() / NANO, "device peak": memory.peak - there,
+    }  # fmt: skip
 
 
 def judge(count: Any, outcome: Outcome, truth: Any, tolerance: float) -> None:

@@ -42,7 +42,7 @@ def run_torch_snippet(tip: Tip, code: str) -> dict[str, Any]:
 
 def inputs_of(tip: Tip) -> dict[str, Any]:
     """The tip's inputs at the defaults, by name."""
-    return named_arguments(tip, tip.setting({"device": "cpu"}))
+    return named_arguments(tip, tip.setting({"device": "cpu"} if "cpu" in tip.devices else {}))
 
 
 def faults_of_snippets(tip: Tip) -> Iterator[str]:

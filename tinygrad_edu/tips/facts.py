@@ -43,6 +43,13 @@ FACTS = {
         Fact("changes", "changes its input", "yes or no", "whether an input holds other numbers afterwards"),
         Fact("threads", "threads started", "count", "threads that Python started while the way ran"),
         Fact("processes", "processes started", "count", "processes of multiprocessing that were started meanwhile"),
+        Fact("moved", "moved between host and device", "bytes", "bytes of all copies to and from the device"),
+        Fact("launches", "kernels launched", "count", "pieces of work that the host asked the device for"),
+        Fact("virtual", "time, simulated", "seconds", "virtual time until host and device are done", SIMULATED),
+        Fact("waiting", "the host waits, simulated", "seconds", "virtual time that the host waits", SIMULATED),
+        Fact("idle", "device idle, simulated", "seconds", "virtual time in which no kernel runs", SIMULATED),
+        Fact("overlap", "copies beside kernels, simulated", "seconds", "virtual time in which both run", SIMULATED),
+        Fact("device peak", "at the peak, on the device", "bytes", "the most bytes of the device's arrays at once"),
         Fact("error", "error", "words", "what was raised"),
         Fact("time", "time", "seconds", "wall-clock time of a call, in turns with the other way", MEASURED),
     )

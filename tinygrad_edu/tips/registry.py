@@ -132,7 +132,7 @@ def _faults_of_words(tip: Tip) -> Iterable[str]:
 
 def _faults_of_functions(tip: Tip) -> Iterable[str]:
     wanted = ["generator", *(parameter.name for parameter in tip.parameters)]
-    if list(inspect.signature(tip.inputs).parameters) != wanted:
+    if list(inspect.signature(tip.inputs).parameters) not in (wanted, [*wanted, "device"]):
         yield f"inputs does not take {', '.join(wanted)}"
     takes = list(inspect.signature(tip.slow).parameters)
     for role, function in _functions(tip):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..observe.machine import quiet
 from ..observe.timing import Comparison, compare
 from ..tensor.random import seeded
-from .counting import OURS, Framework
+from .counting import OURS, Framework, is_virtual
 from .counting import judge as judge_outcome
 from .facts import TIME
 from .judging import Judged, judge, judge_over, judge_time
@@ -147,7 +147,7 @@ class _Run:
         judged: tuple[Judged, ...] = ()
         if not any(way["error"] and not way["met"] for way in (slow, fast)):
             timed = [claim for claim in self.tip.claims if _timed_apart(claim)]
-            if clock and not (slow["error"] or fast["error"]):
+            if clock and not (slow["error"] or fast["error"] or is_virtual(self.setting)):
                 timing = self._time(("slow", "fast"), self.setting, budget / (1 + len(timed)), progress)
             share = budget / (1 + len(timed)) if clock else 0.0
             judged = tuple(self._judge(claim, timing, share, progress) for claim in self.tip.claims)
@@ -191,6 +191,8 @@ class _Run:
 
     def _judge(self, claim: Claim, timing: Comparison | None, share: float, progress: Progress | None) -> Judged:
         letters = letters_of(self.tip, claim)
+        if claim.fact == TIME and is_virtual(self.setting):
+            claim = replace(claim, fact="virtual")
         if claim.fact == TIME and not claim.when:
             if claim.over is not None:
                 return self._judge_times(claim, share, progress)

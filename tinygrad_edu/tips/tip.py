@@ -266,8 +266,9 @@ class Picture:
 class Tip:
     """One performance tip. ``slow`` and ``fast`` are what the learner reads, and what runs: the ways A and B.
 
-    ``inputs(generator, **parameters)`` makes the arguments that all ways take, in order, as a dict by name. What
-    follows ``elsewhere`` is for the tips that need it:
+    ``inputs(generator, **parameters)`` makes the arguments that all ways take, in order, as a dict by name. If it has a
+    parameter ``device`` too, the ways move things there themselves; else all tensors are made there. What follows
+    ``elsewhere`` is for the tips that need it:
 
     ``outcomes``
         what A and B do, by "slow" and "fast", where they do not both give the numbers of ``truth``, or else of B.
@@ -319,6 +320,11 @@ class Tip:
     devices: tuple[str, ...] = ("cpu",)
     tolerance: float = 1e-5
     threads: int | None = 1
+
+    @property
+    def moves(self) -> bool:
+        """Whether the ways are given the device, and move things there themselves. Else all tensors are made there."""
+        return "device" in inspect.signature(self.inputs).parameters
 
     @property
     def defaults(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from typing import Any
 
@@ -10,6 +11,7 @@ from ..common.wording import MARKUP
 from .tokens import dark_style, presentation
 
 MONO_12, MONO_13 = 7.23, 7.83  # advance of one monospaced character
+PITCH = 5.0  # from one line of a hatch to the next
 UI_12 = 6.9  # a generous average for the UI face; text set in it always has room to spare
 
 
@@ -152,6 +154,15 @@ class Canvas:
             f'<title id="{key}t">{escape(title)}</title><desc id="{key}d">{escape(description)}</desc>'
             f"{body}</svg>"
         )
+
+
+def hatch(canvas: Canvas, x: float, y: float, width: float, height: float) -> None:
+    """Slanted lines across what is there only for a moment, cut at its edges."""
+    first, last = math.ceil((x - y - height) / PITCH), math.floor((x + width - y) / PITCH)
+    ends = [(n, max(x, y + n * PITCH), min(x + width, y + height + n * PITCH)) for n in range(first, last + 1)]
+    lines = [f"M{a:.1f} {a - n * PITCH:.1f}L{b:.1f} {b - n * PITCH:.1f}" for n, a, b in ends if b - a > 0.1]
+    if lines:
+        canvas.path("".join(lines), "hatch")
 
 
 def hash_text(text: str) -> int:

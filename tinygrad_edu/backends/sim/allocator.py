@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
+from ...common.lines import Line
 from .races import Access, remembered, together
-from .schedule import Lane
+from .schedule import Lane, Point
 
 UNIT = 512
 SMALL, SMALL_SEGMENT = 1 << 20, 2 << 20
@@ -24,7 +25,9 @@ Entry = tuple[int, int, "Block"]  # size and address, by which free blocks are s
 class Block:
     """A piece of a segment. ``accesses`` outlive an owner: the next one must come after them (see `races`)."""
 
-    __slots__ = ("accesses", "address", "after", "before", "free", "segment", "size", "users", "wanted")
+    __slots__ = (
+        "accesses", "address", "after", "before", "ends", "free", "line", "name", "segment", "size", "users", "wanted",
+    )  # fmt: skip
 
     def __init__(self, segment: Segment, address: int, size: int) -> None:
         self.segment, self.address, self.size = segment, address, size
@@ -33,7 +36,10 @@ class Block:
         self.free = True
         self.wanted = 0  # bytes that were asked for
         self.accesses: list[Access] = []  # see `races`
-        self.users: list[Lane] = []  # other streams that the owner named: see `device`
+        self.name = ""  # of what made its owner
+        self.line: Line = None
+        self.users: list[Lane] = []  # other streams that the owner named, as `record_stream` does
+        self.ends: list[Point] = []  # of those, where they were when the owner died
 
     @property
     def key(self) -> Entry:
@@ -63,10 +69,10 @@ class Segment:
 class Pool:
     """The free blocks of one stream, the smallest first. ``small`` ones have their own."""
 
-    __slots__ = ("free", "small")
+    __slots__ = ("free", "small", "stream")
 
-    def __init__(self, small: bool) -> None:
-        self.small = small
+    def __init__(self, stream: int, small: bool) -> None:
+        self.stream, self.small = stream, small
         self.free: list[Entry] = []
 
     def remove(self, block: Block) -> None:
@@ -111,8 +117,13 @@ class Allocator:
         return block, calls
 
     def free(self, block: Block) -> None:
-        """Take a block back: it joins free neighbours, and serves the next request of its stream."""
+        """Its owner is gone. It serves others once `give_back` is called, at once if no other stream uses it."""
         self.allocated -= block.size
+        if not block.users:
+            self.give_back(block)
+
+    def give_back(self, block: Block) -> None:
+        """Take a block back: it joins free neighbours, and serves the next request of its stream."""
         block.free = True
         block.accesses = remembered(block)
         pool = block.segment.pool
@@ -134,6 +145,10 @@ class Allocator:
             self.reserved -= segment.size
         return len(idle)
 
+    def owned(self) -> list[Block]:
+        """The blocks that hold arrays."""
+        return [block for segment in self.segments for block in segment.blocks() if not block.free]
+
     def largest_free(self) -> int:
         """The largest block that is free, in bytes."""
         return max((pool.free[-1][0] for pool in self.pools.values() if pool.free), default=0)
@@ -141,7 +156,7 @@ class Allocator:
     def _pool(self, stream: int, small: bool) -> Pool:
         pool = self.pools.get((stream, small))
         if pool is None:
-            pool = self.pools[stream, small] = Pool(small)
+            pool = self.pools[stream, small] = Pool(stream, small)
         return pool
 
     def _found(self, pool: Pool, size: int) -> Block | None:

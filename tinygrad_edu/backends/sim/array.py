@@ -11,7 +11,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from ..proxy import OPERATORS, UPDATES, ProxyArray
 from .allocator import Block
-from .schedule import Lane
+from .schedule import Lane, Point
 
 
 class Held:
@@ -23,7 +23,10 @@ class Held:
         self.block, self.dead = block, dead
 
     def __del__(self) -> None:
-        self.dead.append(self.block)
+        block = self.block
+        if block.users:
+            block.ends = [Point(max(one.end, one.ready), {one.number: one.count}, one.name) for one in block.users]
+        self.dead.append(block)
 
 
 class SimArray(ProxyArray):

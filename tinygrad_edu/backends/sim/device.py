@@ -16,6 +16,7 @@ import numpy as np
 
 from ...common.lines import Line, describe_line, user_line
 from ...common.locks import RLock
+from ...common.wording import bytes_text, plural
 from ...errors import OutOfMemoryError, RaceError
 from ..base import ALL_NAMES, Array, Backend, Namespace
 from ..cpu import XP as HOST
@@ -24,6 +25,8 @@ from ..proxy import unwrap
 from ..queue import Event as PlainEvent
 from ..queue import Memory
 from ..queue import Stream as PlainStream
+from ..queue import Together as PlainTogether
+from . import copies
 from .allocator import Allocator, Block, Full
 from .array import Held, SimArray, as_before, bytes_of, span
 from .kernels import BODY, Load, noted, time_of
@@ -32,9 +35,18 @@ from .races import Access, entered
 from .schedule import Lane, Point, Room, Schedule
 
 _VIEWS = ("index", "reshape", "permute", "broadcast_to", "contiguous", "diagonal", "windows", "as_strided")
+_SHORT = {
+    "multiply": "mul",
+    "subtract": "sub",
+    "divide": "div",
+    "true_divide": "div",
+    "negative": "neg",
+}  # as operators
 _BLANK = ("zeros_like", "ones_like")  # they take a shape, and read nothing
 owner_of = CpuBackend().owner
 COUNTED = ("launches", "copies to device", "bytes to device", "copies to host", "bytes to host")
+POOL = 32  # streams that can be had
+MOST_HELD = 4  # lines in an error
 HAZARDS = ("error", "warn", "stale")
 
 
@@ -54,6 +66,44 @@ class Stream(PlainStream):
 
     def __repr__(self) -> str:
         return f"<stream {self.lane.name}>"
+
+
+class Together(PlainTogether):
+    """The n-th kernels of all sets are one launch. ``fused``: all kernels are, and touch each array once."""
+
+    def __init__(self, device: SimBackend, fused: bool) -> None:
+        self.device, self.fused, self.place, self.sets = device, fused, 0, 0
+        self.parts: dict[tuple[int, str], tuple[Work, Load]] = {}
+        self.moved = Load(0, 0, 0)
+        device.joining = self
+
+    def begin(self, reads: list[Any], writes: list[Any]) -> None:
+        self.place, self.sets = 0, self.sets + 1
+        read, written = (sum([one.values.nbytes for one in some]) for some in (reads, writes))
+        self.moved = _sum(self.moved, Load(0, read, written))
+
+    def add(self, work: Work, load: Load) -> None:
+        """One kernel of the present set."""
+        key = (0, "all") if self.fused else (self.place, work.name)
+        self.place += 1
+        before = self.parts.get(key)
+        self.parts[key] = (work, load if before is None else _sum(before[1], load))
+
+    def end(self) -> None:
+        self.device.joining = None
+        for work, load in self.parts.values():
+            if self.fused:
+                work.name, load = "fused step", load._replace(read=self.moved.read, written=self.moved.written)
+            elif self.sets > 1:
+                work.name = f"{work.name} for each of {self.sets}"
+            self.device._end(work, load)
+
+
+def _sum(one: Load, other: Load) -> Load:
+    return Load(
+        one.flops + other.flops, one.read + other.read, one.written + other.written,
+        [*one.products, *other.products], one.random or other.random,
+    )  # fmt: skip
 
 
 class Event(PlainEvent):
@@ -103,12 +153,15 @@ class SimBackend(Backend):
         self.races: list[str] = []  # what was found where it is no error
         self.default_stream = Stream(self, schedule.lane(f"{name} stream 0"))
         self.streams = [self.default_stream]
+        self.given = 0  # the last one that was handed out
         self._current: ContextVar[Stream] = ContextVar(f"stream of {name}", default=self.default_stream)
         self._lock = RLock()
         self.allocator = Allocator(int(machine["memory"]))
         self.room = Room()
         self.engines = {"to device": 0, "to host": 0}  # when each has done its last copy
         self.dead: deque[Block] = deque()
+        self.joining: Together | None = None
+        self.waiting: list[Block] = []  # whose arrays are gone, and which other streams may still use
         self.counts = dict.fromkeys(COUNTED, 0)
 
     # What the engine asks for ------------------------------------------------------------------------------------
@@ -124,6 +177,9 @@ class SimBackend(Backend):
         a = self.allocator
         return Memory(a.allocated, a.reserved, a.peak, a.reserved_peak)
 
+    def held_lines(self) -> list[str]:
+        return [_held_text(*one) for one in self.held()]
+
     def forget_peak(self) -> None:
         self._collect()
         self.allocator.peak, self.allocator.reserved_peak = self.allocator.allocated, self.allocator.reserved
@@ -132,9 +188,10 @@ class SimBackend(Backend):
         self.allocator.limit = int(self.machine["memory"] * fraction)
 
     def stream(self) -> Stream:
-        made = Stream(self, self.schedule.lane(f"{self.name} stream {len(self.streams)}"))
-        self.streams.append(made)
-        return made
+        self.given = self.given % POOL + 1  # PyTorch, too, hands out the same few again and again
+        if self.given == len(self.streams):
+            self.streams.append(Stream(self, self.schedule.lane(f"{self.name} stream {self.given}")))
+        return self.streams[self.given]
 
     def current_stream(self) -> Stream:
         return self._current.get()
@@ -150,7 +207,10 @@ class SimBackend(Backend):
     def into(self, function: str, out: Array, *operands: Any, **params: Any) -> bool:
         if function == "put":
             return super().into(function, out, *operands, **params)
-        self.write(function, lambda target, *rest: getattr(np, function)(*rest, out=target, **params), out, operands)
+        known = getattr(np, function)
+        self.write(
+            _SHORT.get(function, function), lambda target, *rest: known(*rest, out=target, **params), out, operands
+        )
         return True
 
     def peek(self, array: Array) -> Any:
@@ -159,31 +219,30 @@ class SimBackend(Backend):
     # Copies ------------------------------------------------------------------------------------------------------
 
     def from_numpy(self, array: Any) -> SimArray:
-        made = self._new(np.array(array), self.current_stream().lane, "copy to device")
-        if made.ndim:  # a single number travels with the command that uses it
-            self._copy("to device", made, writes=True)
-        return made
+        return copies.from_numpy(self, array)
 
     def to_numpy(self, array: SimArray) -> Any:
-        return self._copy("to host", array, writes=False).copy()
+        if array.values.size == 1:
+            self.count_scalar()
+        return copies.to_numpy(self, array)
 
-    def _copy(self, direction: str, array: SimArray, writes: bool) -> Any:
-        """A copy from or to pageable memory. The host is busy with it, and knows when it has ended."""
-        lane, size, schedule = self.current_stream().lane, int(array.values.nbytes), self.schedule
-        with self._lock:
-            work = self._begin(f"copy {direction}", [] if writes else [array])
-            if writes:
-                self._note(array, True, work)
-            start = max(schedule.earliest(lane), self.engines[direction])
-            schedule.wait(work.name, schedule.point(lane)._replace(time=start), work.line)
-            duration = int(self.machine["copy_launch"]) + round(size / self.machine["pageable"] * 1e9)
-            lane.end = self.engines[direction] = start + duration
-            schedule.log(f"{self.name} {direction}", work.name, "copy", start, lane.end, size, line=work.line)
-            schedule.spend(work.name, "copy", duration, work.line)
-            schedule.wait(work.name, schedule.point(lane), work.line)
-            self.counts[f"bytes {direction}"] += size
-            self.counts[f"copies {direction}"] += 1
-        return work.near(array)
+    def take(self, array: Array, source: Backend, non_blocking: bool = False) -> SimArray:
+        if isinstance(source, SimBackend):
+            return copies.across(self, array, source)
+        return copies.from_numpy(self, source.give(array), non_blocking=non_blocking)
+
+    def give(self, array: SimArray, non_blocking: bool = False) -> Any:
+        return copies.to_numpy(self, array, non_blocking=non_blocking)
+
+    def pin(self, array: Any) -> Any:
+        return copies.pin(self, array)
+
+    def pinned(self, array: Any) -> bool:
+        return copies.MEMORY.holds(array)
+
+    def hold(self, array: SimArray, stream: Any) -> None:
+        if stream.lane.number != array.block.segment.pool.stream:
+            array.block.users.append(stream.lane)
 
     # Kernels -----------------------------------------------------------------------------------------------------
 
@@ -208,7 +267,7 @@ class SimBackend(Backend):
 
     def _done(
         self, name: str, reads: list[SimArray], run: Callable[..., Any], view: bool, caches: Any = False
-    ) -> tuple[SimArray, Any, _Work | None]:
+    ) -> tuple[SimArray, Any, Work | None]:
         """The result of a body, what it caches, and the work that is to be placed in time; None for a view.
 
         A view touches no element, so what may be one is made before anything is noted.
@@ -298,7 +357,7 @@ class SimBackend(Backend):
     def _function(self, name: str) -> Callable[..., Any]:
         function = getattr(BODY, name)
         if name == "empty":
-            return lambda *args: self._new(HOST.empty(*args), self.current_stream().lane, name)
+            return lambda *args: self._new(HOST.empty(*args), self.current_stream().lane, name, user_line())
         if name == "scatter_add":  # the index may come from the host
             return lambda shape, index, values: self.compute(
                 name, lambda v: function(shape, unwrap(index, _raw), v), (values,)
@@ -309,18 +368,18 @@ class SimBackend(Backend):
             )
         return lambda *args, **params: self.compute(name, function, args, params)
 
-    def _begin(self, name: str, reads: list[SimArray], lane: Lane | None = None) -> _Work:
+    def _begin(self, name: str, reads: list[SimArray], lane: Lane | None = None) -> Work:
         """Put work into the queue, behind what made the gradients that it reads. Finds what it reads there."""
         lane = self.current_stream().lane if lane is None else lane
         noted()  # whatever a body left behind that failed
         for one in reads:
             if one.pulled and one.lane is not lane:
                 self.schedule.after(lane, self.schedule.point(one.lane))
-        work = _Work(name, lane, self.schedule.issue(lane), user_line(), self.near)
+        work = Work(name, lane, self.schedule.issue(lane), user_line(), self.near)
         self._read(reads, work)
         return work
 
-    def _read(self, arrays: list[SimArray], work: _Work) -> bool:
+    def _read(self, arrays: list[SimArray], work: Work) -> bool:
         """Note what work reads. Returns whether it finds other values there than it should."""
         late = False
         for one in arrays:
@@ -329,7 +388,7 @@ class SimBackend(Backend):
                 work.near, late = _with(work.near, one, old), True
         return late
 
-    def _place(self, result: Any, operands: list[SimArray], work: _Work) -> tuple[SimArray, bool]:
+    def _place(self, result: Any, operands: list[SimArray], work: Work) -> tuple[SimArray, bool]:
         """A result as an array, and whether it has new memory. Else it is an operand, or a view of one."""
         values = result if type(result) is np.ndarray else np.asarray(result)
         owner = values if values.base is None else owner_of(values)
@@ -338,11 +397,11 @@ class SimBackend(Backend):
                 return one, False
             if owner is (one.values if one.values.base is None else owner_of(one.values)):
                 return self._view(values, one), False
-        made = self._new(values, work.lane, work.name)
+        made = self._new(values, work.lane, work.name, work.line)
         self._note(made, True, work)
         return made, True
 
-    def _kept(self, tree: Any, operands: list[SimArray], work: _Work) -> Any:
+    def _kept(self, tree: Any, operands: list[SimArray], work: Work) -> Any:
         """What an operation caches for backward, in memory of the device."""
         if isinstance(tree, tuple):
             return tuple([self._kept(one, operands, work) for one in tree])
@@ -359,8 +418,14 @@ class SimBackend(Backend):
         flops = sum([one.flops for one in products]) or out.values.size
         return Load(flops, sum([one.values.nbytes for one in reads]), out.values.nbytes, products, random)
 
-    def _end(self, work: _Work, load: Load) -> None:
+    def together(self, way: str) -> PlainTogether:
+        return PlainTogether() if way == "single" else Together(self, way == "fused")
+
+    def _end(self, work: Work, load: Load) -> None:
         """Place the kernel in time."""
+        if self.joining is not None:
+            self.joining.add(work, load)
+            return
         duration, share = time_of(self.machine, load, self.tf32)
         schedule, lane = self.schedule, work.lane
         schedule.spend(work.name, "launch", int(self.machine.table["launch"].value), work.line)
@@ -374,21 +439,33 @@ class SimBackend(Backend):
 
     # Memory ------------------------------------------------------------------------------------------------------
 
-    def _new(self, values: Any, lane: Lane, name: str) -> SimArray:
+    def _new(self, values: Any, lane: Lane, name: str, line: Line) -> SimArray:
         """New memory on the device, for these values."""
         size = int(values.nbytes if values.base is None else owner_of(values).nbytes)
         with self._lock:
             self._collect()
             try:
-                block, calls = self.allocator.allocate(size, lane.number)
+                block, calls = self._allocate(size, lane)
             except Full as full:
-                raise self._out_of_memory(name, values, full) from None
-            block.wanted = size
+                raise self._out_of_memory(name, values, full, line) from None
+            block.wanted, block.name, block.line = size, name, line
             self._ask_driver("reserve", calls)
         made: SimArray = object.__new__(self.array_type)
         made.values, made.base, made.held = values, None, Held(block, self.dead)
         made.lane, made.pulled = lane, False
         return made
+
+    def _allocate(self, size: int, lane: Lane) -> tuple[Block, int]:
+        try:
+            return self.allocator.allocate(size, lane.number)
+        except Full:
+            if not self.waiting:
+                raise
+        for block in self.waiting:  # before it gives up, it waits for the streams that were named
+            for point in block.ends:
+                self.schedule.wait("reserve", point, user_line())
+        self._collect()
+        return self.allocator.allocate(size, lane.number)
 
     def _ask_driver(self, name: str, segments: int) -> None:
         """Take segments or give them back. The driver waits for all streams, but nobody should count on that order."""
@@ -398,8 +475,23 @@ class SimBackend(Backend):
             self.schedule.spend(name, "reserve", segments * int(self.machine["reserve"]), user_line())
 
     def _collect(self) -> None:
+        """Free the blocks whose arrays are gone. One that other streams were named for waits until those are done."""
         while self.dead:
-            self.allocator.free(self.dead.popleft())
+            block = self.dead.popleft()
+            self.allocator.free(block)
+            if block.users:
+                self.waiting.append(block)
+        if self.waiting:
+            now, still = self.schedule.now, []
+            for block in self.waiting:
+                if any(point.time > now for point in block.ends):
+                    still.append(block)
+                    continue
+                for point in block.ends:  # the allocator asks whether they are done, and so the host knows
+                    self.schedule.wait("record_stream", point)
+                block.users, block.ends = [], []
+                self.allocator.give_back(block)
+            self.waiting = still
 
     def empty_cache(self) -> None:
         """Give the driver back the segments that hold no array. It waits for the device first."""
@@ -407,7 +499,16 @@ class SimBackend(Backend):
             self._collect()
             self._ask_driver("empty_cache", self.allocator.empty())
 
-    def _out_of_memory(self, name: str, values: Any, full: Full) -> OutOfMemoryError:
+    def held(self) -> list[tuple[int, int, str, Line]]:
+        """What the memory holds: bytes, how many arrays, and the operation and line that made them; most first."""
+        self._collect()
+        found: dict[tuple[str, Line], list[int]] = {}
+        for block in self.allocator.owned():
+            if not block.users or not block.ends:
+                found.setdefault((block.name, block.line), []).append(block.size)
+        return sorted(((sum(s), len(s), *made) for made, s in found.items()), key=lambda one: -one[0])
+
+    def _out_of_memory(self, name: str, values: Any, full: Full, line: Line) -> OutOfMemoryError:
         free = full.reserved - full.allocated
         why = (
             f"{full.asked:,} bytes are asked for; of {full.limit:,} on {self.name!r}, {full.allocated:,} hold tensors "
@@ -415,12 +516,14 @@ class SimBackend(Backend):
         )
         if free >= full.asked:
             why += f", but in pieces: the largest has {full.largest:,}"
+        most = [_held_text(*one) for one in self.held()[:MOST_HELD]]
+        why += f". Most is held by {'; '.join(most)}" if most else ""
         mend = "free what is no longer needed (del x), use a smaller batch, or compute without a graph: no_grad()"
-        return OutOfMemoryError(f"{name} {tuple(values.shape)} {values.dtype}", why, mend)
+        return OutOfMemoryError(f"{name} {tuple(values.shape)} {values.dtype}", why, mend, describe_line(line))
 
     # Order -------------------------------------------------------------------------------------------------------
 
-    def _note(self, array: SimArray, writes: bool, work: _Work) -> Any:
+    def _note(self, array: SimArray, writes: bool, work: Work) -> Any:
         """Note that work uses an array. Returns the values that it finds there, if they are not what they should be."""
         block = array.block
         if array.base is None:
@@ -444,6 +547,12 @@ class SimBackend(Backend):
         self.races.append(str(_in_words(access, other, array)))
 
 
+def _held_text(size: int, count: int, name: str, line: Line) -> str:
+    """``6.40 MB of matmul, 4 tensors (train.py, line 12: …)``."""
+    where = f" ({describe_line(line)})" if line is not None else ""
+    return f"{bytes_text(size)} of {name}, {plural(count, 'tensor')}{where}"
+
+
 def _in_words(access: Access, other: Access, array: SimArray) -> RaceError:
     """What two pieces of work did to the same bytes, and what is missing between them."""
     verb, before = ("writes" if one.writes else "reads" for one in (access, other))
@@ -454,7 +563,7 @@ def _in_words(access: Access, other: Access, array: SimArray) -> RaceError:
     return RaceError(tried, why, mend, access.line)
 
 
-class _Work:
+class Work:
     """One piece of work of a stream, while it is put into the queue."""
 
     __slots__ = ("count", "lane", "line", "name", "near")

@@ -27,6 +27,7 @@ _COMMON = {
     "floor": Constant(2_500, "ns", f"{_ASSUMED}: no kernel is shorter"),
     "copy_launch": Constant(8_000, "ns", f"{_ASSUMED}: what one copy costs, however few bytes it moves"),
     "pin": Constant(250, "ns for a page of 4,096 bytes", f"{_ASSUMED}: locking host memory in place"),
+    "host_copy": Constant(10e9, "bytes/s", f"{_ASSUMED}: from one place of the host's memory to another"),
     "reserve": Constant(100_000, "ns", f"{_ASSUMED}: asking the driver for a segment; it waits for the device"),
     "random": Constant(4, "times the bytes", f"{_ASSUMED}: reading or writing elements in no order"),
     "tile": Constant(64, "rows and columns", f"{_ASSUMED}: products are computed in tiles; a part costs all"),
@@ -51,7 +52,7 @@ PRESETS: dict[str, dict[str, Constant]] = {
         {
             "float64": (0.25e12, _FLOPS), "tf32": (8.1e12, _FLOPS), "bfloat16": (8.1e12, _FLOPS),
             "threads": (1024, "threads on a multiprocessor"),
-            "pinned": (12e9, _BYTES_A_SECOND), "pageable": (5e9, _BYTES_A_SECOND),
+            "link": (12e9, _BYTES_A_SECOND), "pinned": (12e9, _BYTES_A_SECOND), "pageable": (5e9, _BYTES_A_SECOND),
         },
     ),
     "A100": _preset(
@@ -63,7 +64,7 @@ PRESETS: dict[str, dict[str, Constant]] = {
         },
         {
             "threads": (2048, "threads on a multiprocessor"),
-            "pinned": (24e9, _BYTES_A_SECOND), "pageable": (8e9, _BYTES_A_SECOND),
+            "link": (300e9, _BYTES_A_SECOND), "pinned": (24e9, _BYTES_A_SECOND), "pageable": (8e9, _BYTES_A_SECOND),
         },
     ),
     "H100": _preset(
@@ -75,7 +76,7 @@ PRESETS: dict[str, dict[str, Constant]] = {
         },
         {
             "threads": (2048, "threads on a multiprocessor"),
-            "pinned": (50e9, _BYTES_A_SECOND), "pageable": (10e9, _BYTES_A_SECOND),
+            "link": (450e9, _BYTES_A_SECOND), "pinned": (50e9, _BYTES_A_SECOND), "pageable": (10e9, _BYTES_A_SECOND),
         },
     ),
     "H200": _preset(
@@ -87,7 +88,7 @@ PRESETS: dict[str, dict[str, Constant]] = {
         },
         {
             "threads": (2048, "threads on a multiprocessor"),
-            "pinned": (50e9, _BYTES_A_SECOND), "pageable": (10e9, _BYTES_A_SECOND),
+            "link": (450e9, _BYTES_A_SECOND), "pinned": (50e9, _BYTES_A_SECOND), "pageable": (10e9, _BYTES_A_SECOND),
         },
     ),
     "laptop": _preset(
@@ -99,7 +100,7 @@ PRESETS: dict[str, dict[str, Constant]] = {
             "float64": (0.18e12, _FLOPS), "float32": (11.6e12, _FLOPS), "tf32": (23e12, _FLOPS),
             "float16": (46e12, _FLOPS), "bfloat16": (46e12, _FLOPS), "int8": (184e12, _FLOPS),
             "threads": (1536, "threads on a multiprocessor"),
-            "pinned": (12e9, _BYTES_A_SECOND), "pageable": (6e9, _BYTES_A_SECOND),
+            "link": (12e9, _BYTES_A_SECOND), "pinned": (12e9, _BYTES_A_SECOND), "pageable": (6e9, _BYTES_A_SECOND),
         },
     ),
 }  # fmt: skip

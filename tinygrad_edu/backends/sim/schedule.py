@@ -8,7 +8,8 @@ luck is still a race.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ...common.lines import Line
 
@@ -56,6 +57,25 @@ class Point(NamedTuple):
     lane: str
 
 
+class Flight:
+    """A copy from or to memory of the host, the work ``count`` of a lane, that the host has not waited for yet.
+
+    ``memory`` is a weak reference to that memory. ``land`` is called once the host has waited.
+    """
+
+    __slots__ = ("count", "land", "landed", "memory", "number")
+
+    def __init__(self, number: int, count: int, memory: Callable[[], Any], land: Callable[[], None]) -> None:
+        self.number, self.count, self.memory, self.land = number, count, memory, land
+        self.landed = False
+
+    def arrive(self) -> None:
+        """The host knows that it has ended."""
+        if not self.landed:
+            self.landed = True
+            self.land()
+
+
 class Schedule:
     """The host's clock, the lanes, and the list of those who record."""
 
@@ -64,6 +84,8 @@ class Schedule:
         self.lanes: list[Lane] = []
         self.host = self.lane("host")
         self.logs: list[list[Work]] = []  # of those who record a timeline
+        self.flights: list[Flight] = []
+        self._many = 64
 
     def lane(self, name: str) -> Lane:
         """A new lane."""
@@ -97,6 +119,22 @@ class Schedule:
             self.now = point.time
         if _join(self.host.known, point.known):
             self.host.host_version += 1
+            if self.flights:
+                self._land()
+
+    def fly(self, flight: Flight) -> None:
+        """Remember a copy that the host does not wait for."""
+        self.flights.append(flight)
+        if len(self.flights) > self._many:  # whose memory is gone, nobody will look at
+            self.flights = [one for one in self.flights if one.memory() is not None]
+            self._many = 64 + 2 * len(self.flights)
+
+    def _land(self) -> None:
+        known = self.host.known
+        landed = [one for one in self.flights if known.get(one.number, 0) >= one.count]
+        self.flights = [one for one in self.flights if known.get(one.number, 0) < one.count]
+        for one in landed:
+            one.arrive()
 
     # Lanes -------------------------------------------------------------------------------------------------------
 

@@ -9,10 +9,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...common.lines import warn_user
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, ShapeError
 from ...inputs.arguments import as_tensor
-from ...inputs.kinds import explain_all, warn_user
+from ...inputs.kinds import explain_all
 from ...ops import softmax as sm
 from ...ops.activation import elu, hardtanh, sigmoid, softplus
 from ...ops.choice import where

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...common.lines import user_line
+from ...common.lines import user_line, warn_user
 from ...core.inplace import own_buffer
 from ...core.narrow import is_narrow
 from ...core.storage import written_all
 from ...errors import AutogradError
-from ...inputs.kinds import explain_all, warn_user
+from ...inputs.kinds import explain_all
 from ...ops.out import stack
 from ...ops.reduce import norm
 from ...settings import no_grad

@@ -6,8 +6,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from ...common.lines import warn_user
 from ...errors import ArgumentError, DtypeError
-from ...inputs.kinds import explain_all, warn_user
+from ...inputs.kinds import explain_all
 from ..optimizer import Optimizer
 
 

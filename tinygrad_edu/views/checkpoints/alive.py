@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
 from ...common.wording import PREFIXES, bytes_text, plural
-from ..marks import Canvas
+from ..marks import Canvas, hatch
 from . import words
 from .model import OWNERS, Run, SliderState
 
 MARKS = {"parameters": "own-parameter", "data": "own-data", "gradients": "own-gradient", "kept": "own-activation",
          "workspace": "own-workspace"}  # fmt: skip
 TOP, FLOOR = 50.0, 210.0  # as beside it
-PITCH = 5.0  # from one line of a hatch to the next
 NAMES = 130.0  # room for the owners and their bytes at the peak
 
 
@@ -43,15 +41,6 @@ def mark(run: Run, owner: str, place: int) -> str:
     if owner != "segment":
         return MARKS[owner]
     return "own-again" if any(event.phase == "again" for event in run.events[: place + 1]) else "own-activation"
-
-
-def hatch(canvas: Canvas, x: float, y: float, width: float, height: float) -> None:
-    """Slanted lines across what is there only for a moment, cut at its edges."""
-    first, last = math.ceil((x - y - height) / PITCH), math.floor((x + width - y) / PITCH)
-    ends = [(n, max(x, y + n * PITCH), min(x + width, y + height + n * PITCH)) for n in range(first, last + 1)]
-    lines = [f"M{a:.1f} {a - n * PITCH:.1f}L{b:.1f} {b - n * PITCH:.1f}" for n, a, b in ends if b - a > 0.1]
-    if lines:
-        canvas.path("".join(lines), "hatch")
 
 
 def draw(

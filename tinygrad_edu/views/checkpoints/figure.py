@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from ...common.wording import bytes_text, plural
 from ..frame import NARROW, WIDE, Control, Figure, Frame
-from ..marks import UI_12, Canvas, wrap_text
+from ..marks import UI_12, Canvas, hatch, wrap_text
 from . import alive, words
-from .alive import Scale, hatch, mark
+from .alive import Scale, mark
 from .model import OWNERS, SliderState, again, expected, parts
 
 PLOT = 452.0  # the width of the peaks in the wide form

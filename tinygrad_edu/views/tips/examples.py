@@ -9,8 +9,8 @@ from ...inputs.trees import tensors_in
 from ...observe.machine import quiet
 from ...observe.memory import NOISE, Memory
 from ...tips import Picture, Tip
-from ...tips.counting import arguments
-from .. import broadcast, buffers, graph, river
+from ...tips.counting import arguments, watched
+from .. import broadcast, buffers, graph, queue, river
 from ..board import Drawing
 from ..frame import NARROW, Figure
 
@@ -77,6 +77,15 @@ def _alike(one: river.River, other: river.River) -> bool:
     return abs(one.highest - other.highest) <= 4 * NOISE
 
 
+def _queue_timeline(tip: Tip) -> tuple[Drawing, ...]:
+    """What host and device do in A and in B, as the tip runs them; of a way that fails, until then."""
+    runs = []
+    for letter, name in (("A", "slow"), ("B", "fast")):
+        with quiet():
+            runs.append(queue.read(watched(tip, getattr(tip, name), tip.setting({})), letter))
+    return (Drawing(queue.draw(runs, NARROW), "Host and device in **A** and in **B**, simulated"),)
+
+
 @dataclass(frozen=True)
 class Example:
     """How one widget explains a tip: the stages of the machine that it is about, and what it draws."""
@@ -91,4 +100,5 @@ EXAMPLES = {
     "GraphStepper": Example(("tensors",), _graph_stepper),
     "TimingRace": Example(("tensors", "device"), lambda tip: ()),  # the bars show it all
     "MemoryRiver": Example(("tensors", "buffers"), _memory_river),
+    "QueueTimeline": Example(("device", "queue"), _queue_timeline),
 }

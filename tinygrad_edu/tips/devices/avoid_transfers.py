@@ -1,0 +1,92 @@
+"""Let the work stay where the data are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tinygrad_edu as tg
+from tinygrad_edu import Tensor
+from tinygrad_edu.tips import Claim, Elsewhere, Limit, Number, Picture, Question, Result, Size, Slip, Source, Tip
+
+
+def inputs(generator: tg.Generator, n: int, layers: int, device: str) -> dict[str, Any]:
+    weights = [(tg.randn(256, 256, generator=generator) / 16).to(device) for _ in range(layers)]
+    return {"x": tg.rand(n, 256, generator=generator), "weights": weights, "device": device}
+
+
+def slow(x: Tensor, weights: list[Tensor], device: str) -> Tensor:
+    for w in weights:
+        x = (x.to(device) @ w).tanh().cpu()
+    return x
+
+
+def fast(x: Tensor, weights: list[Tensor], device: str) -> Tensor:
+    x = x.to(device)
+    for w in weights:
+        x = (x @ w).tanh()
+    return x.cpu()
+
+
+def guide(x: Tensor, weights: list[Tensor], device: str) -> Tensor:
+    for w in weights:
+        x = (x.to(device, non_blocking=True) @ w).tanh().cpu()
+    return x
+
+
+def times(result: Result) -> float:
+    return float(result.slow["moved"] / result.fast["moved"])
+
+
+TIP = Tip(
+    slug="avoid-transfers",
+    title="Let the work stay where the data are",
+    theme="devices",
+    why="**Each copy waits for what comes before it** and lets the device stand still until the next one brings data.",
+    about=(
+        "Between host and device lies a bus that is far slower than either memory. A value that goes back to the host "
+        "after each layer, to be looked at or to be worked on by NumPy, travels twice for nothing; and because the "
+        "host has to wait for it, the queue runs empty each time. So move the weights once, the batch once, and the "
+        "result once. The number of copies counts as well as the bytes: many small ones cost more than a large one. "
+        "For what really has to be seen, such as the loss, keep it on the device, and read many together."
+    ),
+    sources=(Source("P", "Avoid CPU-GPU Transfers", "do not move data in each iteration"),),
+    parameters=(
+        Size("n", 1024, 1, 4096, "the rows of the batch"),
+        Size("layers", 8, 1, 16, "how many layers there are"),
+    ),
+    inputs=inputs,
+    slow=slow,
+    fast=fast,
+    claims=(Claim("moved", times=4), Claim("virtual", times=3), Claim("idle", times=3)),
+    limits=(Limit({"layers": 1}, "no difference", "With one layer, both go there and back once."),),
+    question=Question(
+        "A brings the batch back to the host after each of eight layers. How many times the bytes of B does it move?",
+        Number(0.05, 64, "times", within=0.05),
+        times,
+        tempting=16,
+        refutation="There are sixteen copies in A, and B has two as well: one there, and one back.",
+    ),
+    explain="Which copies can go without changing any number?",
+    symptoms=("my GPU is idle most of the time", "the processor or GPU is hardly busy"),
+    picture=Picture("QueueTimeline", dict),
+    elsewhere=(
+        Elsewhere(
+            "PyTorch 2.13",
+            "2026-11",
+            'device = torch.accelerator.current_accelerator() or "cpu"\n'
+            "y = x.to(device)\nfor w in weights:\n    y = (y @ w.to(device)).tanh()\ny = y.cpu()",
+        ),
+    ),
+    slips=(
+        Slip(
+            "P",
+            guide,
+            {"equal": True, "moved": 16_777_216},
+            "the better version of the guide's loop still moves every batch, only with `non_blocking=True`. From "
+            "memory that is not pinned this changes nothing, and the bytes are the same.",
+        ),
+    ),
+    devices=("sim",),
+    torch=None,
+    differs_in_torch="The same holds on a GPU; without one there is nothing to move.",
+)

@@ -1,0 +1,81 @@
+"""Ask for a few large operations instead of many small ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tinygrad_edu as tg
+from tinygrad_edu import Tensor
+from tinygrad_edu.tips import Claim, Elsewhere, Limit, Over, Picture, Question, Result, Size, Source, Tip, Way
+
+
+def inputs(generator: tg.Generator, rows: int, columns: int, device: str) -> dict[str, Any]:
+    return {
+        "x": tg.rand(rows, columns, generator=generator).to(device),
+        "w": (tg.randn(columns, 256, generator=generator) / 16).to(device),
+    }
+
+
+def slow(x: Tensor, w: Tensor) -> Tensor:
+    return tg.stack([(row @ w).tanh() for row in x])
+
+
+def fast(x: Tensor, w: Tensor) -> Tensor:
+    return (x @ w).tanh()
+
+
+def halves(x: Tensor, w: Tensor) -> Tensor:
+    return tg.cat([(part @ w).tanh() for part in x.chunk(2)])
+
+
+def bound(result: Result) -> str:
+    return "by launches" if result.slow["virtual"] > 3 * result.fast["virtual"] else "by arithmetic"
+
+
+TIP = Tip(
+    slug="launch-bound-vs-bandwidth-bound-vs-compute-bound",
+    title="Ask for a few large operations instead of many small ones",
+    theme="devices",
+    why="**Whatever takes longest sets the time**: to ask for a kernel, to move its bytes, or to do its arithmetic.",
+    about=(
+        "A kernel has three prices. To ask for it costs the host a few microseconds, whatever its size. Its operands "
+        "and results go through the device's memory, at so many bytes a second. And its arithmetic is done at so many "
+        "operations a second. Tiny kernels end before the host has asked for the next one: they are bound by "
+        "launches, and a faster device changes nothing. Elementwise work on large arrays is bound by bandwidth: fuse "
+        "it, or use fewer bytes. Products of large matrices are bound by compute: there fewer bits help. So first "
+        "find out which price it is. Rows, samples and parameters that are worked on one by one are the most common "
+        "launches too many."
+    ),
+    sources=(Source("R", "Batch Operations", "work on batches, and fuse operations"),),
+    parameters=(
+        Size("rows", 64, 1, 256, "how many rows there are"),
+        Size("columns", 256, 16, 1024, "numbers in a row"),
+    ),
+    inputs=inputs,
+    slow=slow,
+    fast=fast,
+    also=(Way("in two halves", halves, words="Twice the launches of B, and one to join them."),),
+    claims=(
+        Claim("launches", times=10),
+        Claim("virtual", times=10),
+        Claim("launches", over=Over("rows", (4, 8, 16, 32, 64), slow="linear", fast="flat")),
+    ),
+    limits=(Limit({"rows": 1}, "no difference", "One row is one product in both."),),
+    question=Question(
+        "A and B do the same multiplications. By what is A bound on a device?",
+        ("by arithmetic", "by launches"),
+        bound,
+        tempting="by arithmetic",
+        refutation="B does the same arithmetic in a fraction of the time, with two launches.",
+    ),
+    explain="Which of the three prices would a device of twice the speed lower in A, and which in B?",
+    symptoms=("my loop is slow", "the processor or GPU is hardly busy", "a faster GPU changes nothing"),
+    picture=Picture("QueueTimeline", dict),
+    elsewhere=(
+        Elsewhere("PyTorch 2.13", "2026-11", "y = (x @ w).tanh()"),
+        Elsewhere("tch-rs 0.26", "2026-11", "let y = x.matmul(&w).tanh();"),
+    ),
+    devices=("sim",),
+    torch=None,
+    differs_in_torch="The same holds on a GPU, and on a CPU with smaller figures: see the tip vectorise.",
+)

@@ -1,0 +1,100 @@
+"""Pin the memory of batches that travel often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tinygrad_edu as tg
+from tinygrad_edu import Tensor
+from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Slip, Source, Tip
+
+
+def inputs(generator: tg.Generator, epochs: int, batches: int, device: str) -> dict[str, Any]:
+    data = [tg.rand(1024, 256, generator=generator) for _ in range(batches)]
+    return {"data": data, "epochs": epochs, "device": device}
+
+
+def slow(data: list[Tensor], epochs: int, device: str) -> Tensor:
+    total = tg.zeros(256, device=device)
+    for _ in range(epochs):
+        for x in data:
+            total += x.to(device).mean(0)
+    return total.cpu()
+
+
+def fast(data: list[Tensor], epochs: int, device: str) -> Tensor:
+    pinned = [x.pin_memory() for x in data]  # once
+    total = tg.zeros(256, device=device)
+    for _ in range(epochs):
+        for x in pinned:
+            total += x.to(device, non_blocking=True).mean(0)
+    return total.cpu()
+
+
+def guide(data: list[Tensor], epochs: int, device: str) -> Tensor:
+    total = tg.zeros(256, device=device)
+    for _ in range(epochs):
+        for x in data:
+            total += x.to(device, non_blocking=True).mean(0)
+    return total.cpu()
+
+
+def waits(result: Result) -> str:
+    return "shorter" if result.fast["virtual"] < result.slow["virtual"] else "the same"
+
+
+TIP = Tip(
+    slug="pinned-memory",
+    title="Pin the memory of batches that travel often",
+    theme="devices",
+    why="A page that **cannot move** is read by the device itself; any other has to be handed over by the host.",
+    about=(
+        "The system may move or swap out ordinary memory at any time, so a device cannot read it by itself: the host "
+        "copies it, piece by piece, to a place that stays, and is busy with that. Pinned memory stays where it is. "
+        "The device's copy engine reads it at the full speed of the bus, and with `non_blocking=True` the host goes "
+        "on at once. Both are needed: `non_blocking` from ordinary memory changes nothing. To pin memory takes time "
+        "itself, so pin what is used again, as a data loader with `pin_memory=True` does. And do not write to it "
+        "before the copy has ended."
+    ),
+    sources=(Source("P", "Pin Memory", "pin_memory=True and non_blocking=True make transfers faster"),),
+    parameters=(
+        Size("epochs", 8, 1, 16, "how often all batches are used"),
+        Size("batches", 4, 1, 8, "batches of a megabyte"),
+    ),
+    inputs=inputs,
+    slow=slow,
+    fast=fast,
+    claims=(Claim("virtual", times=1.5), Claim("moved", same=True)),
+    limits=(Limit({"epochs": 1}, "false here", "For a single use, to pin memory takes longer than it saves."),),
+    question=Question(
+        "B pins all batches first, and then moves the same bytes as A. How long does that take, the pinning counted?",
+        ("the same", "shorter"),
+        waits,
+        tempting="the same",
+        refutation="The bytes are the same, but the copy engine is faster than the host, which goes on meanwhile.",
+    ),
+    explain="Who copies in A, who in B, and when does pinning pay?",
+    symptoms=("my GPU is idle most of the time", "copies to the GPU take long"),
+    picture=Picture("QueueTimeline", dict),
+    elsewhere=(
+        Elsewhere(
+            "PyTorch 2.13",
+            "2026-11",
+            "device = torch.accelerator.current_accelerator()\n"
+            "x = data[0] if device is None else data[0].pin_memory()\n"
+            'y = x.to(device or "cpu", non_blocking=True).mean(0)',
+        ),
+    ),
+    slips=(
+        Slip(
+            "P",
+            guide,
+            {"equal": True, "overlap": 0.0},
+            "`non_blocking=True` alone makes nothing asynchronous. From memory that is not pinned the host hands every "
+            "byte over itself, as before.",
+        ),
+    ),
+    devices=("sim",),
+    torch=None,
+    differs_in_torch="The same holds on a GPU; without one memory cannot be pinned.",
+)
