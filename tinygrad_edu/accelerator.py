@@ -5,7 +5,7 @@
 >>> tg.accelerator.memory_allocated() >= x.nbytes
 True
 
-Which of the two it is stands in `current_accelerator`, and is said once, when it is first asked for.
+Which of the two it is stands in `current_accelerator`. A program that never named the simulated one is told so, once.
 """
 
 from __future__ import annotations
@@ -28,16 +28,13 @@ __all__ = [
     "synchronize",
 ]  # fmt: skip
 
-_said: list[str] = []  # what was announced
-
 
 def _backend(device: str | None = None) -> Backend:
+    new = backends.in_use() is None
     found = backends.accelerator() if device is None else backends.get(device)
-    if found.name not in _said:
-        _said.append(found.name)
-        if found.name == "sim":
-            told = "There is no GPU here: the accelerator is simulated, and its times are virtual (tg.sim.explain())."
-            print(told, file=sys.stderr)
+    if new and device is None and found.name == "sim":  # who names it knows it
+        told = "There is no GPU here: the accelerator is simulated, and its times are virtual (tg.sim.explain())."
+        print(told, file=sys.stderr)
     return found
 
 
