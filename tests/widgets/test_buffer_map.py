@@ -309,3 +309,11 @@ def test_a_control_of_an_axis_that_is_gone_is_refused_in_words() -> None:
     for act in ("axis:0", "axis:7", "axis:x"):
         widget._receive(None, {"act": act, "value": 1}, None)
         assert f"{act}: what is shown now has no axes. Use a control that is on show." in widget.text()
+
+
+def test_an_empty_tensor_cannot_be_written_to() -> None:
+    x = tg.zeros(1, 1)
+    widget = BufferMap(x=x, e=x[1:])
+    widget.act("pick", "e")
+    widget.act("write")
+    assert "e (0, 1) = 99: it has no elements. Pick one that has some." in widget.text() and x.item() == 0

@@ -37,12 +37,9 @@ def said(widget: BufferMap) -> tuple[list[str], list[str]]:
     """Who is said to see the last write, and who not."""
     sentence = re.search(r"= 99 wrote bytes? [\d to]+ of buffer \w+(?:: (.*))?$", widget.text(), re.M)
     assert sentence is not None
-    seen: list[str] = []
-    unseen: list[str] = []
-    for part in (sentence[1] or "").split(", "):
-        parts = re.split(r" (?:sees?|does|do) ", part)
-        for name in re.split(r" and ", parts[0]):
-            (unseen if part.endswith("not") else seen).append(name)
+    parts = re.fullmatch(r"(?:(.*?) sees? it too)?(?:, )?(?:(.*) do(?:es)? not)?", sentence[1] or "")
+    assert parts is not None
+    seen, unseen = (re.split(r", | and ", part) if part else [] for part in parts.groups())
     return seen, unseen
 
 

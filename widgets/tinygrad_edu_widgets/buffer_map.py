@@ -256,6 +256,9 @@ class BufferMap(EduWidget, room=buffers):
 
     def _write(self) -> None:
         tensor, index = self._tensors[str(self.state.picked)], self.state.index
+        if not tensor.numel():
+            shape = tuple(tensor.shape)
+            raise InplaceError(f"{self.state.picked} {shape} = 99", "it has no elements", "pick one that has some")
         array = own_buffer(tensor)
         if not array.flags.writeable:
             held = explanation(array)
