@@ -30,7 +30,7 @@ from .common.wording import seconds_text, suggestion
 from .errors import ArgumentError, OutOfMemoryError
 
 __all__ = [
-    "PRESETS", "Machine", "Timeline", "Work", "counts", "explain", "host_work", "machine", "now", "on_race",
+    "PRESETS", "Machine", "Timeline", "Work", "counts", "explain", "finish", "host_work", "machine", "now", "on_race",
     "races", "restart", "synchronize", "timeline", "use",
 ]  # fmt: skip
 
@@ -103,6 +103,11 @@ def restart() -> None:
     MEMORY.forget()
     for device in DEVICES:
         device.given = 0
+
+
+def finish() -> None:
+    """Wait as `synchronize` does, but on no line of the program: for who records what a program does."""
+    _device().finish()
 
 
 def counts() -> dict[str, int]:

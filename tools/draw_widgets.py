@@ -28,6 +28,7 @@ from tinygrad_edu_widgets import (  # noqa: E402
     MemoryRiver,
     Playground,
     PredictGate,
+    QueueTimeline,
     TipBrowser,
     TrainingMonitor,
 )
@@ -236,6 +237,25 @@ def _comparison(kept: dict[str, Any]) -> Comparison:
         for one in (kept["slow"], kept["fast"])
     )
     return Comparison(slow, fast, tuple(kept["ratios"]), Conditions(**kept["conditions"]))
+
+
+def queue_timeline() -> Frame:
+    """Batches from pageable and from pinned memory."""
+
+    batches = [tg.ones(1024, 1024) for _ in range(4)]
+    pinned = [batch.pin_memory() for batch in batches]
+
+    def step(sources: list[tg.Tensor]) -> None:
+        w = tg.full((1024, 1024), 0.001, device="sim")
+        for x in sources:
+            (x.to("sim", non_blocking=True) @ w @ w).sum()
+
+    ask = "The copies are the same bytes. How long does the pinned loop take?"
+    names = ("pageable", "pinned")
+    widget = QueueTimeline(lambda: step(batches), lambda: step(pinned), names=names, ask=ask)
+    widget.predict("half to nine tenths")
+    widget.act("gap")
+    return widget.frame()
 
 
 def _as_recorded(figure: Figure) -> Figure:

@@ -28,6 +28,7 @@ from tinygrad_edu_widgets import (
     MemoryRiver,
     Playground,
     PredictGate,
+    QueueTimeline,
     TimingRace,
     TipBrowser,
     TrainingMonitor,
@@ -120,6 +121,15 @@ def big_forward() -> None:
         tg.ones(64, 1000).exp().sum()
 
 
+def on_the_device(pinned: bool = False) -> None:
+    x = tg.ones(64, 64).pin_memory() if pinned else tg.ones(64, 64)
+    (x.to("sim", non_blocking=True) @ tg.ones(64, 64, device="sim")).sum()
+
+
+def timelines() -> QueueTimeline:
+    return QueueTimeline(on_the_device, lambda pinned: on_the_device(True), knobs={"pinned": (False, True)})
+
+
 def memory() -> MemoryRiver:
     """Both have been watched before, so that nothing is made for the first time."""
     with Memory():
@@ -174,6 +184,7 @@ LAB_PATHS: list[Path] = [
     [("b", "0")], [("a", "wide")],
 ]  # fmt: skip
 RIVER: Path = [("draft", "gradients"), ("commit", None)]
+SEEN: Path = [("draft", "about the same"), ("commit", None)]
 MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GraphStepper": (stepper, [[], [("last", None)], [("goto", 3), ("collapse", None)], [("leaf:x", "none")]]),
     "BroadcastLab": (BroadcastLab, LAB_PATHS),
@@ -197,6 +208,7 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "two models": (two_models, [[]]),
     "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
     "MemoryRiver": (memory, [[], [("draft", "data")], RIVER, [*RIVER, ("which", "B"), ("step", None)]]),
+    "QueueTimeline": (timelines, [[], [("draft", "longer")], SEEN, [*SEEN, ("gap", None)], [*SEEN, ("pick", "0:99")]]),
     "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),
     "raced": (raced, [[], [("n", 0)]]),
     "TipBrowser": (

@@ -22,6 +22,7 @@ from tinygrad_edu_widgets import (
     MemoryRiver,
     Playground,
     PredictGate,
+    QueueTimeline,
     TimingRace,
     TipBrowser,
     TrainingMonitor,
@@ -97,6 +98,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "GuardLens": (GuardLens, {"code": "a = np.ones(2)", "ask": "?", "guard": "on"}),
     "MemoryRiver": (MemoryRiver, {
         "run": list, "other": dict, "names": ("a", "b"), "ask": "?", "shown": False,
+    }),
+    "QueueTimeline": (QueueTimeline, {
+        "run": list, "other": dict, "names": ("a", "b"), "ask": "?", "knobs": {}, "machine": "T4", "shown": False,
     }),
     "PredictGate": (
         PredictGate, {"ask": "?", "reveal": list, "why": "", "about": (), "low": 0, "high": 1, "unit": "s"}

@@ -22,7 +22,7 @@ from tinygrad_edu_widgets import (
 from tinygrad_edu_widgets.base import EduWidget
 
 import tinygrad_edu as tg
-from tests.widgets.test_every_widget import MAKERS, RIVER, STATES, memory, race, raced, reach, slider
+from tests.widgets.test_every_widget import MAKERS, RIVER, STATES, memory, race, raced, reach, slider, timelines
 from tinygrad_edu.tips import all_tips
 
 
@@ -65,6 +65,8 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (memory, "prediction", "gradient", "◇ gradients: ", "weights", "it is no owner of memory"),
     (remembered, "which", "B", "B, event 3 of 3: ", "C", "the runs are A and B"),
     (remembered, "event", 0, "A, event 1 of ", "x", ""),
+    (timelines, "prediction", "longer", "◇ longer", "never", "it is not offered"),
+    (timelines, "machine", "A100", "preset A100", "abacus", "it cannot be chosen here"),
     (two_names, "picked", "t", "t[0, 0]", "u", "this map has x, t"),
     (two_names, "index", (1, 2), "x[1, 2]", (9, 9), "Choose an index inside it"),
     (TipBrowser, "slug", OTHER, OTHER, "nothing", "nothing"),

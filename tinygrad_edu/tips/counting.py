@@ -124,7 +124,7 @@ class Count:
             finally:
                 device.allow(1.0)
                 waited = seen.so_far().waiting()
-                sim.synchronize()
+                sim.finish()
                 self.facts |= _used(seen.so_far(), waited, before, device, self._there)
 
     def _call(self, way: Callable[..., Any], given: tuple[Any, ...]) -> Any:
@@ -203,7 +203,7 @@ def watched(tip: Tip, way: Callable[..., Any], setting: Mapping[str, Any]) -> si
             with suppress(Exception):
                 way(*given)
             backends.get(setting["device"]).allow(1.0)
-            sim.synchronize()
+            sim.finish()
     return seen
 
 

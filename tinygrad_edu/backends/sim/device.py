@@ -201,8 +201,12 @@ class SimBackend(Backend):
         return lambda: self._current.reset(token)
 
     def synchronize(self) -> None:
+        self.finish(user_line())
+
+    def finish(self, line: Line = None) -> None:
+        """Wait for all that was asked for; on no line of the program where it is not the program that waits."""
         for stream in self.streams:
-            self.schedule.wait("synchronize", self.schedule.point(stream.lane), user_line())
+            self.schedule.wait("synchronize", self.schedule.point(stream.lane), line)
 
     def into(self, function: str, out: Array, *operands: Any, **params: Any) -> bool:
         if function == "put":

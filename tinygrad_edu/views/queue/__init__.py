@@ -1,9 +1,27 @@
 """What host and device do, and when: lanes over virtual time, who waits for whom, and why the device is idle."""
 
-from .figure import draw
-from .model import Gap, Item, Run, gaps, read
-from .words import gap_text, item_text, lane_text, summary, text
+from .figure import draw, frame
+from .model import (
+    BUSY,
+    TIMES,
+    Gap,
+    Item,
+    Knob,
+    QueueState,
+    Run,
+    answer,
+    draft,
+    gaps,
+    longest_gap,
+    machine,
+    pick,
+    read,
+    turn,
+)
+from .words import describe, gap_text, item_text, lane_text, picked_text, runs_text, summary, text, verdict, why
 
 __all__ = [
-    "Gap", "Item", "Run", "draw", "gap_text", "gaps", "item_text", "lane_text", "read", "summary", "text",
+    "BUSY", "TIMES", "Gap", "Item", "Knob", "QueueState", "Run", "answer", "describe", "draft", "draw", "frame",
+    "gap_text", "gaps", "item_text", "lane_text", "longest_gap", "machine", "pick", "picked_text", "read", "runs_text",
+    "summary", "text", "turn", "verdict", "why",
 ]  # fmt: skip

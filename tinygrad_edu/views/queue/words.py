@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...common.wording import bytes_text, number, plural, seconds_text
-from .model import HOST, Gap, Item, Run, gaps, is_stream
+from ...common.wording import bytes_text, number, plain, plural, ratio_text, seconds_text
+from .model import HOST, Gap, Item, QueueState, Run, answer, gaps, is_stream
 
 FEW = 48  # pieces of work that the text tells one by one
 
@@ -64,6 +64,103 @@ def summary(run: Run) -> str:
     return told if longest is None else f"{told} · {gap_text(longest)}"
 
 
+def question(state: QueueState) -> str:
+    """The question to predict an answer to."""
+    if state.ask:
+        return state.ask
+    if len(state.names) == 1:
+        return "Which share of the time does a kernel run?"
+    return f"How long does {state.names[1]} take, compared with {state.names[0]}?"
+
+
+def verdict(state: QueueState) -> str:
+    """What came out, beside what was predicted."""
+    right, said = answer(state), state.said
+    lead = "As you predicted: " if said == right else f"You predicted: {said}. Result: " if said else "Result: "
+    if len(state.runs) == 1:
+        run = state.runs[0]
+        told = f"a kernel runs in {percent(run.computing)} of {time_text(run.end)}"
+    else:
+        one, other = state.runs
+        share = ratio_text(other.end / max(one.end, 1))
+        told = f"{other.name} takes {time_text(other.end)}, {share}× the {time_text(one.end)} of {one.name}"
+    return f"{lead}{told}."
+
+
+def picked_text(state: QueueState) -> str:
+    """The piece of work that is picked, and what kept it waiting."""
+    item = state.item
+    if item is None or state.picked is None:
+        return ""
+    run = state.runs[state.picked[0]]
+    waited = next((gap for gap in gaps(run) if gap.before is item), None)
+    return f"{lane_text(item.lane)}: {item_text(item)}" + (f"; {gap_text(waited)}" if waited else "")
+
+
+def why(state: QueueState) -> str:
+    """The cause that keeps the device idle for longest in the run that takes longest."""
+    if not state.runs:
+        return ""
+    run = max(state.runs, key=lambda one: one.end)
+    return WHY[cause_of(run)]
+
+
+def cause_of(run: Run) -> str:
+    """What most of the idle time comes from: "copy", "wait", "launch", "work", "lane", or "none"."""
+    spent = dict.fromkeys(WHY, 0)
+    for gap in gaps(run):
+        cause = gap.cause
+        kind = "none" if cause is None else "lane" if cause.lane != HOST else cause.kind
+        kind = "copy" if kind == "wait" and cause is not None and cause.name.startswith("copy to") else kind
+        spent[kind if kind in spent else "work"] += gap.duration
+    if run.computing > 0.9 or not any(spent.values()):
+        return "busy"
+    return max(spent, key=lambda kind: spent[kind])
+
+
+WHY = {
+    "busy": "The queue **never runs empty**: there is always work that the host has asked for already.",
+    "copy": "A copy that the host waits for **lets the queue run empty**: nothing can be asked for meanwhile.",
+    "wait": "Who **waits for a value** cannot ask for more work; afterwards the queue is empty.",
+    "launch": "The kernels end **before the host has asked for the next**: launches set the time.",
+    "work": "The host is **busy with something else** and asks for nothing meanwhile.",
+    "lane": "The kernels wait for **work of another lane**: the order that the program asks for.",
+    "none": "Nothing was asked for.",
+}
+HIDDEN = "Nothing is run before you commit to a prediction."
+RUNNING = "The run is under way."
+FAILED = "The run ended without a result."
+
+
+def hidden(state: QueueState, working: bool) -> str:
+    """Why there is no timeline."""
+    return RUNNING if working else FAILED if state.begun else HIDDEN
+
+
+def conditions(state: QueueState) -> str:
+    """How the figures came about."""
+    machine = state.runs[0].machine if state.runs else state.machine
+    told = f"preset {machine}, virtual time, exact · memory reserved by a run before"
+    return f"{told} · thin marks of the host are launches, hatching is an idle device"
+
+
+def text(state: QueueState, working: bool = False) -> str:
+    """The text twin of the widget."""
+    lines = [f"QueueTimeline: {plain(question(state))}"]
+    lines += [f"{knob.name}: {knob.value}" for knob in state.knobs]
+    if not state.runs:
+        lines += [f"  {'◇' if state.draft == one else ' '} {one}" for one in state.choices]
+        return "\n".join([*lines, hidden(state, working)])
+    lines += [verdict(state), *filter(None, [picked_text(state)])]
+    lines += [f"you predicted {state.said}"] if state.said else []
+    return "\n".join([*lines, runs_text(state.runs)])
+
+
+def summary_text(state: QueueState) -> str:
+    """How far it has come, for a saved notebook."""
+    return f"QueueTimeline: {verdict(state) if state.runs else 'hidden until predicted'}"
+
+
 def describe(runs: Sequence[Run]) -> str:
     """The one fact of each run."""
     return " ".join(f"{_named(run)}{time_text(run.end)}, {summary(run)}." for run in runs)
@@ -73,7 +170,7 @@ def _named(run: Run) -> str:
     return f"{run.name}: " if run.name else ""
 
 
-def text(runs: Sequence[Run]) -> str:
+def runs_text(runs: Sequence[Run]) -> str:
     """The text twin: every lane of every run, and each gap of a stream with its cause."""
     lines = []
     for run in runs:

@@ -1,0 +1,207 @@
+"""QueueTimeline as a picture: what is drawn and said of each piece of work, against the timeline itself."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tinygrad_edu as tg
+from tests.support import teaches
+from tests.views.twin import assert_twin
+from tinygrad_edu.errors import ArgumentError, IndexRangeError
+from tinygrad_edu.views import queue
+from tinygrad_edu.views.frame import NARROW, WIDE
+from tinygrad_edu.views.queue import BUSY, TIMES, Knob, QueueState
+
+CAPTIONS = [r"[\d.]+( [nµm]?s)?", r"A|B", r"wait"]
+
+
+@pytest.fixture(autouse=True)
+def t4() -> Iterator[None]:
+    tg.sim.use("T4")
+    yield
+    tg.sim.use("T4")
+
+
+def seen(run: Callable[[], Any]) -> tg.sim.Timeline:
+    run()
+    with tg.sim.timeline() as found:
+        run()
+        tg.sim.synchronize()
+    return found
+
+
+def pageable() -> None:
+    for _ in range(3):
+        (tg.ones(300, 300).to("sim") @ tg.ones(300, 300, device="sim")).sum()
+
+
+def reading() -> None:
+    x = tg.ones(300, 300, device="sim")
+    for _ in range(3):
+        (x @ x).sum().item()
+
+
+def side_by_side() -> None:
+    side, x = tg.accelerator.Stream(), tg.ones(700, 700, device="sim")
+    side.wait_stream(tg.accelerator.current_stream())
+    with tg.accelerator.stream(side):
+        y = x @ x
+    tg.accelerator.current_stream().wait_stream(side)
+    (y + 1).sum()
+
+
+def busy() -> None:
+    tg.sim.host_work(2, "decoding")
+    x = tg.ones(50, 50, device="sim")
+    x @ x
+
+
+PROGRAMS = {"pageable": pageable, "reading": reading, "side by side": side_by_side, "busy": busy}
+
+
+def state(*names: str, said: str | None = None) -> QueueState:
+    letters = ("A", "B")[: len(names)]
+    runs = tuple(queue.read(seen(PROGRAMS[n]), letter) for n, letter in zip(names, letters, strict=True))
+    return QueueState(letters, machines=("T4",), said=said, begun=True, runs=runs)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_piece_of_work_is_that_of_the_timeline(name: str) -> None:
+    timeline = seen(PROGRAMS[name])
+    run = queue.read(timeline)
+    assert [(i.lane, i.name, i.kind, i.start, i.end) for i in run.items] == [tuple(work[:5]) for work in timeline]
+    assert run.end == timeline.end and run.computing == pytest.approx(timeline.computing() / timeline.end)
+    assert run.lanes[0] == "host" and set(run.lanes) == {work.lane for work in timeline} | {"host"}
+    for item in run.items:
+        assert item.asked <= item.start
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gaps_and_kernels_fill_the_time_up_to_the_last_kernel(name: str) -> None:
+    run = queue.read(seen(PROGRAMS[name]))
+    last = max(item.end for item in run.items if item.kind == "kernel")
+    idle = sum(gap.duration for gap in queue.gaps(run))
+    assert idle + round(run.computing * run.end) == last
+    kernels = [item for item in run.items if item.kind == "kernel"]
+    for gap in queue.gaps(run):
+        assert not any(one.start < gap.end and one.end > gap.start for one in kernels)
+        assert gap.cause is not None
+        if gap.cause.lane == "host":  # it asks at the end of the gap
+            assert gap.before.asked == gap.before.start and gap.cause.start < gap.end
+        else:
+            assert gap.cause.end == gap.end
+
+
+CAUSES = {
+    "pageable": "the host is busy with the copy to the device",
+    "reading": "the host is busy with the copy to the host",
+    "busy": "the host is busy with decoding",
+}
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_the_longest_gap_has_its_cause(name: str) -> None:
+    assert CAUSES[name] in queue.summary(queue.read(seen(PROGRAMS[name])))
+
+
+def test_a_kernel_may_wait_for_another_lane() -> None:
+    side, x = tg.accelerator.Stream(), tg.ones(600, 600).pin_memory()
+
+    def run() -> None:
+        with tg.accelerator.stream(side):
+            y = x.to("sim", non_blocking=True)
+        tg.accelerator.current_stream().wait_stream(side)
+        y + 1
+
+    told = queue.summary(queue.read(seen(run)))
+    assert "before add: it waits for copy to device in copy in" in told
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_work_stands_where_it_happens(width: int) -> None:
+    made = state("pageable", "reading")
+    figure = queue.draw(made.runs, width, ["head"])
+    root = ET.fromstring(figure.svg())
+    groups = [g for g in root.iter("g") if g.get("data-act") == "pick"]
+    end = max(run.end for run in made.runs)
+    xs = {}
+    for group in groups:
+        which, place = map(int, str(group.get("data-value")).split(":"))
+        item = made.runs[which].items[place]
+        shape = next(iter(group))
+        x = float(shape.get("x") or re.findall(r"M([\d.]+)", shape.get("d") or "M0")[0])
+        xs[item.start, which] = x
+        assert item.name in str(group.get("aria-label")) or item.kind == "wait"
+    assert len(groups) > 20
+    ordered = sorted(xs.items())
+    assert all(0 < x < width for _, x in ordered)
+    (first, x1), (last, x2) = min(xs.items()), max(xs.items())
+    for (start, _), x in xs.items():
+        wanted = x1 + (x2 - x1) * (start - first[0]) / (last[0] - first[0])
+        assert x == pytest.approx(wanted, abs=0.2)
+    assert end >= last[0]
+
+
+@pytest.mark.parametrize("names", [("pageable",), ("reading", "pageable"), ("side by side", "busy")])
+def test_the_twin_says_what_is_drawn(names: tuple[str, ...]) -> None:
+    made = queue.longest_gap(state(*names, said=(BUSY if len(names) == 1 else TIMES)[0]))
+    assert_twin(queue.frame(made), CAPTIONS)
+    assert queue.picked_text(made) in queue.text(made) and "idle" in queue.picked_text(made)
+
+
+def test_many_pieces_are_drawn_together_and_the_words_say_how_many() -> None:
+    def many() -> None:
+        x = tg.ones(10, device="sim")
+        for _ in range(2000):
+            x = x + 1
+
+    made = QueueState(("A",), begun=True, runs=(queue.read(seen(many)),))
+    frame = queue.frame(made)
+    assert len(frame.wide.svg()) < 400_000
+    assert re.search(r"\d+ pieces of work, such as", frame.wide.svg()) and "and 1953 more" in frame.text
+
+
+@given(st.floats(0.0, 1.0), st.floats(0.01, 3.0))
+def test_answers(share: float, ratio: float) -> None:
+    whole = 1_000_000
+    items = (queue.Item("host", "launch", "x", 0, whole, 0), queue.Item("sim stream 0", "kernel", "x", 0, 0, 0))
+    one = queue.Run("A", "T4", (*items, queue.Item("sim stream 0", "kernel", "y", 0, round(share * whole), 0)))
+    right = queue.answer(QueueState(("A",), runs=(one,)))
+    low = BUSY.index(right) / 4
+    assert low <= one.computing <= low + 0.25
+    other = queue.Run("B", "T4", (queue.Item("host", "work", "x", 0, round(ratio * whole), 0),))
+    right = queue.answer(QueueState(("A", "B"), runs=(one, other)))
+    bounds = {TIMES[0]: (0, 0.5), TIMES[1]: (0.5, 0.9), TIMES[2]: (0.9, 1.1), TIMES[3]: (1.1, 9)}[right]
+    assert bounds[0] <= other.end / one.end <= bounds[1]
+
+
+def test_acts_of_the_model_refuse_what_is_not_there() -> None:
+    made = state("busy")
+    with pytest.raises(IndexRangeError, match="it is not offered"):
+        queue.draft(QueueState(("A",)), "perhaps")
+    for wrong in ("0:99", "1:0", "x", "", ":", None, -1):
+        with pytest.raises(IndexRangeError, match="there is no such piece"):
+            queue.pick(made, wrong)
+    turned = QueueState(("A",), knobs=(Knob("n", (1, 2), 1),))
+    assert queue.turn(turned, "n", "2").knobs[0].value == 2
+    with pytest.raises(IndexRangeError, match="the knob has no such value"):
+        queue.turn(turned, "n", 3)
+    with pytest.raises(IndexRangeError, match="there is no such knob"):
+        queue.turn(turned, "m", 1)
+    with pytest.raises(IndexRangeError, match="it cannot be chosen here"):
+        queue.machine(made, "abacus")
+
+
+def test_a_timeline_without_work_is_refused() -> None:
+    with tg.sim.timeline() as nothing:
+        pass
+    why, mend = "nothing happened on the device in it", "let work be done on it inside the block"
+    with teaches(ArgumentError, "a timeline without work", why, mend):
+        queue.read(nothing)

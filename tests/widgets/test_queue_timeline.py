@@ -1,0 +1,178 @@
+"""QueueTimeline: predicting, running on the simulated device, picking, knobs and machines."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tinygrad_edu_widgets import QueueTimeline
+
+import tinygrad_edu as tg
+from tinygrad_edu.errors import ArgumentError
+from tinygrad_edu.views import queue
+from tinygrad_edu.views.queue.words import FAILED, HIDDEN
+
+
+@pytest.fixture(autouse=True)
+def t4() -> Iterator[None]:
+    tg.sim.use("T4")
+    yield
+    tg.sim.use("T4")
+
+
+class Counted:
+    """A run that counts how often it is run, and with what."""
+
+    def __init__(self) -> None:
+        self.calls: list[int] = []
+
+    def __call__(self, n: int = 200) -> None:
+        self.calls.append(n)
+        x = tg.ones(n, n, device="sim")
+        (x @ x).sum().item()
+
+
+def test_nothing_runs_before_the_commit() -> None:
+    run = Counted()
+    widget = QueueTimeline(run)
+    widget.act("draft", queue.BUSY[3])
+    widget.act("machine", "A100")
+    widget.act("gap")
+    assert run.calls == [] and HIDDEN in widget.text() and "µs" not in widget.text()
+    widget.act("commit")
+    assert run.calls == [200, 200] and widget.committed, "once to reserve memory, once to be seen"
+    assert "simulated as a A100" in widget.text()
+    widget.act("commit")
+    assert len(run.calls) == 2
+
+
+def test_a_prediction_stays_beside_the_result() -> None:
+    widget = QueueTimeline(Counted())
+    widget.predict(queue.BUSY[3])
+    right = queue.answer(widget.state)
+    assert ("As you predicted" in widget.text()) == (right == queue.BUSY[3])
+    other = QueueTimeline(Counted())
+    other.predict("perhaps")
+    assert "it is not offered" in other.text() and not other.committed
+
+
+def test_it_is_the_same_each_time_and_the_device_is_left_as_it_was() -> None:
+    tg.sim.use("H100")
+    widgets = [QueueTimeline(Counted(), machine="T4", shown=True) for _ in range(2)]
+    one, other = (widget.state.runs[0].items for widget in widgets)
+    assert [(i.lane, i.name, i.start, i.end) for i in one] == [(i.lane, i.name, i.start, i.end) for i in other]
+    assert tg.sim.machine().preset == "H100" and widgets[0].state.runs[0].machine == "T4"
+
+
+def test_a_knob_runs_it_again() -> None:
+    run = Counted()
+    widget = QueueTimeline(run, knobs={"n": (100, 400)}, shown=True)
+    before = widget.state.runs[0].end
+    assert run.calls == [100, 100] and "n: 100" in widget.text()
+    widget.act("knob:n", "400")
+    widget.wait()
+    assert run.calls[-1] == 400 and widget.state.runs[0].end > before and "n: 400" in widget.text()
+    widget.act("knob:n", "400")
+    widget.wait()
+    assert len(run.calls) == 4, "it stands there already"
+    widget.act("knob:n", 7)
+    assert "the knob has no such value" in widget.text()
+
+
+def test_another_machine_runs_it_again() -> None:
+    widget = QueueTimeline(Counted(), lambda: Counted()(400), shown=True)
+    slow = widget.state.runs[1].end
+    widget.machine = "H100"
+    widget.wait()
+    assert widget.state.runs[1].end < slow and "preset H100" in widget.text()
+
+
+def test_work_is_picked_and_the_longest_gap() -> None:
+    widget = QueueTimeline(Counted(), shown=True)
+    kernel = next(
+        i for i, item in enumerate(widget.state.runs[0].items) if item.name == "matmul" and item.kind == "kernel"
+    )
+    widget.act("pick", f"0:{kernel}")
+    assert "stream 0: matmul, " in widget.text() and "(x @ x).sum().item()" in widget.text()
+    widget.act("gap")
+    assert "idle " in queue.picked_text(widget.state)
+    widget.act("pick", "0:999")
+    assert "▲ the work '0:999': there is no such piece" in widget.text()
+
+
+def test_a_finished_timeline_is_shown() -> None:
+    with tg.sim.timeline() as seen:
+        Counted()()
+    widget = QueueTimeline(seen, shown=True)
+    assert widget.state.runs[0].end == seen.end and ">H100<" not in widget.html
+    widget.act("machine", "H100")
+    assert "it cannot be chosen here" in widget.text()
+
+
+def test_a_race_a_lack_of_memory_and_a_learner_s_error_are_told() -> None:
+    def races() -> None:
+        side, x = tg.accelerator.Stream(), tg.ones(300, 300, device="sim")
+        side.wait_stream(tg.accelerator.current_stream())
+        with tg.accelerator.stream(side):
+            y = x @ x
+        y + 1
+
+    def too_large() -> None:
+        tg.accelerator.set_per_process_memory_fraction(0.0001)
+        try:
+            tg.ones(2000, 2000, device="sim")
+        finally:
+            tg.accelerator.set_per_process_memory_fraction(1.0)
+
+    def fails() -> None:
+        raise RuntimeError("of the learner")
+
+    for run, words in (
+        (races, "nothing makes one wait for the other"), (too_large, "bytes are asked for"),
+        (fails, "RuntimeError: of the learner (test_queue_timeline.py, line"),
+    ):  # fmt: skip
+        widget = QueueTimeline(run, shown=True)
+        assert words in widget.text() and FAILED in widget.text()
+        widget.act("reset")
+        assert HIDDEN in widget.text()
+    tg.sim.synchronize()
+
+
+def test_a_run_can_be_stopped() -> None:
+    begun = threading.Event()
+
+    def run() -> None:
+        x = tg.ones(4, device="sim")
+        while True:
+            x = x + 1
+            begun.set()
+
+    widget = QueueTimeline(run)
+    widget.act("draft", queue.BUSY[0])
+    widget._handle_custom_msg({"act": "commit", "value": None}, [])
+    assert begun.wait(60) and widget.working
+    widget.act("halt")
+    widget.wait()
+    assert "It was stopped." in widget.text()
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"run": 3}, "run is a function that can be run, or a finished timeline"),
+        ({"run": lambda x: x}, "run is called with the knobs only"),
+        ({"run": list, "names": ("a",)}, "names are two texts"),
+        ({"run": list, "knobs": {"n": 3}}, "knobs are names of parameters"),
+        ({"run": list, "knobs": {"n": ()}}, "knobs are names of parameters"),
+        ({"run": list, "machine": "abacus"}, "no such machine is known"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(ArgumentError, match=why):
+        QueueTimeline(**given)
+
+
+def test_without_work_it_says_so() -> None:
+    assert "nothing happened on the device" in QueueTimeline(lambda: None, shown=True).text()
