@@ -95,7 +95,8 @@ def stream(stream: Any) -> Iterator[Any]:
     """
     if not isinstance(stream, _Stream):
         raise ArgumentError(f"stream({shown(stream, 40)})", "it is no stream", "make one: tg.accelerator.Stream()")
-    undo = getattr(stream, "device", _backend()).use_stream(stream)
+    device = getattr(stream, "device", None)  # the CPU's queue, where nothing ever waits, belongs to none
+    undo = device.use_stream(stream) if device is not None else lambda: None
     try:
         yield stream
     finally:

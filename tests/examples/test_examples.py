@@ -234,6 +234,7 @@ SHORT = {
     "char_gru": ["--steps", "2", "--text", "little.txt"],
     "denoising_autoencoder": ["--epochs", "1"],
     "digits_cnn": ["--epochs", "1", "--path", "made.safetensors"],
+    "digits_on_a_device": ["--epochs", "1"],
     "tiny_transformer": ["--steps", "2", "--text", "little.txt"],
 }
 
@@ -259,6 +260,7 @@ STATED: dict[str, tuple[str, Callable[[float], bool]]] = {
     "char_gru": ("below 4 on text held out", lambda perplexity: perplexity < 4),
     "denoising_autoencoder": ("at least 83 % of the noise", lambda share: share >= 0.83),
     "digits_cnn": ("at least 98 % of the 360 test images", lambda accuracy: accuracy >= 0.98),
+    "digits_on_a_device": ("at least 95 % of the 360 test images", lambda found: found[1] >= 0.95),
     "tiny_transformer": ("below 4.5 on text held out", lambda perplexity: perplexity < 4.5),
 }
 
@@ -276,3 +278,33 @@ def test_documents_state_the_quality_that_is_tested(name: str) -> None:
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_stated_quality_is_reached(name: str) -> None:
     assert STATED[name][1](example(name).main())
+
+
+# On a device ---------------------------------------------------------------------------------------------------------
+
+GOLDEN = Path(__file__).with_name("digits_on_sim.txt")
+
+
+def test_digits_on_every_device_give_the_same_losses() -> None:
+    main = example("digits_on_a_device").main
+    found = {device: main(device, epochs=2, images=256) for device in ("cpu", "sim")}
+    losses, right = found["cpu"]
+    assert losses[1] < losses[0] and 0 < right <= 1
+    assert found["sim"][0] == pytest.approx(losses, rel=1e-5) and found["sim"][1] == pytest.approx(right, abs=0.01)
+
+
+def test_the_timeline_of_digits_on_the_simulated_device_is_the_golden_one() -> None:
+    """Delete the file and run this again, after a change that is meant to move it."""
+    main = example("digits_on_a_device").main
+    tg.sim.use("T4")
+    tg.sim.restart()
+    main("sim", epochs=1, images=128)
+    tg.sim.restart()
+    with tg.sim.timeline() as seen:
+        main("sim", epochs=1, images=128)
+        tg.sim.synchronize()
+    told = "".join(f"{work.start} {work.end} {work.lane}: {work.kind} {work.name}\n" for work in seen)
+    if not GOLDEN.exists():
+        GOLDEN.write_text(told, encoding="utf-8")
+    assert told == GOLDEN.read_text(encoding="utf-8")
+    assert seen.overlap() > 0, "batches travel while others are worked on"

@@ -10,6 +10,7 @@ import pytest
 from tinygrad_edu_widgets import QueueTimeline
 
 import tinygrad_edu as tg
+from tests.support import run_python
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.views import queue
 from tinygrad_edu.views.queue.words import FAILED, HIDDEN
@@ -176,3 +177,35 @@ def test_what_cannot_be_shown_is_refused(given: dict[str, Any], why: str) -> Non
 
 def test_without_work_it_says_so() -> None:
     assert "nothing happened on the device" in QueueTimeline(lambda: None, shown=True).text()
+
+
+# The cell magic ------------------------------------------------------------------------------------------------------
+
+SHELL = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_cell("%load_ext tinygrad_edu_widgets\\nimport tinygrad_edu as tg\\nx, device = tg.ones(300, 300), 'sim'")
+shell.run_cell("%%timeline -n two pageable\\ny = x.to('sim') @ x.to('sim')")
+shell.run_cell("x = x.pin_memory()")
+shell.run_cell("w = get_ipython().run_cell_magic('timeline', '-n two pinned --shown', 'z = x.to(device)')")
+shell.run_cell("print(w.text())")
+shell.run_cell("%%timeline --what\\n1")
+shell.run_cell("%%timeline\\n1")
+shell.run_cell("%%timeline\\nx = (")
+shell.run_cell("%%timeline\\nmissing + 1")
+"""
+
+
+def test_the_magic_in_a_shell() -> None:
+    pytest.importorskip("IPython")
+    done = run_python(SHELL, "-W", "ignore")
+    assert done.returncode == 0, done.stderr
+    said = done.stdout
+    assert "QueueTimeline: hidden until predicted" in said
+    assert "pageable: " in said and "pinned: " in said and "× the" in said
+    assert ", line 2: y = x.to('sim') @ x.to('sim')" in said, "lines count from %%timeline"
+    errors = done.stdout + done.stderr
+    assert "UsageError: %%timeline --what: there are -n with a name, then a label, and --shown." in errors
+    assert "UsageError: a timeline without work: nothing happened on the device in it" in errors
+    assert "UsageError: %%timeline: line 2 of the cell cannot be read" in errors
+    assert "name 'missing' is not defined" in errors

@@ -23,9 +23,11 @@ __all__ = [
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Run by ``%load_ext tinygrad_edu_widgets``: adds the cell magics ``%%memory`` and ``%%race``."""
+    """Run by ``%load_ext tinygrad_edu_widgets``: adds the cell magics ``%%memory``, ``%%race`` and ``%%timeline``."""
     from .memory_magic import MemoryMagics
     from .race_magic import RaceMagics
+    from .timeline_magic import TimelineMagics
 
     shell.register_magics(MemoryMagics)
     shell.register_magics(RaceMagics)
+    shell.register_magics(TimelineMagics)

@@ -82,7 +82,7 @@ def joined(before: list[River], found: River, label: str) -> list[River]:
     return [before[0], found if label else River(SECOND, found.events, found.pieces, found.names)]
 
 
-def read_line(line: str) -> tuple[str, str, bool]:
+def read_line(line: str, magic: str = "%%memory") -> tuple[str, str, bool]:
     """The name under which runs are compared, the label of this one, and whether it is shown at once."""
     words = line.split()
     shown = "--shown" in words
@@ -93,16 +93,16 @@ def read_line(line: str) -> tuple[str, str, bool]:
         words = words[2:]
     if any(word.startswith("-") for word in words) or (line.split()[:1] == ["-n"] and not name):
         why = "there are -n with a name, then a label, and --shown"
-        raise ArgumentError(f"%%memory {line.strip()}", why, "write %%memory -n lesson with the graph")
+        raise ArgumentError(f"{magic} {line.strip()}", why, f"write {magic} -n lesson with the graph")
     return name, " ".join(words), shown
 
 
-def compiled(shell: Any, cell: str) -> Any:
+def compiled(shell: Any, cell: str, magic: str = "%%memory") -> Any:
     """The cell's code, with the line numbers that the cell has, and so that its lines are found."""
-    source = "\n" + shell.transform_cell(cell)  # the line with %%memory comes before
+    source = "\n" + shell.transform_cell(cell)  # the line with the magic comes before
     name = shell.compile.cache(source, shell.execution_count, raw_code=cell)
     try:
         return shell.compile(ast.parse(source, name), name, "exec")
     except SyntaxError as error:
         why = f"line {error.lineno} of the cell cannot be read: {error.msg}"
-        raise ArgumentError("%%memory", why, "mend that line") from None
+        raise ArgumentError(magic, why, "mend that line") from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -345,3 +347,20 @@ def test_values_stay_what_they_were_when_the_host_changes_its_array() -> None:
     x = tg.tensor(host, device="sim")
     host[:] = 7
     assert x.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_timeline_is_a_trace_that_other_viewers_read(tmp_path: Path) -> None:
+    with tg.sim.timeline() as seen:
+        x = tg.ones(100, 100).to("sim")
+        (x @ x).sum().item()
+    path = tmp_path / "trace.json"
+    seen.export_chrome_trace(str(path))
+    found = json.loads(path.read_text())["traceEvents"]
+    names = {one["tid"]: one["args"]["name"] for one in found if one["ph"] == "M"}
+    events = [one for one in found if one["ph"] == "X"]
+    assert len(events) == len(seen) and set(names.values()) == set(seen.lanes())
+    for event, work in zip(events, seen, strict=True):
+        assert (names[event["tid"]], event["name"], event["cat"]) == (work.lane, work.name, work.kind)
+        assert event["ts"] * 1e3 == pytest.approx(work.start) and event["dur"] * 1e3 == pytest.approx(work.duration)
+    by_thread = [sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e["tid"] == tid) for tid in names]
+    assert all(one[1] <= other[0] + 1e-6 for spans in by_thread for one, other in itertools.pairwise(spans))
