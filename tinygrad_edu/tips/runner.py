@@ -191,8 +191,8 @@ class _Run:
 
     def _judge(self, claim: Claim, timing: Comparison | None, share: float, progress: Progress | None) -> Judged:
         letters = letters_of(self.tip, claim)
-        if claim.fact == TIME and is_virtual(self.setting):
-            claim = replace(claim, fact="virtual")
+        if claim.fact == TIME and is_virtual(self.setting):  # as on the clock, it does not decide
+            return replace(self._judge(replace(claim, fact="virtual"), None, share, progress), claim=claim)
         if claim.fact == TIME and not claim.when:
             if claim.over is not None:
                 return self._judge_times(claim, share, progress)

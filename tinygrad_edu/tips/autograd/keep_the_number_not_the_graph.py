@@ -96,5 +96,5 @@ TIP = Tip(
         ),
         Elsewhere("tch-rs 0.26", "2026-11", "total += loss.double_value(&[]);"),
     ),
-    devices=("cpu", "cuda"),
+    devices=("cpu", "sim"),
 )
