@@ -141,7 +141,7 @@ device("cpu", 0)  det(square)  inverse(square)  cholesky_solve(tall, square, Fal
 """
 METHODS = """
 x.bernoulli(0.5)  x.bernoulli_(0.5)  x.bfloat16()  x.bool()  x.byte()  x.char()  x.contiguous(memory_format=order)
-x.copy_(y)  x.cpu()  x.pin_memory()  x.is_pinned()  x.record_stream(stream)
+x.copy_(y)  x.cpu()  x.pin_memory("cpu")  x.is_pinned("cpu")  x.record_stream(stream)
 x.data_ptr()  x.detach()  x.dim()  x.double()
 x.element_size()  x.expand(2, 3)  x.expand_as(y)
 x.exponential_(1.0, generator=g)  x.fill_(1.0)  x.float()  x.half()  x.int()  x.is_contiguous(memory_format=order)

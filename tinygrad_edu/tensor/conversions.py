@@ -97,7 +97,7 @@ class Conversions(Operations):
         return self.to(device=named, non_blocking=non_blocking)
 
     @explained
-    def pin_memory(self) -> Tensor:
+    def pin_memory(self, device: str | None = None) -> Tensor:
         """A copy in memory of the host that the accelerator reads and writes by itself; itself, if it lies there.
 
         Copies to a device may then be ``non_blocking``. To pin memory takes time, so it pays for what is used again.
@@ -106,25 +106,26 @@ class Conversions(Operations):
         if self.device != backends.CPU.name:
             raise DeviceError("pin_memory()", f"only the host's memory can be pinned, and this is on {self.device!r}",
                               "pin it before it goes to the device")  # fmt: skip
-        accelerator = backends.accelerator()
+        accelerator = backends.accelerator() if device is None else backends.get(device)
         result: Any = self if accelerator.pinned(self.array) else above.wrap(accelerator.pin(self.array))
         return result
 
-    def is_pinned(self) -> builtins.bool:
-        """Whether the elements lie in memory that `pin_memory` made."""
-        return any(one.pinned(self.array) for one in backends.registered()) and self.device == backends.CPU.name
+    @explained
+    def is_pinned(self, device: str | None = None) -> builtins.bool:
+        """Whether the elements lie in memory that `pin_memory` made, for any device or for this one."""
+        there = backends.registered() if device is None else [backends.get(device)]
+        return self.device == backends.CPU.name and any(one.pinned(self.array) for one in there)
 
     @explained
-    def record_stream(self, stream: Any) -> None:
-        """Keep this memory, once the tensor is gone, until ``stream`` has done what it was asked for by then.
+    def record_stream(self, s: Any) -> None:
+        """Keep this memory, once the tensor is gone, until the stream ``s`` has done what it was asked for by then.
 
         For a tensor that a stream uses in which it was not made: otherwise its memory serves others too early.
         """
-        if not isinstance(stream, backends.Stream):
-            raise ArgumentError(
-                f"record_stream({shown(stream, 40)})", "it is no stream", "make one: accelerator.Stream()"
-            )
-        backends.of(self.array).hold(self.array, stream)
+        if not isinstance(s, backends.Stream):
+            mend = "make one: tg.accelerator.Stream()"
+            raise ArgumentError(f"record_stream({shown(s, 40)})", "it is no stream", mend)
+        backends.of(self.array).hold(self.array, s)
 
     @property
     def is_cuda(self) -> builtins.bool:
