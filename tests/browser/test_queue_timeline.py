@@ -57,7 +57,7 @@ def test_it_is_predicted_run_and_read(open_cells: Open) -> None:
     expect(foot).to_contain_text("layers: 8")
     assert foot.text_content() != before
     w.get_by_role("radio", name="H100").click()
-    expect(foot).to_contain_text("simulated as a H100")
+    expect(foot).to_contain_text("on a simulated H100")
     w.get_by_role("button", name="Ask again").click()
     expect(w).to_contain_text("Nothing is run before you commit to a prediction.")
 

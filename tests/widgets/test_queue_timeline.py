@@ -44,7 +44,7 @@ def test_nothing_runs_before_the_commit() -> None:
     assert run.calls == [] and HIDDEN in widget.text() and "µs" not in widget.text()
     widget.act("commit")
     assert run.calls == [200, 200] and widget.committed, "once to reserve memory, once to be seen"
-    assert "simulated as a A100" in widget.text()
+    assert "on a simulated A100" in widget.text()
     widget.act("commit")
     assert len(run.calls) == 2
 

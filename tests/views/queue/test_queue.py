@@ -121,7 +121,7 @@ def test_a_kernel_may_wait_for_another_lane() -> None:
         y + 1
 
     told = queue.summary(queue.read(seen(run)))
-    assert "before add: it waits for copy to device in copy in" in told
+    assert "before add: it waits for the copy to the device" in told
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])

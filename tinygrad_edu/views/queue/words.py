@@ -44,14 +44,20 @@ def gap_text(gap: Gap) -> str:
     if cause is None:
         return f"{told}: nothing was asked for"
     if cause.lane != HOST:
-        return f"{told}: it waits for {cause.name} in {lane_text(cause.lane)}"
+        copy = cause.name.startswith("copy to ")
+        what = _the_copy(cause) if copy else f"{cause.name} in {lane_text(cause.lane)}"
+        return f"{told}: it waits for {what}"
     return f"{told}: the host {_does(cause)}"
+
+
+def _the_copy(item: Item) -> str:
+    return item.name.replace("copy to", "the copy to the")
 
 
 def _does(item: Item) -> str:
     """What the host does."""
     if item.name.startswith("copy to "):  # "waits for the copy to the device"
-        what = item.name.replace("copy to", "the copy to the")
+        what = _the_copy(item)
         return {"wait": f"waits for {what}", "copy": f"is busy with {what}"}.get(item.kind, f"asks for {what}")
     words = {"launch": f"asks for {item.name}", "wait": f"waits in {item.name}", "reserve": "asks for memory"}
     return words.get(item.kind, f"is busy with {item.name}")
@@ -174,7 +180,7 @@ def runs_text(runs: Sequence[Run]) -> str:
     """The text twin: every lane of every run, and each gap of a stream with its cause."""
     lines = []
     for run in runs:
-        lines.append(f"{_named(run)}{time_text(run.end)} in all, simulated as a {run.machine}; {summary(run)}")
+        lines.append(f"{_named(run)}{time_text(run.end)} in all, on a simulated {run.machine}; {summary(run)}")
         for lane in run.lanes:
             items = run.of(lane)
             lines.append(
