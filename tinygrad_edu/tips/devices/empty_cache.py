@@ -8,7 +8,7 @@ import tinygrad_edu as tg
 from tinygrad_edu import Tensor, tips
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
 
-tips.declare(tips.Fact("given back", "given back to the driver", "bytes", "how much less is reserved at the end"))
+tips.declare(tips.Fact("given back", "given back", "bytes", "how much less is reserved at the end"))
 tips.declare(tips.Fact("tensors hold", "more in tensors", "bytes", "how much more is allocated at the end"))
 
 

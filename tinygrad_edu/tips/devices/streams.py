@@ -83,7 +83,7 @@ TIP = Tip(
     claims=(
         Claim("virtual", times=1.5),
         Claim("launches", same=True),
-        Claim("virtual", same=True, within=0.15, ways=("slow", "waits at once")),
+        Claim("virtual", no_more=True, ways=("waits at once", "slow")),
     ),
     limits=(Limit({"n": 1024}, "no difference", "A product of this size keeps all processors busy by itself."),),
     question=Question(
