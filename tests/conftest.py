@@ -13,7 +13,7 @@ import pytest
 
 from tests import second_device  # noqa: F401  (registers the device "far" for all tests)
 from tests.support import FAILED
-from tinygrad_edu import backends, settings
+from tinygrad_edu import backends, settings, sim
 from tinygrad_edu.core import storage
 from tinygrad_edu.observe import machine
 from tinygrad_edu.tensor import random as tg_random
@@ -51,6 +51,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def draw(request: pytest.FixtureRequest) -> random.Random:
     """For a test that draws within."""
     return random.Random(f"{SEED} {request.node.nodeid}")
+
+
+@pytest.fixture(autouse=True)
+def the_simulated_machine_is_the_usual_one() -> Iterator[None]:
+    """A test, or an example in the documentation, may choose another machine for itself."""
+    yield
+    if sim.machine().table != sim.Machine().table:
+        gc.collect()
+        sim.use("T4")
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,8 @@ ALL = set(
     atleast_2d atleast_3d autograd baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm bool
     broadcast_tensors broadcast_to can_cast cat cdist ceil channels_last cholesky_solve chunk clamp clamp_max clamp_min
     clip clone
-    column_stack concat contiguous_format cos cosh count_nonzero cross cummax cummin cumprod cumsum data det device
+    column_stack concat contiguous_format cos cosh count_nonzero cross cummax cummin cumprod cumsum data
+    default_device det device
     diag diag_embed diagonal diff digamma distributions div dot double dstack dtypes e einsum empty empty_like
     enable_grad eq equal erf erfc exp exp2 expm1 eye fill finfo flatten flip fliplr flipud float float16 float32
     float64 floor floor_divide fmod from_numpy full full_like gather ge get_default_device get_default_dtype

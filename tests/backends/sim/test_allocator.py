@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,3 +111,57 @@ def test_what_is_free_in_pieces_is_not_enough_and_a_full_cache_is_emptied_first(
     assert allocator.retries == 1
     large, calls = allocator.allocate(40 * MIB, 2)
     assert large.size == 40 * MIB and calls == 1
+
+
+# Interrupts ----------------------------------------------------------------------------------------------------------
+
+
+def interrupted(work: Callable[[], Any], after: int) -> bool:
+    """Do some work, with an interrupt after so many lines of the allocator. Returns whether it came."""
+    left = [after]
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        if not frame.f_code.co_filename.endswith("sim/allocator.py"):
+            return None
+        if event == "line":
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_an_interrupt_at_any_line_leaves_books_that_add_up() -> None:
+    came = 0
+    for after in range(1, 90):
+        allocator = Allocator(120 << 20)
+        held = [allocator.allocate(size, 0)[0] for size in (700, 1 << 19, 3 << 20, 600, 2 << 20)]
+
+        def work(allocator: Allocator = allocator, held: list[Any] = held) -> None:
+            allocator.free(held[1])
+            held.append(allocator.allocate(5 << 20, 1)[0])
+            allocator.free(held[2])
+            held.append(allocator.allocate(1 << 20, 0)[0])
+            allocator.empty()
+
+        came += interrupted(work, after)
+        for block in held:
+            if not block.gone:
+                allocator.free(block)
+        allocator.allocate(512, 0)
+        free = sum(size for pool in allocator.pools.values() for size, _, _ in pool.free)
+        used = sum(block.size for block in allocator.owned())
+        assert free + used == allocator.reserved == sum(segment.size for segment in allocator.segments), after
+        for pool in allocator.pools.values():
+            assert pool.free == sorted(pool.free), after
+        assert allocator.allocate(6 << 20, 0)[0].size >= 6 << 20, after
+    assert came > 60

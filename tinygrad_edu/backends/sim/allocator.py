@@ -26,7 +26,8 @@ class Block:
     """A piece of a segment. ``accesses`` outlive an owner: the next one must come after them (see `races`)."""
 
     __slots__ = (
-        "accesses", "address", "after", "before", "ends", "free", "line", "name", "segment", "size", "users", "wanted",
+        "accesses", "address", "after", "before", "ends", "free", "gone", "line", "name", "segment", "size", "users",
+        "wanted",
     )  # fmt: skip
 
     def __init__(self, segment: Segment, address: int, size: int) -> None:
@@ -34,6 +35,7 @@ class Block:
         self.before: Block | None = None
         self.after: Block | None = None
         self.free = True
+        self.gone = True  # has it no owner?
         self.wanted = 0  # bytes that were asked for
         self.accesses: list[Access] = []  # see `races`
         self.name = ""  # of what made its owner
@@ -97,6 +99,7 @@ class Allocator:
         self.pools: dict[tuple[int, bool], Pool] = {}
         self.allocated = self.reserved = self.peak = self.reserved_peak = 0
         self.retries = 0  # how often the cache had to be emptied to go on
+        self._busy = False  # still, if an interrupt came in the middle of something: see `_mend`
         self._next_address = 1 << 32
 
     def allocate(self, size: int, stream: int) -> tuple[Block, int]:
@@ -104,6 +107,7 @@ class Allocator:
 
         Raises `Full` where there is no room.
         """
+        self._begin()
         size = max(-(-size // UNIT) * UNIT, UNIT)
         pool = self._pool(stream, size <= SMALL)
         block, calls = self._found(pool, size), 0
@@ -111,19 +115,22 @@ class Allocator:
             segment, calls = self._segment(pool, size)
             block = segment.first
         self._cut(block, size)
-        block.free = False
+        block.free = block.gone = False
         self.allocated += block.size
         self.peak = max(self.peak, self.allocated)
+        self._busy = False
         return block, calls
 
     def free(self, block: Block) -> None:
         """Its owner is gone. It serves others once `give_back` is called, at once if no other stream uses it."""
+        block.gone = True
         self.allocated -= block.size
         if not block.users:
             self.give_back(block)
 
     def give_back(self, block: Block) -> None:
         """Take a block back: it joins free neighbours, and serves the next request of its stream."""
+        self._begin()
         block.free = True
         block.accesses = remembered(block)
         pool = block.segment.pool
@@ -135,9 +142,38 @@ class Allocator:
             pool.remove(after)
             block = _joined(block, after)
         insort(pool.free, block.key)
+        self._busy = False
+
+    def _begin(self) -> None:
+        """From here to the end nothing may come between; if something did the last time, mend what it left."""
+        if self._busy:
+            self._mend()
+        self._busy = True
+
+    def _mend(self) -> None:
+        """Put the books in order after an interrupt: addresses and owners are right, all else follows from them."""
+        for pool in self.pools.values():
+            pool.free.clear()
+        self.allocated = self.reserved = 0
+        for segment in self.segments:
+            self.reserved += segment.size
+            before: Block | None = None
+            for block in segment.blocks():
+                end = segment.address + segment.size if block.after is None else block.after.address
+                block.before, block.size, before = before, end - block.address, block
+                if block.free:
+                    insort(segment.pool.free, block.key)
+                elif not block.gone:
+                    self.allocated += block.size
 
     def empty(self) -> int:
         """Give the driver back every segment that holds no array. Returns how many."""
+        self._begin()
+        count = self._give_idle_back()
+        self._busy = False
+        return count
+
+    def _give_idle_back(self) -> int:
         idle = [s for s in self.segments if s.first.free and s.first.after is None]
         for segment in idle:
             segment.pool.remove(segment.first)
@@ -169,8 +205,9 @@ class Allocator:
         calls = 1
         if self.reserved + whole > self.limit:
             self.retries += 1
-            calls += self.empty()
+            calls += self._give_idle_back()
             if self.reserved + whole > self.limit:
+                self._busy = False
                 raise Full(size, self.limit, self.allocated, self.reserved, self.largest_free())
         segment = Segment(self._next_address, whole, pool)
         self._next_address += whole + GRAIN  # a gap: what belongs to two segments is never one block

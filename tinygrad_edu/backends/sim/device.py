@@ -173,16 +173,18 @@ class SimBackend(Backend):
         return array.owner
 
     def memory(self) -> Memory:
-        self._collect()
-        a = self.allocator
-        return Memory(a.allocated, a.reserved, a.peak, a.reserved_peak)
+        with self._lock:
+            self._collect()
+            a = self.allocator
+            return Memory(a.allocated, a.reserved, a.peak, a.reserved_peak)
 
     def held_lines(self) -> list[str]:
         return [_held_text(*one) for one in self.held()]
 
     def forget_peak(self) -> None:
-        self._collect()
-        self.allocator.peak, self.allocator.reserved_peak = self.allocator.allocated, self.allocator.reserved
+        with self._lock:
+            self._collect()
+            self.allocator.peak, self.allocator.reserved_peak = self.allocator.allocated, self.allocator.reserved
 
     def allow(self, fraction: float) -> None:
         self.allocator.limit = int(self.machine["memory"] * fraction)
@@ -481,10 +483,12 @@ class SimBackend(Backend):
     def _collect(self) -> None:
         """Free the blocks whose arrays are gone. One that other streams were named for waits until those are done."""
         while self.dead:
-            block = self.dead.popleft()
-            self.allocator.free(block)
-            if block.users:
-                self.waiting.append(block)
+            block = self.dead[0]
+            if not block.gone:  # an interrupt may come between any two lines
+                self.allocator.free(block)
+                if block.users:
+                    self.waiting.append(block)
+            self.dead.popleft()
         if self.waiting:
             now, still = self.schedule.now, []
             for block in self.waiting:
