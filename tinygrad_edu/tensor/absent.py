@@ -19,14 +19,14 @@ eig erfinv erfinv_ fill_diagonal_ fix fix_ float_power float_power_ fmax fmin fr
 geqrf ger get_device grad_dtype greater greater_ greater_equal greater_equal_ hardshrink hash_tensor heaviside
 heaviside_ histc histogram hsplit i0 i0_ igamma igamma_ igammac igammac_ imag index index_reduce index_reduce_
 indices int_repr ipu is_coalesced is_complex is_conj is_cpu is_distributed is_inference is_ipu is_maia is_meta
-is_mkldnn is_mps is_mtia is_neg is_nested is_nonzero is_pinned is_quantized is_same_size is_set_to is_shared
+is_mkldnn is_mps is_mtia is_neg is_nested is_nonzero is_quantized is_same_size is_set_to is_shared
 is_signed is_sparse is_sparse_csr is_vulkan is_xla is_xpu isneginf isposinf isreal istft itemsize layout
 lcm lcm_ ldexp ldexp_ less less_ less_equal less_equal_ log_normal_ logcumsumexp logdet lstsq lu lu_solve mH map2_
 map_ masked_scatter masked_scatter_ matrix_exp matrix_power mode module_load msort mtia multiply multiply_ mvlgamma
 mvlgamma_ nanmedian nanquantile narrow_copy negative negative_ new new_empty_strided nextafter nextafter_
-nonzero_static not_equal not_equal_ orgqr ormqr output_nr pin_memory pinverse polygamma polygamma_ prelu put put_
+nonzero_static not_equal not_equal_ orgqr ormqr output_nr pinverse polygamma polygamma_ prelu put put_
 q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr qscheme rad2deg rad2deg_
-real record_stream reinforce renorm renorm_ resize resize_ resize_as resize_as_ resize_as_sparse_ resolve_conj
+real reinforce renorm renorm_ resize resize_ resize_as resize_as_ resize_as_sparse_ resolve_conj
 resolve_neg retains_grad row_indices scatter_reduce scatter_reduce_ select_scatter set_ sgn sgn_ share_memory_
 signbit sinc sinc_ slice_inverse slice_scatter slogdet smm solve sparse_dim sparse_mask sparse_resize_
 sparse_resize_and_clear_ sspaddmm stft storage_type subtract subtract_ sum_to_size swapaxes_ swapdims swapdims_
