@@ -17,7 +17,7 @@ Layers = list[Callable[[Tensor], Tensor]]
 
 def inputs(generator: tg.Generator, n: int, segments: int, layer: str) -> dict[str, Any]:
     ws = [(tg.randn(64, 64, generator=generator) / 8).requires_grad_() for _ in range(16)]
-    plain = layer == "linear only"
+    plain = layer == "linear"
     layers = [lambda x, w=w: x @ w if plain else (x @ w).sigmoid().sub(0.5).tanh() for w in ws]
     return {"layers": layers, "segments": segments, "x": tg.rand(n, 64, generator=generator).requires_grad_()}
 
@@ -60,7 +60,7 @@ TIP = Tip(
     parameters=(
         Size("n", 1024, 1, 2048, "the number of samples"),
         Size("segments", 4, 1, 16, "into how many parts the 16 layers are put"),
-        Choice("layer", "with activations", ("with activations", "linear only"), "what a layer does"),
+        Choice("layer", "nonlinear", ("nonlinear", "linear"), "what a layer does"),
     ),
     inputs=inputs,
     slow=slow,
@@ -75,7 +75,7 @@ TIP = Tip(
     limits=(
         Limit({"segments": 1}, "false here", "The last segment is never a checkpoint: backward begins with it."),
         Limit(
-            {"layer": "linear only"},
+            {"layer": "linear"},
             "no difference",
             "A product keeps only its input, so there is less to save; a checkpoint for each layer needs more than A.",
         ),

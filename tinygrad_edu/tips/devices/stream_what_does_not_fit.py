@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tinygrad_edu as tg
-from tinygrad_edu import Tensor
+from tinygrad_edu import Tensor, accelerator
 from tinygrad_edu.errors import OutOfMemoryError
 from tinygrad_edu.tips import Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip, Way, raises
 
@@ -19,7 +19,7 @@ def inputs(generator: tg.Generator, layers: int, device: str) -> dict[str, Any]:
 
 
 def slow(x: Tensor, weights: list[Tensor], share: float, device: str) -> Tensor:
-    tg.accelerator.set_per_process_memory_fraction(share)
+    accelerator.set_per_process_memory_fraction(share)
     there = [w.to(device) for w in weights]
     y = x.to(device)
     for w in there:
@@ -28,7 +28,7 @@ def slow(x: Tensor, weights: list[Tensor], share: float, device: str) -> Tensor:
 
 
 def fast(x: Tensor, weights: list[Tensor], share: float, device: str) -> Tensor:
-    tg.accelerator.set_per_process_memory_fraction(share)
+    accelerator.set_per_process_memory_fraction(share)
     y = x.to(device)
     for w in weights:
         y = (y @ w.to(device)).tanh()  # the last layer's weights are free by now
@@ -36,7 +36,7 @@ def fast(x: Tensor, weights: list[Tensor], share: float, device: str) -> Tensor:
 
 
 def ahead(x: Tensor, weights: list[Tensor], share: float, device: str) -> Tensor:
-    tg.accelerator.set_per_process_memory_fraction(share)
+    accelerator.set_per_process_memory_fraction(share)
     y, pinned = x.to(device), [w.pin_memory() for w in weights]
     for w in pinned:
         y = (y @ w.to(device, non_blocking=True)).tanh()

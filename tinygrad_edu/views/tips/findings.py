@@ -82,7 +82,8 @@ def result_line(tip: Tip, result: Result) -> str:
     if result.failed:
         return verdict_text(result)
     big, words = number(tip, result)
-    return f"**{big}** · {headline(result)}" if clock(result) else f"**{big}** {words} {headline(result)}"
+    folded = clock(result) or result.slow["error"] or result.fast["error"]  # an error's words take more than a line
+    return f"**{big}** · {headline(result)}" if folded else f"**{big}** {words} {headline(result)}"
 
 
 def there_text(tip: Tip, visit: Visit) -> tuple[str, ...]:

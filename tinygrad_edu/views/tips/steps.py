@@ -127,10 +127,11 @@ def _see(tip: Tip, visit: Visit, result: Result) -> Section:
     found += [Words(reason_text(tip, result), "quiet")] if result.reason else []
     found += [Words(APART, "quiet")] if disagree(result) else []
     found += [Words(words) for words in there_text(tip, visit)]
-    beside = Beside((One(*number(tip, result)), *found), (Drawing(bars(result, BARS)),))
+    told: tuple[Words | One, ...] = (One(*number(tip, result)), *found)
+    body = (Beside(told, (Drawing(bars(result, BARS)),)),) if result.claims else told
     there = (Control("button", "torch", "Also in PyTorch"),) if tip.torch is not None else ()
     said = f"**{headline(result)}**"
-    return Section(STEPS[2], (beside, Chips(claims(tip, result))), 3, "done", hand, said, links=there)
+    return Section(STEPS[2], (*body, Chips(claims(tip, result))), 3, "done", hand, said, links=there)
 
 
 def _show(number: int) -> Control:
