@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+import tinygrad_edu as tg
 from tinygrad_edu.cli import doctor as doctor_module
 from tinygrad_edu.cli import peaks as peaks_module
 from tinygrad_edu.cli.advice import Advice, advise
 from tinygrad_edu.cli.doctor import doctor, report, to_dict, widgets_ready
-from tinygrad_edu.cli.facts import Blas, Facts, Gpu, Package, Python, gather
+from tinygrad_edu.cli.facts import Blas, Facts, Gpu, Package, Place, Python, devices, gather
 from tinygrad_edu.cli.machine import Cpu, Memory
 from tinygrad_edu.cli.peaks import Peak, measure_peaks
 from tinygrad_edu.cli.terminal import Progress, Terminal
@@ -32,6 +33,7 @@ FACTS = Facts(
     cpu=Cpu("Example CPU", 2, 2),
     memory=Memory(25_276_510_208, 24_664_489_984),
     gpu=Gpu(False, None),
+    devices=(Place("cpu", "measured", "computes with NumPy"), Place("cuda", None, "cannot be used: no NVIDIA GPU")),
     lab_extensions=(),
     browser="/usr/bin/chromium",
     home="/home/ada",
@@ -68,6 +70,10 @@ Machine
   widgets    ready for JupyterLab
   browser    /usr/bin/chromium
 
+Devices: where tensors can live
+  cpu   computes with NumPy
+  cuda  cannot be used: no NVIDIA GPU
+
 Measured here: the median and the middle half of the runs
   float32 matmul, one thread  62.4 GFLOP/s (55.3–78.5)  1024×1024
   one NumPy call              500 ns (493–506)          adding two arrays of one
@@ -102,6 +108,10 @@ Machine
   GPU        NVIDIA, without CuPy
   widgets    not ready for JupyterLab
   browser    no Chromium
+
+Devices: where tensors can live
+  cpu   computes with NumPy
+  cuda  cannot be used: no NVIDIA GPU
 
 Measured here: the median and the middle half of the runs
   one NumPy call  not measured  adding two arrays of one element
@@ -280,6 +290,10 @@ def test_json_holds_everything() -> None:
         "cpu": {"model": "Example CPU", "cores": 2, "allowed": 2, "quota": None, "usable": 2},
         "memory": {"total": 25_276_510_208, "available": 24_664_489_984, "limit": None},
         "gpu": {"driver": False, "cupy": None, "devices": [], "error": ""},
+        "devices": [
+            {"name": "cpu", "times": "measured", "words": "computes with NumPy"},
+            {"name": "cuda", "times": None, "words": "cannot be used: no NVIDIA GPU"},
+        ],
         "jupyter": {"lab_extensions_missing": [], "widgets_ready": True},
         "browser": "/usr/bin/chromium",
         "home": {"path": "/home/ada", "writable": True},
@@ -305,6 +319,22 @@ def test_json_holds_everything() -> None:
 def test_every_key_is_documented() -> None:
     for key in to_dict(FACTS, (), []):
         assert f"``{key}``" in (doctor_module.__doc__ or "")
+
+
+# Devices ------------------------------------------------------------------------------------------------------------
+
+
+def test_each_device_says_what_it_can_do() -> None:
+    cpu, sim, cuda = devices(Gpu(False, None))
+    assert cpu == Place("cpu", "measured", "computes with NumPy, in this machine's time")
+    assert sim.times == "virtual" and sim.words.startswith("a simulated T4 (16.0 GB, 320 GB/s)")
+    assert cuda == Place("cuda", None, "cannot be used: no NVIDIA GPU")
+    assert "this version" in devices(Gpu(True, "14.2", ("Example GPU",)))[2].words
+
+
+def test_the_machine_that_is_simulated_now() -> None:
+    tg.sim.use("H100")
+    assert "a simulated H100 (80.0 GB" in devices(Gpu(False, None))[1].words
 
 
 # Measuring ----------------------------------------------------------------------------------------------------------

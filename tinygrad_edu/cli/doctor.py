@@ -13,6 +13,7 @@ The schema of ``--json``; keys may be added, but none changes its meaning:
 | ``cpu`` | ``model``, ``cores``, ``allowed``, ``quota`` or null, ``usable`` |
 | ``memory`` | ``total``, ``available``, ``limit``, in bytes or null |
 | ``gpu`` | ``driver``, ``cupy`` or null, ``devices``, ``error`` |
+| ``devices`` | list of ``name``, ``times`` ("measured", "virtual", or null if it cannot be used), ``words`` |
 | ``jupyter`` | ``lab_extensions_missing``, ``widgets_ready`` |
 | ``browser`` | path or null |
 | ``home`` | ``path``, ``writable`` |
@@ -59,6 +60,7 @@ def to_dict(facts: Facts, peaks: tuple[Peak, ...], advice: list[Advice]) -> dict
         "cpu": {**asdict(facts.cpu), "usable": facts.cpu.usable},
         "memory": asdict(facts.memory),
         "gpu": asdict(facts.gpu),
+        "devices": [asdict(place) for place in facts.devices],
         "jupyter": {"lab_extensions_missing": facts.lab_extensions, "widgets_ready": widgets_ready(facts)},
         "browser": facts.browser,
         "home": {"path": facts.home, "writable": facts.home_writable},
@@ -82,6 +84,7 @@ def report(terminal: Terminal, facts: Facts, peaks: tuple[Peak, ...], advice: li
     parts = [
         terminal.section(f"tinygrad_edu {facts.version}: {works}", "").rstrip(),
         terminal.section("Machine", terminal.table(_machine(facts), indent="  ")),
+        terminal.section("Devices: where tensors can live", _devices(terminal, facts)),
         terminal.section("Measured here: the median and the middle half of the runs", _peaks(terminal, peaks)),
         terminal.section("Packages", _packages(terminal, facts.packages)),
         *(_advice(terminal, kind, [one for one in advice if one.kind == kind]) for kind in TITLES),
@@ -114,6 +117,10 @@ def _gpu(facts: Facts) -> str:
     if gpu.error:
         return "CuPy is installed, but no GPU answers"
     return "NVIDIA, without CuPy" if gpu.driver else "no NVIDIA GPU"
+
+
+def _devices(terminal: Terminal, facts: Facts) -> str:
+    return terminal.table([(place.name, place.words) for place in facts.devices], indent="  ")
 
 
 def _peaks(terminal: Terminal, peaks: tuple[Peak, ...]) -> str:

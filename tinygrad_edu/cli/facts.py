@@ -20,6 +20,7 @@ import numpy as np
 
 import tinygrad_edu as tg
 
+from ..common.wording import bytes_text
 from .machine import Cpu, Memory, cpu, memory
 
 PROJECT = "tinygrad_edu"
@@ -77,6 +78,15 @@ class Gpu:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A device that tensors can be asked to live on. ``times``: "measured", "virtual", or None if it cannot be used."""
+
+    name: str
+    times: str | None
+    words: str
+
+
+@dataclass(frozen=True)
 class Facts:
     """Everything that `doctor` looks at, besides what it measures."""
 
@@ -88,6 +98,7 @@ class Facts:
     cpu: Cpu
     memory: Memory
     gpu: Gpu
+    devices: tuple[Place, ...]
     lab_extensions: tuple[str, ...]  # those of LAB_EXTENSIONS that are missing beside an installed JupyterLab
     browser: str | None
     home: str
@@ -96,6 +107,7 @@ class Facts:
 
 def gather() -> Facts:
     """The current facts."""
+    found = gpu()
     home = os.path.expanduser("~")  # Path.home() fails for a user without a home, and that is what we look for
     return Facts(
         version=tg.__version__,
@@ -105,7 +117,8 @@ def gather() -> Facts:
         blas=blas(),
         cpu=cpu(),
         memory=memory(),
-        gpu=gpu(),
+        gpu=found,
+        devices=devices(found),
         lab_extensions=missing_lab_extensions(Path(sys.prefix)),
         browser=os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None),
         home=home,
@@ -209,6 +222,20 @@ def gpu() -> Gpu:
         return Gpu(driver, cupy.__version__, tuple(names))
     except Exception as error:  # a driver that is missing, too old or asleep: each raises a different error
         return Gpu(driver, "installed", (), f"{type(error).__name__}: {error}".splitlines()[0])
+
+
+def devices(found: Gpu) -> tuple[Place, ...]:
+    """What each device can do here."""
+    simulated = tg.sim.machine()
+    room, rate = bytes_text(int(simulated["memory"])), bytes_text(int(simulated["bandwidth"]))
+    sim = f"a simulated {simulated.preset} ({room}, {rate}/s): NumPy's results in virtual time, on any machine"
+    if tg.cuda.is_available():
+        cuda = Place("cuda", "measured", "computes with CuPy, in this machine's time")
+    else:
+        there = found.driver or found.devices
+        lacks = "this version does not compute on NVIDIA GPUs yet" if there else "no NVIDIA GPU"
+        cuda = Place("cuda", None, f"cannot be used: {lacks}")
+    return Place("cpu", "measured", "computes with NumPy, in this machine's time"), Place("sim", "virtual", sim), cuda
 
 
 def missing_lab_extensions(prefix: Path) -> tuple[str, ...]:
