@@ -11,6 +11,7 @@ import tinygrad_edu as tg
 from tests.tips.made_up import TIP
 from tinygrad_edu import tips
 from tinygrad_edu.backends.sim.presets import PRESETS
+from tinygrad_edu.errors import OutOfMemoryError
 from tinygrad_edu.tips import Claim, Tip
 from tinygrad_edu.tips.counting import watched
 from tinygrad_edu.tips.tip import HOLDS
@@ -65,3 +66,26 @@ def test_what_was_watched_begins_as_in_a_new_program() -> None:
 
 def test_no_tip_declares_a_device_that_nobody_has_tried() -> None:
     assert {device for tip in tips.all_tips() for device in tip.devices} == {"cpu", "sim"}
+
+
+def test_the_search_for_a_batch_size_tries_the_guess_too() -> None:
+    search = tips.find("batch-size-search").fast
+
+    def step(batch: int) -> None:
+        if batch > 100:
+            raise OutOfMemoryError("a step", "this is more than 100", "use a smaller batch")
+
+    assert [search(step, guess) for guess in (500, 100, 3)] == [100, 100, 96], "the guess itself may be too large"
+
+
+def test_samples_a_second_stop_growing_once_the_device_is_busy() -> None:
+    step = tips.find("batch-size-search").inputs(tg.Generator().manual_seed(0), 32, 60, "sim")["step"]
+    cost = {}
+    for batch in (32, 1024, 2048, 4096):
+        step(batch)  # what it needs is reserved
+        tg.accelerator.synchronize()
+        start = tg.sim.now()
+        step(batch)
+        tg.accelerator.synchronize()
+        cost[batch] = (tg.sim.now() - start) / batch
+    assert cost[32] > 4 * cost[1024] and cost[4096] > 0.8 * cost[2048]

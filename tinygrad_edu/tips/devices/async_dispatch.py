@@ -1,4 +1,4 @@
-"""Ask for all the work before you read a value."""
+"""Queue all the work before you read a value."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def waits(result: Result) -> str:
 
 TIP = Tip(
     slug="async-dispatch",
-    title="Ask for all the work before you read a value",
+    title="Queue all the work before you read a value",
     theme="devices",
-    why="A call only puts work into the queue; **to read a value, the host must wait** until the queue is empty.",
+    why="A call only puts work into a queue; **to read a value, the host must wait** until that work is done.",
     about=(
-        "The host is always a little ahead: it asks for an operation and goes on, and the device works through its "
-        "queue. As long as there is something in it, the device never stands still. `item()`, `float(x)`, `print(x)`, "
-        "`if x > 0` and every copy to the host need numbers that are not there yet. They wait for everything before "
-        "it, and when the host goes on, the queue is empty: until the next operation arrives the device has nothing "
-        "to do. So keep the loss of each step on the device, and read it every hundred steps, or all at the end. "
-        "NumPy has no queue: there each call waits."
+        "The host asks for an operation and goes on, while the device works through its queue. As long as something "
+        "is in the queue, the device is not idle. `item()`, `float(x)`, `print(x)`, `if x > 0` and every copy to the "
+        "host need numbers that do not exist yet. They wait for all work before them, and when the host goes on, the "
+        "queue is empty: the device is idle until the next operation arrives. So keep the loss of each step on the "
+        "device, and read it every hundred steps, or all at the end. Keep `loss.detach()`: the loss itself would keep "
+        "the graph of its step. NumPy has no queue; each call waits there."
     ),
     sources=(
         Source("M", "Why aren't weights Numpy arrays?", "Python goes on before an operation has ended; NumPy blocks"),
@@ -59,7 +59,10 @@ TIP = Tip(
     slow=slow,
     fast=fast,
     claims=(Claim("waiting", times=1.3), Claim("virtual", times=1.3), Claim("idle", times=1.3)),
-    limits=(Limit({"steps": 1}, "false here", "With one step both read once, and B has one operation more."),),
+    limits=(
+        Limit({"steps": 1}, "false here", "With one step both read once, and B has one operation more."),
+        Limit({"n": 2048}, "no difference", "Each step works for so long that the waits hardly count."),
+    ),
     question=Question(
         "A reads the mean after each of its steps. When does the host wait in A?",
         ("once, at the end", "in each step"),
@@ -67,17 +70,17 @@ TIP = Tip(
         tempting="once, at the end",
         refutation="`item()` gives a Python number, and Python has no numbers that are still to come.",
     ),
-    explain="What is in the queue at the moment when `item()` returns?",
+    explain="What is in the queue when `item()` returns?",
     symptoms=("my GPU is idle most of the time", "the processor or GPU is hardly busy"),
     picture=Picture("QueueTimeline", dict),
     elsewhere=(
         Elsewhere(
             "PyTorch 2.13",
             "2026-11",
-            "means = []\nfor _ in range(steps):\n    x = (x @ w).tanh()\n    means.append(x.mean())\n"
+            "means = []\nfor _ in range(steps):\n    x = (x @ w).tanh()\n    means.append(x.mean().detach())\n"
             "found = torch.stack(means)",
         ),
-        Elsewhere("JAX 0.6", "2026-11", "means = [step(x).mean() for x in batches]\njax.block_until_ready(means)"),
+        Elsewhere("JAX 0.6", "2026-11", "means = jnp.stack([jnp.tanh(x @ w).mean() for x in batches])\nprint(means)"),
     ),
     devices=("sim",),
     torch=None,

@@ -1,4 +1,4 @@
-"""Let the work stay where the data are."""
+"""Keep the work where the data are."""
 
 from __future__ import annotations
 
@@ -39,15 +39,16 @@ def times(result: Result) -> float:
 
 TIP = Tip(
     slug="avoid-transfers",
-    title="Let the work stay where the data are",
+    title="Keep the work where the data are",
     theme="devices",
-    why="**Each copy waits for what comes before it** and lets the device stand still until the next one brings data.",
+    why="A copy to the host **makes the host wait**; meanwhile it launches nothing, so the device runs out of work.",
     about=(
-        "Between host and device lies a bus that is far slower than either memory. A value that goes back to the host "
-        "after each layer, to be looked at or to be worked on by NumPy, travels twice for nothing; and because the "
-        "host has to wait for it, the queue runs empty each time. So move the weights once, the batch once, and the "
-        "result once. The number of copies counts as well as the bytes: many small ones cost more than a large one. "
-        "For what really has to be seen, such as the loss, keep it on the device, and read many together."
+        "Host and device are joined by a bus that is far slower than the memory of either. A value that goes back to "
+        "the host after each layer, to be looked at or to be worked on by NumPy, travels twice for nothing; and "
+        "because the host has to wait for it, the device's queue runs empty each time. So move the weights once, each "
+        "batch once, and the result once. The number of copies counts as well as the bytes: many small ones cost more "
+        "than one large one. A value that really has to be seen, such as the loss, can stay on the device until many "
+        "are read together."
     ),
     sources=(Source("P", "Avoid CPU-GPU Transfers", "do not move data in each iteration"),),
     parameters=(
@@ -58,15 +59,15 @@ TIP = Tip(
     slow=slow,
     fast=fast,
     claims=(Claim("moved", times=4), Claim("virtual", times=3), Claim("idle", times=3)),
-    limits=(Limit({"layers": 1}, "no difference", "With one layer, both go there and back once."),),
+    limits=(Limit({"layers": 1}, "no difference", "With one layer, both copy the batch there and back once."),),
     question=Question(
         "A brings the batch back to the host after each of eight layers. How many times the bytes of B does it move?",
         Number(0.05, 64, "times", within=0.05),
         times,
         tempting=16,
-        refutation="There are sixteen copies in A, and B has two as well: one there, and one back.",
+        refutation="A makes sixteen copies, but B makes two as well: one there, and one back.",
     ),
-    explain="Which copies can go without changing any number?",
+    explain="Which copies can you remove without changing any number?",
     symptoms=("my GPU is idle most of the time", "the processor or GPU is hardly busy"),
     picture=Picture("QueueTimeline", dict),
     elsewhere=(
@@ -74,7 +75,8 @@ TIP = Tip(
             "PyTorch 2.13",
             "2026-11",
             'device = torch.accelerator.current_accelerator() or "cpu"\n'
-            "y = x.to(device)\nfor w in weights:\n    y = (y @ w.to(device)).tanh()\ny = y.cpu()",
+            "weights = [w.to(device) for w in weights]  # once, before the first batch\n"
+            "y = x.to(device)\nfor w in weights:\n    y = (y @ w).tanh()\ny = y.cpu()",
         ),
     ),
     slips=(
@@ -82,8 +84,8 @@ TIP = Tip(
             "P",
             guide,
             {"equal": True, "moved": 16_777_216},
-            "the better version of the guide's loop still moves every batch, only with `non_blocking=True`. From "
-            "memory that is not pinned this changes nothing, and the bytes are the same.",
+            "the guide's better loop moves the data in every iteration, now with `non_blocking=True`. New batches must "
+            "move, but what is used again need not: here all bytes still travel, and the host still waits.",
         ),
     ),
     devices=("sim",),

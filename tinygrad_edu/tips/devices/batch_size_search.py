@@ -1,12 +1,11 @@
-"""Search for the batch size that fits."""
+"""Find the batch size that fits by trying."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import tinygrad_edu as tg
-from tinygrad_edu import tips
+from tinygrad_edu import optim, tips
 from tinygrad_edu.errors import OutOfMemoryError
 from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
 
@@ -15,6 +14,7 @@ tips.declare(tips.Fact("batch", "batch size found", "count", "the batch size tha
 
 def inputs(generator: tg.Generator, guess: int, room: int, device: str) -> dict[str, Any]:
     w = tg.rand(256, generator=generator).to(device).requires_grad_()
+    optimizer = optim.Adam([w])
     limit = tg.accelerator.memory_reserved() + room * 2**20  # what is there already does not count
 
     def step(batch: int) -> None:
@@ -23,7 +23,8 @@ def inputs(generator: tg.Generator, guess: int, room: int, device: str) -> dict[
         for _ in range(6):
             x = (x * w).tanh()
         x.sum().backward()
-        w.grad = None
+        optimizer.step()
+        optimizer.zero_grad()
 
     return {"step": step, "guess": guess}
 
@@ -34,14 +35,17 @@ def slow(step: Any, guess: int) -> int:
 
 
 def fits(step: Any, batch: int) -> bool:
-    with suppress(OutOfMemoryError):
+    try:
         step(batch)
-        return True
-    return False
+    except OutOfMemoryError:
+        return False
+    return True
 
 
 def fast(step: Any, guess: int) -> int:
     batch = guess
+    while not fits(step, batch):
+        batch //= 2
     while fits(step, 2 * batch):
         batch *= 2
     for more in (batch // 2, batch // 4, batch // 8):
@@ -50,10 +54,7 @@ def fast(step: Any, guess: int) -> int:
 
 
 def guide(step: Any, guess: int) -> int:
-    batch = 2
-    while batch <= 1024 and fits(step, batch):
-        batch *= 2
-    return batch // 2
+    return max(batch for batch in (2**i for i in range(1, 11)) if fits(step, batch))
 
 
 def found(result: Result) -> float:
@@ -62,15 +63,17 @@ def found(result: Result) -> float:
 
 TIP = Tip(
     slug="batch-size-search",
-    title="Search for the batch size that fits",
+    title="Find the batch size that fits by trying",
     theme="devices",
-    why="Whether a batch fits depends on **all that is alive at the peak**, so it is quicker tried than computed.",
+    why="Whether a batch fits depends on **all that is alive at the peak**, so trying is quicker than computing.",
     about=(
         "A guess is either too small, so that the device is not busy, or too large, and the run ends after an hour. "
-        "Double the batch until a whole step, with its backward, no longer fits; then halve the distance. After "
-        "`OutOfMemoryError` a program can go on, if nothing keeps what the failed step has made: so let each try be a "
-        "function, and let go of the gradients. Keep a margin: other batches may be longer. And the largest is seldom "
-        "the best, because samples a second stop growing once the device is full."
+        "Double the batch until a whole step, with backward and optimiser, no longer fits; then try between, with a "
+        "half, a quarter and an eighth. After `OutOfMemoryError` a program can go on, if nothing keeps what the "
+        "failed step has made: so `fits` calls `step`, and returns False on that error. Search on a copy of the "
+        "model, because the steps change it, and keep a margin: other batches may be longer. The largest batch is "
+        "seldom the best: samples a second stop growing once the device is busy, and a larger batch changes how the "
+        "model learns."
     ),
     sources=(
         Source("P", "Finding Optimal Batch Size", "double until the memory is full"),
@@ -84,22 +87,22 @@ TIP = Tip(
     slow=slow,
     fast=fast,
     claims=(Claim("batch", price=True, times=4),),
-    limits=(Limit({"guess": 2048}, "no difference", "Here the guess happened to be near."),),
+    limits=(Limit({"guess": 2048}, "no difference", "This guess happens to be near the limit."),),
     question=Question(
-        "The graph keeps 12 kB of each sample, and there is room for 60 MB. Which batch does the search find?",
+        "A step's peak is 10 kB for each sample, and there is room for 60 MB. Which batch does the search find?",
         tips.Number(1, 8192, "samples", within=0.15),
         found,
         tempting=4096,
-        refutation="Doubling alone stops there. Halving the distance to 8192 finds what lies between.",
+        refutation="Doubling alone stops there. The smaller steps after it find what lies between.",
     ),
-    explain="What is alive at the peak of a step beside the activations?",
+    explain="What is alive at the peak of a step besides the activations?",
     symptoms=("out of memory", "the processor or GPU is hardly busy"),
     picture=Picture("QueueTimeline", dict),
     elsewhere=(
-        Elsewhere("PyTorch 2.13", "2026-11", "y = torch.ones(64, 256)  # except torch.OutOfMemoryError: halve"),
+        Elsewhere("PyTorch 2.13", "2026-11", "y = torch.ones(64, 256)  # except torch.OutOfMemoryError: too large"),
     ),
     outcomes={"slow": tips.FREE},
-    slips=(tips.Slip("P", guide, {"equal": False}, "the guide only doubles, and stops at 1024."),),
+    slips=(tips.Slip("P", guide, {"equal": False}, "the guide only doubles, up to 1024, and never clears gradients."),),
     reads={"batch": lambda batch: batch},
     devices=("sim",),
     torch=None,

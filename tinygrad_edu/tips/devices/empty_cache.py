@@ -27,7 +27,7 @@ def slow(x: Tensor, step: Any, steps: int) -> list[Any]:
     start, means = memory(), []
     for _ in range(steps):
         means.append(step(x))
-        tg.accelerator.empty_cache()  # or else memory looks full
+        tg.accelerator.empty_cache()  # "because memory looks full"
     return [tg.stack(means), start, memory()]
 
 
@@ -53,14 +53,15 @@ TIP = Tip(
     slug="empty-cache",
     title="Let the allocator keep what it has",
     theme="devices",
-    why="What is reserved and free is **handed out again without the driver**, who would let the device stand still.",
+    why="Free memory in reserve is **handed out again without asking the driver**, which waits for the device first.",
     about=(
         "Two figures describe a device's memory. *Allocated* is what tensors hold; *reserved* is what the allocator "
-        "has from the driver, and keeps for the next tensor when one is gone. Tools that ask the driver show the "
-        "second, so memory looks full, and people look for a leak. `empty_cache` gives back what is free: *reserved* "
-        "falls, *allocated* does not, because what a tensor holds stays. In a loop it only costs: the driver waits "
-        "for the device each time, and at once the allocator has to ask for the same again. It helps where another "
-        "program needs the memory, and before running out the allocator does it by itself."
+        "has from the driver, and keeps for later tensors. Tools that ask the driver, such as `nvidia-smi`, show the "
+        "second and what the driver itself uses, so memory looks full, and people look for a leak. `empty_cache` "
+        "gives back the segments that hold no tensor at all: *reserved* falls, *allocated* does not. In a loop it "
+        "only costs: each time the host waits for the device, and then the allocator asks the driver for the same "
+        "memory again. It helps where another program needs the memory. Before it runs out of memory, the allocator "
+        "does it by itself."
     ),
     sources=(Source("P", "Clear Cache", "torch.cuda.empty_cache() frees unused cached memory"),),
     parameters=(
@@ -76,7 +77,7 @@ TIP = Tip(
         Claim("tensors hold", same=True),
         Claim("device peak", same=True),
     ),
-    limits=(Limit({"kernels": 64}, "no difference", "A step that works for so long hides what the driver costs."),),
+    limits=(Limit({"kernels": 64}, "no difference", "In a step this long, the driver's share of the time is small."),),
     question=Question(
         "A empties the cache after each step. Which figure is smaller at the end?",
         ("what tensors hold", "only what is reserved", "nothing"),
@@ -84,7 +85,7 @@ TIP = Tip(
         tempting="what tensors hold",
         refutation="What a tensor holds is never in the cache. `del` lets go of it, and nothing else does.",
     ),
-    explain="Who has the memory of a tensor that is gone, and what does the next tensor cost?",
+    explain="Who holds the memory of a tensor that is gone, and what does the next tensor cost?",
     symptoms=("memory does not go down after a step", "out of memory", "deleting variables frees nothing"),
     picture=Picture("QueueTimeline", dict),
     elsewhere=(

@@ -29,22 +29,22 @@ def halves(x: Tensor, w: Tensor) -> Tensor:
 
 
 def bound(result: Result) -> str:
-    return "by launches" if result.slow["virtual"] > 3 * result.fast["virtual"] else "by arithmetic"
+    return "launches" if result.slow["virtual"] > 3 * result.fast["virtual"] else "arithmetic"
 
 
 TIP = Tip(
     slug="launch-bound-vs-bandwidth-bound-vs-compute-bound",
     title="Ask for a few large operations instead of many small ones",
     theme="devices",
-    why="**Whatever takes longest sets the time**: to ask for a kernel, to move its bytes, or to do its arithmetic.",
+    why="**Whatever takes longest sets the time**: launching a kernel, moving its bytes, or doing its arithmetic.",
     about=(
-        "A kernel has three prices. To ask for it costs the host a few microseconds, whatever its size. Its operands "
+        "A kernel has three costs. Launching it takes the host a few microseconds, whatever its size. Its operands "
         "and results go through the device's memory, at so many bytes a second. And its arithmetic is done at so many "
-        "operations a second. Tiny kernels end before the host has asked for the next one: they are bound by "
-        "launches, and a faster device changes nothing. Elementwise work on large arrays is bound by bandwidth: fuse "
-        "it, or use fewer bytes. Products of large matrices are bound by compute: there fewer bits help. So first "
-        "find out which price it is. Rows, samples and parameters that are worked on one by one are the most common "
-        "launches too many."
+        "operations a second. Tiny kernels end before the next one is launched: they are bound by launches, and a "
+        "faster device changes nothing (A, where each row reads `w` again, too). Elementwise work on large arrays is "
+        "bound by bandwidth: fuse it, or use fewer bytes. Products of large matrices are bound by arithmetic: a "
+        "format with fewer bits helps. Gaps between kernels in the timeline show that launches are the limit. Where a "
+        "loop must stay, a compiler or a CUDA graph launches many kernels with one call."
     ),
     sources=(Source("R", "Batch Operations", "work on batches, and fuse operations"),),
     parameters=(
@@ -62,13 +62,13 @@ TIP = Tip(
     ),
     limits=(Limit({"rows": 1}, "no difference", "One row is one product in both."),),
     question=Question(
-        "A and B do the same multiplications. By what is A bound on a device?",
-        ("by arithmetic", "by launches"),
+        "A and B do the same multiplications. What limits A on a device?",
+        ("arithmetic", "launches"),
         bound,
-        tempting="by arithmetic",
+        tempting="arithmetic",
         refutation="B does the same arithmetic in a fraction of the time, with two launches.",
     ),
-    explain="Which of the three prices would a device of twice the speed lower in A, and which in B?",
+    explain="Which of the three costs would a device of twice the speed lower in A, and which in B?",
     symptoms=("my loop is slow", "the processor or GPU is hardly busy", "a faster GPU changes nothing"),
     picture=Picture("QueueTimeline", dict),
     elsewhere=(

@@ -47,14 +47,14 @@ TIP = Tip(
     slug="pinned-memory",
     title="Pin the memory of batches that travel often",
     theme="devices",
-    why="A page that **cannot move** is read by the device itself; any other has to be handed over by the host.",
+    why="Memory that **cannot move** is read by the device itself; from any other, the host has to copy every byte.",
     about=(
-        "The system may move or swap out ordinary memory at any time, so a device cannot read it by itself: the host "
-        "copies it, piece by piece, to a place that stays, and is busy with that. Pinned memory stays where it is. "
-        "The device's copy engine reads it at the full speed of the bus, and with `non_blocking=True` the host goes "
-        "on at once. Both are needed: `non_blocking` from ordinary memory changes nothing. To pin memory takes time "
-        "itself, so pin what is used again, as a data loader with `pin_memory=True` does. And do not write to it "
-        "before the copy has ended."
+        "The system may move ordinary memory at any time, so the host first copies it, piece by piece, into a buffer "
+        "that stays in place. Pinned memory stays in place itself: the device's copy engine reads it at the full "
+        "speed of the bus, and with `non_blocking=True` the host goes on immediately. You need both. Pinning takes "
+        "time itself, so pin what travels again and again; `x.pin_memory().to(...)` for one use is slower than "
+        "`x.to(...)`. A data loader with `pin_memory=True` pins in the background, in buffers that it uses again. Pin "
+        "no more than you need: it leaves less memory for all else. Do not write to it before the copy ends."
     ),
     sources=(Source("P", "Pin Memory", "pin_memory=True and non_blocking=True make transfers faster"),),
     parameters=(
@@ -65,9 +65,9 @@ TIP = Tip(
     slow=slow,
     fast=fast,
     claims=(Claim("virtual", times=1.5), Claim("moved", same=True)),
-    limits=(Limit({"epochs": 1}, "false here", "For a single use, to pin memory takes longer than it saves."),),
+    limits=(Limit({"epochs": 1}, "false here", "For a single use, pinning takes longer than it saves."),),
     question=Question(
-        "B pins all batches first, and then moves the same bytes as A. How long does that take, the pinning counted?",
+        "B pins all batches first, and then moves the same bytes as A. How long does that take, pinning included?",
         ("the same", "shorter"),
         waits,
         tempting="the same",
@@ -81,8 +81,8 @@ TIP = Tip(
             "PyTorch 2.13",
             "2026-11",
             "device = torch.accelerator.current_accelerator()\n"
-            "x = data[0] if device is None else data[0].pin_memory()\n"
-            'y = x.to(device or "cpu", non_blocking=True).mean(0)',
+            "pinned = [x.pin_memory() for x in data] if device else data  # once\n"
+            'y = sum(x.to(device or "cpu", non_blocking=True).mean(0) for x in pinned)',
         ),
     ),
     slips=(
@@ -90,8 +90,8 @@ TIP = Tip(
             "P",
             guide,
             {"equal": True, "overlap": 0.0},
-            "`non_blocking=True` alone makes nothing asynchronous. From memory that is not pinned the host hands every "
-            "byte over itself, as before.",
+            "`non_blocking=True` alone does not free the host. From memory that is not pinned it still copies every "
+            "byte itself, as before.",
         ),
     ),
     devices=("sim",),

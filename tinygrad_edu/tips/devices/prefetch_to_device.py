@@ -1,4 +1,4 @@
-"""Bring the next batch while this one is worked on."""
+"""Copy the next batch while the device works on this one."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def fast(data: list[Tensor], model: Any, device: str) -> Tensor:
     side, main, coming = tg.accelerator.Stream(), tg.accelerator.current_stream(), None
     means: list[Tensor] = []
     for x in [*data, None]:
-        main.wait_stream(side)  # the batch that was brought is there
+        main.wait_stream(side)  # the batch has arrived
         now, coming = coming, None
         if x is not None:
             with tg.accelerator.stream(side):
                 coming = x.to(device, non_blocking=True)
         if now is not None:
-            now.record_stream(main)  # its memory is not given away before main is done with it
+            now.record_stream(main)  # nobody gets its memory before main is done with it
             means.append(model(now))
     return tg.stack(means).cpu()
 
@@ -46,16 +46,17 @@ def together(result: Result) -> str:
 
 TIP = Tip(
     slug="prefetch-to-device",
-    title="Bring the next batch while this one is worked on",
+    title="Copy the next batch while the device works on this one",
     theme="devices",
-    why="A device has **engines for copies beside its processors**; in one queue they can only take turns.",
+    why="A device has **copy engines beside its processors**; with a single queue they can only take turns.",
     about=(
         "Work in one stream is done in order, so a copy and the kernels that need it never run at the same time "
-        "there. A second stream has a queue of its own. B puts the copy of the next batch into it, and then the work "
-        "on the present one into the first: copy engine and processors are busy together, and the longer of the two "
-        "sets the time. Three things are needed: pinned memory, a wait before the batch is used, and `record_stream`, "
-        "because its memory belongs to the stream that made it and would go back to it too early. The price is memory "
-        "for one more batch."
+        "there. A second stream has a queue of its own. B puts the copy of the next batch into it, and the work on "
+        "this batch into the first one: copy engine and processors are busy together, and the slower of the two sets "
+        "the time. It takes three things: pinned memory; `wait_stream` before the batch is used; and `record_stream`, "
+        "because otherwise the allocator lets the side stream use the batch's memory again while the main one still "
+        "reads it. The price is memory for the batches that are on their way: at least one, and more where the host "
+        "runs far ahead."
     ),
     sources=(
         Source("P", "Data Prefetching", "a prefetcher moves the next batch on a stream of its own"),
@@ -69,9 +70,9 @@ TIP = Tip(
     slow=slow,
     fast=fast,
     claims=(Claim("virtual", times=1.3), Claim("overlap", price=True), Claim("device peak", price=True)),
-    limits=(Limit({"batches": 1}, "no difference", "With one batch, there is nothing to bring meanwhile."),),
+    limits=(Limit({"batches": 1}, "no difference", "With one batch, there is no next one to copy."),),
     question=Question(
-        "B asks for the copy of the next batch, and then for the work on the present one. When are the two done?",
+        "B queues the copy of the next batch, and then the work on this one. When does the device do the two?",
         ("one after the other", "at the same time"),
         together,
         tempting="one after the other",
@@ -84,9 +85,10 @@ TIP = Tip(
         Elsewhere(
             "PyTorch 2.13",
             "2026-11",
-            "# side = torch.cuda.Stream(); with torch.cuda.stream(side):\n"
-            "coming = data[0].to(torch.accelerator.current_accelerator() or 'cpu', non_blocking=True)\n"
-            "# torch.cuda.current_stream().wait_stream(side); coming.record_stream(torch.cuda.current_stream())",
+            "x = data[0]\nif torch.cuda.is_available():\n"
+            "    side, main = torch.cuda.Stream(), torch.cuda.current_stream()\n"
+            '    with torch.cuda.stream(side):\n        x = x.to("cuda", non_blocking=True)\n'
+            "    main.wait_stream(side)  # only after the work on the batch before\n    x.record_stream(main)",
         ),
         Elsewhere("Lux 1.0", "2026-11", "for (x, y) in gpu_device()(loader)\n    # both are there\nend"),
     ),

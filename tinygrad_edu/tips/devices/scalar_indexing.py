@@ -41,14 +41,14 @@ TIP = Tip(
     slug="scalar-indexing",
     title="Do not loop over the elements of a device's array",
     theme="devices",
-    why="For each element the host **waits, fetches one number and launches a kernel**; the arithmetic costs nothing.",
+    why="For each element the host **waits, fetches one number and launches a kernel**, all for one comparison.",
     about=(
-        "A device is made to do the same to thousands of elements at once. A loop over elements turns that round: "
-        "each `x[i].item()` waits for the queue and copies four bytes, each assignment is a launch, and between them "
-        "the device has nothing to do. A single operation on the whole array needs one launch. Most loops over "
-        "elements are such an operation in disguise: `clamp`, `where`, a mask, `cumsum`. Because it is so easy to "
-        "write such a loop without seeing it, `allow_scalar(False)` makes every read of a single number an error (C), "
-        "and `scalar_reads()` counts them."
+        "A device is made to do the same thing to thousands of elements at once. A loop over elements wastes that: "
+        "each `x[i].item()` waits for the queue and copies four bytes, each assignment is a launch, and in between "
+        "the device is idle. A single operation on the whole array needs one launch. Most loops over elements are "
+        "such an operation in disguise: `clamp`, `where`, a mask, `cumsum`. Because such a loop is easy to write "
+        "without noticing, `allow_scalar(False)` makes every read of a single number an error (C), and "
+        "`scalar_reads()` counts them."
     ),
     sources=(Source("L", "Scalar Indexing on GPU Arrays", "disallow it, so that no loop over elements goes unseen"),),
     parameters=(Size("n", 64, 1, 256, "how many elements there are"),),
@@ -57,22 +57,24 @@ TIP = Tip(
     fast=fast,
     also=(Way("forbidden", forbidden, raises(DeviceError, "forbids it"), "The first read is refused."),),
     claims=(Claim("launches", times=30), Claim("virtual", times=50), Claim("waiting", fast=0.0)),
-    limits=(Limit({"n": 1}, "no difference", "One element is an array too."),),
+    limits=(Limit({"n": 1}, "no difference", "With one element the loop has two launches, not many."),),
     question=Question(
-        "A loops over 64 elements. How many kernels does the device get to do?",
+        "A loops over 64 elements. How many kernels must the device run?",
         Number(1, 1000, "kernels", within=0.02),
         launches,
         tempting=1,
-        refutation="Each assignment to an element is a kernel of its own, and making the array of zeros is one more.",
+        refutation="Each assignment to an element is a kernel of its own, and the array of zeros is one more.",
     ),
     explain="What does the host do for one element, and how much of that is arithmetic?",
     symptoms=("my loop is slow", "my GPU is idle most of the time"),
     picture=Picture("QueueTimeline", dict),
     elsewhere=(
-        Elsewhere("PyTorch 2.13", "2026-11", "y = x.clamp(min=0)"),
+        Elsewhere(
+            "PyTorch 2.13", "2026-11", "y = x.clamp(min=0)  # torch.cuda.set_sync_debug_mode('error') finds loops"
+        ),
         Elsewhere("Lux 1.0", "2026-11", "GPUArraysCore.allowscalar(false)\ny = max.(x, 0)"),
     ),
     devices=("sim",),
     torch=None,
-    differs_in_torch="The loop is slow there on any device; PyTorch has no switch that forbids it.",
+    differs_in_torch="The loop is slow there on any device; `torch.cuda.set_sync_debug_mode` finds its waits.",
 )

@@ -1,4 +1,4 @@
-"""Bring weights when they are needed, if all of them do not fit."""
+"""If the weights do not all fit, copy each layer's when it is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOM = 9 << 20  # bytes of the device that the program may use
 
 
 def inputs(generator: tg.Generator, layers: int, device: str) -> dict[str, Any]:
-    weights = [tg.randn(512, 512, generator=generator) / 23 for _ in range(layers)]
+    weights = [(tg.randn(512, 512, generator=generator) / 23).pin_memory() for _ in range(layers)]
     share = ROOM / tg.sim.machine()["memory"]
     return {"x": tg.rand(64, 512, generator=generator), "weights": weights, "share": share, "device": device}
 
@@ -37,8 +37,8 @@ def fast(x: Tensor, weights: list[Tensor], share: float, device: str) -> Tensor:
 
 def ahead(x: Tensor, weights: list[Tensor], share: float, device: str) -> Tensor:
     accelerator.set_per_process_memory_fraction(share)
-    y, pinned = x.to(device), [w.pin_memory() for w in weights]
-    for w in pinned:
+    y = x.to(device)
+    for w in weights:  # they are pinned
         y = (y @ w.to(device, non_blocking=True)).tanh()
     return y.cpu()
 
@@ -49,32 +49,33 @@ def comes(result: Result) -> str:
 
 TIP = Tip(
     slug="stream-what-does-not-fit",
-    title="Bring weights when they are needed, if all of them do not fit",
+    title="If the weights do not all fit, copy each layer's when it is needed",
     theme="devices",
     why="Layers work one after the other, so **only one needs its weights at a time**; the others wait on the host.",
     about=(
-        "A model whose weights are larger than the device's memory cannot live there, but it can still compute there. "
-        "The weights stay on the host, and each layer's are copied over just before they are needed; the memory of "
-        "the last layer serves the next. The price is that all weights travel for every batch, so large batches pay "
-        "best. From pinned memory a copy is faster, and the host need not wait for it (C). A second stream can bring "
-        "the next layer's weights while this one computes: that takes room for two layers, and hides the copies where "
-        "a layer computes for long enough."
+        "A model whose weights are larger than the device's memory cannot stay there, but it can still compute there. "
+        "The weights stay on the host, in pinned memory, and each layer's are copied over just before they are "
+        "needed; the next layer reuses the memory of the last one's. This is for inference, under `no_grad`: for "
+        "backward, autograd would keep every copy, and nothing would be saved. The price is that all weights travel "
+        "for every batch, so it pays best with large batches. With `non_blocking=True` the host need not wait for "
+        "each copy (C). If copies go into a second queue, the next layer's weights can travel while this layer "
+        "computes: that needs room for two layers."
     ),
     sources=(Source("M", "Why aren't weights Numpy arrays?", "weights that do not fit can be streamed from the host"),),
     parameters=(Size("layers", 12, 2, 16, "layers, with a megabyte of weights each"),),
     inputs=inputs,
     slow=slow,
     fast=fast,
-    also=(Way("from pinned memory", ahead, words="The host goes on while the weights travel."),),
+    also=(Way("without waiting", ahead, words="The host goes on while the weights travel."),),
     outcomes={"slow": raises(OutOfMemoryError, "are asked for")},
     claims=(),
-    limits=(Limit({"layers": 2}, "no difference", "Two layers fit, so nothing has to be brought again."),),
+    limits=(Limit({"layers": 2}, "no difference", "Two layers fit, so A can keep both on the device."),),
     question=Question(
         "The device has room for nine megabytes, and the weights need twelve. What does A give?",
         ("the result", "an error: there is no room"),
         comes,
         tempting="the result",
-        refutation="An accelerator does not move memory out by itself: what does not fit is refused.",
+        refutation="An accelerator does not move tensors out by itself: what does not fit is refused.",
     ),
     explain="Which weights must be on the device at the same moment in A, and which in B?",
     symptoms=("out of memory", "my model is larger than the GPU"),
@@ -84,7 +85,7 @@ TIP = Tip(
             "PyTorch 2.13",
             "2026-11",
             'device = torch.accelerator.current_accelerator() or "cpu"\n'
-            "y = x.to(device)\nfor w in weights:\n    y = (y @ w.to(device)).tanh()",
+            "with torch.no_grad():\n    y = x.to(device)\n    for w in weights:\n        y = (y @ w.to(device)).tanh()",
         ),
         Elsewhere("JAX 0.6", "2026-11", "for w in weights:\n    y = jnp.tanh(y @ jax.device_put(w))"),
     ),

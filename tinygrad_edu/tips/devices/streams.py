@@ -1,4 +1,4 @@
-"""Let small kernels that do not need each other run side by side."""
+"""Let small, independent kernels run side by side."""
 
 from __future__ import annotations
 
@@ -52,16 +52,17 @@ def faster(result: Result) -> str:
 
 TIP = Tip(
     slug="streams",
-    title="Let small kernels that do not need each other run side by side",
+    title="Let small, independent kernels run side by side",
     theme="devices",
-    why="A small kernel **leaves processors without work**; in one stream the next has to wait for it all the same.",
+    why="A small kernel **leaves processors idle**; in the same stream the next one has to wait for it all the same.",
     about=(
-        "A stream is a queue: what is in it runs in order, and never together. A product of small matrices has too "
-        "few tiles for all processors, so most of the device has nothing to do. Products that do not need each other "
-        "can go to streams of their own. Then the order is yours to say: `wait_stream`, or an event, before a stream "
-        "reads what another one made. Without it there is a race: often the numbers come out right by luck, and "
-        "sometimes not; the simulated device stops there (C). And whoever waits for each stream at once has a queue "
-        "again (D)."
+        "A stream is a queue: its work runs in order, one piece after the other. A product is cut into tiles, and a "
+        "small one has too few for all processors. Products that do not need each other can go to streams of their "
+        "own. Then you have to say the order: `wait_stream`, or an event, which marks a place in a stream, before "
+        "another stream reads the result. Without it there is a race, and the numbers are right only by luck; the "
+        "simulated device stops there (C), a real one does not. Waiting right after each launch makes one queue of "
+        "them again (D). First try one batched operation, which needs one launch. Libraries also split small "
+        "products, so a real GPU gains less than this one."
     ),
     sources=(
         Source("R", "GPU Optimization", "use a stream for asynchronous work, and synchronise it"),
@@ -75,23 +76,21 @@ TIP = Tip(
     slow=slow,
     fast=fast,
     also=(
-        tips.Way(
-            "no event", no_event, tips.raises(RaceError, "nothing makes one wait"), "Nothing makes the reader wait."
-        ),
-        tips.Way("waits at once", waits, words="The host waits for each stream before it asks the next."),
+        tips.Way("no event", no_event, tips.raises(RaceError, "nothing makes one wait"), "The reader does not wait."),
+        tips.Way("waits at once", waits, words="The host waits for each stream before it uses the next."),
     ),
     claims=(
         Claim("virtual", times=1.5),
         Claim("launches", same=True),
         Claim("virtual", no_more=True, ways=("waits at once", "slow")),
     ),
-    limits=(Limit({"n": 1024}, "no difference", "A product of this size keeps all processors busy by itself."),),
+    limits=(Limit({"n": 1024}, "no difference", "A product of this size keeps most processors busy by itself."),),
     question=Question(
-        "The products are the same in A and in B, and so is the device. What does the second queue change?",
+        "A and B compute the same products on the same device. B gives each product a stream of its own. What changes?",
         ("both take the same", "B is faster"),
         faster,
         tempting="both take the same",
-        refutation="A product of 128 rows fills a few of the processors: all run in the time of one.",
+        refutation="A product with a result of 128 × 128 fills few of the processors, so several can run side by side.",
     ),
     explain="Which processors have nothing to do in A, and what makes the order right in B?",
     symptoms=("my GPU is idle most of the time", "results change from run to run on the GPU"),
@@ -100,10 +99,11 @@ TIP = Tip(
         Elsewhere(
             "PyTorch 2.13",
             "2026-11",
-            "# with torch.cuda.stream(side):\ny = xs[0] @ w\n# torch.cuda.current_stream().wait_stream(side)",
+            "y = torch.stack(xs) @ w  # one launch: better than streams where it can be done\n"
+            "# else: with torch.cuda.stream(side), and then current_stream().wait_stream(side)",
         ),
     ),
-    slips=(tips.Slip("R", waits, {"equal": True}, "the guide waits at once, so nothing runs beside anything."),),
+    slips=(tips.Slip("R", waits, {"equal": True}, "the guide waits right after each launch, so nothing overlaps."),),
     devices=("sim",),
     torch=None,
     differs_in_torch="The same holds on a GPU; without one there are no streams.",

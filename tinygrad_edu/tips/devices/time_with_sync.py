@@ -28,6 +28,7 @@ def slow(work: Any, clock: Any) -> float:
 
 
 def fast(work: Any, clock: Any) -> float:
+    tg.accelerator.synchronize()  # what was asked for before does not count
     start = clock()
     work()
     tg.accelerator.synchronize()
@@ -44,21 +45,21 @@ def events(work: Any, clock: Any) -> float:
 
 
 def measured(result: Result) -> str:
-    return "the whole work" if result.slow["equal"] else "only how long it takes to ask for it"
+    return "the whole work" if result.slow["equal"] else "only the launches"
 
 
 TIP = Tip(
     slug="time-with-sync",
     title="Wait for the device before you stop the clock",
     theme="devices",
-    why="A call returns when the work **has been asked for**; when it has been done, only the device knows.",
+    why="A call returns when the work **is in the queue**; only the device knows when it is done.",
     about=(
-        "Between two looks at the clock, the host has put two products into the queue and has gone on. The difference "
+        "Between the two clock readings, the host has put two products into the queue and has gone on. The difference "
         "is the time of two launches, whatever the size of the matrices: a figure that looks wonderful and means "
-        "nothing. Often the time turns up in a place that has nothing to do with it, at the first `item()` or "
-        "`print`, which has to wait. So call `synchronize()` before each look at the clock, also before the first. "
-        "Events are the better clock: the device itself notes when it passes them, and launches before and after do "
-        "not count."
+        "nothing. The time turns up somewhere else, often at the first `item()` or `print`, which has to wait. So "
+        "call `synchronize()` before each reading, also before the first. Events are the better clock: the device "
+        "itself notes when it reaches each of them. Gaps between kernels still count, so a program that is short of "
+        "work looks slow there too. And measure several times, after a first run that does not count."
     ),
     sources=(Source("P", "Timing", "call torch.cuda.synchronize() before reading the clock"),),
     parameters=(
@@ -68,16 +69,18 @@ TIP = Tip(
     inputs=inputs,
     slow=slow,
     fast=fast,
-    also=(Way("events", events, words="The device notes when it passes them."),),
+    also=(Way("events", events, words="The device notes when it reaches each of them."),),
     outcomes={"slow": DIFFERS},
     claims=(),
-    limits=(Limit({"read": "yes"}, "no difference", "A copy to the host waits by itself, so nothing is left to do."),),
+    limits=(
+        Limit({"read": "yes"}, "no difference", "A copy to the host waits by itself, so no work is left in the queue."),
+    ),
     question=Question(
-        "A looks at the clock, multiplies two large matrices on the device, and looks again. What has it measured?",
-        ("the whole work", "only how long it takes to ask for it"),
+        "A reads the clock, multiplies large matrices on the device, and reads the clock again. What has it measured?",
+        ("the whole work", "only the launches"),
         measured,
         tempting="the whole work",
-        refutation="The products were still in the queue when A looked at the clock.",
+        refutation="The products were still in the queue when A read the clock again.",
     ),
     explain="What has happened on the device when `work()` returns?",
     symptoms=("my timings change from run to run", "my model is slow, and I do not know where"),
@@ -86,9 +89,8 @@ TIP = Tip(
         Elsewhere(
             "PyTorch 2.13",
             "2026-11",
-            "import time\nstart = time.perf_counter()\ny = torch.ones(8) * 2\n"
-            "if torch.accelerator.is_available():\n    torch.accelerator.synchronize()\n"
-            "spent = time.perf_counter() - start",
+            "import time\nready = torch.accelerator.synchronize if torch.accelerator.is_available() else int\n"
+            "ready()\nstart = time.perf_counter()\ny = torch.ones(8) * 2\nready()\nspent = time.perf_counter() - start",
         ),
         Elsewhere("JAX 0.6", "2026-11", "y = jax.block_until_ready(f(x))"),
     ),

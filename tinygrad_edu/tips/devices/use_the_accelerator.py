@@ -1,4 +1,4 @@
-"""Give the accelerator work that is worth the way there."""
+"""Give the accelerator enough work to repay the copies."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ def winner(result: Result) -> str:
 
 TIP = Tip(
     slug="use-the-accelerator",
-    title="Give the accelerator work that is worth the way there",
+    title="Give the accelerator enough work to repay the copies",
     theme="devices",
     why="A product of n × n matrices does **n³ work on n² numbers**, and only the numbers have to travel.",
     about=(
         "An accelerator computes many times as fast as the host, but it has memory of its own, and each copy and each "
-        "launch costs a fixed time besides. So what counts is the work for each byte that travels. A product of "
-        "matrices has n multiplications for every number, and pays from a few hundred rows on. An addition has one, "
-        "and never does if its operands have to be brought. In training the weights stay on the device, and only a "
-        "batch travels: that moves the crossing to smaller sizes. The host's rate is a parameter here, in billions of "
-        "operations a second."
+        "launch also costs a fixed time. So what counts is the work for each byte that travels. A product of n × n "
+        "matrices does n multiplications for every number, and starts to pay at a few hundred rows. An addition does "
+        "one, and never pays if its operands have to be copied first. In training, the weights stay on the device and "
+        "only a batch travels, so smaller sizes pay too. The host's rate is a parameter here, in billions of "
+        "operations a second. A real GPU also needs a second or so when a program first uses it; that is not counted "
+        "here."
     ),
     sources=(
         Source("R", "Hardware Optimization", "enable the GPU: move model and data there"),
@@ -58,17 +59,19 @@ TIP = Tip(
         Claim("virtual", over=Over("n", (16, 64, 256, 512, 1024), crosses=True)),
     ),
     limits=(
-        Limit({"n": 64}, "false here", "To bring so few numbers there takes longer than to multiply them here."),
-        Limit({"host": 4096}, "false here", "A host as fast as this has no use for the device."),
+        Limit({"n": 64}, "false here", "Copying so few numbers takes longer than multiplying them on the host."),
+        Limit(
+            {"host": 4096}, "false here", "For this one product, with both copies counted, a host this fast is quicker."
+        ),
     ),
     question=Question(
-        "Two matrices lie on the host, and the product is wanted there. Who is faster, with all copies counted?",
+        "Two matrices are on the host, and the product is wanted there. Which is faster, with all copies counted?",
         ("the host", "the device"),
         winner,
         tempting="the host",
-        refutation="A megabyte each way takes a fraction of the time that the host needs for the multiplications.",
+        refutation="Copying a few megabytes takes a fraction of the time that the host needs for the multiplications.",
     ),
-    explain="How do work and bytes grow with n, and where do the two times meet?",
+    explain="How do the work and the bytes grow with n, and where do the two times meet?",
     symptoms=("the processor or GPU is hardly busy", "the GPU is slower than the processor"),
     picture=Picture("QueueTimeline", dict),
     elsewhere=(
@@ -77,7 +80,9 @@ TIP = Tip(
             "2026-11",
             'device = torch.accelerator.current_accelerator() or "cpu"\ny = (x.to(device) @ w.to(device)).cpu()',
         ),
-        Elsewhere("tch-rs 0.26", "2026-11", "let y = x.to_device(Device::Cuda(0)).matmul(&w);"),
+        Elsewhere(
+            "tch-rs 0.26", "2026-11", "let gpu = Device::Cuda(0);\nlet y = x.to_device(gpu).matmul(&w.to_device(gpu));"
+        ),
     ),
     devices=("sim",),
     torch=None,

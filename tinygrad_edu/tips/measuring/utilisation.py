@@ -8,7 +8,7 @@ import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import DIFFERS, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip
 
-SAMPLE = 250_000  # nanoseconds: a monitor looks at stretches, not at moments
+SAMPLE = 250_000  # nanoseconds; real monitors take a sixth of a second or more
 
 
 def inputs(generator: tg.Generator, steps: int, host: int, device: str) -> dict[str, Any]:
@@ -51,14 +51,14 @@ TIP = Tip(
     slug="utilisation",
     title="Ask how long the device works, not whether it ever does",
     theme="measuring",
-    why="A monitor counts a stretch as busy **if any kernel ran in it**, however short, and so it says 100 %.",
+    why="A monitor counts a stretch of time as busy **if any kernel ran in it**, however short, and so it says 100 %.",
     about=(
         "The figure that GPU monitors call utilisation is the share of short stretches of time in which at least one "
-        "kernel was running. A loop that augments an image for 200 microseconds and then lets the device multiply for "
-        "ten has a kernel in every stretch, and the monitor shows a device that could not work more. The timeline "
-        "shows the gaps: sum up how long kernels really ran, and divide by the whole time. Even that says nothing "
-        "about how many processors a kernel keeps busy. What fills the gaps tells what to do: a waiting host, a copy, "
-        "or Python."
+        "kernel was running: a quarter of a millisecond here, a sixth of a second or more in real monitors. A loop "
+        "that augments an image for 200 microseconds and then lets the device multiply for ten has a kernel in every "
+        "stretch, so the monitor shows a device that could not work more. The timeline shows the gaps: add up how "
+        "long kernels really ran, and divide by the whole time. Even that says nothing about how many processors a "
+        "kernel keeps busy. Look at what the device waits for in a gap: the host, a copy, or Python."
     ),
     sources=(
         Source("R", "Performance Checklist", "monitor GPU utilization"),
@@ -73,15 +73,13 @@ TIP = Tip(
     fast=fast,
     outcomes={"slow": DIFFERS},
     claims=(),
-    limits=(
-        Limit({"host": 0}, "no difference", "Where the host only asks for work, the device hardly ever stands still."),
-    ),
+    limits=(Limit({"host": 0}, "no difference", "Where the host only launches work, the device is hardly ever idle."),),
     question=Question(
         "Each step, the host works for 200 µs, and then the device for about 10. What does the monitor (A) show?",
         ("about the same as B", "many times as much as B"),
         shown,
         tempting="about the same as B",
-        refutation="There is a kernel in every stretch that it looks at. How short it was, it does not say.",
+        refutation="There is a kernel in every stretch that it looks at. It does not say how short the kernel was.",
     ),
     explain="What would each of the two show if the kernels took twice as long?",
     symptoms=("the processor or GPU is hardly busy", "the GPU is said to be busy, and training is slow"),
@@ -90,8 +88,10 @@ TIP = Tip(
         Elsewhere(
             "PyTorch 2.13",
             "2026-11",
-            "from torch.profiler import profile\nwith profile() as seen:\n    y = torch.ones(8, 8) @ torch.ones(8, 8)\n"
-            "spent = sum(event.self_device_time_total for event in seen.key_averages())",
+            "import time\nfrom torch.profiler import profile\nstart = time.perf_counter()\nwith profile() as seen:\n"
+            "    y = torch.ones(8, 8) @ torch.ones(8, 8)\nwhole = 1e6 * (time.perf_counter() - start)  # microseconds\n"
+            "kernels = [e for e in seen.events() if e.device_type != torch.autograd.DeviceType.CPU]\n"
+            "share = sum(e.time_range.elapsed_us() for e in kernels) / whole  # 0 on a CPU",
         ),
     ),
     devices=("sim",),
