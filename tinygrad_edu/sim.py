@@ -32,7 +32,7 @@ from .errors import ArgumentError, OutOfMemoryError
 
 __all__ = [
     "PRESETS", "Machine", "Timeline", "Work", "counts", "explain", "finish", "host_work", "machine", "now", "on_race",
-    "races", "restart", "synchronize", "timeline", "use",
+    "races", "restart", "stopped_after", "synchronize", "timeline", "use",
 ]  # fmt: skip
 
 
@@ -107,8 +107,25 @@ def restart() -> None:
 
 
 def finish() -> None:
-    """Wait as `synchronize` does, but on no line of the program: for who records what a program does."""
-    _device().finish()
+    """Wait for all devices, on no line of the program: for who records what a program does."""
+    for device in DEVICES:
+        device.finish()
+
+
+@block
+def stopped_after(kernels: int) -> Iterator[None]:
+    """In this block the host waits once more: for all its work, right after launching the kernel of this number.
+
+    So one can see what a synchronisation at any place does to a program, without changing it. 0 is no kernel.
+    """
+    if isinstance(kernels, bool) or not isinstance(kernels, int) or kernels < 0:
+        raise ArgumentError(f"stopped_after({kernels!r})", "it is the number of a kernel", "give 1 or more; 0 for none")
+    schedule = _device().schedule
+    before, schedule.stop_in = schedule.stop_in, kernels
+    try:
+        yield
+    finally:
+        schedule.stop_in = before
 
 
 def counts() -> dict[str, int]:
@@ -138,6 +155,7 @@ class Timeline(list[Work]):
     """What happened, in the order in which it was asked for. Times are virtual nanoseconds from the beginning."""
 
     machine: Machine
+    races: tuple[str, ...] = ()  # what was found in it where that is no error: see `on_race`
     _log: list[Work] | None = None  # while the block runs
     _origin = 0
 
@@ -180,16 +198,23 @@ class Timeline(list[Work]):
     def chrome_trace(self) -> dict[str, Any]:
         """The timeline as Chrome's and Perfetto's viewers read it, in microseconds; each lane is a thread."""
         lanes = self.lanes()
-        threads = [
-            {"ph": "M", "name": "thread_name", "pid": 0, "tid": i, "args": {"name": lane}}
-            for i, lane in enumerate(lanes)
+        places = [lane.partition(" ")[0] for lane in lanes]  # the host and each device
+        pids = {name: pid for pid, name in enumerate(dict.fromkeys(places))}
+        names = [
+            {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
+            for name, pid in pids.items()
         ]
+        tids = {lane: {"pid": pids[place], "tid": i} for i, (lane, place) in enumerate(zip(lanes, places, strict=True))}
+        names += [{"ph": "M", "name": "thread_name", **tids[lane], "args": {"name": lane}} for lane in lanes]
         events = []
         for work in self:
             told = {"bytes": work.read + work.written, "flops": work.flops, "line": describe_line(work.line)}
-            place = {"pid": 0, "tid": lanes.index(work.lane), "ts": work.start / 1e3, "dur": work.duration / 1e3}
-            events.append({"ph": "X", "name": work.name, "cat": work.kind, **place, "args": told})
-        return {"traceEvents": threads + events, "displayTimeUnit": "ns", "otherData": {"machine": self.machine.preset}}
+            if work.waited_for:
+                told["waited for"] = work.waited_for
+            name = f"wait: {work.name}" if work.kind == "wait" else work.name
+            span = {"ts": work.start / 1e3, "dur": work.duration / 1e3}
+            events.append({"ph": "X", "name": name, "cat": work.kind, **tids[work.lane], **span, "args": told})
+        return {"traceEvents": names + events, "displayTimeUnit": "ns", "otherData": {"machine": self.machine.name}}
 
     def export_chrome_trace(self, path: str) -> None:
         """Write `chrome_trace` to a file, for https://ui.perfetto.dev. Raises OSError where that cannot be written."""
@@ -227,10 +252,12 @@ def _length(spans: list[tuple[int, int]]) -> int:
 
 @block
 def timeline() -> Iterator[Timeline]:
-    """Record what happens inside. It begins with a device that has nothing to do, at time 0."""
+    """Record what happens inside. It begins with devices that have nothing to do, at time 0."""
     device, seen = _device(), Timeline()
     schedule, seen.machine = device.schedule, device.machine
-    device.synchronize()
+    for one in DEVICES:
+        one.synchronize()
+    found = {one.name: len(one.races) for one in DEVICES}
     log: list[Work] = []
     seen._log, seen._origin = log, schedule.now
     schedule.logs.append(log)
@@ -240,6 +267,7 @@ def timeline() -> Iterator[Timeline]:
         schedule.logs[:] = [one for one in schedule.logs if one is not log]
         seen += seen.so_far()
         seen._log = None
+        seen.races = tuple(race for one in DEVICES for race in one.races[found.get(one.name, 0) :])
 
 
 def _since(work: Work, origin: int) -> Work:

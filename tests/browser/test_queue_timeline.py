@@ -46,13 +46,20 @@ def test_it_is_predicted_run_and_read(open_cells: Open) -> None:
     expect(w.locator(".edu-prov")).to_have_text("simulated")
     foot = w.locator(".edu-foot pre")
     w.get_by_role("button", name="Longest gap").click()
-    expect(foot).to_contain_text(re.compile(r"stream 0: matmul.*idle .* before matmul: the host is busy with the copy"))
+    expect(foot).to_contain_text(re.compile(r"\nidle .* before matmul: the host is busy with the copy"))
     w.focus()
     page.keyboard.press("g")
-    mark = w.locator('.edu-stage svg:visible [data-act="pick"]').nth(1)
-    mark.focus()
+    w.locator('.edu-stage svg:visible [data-rove][tabindex="0"]').first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "Home", "ArrowRight"):
+        page.keyboard.press(key)
+    held = "document.activeElement.dataset.value"
+    assert page.evaluate(held) == w.locator(".edu-stage svg:visible [data-rove]").nth(1).get_attribute("data-value")
+    before = page.evaluate(held)
     page.keyboard.press("Enter")
     expect(foot).to_contain_text(re.compile(r"(host|copy in): "))
+    assert page.evaluate(held) == before, "the focus stays on what was pressed, though the words above grow"
+    w.get_by_role("slider").press("ArrowRight")
+    expect(foot).to_contain_text("the host waits after kernel 1", timeout=PATIENCE)
     before = foot.text_content()
     w.get_by_role("radio", name="8", exact=True).click()
     expect(foot).to_contain_text("layers: 8")

@@ -318,7 +318,7 @@ def test_first_lines(line: str, found: tuple[str, str, bool]) -> None:
 
 @pytest.mark.parametrize("line", ["-n", "-n --shown", "--compare", "-n a -m b", "-x"])
 def test_a_first_line_that_says_something_else_is_refused(line: str) -> None:
-    why, mend = "there are -n with a name, then a label, and --shown", "write %%memory -n lesson with the graph"
+    why, mend = "there are -n with a name, then a label, and --shown", "write %%memory -n lesson and a label"
     with teaches(ArgumentError, f"%%memory {line}", why, mend):
         read_line(line)
 

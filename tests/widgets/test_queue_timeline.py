@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -135,10 +136,135 @@ def test_a_race_a_lack_of_memory_and_a_learner_s_error_are_told() -> None:
         (fails, "RuntimeError: of the learner (test_queue_timeline.py, line"),
     ):  # fmt: skip
         widget = QueueTimeline(run, shown=True)
-        assert words in widget.text() and FAILED in widget.text()
+        assert words in widget.text() and (FAILED in widget.text()) == (run is not races)
+        if run is races:  # what led to the error can be seen
+            assert "It ended with an error: add on 'sim stream 0' reads" in widget.text()
+            names = [item.name for item in widget.state.runs[0].items if item.kind == "kernel"]
+            assert names == ["ones", "matmul"] and not widget.state.runs[0].rehearsed
         widget.act("reset")
         assert HIDDEN in widget.text()
     tg.sim.synchronize()
+
+
+def test_a_race_that_is_no_error_is_told_once() -> None:
+    before = tg.sim.on_race("warn")
+    try:
+        side, fixed, x = tg.accelerator.Stream(), tg.ones(300, 300).pin_memory(), tg.ones(300, 300, device="sim")
+
+        def run() -> None:
+            with tg.accelerator.stream(side):
+                y = fixed.to("sim", non_blocking=True)
+            x @ y
+
+        widget = QueueTimeline(run, shown=True)
+        assert widget.text().count("A race: matmul on 'sim stream 0' reads") == 1
+    finally:
+        tg.sim.on_race(before)
+
+
+def test_a_knob_that_fails_leaves_no_picture_of_another_setting() -> None:
+    def part(n: int) -> None:
+        if n == 2:
+            raise ValueError("not two")
+        tg.ones(4, device="sim")
+
+    widget = QueueTimeline(part, knobs={"n": (1, 2)}, shown=True)
+    widget.act("knob:n", "2")
+    widget.wait()
+    assert widget.state.runs == () and "ValueError: not two" in widget.text() and FAILED in widget.text()
+    widget.act("gap")
+    assert "kernel runs in" not in widget.text() and widget.timelines == []
+    widget.act("knob:n", "1")
+    widget.wait()
+    assert "a kernel runs in 33 % of 7.50 µs" in widget.text() and len(widget.timelines) == 1
+
+
+def test_a_prediction_is_judged_in_the_setting_that_it_was_made_for() -> None:
+    widget = QueueTimeline(Counted(), knobs={"n": (200, 1000)})
+    widget.predict(queue.BUSY[2])
+    told = queue.verdict(widget.state)
+    assert "redicted: " in told
+    widget.act("knob:n", "1000")
+    widget.wait()
+    assert queue.verdict(widget.state).startswith("Result: ")
+    widget.act("knob:n", "200")
+    widget.wait()
+    assert queue.verdict(widget.state) == told
+
+
+def test_the_host_can_wait_after_any_kernel() -> None:
+    def loop() -> None:
+        x = tg.ones(200, 200, device="sim")
+        for _ in range(6):
+            x = x * 1.0
+
+    widget = QueueTimeline(loop, shown=True)
+    before = [item.kind for item in widget.state.runs[0].items]
+    widget.act("stop", 3)
+    widget.wait()
+    run = widget.state.runs[0]
+    places = [i for i, item in enumerate(run.items) if item.kind == "kernel"]
+    assert run.items[places[2] + 1].kind == "wait" and run.items[places[2] + 1].end == run.items[places[2]].end
+    assert sum(item.kind == "wait" for item in run.items) == before.count("wait") + 1
+    assert "the host also waits after kernel 3" in widget.text()
+    gap = next(gap for gap in run.gaps if gap.before is run.items[places[3]])
+    assert queue.gap_text(gap).endswith("the host launches again after its wait in synchronize")
+    widget.act("stop", 8)
+    assert "there is no such kernel" in widget.text()
+
+
+def test_gaps_are_picked_too_and_the_longest_of_both_runs_in_turn() -> None:
+    widget = QueueTimeline(Counted(), lambda: tg.sim.host_work(9) or Counted()(), shown=True)
+    widget.act("gap")
+    assert widget.state.gap is not None and widget.state.gap[0] == 1
+    assert "the host is busy with host work" in queue.picked_text(widget.state)
+    widget.act("gap")
+    assert widget.state.gap[0] == 0
+    widget.act("idle", "0:0")
+    assert queue.picked_text(widget.state).startswith("idle 5.00 µs before ones: the host launches ones")
+    assert widget.html.count('tabindex="0" data-rove') >= 2, "Tab comes to what is picked, in both sizes"
+    widget.act("idle", "0:99")
+    assert "there is no such gap" in widget.text()
+
+
+def test_the_machine_in_use_is_the_one_that_is_shown() -> None:
+    tg.sim.use("T4", launch=50_000)
+    widget = QueueTimeline(Counted(), shown=True)
+    assert "preset T4 with launch=50000, virtual time" in widget.text()
+    assert widget.state.runs[0].items[0].duration == 50_000
+    tg.sim.use("A100")
+    assert QueueTimeline(Counted(), shown=True).machine == "A100"
+
+
+def test_only_what_was_run_before_is_said_to_have_its_memory() -> None:
+    with tg.sim.timeline() as seen:
+        Counted()()
+    told = "memory reserved by a run before"
+    assert told not in QueueTimeline(seen, shown=True).text() and told in QueueTimeline(Counted(), shown=True).text()
+    assert "What was recorded is hidden until you commit to a prediction." in QueueTimeline(seen).text()
+
+
+def test_what_has_not_run_is_refused() -> None:
+    def generator() -> Iterator[int]:
+        tg.ones(3, device="sim")
+        yield 1
+
+    assert "whose code has not run" in QueueTimeline(generator, shown=True).text()
+
+
+def test_ten_thousand_pieces_can_be_used() -> None:
+    """Each press draws it again; gaps are found once."""
+
+    def long() -> None:
+        x = tg.ones(10, device="sim")
+        for _ in range(5000):
+            x = x + 1
+
+    widget = QueueTimeline(long, shown=True)
+    widget.wait()
+    begun = time.perf_counter()
+    widget.act("gap")
+    assert "idle " in widget.text() and time.perf_counter() - begun < 10, "a second on a quiet machine"
 
 
 def test_a_run_can_be_stopped() -> None:
@@ -166,6 +292,7 @@ def test_a_run_can_be_stopped() -> None:
         ({"run": lambda x: x}, "run is called with the knobs only"),
         ({"run": list, "names": ("a",)}, "names are two texts"),
         ({"run": list, "knobs": {"n": 3}}, "knobs are names of parameters"),
+        ({"run": list, "knobs": {"n": (1, "1")}}, "two values of n read alike"),
         ({"run": list, "knobs": {"n": ()}}, "knobs are names of parameters"),
         ({"run": list, "machine": "abacus"}, "no such machine is known"),
     ],
@@ -193,6 +320,8 @@ shell.run_cell("%%timeline --what\\n1")
 shell.run_cell("%%timeline\\n1")
 shell.run_cell("%%timeline\\nx = (")
 shell.run_cell("%%timeline\\nmissing + 1")
+shell.run_cell("%%timeline --shown\\ny = x.to(device) @ x.to(device)\\n1 / 0")
+shell.run_cell("%%timeline -n")
 """
 
 
@@ -209,3 +338,6 @@ def test_the_magic_in_a_shell() -> None:
     assert "UsageError: a timeline without work: nothing happened on the device in it" in errors
     assert "UsageError: %%timeline: line 2 of the cell cannot be read" in errors
     assert "name 'missing' is not defined" in errors
+    failed = said.partition("name 'missing' is not defined")[2]
+    assert failed.index("QueueTimeline: Result: ") < failed.index("ZeroDivisionError"), "what led to it can be seen"
+    assert "Write %%timeline -n lesson and a label" in errors

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..common.lines import warn_user
 from ..errors import DeviceError
 from .queue import Memory, Stream, Together
@@ -152,6 +154,10 @@ class Backend:
     def peek(self, array: Array) -> Any:
         """Values to check, such as labels and positions. A device that can check them itself need not wait."""
         return self.to_numpy(array)
+
+    def nonzero(self, array: Array) -> Array:
+        """The positions (count, ndim), int64, of what is not 0. The host waits for their count."""
+        return self.from_numpy(np.argwhere(self.to_numpy(array)))
 
     def take(self, array: Array, source: Backend, non_blocking: bool = False) -> Array:
         """A copy of another device's array, here. The host may go on before it is there."""

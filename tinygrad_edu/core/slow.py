@@ -237,7 +237,7 @@ def _change(operand: Any, target: Any, place: str) -> Callable[[Any], Any] | Non
         return None if target is None else lambda o: above.as_tensor(o, dtype=target or None, device=place)
     here = operand.device == place
     if target is None:
-        return None if here else lambda o: o.to(device=place)
+        return None if here else lambda o: o.to(device=place, non_blocking=True)
     return (lambda o: above.cast(o, dtype=target)) if here else lambda o: above.cast(o, dtype=target).to(device=place)
 
 

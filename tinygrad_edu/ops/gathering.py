@@ -247,12 +247,11 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """Where ``input`` is not 0.
 
     The result holds int64 positions (count, ndim), or with ``as_tuple`` one vector per axis, ready as an index. How
-    many there are depends on the values, so they are found on the host.
+    many there are depends on the values, so the host waits for a device that counts them.
     """
     x = as_tensor(input)
-    world = backends.of(x.array)
-    values = np.asarray(world.to_numpy(x.array))
-    found = above.wrap(world.from_numpy(np.argwhere(np.atleast_1d(values) if as_tuple else values)))
+    x = reshape_op(x, shape=(1,)) if as_tuple and not x.ndim else x
+    found = above.wrap(backends.of(x.array).nonzero(x.array))
     return tuple(getitem(found, index=(slice(None), i)) for i in range(found.shape[1])) if as_tuple else found
 
 

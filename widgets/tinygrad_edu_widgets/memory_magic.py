@@ -93,7 +93,7 @@ def read_line(line: str, magic: str = "%%memory") -> tuple[str, str, bool]:
         words = words[2:]
     if any(word.startswith("-") for word in words) or (line.split()[:1] == ["-n"] and not name):
         why = "there are -n with a name, then a label, and --shown"
-        raise ArgumentError(f"{magic} {line.strip()}", why, f"write {magic} -n lesson with the graph")
+        raise ArgumentError(f"{magic} {line.strip()}", why, f"write {magic} -n lesson and a label")
     return name, " ".join(words), shown
 
 

@@ -12,6 +12,9 @@ from typing import Any, ClassVar
 import traitlets
 
 from tinygrad_edu import sim
+from tinygrad_edu.common.lines import describe_line, failing_line
+from tinygrad_edu.common.wording import first_line
+from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import queue
 from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.given import flags, refusal, texts
@@ -28,12 +31,13 @@ class QueueTimeline(EduWidget, room=queue):
 
     ``other`` is a second one: both are drawn on one scale. ``names`` are their names. ``knobs`` are parameters of the
     functions, by name, each with its values: ``knobs={"pinned": (False, True)}`` calls ``run(pinned=False)``, and again
-    when the knob is turned. Each function runs twice, first only to reserve memory as in a loop. ``run`` may also be a
-    finished `sim.Timeline`. ``machine`` is a preset, such as "T4". ``shown=True`` asks nothing.
+    when the knob is turned. Each function runs twice, first only to reserve memory as in a loop; one that raises is
+    shown up to there. ``run`` may also be a finished `sim.Timeline`. ``machine`` is a preset, such as "T4"; by default
+    the machine in use. ``shown=True`` asks nothing. ``timelines`` are what is shown, as `sim.Timeline`.
 
-    Gestures: choose a prediction, *Commit*; then press a piece of work (Enter) to read what it is and what kept it
-    waiting; *Longest gap* (g); turn a knob; choose another machine; *Stop* ends the run; *Ask again* (r) hides the
-    result.
+    Gestures: choose a prediction, *Commit*; then press work or a hatched gap (Enter; arrows go from one to the next) to
+    read what it is and what was waited for; *Longest gap* (g); drag *also wait* to let the host synchronise after
+    another kernel; turn a knob; choose another machine; *Stop* ends the run; *Ask again* (r) hides the result.
     """
 
     awaited = frozenset({"commit", "machine"})
@@ -44,8 +48,9 @@ class QueueTimeline(EduWidget, room=queue):
 
     def __init__(
         self, run: Run, other: Run | None = None, *, names: Sequence[str] = ("A", "B"), ask: str = "",
-        knobs: dict[str, Sequence[Any]] | None = None, machine: str = "T4", shown: bool = False,
+        knobs: dict[str, Sequence[Any]] | None = None, machine: str | None = None, shown: bool = False,
     ) -> None:  # fmt: skip
+        machine = sim.machine().preset if machine is None else machine
         texts("QueueTimeline", ask=ask, machine=machine)
         flags("QueueTimeline", shown=shown)
         given: dict[str, Run] = {"run": run} if other is None else {"run": run, "other": other}
@@ -57,6 +62,7 @@ class QueueTimeline(EduWidget, room=queue):
                 "QueueTimeline", "machine", machine, "no such machine is known", f"use {', '.join(sim.PRESETS)}"
             )
         self._runs = list(given.values())
+        self.timelines: list[sim.Timeline] = []
         made = tuple(sim.PRESETS) if all(map(callable, self._runs)) else ()
         self.state = self._first = QueueState(_names(names)[: len(given)], ask, machine, made, turned)
         super().__init__()
@@ -90,24 +96,30 @@ class QueueTimeline(EduWidget, room=queue):
             self.state = queue.draft(state, value)
         elif act in ("commit", "show"):
             if not state.runs and (act == "show" or (state.draft is not None and state.said is None)):
-                self._flow(replace(state, said=state.draft if act == "commit" else None, begun=True))
+                said = state.draft if act == "commit" else None
+                self._flow(replace(state, said=said, asked=state.setting, begun=True))
         elif act == "machine":
             self._flow(queue.machine(state, value))
         elif act.startswith("knob:"):
             self._flow(queue.turn(state, act.removeprefix("knob:"), value))
+        elif act == "stop":
+            self._flow(queue.stop(state, value))
         elif act == "reset":
             self.abandon()
             self.state = replace(self._first, knobs=state.knobs, machine=state.machine)
-        elif act in ("pick", "gap"):
+            self.timelines = []
+        elif act == "gap":
+            self.state = queue.longest_gap(state)
+        elif act in ("pick", "idle"):
             if state.runs:
-                self.state = queue.pick(state, value) if act == "pick" else queue.longest_gap(state)
+                self.state = queue.pick(state, value) if act == "pick" else queue.pick_gap(state, value)
         else:
             raise KeyError(act)
 
     def _flow(self, state: QueueState) -> None:
         """Go to this state, and run what has to be run in it. Before the commit nothing runs."""
         before, self.state = self.state, state
-        same = before.runs and (before.machine, before.knobs) == (state.machine, state.knobs)
+        same = before.runs and before.setting == state.setting
         if state.begun and not same and not self.working:
             self._run()
 
@@ -117,19 +129,38 @@ class QueueTimeline(EduWidget, room=queue):
         names = state.names if len(state.names) > 1 else ("",)
         turned = {knob.name: knob.value for knob in state.knobs}
 
-        def job(tell: Tell) -> list[queue.Run]:
-            return [
-                queue.read(one if isinstance(one, sim.Timeline) else _watched(one, turned, state.machine), name)
-                for one, name in zip(runs, names, strict=True)
-            ]
+        def job(tell: Tell) -> list[tuple[sim.Timeline, queue.Run]] | EduError:
+            try:
+                return [_read(one, name, turned, state) for one, name in zip(runs, names, strict=True)]
+            except EduError as error:
+                return error
 
-        def then(found: list[queue.Run]) -> None:
-            self.state = replace(self.state, runs=tuple(found), picked=None)
-            if (self.state.machine, self.state.knobs) != (state.machine, state.knobs):
+        def then(found: list[tuple[sim.Timeline, queue.Run]] | EduError) -> None:
+            if isinstance(found, EduError):
+                self._failed(found.sentence())
+                self._refuse(found)
+                return
+            self.timelines = [seen for seen, _ in found]
+            shown = tuple(run for _, run in found)
+            self.state = replace(self.state, runs=shown, picked=None, gap=None, failure="")
+            if self.state.setting != state.setting:
                 self._run()  # somebody has turned a knob meanwhile
 
         self.progress = Progress(0, 0, 0.0)
         self.work(job, then)
+
+    def _failed(self, failure: str = "") -> None:
+        """What was shown is of another setting, so it goes too."""
+        self.state = replace(self.state, runs=(), picked=None, gap=None, failure=failure)
+        self.timelines = []
+
+
+def _read(run: Run, name: str, turned: dict[str, Any], state: QueueState) -> tuple[sim.Timeline, queue.Run]:
+    """A run with the knobs turned so, on the machine that is chosen."""
+    if isinstance(run, sim.Timeline):
+        return run, queue.read(run, name)
+    seen, error, rehearsed = _watched(run, turned, state)
+    return seen, queue.read(seen, name, rehearsed=rehearsed, error=error)
 
 
 def _names(given: Any) -> tuple[str, str]:
@@ -149,6 +180,8 @@ def _knobs(given: Any) -> tuple[Knob, ...]:
     for name, values in given.items():
         if not isinstance(name, str) or isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
             raise refusal("QueueTimeline", "knobs", given, why, mend)
+        if len({str(value) for value in values}) < len(values):
+            raise refusal("QueueTimeline", "knobs", given, f"two values of {name} read alike", mend)
         found.append(Knob(name, tuple(values), values[0]))
     return tuple(found)
 
@@ -172,18 +205,45 @@ def _check(name: str, run: Any, knobs: tuple[Knob, ...]) -> None:
         raise refusal("QueueTimeline", name, run, why, f"wrap it: {name}=lambda: …") from None
 
 
-def _watched(run: Callable[..., object], turned: dict[str, Any], machine: str) -> sim.Timeline:
-    """What happens in a run, on a device that is as at the start of a program but has its memory."""
+def _watched(run: Callable[..., object], turned: dict[str, Any], state: QueueState) -> tuple[sim.Timeline, str, bool]:
+    """What happens in a run, on a device that is as at the start of a program but has its memory.
+
+    With the error that ended it, and whether it was rehearsed: what fails is seen at once. Raises what fails before the
+    device was asked for anything.
+    """
     before = sim.machine()
-    sim.use(machine)
+    sim.use(before if before.preset == state.machine else state.machine)
     try:
-        sim.restart()
-        run(**turned)
-        sim.restart()
-        with sim.timeline() as seen:
-            kept = run(**turned)
-            sim.finish()
-        del kept
-        return seen
+        seen, error = _recorded(run, turned, state.stop)
+        if error:
+            return seen, error, False
+        return *_recorded(run, turned, state.stop), True
     finally:
         sim.use(before)
+
+
+def _recorded(run: Callable[..., object], turned: dict[str, Any], stop: int) -> tuple[sim.Timeline, str]:
+    sim.restart()
+    with sim.timeline() as seen:
+        error = _called(run, turned, seen, stop)
+        sim.finish()
+    return seen, error
+
+
+def _called(run: Callable[..., object], turned: dict[str, Any], seen: sim.Timeline, stop: int) -> str:
+    """Call it. Returns the words of the error that it raises, if any."""
+    try:
+        with sim.stopped_after(stop):
+            kept = run(**turned)
+    except Exception as error:
+        if not seen.so_far():
+            raise
+        if isinstance(error, EduError):
+            return error.sentence()
+        place = describe_line(failing_line(error)).partition(": ")[0]
+        return f"{first_line(error)} ({place})" if place else first_line(error)
+    if inspect.isgenerator(kept) or inspect.iscoroutine(kept):
+        kept.close()
+        why = "it gave a generator or a coroutine, whose code has not run"
+        raise refusal("QueueTimeline", "run", run, why, "wrap it: run=lambda: list(f())")
+    return ""

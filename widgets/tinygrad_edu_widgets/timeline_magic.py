@@ -16,6 +16,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class
+from IPython.display import display
 
 from tinygrad_edu import sim
 from tinygrad_edu.errors import EduError
@@ -49,7 +50,12 @@ class TimelineMagics(Magics):
         except EduError as error:
             raise UsageError(error.sentence()) from None
         with sim.timeline() as seen:
-            exec(code, self.shell.user_ns)
+            try:
+                exec(code, self.shell.user_ns)
+            except Exception:
+                if so_far := seen.so_far():  # what led to the error can be seen
+                    display(QueueTimeline(so_far, shown=shown))  # type: ignore[no-untyped-call]
+                raise
             sim.finish()
         try:
             return self._drawn(name, label, seen, shown)

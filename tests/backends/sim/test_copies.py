@@ -54,6 +54,50 @@ def transfer(x: tg.Tensor, non_blocking: bool) -> tg.sim.Timeline:
     return seen
 
 
+def test_a_few_bytes_fit_into_the_queue_and_need_no_wait() -> None:
+    """CUDA takes up to 64 KiB at once, whatever lies before it in the stream."""
+    x = tg.ones(1000, 1000, device="sim")
+    for count, waits in ((16_384, False), (16_385, True)):
+        few = tg.ones(count)
+        few.to("sim")
+        with tg.sim.timeline() as seen:
+            x @ x
+            few.to("sim", non_blocking=True)
+        assert any(work.kind == "wait" for work in seen) == waits
+        copy = next(work for work in seen if work.lane == "sim to device")
+        assert copy.start >= next(work for work in seen if work.lane == "sim stream 0").end, "in order all the same"
+        with tg.sim.timeline() as seen:
+            x @ x
+            few.to("sim")
+        assert any(work.kind == "wait" for work in seen), "without non_blocking the host waits, as in PyTorch"
+
+
+def test_a_number_travels_with_a_command_but_a_copy_that_is_asked_for_is_one() -> None:
+    x, number = tg.ones(30, device="sim"), tg.tensor(3.0)
+    x * number, number.to("sim")
+    with tg.sim.timeline() as seen:
+        x * number + 2.0
+    assert {work.kind for work in seen} == {"launch", "kernel"}
+    with tg.sim.timeline() as seen:
+        number.to("sim")
+    assert [work.lane for work in seen if work.kind == "copy"] == ["sim to device", "host"]
+
+
+def test_nonzero_works_on_the_device_and_only_its_count_is_waited_for() -> None:
+    x = tg.tensor([[0.0, 2.0], [3.0, 0.0]], device="sim")
+    with tg.sim.timeline() as seen:
+        found = x.nonzero()
+    assert [(work.kind, work.name) for work in seen] == [
+        ("launch", "nonzero"),
+        ("kernel", "nonzero"),
+        ("wait", "nonzero"),
+    ]
+    assert found.device == "sim" and found.tolist() == [[0, 1], [1, 0]]
+    rows, columns = x.nonzero(as_tuple=True)
+    assert (rows.tolist(), columns.tolist()) == ([0, 1], [1, 0])
+    assert tg.tensor(2.0, device="sim").nonzero(as_tuple=True)[0].tolist() == [0]
+
+
 def test_from_pageable_memory_the_host_hands_the_bytes_over_whatever_is_asked_for() -> None:
     waits, goes_on = transfer(block(), False), transfer(block(), True)
     assert host(waits, "copy") == host(goes_on, "copy") == 8_000 + 4 * MB * 1_000_000_000 // 5_000_000_000

@@ -356,11 +356,16 @@ def test_a_timeline_is_a_trace_that_other_viewers_read(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     seen.export_chrome_trace(str(path))
     found = json.loads(path.read_text())["traceEvents"]
-    names = {one["tid"]: one["args"]["name"] for one in found if one["ph"] == "M"}
+    names = {one["tid"]: one["args"]["name"] for one in found if one["name"] == "thread_name"}
+    devices = {one["pid"]: one["args"]["name"] for one in found if one["name"] == "process_name"}
+    assert set(devices.values()) == {"host", "sim"}
     events = [one for one in found if one["ph"] == "X"]
     assert len(events) == len(seen) and set(names.values()) == set(seen.lanes())
     for event, work in zip(events, seen, strict=True):
-        assert (names[event["tid"]], event["name"], event["cat"]) == (work.lane, work.name, work.kind)
+        told = f"wait: {work.name}" if work.kind == "wait" else work.name
+        assert (names[event["tid"]], event["name"], event["cat"]) == (work.lane, told, work.kind)
+        assert devices[event["pid"]] == work.lane.partition(" ")[0]
+        assert event["args"].get("waited for", "") == work.waited_for
         assert event["ts"] * 1e3 == pytest.approx(work.start) and event["dur"] * 1e3 == pytest.approx(work.duration)
     by_thread = [sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e["tid"] == tid) for tid in names]
     assert all(one[1] <= other[0] + 1e-6 for spans in by_thread for one, other in itertools.pairwise(spans))

@@ -19,7 +19,7 @@ from tinygrad_edu.views import queue
 from tinygrad_edu.views.frame import NARROW, WIDE
 from tinygrad_edu.views.queue import BUSY, TIMES, Knob, QueueState
 
-CAPTIONS = [r"[\d.]+( [nµm]?s)?", r"A|B", r"wait"]
+CAPTIONS = [r"[\d.]+( [nµm]?s)?", r"A|B", r"wait|host|copy|kernel|idle device"]
 
 
 @pytest.fixture(autouse=True)
@@ -84,19 +84,21 @@ def test_each_piece_of_work_is_that_of_the_timeline(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_gaps_and_kernels_fill_the_time_up_to_the_last_kernel(name: str) -> None:
+def test_gaps_and_kernels_fill_the_time_and_parts_fill_the_gaps(name: str) -> None:
     run = queue.read(seen(PROGRAMS[name]))
-    last = max(item.end for item in run.items if item.kind == "kernel")
-    idle = sum(gap.duration for gap in queue.gaps(run))
-    assert idle + round(run.computing * run.end) == last
+    idle = sum(gap.duration for gap in run.gaps)
+    assert idle + round(run.computing * run.end) == run.end
     kernels = [item for item in run.items if item.kind == "kernel"]
-    for gap in queue.gaps(run):
+    for gap in run.gaps:
         assert not any(one.start < gap.end and one.end > gap.start for one in kernels)
-        assert gap.cause is not None
-        if gap.cause.lane == "host":  # it asks at the end of the gap
-            assert gap.before.asked == gap.before.start and gap.cause.start < gap.end
-        else:
-            assert gap.cause.end == gap.end
+        assert [part.start for part in gap.parts[1:]] == [part.end for part in gap.parts[:-1]]
+        assert (gap.parts[0].start, gap.parts[-1].end) == (gap.start, gap.end)
+        for part in gap.parts:
+            assert part.kind != "none" and part.item is not None
+            assert part.item.start <= part.start or part.kind == "again"
+            if part.kind in ("data", "lane"):
+                assert part.item.lane != "host" and part.item.end >= part.end
+        assert sum(spent for _, spent in queue.shares(gap)) == gap.duration
 
 
 CAUSES = {
@@ -111,6 +113,106 @@ def test_the_longest_gap_has_its_cause(name: str) -> None:
     assert CAUSES[name] in queue.summary(queue.read(seen(PROGRAMS[name])))
 
 
+def large() -> tg.Tensor:
+    return tg.ones(256, 256, device="sim")
+
+
+def told(run: Callable[[], Any]) -> tuple[str, str]:
+    """The longest gap in words, and why."""
+    found = queue.read(seen(run))
+    assert found.longest is not None
+    return queue.gap_text(found.longest), queue.why(QueueState(("A",), runs=(found,)))
+
+
+def test_a_wait_is_the_cause_where_it_has_let_the_queue_run_empty() -> None:
+    x = large()
+
+    def loop(wait: bool) -> None:
+        for _ in range(20):
+            x @ x
+            if wait:
+                tg.accelerator.synchronize()
+
+    gap, why = told(lambda: loop(True))
+    assert gap == "idle 5.00 µs before matmul: the host launches again after its wait in synchronize"
+    assert why.startswith("Whoever **waits cannot launch**")
+    assert told(lambda: loop(False))[1].startswith("A kernel runs **nearly all the time**")
+
+
+def test_launches_are_the_cause_where_nobody_waits() -> None:
+    x = tg.ones(64, 64, device="sim")
+    gap, why = told(lambda: [x * 1.0 for _ in range(50)])
+    assert "the host launches mul" in gap and "launches set the time" in why
+
+
+def test_time_after_the_last_kernel_is_idle_too() -> None:
+    x = large()
+
+    def run() -> None:
+        (x @ x).cpu()
+        tg.sim.host_work(5, "writing a file")
+
+    gap, why = told(run)
+    assert re.fullmatch(r"idle 5\.\d+ ms after the last kernel: the host is busy with writing a file", gap)
+    assert why == "The host is **busy with something else** and launches nothing meanwhile."
+
+
+def test_without_a_kernel_nothing_is_said_of_a_queue() -> None:
+    fixed = tg.ones(1000, 1000).pin_memory()
+    for run, words in (
+        (lambda: tg.sim.host_work(3), "idle 3.00 ms all the time: the host is busy with host work"),
+        (lambda: fixed.to("sim", non_blocking=True), "all the time: the copy to the device is under way"),
+    ):
+        gap, why = told(run)
+        assert words in gap and why.startswith("**No kernel runs** here")
+
+
+def test_a_gap_is_split_by_its_causes() -> None:
+    x, fixed = large(), tg.ones(256, 256).pin_memory()
+
+    def run() -> None:
+        for _ in range(2):
+            tg.sim.host_work(0.01, "decode")
+        tg.sim.host_work(0.012, "log")
+        fixed.to("sim", non_blocking=True) @ x
+
+    gap, _ = told(run)
+    wanted = "it waits for the copy to the device (29.8 µs), the host is busy with decode (20.0 µs)"
+    assert gap.startswith("idle 66.8 µs before matmul: ") and wanted in gap
+    assert "the host is busy with log (12.0 µs)" in gap and gap.endswith(", other 5.00 µs")
+
+
+def test_each_device_has_its_own_gaps() -> None:
+    tg.sim.use(devices=2)
+    kept = [large(), tg.ones(1024, 1024, device="sim:1")]
+
+    def run() -> None:
+        x, y = kept
+        for _ in range(3):
+            y @ y
+        x @ x
+
+    run()
+    run()  # and leaves work behind, which is not part of what follows
+    with tg.sim.timeline() as timeline:
+        run()
+        tg.sim.finish()
+    found = queue.read(timeline)
+    assert found.devices == ("sim", "sim:1") and found.items[0].start == 0
+    assert found.computing_on("sim:1") > 0.98 and found.computing_on("sim") < 0.05
+    told = queue.summary(found)
+    assert "sim busy 1 % · sim:1 busy 99 % · idle" in told
+    assert "after the last kernel: matmul in sim:1 stream 0 is under way" in told
+    assert [gap.device for gap in found.gaps] == ["sim", "sim", "sim:1"]
+    kept.clear()
+    tg.sim.use(devices=1)
+
+
+def test_a_share_never_looks_like_a_limit_that_it_misses() -> None:
+    told = {0.4988: "49.9 %", 0.5: "50 %", 0.49999: "just below 50 %", 0.50001: "just above 50 %", 0.69: "69 %"}
+    assert {share: queue.words.percent(share) for share in told} == told
+
+
 def test_a_kernel_may_wait_for_another_lane() -> None:
     side, x = tg.accelerator.Stream(), tg.ones(600, 600).pin_memory()
 
@@ -120,8 +222,8 @@ def test_a_kernel_may_wait_for_another_lane() -> None:
         tg.accelerator.current_stream().wait_stream(side)
         y + 1
 
-    told = queue.summary(queue.read(seen(run)))
-    assert "before add: it waits for the copy to the device" in told
+    found = queue.read(seen(run))
+    assert any("it waits for the copy to the device" in queue.gap_text(gap) for gap in found.gaps)
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -165,7 +267,13 @@ def test_many_pieces_are_drawn_together_and_the_words_say_how_many() -> None:
     made = QueueState(("A",), begun=True, runs=(queue.read(seen(many)),))
     frame = queue.frame(made)
     assert len(frame.wide.svg()) < 400_000
-    assert re.search(r"\d+ pieces of work, such as", frame.wide.svg()) and "and 1953 more" in frame.text
+    assert re.search(r"\d+ pieces of work in [\w .]+ % of their time, such as", frame.wide.svg())
+    assert "and 1953 more" in frame.text
+    halves = [float(h) for h in re.findall(r'class="work-kernel"[^>]*height="([\d.]+)"', frame.wide.svg())]
+    assert len(halves) > 20 and halves[0] == pytest.approx(queue.figure.TALL / 2, abs=0.5), (
+        "half full: busy half the time"
+    )
+    assert made.runs[0].gaps is made.runs[0].gaps, "found once, since it takes a while"
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.01, 3.0))
@@ -189,6 +297,11 @@ def test_acts_of_the_model_refuse_what_is_not_there() -> None:
     for wrong in ("0:99", "1:0", "x", "", ":", None, -1):
         with pytest.raises(IndexRangeError, match="there is no such piece"):
             queue.pick(made, wrong)
+        with pytest.raises(IndexRangeError, match="there is no such gap"):
+            queue.pick_gap(made, wrong)
+    for nowhere in (-1, 99, True, "1", None):
+        with pytest.raises(IndexRangeError, match="there is no such kernel"):
+            queue.stop(made, nowhere)
     turned = QueueState(("A",), knobs=(Knob("n", (1, 2), 1),))
     assert queue.turn(turned, "n", "2").knobs[0].value == 2
     with pytest.raises(IndexRangeError, match="the knob has no such value"):

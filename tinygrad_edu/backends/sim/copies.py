@@ -20,16 +20,20 @@ if TYPE_CHECKING:
     from .device import SimBackend, Work
 
 MEMORY = HostMemory()  # one host has all devices
+STAGED = 2**16  # bytes from pageable memory that a driver takes at once, so that the host need not wait (CUDA's figure)
 DIRECTIONS = ("to device", "to host")
 
 
-def from_numpy(device: SimBackend, array: Any, *, non_blocking: bool = False) -> SimArray:
-    """An array of the host in new memory of the device. A single number travels with the command that uses it."""
+def from_numpy(device: SimBackend, array: Any, *, non_blocking: bool = False, asked: bool = False) -> SimArray:
+    """An array of the host in new memory of the device.
+
+    A single number travels with the command that uses it, unless the program asked for the copy, and waits for it.
+    """
     array = arrived(array)
     made = device._new(np.array(array), device.current_stream().lane, "copy to device", user_line())
-    if made.ndim:
+    if made.ndim or asked:
         pinned = MEMORY.holds(array)
-        work = _copy(device, "to device", made, pinned, pinned and non_blocking)
+        work = _copy(device, "to device", made, pinned, non_blocking)
         if pinned and non_blocking:
             source, sent = weakref.ref(array), _sum_of(array)
             _fly(device, work, source, lambda: _check_sent(device, work, source(), sent))
@@ -82,20 +86,29 @@ def across(device: SimBackend, array: SimArray, source: SimBackend) -> SimArray:
     return made
 
 
-def _copy(device: SimBackend, direction: str, array: SimArray, pinned: bool, ahead: bool) -> Work:
-    """One copy. From or to pageable memory the host is busy with it; else it waits, or goes ``ahead``."""
+def _copy(device: SimBackend, direction: str, array: SimArray, pinned: bool, non_blocking: bool) -> Work:
+    """One copy. From or to pageable memory the host is busy with it; else it waits, or goes ahead.
+
+    So it does, too, after a few bytes that fit into the command queue.
+    """
     lane, size, schedule = device.current_stream().lane, int(array.values.nbytes), device.schedule
     machine = device.machine
+    staged = non_blocking and not pinned and size <= STAGED
+    ahead = staged or (non_blocking and pinned)
     with device._lock:
         work = device._begin(f"copy {direction}", [array] if direction == "to host" else [])
         if direction == "to device":
             device._note(array, True, work)
         if ahead:
             schedule.spend(work.name, "launch", int(machine["launch"]), work.line)
+        if staged:
+            schedule.spend(work.name, "copy", round(size / machine["pageable"] * 1e9), work.line)
         start = max(schedule.earliest(lane), device.engines[direction])
         if not ahead:
             schedule.wait(work.name, schedule.point(lane)._replace(time=start), work.line)
-        duration = int(machine["copy_launch"]) + round(size / machine["pinned" if pinned else "pageable"] * 1e9)
+        duration = int(machine["copy_launch"]) + round(
+            size / machine["pinned" if pinned or staged else "pageable"] * 1e9
+        )
         lane.end = device.engines[direction] = start + duration
         schedule.log(f"{device.name} {direction}", work.name, "copy", start, lane.end, size, line=work.line)
         if not ahead:

@@ -42,6 +42,7 @@ _SHORT = {
     "true_divide": "div",
     "negative": "neg",
 }  # as operators
+_MADE = ("zeros", "ones", "full")  # of a shape, with a dtype
 _BLANK = ("zeros_like", "ones_like")  # they take a shape, and read nothing
 owner_of = CpuBackend().owner
 COUNTED = ("launches", "copies to device", "bytes to device", "copies to host", "bytes to host")
@@ -219,6 +220,12 @@ class SimBackend(Backend):
         )
         return True
 
+    def nonzero(self, array: SimArray) -> SimArray:
+        with self._lock:
+            found = self.compute("nonzero", np.argwhere, (array,))
+            self.schedule.wait("nonzero", self.schedule.point(found.lane), user_line())
+        return found
+
     def peek(self, array: Array) -> Any:
         return array.values  # a check runs on the device, inside the kernel
 
@@ -235,7 +242,7 @@ class SimBackend(Backend):
     def take(self, array: Array, source: Backend, non_blocking: bool = False) -> SimArray:
         if isinstance(source, SimBackend):
             return copies.across(self, array, source)
-        return copies.from_numpy(self, source.give(array), non_blocking=non_blocking)
+        return copies.from_numpy(self, source.give(array), non_blocking=non_blocking, asked=not non_blocking)
 
     def give(self, array: SimArray, non_blocking: bool = False) -> Any:
         return copies.to_numpy(self, array, non_blocking=non_blocking)
@@ -363,7 +370,10 @@ class SimBackend(Backend):
     def _function(self, name: str) -> Callable[..., Any]:
         function = getattr(BODY, name)
         if name == "empty":
-            return lambda *args: self._new(HOST.empty(*args), self.current_stream().lane, name, user_line())
+            return lambda *args: self._new(self._fitting(name, args).empty(*args), self.current_stream().lane, name,
+                                           user_line())  # fmt: skip
+        if name in _MADE:
+            return lambda *args: self._fitting(name, args) and self.compute(name, function, args)
         if name == "scatter_add":  # the index may come from the host
             return lambda shape, index, values: self.compute(
                 name, lambda v: function(shape, unwrap(index, _raw), v), (values,)
@@ -442,6 +452,10 @@ class SimBackend(Backend):
             schedule.log(
                 lane.name, work.name, "kernel", start, lane.end, load.read, load.written, load.flops, work.line
             )
+        if schedule.stop_in:
+            schedule.stop_in -= 1
+            if not schedule.stop_in:
+                self.finish()
 
     # Memory ------------------------------------------------------------------------------------------------------
 
@@ -460,6 +474,17 @@ class SimBackend(Backend):
         made.values, made.base, made.held = values, None, Held(block, self.dead)
         made.lane, made.pulled = lane, False
         return made
+
+    def _fitting(self, name: str, args: Any) -> Namespace:
+        """Refuse what the device could never hold, before the host makes it. Returns the host's functions."""
+        values = np.broadcast_to(np.empty((), args[-1]), args[0])
+        if values.nbytes > self.allocator.limit:
+            lane = self.current_stream().lane
+            try:
+                self._allocate(values.nbytes, lane)
+            except Full as full:
+                raise self._out_of_memory(name, values, full, user_line()) from None
+        return HOST
 
     def _allocate(self, size: int, lane: Lane) -> tuple[Block, int]:
         try:

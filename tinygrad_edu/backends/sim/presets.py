@@ -133,9 +133,18 @@ class Machine:
 
     def changed(self, **changes: float) -> Machine:
         """The same machine with some constants changed."""
-        own = {name: one.value for name, one in self.table.items() if one.source == "set by the program"}
-        return Machine(self.preset, **{**own, **changes})
+        return Machine(self.preset, **{**self.own, **changes})
+
+    @property
+    def own(self) -> dict[str, float]:
+        """The constants that the program has set."""
+        return {name: one.value for name, one in self.table.items() if one.source == "set by the program"}
+
+    @property
+    def name(self) -> str:
+        """The preset, and what was changed: ``T4 with launch=50000``."""
+        own = ", ".join(f"{name}={value:g}" for name, value in self.own.items())
+        return f"{self.preset} with {own}" if own else self.preset
 
     def __repr__(self) -> str:
-        own = [f", {name}={one.value:g}" for name, one in self.table.items() if one.source == "set by the program"]
-        return f"Machine({self.preset!r}{''.join(own)})"
+        return f"Machine({self.preset!r}{''.join(f', {name}={value:g}' for name, value in self.own.items())})"

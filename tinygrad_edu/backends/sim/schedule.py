@@ -85,6 +85,7 @@ class Schedule:
         self.host = self.lane("host")
         self.logs: list[list[Work]] = []  # of those who record a timeline
         self.flights: list[Flight] = []
+        self.stop_in = 0  # after so many kernels the host waits, though no program says so; 0: never
         self._many = 64
 
     def lane(self, name: str) -> Lane:

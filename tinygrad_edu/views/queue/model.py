@@ -10,49 +10,11 @@ from ...common.lines import describe_line
 from ...common.wording import shown
 from ...errors import ArgumentError, IndexRangeError
 from ...sim import Timeline
+from . import gaps as idle
+from .gaps import HOST, Gap, Item, Reasons
 
-HOST = "host"
 BUSY = ("below 25 %", "25 to 50 %", "50 to 75 %", "above 75 %")  # answers to: which share of the time is it busy?
 TIMES = ("less than half", "half to nine tenths", "about the same", "longer")  # and to: how long does B take, of A?
-
-
-@dataclass(frozen=True)
-class Item:
-    """One piece of work of a lane, in nanoseconds. ``asked`` is when the host had asked for it."""
-
-    lane: str
-    kind: str  # "kernel", "copy", "launch", "wait", "reserve" or "work"
-    name: str
-    start: int
-    end: int
-    asked: int
-    nbytes: int = 0  # read and written
-    flops: int = 0
-    where: str = ""  # the line
-    waited_for: str = ""  # the lane that the host waited for
-
-    @property
-    def duration(self) -> int:
-        """Nanoseconds."""
-        return self.end - self.start
-
-
-@dataclass(frozen=True)
-class Gap:
-    """A stretch in which no kernel runs: the one that comes then, and what keeps it waiting.
-
-    ``cause`` is what the host does meanwhile, or the work of another lane that ends then.
-    """
-
-    start: int
-    end: int
-    before: Item
-    cause: Item | None
-
-    @property
-    def duration(self) -> int:
-        """Nanoseconds."""
-        return self.end - self.start
 
 
 @dataclass(frozen=True)
@@ -60,8 +22,11 @@ class Run:
     """One timeline. Its lanes are the host, then the copies, then the streams."""
 
     name: str
-    machine: str
+    machine: str  # with what was changed of its constants
     items: tuple[Item, ...]
+    rehearsed: bool = False  # was it run before, so that memory is reserved as in a loop?
+    error: str = ""  # which ended it
+    races: tuple[str, ...] = ()  # that were no error
 
     @cached_property
     def end(self) -> int:
@@ -73,25 +38,56 @@ class Run:
         """The lanes in which anything happened."""
         return tuple(sorted({item.lane for item in self.items} | {HOST}, key=_order))
 
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The lanes of kernels."""
-        return tuple(lane for lane in self.lanes if is_stream(lane))
+    @cached_property
+    def devices(self) -> tuple[str, ...]:
+        """The devices that anything was asked of."""
+        return tuple(sorted({item.device for item in self.items} - {HOST})) or ("sim",)
 
-    def of(self, lane: str) -> list[Item]:
-        """The work of one lane, in order."""
-        return sorted((item for item in self.items if item.lane == lane), key=lambda item: (item.start, item.end))
+    @cached_property
+    def by_lane(self) -> dict[str, list[Item]]:
+        """The work of each lane, in order."""
+        found: dict[str, list[Item]] = {lane: [] for lane in self.lanes}
+        for item in sorted(self.items, key=lambda item: (item.start, item.end)):
+            found[item.lane].append(item)
+        return found
+
+    @cached_property
+    def gaps(self) -> tuple[Gap, ...]:
+        """The stretches in which a device runs no kernel, in any stream."""
+        return idle.gaps(self.items, self.devices, self.end)
+
+    @cached_property
+    def longest(self) -> Gap | None:
+        """The longest of them; of equal ones the last, since the first is that of the beginning."""
+        return max(self.gaps, key=lambda gap: (gap.duration, gap.start), default=None)
+
+    @cached_property
+    def reasons(self) -> Reasons:
+        """What each piece of work waited for."""
+        return Reasons(self.items)
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """The place of each piece of work among the items, by its identity."""
+        return {id(item): place for place, item in enumerate(self.items)}
 
     def busy(self, lane: str) -> float:
         """The share of the whole time in which a lane works; to wait is no work."""
-        done = sum(item.duration for item in self.items if item.lane == lane and item.kind not in ("wait", "event"))
+        done = sum(item.duration for item in self.by_lane[lane] if item.kind != "wait")
         return done / self.end if self.end else 0.0
 
     @cached_property
     def computing(self) -> float:
-        """The share of the whole time in which at least one kernel runs."""
+        """The share of the whole time in which at least one kernel runs, on whichever device."""
+        return self._computing([item for item in self.items if item.kind == "kernel"])
+
+    def computing_on(self, device: str) -> float:
+        """The share of the whole time in which at least one kernel runs on a device."""
+        return self._computing([item for item in self.items if item.kind == "kernel" and item.device == device])
+
+    def _computing(self, kernels: list[Item]) -> float:
         done, until = 0, 0
-        for item in sorted((one for one in self.items if one.kind == "kernel"), key=lambda one: one.start):
+        for item in sorted(kernels, key=lambda one: one.start):
             done += max(item.end - max(item.start, until), 0)
             until = max(until, item.end)
         return done / self.end if self.end else 0.0
@@ -118,13 +114,22 @@ class QueueState:
     draft: str | None = None
     said: str | None = None
     begun: bool = False
+    failure: str = ""  # why there is no result
     runs: tuple[Run, ...] = ()
     picked: tuple[int, int] | None = None  # a run, and a place among its items
+    gap: tuple[int, int] | None = None  # or among its gaps
+    stop: int = 0  # the kernel after which the host waits; 0 for none
+    asked: tuple[Any, ...] = ()  # the machine, the knobs and the stop that the prediction was for
 
     @property
     def choices(self) -> tuple[str, ...]:
         """The predictions that are offered."""
         return BUSY if len(self.names) == 1 else TIMES
+
+    @property
+    def setting(self) -> tuple[Any, ...]:
+        """What a run depends on."""
+        return self.machine, self.knobs, self.stop
 
     @property
     def item(self) -> Item | None:
@@ -171,20 +176,50 @@ def machine(state: QueueState, given: Any) -> QueueState:
     return replace(state, machine=given)
 
 
+def stop(state: QueueState, given: Any) -> QueueState:
+    """Let the host wait after the kernel of this number. Raises `IndexRangeError` where there is none."""
+    last = most_kernels(state)
+    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= last:
+        raise IndexRangeError(f"a wait after kernel {shown(given, 40)}", "there is no such kernel", f"take 0 to {last}")
+    return replace(state, stop=given)
+
+
+def most_kernels(state: QueueState) -> int:
+    """How many kernels the longest run has."""
+    return max((sum(item.kind == "kernel" for item in run.items) for run in state.runs), default=0)
+
+
 def pick(state: QueueState, given: Any) -> QueueState:
     """Pick a piece of work by run and place, ``"0:12"``. Raises `IndexRangeError` where there is none."""
-    which, _, place = str(given).partition(":")
-    fits = which.isdigit() and place.isdigit() and int(which) < len(state.runs)
-    if not fits or int(place) >= len(state.runs[int(which)].items):
+    found = _place(given, [len(run.items) for run in state.runs])
+    if found is None:
         raise IndexRangeError(f"the work {shown(given, 40)}", "there is no such piece", "press one that is drawn")
-    return replace(state, picked=(int(which), int(place)))
+    return replace(state, picked=found, gap=None)
+
+
+def pick_gap(state: QueueState, given: Any) -> QueueState:
+    """Pick a gap by run and place. Raises `IndexRangeError` where there is none."""
+    found = _place(given, [len(run.gaps) for run in state.runs])
+    if found is None:
+        raise IndexRangeError(f"the gap {shown(given, 40)}", "there is no such gap", "press one that is drawn")
+    return replace(state, gap=found, picked=None)
+
+
+def _place(given: Any, sizes: list[int]) -> tuple[int, int] | None:
+    which, _, place = str(given).partition(":")
+    fits = which.isdecimal() and place.isdecimal() and int(which) < len(sizes) and int(place) < sizes[int(which)]
+    return (int(which), int(place)) if fits else None
 
 
 def longest_gap(state: QueueState) -> QueueState:
-    """Pick the kernel before which no kernel ran for longest, in the run that is looked at."""
-    which = 0 if state.picked is None else state.picked[0]
-    found = max(gaps(state.runs[which]), key=lambda gap: gap.duration, default=None)
-    return state if found is None else replace(state, picked=(which, state.runs[which].items.index(found.before)))
+    """Pick the longest gap of all runs; if that is picked, the longest of the other run."""
+    best = [(run.longest.duration, which, run.gaps.index(run.longest)) for which, run in enumerate(state.runs)
+            if run.longest is not None]  # fmt: skip
+    order = [(which, place) for _, which, place in sorted(best, key=lambda one: (-one[0], one[1]))]
+    if not order:
+        return state
+    after = order.index(state.gap) + 1 if state.gap in order else 0
+    return replace(state, gap=order[after % len(order)], picked=None)
 
 
 def is_stream(lane: str) -> bool:
@@ -197,7 +232,7 @@ def _order(lane: str) -> tuple[int, str]:
     return place, lane.replace(" to device", " 0").replace(" to host", " 1")
 
 
-def read(timeline: Timeline, name: str = "") -> Run:
+def read(timeline: Timeline, name: str = "", *, rehearsed: bool = False, error: str = "") -> Run:
     """A finished timeline as data. Raises `ArgumentError` for one in which nothing happened."""
     if not timeline:
         why, mend = "nothing happened on the device in it", "let work be done on it inside the block"
@@ -211,23 +246,4 @@ def read(timeline: Timeline, name: str = "") -> Run:
         items.append(
             Item(work.lane, work.kind, work.name, work.start, work.end, place, size, work.flops, line, work.waited_for)
         )
-    return Run(name, timeline.machine.preset, tuple(items))
-
-
-def gaps(run: Run) -> list[Gap]:
-    """The stretches up to the last kernel in which no kernel runs, in any stream."""
-    found, until = [], 0
-    for item in sorted((one for one in run.items if one.kind == "kernel"), key=lambda one: (one.start, one.end)):
-        if item.start > until:
-            found.append(Gap(until, item.start, item, _cause(run, item, until)))
-        until = max(until, item.end)
-    return found
-
-
-def _cause(run: Run, item: Item, since: int) -> Item | None:
-    """What keeps work waiting: what the host does until it asks, or the work of another lane that ends then."""
-    if item.asked >= item.start:
-        meanwhile = [one for one in run.items if one.lane == HOST and one.start < item.start and one.end > since]
-        return max(meanwhile, key=lambda one: min(one.end, item.start) - max(one.start, since), default=None)
-    before = [one for one in run.items if one.lane not in (HOST, item.lane) and one.end == item.start]
-    return max(before, key=lambda one: one.duration, default=None)
+    return Run(name, timeline.machine.name, tuple(items), rehearsed, error, tuple(timeline.races))

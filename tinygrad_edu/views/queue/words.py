@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...common.wording import bytes_text, number, plain, plural, ratio_text, seconds_text
-from .model import HOST, Gap, Item, QueueState, Run, answer, gaps, is_stream
+from .gaps import HOST, Gap, Item, Part, shares
+from .model import QueueState, Run, answer, is_stream
 
 FEW = 48  # pieces of work that the text tells one by one
+COPIES = {f"copy to {place}": f"the copy to the {place}" for place in ("device", "host")}
+LEAST = 0.1  # of a gap: what took less is not named
 
 
 def lane_text(lane: str) -> str:
@@ -15,6 +18,8 @@ def lane_text(lane: str) -> str:
     device, _, rest = lane.partition(" ")
     if lane == HOST:
         return HOST
+    if not rest:
+        return "the device" if device == "sim" else device
     words = {"to device": "copy in", "to host": "copy out"}.get(rest, rest if is_stream(lane) else f"copy {rest}")
     return words if device == "sim" else f"{device} {words}"
 
@@ -25,49 +30,71 @@ def time_text(nanoseconds: float) -> str:
 
 
 def percent(share: float) -> str:
-    """``69 %``."""
-    return f"{round(100 * share)} %"
+    """``69 %``; with more digits where it would look like a limit that it does not reach."""
+    told = 100 * share
+    near = round(told / 25) * 25
+    if 0 < abs(told - near) < 0.5:
+        side = "just below" if told < near else "just above"
+        return f"{told:.1f} %" if f"{told:.1f}" != f"{near:.1f}" else f"{side} {near} %"
+    return f"{round(told)} %"
 
 
 def item_text(item: Item) -> str:
     """``matmul, 20.0 µs, 512 kB (train.py, line 7: y = x @ w)``."""
     name = f"waits for {lane_text(item.waited_for)}" if item.kind == "wait" and item.waited_for else item.name
     size = f", {bytes_text(item.nbytes)}" if item.nbytes else ""
-    asks = "asks for " if item.kind == "launch" else ""
+    asks = "launches " if item.kind == "launch" else ""
     return f"{asks}{name}, {time_text(item.duration)}{size}" + (f" ({item.where})" if item.where else "")
 
 
 def gap_text(gap: Gap) -> str:
-    """``idle 450 µs before matmul: the host waits for copy in``."""
-    told = f"idle {time_text(gap.duration)} before {gap.before.name}"
-    cause = gap.cause
-    if cause is None:
-        return f"{told}: nothing was asked for"
-    if cause.lane != HOST:
-        copy = cause.name.startswith("copy to ")
-        what = _the_copy(cause) if copy else f"{cause.name} in {lane_text(cause.lane)}"
-        return f"{told}: it waits for {what}"
-    return f"{told}: the host {_does(cause)}"
+    """``idle 450 µs before matmul: the host waits for the copy to the device``; with times if there are more causes."""
+    after = "after the last kernel" if gap.start else "all the time"
+    where = after if gap.before is None else f"before {gap.before.name}"
+    on = "" if gap.device == "sim" else f"{gap.device} "
+    told = [(part_text(part, gap.before is not None), spent) for part, spent in shares(gap)]
+    most = [(words, spent) for words, spent in told if spent >= LEAST * gap.duration]
+    if len(most) == 1:
+        return f"{on}idle {time_text(gap.duration)} {where}: {most[0][0]}"
+    rest = gap.duration - sum(spent for _, spent in most)
+    causes = [f"{words} ({time_text(spent)})" for words, spent in most] + [f"other {time_text(rest)}"] * (rest > 0)
+    return f"{on}idle {time_text(gap.duration)} {where}: {', '.join(causes)}"
 
 
-def _the_copy(item: Item) -> str:
-    return item.name.replace("copy to", "the copy to the")
-
-
-def _does(item: Item) -> str:
-    """What the host does."""
-    if item.name.startswith("copy to "):  # "waits for the copy to the device"
-        what = _the_copy(item)
-        return {"wait": f"waits for {what}", "copy": f"is busy with {what}"}.get(item.kind, f"asks for {what}")
-    words = {"launch": f"asks for {item.name}", "wait": f"waits in {item.name}", "reserve": "asks for memory"}
-    return words.get(item.kind, f"is busy with {item.name}")
+def part_text(part: Part, awaited: bool = True) -> str:
+    """What the next kernel waits for; or, if none comes, what is done meanwhile."""
+    item, kind = part.item, part.kind
+    if item is None or kind == "none":
+        return "nothing was asked for"
+    what = COPIES.get(item.name, item.name)
+    if kind == "copy":
+        return f"the host {'waits for' if item.kind == 'wait' else 'is busy with'} {what}"
+    if kind == "data":
+        return f"it waits for {what}" if awaited else f"{what} is under way"
+    if kind == "again":
+        return f"the host launches again after {COPIES.get(item.name, f'its wait in {item.name}')}"
+    if kind == "lane":
+        where = f"{item.name} in {lane_text(item.lane)}"
+        return f"it waits for {where}" if awaited else f"{where} is under way"
+    words = {
+        "launch": f"the host launches {what}", "wait": f"the host waits in {item.name}",
+        "reserve": "the host asks the driver for memory",
+    }  # fmt: skip
+    return words.get(kind, f"the host is busy with {item.name}")
 
 
 def summary(run: Run) -> str:
-    """``device busy 69 %; longest gap 450 µs: the host waits for copy in``."""
-    told = f"device busy {percent(run.computing)}"
-    longest = max(gaps(run), key=lambda gap: gap.duration, default=None)
-    return told if longest is None else f"{told} · {gap_text(longest)}"
+    """``device busy 69 % · longest gap: idle 450 µs before matmul: the host waits for the copy to the device``."""
+    many = len(run.devices) > 1
+    shares_of = [f"{one} busy {percent(run.computing_on(one))}" for one in run.devices]
+    told = " · ".join(shares_of) if many else f"device busy {percent(run.computing)}"
+    return told if run.longest is None else f"{told} · {gap_text(run.longest)}"
+
+
+def remarks(run: Run) -> list[str]:
+    """What went wrong in a run."""
+    told = [f"It ended with an error: {run.error}"] if run.error else []
+    return told + [f"A race: {' '.join(race.split())}" for race in dict.fromkeys(run.races)]
 
 
 def question(state: QueueState) -> str:
@@ -80,8 +107,8 @@ def question(state: QueueState) -> str:
 
 
 def verdict(state: QueueState) -> str:
-    """What came out, beside what was predicted."""
-    right, said = answer(state), state.said
+    """What came out, beside what was predicted, where it was predicted for this setting."""
+    right, said = answer(state), state.said if state.asked == state.setting else None
     lead = "As you predicted: " if said == right else f"You predicted: {said}. Result: " if said else "Result: "
     if len(state.runs) == 1:
         run = state.runs[0]
@@ -94,60 +121,74 @@ def verdict(state: QueueState) -> str:
 
 
 def picked_text(state: QueueState) -> str:
-    """The piece of work that is picked, and what kept it waiting."""
+    """The piece of work or the gap that is picked, and what was waited for."""
+    if state.gap is not None:
+        return gap_text(state.runs[state.gap[0]].gaps[state.gap[1]])
     item = state.item
     if item is None or state.picked is None:
         return ""
     run = state.runs[state.picked[0]]
-    waited = next((gap for gap in gaps(run) if gap.before is item), None)
-    return f"{lane_text(item.lane)}: {item_text(item)}" + (f"; {gap_text(waited)}" if waited else "")
+    waited = next((gap for gap in run.gaps if gap.before is item), None)
+    reason = run.reasons.of(item) if item.lane != HOST else None
+    after = f"; it begins when {_ended(reason)}" if reason is not None and not waited else ""
+    return f"{lane_text(item.lane)}: {item_text(item)}" + (f"; {gap_text(waited)}" if waited else after)
+
+
+def _ended(item: Item) -> str:
+    if item.kind == "launch":
+        return "the host has launched it"
+    return f"{item.name} ends{'' if item.lane == HOST else f' in {lane_text(item.lane)}'}"
 
 
 def why(state: QueueState) -> str:
     """The cause that keeps the device idle for longest in the run that takes longest."""
-    if not state.runs:
-        return ""
-    run = max(state.runs, key=lambda one: one.end)
-    return WHY[cause_of(run)]
+    return WHY[cause_of(max(state.runs, key=lambda one: one.end))] if state.runs else ""
 
 
 def cause_of(run: Run) -> str:
-    """What most of the idle time comes from: "copy", "wait", "launch", "work", "lane", or "none"."""
-    spent = dict.fromkeys(WHY, 0)
-    for gap in gaps(run):
-        cause = gap.cause
-        kind = "none" if cause is None else "lane" if cause.lane != HOST else cause.kind
-        kind = "copy" if kind == "wait" and cause is not None and cause.name.startswith("copy to") else kind
-        spent[kind if kind in spent else "work"] += gap.duration
-    if run.computing > 0.9 or not any(spent.values()):
+    """What most of the idle time comes from: the kind of a part of a gap, "busy" or "nothing"."""
+    if not any(item.kind == "kernel" for item in run.items):
+        return "nothing"
+    if min(run.computing_on(one) for one in run.devices) > 0.9:
         return "busy"
+    spent = dict.fromkeys(WHY, 0)
+    for gap in run.gaps:
+        for part in gap.parts:
+            spent[part.kind] += part.duration
     return max(spent, key=lambda kind: spent[kind])
 
 
 WHY = {
-    "busy": "The queue **never runs empty**: there is always work that the host has asked for already.",
-    "copy": "A copy that the host waits for **lets the queue run empty**: nothing can be asked for meanwhile.",
-    "wait": "Who **waits for a value** cannot ask for more work; afterwards the queue is empty.",
-    "launch": "The kernels end **before the host has asked for the next**: launches set the time.",
-    "work": "The host is **busy with something else** and asks for nothing meanwhile.",
+    "busy": "A kernel runs **nearly all the time**: only fewer or quicker kernels would make this faster.",
+    "nothing": "**No kernel runs** here: the device has nothing to compute.",
+    "copy": "A copy that holds the host **lets the queue run empty**: nothing can be launched meanwhile.",
+    "wait": "Whoever **waits cannot launch**: the queue runs empty, and the device with it.",
+    "again": "Whoever **waits cannot launch**: after each wait the queue is empty, and the device idle.",
+    "launch": "The kernels end **before the host has launched the next**: launches set the time.",
+    "reserve": "The allocator **asks the driver for memory**, and the host launches nothing meanwhile.",
+    "work": "The host is **busy with something else** and launches nothing meanwhile.",
+    "data": "The kernels **wait for their data**: the copies take longer than the work.",
     "lane": "The kernels wait for **work of another lane**: the order that the program asks for.",
-    "none": "Nothing was asked for.",
+    "none": "**Nothing was asked for**: the device has done all its work.",
 }
 HIDDEN = "Nothing is run before you commit to a prediction."
+COVERED = "What was recorded is hidden until you commit to a prediction."
 RUNNING = "The run is under way."
 FAILED = "The run ended without a result."
 
 
 def hidden(state: QueueState, working: bool) -> str:
     """Why there is no timeline."""
-    return RUNNING if working else FAILED if state.begun else HIDDEN
+    failed = " ".join(filter(None, [FAILED, state.failure]))
+    return RUNNING if working else failed if state.begun else HIDDEN if state.machines else COVERED
 
 
 def conditions(state: QueueState) -> str:
     """How the figures came about."""
     machine = state.runs[0].machine if state.runs else state.machine
-    told = f"preset {machine}, virtual time, exact · memory reserved by a run before"
-    return f"{told} · thin marks of the host are launches, hatching is an idle device"
+    before = " · memory reserved by a run before" if any(run.rehearsed for run in state.runs) else ""
+    stop = f" · the host also waits after kernel {state.stop}" if state.stop and state.runs else ""
+    return f"preset {machine}, virtual time, exact for this model{before}{stop}"
 
 
 def text(state: QueueState, working: bool = False) -> str:
@@ -157,6 +198,7 @@ def text(state: QueueState, working: bool = False) -> str:
     if not state.runs:
         lines += [f"  {'◇' if state.draft == one else ' '} {one}" for one in state.choices]
         return "\n".join([*lines, hidden(state, working)])
+    lines += [f"the host waits after kernel {state.stop}"] if state.stop else []
     lines += [verdict(state), *filter(None, [picked_text(state)])]
     lines += [f"you predicted {state.said}"] if state.said else []
     return "\n".join([*lines, runs_text(state.runs)])
@@ -177,18 +219,20 @@ def _named(run: Run) -> str:
 
 
 def runs_text(runs: Sequence[Run]) -> str:
-    """The text twin: every lane of every run, and each gap of a stream with its cause."""
+    """The text twin: every lane of every run, and each gap with its causes."""
     lines = []
     for run in runs:
         lines.append(f"{_named(run)}{time_text(run.end)} in all, on a simulated {run.machine}; {summary(run)}")
+        lines += remarks(run)
         for lane in run.lanes:
-            items = run.of(lane)
-            lines.append(
-                f"{lane_text(lane)}: {plural(len(items), 'piece')} of work, busy {number(100 * run.busy(lane))} %"
-            )
+            items = run.by_lane[lane]
+            waits = sum(item.kind == "wait" for item in items)
+            told = f"{plural(len(items) - waits, 'piece')} of work" + (f", {plural(waits, 'wait')}" if waits else "")
+            lines.append(f"{lane_text(lane)}: {told}, busy {number(100 * run.busy(lane))} %")
             lines += [f"  {time_text(item.start)}: {item_text(item)}" for item in items[:FEW]]
             lines += [f"  and {len(items) - FEW} more"] if len(items) > FEW else []
-        found = gaps(run)
-        lines += [f"{plural(len(found), 'stretch')} without a kernel".replace("stretchs", "stretches")] if found else []
+        found = run.gaps
+        lines += [f"{len(found)} {'stretch' if len(found) == 1 else 'stretches'} without a kernel"] if found else []
         lines += [f"  {time_text(gap.start)}: {gap_text(gap)}" for gap in found[:FEW]]
+        lines += [f"  and {len(found) - FEW} more"] if len(found) > FEW else []
     return "\n".join(lines)

@@ -93,6 +93,10 @@ function listen(root, send, leave, walk) {
       const next = group[(group.indexOf(target) + (up ? 1 : group.length - 1)) % group.length];
       next.focus();
       next.click();
+    } else if (target.matches("svg [data-rove]") && (up || down || key === "Home" || key === "End")) {
+      const marks = [...target.ownerSVGElement.querySelectorAll("[data-rove]")];
+      const next = key === "Home" ? 0 : key === "End" ? marks.length - 1 : marks.indexOf(target) + (up ? 1 : -1);
+      marks[clamp(next, 0, marks.length - 1)].focus();
     } else if (target.closest("svg") && target.dataset.act && (key === "Enter" || key === " ")) {
       if (!walk(target)) send(target.dataset.act, target.dataset.value ?? null);
     } else if (target.type === "text" && key === "Enter") {
