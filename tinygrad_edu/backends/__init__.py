@@ -29,7 +29,7 @@ class _ByType(dict[type, Backend]):
         raise TypeError(f"{kind.__name__} is not an array of any device")
 
 
-_LATER = {"sim": "sim"}  # kinds of devices that are made when they are first named, by the module called so
+_LATER = {"sim": "sim", "cuda": "cuda"}  # kinds of devices that are made when first named, by the module called so
 _BY_NAME: dict[str, Backend] = {}
 _REGISTERED: dict[type, Backend] = {}
 BY_TYPE = _ByType()
@@ -91,7 +91,12 @@ def in_use() -> Backend | None:
 
 def accelerator() -> Backend:
     """The accelerator of this machine: the GPU, or else the simulated one."""
-    return in_use() or get("sim")
+    found = in_use()
+    if found is None:
+        from .cuda import available
+
+        found = get("cuda" if available() else "sim")
+    return found
 
 
 def of(array: Array) -> Backend:
@@ -102,7 +107,7 @@ def of(array: Array) -> Backend:
 def names() -> list[str]:
     """The devices that can be named: those in use, in order of registration, and those to be had."""
     made = [name for name, backend in _BY_NAME.items() if backend.device == name]
-    return made + [name for name in _LATER if name not in made]
+    return made + ["sim"] * ("sim" not in made)  # a GPU is listed once it was found
 
 
 def registered() -> list[Backend]:

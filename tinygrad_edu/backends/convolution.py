@@ -22,7 +22,7 @@ Array = Any
 Pair = tuple[int, int]
 
 
-def _count(shape: tuple[int, ...], kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> Pair:
+def count_windows(shape: tuple[int, ...], kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> Pair:
     """How many windows fit, down and across."""
     if min(*stride, *dilation) < 1:
         raise ValueError(f"the stride is {stride} and the dilation {dilation}, but windows move by at least 1")
@@ -43,7 +43,7 @@ def im2col(
     There are as many as fit, or ``size``; windows of the latter that reach beyond the padding see more padding.
     """
     (n, c, h, w), (kh, kw), (sh, sw), (ph, pw), (dh, dw) = x.shape, kernel, stride, padding, dilation
-    oh, ow = _count(x.shape, kernel, stride, padding, dilation) if size is None else size
+    oh, ow = count_windows(x.shape, kernel, stride, padding, dilation) if size is None else size
     tall, wide = sh * (oh - 1) + dh * (kh - 1) + 1, sw * (ow - 1) + dw * (kw - 1) + 1  # what all windows see
     if ph or pw or tall > h or wide > w:
         padded = np.full((n, c, tall, wide), fill, x.dtype) if fill else np.zeros((n, c, tall, wide), x.dtype)
@@ -62,10 +62,10 @@ def col2im(cols: Array, shape: tuple[int, ...], stride: Pair, padding: Pair, dil
     kh, kw, oh, ow = cols.shape[2:]
     (h, w), (sh, sw), (ph, pw), (dh, dw) = shape[2:], stride, padding, dilation
     out = np.zeros(shape, cols.dtype)
-    columns = [_inside(j * dw - pw, sw, ow, w) for j in range(kw)]
+    columns = [inside(j * dw - pw, sw, ow, w) for j in range(kw)]
     apart = sh > dh * (kh - 1) and sw > dw * (kw - 1)  # no two windows see the same place: nothing to add up
     for i in range(kh):
-        high, rows = _inside(i * dh - ph, sh, oh, h)
+        high, rows = inside(i * dh - ph, sh, oh, h)
         for j, (across, there) in enumerate(columns):
             if apart:
                 out[:, :, rows, there] = cols[:, :, i, j, high, across]
@@ -74,7 +74,7 @@ def col2im(cols: Array, shape: tuple[int, ...], stride: Pair, padding: Pair, dil
     return out
 
 
-def _inside(start: int, step: int, count: int, size: int) -> tuple[slice, slice]:
+def inside(start: int, step: int, count: int, size: int) -> tuple[slice, slice]:
     """Of ``count`` places, ``step`` apart from ``start``, those from 0 to ``size``: which they are, and where."""
     first, stop = max(0, -(start // step)), min(count, -((start - size) // step))
     if first >= stop:
@@ -118,7 +118,7 @@ def conv(
     (f, per_group, kh, kw), n = weight.shape, x.shape[0]
     if x.shape[1] != per_group * groups or f % groups:
         raise ValueError(f"{f} kernels of {per_group} channels in {groups} groups, for {x.shape[1]} channels")
-    oh, ow = _count(x.shape, (kh, kw), stride, padding, dilation) if size is None else size
+    oh, ow = count_windows(x.shape, (kh, kw), stride, padding, dilation) if size is None else size
     matrix = weight.reshape(groups, f // groups, per_group * kh * kw)
     out = np.empty((n, f, oh, ow), x.dtype)
     for part, cols, row in _strips(x, (kh, kw), stride, padding, dilation, groups, (oh, ow)):
@@ -202,7 +202,7 @@ def _strips(
     frame = _scratch("frame", (min(step, n), c, tall, wide), x.dtype) if framed else None
     if frame is not None:
         frame[...] = 0
-    there, here = zip(_overlap(tall, ph, h), _overlap(wide, pw, w), strict=True)
+    there, here = zip(overlap(tall, ph, h), overlap(wide, pw, w), strict=True)
     for start in range(0, n, step):
         part = slice(start, min(n, start + step))
         count = part.stop - start
@@ -224,7 +224,7 @@ def _strips(
         yield part, cols.reshape(count, groups, c // groups * kh * kw, places), row
 
 
-def _overlap(seen: int, margin: int, length: int) -> tuple[slice, slice]:
+def overlap(seen: int, margin: int, length: int) -> tuple[slice, slice]:
     """The slice of a frame of ``seen`` places that an image from ``margin`` on covers, and the image's slice there."""
     first, stop = max(0, margin), min(seen, margin + length)
     stop = max(first, stop)

@@ -159,12 +159,12 @@ def _power(x: Array, y: Array) -> Array:
     try:
         out = x**y
     except ValueError:
-        if _whole(x, y) and not np.all(y >= 0):
+        if whole(x, y) and not np.all(y >= 0):
             why, mend = "an integer to a negative power is a fraction", "use floats: x.float()"
-            raise _refused("pow", x, y, why, mend) from None
+            raise refused("pow", x, y, why, mend) from None
         raise
     if out.dtype is _INT8:
-        _refuse_bools("pow", x, y)
+        refuse_bools("pow", x, y)
     return out
 
 
@@ -185,27 +185,29 @@ def _fmod(x: Array, y: Array) -> Array:
 
 def _check_divisor(name: str, x: Array, y: Array) -> None:
     """Refuse what NumPy answers with a 0: integers divided by 0."""
-    if _whole(x, y):
-        _refuse_bools(name, x, y)
+    if whole(x, y):
+        refuse_bools(name, x, y)
         if not np.all(y):
             mend = "divide floats, where it is inf or nan, or replace the zeros first: where(y == 0, 1, y)"
-            raise _refused(name, x, y, "integers have no result for a division by zero", mend)
+            raise refused(name, x, y, "integers have no result for a division by zero", mend)
 
 
 _INT8 = np.dtype("i1")
 
 
-def _refuse_bools(name: str, x: Array, y: Array) -> None:
+def refuse_bools(name: str, x: Array, y: Array) -> None:
     """NumPy would answer in int8."""
     if all(isinstance(operand, bool) or getattr(operand, "dtype", None) == np.bool_ for operand in (x, y)):
-        raise _refused(name, x, y, "it is not defined for two bools", "convert one of them first: x.long()")
+        raise refused(name, x, y, "it is not defined for two bools", "convert one of them first: x.long()")
 
 
-def _whole(x: Array, y: Array) -> bool:
+def whole(x: Array, y: Array) -> bool:
+    """Are both of integers or bools, Python numbers included?"""
     return not any(isinstance(o, float) or getattr(o, "dtype", _INT8).kind not in "bui" for o in (x, y))
 
 
-def _refused(name: str, x: Array, y: Array, why: str, mend: str) -> DtypeError:
+def refused(name: str, x: Array, y: Array, why: str, mend: str) -> DtypeError:
+    """The error for operands that have no result."""
     shown = (f"{o.shape} {o.dtype}" if hasattr(o, "dtype") else repr(o) for o in (x, y))
     return DtypeError(f"{name}({', '.join(shown)})", why, mend)
 
