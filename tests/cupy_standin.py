@@ -153,7 +153,8 @@ class ndarray:
         return out
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._values.__dlpack__()
+        note("ndarray.__dlpack__", (), options)
+        return self  # no capsule can say that NumPy's memory is a GPU's
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (2, 0)
@@ -249,6 +250,12 @@ def array(obj: Any) -> ndarray:
 def asarray(a: Any) -> ndarray:
     note("asarray", (a,), {})
     return a if isinstance(a, ndarray) else ndarray(np.array(a))
+
+
+def from_dlpack(array: Any) -> ndarray:
+    note("from_dlpack", (array,), {})
+    assert array.__dlpack_device__()[0] == 2
+    return array.__dlpack__()._view(array.__dlpack__()._values)
 
 
 def _argsort(a: Any, axis: int, kind: str) -> Any:
@@ -375,6 +382,10 @@ def getDeviceCount() -> int:
     return COUNT
 
 
+def getDeviceProperties(device: int) -> dict[str, Any]:
+    return {"name": b"Stand-in %d" % device}
+
+
 _NUMPYS = (
     "exp expm1 log log1p log2 log10 tanh sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh arcsinh arccosh "
     "arctanh sign floor ceil maximum minimum where zeros ones empty full arange ones_like concatenate "
@@ -384,7 +395,7 @@ _NUMPYS = (
 cupy = types.SimpleNamespace(
     **{name: _elementwise(name, getattr(np, name)) for name in _NUMPYS},
     ndarray=ndarray, ascontiguousarray=ascontiguousarray, array=array, asarray=asarray,
-    argsort=_elementwise("argsort", _argsort), einsum=_elementwise("einsum", einsum),
+    from_dlpack=from_dlpack, argsort=_elementwise("argsort", _argsort), einsum=_elementwise("einsum", einsum),
     broadcast_to=_viewing("broadcast_to", HOST.broadcast_to),
     diagonal=_viewing("diagonal", HOST.diagonal),
     get_default_memory_pool=lambda: POOL,
@@ -395,7 +406,7 @@ cupy = types.SimpleNamespace(
         Device=Device, Stream=Stream, Event=Event, get_elapsed_time=get_elapsed_time,
         alloc_pinned_memory=alloc_pinned_memory, PinnedMemoryPointer=ctypes.Array,
         memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
-        runtime=types.SimpleNamespace(getDeviceCount=getDeviceCount),
+        runtime=types.SimpleNamespace(getDeviceCount=getDeviceCount, getDeviceProperties=getDeviceProperties),
     ),
 )  # fmt: skip
 cupyx = types.SimpleNamespace(

@@ -52,6 +52,7 @@ FLOOR = {name: height for height, floor in enumerate(FLOORS) for name in floor}
 # Pairs on one floor that may use each other, with the reason.
 NEIGHBOURS = {
     ("errors", "common"): "an error finds the user's line",
+    ("cuda", "accelerator"): "it has the same functions, by PyTorch's older names",
     ("settings", "common"): "its scopes are blocks",
     ("settings", "errors"): "a setting that cannot be is refused as anything else is",
     ("optim", "nn"): "optimisers know parameters",

@@ -31,7 +31,7 @@ ALL = set(
     default_device det device
     diag diag_embed diagonal diff digamma distributions div dot double dstack dtypes e einsum empty empty_like
     enable_grad eq equal erf erfc exp exp2 expm1 eye fill finfo flatten flip fliplr flipud float float16 float32
-    float64 floor floor_divide fmod from_numpy full full_like gather ge get_default_device get_default_dtype
+    float64 floor floor_divide fmod from_dlpack from_numpy full full_like gather ge get_default_device get_default_dtype
     get_rng_state gt guard
     half hstack hypot iinfo index_add index_copy index_fill index_put index_select inf inference_mode inner int int16
     int32 int64 int8 inverse is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor isclose isfinite

@@ -72,6 +72,7 @@ _LATER = {
     "ops.unary": "positive",
     "state": "load save",
     "tensor.creation": "arange empty empty_like eye full full_like linspace logspace ones ones_like zeros zeros_like",
+    "tensor.exchange": "from_dlpack",
     "tensor.inquiry": (
         "can_cast default_device finfo get_default_device get_default_dtype iinfo is_floating_point is_tensor numel "
         "promote_types result_type set_default_device set_default_dtype set_default_tensor_type"

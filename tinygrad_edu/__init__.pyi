@@ -273,6 +273,7 @@ from .tensor.creation import ones as ones
 from .tensor.creation import ones_like as ones_like
 from .tensor.creation import zeros as zeros
 from .tensor.creation import zeros_like as zeros_like
+from .tensor.exchange import from_dlpack as from_dlpack
 from .tensor.inquiry import can_cast as can_cast
 from .tensor.inquiry import default_device as default_device
 from .tensor.inquiry import finfo as finfo
@@ -445,6 +446,7 @@ __all__ = [
     "floor",
     "floor_divide",
     "fmod",
+    "from_dlpack",
     "from_numpy",
     "full",
     "full_like",

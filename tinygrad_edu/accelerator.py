@@ -50,7 +50,8 @@ def device_count() -> int:
         from .backends.sim import DEVICES
 
         return len(DEVICES)
-    return sum(Device(name).type == kind for name in backends.names())
+    found: Any = backends.get(kind)
+    return int(found.count())
 
 
 def current_accelerator(check_available: bool = False) -> Device:

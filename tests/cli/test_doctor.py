@@ -324,12 +324,15 @@ def test_every_key_is_documented() -> None:
 # Devices ------------------------------------------------------------------------------------------------------------
 
 
-def test_each_device_says_what_it_can_do() -> None:
+def test_each_device_says_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu, sim, cuda = devices(Gpu(False, None))
     assert cpu == Place("cpu", "measured", "computes with NumPy, in this machine's time")
     assert sim.times == "virtual" and sim.words.startswith("a simulated T4 (16.0 GB, 320 GB/s)")
     assert cuda == Place("cuda", None, "cannot be used: no NVIDIA GPU")
-    assert "this version" in devices(Gpu(True, "14.2", ("Example GPU",)))[2].words
+    monkeypatch.setattr("tinygrad_edu.cli.facts.why_not", lambda: ("CuPy is not installed", "install it"))
+    assert devices(Gpu(True, None))[2] == Place("cuda", None, "cannot be used: CuPy is not installed")
+    monkeypatch.setattr(tg.cuda, "is_available", lambda: True)
+    assert devices(Gpu(True, "14.2", ("Example GPU",)))[2].times == "measured"
 
 
 def test_the_machine_that_is_simulated_now() -> None:

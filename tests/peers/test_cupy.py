@@ -38,6 +38,7 @@ def calls() -> Any:
         x = made.from_numpy(made.pin(made.to_numpy(made.from_numpy(cupy_standin.np.ones(3)))))
         made.give(x, non_blocking=True)
         made.take(made.pin(cupy_standin.np.ones(3)), backends.CPU, non_blocking=True)
+        made.from_dlpack(x)
         made.synchronize()
     finally:
         del x
@@ -66,7 +67,7 @@ def _signature(function: Any, name: str) -> inspect.Signature | None:
         return None
     arguments = line.partition("(")[2].rpartition(")")[0]
     names = [one.strip() for one in arguments.split(",")]
-    plain = [one if one.startswith("*") or "=" in one else one.split()[-1] for one in names if one and one != "self"]
+    plain = [one if one.startswith("*") else " ".join(one.split()[-1:]) for one in names if one and one != "self"]
     code = ast.parse(f"lambda {', '.join(plain)}: 0", mode="eval")
     found: inspect.Signature = inspect.signature(eval(compile(code, name, "eval")))
     return found

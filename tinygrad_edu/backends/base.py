@@ -126,6 +126,10 @@ class Backend:
         """The array on this device; on the CPU the same object."""
         raise NotImplementedError
 
+    def from_dlpack(self, array: Any) -> Array:
+        """The array of another library as one of this device, over the same memory."""
+        raise DeviceError(f"from_dlpack on {self.name!r}", "it has no memory of its own", "copy: x.cpu()")
+
     def to_numpy(self, array: Array) -> Any:
         """The values as a NumPy array; on the CPU the same memory."""
         raise NotImplementedError

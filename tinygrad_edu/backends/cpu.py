@@ -334,6 +334,9 @@ class CpuBackend(Backend):
     def from_numpy(self, array: Any) -> Array:
         return array
 
+    def from_dlpack(self, array: Any) -> Array:
+        return np.from_dlpack(array)
+
     def to_numpy(self, array: Array) -> Any:
         return array if type(array) is np.ndarray or not hasattr(array, "settled") else array.settled()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..backends.cuda import wheel
 from .facts import Facts, Package
 from .peaks import Peak
 
@@ -94,7 +95,7 @@ def _missing(facts: Facts) -> Iterator[Advice]:
             names = ", ".join(package.name for package in lacking)
             yield Advice("missing", extra, f"{names}: for {purpose}", _install(facts, lacking))
     if facts.gpu.driver and facts.gpu.cupy is None:
-        fix = f'{facts.python.installer} "cupy-cuda13x>=14"'
+        fix = f'{facts.python.installer} "{wheel()}"'
         yield Advice("missing", "cuda", "CuPy: for arrays on this machine's NVIDIA GPU", fix)
     if facts.browser is None:
         why = "Chromium: only for the browser tests"

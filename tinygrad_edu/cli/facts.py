@@ -20,6 +20,7 @@ import numpy as np
 
 import tinygrad_edu as tg
 
+from ..backends.cuda import why_not
 from ..common.wording import bytes_text
 from .machine import Cpu, Memory, cpu, memory
 
@@ -232,9 +233,8 @@ def devices(found: Gpu) -> tuple[Place, ...]:
     if tg.cuda.is_available():
         cuda = Place("cuda", "measured", "computes with CuPy, in this machine's time")
     else:
-        there = found.driver or found.devices
-        lacks = "this version does not compute on NVIDIA GPUs yet" if there else "no NVIDIA GPU"
-        cuda = Place("cuda", None, f"cannot be used: {lacks}")
+        missing = why_not() if found.driver or found.devices else None
+        cuda = Place("cuda", None, f"cannot be used: {missing[0] if missing else 'no NVIDIA GPU'}")
     return Place("cpu", "measured", "computes with NumPy, in this machine's time"), Place("sim", "virtual", sim), cuda
 
 

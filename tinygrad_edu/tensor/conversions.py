@@ -96,6 +96,20 @@ class Conversions(Operations):
         named = f"cuda:{device}" if isinstance(device, builtins.int) else device or "cuda"
         return self.to(device=named, non_blocking=non_blocking)
 
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: builtins.bool | None = None
+    ) -> Any:
+        """What another library reads this memory by: ``torch.from_dlpack(x)``. A write to one is seen by both."""
+        from .exchange import to_dlpack
+
+        return to_dlpack(self, {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy})
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Where it is, by DLPack's numbers. Raises `DeviceError` on a device that other libraries cannot read."""
+        from .exchange import device_of
+
+        return device_of(self)
+
     @explained
     def pin_memory(self, device: str | None = None) -> Tensor:
         """A copy in memory of the host that the accelerator reads and writes by itself; itself, if it lies there.

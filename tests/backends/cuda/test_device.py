@@ -184,12 +184,33 @@ def test_memory_that_another_stream_uses_is_kept_until_it_is_done(gpu: Any) -> N
     assert POOL.used < used, "it has passed already"
 
 
+def test_pytorch_s_names_act_on_it(gpu: Backend) -> None:
+    assert tg.cuda.is_available() and tg.cuda.device_count() == 2 and tg.cuda.current_device() == 0
+    assert tg.cuda.get_device_name() == "Stand-in 0" and tg.cuda.get_device_name(1) == "Stand-in 1"
+    x = tg.ones(1000, device="cuda:0")
+    assert x.device == "cuda" and tg.cuda.memory_allocated() >= 4096 and x.is_cuda
+    with tg.cuda.stream(tg.cuda.Stream()) as side:
+        assert tg.cuda.current_stream() is side
+    tg.cuda.synchronize()
+
+
 def test_numbers_that_are_read_are_counted_and_can_be_forbidden(gpu: Backend) -> None:
     x, before = tg.ones(3, device="cuda"), tg.accelerator.scalar_reads()
     assert x.sum().item() == 3.0 and tg.accelerator.scalar_reads() == before + 1
     tg.accelerator.allow_scalar(False)
     with pytest.raises(DeviceError, match="allow_scalar"):
         float(x.sum())
+
+
+def test_other_libraries_read_and_write_its_memory(gpu: Backend) -> None:
+    x = tg.ones(3, device="cuda")
+    assert x.__dlpack_device__() == (2, 0)
+    y = tg.from_dlpack(x)
+    y[0] = 7
+    assert y.device == "cuda" and x.tolist() == [7.0, 1.0, 1.0]
+    assert tg.from_dlpack(x, copy=True).array.owner is not x.array.owner and tg.from_dlpack(x, device="cpu").tolist()
+    with pytest.raises(DeviceError, match="it lies elsewhere"):
+        tg.from_dlpack(x, device="cpu", copy=False)
 
 
 def test_nonzero_and_updates_in_place(gpu: Backend) -> None:

@@ -155,6 +155,15 @@ class CudaBackend(Backend):
         self.gone: deque[tuple[int, list[Stream], Any]] = deque()  # of owners: bytes, streams that were named, memory
         self.waiting: list[tuple[list[Any], Any]] = []  # events, and the memory that they keep
 
+    def count(self) -> int:
+        """How many GPUs there are."""
+        return int(self.cp.cuda.runtime.getDeviceCount())
+
+    def model(self) -> str:
+        """What the maker calls this one."""
+        name = self.cp.cuda.runtime.getDeviceProperties(self.number)["name"]
+        return name.decode() if isinstance(name, bytes) else str(name)
+
     # Operations --------------------------------------------------------------------------------------------------
 
     def kernel(self, op: Any) -> Any:
@@ -263,6 +272,9 @@ class CudaBackend(Backend):
 
     def from_numpy(self, array: Any) -> CudaArray:
         return self._new(np.asarray(array))
+
+    def from_dlpack(self, array: Any) -> CudaArray:
+        return self.call(lambda: self.cp.from_dlpack(array), ())
 
     def to_numpy(self, array: CudaArray) -> Any:
         if array.size == 1:

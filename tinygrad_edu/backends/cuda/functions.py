@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import float32, is_float
 from ..cpu import is_basic, refuse_bools, refused, whole
 from ..layout import channels_last, order
 from . import windows
@@ -109,8 +108,8 @@ def _as_strided(cp: Any, x: Array, shape: Any, strides: Any, offset: int) -> Arr
 def _sum(cp: Any, x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     if x.dtype.kind in "bui":
         return cp.sum(x, axis, dtype=np.int64, keepdims=keepdims)
-    if is_float(x.dtype) and x.dtype.itemsize == 2:
-        return cp.sum(x.astype(float32), axis, keepdims=keepdims).astype(x.dtype)
+    if x.dtype.itemsize == 2:  # added up in half precision, a thousand bfloat16 ones make 256
+        return cp.sum(x.astype(np.float32), axis, keepdims=keepdims).astype(x.dtype)
     return cp.sum(x, axis, keepdims=keepdims)
 
 
@@ -244,7 +243,7 @@ def _scatter_add(cp: Any, cpx: Any, shape: Any, index: Any, values: Array) -> Ar
         out = cp.zeros(shape, dtype)
         cpx.scatter_add(out.view(np.uint64), index, values.view(np.uint64))
         return out
-    held = dtype if dtype.str[1:] in _ADDED else float32 if is_float(dtype) else np.dtype(np.int32)
+    held = dtype if dtype.str[1:] in _ADDED else np.dtype(np.int32 if dtype.kind in "bui" else np.float32)
     out = cp.zeros(shape, held)
     cpx.scatter_add(out, index, values.astype(held))
     return out if held == dtype else out.astype(dtype)
