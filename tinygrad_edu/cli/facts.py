@@ -108,8 +108,9 @@ class Facts:
 
 def gather() -> Facts:
     """The current facts."""
-    found = gpu()
     home = os.path.expanduser("~")  # Path.home() fails for a user without a home, and that is what we look for
+    writable = os.access(home, os.W_OK)  # asked first, because CuPy makes a folder there
+    found = gpu()
     return Facts(
         version=tg.__version__,
         engine_error=engine_error(),
@@ -123,7 +124,7 @@ def gather() -> Facts:
         lab_extensions=missing_lab_extensions(Path(sys.prefix)),
         browser=os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None),
         home=home,
-        home_writable=os.access(home, os.W_OK),
+        home_writable=writable,
     )
 
 
