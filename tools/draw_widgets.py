@@ -29,6 +29,7 @@ from tinygrad_edu_widgets import (  # noqa: E402
     Playground,
     PredictGate,
     QueueTimeline,
+    Roofline,
     TipBrowser,
     TrainingMonitor,
 )
@@ -255,6 +256,22 @@ def queue_timeline() -> Frame:
     widget = QueueTimeline(lambda: step(batches), lambda: step(pinned), names=names, ask=ask)
     widget.predict("half to nine tenths")
     widget.act("gap")
+    return widget.frame()
+
+
+def roofline() -> Frame:
+    """A layer, and rows one by one, on a simulated T4."""
+    x, w = tg.full((512, 1024), 0.01, device="sim"), tg.full((1024, 1024), 0.01, device="sim")
+
+    def step(device: str) -> None:
+        h = x @ w
+        h = (h * 0.5).relu()
+        for i in range(16):
+            h[i] * 2.0
+
+    widget = Roofline(step, machine="T4")
+    widget.predict("its arithmetic")
+    widget.act("pick", 1)
     return widget.frame()
 
 

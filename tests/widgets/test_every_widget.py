@@ -29,6 +29,7 @@ from tinygrad_edu_widgets import (
     Playground,
     PredictGate,
     QueueTimeline,
+    Roofline,
     TimingRace,
     TipBrowser,
     TrainingMonitor,
@@ -130,6 +131,16 @@ def timelines() -> QueueTimeline:
     return QueueTimeline(on_the_device, lambda pinned: on_the_device(True), knobs={"pinned": (False, True)})
 
 
+def under_a_roof(device: str) -> None:
+    x = tg.ones(256, 256, device=device)
+    (x @ x).relu().sum()
+
+
+def roofline() -> Roofline:
+    """On a simulated machine, whose times are always the same."""
+    return Roofline(under_a_roof, machine="T4")
+
+
 def memory() -> MemoryRiver:
     """Both have been watched before, so that nothing is made for the first time."""
     with Memory():
@@ -184,6 +195,7 @@ LAB_PATHS: list[Path] = [
     [("b", "0")], [("a", "wide")],
 ]  # fmt: skip
 RIVER: Path = [("draft", "gradients"), ("commit", None)]
+ROOF: Path = [("draft", "moving its bytes"), ("commit", None)]
 SEEN: Path = [("draft", "about the same"), ("commit", None)]
 MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GraphStepper": (stepper, [[], [("last", None)], [("goto", 3), ("collapse", None)], [("leaf:x", "none")]]),
@@ -209,6 +221,7 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
     "MemoryRiver": (memory, [[], [("draft", "data")], RIVER, [*RIVER, ("which", "B"), ("step", None)]]),
     "QueueTimeline": (timelines, [[], [("draft", "longer")], SEEN, [*SEEN, ("gap", None)], [*SEEN, ("pick", "0:99")]]),
+    "Roofline": (roofline, [[], [("draft", "its arithmetic")], ROOF, [*ROOF, ("pick", 1)], [*ROOF, ("pick", 9)]]),
     "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),
     "raced": (raced, [[], [("n", 0)]]),
     "TipBrowser": (

@@ -23,6 +23,7 @@ from tinygrad_edu_widgets import (
     Playground,
     PredictGate,
     QueueTimeline,
+    Roofline,
     TimingRace,
     TipBrowser,
     TrainingMonitor,
@@ -102,6 +103,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "QueueTimeline": (QueueTimeline, {
         "run": list, "other": dict, "names": ("a", "b"), "ask": "?", "knobs": {}, "machine": "T4", "shown": False,
     }),
+    "Roofline": (Roofline, {"run": list, "ask": "?", "machine": "T4", "shown": False}),
     "PredictGate": (
         PredictGate, {"ask": "?", "reveal": list, "why": "", "about": (), "low": 0, "high": 1, "unit": "s"}
     ),

@@ -34,7 +34,7 @@ _INSTEAD = {
         "cuda": "there is nothing here to set up: leave the line out",
     },
     "cuda": {
-        "*": "programs here need is_available() and device_count(), and the rest is automatic: leave the line out",
+        "*": "streams, events and memory are here, and the rest is automatic: leave the line out",
     },
     "nn": {"DataParallel": "models run on one device here: use the model itself"},
 }  # fmt: skip

@@ -12,13 +12,15 @@ from .memory_river import MemoryRiver
 from .playground import Playground
 from .predict_gate import PredictGate, export_predictions
 from .queue_timeline import QueueTimeline
+from .roofline import Roofline
 from .timing_race import TimingRace
 from .tip_browser import TipBrowser, show_tip
 from .training_monitor import TrainingMonitor
 
 __all__ = [
     "Behind", "BroadcastLab", "BufferMap", "CheckpointSlider", "GraphStepper", "GuardLens", "MemoryRiver", "Playground",
-    "PredictGate", "QueueTimeline", "TimingRace", "TipBrowser", "TrainingMonitor", "export_predictions", "show_tip",
+    "PredictGate", "QueueTimeline", "Roofline", "TimingRace", "TipBrowser", "TrainingMonitor", "export_predictions",
+    "show_tip",
 ]  # fmt: skip
 
 

@@ -1,0 +1,127 @@
+"""Rooflines: what each operation does and takes, against arithmetic and the simulator's constants."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import tinygrad_edu as tg
+from tests.support import teaches
+from tinygrad_edu import sim
+from tinygrad_edu.errors import ArgumentError
+from tinygrad_edu.observe import roofline
+from tinygrad_edu.observe.roofline import BOUNDS, ELSE, Peaks, Point
+
+
+@pytest.fixture(autouse=True)
+def t4() -> Iterator[None]:
+    sim.use("T4")
+    yield
+    sim.use("T4")
+
+
+PEAKS = Peaks("a machine", 100.0, ((40.0, 20.0), (math.inf, 10.0)), 1.0, (("matmul", 3.0),))
+
+
+@pytest.mark.parametrize(
+    ("point", "needs", "bound"),
+    [
+        (Point("add", "", 1, 10, 10, 1.1), (1.0, 0.5, 0.1), "start"),
+        (Point("add", "", 1, 10, 50, 5.1), (1.0, 5.0, 0.1), "bytes"),
+        (Point("matmul", "", 1, 900, 50, 9.1), (3.0, 5.0, 9.0), "arithmetic"),
+        (Point("matmul", "", 1, 10, 10, 3.5), (3.0, 0.5, 0.1), "start"),
+        (Point("add", "", 1, 10, 10, 3.1), (1.0, 0.5, 0.1), ELSE),
+    ],
+)
+def test_what_needs_longest_is_the_bound(point: Point, needs: Any, bound: str) -> None:
+    assert tuple(point.needs(PEAKS).values()) == pytest.approx(needs)
+    assert point.bound(PEAKS) == bound
+    assert PEAKS.bandwidth == 10.0 and PEAKS.ridge == 10.0
+
+
+def test_what_can_be_gained_is_never_more_than_what_is_spent() -> None:
+    point = Point("matmul", "", 1, 900, 50, 10.0)
+    assert point.at_most("arithmetic", PEAKS) == pytest.approx(10.0 / 5.0), "the bytes still have to come"
+    assert point.at_most("bytes", PEAKS) == pytest.approx(10.0 / 9.0)
+    assert point.at_most("start", PEAKS) == pytest.approx(10.0 / 9.0)
+    rng = random.Random(0)
+    for _ in range(200):
+        one = Point("add", "", 1, rng.random() * 500, rng.random() * 90, rng.random() * 20)
+        for bound in BOUNDS:
+            assert one.at_most(bound, PEAKS) >= 1.0
+
+
+def test_a_simulated_machine_has_its_constants_and_its_kernels() -> None:
+    x = tg.ones(1024, 1024, device="sim", requires_grad=True)
+
+    def run() -> None:
+        (x @ x).sum().backward()
+
+    found = roofline.simulated(run, "A100")
+    machine = sim.Machine("A100")
+    assert sim.machine().preset == "T4", "the machine is as it was"
+    assert (found.peaks.rate, found.peaks.bandwidth) == (machine["float32"], machine["bandwidth"])
+    assert found.peaks.simulated and found.peaks.start == machine["launch"] / 1e9
+    product = next(point for point in found.points if point.name == "matmul")
+    assert (product.flops, product.nbytes, product.calls) == (2 * 1024**3, 3 * 4 * 1024**2, 1)
+    assert product.bound(found.peaks) == "arithmetic" and "x @ x" in product.line
+    assert any(point.name == "matmul backward" for point in found.points)
+    assert product.seconds >= product.flops / found.peaks.rate
+    assert [point.total for point in found.points] == sorted((point.total for point in found.points), reverse=True)
+    assert roofline.simulated(run, "A100") == found, "the same each time"
+
+
+def test_no_kernel_is_quicker_than_the_roof() -> None:
+    sizes = [1, 7, 64, 300, 1024]
+    for preset in sim.PRESETS:
+        xs = [tg.ones(n, n, device="sim") for n in sizes]
+        found = roofline.simulated(lambda xs=xs: [(x @ x).relu().sum() for x in xs], preset)
+        for point in found.points:
+            assert point.seconds > 0.999 * max(point.needs(found.peaks).values()), (preset, point)
+
+
+def test_small_products_are_limited_by_something_else_on_a_device() -> None:
+    """A tile is all that one processor gets: the others have nothing to do."""
+    x, w = tg.ones(1, 512, device="sim"), tg.ones(512, 4, device="sim")
+    found = roofline.simulated(lambda: x @ w)
+    assert found.points[0].bound(found.peaks) == ELSE
+
+
+def test_this_machine_is_measured() -> None:
+    x, w = tg.rand(128, 256), tg.rand(256, 256)
+
+    def run() -> None:
+        h = x @ w
+        for i in range(5):
+            h[i] * 2.0
+
+    found = roofline.measured(run)
+    by_name = {point.name: point for point in found.points}
+    assert set(by_name) == {"matmul", "mul"}, "a view costs nothing"
+    assert (by_name["matmul"].flops, by_name["matmul"].nbytes) == (2 * 128 * 256 * 256, 4 * (2 * 128 * 256 + 256 * 256))
+    assert (by_name["mul"].calls, by_name["mul"].flops) == (5, 256) and "h[i] * 2.0" in by_name["mul"].line
+    peaks = found.peaks
+    known = roofline.peaks()
+    assert (peaks.start, peaks.bandwidths) == (known.start, known.bandwidths), "they are measured once"
+    assert peaks.rate == max(known.rate, *(point.achieved for point in found.points)), "no mark stands above the roof"
+    assert peaks.rate > 1e8 and peaks.bandwidth > 1e8 and 0 < peaks.start < 1e-3 and not peaks.simulated
+    assert by_name["mul"].bound(peaks) in ("start", ELSE) and by_name["matmul"].bound(peaks) != "start"
+    assert found.conditions is not None and found.conditions.cores >= 1
+
+
+def test_a_program_without_operations_is_refused() -> None:
+    mend = "let the function compute something"
+    with teaches(ArgumentError, "a roofline", "no operation on tensors was carried out", mend):
+        roofline.measured(lambda: None)
+    with pytest.raises(ArgumentError, match="no kernel ran on the simulated device"):
+        roofline.simulated(lambda: tg.ones(3) + 1)
+
+
+def test_a_program_that_changes_is_refused() -> None:
+    sizes = iter(range(1, 100))
+    with pytest.raises(ArgumentError, match="other operations in another run"):
+        roofline.measured(lambda: tg.ones(next(sizes)) * 2)

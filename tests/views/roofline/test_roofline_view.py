@@ -1,0 +1,108 @@
+"""Roofline as a picture: marks stand where their operations are, under a roof that is the machine's."""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+from tests.views.twin import assert_twin
+from tinygrad_edu.errors import IndexRangeError
+from tinygrad_edu.observe.roofline import Peaks, Point, Roofline
+from tinygrad_edu.views import roofline
+from tinygrad_edu.views.frame import NARROW, WIDE
+from tinygrad_edu.views.roofline import CHOICES, RooflineState
+from tinygrad_edu.views.roofline.words import si, times_text
+
+CAPTIONS = [
+    r"[\d.]+( [kMGT])?", "FLOP/s", "FLOP for each byte", r"(memory|cache) .*", r"[\d.]+ [kMGT]FLOP/s", r"\d+(, \d+)*",
+    r"\d+ can get no higher: .*", r"\d+ %",
+]  # fmt: skip
+PEAKS = Peaks("T4", 8e12, ((1e6, 900e9), (float("inf"), 320e9)), 5e-6, simulated=True)
+POINTS = (
+    Point("matmul", "train.py, line 3: h = x @ w", 1, 2e9, 12e6, 3e-4),
+    Point("add", "train.py, line 4: h + b", 4, 1e6, 8e6, 3e-5),
+    Point("mul", "train.py, line 5: h * 2", 4, 1e6, 8e6, 3.1e-5),
+    Point("relu", "", 100, 1e3, 8e3, 5e-6),
+    Point("stack", "", 1, 0, 8e6, 3e-5),
+)
+FOUND = Roofline(PEAKS, POINTS)
+
+
+def state(**changes: Any) -> RooflineState:
+    return RooflineState("T4", ("this machine", "T4"), begun=True, result=FOUND, asked="T4", **changes)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_marks_stand_at_what_they_do(width: int) -> None:
+    figure = roofline.draw(FOUND, width, 0)
+    root = ET.fromstring(figure.svg())
+    circles = {
+        g.get("data-value"): next(c for c in g if c.tag.endswith("circle"))
+        for g in root.iter("g") if g.get("data-act") == "pick" and any(c.tag.endswith("circle") for c in g)
+    }  # fmt: skip
+    assert set(circles) == {"0", "1", "2", "3"}, "what does no arithmetic has no place"
+    at = {i: (float(c.get("cx") or 0), float(c.get("cy") or 0)) for i, c in circles.items()}
+    xs = [(math.log10(POINTS[int(i)].intensity), x) for i, (x, _) in at.items()]
+    ys = [(math.log10(POINTS[int(i)].achieved), y) for i, (_, y) in at.items()]
+    for pairs, rises in ((xs, True), (ys, False)):
+        (v1, p1), (v2, p2) = min(pairs), max(pairs)
+        assert (p2 > p1) == rises
+        for value, place in pairs:
+            assert place == pytest.approx(p1 + (p2 - p1) * (value - v1) / (v2 - v1), abs=0.1)
+
+
+@pytest.mark.parametrize("picked", range(5))
+def test_the_twin_says_what_is_drawn(picked: int) -> None:
+    assert_twin(roofline.frame(state(picked=picked, said=CHOICES["bytes"])), CAPTIONS)
+
+
+def test_the_verdict_and_what_each_is_limited_by() -> None:
+    made = state(said="its arithmetic")
+    assert (
+        roofline.verdict(made) == "As you predicted: matmul takes 28 % of the time, and is limited by its arithmetic."
+    )
+    wrong = state(said="moving its bytes")
+    assert roofline.verdict(wrong).startswith("You predicted: moving its bytes. Result: matmul takes")
+    other = RooflineState("A100", ("T4", "A100"), result=FOUND, said="starting it", asked="T4")
+    assert roofline.verdict(other).startswith("Result: "), "it was predicted for another machine"
+    bounds = [point.bound(PEAKS) for point in POINTS]
+    assert bounds == ["arithmetic", "bytes", "bytes", "start", "bytes"]
+    assert "limited by starting it" in roofline.text(made)
+    for place, bound in enumerate(bounds):
+        assert roofline.why(state(picked=place)) == roofline.words.WHY[bound]
+
+
+def test_marks_on_each_other_share_a_name() -> None:
+    svg = roofline.draw(FOUND, WIDE, 0).svg()
+    assert re.search(r">2, 3<", svg) and re.search(r"1 can get no higher|>1<", svg)
+
+
+def test_before_the_prediction_nothing_is_told() -> None:
+    asked = RooflineState("T4", ("T4",))
+    text = roofline.text(asked)
+    assert "Nothing is run before you commit to a prediction." in text and "FLOP" not in text
+    assert roofline.summary(asked) == "Roofline: hidden until predicted"
+
+
+def test_words_of_figures() -> None:
+    assert (si(134e6, "FLOP"), si(0.0, "FLOP"), si(2e12, "FLOP/s")) == ("134 MFLOP", "0 FLOP", "2.00 TFLOP/s")
+    assert [times_text(t) for t in (1.0, 1.04, 1.5, float("inf"))] == [
+        "no gain",
+        "no gain",
+        "at most 1.50×",
+        "without limit",
+    ]
+
+
+def test_what_is_not_there_is_refused() -> None:
+    for wrong in ("9", -1, None, "x"):
+        with pytest.raises(IndexRangeError, match="there is no such one"):
+            roofline.pick(state(), wrong)
+    with pytest.raises(IndexRangeError, match="it is not offered"):
+        roofline.draft(RooflineState("T4", ("T4",)), "luck")
+    with pytest.raises(IndexRangeError, match="it cannot be chosen here"):
+        roofline.machine(state(), "abacus")

@@ -1,0 +1,244 @@
+"""What bounds each operation of a program: starting it, moving its bytes, or its arithmetic.
+
+>>> import tinygrad_edu as tg
+>>> a = tg.ones(512, 512, device="sim")
+>>> found = simulated(lambda: (a @ a).sum(), "T4")
+>>> [(point.name, point.bound(found.peaks)) for point in found.points]
+[('matmul', 'arithmetic'), ('sum', 'start')]
+
+A machine has two peaks: so many operations on numbers a second, and so many bytes a second to and from memory. An
+operation takes at least as long as its arithmetic needs at the one, or its bytes at the other; and before that, it has
+to be started. Small arrays come from a cache, which is quicker than main memory. Peaks of this machine are measured
+once in a process. Those of a simulated one are its constants.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .. import sim
+from ..common.lines import Line, describe_line, user_line
+from ..core.slow import Call, Interceptor
+from ..errors import ArgumentError
+from ..tensor import creation
+from .machine import Conditions, Progress, quiet
+from .timing import measure
+
+BOUNDS = ("start", "bytes", "arithmetic")
+ELSE = "else"  # what takes several times as long as all three need
+SEVERAL = 3.0
+RUNS = 9  # of a program on this machine, after one that does not count
+COPIED = tuple(1 << power for power in (14, 16, 18, 20, 22, 24, 26))  # bytes of an array; the last fit no cache
+MATRIX = 768  # rows and columns
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """The most that a machine can do. ``start`` is what one operation costs before it does anything, in seconds."""
+
+    machine: str
+    rate: float  # FLOP/s in float32
+    bandwidths: tuple[tuple[float, float], ...]  # for operations up to so many bytes: bytes/s, read and written
+    start: float
+    starts: tuple[tuple[str, float], ...] = ()  # of operations that cost more to start, by name
+    simulated: bool = False
+
+    @property
+    def bandwidth(self) -> float:
+        """That of main memory, in bytes/s."""
+        return self.bandwidths[-1][1]
+
+    def moving(self, nbytes: float) -> float:
+        """Seconds to read and write so many bytes."""
+        found = next((rate for most, rate in self.bandwidths if nbytes <= most), self.bandwidth)
+        return nbytes / found
+
+    @property
+    def ridge(self) -> float:
+        """FLOP for each byte, from which on arithmetic takes longer than moving."""
+        return self.rate / self.bandwidth
+
+
+@dataclass(frozen=True)
+class Point:
+    """An operation on one line, over all its calls. ``seconds`` is the time of a call: the median of the runs."""
+
+    name: str
+    line: str
+    calls: int
+    flops: float  # of one call, on average
+    nbytes: float  # that one call reads and writes
+    seconds: float
+
+    @property
+    def intensity(self) -> float:
+        """FLOP for each byte."""
+        return self.flops / self.nbytes if self.nbytes else 0.0
+
+    @property
+    def achieved(self) -> float:
+        """FLOP/s."""
+        return self.flops / self.seconds if self.seconds else 0.0
+
+    @property
+    def total(self) -> float:
+        """Seconds of all calls."""
+        return self.calls * self.seconds
+
+    def needs(self, peaks: Peaks) -> dict[str, float]:
+        """The least time that each of the three needs, in seconds."""
+        start = dict(peaks.starts).get(self.name, peaks.start)
+        return {"start": start, "bytes": peaks.moving(self.nbytes), "arithmetic": self.flops / peaks.rate}
+
+    def bound(self, peaks: Peaks) -> str:
+        """Which of the three needs longest; `ELSE` where none comes near the time that it takes."""
+        needs = self.needs(peaks)
+        longest = max(BOUNDS, key=lambda bound: needs[bound])
+        return longest if self.seconds < SEVERAL * needs[longest] else ELSE
+
+    def at_most(self, without: str, peaks: Peaks) -> float:
+        """How many times faster it could be at most, if one of the three cost nothing. Never below 1.
+
+        Without starting, all could be done in one call with others: then only the other two set the time. Without the
+        bytes or the arithmetic, what these need is saved at most.
+        """
+        needs = self.needs(peaks)
+        rest = max(needed for bound, needed in needs.items() if bound != without)
+        if without != "start":
+            rest = max(rest, self.seconds - needs[without])
+        return max(self.seconds / rest, 1.0) if rest else float("inf")
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """A machine's peaks, and the operations of a program, those that took most time first."""
+
+    peaks: Peaks
+    points: tuple[Point, ...]
+    conditions: Conditions | None = None  # of what was measured
+
+
+class _Watch(Interceptor):
+    """Notes each operation of forward: how long it took, and what it costs."""
+
+    keeps = False
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, Line, int, int, int]] = []  # name, line, FLOP, bytes, nanoseconds
+
+    def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
+        begun = time.perf_counter_ns()
+        result = proceed()
+        spent = time.perf_counter_ns() - begun
+        if hasattr(result, "array") and hasattr(call.op, "cost"):
+            operands = tuple(getattr(one, "array", one) for one in call.operands)
+            flops, read, written = call.op.cost(operands, result.array, call.params)
+            if flops or read or written:  # a view costs nothing
+                self.seen.append((call.op.name, call.line or user_line(), flops, read + written, spent))
+        return result
+
+
+@cache
+def peaks() -> Peaks:
+    """The peaks of this machine, by short measurements: about a second, once in a process."""
+    a, one, small = np.ones((MATRIX, MATRIX), np.float32), creation.ones(1), creation.ones(1, 1)
+    out = np.empty_like(a)
+    product = measure(lambda: np.matmul(a, a, out=out), warmup=1, budget=0.3)
+    start = measure(lambda: one + one, budget=0.1).median
+    calls: dict[str, Callable[[], object]] = {"matmul": lambda: small @ small, "sum": one.sum, "mean": one.mean}
+    starts = tuple((name, measure(call, budget=0.1).median) for name, call in calls.items())
+    rate = 2 * MATRIX**3 / product.quartiles[0]
+    return Peaks("this machine", rate, tuple((2.0 * size, _copying(size)) for size in COPIED), start, starts)
+
+
+def _copying(size: int) -> float:
+    """Bytes a second, read and written, while an array of this size is copied."""
+    source, target = np.ones(size, np.uint8), np.zeros(size, np.uint8)
+    return 2 * size / measure(lambda: np.copyto(target, source), warmup=1, budget=0.1).quartiles[0]
+
+
+@cache
+def _watching() -> float:
+    """Seconds that an operation takes longer while it is watched."""
+    one = creation.ones(1)
+    with _Watch() as watch:
+        for _ in range(300):
+            one + one
+    return max(statistics.median(seen[4] for seen in watch.seen) / 1e9 - peaks().start, 0.0)
+
+
+def measured(run: Callable[[], object], progress: Progress | None = None) -> Roofline:
+    """What a program's operations of forward take on this machine. It is run ten times.
+
+    Raises `ArgumentError` for a program without operations, or with others each time.
+    """
+    with quiet(progress) as conditions:
+        run()
+        runs = []
+        for done in range(RUNS):
+            with _Watch() as watch:
+                run()
+            runs.append(watch.seen)
+            if progress is not None and progress(done + 1, RUNS, 0.0) is False:
+                break
+        found, watching = peaks(), _watching()
+    if not runs[0]:
+        raise ArgumentError(
+            "a roofline", "no operation on tensors was carried out", "let the function compute something"
+        )
+    if len({tuple(one[:4] for one in seen) for seen in runs}) > 1:
+        why = "the program did other operations in another run"
+        raise ArgumentError("a roofline", why, "let it do the same each time")
+    medians = [statistics.median(seen[place][4] for seen in runs) / 1e9 for place in range(len(runs[0]))]
+    times = [max(one - watching, found.start / 2) for one in medians]
+    done_so = [
+        (name, line, flops, size, spent) for (name, line, flops, size, _), spent in zip(runs[0], times, strict=True)
+    ]
+    points = _points(done_so)
+    best = max(point.achieved for point in points)  # what a program reaches, the machine can do
+    return Roofline(replace(found, rate=max(found.rate, best)), points, conditions)
+
+
+def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
+    """What a program's kernels take on a simulated machine, backward included.
+
+    Raises `ArgumentError` for a program that asks for no kernel there.
+    """
+    before = sim.machine()
+    machine = sim.use(before if preset in (None, before.preset) else preset)
+    try:
+        run()
+        with sim.timeline() as seen:
+            run()
+            sim.finish()
+    finally:
+        sim.use(before)
+    start = machine["launch"] / 1e9
+    kernels = [
+        (work.name, work.line, work.flops, work.read + work.written, max(work.duration / 1e9, start))
+        for work in seen if work.kind == "kernel"
+    ]  # fmt: skip
+    if not kernels:
+        raise ArgumentError("a roofline", "no kernel ran on the simulated device", 'let it compute there: x.to("sim")')
+    found = Peaks(machine.name, machine["float32"], ((math.inf, machine["bandwidth"]),), start, simulated=True)
+    return Roofline(found, _points(kernels))
+
+
+def _points(done: Sequence[tuple[str, Line, float, float, float]]) -> tuple[Point, ...]:
+    """Equal operations of one line, with equal costs, as one point."""
+    groups: dict[tuple[str, str, float, float], list[float]] = {}
+    for name, line, flops, size, spent in done:
+        groups.setdefault((name, describe_line(line), flops, size), []).append(spent)
+    points = [
+        Point(name, line, len(times), flops, size, sum(times) / len(times))
+        for (name, line, flops, size), times in groups.items()
+    ]
+    return tuple(sorted(points, key=lambda point: -point.total))

@@ -1,0 +1,229 @@
+"""How a roofline is drawn: FLOP for each byte from left to right, FLOP/s upwards, and what a machine cannot exceed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ...common.wording import PREFIXES, seconds_text
+from ...observe.roofline import Point, Roofline
+from ..frame import NARROW, WIDE, Control, Figure, Frame
+from ..marks import UI_12, Canvas, shorten, wrap_text
+from . import words
+from .model import CHOICES, RooflineState
+
+LEFT, TALL = 64.0, 290.0  # of the axis; the height of the plot
+PANEL = 268.0  # beside the plot, where there is room
+LISTED = 6  # operations in the list, and numbered in the plot
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Powers of ten, across and upwards."""
+
+    x0: float
+    x1: float
+    y0: float  # the bottom
+    y1: float
+    across: tuple[int, int]  # exponents of the ends
+    up: tuple[int, int]
+
+    def x(self, intensity: float) -> float:
+        """Where FLOP per byte are."""
+        low, high = self.across
+        share = (math.log10(intensity) - low) / (high - low)
+        return self.x0 + (self.x1 - self.x0) * min(max(share, 0.0), 1.0)
+
+    def y(self, rate: float) -> float:
+        """Where FLOP/s are."""
+        low, high = self.up
+        share = (math.log10(rate) - low) / (high - low)
+        return self.y0 - (self.y0 - self.y1) * min(max(share, 0.0), 1.0)
+
+
+def draw(found: Roofline, width: int, picked: int = 0, head: str = "", live: bool = True) -> Figure:
+    """The plot, and beside it or below it the operations and what is known of the one that is picked."""
+    canvas, wide = Canvas(width), width >= WIDE
+    y = 0.0
+    for line in wrap_text(head, int(width / 8.0)) if head else ():
+        canvas.text(0, y + 13, line, "b f13")
+        y += 18
+    y += 10 * bool(head)
+    right = width - PANEL - 24 if wide else width - 16.0
+    axes = _axes(found, LEFT, right, y + 24 + TALL, y + 24)
+    _frame(canvas, axes)
+    _roof(canvas, found, axes)
+    _marks(canvas, found, axes, picked, live)
+    left, top = (width - PANEL, y) if wide else (0.0, y + TALL + 84)
+    _panel(canvas, found, picked, left, top, width - left, live)
+    return Figure(canvas, "Operations under the roof of a machine", words.describe(found))
+
+
+def _axes(found: Roofline, x0: float, x1: float, y0: float, y1: float) -> Axes:
+    peaks = found.peaks
+    drawn = [point for point in found.points if point.flops]
+    many = [point.intensity for point in drawn] + [peaks.ridge]
+    rates = [point.achieved for point in drawn] + [peaks.rate]
+    across = math.floor(math.log10(min(many))), math.ceil(math.log10(max(many) * 1.5))
+    up = math.floor(math.log10(min(rates) / 1.5)), math.ceil(math.log10(max(rates) * 1.2))
+    return Axes(x0, x1, y0, y1, (across[0], max(across[1], across[0] + 2)), (up[0], max(up[1], up[0] + 2)))
+
+
+def _frame(canvas: Canvas, axes: Axes) -> None:
+    for power in range(axes.up[0], axes.up[1] + 1):
+        y = axes.y(10.0**power)
+        canvas.line(axes.x0, y, axes.x1, y, "hair")
+        size, prefix = next((one for one in PREFIXES if 10.0**power >= one[0]), PREFIXES[-1])
+        canvas.text(axes.x0 - 8, y + 4, f"{10.0**power / size:g} {prefix}".strip(), "t2", "end")
+    for power in range(axes.across[0], axes.across[1] + 1):
+        x = axes.x(10.0**power)
+        canvas.line(x, axes.y0, x, axes.y0 + 5, "rule")
+        canvas.text(x, axes.y0 + 20, f"{10.0**power:g}", "t2", "middle")
+    canvas.line(axes.x0, axes.y0, axes.x1, axes.y0, "axis")
+    canvas.line(axes.x0, axes.y0, axes.x0, axes.y1, "axis")
+    canvas.text(axes.x0, axes.y1 - 10, "FLOP/s", "t2")
+    canvas.text(axes.x1, axes.y0 + 38, "FLOP for each byte", "t2", "end")
+
+
+def _roof(canvas: Canvas, found: Roofline, axes: Axes) -> None:
+    """What memory and arithmetic allow. From a cache more is possible, which is drawn as a thin line."""
+    peaks = found.peaks
+    fastest = max(rate for _, rate in peaks.bandwidths)
+    if fastest > 1.2 * peaks.bandwidth:
+        _slope(canvas, axes, fastest, peaks.rate, "rule")
+        _along(canvas, axes, fastest, peaks.rate, f"cache {words.si(fastest, 'B/s')}", "t2")
+    _slope(canvas, axes, peaks.bandwidth, peaks.rate, "span")
+    ridge = axes.x(peaks.ridge)
+    canvas.line(ridge, axes.y(peaks.rate), axes.x1, axes.y(peaks.rate), "span")
+    told = words.si(peaks.rate, "FLOP/s")
+    canvas.text(axes.x1, axes.y(peaks.rate) - 8, told, "b", "end")
+    _along(canvas, axes, peaks.bandwidth, peaks.rate, f"memory {words.si(peaks.bandwidth, 'B/s')}", "b")
+
+
+def _along(canvas: Canvas, axes: Axes, bandwidth: float, rate: float, told: str, cls: str) -> None:
+    """A name beside a slope: before its middle, or behind it where the axis is too near."""
+    low = max(10.0 ** axes.across[0], 10.0 ** axes.up[0] / bandwidth)
+    middle = math.sqrt(low * rate / bandwidth)
+    x, y = axes.x(middle), axes.y(middle * bandwidth)
+    fits = x - 8 - len(told) * UI_12 > axes.x0
+    canvas.text(x - 8 if fits else x + 10, y - 6 if fits else y + 12, told, cls, "end" if fits else None)
+
+
+def _slope(canvas: Canvas, axes: Axes, bandwidth: float, rate: float, cls: str) -> None:
+    low = max(10.0 ** axes.across[0], 10.0 ** axes.up[0] / bandwidth)
+    high = min(rate / bandwidth, 10.0 ** axes.across[1])
+    if low < high:
+        canvas.line(axes.x(low), axes.y(low * bandwidth), axes.x(high), axes.y(high * bandwidth), cls)
+
+
+def _marks(canvas: Canvas, found: Roofline, axes: Axes, picked: int, live: bool) -> None:
+    """Each operation, with its number in the list. Of the picked one also the height that its start allows."""
+    point = found.points[picked]
+    start = point.needs(found.peaks)["start"]
+    if point.flops and start:
+        highest = point.flops / start
+        if 10.0 ** axes.up[0] < highest < 10.0 ** axes.up[1]:
+            y = axes.y(highest)
+            canvas.line(axes.x0, y, axes.x1, y, "dotted")
+            told = f"{picked + 1} can get no higher: {seconds_text(start)} to start it"
+            canvas.text(axes.x1, y + 14, told, "t2", "end")
+    drawn = [(place, point) for place, point in enumerate(found.points) if point.flops]
+    for place, one in reversed(drawn):
+        _mark(canvas, axes, one, place, place == picked, live, found)
+    named: list[tuple[float, float, list[int]]] = []  # marks that lie on each other share a name
+    for place, one in drawn[:LISTED]:
+        x, y = axes.x(one.intensity), axes.y(one.achieved)
+        beside = next((names for ox, oy, names in named if abs(x - ox) < 20 and abs(y - oy) < 14), None)
+        if beside is None:
+            named.append((x, y, [place]))
+        else:
+            beside.append(place)
+    roof = axes.y(found.peaks.rate)
+    for x, y, places in named:
+        told, low = ", ".join(str(place + 1) for place in places), abs(y - roof) < 26
+        canvas.text(x if low else x + 12, y + 22 if low else y - 7, told, "b" if picked in places else "t2",
+                    "middle" if low else None)  # fmt: skip
+
+
+def _mark(canvas: Canvas, axes: Axes, point: Point, place: int, on: bool, live: bool, found: Roofline) -> None:
+    x, y, told = axes.x(point.intensity), axes.y(point.achieved), words.point_text(point, found.peaks)
+    acts = {"data_act": "pick", "data_value": place, "role": "button", "tabindex": 0 if on else -1,
+            "data_rove": "true"} if live else {}  # fmt: skip
+    canvas.open(**acts, data_link=f"r{place}", data_tip=told, aria_label=told, data_current=on)
+    canvas.circle(x, y, 5, "result" if on else "mark-a")
+    if on:
+        canvas.circle(x, y, 9, "cross")
+    canvas.rect(x - 9, y - 9, 18, 18, "hit")
+    canvas.close()
+
+
+def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, width: float, live: bool) -> None:
+    """The operations, and what is known of the one that is picked."""
+    whole = sum(point.total for point in found.points)
+    for place, point in enumerate(found.points[:LISTED]):
+        on = place == picked
+        acts = {"data_act": "pick", "data_value": place, "role": "button", "tabindex": -1} if live else {}
+        told = words.point_text(point, found.peaks)
+        canvas.open(**acts, data_link=f"r{place}", data_tip=told, aria_label=told, data_current=on)
+        canvas.rect(left, y, width, 22, "on" if on else "hit")
+        canvas.text(left + 8, y + 15, f"{place + 1}", "t2")
+        canvas.text(left + 28, y + 15, shorten(point.name, 14), "b" if on else "")
+        canvas.text(left + 170, y + 15, f"{round(100 * point.total / whole)} %", "t2", "end")
+        canvas.text(left + width - 8, y + 15, words.BOUND[point.bound(found.peaks)], "", "end")
+        canvas.close()
+        y += 24
+    if len(found.points) > LISTED:
+        canvas.text(left + 28, y + 13, f"and {len(found.points) - LISTED} more", "t2")
+        y += 20
+    y += 12
+    point = found.points[picked]
+    for line in wrap_text(point.line, int((width - 8) / UI_12))[:2] if point.line else ():
+        canvas.text(left + 8, y + 12, line, "t2")
+        y += 17
+    y += 4
+    for rows, cls in ((words.details(point, found.peaks), ""), (words.gains(point, found.peaks), "b")):
+        for name, value in rows:
+            canvas.text(left + 8, y + 13, name, "t2")
+            canvas.text(left + width - 8, y + 13, value, cls, "end")
+            y += 20
+        y += 6
+
+
+# The widget ----------------------------------------------------------------------------------------------------------
+
+
+def frame(state: RooflineState, working: bool = False) -> Frame:
+    """The whole widget."""
+    found = state.result
+    badge = None if found is None else "simulated" if found.peaks.simulated else "measured"
+    return Frame(
+        "Roofline", ("device",), words.question(state), _stage(state, WIDE, working), _stage(state, NARROW, working),
+        words.why(state), words.text(state, working), words.conditions(state), badge, tuple(_controls(state, working)),
+        tip="Press a mark or a row to read what limits that operation." if found else None,
+        summary=words.summary(state), status=words.verdict(state) if found else "", waiting=found is None,
+    )  # fmt: skip
+
+
+def _stage(state: RooflineState, width: int, working: bool) -> Figure:
+    if state.result is not None:
+        return draw(state.result, width, state.picked, words.verdict(state))
+    canvas = Canvas(width)
+    canvas.rect(1, 1, width - 2, 120, "hole")
+    lines = wrap_text(words.hidden(state, working), int(width / 8.5))[:5]
+    for place, line in enumerate(lines):
+        canvas.text(width / 2, 66 + 18 * place - 9 * (len(lines) - 1), line, "f13 t2", "middle")
+    return Figure(canvas, "Hidden until predicted", words.hidden(state, working))
+
+
+def _controls(state: RooflineState, working: bool) -> list[Control]:
+    again = Control("button", "reset", "Ask again", push=True, key="r")
+    machines = Control("radio", "machine", "peaks", state.machine, state.machines)
+    if not state.begun and state.result is None:
+        return [
+            Control("radio", "draft", "", state.draft, tuple(CHOICES.values()), hint="your prediction"),
+            Control("button", "commit", "Commit", main=True, disabled=state.draft is None),
+        ]
+    if state.result is None:
+        return [] if working else [machines, again]
+    measured = [Control("button", "run", "Measure again")] * (not state.result.peaks.simulated)
+    return [*measured, machines, again] if len(state.machines) > 1 else [*measured, again]

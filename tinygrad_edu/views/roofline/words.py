@@ -1,0 +1,132 @@
+"""A roofline in words: each operation, what bounds it, and the text twin."""
+
+from __future__ import annotations
+
+from ...common.wording import PREFIXES, bytes_text, number, plain, plural, seconds_text
+from ...observe.roofline import BOUNDS, Peaks, Point, Roofline
+from .model import CHOICES, RooflineState, answer
+
+FEW = 24  # operations that the text tells
+BOUND = {"start": "starting it", "bytes": "its bytes", "arithmetic": "its arithmetic", "else": "something else"}
+WHY = {
+    "start": "Starting a call costs **the same, whatever it carries**: let each call do more.",
+    "bytes": "The numbers **come more slowly than they can be computed with**: move fewer bytes, or do more with each.",
+    "arithmetic": "Each number is **used many times**: only less arithmetic, or a quicker format, makes it faster.",
+    "else": "**None of the three** needs so long: often too few tiles for a GPU, or awkward strides for a CPU.",
+}
+HIDDEN = "Nothing is run before you commit to a prediction."
+RUNNING = "The run is under way."
+FAILED = "The run ended without a result."
+
+
+def si(value: float, unit: str) -> str:
+    """``134 MFLOP``."""
+    size, prefix = next((one for one in PREFIXES if value >= one[0]), PREFIXES[-1])
+    return f"{number(value / size)} {prefix}{unit}"
+
+
+def times_text(times: float) -> str:
+    """``at most 12.0×``, ``no gain``, ``without limit``."""
+    return "no gain" if times < 1.05 else "without limit" if times == float("inf") else f"at most {number(times)}×"
+
+
+def question(state: RooflineState) -> str:
+    """The question to predict an answer to."""
+    return state.ask or "What limits the operation that takes most of the time?"
+
+
+def verdict(state: RooflineState) -> str:
+    """What came out, beside what was predicted for this machine."""
+    assert state.result is not None
+    first, found = state.result.points[0], answer(state)
+    said = state.said if state.asked == state.machine else None
+    lead = "As you predicted: " if said == found else f"You predicted: {said}. Result: " if said else "Result: "
+    share = first.total / sum(point.total for point in state.result.points)
+    return f"{lead}{first.name} takes {round(100 * share)} % of the time, and is limited by {found}."
+
+
+def point_text(point: Point, peaks: Peaks) -> str:
+    """``matmul, 134 MFLOP on 2.10 MB in 985 µs, limited by its arithmetic (train.py, line 5: y = x @ w)``."""
+    calls = f"{plural(point.calls, 'call')} of " if point.calls > 1 else ""
+    told = f"{point.name}: {calls}{si(point.flops, 'FLOP')} on {bytes_text(round(point.nbytes))}"
+    told += f" in {seconds_text(point.seconds)}, limited by {BOUND[point.bound(peaks)]}"
+    return told + (f" ({point.line})" if point.line else "")
+
+
+def details(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
+    """What is told of the operation that is picked: names and values."""
+    needs = point.needs(peaks)
+    rows = [
+        ("one call does", f"{si(point.flops, 'FLOP')} on {bytes_text(round(point.nbytes))}"),
+        ("takes", f"{seconds_text(point.seconds)}, {plural(point.calls, 'call')}"),
+    ]
+    rows += [(f"{NEEDS[bound]} needs", seconds_text(needs[bound])) for bound in BOUNDS]
+    return rows
+
+
+NEEDS = {"start": "starting it", "bytes": "moving its bytes", "arithmetic": "its arithmetic"}
+
+
+def gains(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
+    """What could be gained at most, if one of the three cost nothing."""
+    names = {"start": "fewer, larger calls", "bytes": "fewer bytes", "arithmetic": "quicker arithmetic"}
+    return [(names[bound], times_text(point.at_most(bound, peaks))) for bound in BOUNDS]
+
+
+def peaks_text(peaks: Peaks) -> str:
+    """``95.1 GFLOP/s, 20.9 GB/s from memory, 640 ns to start an operation``."""
+    rates = f"{si(peaks.rate, 'FLOP/s')}, {si(peaks.bandwidth, 'B/s')} from memory"
+    fastest = max(rate for _, rate in peaks.bandwidths)
+    cache = f" and up to {si(fastest, 'B/s')} from a cache" if fastest > 1.2 * peaks.bandwidth else ""
+    return f"{rates}{cache}, {seconds_text(peaks.start)} to start an operation"
+
+
+def why(state: RooflineState) -> str:
+    """What the bound of the picked operation means."""
+    return "" if state.result is None or state.point is None else WHY[state.point.bound(state.result.peaks)]
+
+
+def hidden(state: RooflineState, working: bool) -> str:
+    """Why there is no picture."""
+    failed = " ".join(filter(None, [FAILED, state.failure]))
+    return RUNNING if working else failed if state.begun else HIDDEN
+
+
+def conditions(state: RooflineState) -> str:
+    """How the figures came about."""
+    found = state.result
+    if found is None:
+        return f"{state.machine}, float32"
+    if found.peaks.simulated:
+        return f"preset {found.peaks.machine}, virtual time · forward and backward, each operation a kernel"
+    where = "" if found.conditions is None else f"{found.conditions.text()} · "
+    return f"{where}median of 9 runs, of forward only · peaks measured once"
+
+
+def text(state: RooflineState, working: bool = False) -> str:
+    """The text twin of the widget."""
+    lines = [f"Roofline: {plain(question(state))}"]
+    if state.result is None:
+        lines += [f"  {'◇' if state.draft == one else ' '} {one}" for one in CHOICES.values()]
+        return "\n".join([*lines, hidden(state, working)])
+    point, found = state.point, state.result
+    assert point is not None
+    lines += [verdict(state), *([f"you predicted {state.said}"] if state.said else [])]
+    lines += [f"{found.peaks.machine}: {peaks_text(found.peaks)}"]
+    lines += [f"  {place}. {point_text(one, found.peaks)}" for place, one in enumerate(found.points[:FEW], 1)]
+    lines += [f"  and {len(found.points) - FEW} more"] if len(found.points) > FEW else []
+    lines += [f"operation {state.picked + 1}, {point.name}"]
+    lines += [f"  {name}: {value}" for name, value in (*details(point, found.peaks), *gains(point, found.peaks))]
+    return "\n".join(lines)
+
+
+def summary(state: RooflineState) -> str:
+    """How far it has come, for a saved notebook, where times would differ."""
+    if state.result is None:
+        return "Roofline: hidden until predicted"
+    return text(state) if state.result.peaks.simulated else "Roofline: measured"
+
+
+def describe(found: Roofline) -> str:
+    """The one fact of the figure."""
+    return point_text(found.points[0], found.peaks)
