@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .arrays_reasons import ARRAYS
 from .autograd_reasons import AUTOGRAD
+from .devices_reasons import DEVICES
 from .lab_reasons import LAB
 from .measuring_reasons import MEASURING
 from .memory_reasons import MEMORY
@@ -49,6 +50,8 @@ REASONS: dict[str, Reason] = {
     **AUTOGRAD,
     # lesson 4
     **MUTATION,
+    # lesson 5
+    **DEVICES,
     # lesson 7
     **MEMORY,
 }

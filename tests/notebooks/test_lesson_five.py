@@ -1,0 +1,173 @@
+"""Lesson 5: each fact that its prose states, the reasons of its gates, and what its programs do on the device."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import tinygrad_edu as tg
+from tests.notebooks.cells import Run, check_reasons, run_cells, sources, words
+from tinygrad_edu import sim
+from tinygrad_edu.lessons.device_programs import (
+    BUS,
+    COPY,
+    DEVICE,
+    HOST,
+    LAUNCH,
+    LIMIT,
+    batches,
+    layers,
+    milliseconds,
+    timed,
+)
+
+LESSON = "05_devices_and_queues"
+ANSWERS = {
+    "mostly wait for": "copies",
+    "What does it measure": "only the launches",
+    "Which values": "what was there before",
+    "thousand copies": "about 40 times as long",
+    "compared with `x.to": "slower",
+    "From which n": "about 200",
+}
+
+
+@pytest.fixture(scope="module")
+def lesson() -> Iterator[Run]:
+    yield run_cells(LESSON)
+    sim.finish()
+
+
+def test_the_lesson_keeps_to_its_size(lesson: Run) -> None:
+    assert words(LESSON) <= 1500
+    assert len(lesson.gates) == 6
+    assert len(re.findall(r"^check\(", "\n".join(sources(LESSON)), re.M)) == 6
+
+
+def test_every_choice_has_its_reason_and_one_has_the_cause(lesson: Run) -> None:
+    for gate in lesson.gates:
+        check_reasons(gate, ANSWERS)
+
+
+def test_the_program_that_crawls(lesson: Run) -> None:
+    right, seen = timed(lesson.names["as_given"], batches(12), layers())
+    assert 13 < milliseconds(seen) < 13.5 and right > 0
+    flops = sum(work.flops for work in seen if work.name == "matmul")
+    assert flops / sim.machine()["float32"] == pytest.approx(1.2e-3, rel=0.02), "the arithmetic alone"
+    per_batch = [work for work in seen if work.kind == "launch"]
+    assert len(per_batch) / 12 == pytest.approx(12, abs=2), "about a dozen launches for each batch"
+    copies = sum(work.duration for work in seen if work.lane == "sim to device")
+    launches = sum(work.duration for work in per_batch)
+    assert copies > 10 * launches
+    assert sum(w.nbytes for w in layers()) == pytest.approx(3.17e6, rel=0.01)
+
+
+def test_the_worked_example_and_task_one_are_the_simulator_s_rule() -> None:
+    """Kernels run in order, each after its launch."""
+    done, ends = 0, []
+    for launched in (5, 10, 15):
+        done = max(done, launched) + 12
+        ends.append(done)
+    assert ends == [17, 29, 41]
+    x = tg.ones(700, 700, device="sim")
+    x * 2.0
+    with sim.timeline() as seen:
+        for _ in range(3):
+            x * 2.0
+    kernels = [work for work in seen if work.kind == "kernel"]
+    assert [k.start for k in kernels] == [5000, kernels[0].end, kernels[1].end]
+    assert sim.machine()["launch"] == 5000 == 1e9 * LAUNCH
+
+
+def test_the_clock_sees_launches_only(lesson: Run) -> None:
+    products = lesson.names["products"]
+    assert products() == pytest.approx(0.01, abs=0.001), "two launches"
+    assert products(wait=True) == pytest.approx(2 * 2 * 1024**3 / 8.1e12 * 1e3, rel=0.15)
+
+
+def test_where_a_further_wait_costs_nothing(lesson: Run) -> None:
+    """After the last kernel, where the host waits anyway."""
+    score, two = lesson.names["as_given"], batches(2)
+    _, plain = timed(score, two, layers())
+    count = sum(work.kind == "kernel" for work in plain)
+
+    def waiting(after: int) -> int:
+        sim.restart()
+        with sim.timeline() as seen, sim.stopped_after(after):
+            score(two, layers())
+        return seen.end
+
+    took = [waiting(after) for after in range(1, count + 1)]
+    assert took[-1] <= plain.end and max(took) > plain.end
+
+
+def test_the_race_is_an_error_unless_it_is_told_not_to_be(lesson: Run) -> None:
+    with pytest.raises(tg.errors.RaceError):
+        lesson.names["copied_beside"](tg.ones(512, 512).pin_memory())
+    sim.finish()
+
+
+def test_copies_and_pinning(lesson: Run) -> None:
+    assert (sim.machine()["copy_launch"], sim.machine()["pageable"]) == (1e9 * COPY, BUS)
+    x = tg.ones(512, 512)
+    _, plain = timed(lambda: x.to("sim"))
+    fixed = x.pin_memory()
+    _, pinned = timed(lambda: fixed.to("sim", non_blocking=True))
+    assert plain.end > 2 * pinned.end, "more than twice the rate"
+    assert plain.end == pytest.approx(0.218e6, rel=0.01)
+
+
+def test_the_knobs_of_part_three(lesson: Run) -> None:
+    loop, found = lesson.names["loop"], {}
+    for n in (3, 12):
+        for pinned in (False, True):
+            for ahead in (False, True):
+                _, seen = timed(loop, pinned, ahead, n)
+                found[n, pinned, ahead] = seen
+    times = {key: seen.end for key, seen in found.items()}
+    assert times[3, False, False] > times[3, False, True] > times[3, True, False] > times[3, True, True]
+    assert times[3, False, False] > 2 * times[3, True, True] and times[12, False, False] < 1.5 * times[12, True, True]
+    assert {key for key, seen in found.items() if seen.overlap() > 100_000} == {
+        (n, pinned, True) for n in (3, 12) for pinned in (False, True)
+    }
+    both = found[3, True, True]
+    assert both.computing() > 0.8 * both.end, "the products set the time, and the copies run beside them"
+    assert not [work for work in both if work.kind == "reserve"]
+
+
+def test_where_a_device_is_worth_it(lesson: Run) -> None:
+    def host(n: int) -> float:
+        return 2 * n**3 / HOST
+
+    def device(n: int, operations: float) -> float:
+        return 3 * (COPY + 4 * n * n / BUS) + LAUNCH + operations / DEVICE
+
+    first = next(n for n in range(2, 3000) if device(n, 2 * n**3) < host(n))
+    assert 150 < first < 250
+    assert host(20) < COPY and host(2000) == pytest.approx(0.16) and pytest.approx(9.6e-3) == 3 * 4 * 2000**2 / BUS
+    assert all(device(n, n * n) > n * n / HOST for n in (10, 1000, 100_000)), "an addition, never"
+    for n in (128, 512, 1024):
+        _, seen = timed(lesson.names["both"], tg.ones(n, n))
+        assert seen.end / 1e9 == pytest.approx(device(n, 2 * n**3), rel=0.35), "the simulated device agrees roughly"
+
+
+def test_the_last_program_has_room(lesson: Run) -> None:
+    _, seen = timed(lesson.names["as_given"], batches(12), layers())
+    assert milliseconds(seen) > 2.5 * LIMIT
+
+
+def test_nothing_above_a_gate_tells_its_result() -> None:
+    text = "\n".join(sources(LESSON, "markdown")).split("## The same elsewhere")[0]
+    for told in ("only the launches", "40 times", "is slower", "about 200"):
+        assert told not in text
+
+
+def test_no_key_of_a_reason_is_used_twice() -> None:
+    """A second one would take the place of another lesson's."""
+    from tinygrad_edu.lessons.devices_reasons import DEVICES
+    from tinygrad_edu.lessons.reasons import REASONS
+
+    assert DEVICES.items() <= REASONS.items()
+    assert not [key for key in DEVICES if key not in "\n".join(sources(LESSON))]

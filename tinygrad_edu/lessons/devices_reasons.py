@@ -1,0 +1,44 @@
+"""Why the predictions of lesson 5 come out as they do: for each choice the reason why it is right, or why not."""
+
+from __future__ import annotations
+
+DEVICES: dict[str, str | dict[str, str]] = {
+    "waits_for": {
+        "launches": "There are about a dozen for each batch, of 5 µs each. Something else takes ten times as long.",
+        "copies": "Each batch **brings all weights again**, 3 MB, and while the host is busy with that, it launches "
+        "nothing.",
+        "reading the counts": "That is one wait for each batch. It is short, because little is left to do by then.",
+    },
+    "queue_clock": {
+        "the whole work": "The products were still in the queue when the clock was read again.",
+        "only the launches": "A call returns when **the work is in the queue**. The host has launched two kernels in "
+        "that time.",
+        "nothing": "Launching takes the host some microseconds for each kernel, whatever its size.",
+    },
+    "which_values": {
+        "the new batch": "It would have to wait for it. Between two streams nothing waits by itself.",
+        "what was there before": "**Nothing says that the product comes after the copy**, so it reads the memory as "
+        "it was.",
+        "none: it is an error": "A real GPU gives no error. The simulated one does unless it is told not to, as here.",
+    },
+    "many_copies": {
+        "about as long": "“Same bytes, same time”? Each copy also costs about 8 µs, however small it is.",
+        "about 5 times as long": "The bytes take 0.2 ms. Compare that with a thousand times 8 µs.",
+        "about 40 times as long": "**Each copy costs 8 µs** before the first byte moves: 8 ms in all.",
+    },
+    "pin_once": {
+        "quicker": "“Pinned is faster” holds for the copy alone. Pinning takes time, too.",
+        "as quick": "The copy alone takes less than half as long, but pinning costs more than that saves.",
+        "slower": "**Pinning reads and writes every byte** on the host, and locks the pages: more than one copy saves.",
+    },
+    "worth_a_device": {
+        "about 20": "Twenty rows are multiplied before the first copy has begun.",
+        "about 200": "The work grows with n³, and the bytes with n², **so the device wins once n is large enough**.",
+        "about 2,000": "There the host needs 160 ms, and the copies only 10.",
+    },
+    "next_launch": "The host launches the next kernel **while the first one runs**. It waits only for values.",
+    "free_wait": "Where **nothing is left to launch**, the host has to wait anyway: after the last kernel.",
+    "order": "`wait_stream` holds back **the other stream, not the host**, which goes on launching.",
+    "addition": "**Never**: copying a number takes far longer than adding one to it, for any n.",
+    "both_on": "The longer of copying and computing: **the other runs beside it**.",
+}
