@@ -22,7 +22,18 @@ from tinygrad_edu_widgets import (
 from tinygrad_edu_widgets.base import EduWidget
 
 import tinygrad_edu as tg
-from tests.widgets.test_every_widget import MAKERS, RIVER, STATES, memory, race, raced, reach, slider, timelines
+from tests.widgets.test_every_widget import (
+    MAKERS,
+    RIVER,
+    STATES,
+    memory,
+    race,
+    raced,
+    reach,
+    roofline,
+    slider,
+    timelines,
+)
 from tinygrad_edu.tips import all_tips
 
 
@@ -66,6 +77,8 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (remembered, "which", "B", "B, event 3 of 3: ", "C", "the runs are A and B"),
     (remembered, "event", 0, "A, event 1 of ", "x", ""),
     (timelines, "prediction", "longer", "◇ longer", "never", "it is not offered"),
+    (roofline, "prediction", "its arithmetic", "◇ its arithmetic", "never", "it is not offered"),
+    (roofline, "machine", "A100", "A100, float32", "abacus", "it cannot be chosen here"),
     (timelines, "machine", "A100", "preset A100", "abacus", "it cannot be chosen here"),
     (two_names, "picked", "t", "t[0, 0]", "u", "this map has x, t"),
     (two_names, "index", (1, 2), "x[1, 2]", (9, 9), "Choose an index inside it"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ...common.wording import PREFIXES, seconds_text
+from ...common.wording import PREFIXES
 from ...observe.roofline import Point, Roofline
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import UI_12, Canvas, shorten, wrap_text
@@ -125,8 +125,7 @@ def _marks(canvas: Canvas, found: Roofline, axes: Axes, picked: int, live: bool)
         if 10.0 ** axes.up[0] < highest < 10.0 ** axes.up[1]:
             y = axes.y(highest)
             canvas.line(axes.x0, y, axes.x1, y, "dotted")
-            told = f"{picked + 1} can get no higher: {seconds_text(start)} to start it"
-            canvas.text(axes.x1, y + 14, told, "t2", "end")
+            canvas.text(axes.x0, axes.y0 + 38, "dotted: what its start allows", "t2")  # where no mark can be
     drawn = [(place, point) for place, point in enumerate(found.points) if point.flops]
     for place, one in reversed(drawn):
         _mark(canvas, axes, one, place, place == picked, live, found)
@@ -166,9 +165,10 @@ def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, 
         told = words.point_text(point, found.peaks)
         canvas.open(**acts, data_link=f"r{place}", data_tip=told, aria_label=told, data_current=on)
         canvas.rect(left, y, width, 22, "on" if on else "hit")
-        canvas.text(left + 8, y + 15, f"{place + 1}", "t2")
+        quiet = "" if on else "t2"  # which could hardly be read on the row that is picked
+        canvas.text(left + 8, y + 15, f"{place + 1}", quiet)
         canvas.text(left + 28, y + 15, shorten(point.name, 14), "b" if on else "")
-        canvas.text(left + 170, y + 15, f"{round(100 * point.total / whole)} %", "t2", "end")
+        canvas.text(left + 170, y + 15, f"{round(100 * point.total / whole)} %", quiet, "end")
         canvas.text(left + width - 8, y + 15, words.BOUND[point.bound(found.peaks)], "", "end")
         canvas.close()
         y += 24
