@@ -109,6 +109,29 @@ def test_a_refused_entry_keeps_the_focus_near_and_says_why(
         expect(box).to_have_value(after)
 
 
+def test_presses_that_come_faster_than_answers_are_all_counted(page: Page) -> None:
+    made = BufferMap(x=tg.arange(12, dtype="float32").reshape(3, 4))
+    put(page, made)
+    page.get_by_role("radio", name="free view").click()
+    answer(page, made)
+    stride = page.get_by_role("spinbutton", name="stride in bytes, axis 0")
+    stride.focus()
+    for _ in range(3):
+        stride.press("ArrowDown")
+    first, *others = page.evaluate("() => window.sent.splice(0)")
+    made._handle_custom_msg(first, [])
+    page.evaluate("changes => tell(changes)", {"html": made.html, "answers": made.answers})
+    expect(stride).to_have_text("4")  # of the third press, though only the first is answered
+    stride.press("ArrowDown")
+    for content in others:
+        made._handle_custom_msg(content, [])
+    page.evaluate("changes => tell(changes)", {"html": made.html, "answers": made.answers})
+    expect(stride).to_have_text("0")
+    answer(page, made)
+    expect(stride).to_have_text("0")
+    expect(page.locator(".edu-foot pre")).to_contain_text("(3, 4), strides (0, 4) bytes")
+
+
 def moving(page: Page) -> list[dict[str, Any]]:
     """The animations that the last act has begun."""
     return list(

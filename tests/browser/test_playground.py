@@ -16,6 +16,7 @@ from .test_widgets import Open, snapshot, widget
 
 pytestmark = pytest.mark.browser
 
+SMALL = {"width": 4, "batch": 4}
 MADE = "from tinygrad_edu_widgets import Playground\np = Playground()\np"
 STEP = re.compile(r"step (\d+)")
 SOON = 20_000
@@ -78,8 +79,27 @@ def test_a_switch_asks_first_and_then_shows_both(open_cells: Open) -> None:
     expect(switch).to_have_attribute("aria-checked", "false", timeout=SOON)
 
 
+def test_the_device_is_a_press_away(page: Page) -> None:
+    made = Playground(**SMALL)
+    made.run(20)
+    put(page, made)
+    expect(page.get_by_role("switch", name="batches from the host")).to_have_count(0)
+    page.get_by_role("radio", name="sim").click()
+    answer(page, made)
+    assert made.device == "sim"
+    switch = page.get_by_role("switch", name="batches from the host")
+    expect(switch).to_be_visible()
+    made.run(20)
+    page.evaluate("changes => tell(changes)", {"answers": 99, "html": made.html})
+    expect(page.locator(".edu-foot")).to_contain_text("simulated")
+    switch.press("Space")
+    answer(page, made)
+    expect(page.get_by_role("radiogroup", name="step time").get_by_role("radio", name="down")).to_be_focused()
+    expect(page.get_by_role("radiogroup", name="device idle").get_by_role("radio", name="up")).to_be_visible()
+
+
 def test_by_keyboard_a_switch_leads_to_its_answers(page: Page) -> None:
-    made = Playground(width=4, batch=4)
+    made = Playground(**SMALL)
     made.run(20)
     put(page, made)
     page.get_by_role("switch", name="copies of each batch").press("Space")
@@ -117,7 +137,12 @@ def test_before_an_audience_all_can_be_moved_without_scrolling(page: Page) -> No
     asking = Playground()
     asking.run(30)
     asking.act("flip", "loop")
-    for one in (made, asking):
+    there = Playground(device="sim", acts=[(30, "flip", "moves", True)])
+    there.run(42)
+    asked = Playground(device="sim")
+    asked.run(30)
+    asked.act("flip", "moves")
+    for one in (made, asking, there, asked):
         one.present()
         put(page, one)
         desk = page.locator(".edu-desk")
@@ -134,7 +159,11 @@ def test_nothing_is_cut_off_and_nobody_hindered(page: Page) -> None:
     lost.run(30)
     late = Playground(acts=[(400, "flip", "evaluation", True)], learning_rate=0.001)
     late.run(420)
-    for theme, width, one in (("light", 1280, lost), ("dark", 640, lost), ("dark", 1280, late), ("light", 640, late)):
+    there = Playground(device="sim", acts=[(20, "flip", "total", True)])
+    there.predict("moves", transfers="up", idle="same")
+    there.run(40)
+    shown = [(theme, width, one) for one in (lost, late, there) for theme, width in (("light", 1280), ("dark", 640))]
+    for theme, width, one in shown:
         show(page, one._framed().page(theme, live=True), width)
         assert faults(page) == []
         assert grave(page) == []

@@ -103,6 +103,45 @@ def test_reset_begins_again_and_keeps_knobs_and_habits() -> None:
     assert made.data()["knobs"]["width"] == 8
 
 
+def test_the_device_from_code_from_the_page_and_as_a_trait() -> None:
+    made = Playground(device="sim", **SMALL)
+    made.run(15)
+    assert made.data()["meters"]["transfers"] == 1 and made.data()["machine"] == tg.sim.machine().name
+    message(made, "knob:device", "cpu")
+    assert made.device == "cpu" and made.data()["meters"]["transfers"] is None
+    made.run(5)
+    made.device = "sim"
+    made.run(15)
+    here = Playground(**SMALL)
+    here.run(35)
+    assert same(made, here)
+    again = Playground(acts=made.acts)
+    again.run(35)
+    assert again.acts == made.acts
+    with pytest.raises(ArgumentError, match="device is one of cpu, sim"):
+        made.set(device="cuda")
+
+
+def test_another_device_asks_again() -> None:
+    made = Playground(**SMALL)
+    made.run(20)
+    made.predict("zeros", time="up")
+    made.run(20)
+    made.flip("zeros", False)
+    with pytest.raises(ArgumentError, match="the CPU has no such meter"):
+        made.predict("zeros", idle="up")
+    made.set(device="sim")
+    assert not made.state.verdicts and not made.state.said
+    made.run(20)
+    message(made, "flip", "zeros")
+    assert made.state.asking == "zeros"
+    message(made, "guess:idle", "same")
+    message(made, "commit")
+    soon(lambda: not made.state.playing)
+    assert made.data()["zones"]["idle"] and made.state.said["zeros"] == {"idle": "same"}
+    assert made.state.verdicts["zeros"][0] == "time" and made.data()["compared"] is None
+
+
 def test_knobs_from_the_browser() -> None:
     made = Playground()
     for act, value, name, found in [

@@ -106,7 +106,7 @@ def of(array: Array) -> Backend:
 
 def names() -> list[str]:
     """The devices that can be named: those in use, in order of registration, and those to be had."""
-    made = [name for name, backend in _BY_NAME.items() if backend.device == name]
+    made = [name for name, backend in _BY_NAME.items() if backend.device == name and not backend.private]
     return made + ["sim"] * ("sim" not in made)  # a GPU is listed once it was found
 
 

@@ -117,6 +117,7 @@ class Backend:
     device = Device("")  # the name that tensors show as their device; by default the backend's own
     xp: Namespace
     array_types: tuple[type, ...]
+    private = False  # one that a picture made for itself, and that is not listed
     scalars: bool | str = True  # may single numbers be read? or "warn"
     scalar_reads = 0  # how often it was done
     readable = True  # may values be looked at now? Not while they are only being recorded

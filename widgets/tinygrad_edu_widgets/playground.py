@@ -18,10 +18,11 @@ from tinygrad_edu.views import playground
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import finite, flags, refusal, texts, typed, whole
 from tinygrad_edu.views.playground.model import (
+    AT_ONCE,
     CHOICES,
+    DEVICE_METERS,
     GUESSES,
     KNOBS,
-    METERS,
     STOPS,
     Knobs,
     PlayState,
@@ -52,8 +53,10 @@ class Playground(EduWidget, room=playground):
     A run is its ``seed`` and its ``acts``, a list such as ``[(400, "flip", "one sample", True)]``: the same two give
     the same weights, bit for bit. Knobs are arguments too: ``learning_rate``, ``width``, ``depth``, ``activation``,
     ``batch``, ``optimiser``, ``noise`` (the share of labels that are wrong), ``wrong`` (``"random"``, or ``"next
-    digit"``). ``predict=False`` lets switches move without a prediction. ``pace`` is a number of steps from one
-    drawing to the next; without it, drawing takes at most a tenth of the time.
+    digit"``), ``device`` (``"cpu"`` or ``"sim"``). On ``"sim"`` it trains on the machine that `sim.use` has chosen, in
+    virtual time, and two meters more show transfers and how long the device is idle. ``predict=False`` lets switches
+    move without a prediction. ``pace`` is a number of steps from one drawing to the next; without it, drawing takes at
+    most a tenth of the time.
 
     Gestures: *Train*, *Pause* (p), one *Step* (s), start again (r); turn a knob; press a switch, say what each
     meter will do, and *Commit*.
@@ -62,7 +65,7 @@ class Playground(EduWidget, room=playground):
     mirrors: ClassVar[dict[str, str]] = {
         "playing": "playing", "learning_rate": "set:learning_rate", "width": "set:width",
         "depth": "set:depth", "activation": "set:activation", "batch": "set:batch", "optimiser": "set:optimiser",
-        "noise": "set:noise", "wrong": "set:wrong",
+        "noise": "set:noise", "wrong": "set:wrong", "device": "set:device",
     }  # fmt: skip
     _trainer: _Trainer | None = None
     playing = traitlets.Bool(False).tag(sync=True)
@@ -75,6 +78,7 @@ class Playground(EduWidget, room=playground):
     optimiser = traitlets.Unicode(Knobs.optimiser).tag(sync=True)
     noise = traitlets.Float(Knobs.noise).tag(sync=True)
     wrong = traitlets.Unicode(Knobs.wrong).tag(sync=True)
+    device = traitlets.Unicode(Knobs.device).tag(sync=True)
 
     def __init__(
         self,
@@ -140,7 +144,7 @@ class Playground(EduWidget, room=playground):
     def set(self, **knobs: Any) -> None:
         """Turn knobs: ``set(learning_rate=0.1, batch=16)``. ``lr`` stands for ``learning_rate``.
 
-        Learning rate and batch size apply at once; any other knob begins an untrained network.
+        Learning rate, batch size and device apply at once; any other knob begins an untrained network.
         """
         _turned(self._run.knobs, knobs)  # all or none
         for name, value in knobs.items():
@@ -159,7 +163,7 @@ class Playground(EduWidget, room=playground):
         """
         habit = habit_of(habit, "predict")
         for meter, guess in meters.items():
-            _check_guess(meter, guess)
+            _check_guess(meter, guess, self._run.knobs)
         with self._lock:
             self.state = replace(self.state, asking=habit, draft=meters)
             self.act("switch", [habit, True])
@@ -258,8 +262,10 @@ class Playground(EduWidget, room=playground):
             self._run.set(name, value)
         if name in self._restarts and before != self._run.knobs:
             self.state = replace(self.state, asking="", draft={}, verdicts={})
+        if before.device != self._run.knobs.device:  # what a habit costs there is another question
+            self.state = replace(self.state, asking="", draft={}, verdicts={}, said={}, asked=frozenset(), tip="")
 
-    _restarts = frozenset(KNOBS) - {"learning_rate", "batch"}
+    _restarts = frozenset(KNOBS) - frozenset(AT_ONCE)
 
     def _knob(self, name: str, value: Any) -> None:
         """A slider sends a place, a list its words."""
@@ -290,7 +296,7 @@ class Playground(EduWidget, room=playground):
         if not self.state.asking:
             why = "no switch asks what the meters will do"
             raise ArgumentError(f"a prediction for {shown(meter)}", why, "press a switch first")
-        _check_guess(meter, value)
+        _check_guess(meter, value, self._run.knobs)
         self.state = replace(self.state, draft={**self.state.draft, meter: value})
 
     def _commit(self) -> None:
@@ -379,11 +385,12 @@ def _count(call: str, name: str, value: Any) -> int:
     return int(value)
 
 
-def _check_guess(meter: Any, guess: Any) -> None:
-    if meter not in METERS:
-        raise ArgumentError(
-            f"a prediction for {shown(meter)}", "there is no meter of that name", suggestion(str(meter), METERS)
-        )
+def _check_guess(meter: Any, guess: Any, knobs: Knobs) -> None:
+    if meter not in knobs.meters:
+        why, mend = "there is no meter of that name", suggestion(str(meter), knobs.meters)
+        if meter in DEVICE_METERS:
+            why, mend = "the CPU has no such meter", 'set(device="sim") first'
+        raise ArgumentError(f"a prediction for {shown(meter)}", why, mend)
     if not isinstance(guess, str) or guess not in GUESSES:
         mend = f"say one of {', '.join(GUESSES)}"
         raise ArgumentError(f"predict({meter}={shown(guess)})", "a meter goes down, stays the same or goes up", mend)

@@ -8,9 +8,9 @@ from typing import Any
 from ...common.wording import exact, plural
 from ..frame import Control, Figure, Frame, control_html
 from ..marks import attributes, escape, rich
-from .model import CHOICES, GUESSES, HABITS, METERS, STOPS, WRONG, PlayState, stop_of, tip_of
+from .model import CHOICES, DEVICES, GUESSES, HABITS, STOPS, WRONG, PlayState, habits_of, stop_of, tip_of
 from .reasons import cause
-from .words import KNOB_LABELS, LABELS, MEANS, headline, knob_text, tip_text, value_text, verdict_text
+from .words import KNOB_LABELS, LABELS, headline, knob_text, means, tip_text, value_text, verdict_text
 
 SIGNS = dict(zip(GUESSES, "↓=↑", strict=True))
 YOU = '<svg width="14" height="14" aria-hidden="true"><path d="M1.5 7l5.5 -5.5l5.5 5.5l-5.5 5.5z" class="you"/></svg>'
@@ -51,8 +51,8 @@ class Desk(Frame):
         ]  # fmt: skip
 
 
-def _head(title: str, beside: str) -> str:
-    return f'<div class="edu-desk-head"><h4>{title}</h4><span>{beside}</span></div>'
+def _head(title: str, beside: str, control: str = "") -> str:
+    return f'<div class="edu-desk-head"><h4>{title}</h4>{control}<span>{beside}</span></div>'
 
 
 def _learns(state: PlayState, parts: Parts, live: bool) -> str:
@@ -122,18 +122,21 @@ def _costs(state: PlayState, parts: Parts, live: bool) -> str:
     if not asking and not state.glance.step:
         beside = "nothing measured yet"
     meters = _asked(state) if asking else f"{parts.costs.svg('w', live)}{parts.costs_narrow.svg('n', live)}"
-    rows = "".join(_row(state, habit, live) for habit in HABITS)
+    rows = "".join(_row(state, habit, live) for habit in habits_of(state.glance))
+    chosen = Control("radio", "knob:device", "", state.glance.knobs.device, DEVICES, hint="device")
+    device = control_html(chosen) if live else ""
     moved = state.asking or state.glance.change is not None
     tip = f'<p class="edu-desk-tip">{rich(tip_text(state.tip))}</p>' if state.tip and live else ""
+    causes = "" if asking else _causes(state)
     return (
-        f'<div class="edu-desk-costs">{_head("what it costs", beside)}{meters}{"" if asking else _causes(state)}'
+        f'<div class="edu-desk-costs">{_head("what it costs", beside, device)}{meters}{causes}'
         f"{_head('habits', '' if moved else 'flip one: it asks you first')}<ul>{rows}</ul>{tip}</div>"
     )
 
 
 def _causes(state: PlayState) -> str:
     """Folded: a reason for each meter, after a habit was turned on."""
-    found = [(meter, words) for meter in METERS if (words := cause(state, meter))]
+    found = [(meter, words) for meter in state.glance.knobs.meters if (words := cause(state, meter))]
     rows = "".join(f"<p><b>{LABELS[meter]}</b>: {escape(words)}</p>" for meter, words in found)
     return f'<details class="edu-desk-causes"><summary>Why each meter</summary>{rows}</details>' if rows else ""
 
@@ -144,12 +147,12 @@ def _asked(state: PlayState) -> str:
     zones = f'<span></span><span class="zones">{words}</span><span>now</span>'
     head = f'<div class="edu-meter head" aria-hidden="true">{zones}</div>'
     rows = []
-    for meter in METERS:
+    for meter in state.glance.knobs.meters:
         drafted = state.draft.get(meter)
         chips = "".join(_chip(meter, guess, drafted, place) for place, guess in enumerate(GUESSES))
         group = attributes(class_="seg zones", role="radiogroup", aria_label=LABELS[meter])
         now = value_text(meter, state.glance.reading.value(meter))
-        name = f"<span{attributes(title=MEANS[meter])}>{LABELS[meter]}</span>"
+        name = f"<span{attributes(title=means(state, meter))}>{LABELS[meter]}</span>"
         rows.append(f'<div class="edu-meter">{name}<span{group}>{chips}</span><b>{escape(now)}</b></div>')
     return head + "".join(rows)
 

@@ -9,14 +9,16 @@ from ..frame import NARROW, WIDE, Figure
 from ..marks import MONO_12, Canvas
 from .curves import draw_accuracy, draw_curves
 from .desk import Desk, Parts
-from .model import HABITS, METERS, SAME, STOPS, UNCLEAR, PlayState, stop_of
+from .model import HABITS, SAME, STOPS, UNCLEAR, PlayState, habits_of, stop_of
 from .pictures import draw_digits, draw_scale, draw_weights
 from .reasons import broken, why
 from .words import (
     KNOB_LABELS,
     LABELS,
     ask,
+    badge,
     describe,
+    device_text,
     foot,
     headline,
     norm_text,
@@ -50,7 +52,7 @@ def frame(state: PlayState) -> Desk:
     wide, narrow = (Figure(_whole(state, width, parts), "Playground", describe(state)) for width in (WIDE, NARROW))
     return Desk(
         "Playground", ("tensors", "buffers", "device"), ask(state), wide, narrow, why(state), text(state), foot(state),
-        "measured" if state.glance.reading.time is not None else None, status=status(state), summary=summary(state),
+        badge(state.glance), status=status(state), summary=summary(state),
         state=state, parts=parts,
     )  # fmt: skip
 
@@ -131,6 +133,7 @@ def place(ratio: float, line: float) -> float:
         return middle + (high - middle) * (ratio - 1) / SAME
     if ratio > 1:
         return high + (line - 6 - high) * min(math.log(ratio / (1 + SAME)) / math.log(1000 / (1 + SAME)), 1.0)
+    ratio = max(ratio, 1e-9)
     return low - (low - 6) * min(math.log((1 - SAME) / ratio) / math.log((1 - SAME) * 1000), 1.0)
 
 
@@ -140,14 +143,14 @@ def zones(line: float) -> tuple[float, float, float]:
 
 
 def _costs(state: PlayState, width: float, line: float) -> Canvas:
-    """The four meters."""
+    """The meters."""
     c, x = Canvas(width), 86.0
     low, _, high = zones(line)
     for words, at in zip(("down", "same", "up"), (low / 2, (low + high) / 2, (high + line) / 2), strict=True):
         c.text(x + at, 12, words, "t2", "middle")
     c.text(width, 12, "now", "t2", "end")
     y = 16.0
-    for meter in METERS:
+    for meter in state.glance.knobs.meters:
         height = 48.0 if meter == "time" else 36.0
         _meter(c, state, meter, (x, y, line, height), width)
         y += height
@@ -208,13 +211,15 @@ def _whole(state: PlayState, width: int, parts: Parts) -> Canvas:
     if wide:
         c.line(LEARNS + 8, 4, LEARNS + 8, bottom, "hair")
     c.text(left, top + 16, "what it costs", "f13 b")
+    if not state.said:
+        c.text(width, top + 16, f"on {device_text(state.glance)}", "t2", "end")
     if state.said and state.glance.change is not None:
         _key(c, width, top)
     costs = parts.costs.canvas if wide else parts.costs_narrow.canvas
     _place(c, costs, left, top + 26)
-    y = top + 26 + 172 + 22
+    y = top + 26 + costs.height + 22
     c.text(left, y, "habits", "f13 b")
-    for i, habit in enumerate(HABITS):
+    for i, habit in enumerate(habits_of(state.glance)):
         _switch(c, state, habit, left, y + 10 + 32 * i, width)
     c.height = max(c.height, bottom)
     if wide:

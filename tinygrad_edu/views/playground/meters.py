@@ -6,12 +6,14 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from ... import backends
 from ...core.base import TensorBase
 from ...core.graph import Node
 from ...observe.counters import Counters, bytes_of
+from . import machine
 from .model import Reading
 from .training import Loop
 
@@ -86,6 +88,7 @@ class Meters:
         self.times: deque[float] = deque(maxlen=RUNS)
         self.since = 0
         self.peak = self.stood = self.operations = 0
+        self.device: machine.Step | None = None  # what the last step took there
 
     @property
     def lacking(self) -> int:
@@ -94,15 +97,23 @@ class Meters:
 
     def step(self) -> None:
         """One step."""
+        self.loop.shuffle()
         if self.since == COUNTED:
             self._count()
         else:
-            start = _clock()
-            self.loop.step()
-            took = _clock() - start
+            took = self._timed()
             if self.since > COUNTED:
                 self.times.append(took)
         self.since += 1
+
+    def _timed(self) -> float:
+        """Seconds that one step takes: by the clock, or on a simulated device by its own."""
+        if self.loop.knobs.device != "cpu":
+            self.device = machine.watch(self.loop.step, self.loop.machine)
+            return self.device.seconds
+        start = _clock()
+        self.loop.step()
+        return _clock() - start
 
     def _count(self) -> None:
         """One step that is counted, with the program's own buffers among what is alive."""
@@ -110,7 +121,7 @@ class Meters:
         with Counters() as counted:
             for buffer in standing(self.loop).values():
                 counted.made(buffer, "created")
-            self.loop.step()
+            self._timed()
         self.peak, self.operations = counted.peak, counted.calls
 
     def reading(self) -> Reading:
@@ -120,7 +131,13 @@ class Meters:
             return Reading(nodes=nodes)
         grown = max(0, standing_bytes(self.loop) - self.stood) if "total" in self.loop.on else 0
         counted = Reading(bytes=self.peak + grown, nodes=nodes, operations=self.operations)
+        if self.device is not None:
+            there = self.device
+            counted = replace(counted, transfers=there.transfers, moved=there.moved, idle=there.idle)
         if len(self.times) < ENOUGH:
             return counted
-        low, middle, high = statistics.quantiles(self.times, n=4)
-        return Reading(middle, low, high, len(self.times), counted.bytes, nodes, counted.operations)
+        if self.device is not None:  # where all steps take the same time
+            low = middle = high = statistics.median_low(self.times)
+        else:
+            low, middle, high = statistics.quantiles(self.times, n=4)
+        return replace(counted, time=middle, low=low, high=high, runs=len(self.times))

@@ -25,8 +25,9 @@ STOPS: dict[str, tuple[float, ...]] = {
     "noise": tuple(i / 20 for i in range(19)),
 }
 WRONG = ("random", "next digit")
-CHOICES = {"activation": ACTIVATIONS, "optimiser": OPTIMISERS, "wrong": WRONG}
-AT_ONCE = ("learning_rate", "batch")  # the others make another network, which begins untrained
+DEVICES = ("cpu", "sim")
+CHOICES = {"activation": ACTIVATIONS, "optimiser": OPTIMISERS, "wrong": WRONG, "device": DEVICES}
+AT_ONCE = ("learning_rate", "batch", "device")  # the others make another network, which begins untrained
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,17 @@ class Knobs:
     optimiser: str = "SGD"
     noise: float = 0.0  # the share of training labels that are wrong
     wrong: str = "random"  # what those say: any other digit, or the next one (a 0 for a 9)
+    device: str = "cpu"
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many numbers each layer takes and gives: ``(64, 64, 10)``."""
         return (PIXELS, *[self.width] * self.depth, CLASSES)
+
+    @property
+    def meters(self) -> tuple[str, ...]:
+        """What is metered: on a device of its own also what goes there, and how long it has nothing to do."""
+        return METERS if self.device == "cpu" else METERS + DEVICE_METERS
 
     @property
     def parameters(self) -> int:
@@ -136,8 +143,19 @@ HABITS: dict[str, Habit] = {
             "The network reads all {batch} digits together; then **a loop** adds up their losses, for one `backward`.",
             ("vectorise-loss",),
         ),
+        Habit(
+            "moves", "batches from the host", "Each batch moved to the device instead of all digits once",
+            "The digits stay in **the host's memory**, and each batch goes to the device when its step begins.",
+            ("avoid-transfers", "use-the-accelerator"),
+        ),
     )
 }  # fmt: skip
+
+
+def habits_of(glance: Glance) -> tuple[str, ...]:
+    """The habits that there are a switch for. On the CPU nothing has to be moved."""
+    hidden = glance.knobs.device == "cpu" and "moves" not in glance.habits
+    return tuple(name for name in HABITS if name != "moves" or not hidden)
 
 
 def habit_of(name: Any, call: str = "flip") -> str:
@@ -151,6 +169,7 @@ def habit_of(name: Any, call: str = "flip") -> str:
 
 
 METERS = ("time", "bytes", "nodes", "operations")
+DEVICE_METERS = ("transfers", "idle")  # which only a device of its own has
 GUESSES = ("down", "same", "up")
 SAME = 0.05  # a ratio this near to one is "same"
 
@@ -195,7 +214,9 @@ class Reading:
     """What the meters say; None for what is not known yet.
 
     ``time`` is the median of ``runs`` steps in seconds, ``low`` and ``high`` hold the middle half of them. ``bytes``
-    is the most that were alive at once within a step, ``nodes`` how many graph nodes are alive after it.
+    is the most that were alive at once within a step, ``nodes`` how many graph nodes are alive after it. On a device,
+    ``transfers`` are copies between it and the host in a step, of ``moved`` bytes together, and ``idle`` is the share
+    of the step in which no kernel runs.
     """
 
     time: float | None = None
@@ -205,6 +226,9 @@ class Reading:
     bytes: int | None = None
     nodes: int | None = None
     operations: int | None = None
+    transfers: int | None = None
+    moved: int = 0
+    idle: float | None = None
 
     def value(self, meter: str) -> float | None:
         """What one meter says."""
@@ -266,6 +290,7 @@ class Glance:
     compared: Compared | None = None  # what that switch did to the time, once it is known
     before: tuple[Point, ...] = ()  # the curve of the network before this one
     was: Knobs | None = None  # and its knobs
+    machine: str = ""  # that is simulated: its name
 
 
 @dataclass(frozen=True)
@@ -290,7 +315,9 @@ class PlayState:
         if meter == "time" and glance.compared is not None:
             return glance.compared.ratio
         was, now = glance.change.was.value(meter), glance.reading.value(meter)
-        return None if not was or now is None else now / was
+        if was is None or now is None:
+            return None
+        return now / was if was else math.inf if now else 1.0
 
     def spread(self) -> tuple[float, float] | None:
         """Between which ratios of times the true one is. Recorded times have only their middle halves to tell."""
@@ -320,7 +347,7 @@ def verdict(state: PlayState) -> tuple[str, float] | None:
 
     None as long as the meters have not seen enough steps.
     """
-    ratios = {meter: ratio for meter in METERS if (ratio := state.ratio(meter)) is not None}
+    ratios = {meter: ratio for meter in state.glance.knobs.meters if (ratio := state.ratio(meter)) is not None}
     if "time" not in ratios or state.glance.change is None:
         return None
     found = state.zone("time")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from .model import METERS, PlayState
+from .model import PlayState
 
 
 def data(state: PlayState, acts: Iterable[Any]) -> dict[str, Any]:
@@ -25,12 +26,18 @@ def data(state: PlayState, acts: Iterable[Any]) -> dict[str, Any]:
         "misread": [{"place": one.place, "read": one.read, "truth": one.truth} for one in glance.misread],
         "wrong": glance.wrong,
         "gradients": list(glance.gradients),
+        "machine": glance.machine or None,
         "meters": asdict(glance.reading),
         "was": None if change is None else asdict(change.was),
         "switched": None if change is None else {"habit": change.habit, "on": change.on, "step": change.step},
-        "ratios": {meter: state.ratio(meter) for meter in METERS},
-        "zones": {meter: state.zone(meter) or None for meter in METERS},
+        "ratios": {meter: _finite(state.ratio(meter)) for meter in glance.knobs.meters},
+        "zones": {meter: state.zone(meter) or None for meter in glance.knobs.meters},
         "compared": None if glance.compared is None else asdict(glance.compared),
         "predicted": {habit: dict(said) for habit, said in state.said.items()},
         "verdicts": {habit: list(found) for habit, found in state.verdicts.items()},
     }
+
+
+def _finite(ratio: float | None) -> float | None:
+    """None where a meter rises from 0: that is no number of times."""
+    return ratio if ratio is None or math.isfinite(ratio) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...common.wording import exact, plural, ratio_text
-from .model import HABITS, UNCLEAR, Change, Glance, PlayState, Reading
+from .model import HABITS, SAME, UNCLEAR, Change, Glance, PlayState, Reading
 
 FAR = 1.25  # times the loss before training: above it, training has made the network worse
 
@@ -41,16 +41,23 @@ def _switched(glance: Glance, change: Change) -> str:
         return "The step is **the usual one** again, without the work and the memory that the habit added."
     if change.habit in ("one sample", "loop") and batch == 1:
         return "The batch is **one digit**: there is nothing to put together, so both ways need about as many calls."
-    counted = _counted(now, was)
+    counted, there = _counted(now, was), bool(glance.machine)
     return {
         "one sample": f"Every **call** pays to start, and {batch} rows one at a time need more of them{counted}.",
-        "float64": "Every number takes **8 bytes instead of 4**, in weights, activations and gradients.",
-        "total": "Each `loss` brings its graph: `total` holds **the nodes of every step** of this pass. "
+        "float64": f"The simulated {glance.machine} multiplies numbers of 8 bytes **more slowly** than numbers of 4."
+        if there and (now.time or 0) > (1 + SAME) * (was.time or 0)
+        else "Every number takes **8 bytes instead of 4**, in weights, activations and gradients.",
+        "total": "`total` holds **the graph of every step** of this pass; but no step waits for a number any more."
+        if there
+        else "Each `loss` brings its graph: `total` holds **the nodes of every step** of this pass. "
         "`backward` has freed their arrays.",
         "evaluation": "`test_loss` holds **a graph that no `backward` will read**, with all that its nodes have saved.",
         "zeros": f"Old gradients **stay alive** during forward, are filled with zeros, then added to{counted}.",
         "copies": "`clone()` writes **every byte of the batch** once more, and the copy lives until the step ends.",
         "loop": f"Each row makes **operations and nodes of its own**{counted}.",
+        "moves": "Images and labels **cross to the device** in every step, and the host waits for both."
+        if there
+        else "The CPU reads **the host's memory** itself: each batch is there already, and nothing moves.",
     }[change.habit]
 
 
@@ -111,6 +118,74 @@ CAUSES: dict[str, dict[str, dict[str, str]]] = {
         "nodes": {"up": "each row has nodes of its own"},
         "operations": {"up": "each row makes calls of its own"},
     },
+    "moves": {
+        meter: {"same": "for the CPU, the batch is where it must be, and `to` gives it back as it is"}
+        for meter in ("time", "bytes", "nodes", "operations")
+    },
+}
+_LAUNCHED = "they are short kernels, and the device waits while the host launches each"
+
+# The same on a simulated device, where it is another cause.
+ON_DEVICE: dict[str, dict[str, dict[str, str]]] = {
+    "one sample": {
+        "time": {
+            "up": "the host launches more kernels, and waits for the loss of each digit",
+            "same": "a batch of one digit is one sample already",
+        },
+        "transfers": {
+            "up": "the loss of each digit is read, and goes to the host",
+            "same": "a batch of one digit has one loss to read",
+        },
+        "idle": {"up": "kernels for one digit are shorter, and launching them is not"},
+    },
+    "float64": {
+        "time": {
+            "up": "products in float64 take this machine longer than the host takes to launch them",
+            "same": "the host launches the same kernels, and the device keeps up with it",
+        },
+        "transfers": {"same": "the loss is read once a step, as before"},
+        "idle": {
+            "down": "its kernels take longer, and launching them does not",
+            "same": "kernels as small as these take this machine hardly longer in float64",
+        },
+    },
+    "total": {
+        "time": {
+            "down": "no number is read, so the host launches the next step without waiting",
+            "same": "waiting for one number was little beside launching the kernels",
+        },
+        "operations": {"same": "adding two tensors is one call more among many"},
+        "transfers": {"down": "the loss stays on the device"},
+        "idle": {"down": "the device has work while the loss would have been on its way"},
+    },
+    "evaluation": {
+        "time": {"same": "the same kernels are launched; Python's own work on the nodes is not on this clock"},
+        "transfers": {"same": "nobody reads the test loss"},
+        "idle": {"same": "the same kernels run"},
+    },
+    "zeros": {
+        "time": {"up": "there are two more kernels to launch for each gradient: one fills it, one adds to it"},
+        "transfers": {"same": "the zeros are written by the device itself"},
+        "idle": {"up": _LAUNCHED},
+    },
+    "copies": {
+        "time": {"up": "images and labels are each copied by one more kernel, which the host has to launch"},
+        "transfers": {"same": "the copy is made on the device, from its own memory"},
+        "idle": {"up": _LAUNCHED},
+    },
+    "loop": {
+        "time": {"up": "the host launches kernels for each row"},
+        "transfers": {"up": "`labels.tolist()` brings the labels to the host"},
+        "idle": {"up": _LAUNCHED, "down": "waiting for the loss is a smaller part of so long a step"},
+    },
+    "moves": {
+        "time": {"up": "the host starts two copies, and waits for each before it goes on"},
+        "bytes": {"up": "the batch on the device is alive until the step ends; a view of the digits takes nothing"},
+        "nodes": {"same": "moving digits needs no gradient"},
+        "operations": {"up": "images and labels each need one more call"},
+        "transfers": {"up": "images and labels are two more copies"},
+        "idle": {"up": "no kernel of the step can begin before its batch is there"},
+    },
 }
 
 
@@ -129,7 +204,9 @@ def cause(state: PlayState, meter: str) -> str:
                 f"they are from {ratio_text(compared.low)} to {ratio_text(compared.high)} times as long"
             )
         )
-    words = CAUSES[change.habit].get(meter, {}).get(found, "")
+    tables = (ON_DEVICE, CAUSES) if state.glance.machine else (CAUSES,)
+    known = (table.get(change.habit, {}).get(meter, {}).get(found) for table in tables)
+    words = next(filter(None, known), "")
     return words or ("it differs by less than a twentieth" if found == "same" else "")
 
 

@@ -29,7 +29,7 @@ from .model import (
     checked,
     habit_of,
 )
-from .training import Loop, data, layers
+from .training import Loop, data, layers, values
 from .trial import Trial
 
 MISREAD = 5  # of the misread digits, so many are shown
@@ -124,7 +124,8 @@ class Run:
     @property
     def tried(self) -> bool:
         """Whether the last switch has moved, and its times and all else are known."""
-        return not self.coming and self.trial is not None and self.trial.done and not self.meters.lacking
+        tried = self.change is not None if self.trial is None else self.trial.done
+        return not self.coming and tried and not self.meters.lacking
 
     def due(self) -> None:
         """Do what comes at this step."""
@@ -143,7 +144,7 @@ class Run:
                 self.begun(knobs, self.loop.on)
                 return
             self.loop.set(knobs)
-            if name == "batch":  # a learning rate changes no cost
+            if name != "learning_rate":  # which changes no cost
                 self.change = self.trial = None
                 self.meters.begin()
             self._did("set", name, value)
@@ -153,21 +154,21 @@ class Run:
         with self.turn:
             if (habit in self.loop.on) is not on:
                 self.change = Change(habit, on, self.step, self._counted())
-                before = self.loop.twin()
+                before = self.loop.twin() if self.knobs.device == "cpu" else None
                 self.loop.flip(habit, on)
-                self.trial = Trial(before, self.loop.twin())
+                self.trial = Trial(before, self.loop.twin()) if before is not None else None  # virtual times are exact
                 self.meters.begin()
                 self._did("flip", habit, on)
 
     def _counted(self) -> Reading:
         """What the meters say. After a switch they take two steps to say anything, and the next one may come before
         that: then a copy of the run makes them."""
-        found = self.meters.reading()
-        if found.operations is None:
+        found, exact = self.meters.reading(), self.knobs.device != "cpu"
+        if found.operations is None or (exact and found.time is None):
             other = Meters(self.loop.twin())
-            while other.reading().operations is None:
+            while other.lacking if exact else other.reading().operations is None:
                 other.step()
-            found = replace(other.reading(), time=None)
+            found = other.reading() if exact else replace(other.reading(), time=None)
         return found
 
     def later(self, steps: int, habit: str, on: bool) -> None:
@@ -190,7 +191,7 @@ class Run:
     def weights(self) -> list[Any]:
         """Copies of all weights and biases, as arrays."""
         with self.turn:
-            return [p.array.copy() for p in self.loop.model.parameters()]
+            return [values(p).copy() for p in self.loop.model.parameters()]
 
     # The record: read by NumPy, outside of what the meters count ---------------------------------------------------
 
@@ -207,7 +208,7 @@ class Run:
         return Point(self.step, *test, *training)
 
     def _scores(self, images: Any) -> Any:
-        return scores(images, [p.array for p in self.loop.model.parameters()], self.knobs.activation)
+        return scores(images, [values(p) for p in self.loop.model.parameters()], self.knobs.activation)
 
     def glance(self) -> Glance:
         """How it stands now."""
@@ -215,7 +216,7 @@ class Run:
             loop, knobs = self.loop, self.knobs
             guesses = self._scores(loop.test_images).argmax(axis=1)
             wrong = np.flatnonzero(guesses != loop.test_labels)
-            first = loop.model[0].weight.array
+            first = values(loop.model[0].weight)
             with np.errstate(all="ignore"):
                 greatest = float(np.quantile(np.abs(first), SCALE))
             change, reading = self._told()
@@ -227,7 +228,7 @@ class Run:
                 tuple(self._misread(int(i), int(guesses[i])) for i in wrong[:MISREAD]),
                 len(wrong), len(guesses), len(loop.labels), samples(),
                 tuple(_norm(layer) for layer in layers(loop.model)), reading, change, compared, self.before,
-                self.was,
+                self.was, loop.machine.name if loop.device != "cpu" else "",
             )  # fmt: skip
 
     def _told(self) -> tuple[Change | None, Reading]:
@@ -289,7 +290,7 @@ def _judged(given: Any, labels: Any) -> tuple[float, float]:
 
 def _norm(layer: Any) -> float | None:
     """The norm of a layer's gradients; None before the first step."""
-    found = [p.grad.array for p in layer.parameters() if p.grad is not None]
+    found = [values(p.grad) for p in layer.parameters() if p.grad is not None]
     with np.errstate(all="ignore"):
         return float(np.sqrt(sum(float((g.astype(np.float64) ** 2).sum()) for g in found))) if found else None
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ... import nn, optim
+from ... import backends, nn, optim
 from ...data import digits
 from ...nn import functional as F
 from ...settings import no_grad, scoped
 from ...tensor import Tensor, tensor
+from . import machine
 from .model import Knobs
 
 LAYERS: dict[str, Callable[[], nn.Module]] = {
@@ -83,11 +84,12 @@ class Loop:
         self.knobs, self.on, self.steps, self.passes = knobs, frozenset[str](), 0, 0
         self.images, labels, self.test_images, self.test_labels = data()
         self.labels = mislabelled(labels, knobs.noise, noise, knobs.wrong)
+        self.machine = machine.present()  # that a simulated device is like
         self._stream = order
         self._order = np.arange(0)
         self._at = self._tested = 0
         with plain():
-            self.model = network(knobs, weights)
+            self.model = network(knobs, weights).to(self.device)
             self.optimizer = optimiser(knobs, self.model)
             self._hold()
         self.loss: Any = None
@@ -103,17 +105,36 @@ class Loop:
             if "float64" in self.on:
                 other.model.double()
             for mine, its in zip(self.model.parameters(), other.model.parameters(), strict=True):
-                its.array[...] = mine.array
+                its.array[...] = values(mine)
+            other.model.to(self.device)
             other.optimizer = optimiser(self.knobs, other.model)
             other.optimizer.load_state_dict(self.optimizer.state_dict())
         other.loss, other.test_loss, other.total = None, None, 0.0
         return other
 
     def set(self, knobs: Knobs) -> None:
-        """Go on with another learning rate or batch size."""
-        self.knobs = knobs
+        """Go on with another learning rate or batch size, or on another device."""
+        before, self.knobs = self.knobs, knobs
         for group in self.optimizer.param_groups:
             group["lr"] = knobs.learning_rate
+        if knobs.device != before.device:
+            self._move()
+
+    @property
+    def device(self) -> str:
+        """Where it trains."""
+        return "cpu" if self.knobs.device == "cpu" else machine.device().name
+
+    def _move(self) -> None:
+        """Take weights, gradients, the optimiser's state and the digits to the device. Graphs stay, and are dropped."""
+        state, self.machine = self.optimizer.state_dict(), machine.present()
+        self.loss = self.test_loss = None
+        self.total = 0.0
+        with plain():
+            self.model.to(self.device)
+            self.optimizer = optimiser(self.knobs, self.model)
+            self.optimizer.load_state_dict(state)
+            self._hold()
 
     def flip(self, habit: str, on: bool) -> None:
         """Take up a slow habit, or leave it off."""
@@ -122,6 +143,9 @@ class Loop:
             with plain():
                 self.model.double() if on else self.model.float()
                 self.optimizer.load_state_dict(self.optimizer.state_dict())  # which takes on the dtype of the weights
+                self._hold()
+        if habit == "moves" and before != self.on:
+            with plain():
                 self._hold()
         if habit == "total":
             self.total = 0.0
@@ -135,6 +159,8 @@ class Loop:
 
     def _train(self) -> None:
         x, y = self._batch()
+        if "moves" in self.on:
+            x, y = x.to(self.device), y.to(self.device)
         if "copies" in self.on:
             x, y = x.clone(), y.clone()
         self.optimizer.zero_grad(set_to_none="zeros" not in self.on)
@@ -165,25 +191,41 @@ class Loop:
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """The next digits, as views of the shuffled ones. Those left at the end of a pass are too few, and left out."""
-        if self._at + self.knobs.batch > len(self._order):
-            self._order = self._stream.permutation(len(self.labels))
-            self._at, self.passes, self.total = 0, self.passes + 1, 0.0
-            self._hold()
+        self.shuffle()
         part = slice(self._at, self._at + self.knobs.batch)
         self._at = part.stop
         return self.x[part], self.y[part]
 
+    def shuffle(self) -> None:
+        """Begin a pass, if the one before has no batch left. No meter counts it as a part of a step."""
+        if self._at + self.knobs.batch > len(self._order):
+            self._order = self._stream.permutation(len(self.labels))
+            self._at, self.passes, self.total = 0, self.passes + 1, 0.0
+            with plain():
+                self._hold()
+
     def _hold(self) -> None:
-        """The digits as tensors, in the order of this pass and in the dtype of the weights."""
+        """The digits as tensors, in the order of this pass and in the dtype of the weights; on the device, unless each
+        batch is taken there."""
         dtype = np.float64 if "float64" in self.on else np.float32
         order = self._order
         self.x, self.y = tensor(self.images[order].astype(dtype)), tensor(self.labels[order])
         self.test_x, self.test_y = tensor(self.test_images.astype(dtype)), tensor(self.test_labels)
+        if self.device != "cpu":
+            with machine.LOCK:
+                self.test_x, self.test_y = self.test_x.to(self.device), self.test_y.to(self.device)
+                if "moves" not in self.on:
+                    self.x, self.y = self.x.to(self.device), self.y.to(self.device)
 
     @property
     def names(self) -> tuple[Any, ...]:
         """What the script's names hold."""
         return self.loss, self.total, self.test_loss
+
+
+def values(x: Tensor) -> Any:
+    """A tensor's numbers, as an array of the host that is not copied; no clock moves by that."""
+    return backends.of(x.array).peek(x.array)
 
 
 def plain() -> Any:

@@ -11,19 +11,33 @@ import numpy as np
 
 from ...common.wording import bytes_text, exact, number, plain, plural, ratio_text, seconds_text
 from ...observe.machine import conditions as machine
-from .model import HABITS, METERS, UNCLEAR, Glance, Knobs, PlayState, Point, Reading, tip_of
+from .model import HABITS, UNCLEAR, Glance, Knobs, PlayState, Point, Reading, habits_of, tip_of
 from .reasons import broken, cause, why
 
 SKIPPED = 2  # steps after a change that are not timed: one meets what was there before, one is counted
 TOP_LOSS = 2.5  # the upper end of the loss axis; what lies above is cut, and its label says where it is
-LABELS = {"time": "step time", "bytes": "bytes alive", "nodes": "graph nodes", "operations": "operations"}
+LABELS = {
+    "time": "step time", "bytes": "bytes alive", "nodes": "graph nodes", "operations": "operations",
+    "transfers": "transfers", "idle": "device idle",
+}  # fmt: skip
 MEANS = {
     "time": "median of the last steps; after a switch, of steps with and without it in turns",
     "bytes": "the most at once within a step: weights, gradients, the optimiser's state, results; not the digits",
     "nodes": "alive after the step, the leaves too",
     "operations": "in a step, forward and backward",
+    "transfers": "copies in a step, from the host to the device or back",
+    "idle": "the share of a step in which no kernel runs on the device",
 }
-TIMES = {"time": "the time", "bytes": "the bytes", "nodes": "the nodes", "operations": "the operations"}
+VIRTUAL = "until the host has asked for everything and the device has done it; virtual, from the machine's constants"
+TIMES = {
+    "time": "the time", "bytes": "the bytes", "nodes": "the nodes", "operations": "the operations",
+    "transfers": "the transfers", "idle": "the idle time",
+}  # fmt: skip
+
+
+def means(state: PlayState, meter: str) -> str:
+    """What a meter counts, on the device in use."""
+    return VIRTUAL if meter == "time" and state.glance.machine else MEANS[meter]
 
 
 def share(part: float) -> str:
@@ -59,11 +73,15 @@ def value_text(meter: str, value: float | None) -> str:
         return "not yet"
     if meter == "time":
         return seconds_text(value)
+    if meter == "idle":
+        return f"{round(100 * value)} %"
     return bytes_text(int(value)) if meter == "bytes" else exact(value)
 
 
 def times_text(ratio: float) -> str:
-    """``32×``, ``0.82×``; exactly one is ``1×``."""
+    """``32×``, ``0.82×``; exactly one is ``1×``, and exactly none ``0×``. From none to some is no number of times."""
+    if ratio in (0.0, math.inf):
+        return "0×" if not ratio else "from 0"
     return "1×" if ratio == 1 else f"{ratio_text(ratio)}×"
 
 
@@ -84,6 +102,11 @@ def conditions() -> str:
 def foot(state: PlayState) -> str:
     """The conditions of what was measured."""
     reading = state.glance.reading
+    if state.glance.machine:
+        return (
+            f"{state.glance.machine}: times are virtual and exact, of a steady step · "
+            "all else is counted, or computed from the seed · digits: UCI, 8 × 8"
+        )
     if reading.time is None:
         return f"{conditions()} · nothing timed yet · digits: UCI, 8 × 8"
     compared = state.glance.compared
@@ -111,7 +134,7 @@ def status(state: PlayState) -> str:
     if change is None or state.ratio("time") is None:
         return ""
     said = state.said.get(change.habit, {}) if change.on else {}
-    told = [meter_text(state, meter, said.get(meter), brief=True) for meter in METERS]
+    told = [meter_text(state, meter, said.get(meter), brief=True) for meter in state.glance.knobs.meters]
     return f"{plain(HABITS[change.habit].label)} {'on' if change.on else 'off'}: {', '.join(told)}."
 
 
@@ -119,15 +142,22 @@ def meter_text(state: PlayState, meter: str, said: str | None, brief: bool = Fal
     """One meter: what it says, what it said before the last switch, and what the learner said that it would do."""
     ratio, now = state.ratio(meter), value_text(meter, state.glance.reading.value(meter))
     if ratio is None or state.glance.change is None:
-        return f"{LABELS[meter]} {now}"
+        return f"{LABELS[meter]} {now}{_moved(state, meter)}"
     found = state.zone(meter)
     moved = found if found == UNCLEAR else f"{times_text(ratio)}, {found}"
     if brief:
         return f"{LABELS[meter]} {moved}" + (f", you said {said}" if said else "")
     was = value_text(meter, state.glance.change.was.value(meter))
-    span = state.spread() if meter == "time" else None
+    span = state.spread() if meter == "time" and not state.glance.machine else None
     between = "" if span is None else f" (between {times_text(span[0])} and {times_text(span[1])})"
-    return f"{LABELS[meter]} {now}, was {was}: {moved}{between}" + (f"; you said {said}" if said else "")
+    told = f"{LABELS[meter]} {now}{_moved(state, meter)}, was {was}: {moved}{between}"
+    return told + (f"; you said {said}" if said else "")
+
+
+def _moved(state: PlayState, meter: str) -> str:
+    """The bytes of all transfers."""
+    moved = state.glance.reading.moved
+    return f" of {bytes_text(moved)} together" if meter == "transfers" and moved else ""
 
 
 def knob_text(name: str, value: Any) -> str:
@@ -163,19 +193,19 @@ def text(state: PlayState) -> str:
         "knobs: " + ", ".join(f"{label} {standing_text(glance.knobs, name)}" for name, label in KNOB_LABELS.items())
     )
     lines += _learned(state)
-    lines.append("what it costs:")
+    lines.append(f"what it costs, on {device_text(glance)}:")
     change = glance.change
     said = state.said.get(change.habit, {}) if change is not None and change.on else {}
-    for meter in METERS:
+    for meter in glance.knobs.meters:
         drafted = state.draft.get(meter) if state.asking else None
         told = meter_text(state, meter, said.get(meter)) + (f"; you say {drafted}" if drafted else "")
-        if meter == "time" and glance.reading.time is not None and glance.compared is None:
+        if meter == "time" and glance.reading.time is not None and glance.compared is None and not glance.machine:
             told += f", middle half {halves(glance.reading)}"
-        lines.append(f"  {told} ({MEANS[meter]})")
+        lines.append(f"  {told} ({means(state, meter)})")
         if not state.asking and (found := cause(state, meter)):
             lines.append(f"    because {found}")
     lines.append("habits:")
-    lines += [f"  {'on ' if name in glance.habits else 'off'} {habit_text(state, name)}" for name in HABITS]
+    lines += [f"  {'on ' if name in glance.habits else 'off'} {habit_text(state, name)}" for name in habits_of(glance)]
     if state.tip:
         lines.append(plain(tip_text(state.tip)))
     lines += [plain(why(state)), badge_text(state)]
@@ -187,9 +217,18 @@ MACHINE = "the machine: names → tensors → buffers → device → queue; show
 
 def badge_text(state: PlayState) -> str:
     """The badge, and what it stands for."""
-    if state.glance.reading.time is None:
-        return foot(state)
-    return f"measured: {foot(state)}"
+    which = badge(state.glance)
+    return f"{which}: {foot(state)}" if which else foot(state)
+
+
+def badge(glance: Glance) -> str | None:
+    """Where the times come from."""
+    return "simulated" if glance.machine else None if glance.reading.time is None else "measured"
+
+
+def device_text(glance: Glance) -> str:
+    """``this CPU``, ``a simulated T4``."""
+    return f"a simulated {glance.machine}" if glance.machine else "this CPU"
 
 
 def _learned(state: PlayState) -> list[str]:
@@ -294,7 +333,7 @@ def describe(state: PlayState) -> str:
     glance = state.glance
     told = (
         "Loss and accuracy by step, the first layer's weights as pictures, misread digits, gradients by layer, "
-        f"four meters and seven switches. {headline(glance).capitalize()}"
+        f"meters of what a step costs on {device_text(glance)}, and switches. {headline(glance).capitalize()}"
     )
     if glance.step:
         told += f"; test accuracy {share(glance.now.test_accuracy)}, test loss {number(glance.now.test_loss)}"

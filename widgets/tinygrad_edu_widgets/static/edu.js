@@ -13,6 +13,7 @@ function morph(from, to) {
     if (from.nodeValue !== to.nodeValue) from.nodeValue = to.nodeValue;
     return;
   }
+  if (from.matches("[data-ahead]")) return; // it shows what was asked for last, and the answer to that comes
   const busy = from === from.getRootNode().activeElement && from.matches("input, textarea");
   for (const { name } of [...from.attributes]) {
     if (!to.hasAttribute(name) && name !== QUIET && !(name === "open" && from.nodeName === "DETAILS") && !(name === "style" && from.nodeName === "TEXTAREA")) from.removeAttribute(name);
@@ -75,6 +76,7 @@ function listen(root, send, leave, walk) {
     const next = clamp(now + steps * Number(spin.dataset.step || 1), least, greatest);
     if (next === now) return;
     spin.setAttribute("aria-valuenow", next); // at once, so that the next press counts from here
+    spin.dataset.ahead = ""; // also if the answer to an earlier press comes between
     spin.textContent = next;
     send(spin.dataset.act, next);
   };
@@ -246,7 +248,9 @@ function render({ model, el }) {
 
   let shown = null;
   const update = () => {
-    if (shown === model.get("html") && player.plays() && !alone) {
+    const ahead = unanswered && !alone ? [] : [...root.querySelectorAll("[data-ahead]")];
+    for (const spin of ahead) delete spin.dataset.ahead;
+    if (shown === model.get("html") && player.plays() && !alone && !ahead.length) {
       // The page is as it was. A large one is not gone through for nothing; a refused entry goes back to what holds.
       for (const input of root.querySelectorAll("input[type=text]")) if (input !== document.activeElement) input.value = input.getAttribute("value");
       return refresh();
