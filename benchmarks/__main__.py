@@ -21,7 +21,9 @@ COMMANDS = {
     "monitor": "a loop with a training monitor against the loop alone",
     "playground": "steps a second, answers and memory of the playground",
     "tips": "what the clock says of every tip",
+    "record": "both ways of the tips about devices, on a GPU; kept in docs/device_times.json",
 }
+NOT_BY_ITSELF = ("eager", "record")
 TINY = ("scalar", "vector")
 
 
@@ -30,7 +32,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m benchmarks", epilog=f"benchmarks:\n{lines}", formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("benchmarks", nargs="*", metavar="benchmark", help="all but eager, unless named")
+    parser.add_argument("benchmarks", nargs="*", metavar="benchmark", help="all but eager and record, unless named")
     parser.add_argument("--only", nargs="+", metavar="WORKLOAD", help="these workloads alone")
     parser.add_argument("--contenders", metavar="A,B,…", help="these alone: ours, numpy, torch, compile, jax, …")
     parser.add_argument("--turns", type=int, default=25, help="how often each contender is timed (25)")
@@ -43,7 +45,7 @@ def main(arguments: list[str]) -> int:
     """Run what the arguments name."""
     parser = make_parser()
     chosen = parser.parse_args(arguments)
-    chosen.benchmarks = chosen.benchmarks or [name for name in COMMANDS if name != "eager"]
+    chosen.benchmarks = chosen.benchmarks or [name for name in COMMANDS if name not in NOT_BY_ITSELF]
     if chosen.turns < 1:
         parser.error(f"--turns {chosen.turns}: there must be one at least")
     _known(parser, "benchmark", chosen.benchmarks, COMMANDS)

@@ -394,7 +394,7 @@ _NUMPYS = (
 ).split()
 cupy = types.SimpleNamespace(
     **{name: _elementwise(name, getattr(np, name)) for name in _NUMPYS},
-    ndarray=ndarray, ascontiguousarray=ascontiguousarray, array=array, asarray=asarray,
+    __version__="14.2.0", ndarray=ndarray, ascontiguousarray=ascontiguousarray, array=array, asarray=asarray,
     from_dlpack=from_dlpack, argsort=_elementwise("argsort", _argsort), einsum=_elementwise("einsum", einsum),
     broadcast_to=_viewing("broadcast_to", HOST.broadcast_to),
     diagonal=_viewing("diagonal", HOST.diagonal),
@@ -406,7 +406,10 @@ cupy = types.SimpleNamespace(
         Device=Device, Stream=Stream, Event=Event, get_elapsed_time=get_elapsed_time,
         alloc_pinned_memory=alloc_pinned_memory, PinnedMemoryPointer=ctypes.Array,
         memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
-        runtime=types.SimpleNamespace(getDeviceCount=getDeviceCount, getDeviceProperties=getDeviceProperties),
+        runtime=types.SimpleNamespace(
+            getDeviceCount=getDeviceCount, getDeviceProperties=getDeviceProperties,
+            runtimeGetVersion=lambda: 12090, driverGetVersion=lambda: 13000,
+        ),
     ),
 )  # fmt: skip
 cupyx = types.SimpleNamespace(

@@ -262,7 +262,8 @@ def timeline() -> Iterator[Timeline]:
     seen._log, seen._origin = log, schedule.now
     schedule.logs.append(log)
     try:
-        yield seen
+        with backends.meant(device.name):  # there may be a GPU too
+            yield seen
     finally:
         schedule.logs[:] = [one for one in schedule.logs if one is not log]
         seen += seen.so_far()

@@ -3,6 +3,8 @@
 python -m benchmarks workloads paths memory imports --turns 15 --json docs/benchmarks.json
 python -m benchmarks.tips --json docs/tip_times.json
 python tools/benchmark_tables.py
+
+In docs/devices.md it writes what the simulator predicts, beside what GPUs were recorded to take.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ ROOT = Path(__file__).parents[1]
 TIPS = ROOT / "docs" / "tip_times.json"
 FIGURES, PAGE, README = ROOT / "docs" / "benchmarks.json", ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
 MARKS = "<!-- benchmarks: written by tools/benchmark_tables.py -->", "<!-- end of benchmarks -->"
+DEVICES = ROOT / "docs" / "devices.md"
+GPUS = "<!-- GPUs: written by tools/benchmark_tables.py -->", "<!-- end of GPUs -->"
 FIRST = "ours"  # the column whose quartiles the README shows
 SHORT = {"ours, guard off": "guard off", "ours, all exposed": "all exposed"}
 NOT_IN_README = ("PyTorch eager", "ours, all exposed, guard off")
@@ -88,13 +92,27 @@ def tip_times() -> tuple[str, str, str]:
     return "## Tips", how, text(json.loads(TIPS.read_text(encoding="utf-8")))
 
 
+def between(marks: tuple[str, str], new: str, text: str) -> str:
+    """The text with something new between two marks."""
+    before, rest = text.split(marks[0])
+    return f"{before}{marks[0]}\n\n{new}\n\n{marks[1]}{rest.split(marks[1])[1]}"
+
+
 def readme(record: dict[str, Any], text: str) -> str:
     """The README with the table between its marks."""
-    before, rest = text.split(MARKS[0])
-    return f"{before}{MARKS[0]}\n\n{section(record)}\n\n{MARKS[1]}{rest.split(MARKS[1])[1]}"
+    return between(MARKS, section(record), text)
+
+
+def devices(text: str) -> str:
+    """The page about devices, with predictions beside records."""
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.record import predicted, recorded, table
+
+    return between(GPUS, table(predicted(), recorded()), text)
 
 
 if __name__ == "__main__":
     record = json.loads(FIGURES.read_text(encoding="utf-8"))
     PAGE.write_text(page(record), encoding="utf-8")
+    DEVICES.write_text(devices(DEVICES.read_text(encoding="utf-8")), encoding="utf-8")
     README.write_text(readme(record, README.read_text(encoding="utf-8")), encoding="utf-8")

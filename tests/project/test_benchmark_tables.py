@@ -16,3 +16,9 @@ def test_the_tables_are_those_of_the_record() -> None:
     assert tool["PAGE"].read_text(encoding="utf-8") == tool["page"](record), again
     text = tool["README"].read_text(encoding="utf-8")
     assert text == tool["readme"](record, text), again
+
+
+def test_predictions_for_gpus_are_those_of_the_simulator_and_records_are_all_shown() -> None:
+    tool = runpy.run_path(str(ROOT / "tools" / "benchmark_tables.py"))
+    text = tool["DEVICES"].read_text(encoding="utf-8")
+    assert text == tool["devices"](text), "run python tools/benchmark_tables.py"

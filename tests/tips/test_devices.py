@@ -65,7 +65,7 @@ def test_what_was_watched_begins_as_in_a_new_program() -> None:
 
 
 def test_no_tip_declares_a_device_that_nobody_has_tried() -> None:
-    assert {device for tip in tips.all_tips() for device in tip.devices} == {"cpu", "sim"}
+    assert {device for tip in tips.all_tips() for device in tip.devices} == {"cpu", "sim", "cuda"}
 
 
 def test_the_search_for_a_batch_size_tries_the_guess_too() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextvars import ContextVar
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ..common import late as _late
+from ..common.blocks import block
 from ..common.locks import Lock
 from ..errors import DeviceError
 from .base import ALL_NAMES, Array, Backend, Device, Namespace
@@ -14,7 +17,7 @@ from .queue import Event, Memory, Stream, Together
 
 __all__ = [
     "ALL_NAMES", "BY_TYPE", "CPU", "Array", "Backend", "Device", "Event", "Memory", "Namespace", "Stream", "Together",
-    "accelerator", "get", "in_use", "names", "of", "register", "registered", "unregister",
+    "accelerator", "get", "in_use", "meant", "names", "of", "register", "registered", "unregister",
 ]  # fmt: skip
 
 
@@ -34,6 +37,7 @@ _BY_NAME: dict[str, Backend] = {}
 _REGISTERED: dict[type, Backend] = {}
 BY_TYPE = _ByType()
 _MAKING = Lock()
+_MEANT = ContextVar("the accelerator that is meant", default="")
 
 
 def register(backend: Backend) -> Backend:
@@ -86,7 +90,17 @@ def _make(name: str) -> Backend | None:
 
 def in_use() -> Backend | None:
     """The accelerator that programs use here: the GPU, or the simulated one once it was named; None before that."""
-    return _BY_NAME.get("cuda") or _BY_NAME.get("sim")
+    return _BY_NAME.get(_MEANT.get()) or _BY_NAME.get("cuda") or _BY_NAME.get("sim")
+
+
+@block
+def meant(name: str) -> Iterator[None]:
+    """In this block, the accelerator is this device, also where there is another one."""
+    token = _MEANT.set(name)
+    try:
+        yield
+    finally:
+        _MEANT.reset(token)
 
 
 def accelerator() -> Backend:

@@ -8,7 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from collections.abc import Generator as Generating
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +48,12 @@ def named_arguments(tip: Tip, setting: Mapping[str, Any], seed: int = 0) -> dict
     own = {name: value for name, value in setting.items() if name != "device" or tip.moves}
     with scoped(device=place(tip, setting)):
         return tip.inputs(Generator().manual_seed(seed), **own)
+
+
+def accelerator_of(setting: Mapping[str, Any]) -> AbstractContextManager[object]:
+    """A block in which `tg.accelerator` is the device of a setting, also where there are a GPU and a simulated one."""
+    device: str = setting["device"]
+    return nullcontext() if device == backends.CPU.name else backends.meant(device)
 
 
 def place(tip: Tip, setting: Mapping[str, Any]) -> str:
@@ -97,6 +103,8 @@ class Count:
                 self._repeat(tip, way, setting)
         except (Exception, SystemExit) as problem:  # a learner's copy may raise anything: the result reports it
             self.error = problem
+        finally:
+            backends.get(setting["device"]).allow(1.0)  # a way may have asked for less memory
         owned = tensors_in(given)
         self.facts |= {
             **self._counters.facts(),
@@ -196,7 +204,7 @@ def _warm_up(tip: Tip, way: Callable[..., Any], setting: Mapping[str, Any]) -> N
 def watched(tip: Tip, way: Callable[..., Any], setting: Mapping[str, Any]) -> sim.Timeline:
     """What host and device do in one call of a way, until it ends or fails."""
     _begin_anew(setting)
-    with scoped(device=place(tip, setting)):
+    with accelerator_of(setting), scoped(device=place(tip, setting)):
         given = arguments(tip, setting)
         _warm_up(tip, way, setting)
         with sim.timeline() as seen:

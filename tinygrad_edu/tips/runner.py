@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from .. import backends
 from ..observe.machine import quiet
 from ..observe.timing import Comparison, compare
+from ..settings import scoped
 from ..tensor.random import seeded
-from .counting import OURS, Framework, is_virtual
+from .counting import OURS, Framework, accelerator_of, is_virtual, place
 from .counting import judge as judge_outcome
 from .facts import TIME
 from .judging import Judged, judge, judge_over, judge_time
@@ -98,7 +100,7 @@ def run(
     alone = quiet(progress, tip.threads)  # while one run counts, another would be timed badly; and garbage would count
     same_numbers = seeded(0)  # for ways that draw random numbers; the learner's own stream stays as it was
     edited = {name: way for name, way in (("slow", slow), ("fast", fast)) if way is not None}
-    with alone, same_numbers:
+    with alone, same_numbers, accelerator_of(chosen):
         return _Run(tip, chosen, edited).result(clock, budget, progress)
 
 
@@ -162,11 +164,17 @@ class _Run:
         self, names: tuple[str, str], setting: Mapping[str, Any], budget: float, progress: Progress | None
     ) -> Comparison:
         """Two ways in turns. If one is prepared, both are set up once, and only later calls are timed."""
+        with scoped(device=place(self.tip, setting)):
+            return self._compare(names, setting, budget, progress)
+
+    def _compare(
+        self, names: tuple[str, str], setting: Mapping[str, Any], budget: float, progress: Progress | None
+    ) -> Comparison:
         ways = [self.functions[name] for name in names]
         letters = [self.tip.letters[name] for name in names]
         if not any(map(prepares, ways)):
             return compare(
-                *ways,
+                *[_until_done(way, setting) for way in ways],
                 setup=lambda: self.framework.arguments(self.tip, setting),
                 budget=budget,
                 progress=progress,
@@ -187,7 +195,7 @@ class _Run:
         given = self.framework.arguments(self.tip, setting)
         step, end = begin(way, given) if prepares(way) else (lambda: way(*given), lambda: None)
         step()
-        return step, end
+        return _until_done(step, setting), end
 
     def _judge(self, claim: Claim, timing: Comparison | None, share: float, progress: Progress | None) -> Judged:
         letters = letters_of(self.tip, claim)
@@ -243,6 +251,20 @@ class _Run:
         if worst == HOLDS:
             return HOLDS, ""
         return worst, " ".join(known or [f"{j.words}." for j in counted if j.verdict == worst])
+
+
+def _until_done(way: Function, setting: Mapping[str, Any]) -> Function:
+    """A way, and a wait for what it has asked a device to do: without that, only the asking would be timed."""
+    device = backends.get(setting["device"])
+    if device is backends.CPU:
+        return way
+
+    def and_wait(*given: Any) -> Any:
+        found = way(*given)
+        device.synchronize()
+        return found
+
+    return and_wait
 
 
 def _timed_apart(claim: Claim) -> bool:

@@ -86,5 +86,5 @@ TIP = Tip(
         Elsewhere("PyTorch 2.13", "2026-11", "batch = x[: len(rows)]   # x[rows] is a copy"),
         Elsewhere("MyGrad 2.5", "2026-11", "batch = x[: len(rows)]   # x[rows] is a copy"),
     ),
-    devices=("cpu", "sim"),
+    devices=("cpu", "sim", "cuda"),
 )

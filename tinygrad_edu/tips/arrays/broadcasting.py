@@ -94,4 +94,5 @@ TIP = Tip(
         Elsewhere("tch-rs 0.26", "2026-11", "let y = &x + &bias;"),
         Elsewhere("MyGrad 2.5", "2026-11", "y = x + bias"),
     ),
+    devices=("cpu", "sim", "cuda"),
 )

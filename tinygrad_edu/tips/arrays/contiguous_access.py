@@ -76,4 +76,5 @@ TIP = Tip(
             "MyGrad 2.5", "2026-11", "b = mg.tensor(np.ascontiguousarray(b.data.T))\nfor _ in range(8):\n    a = a + b"
         ),
     ),
+    devices=("cpu", "cuda"),
 )

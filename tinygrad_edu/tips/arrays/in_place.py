@@ -86,5 +86,5 @@ TIP = Tip(
         Elsewhere("PyTorch 2.13", "2026-11", "y = x.exp()\ny.sub_(1)\nF.relu(y, inplace=True)"),
         Elsewhere("tch-rs 0.26", "2026-11", "let mut y = x.exp();\ny -= 1.0;\nlet _ = y.relu_();"),
     ),
-    devices=("cpu", "sim"),
+    devices=("cpu", "sim", "cuda"),
 )

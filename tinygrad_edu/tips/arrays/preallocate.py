@@ -106,5 +106,5 @@ TIP = Tip(
         ),
         Elsewhere("tch-rs 0.26", "2026-11", "y.copy_(&column);  // y: made before the loop\ny *= &row;\ny += 1.0;"),
     ),
-    devices=("cpu", "sim"),
+    devices=("cpu", "sim", "cuda"),
 )

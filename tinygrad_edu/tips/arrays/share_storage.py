@@ -73,5 +73,5 @@ TIP = Tip(
         Elsewhere("PyTorch 2.13", "2026-11", "mine = x.detach()   # shares storage with x"),
         Elsewhere("tch-rs 0.26", "2026-11", "let mine = x.shallow_clone();\nlet alias = &x;"),
     ),
-    devices=("cpu", "sim"),
+    devices=("cpu", "sim", "cuda"),
 )

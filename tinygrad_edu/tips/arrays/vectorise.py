@@ -91,5 +91,5 @@ TIP = Tip(
         Elsewhere("tch-rs 0.26", "2026-11", "let predictions = model.forward(&x);"),
         Elsewhere("MyGrad 2.5", "2026-11", "predictions = model(x)"),
     ),
-    devices=("cpu", "sim"),
+    devices=("cpu", "sim", "cuda"),
 )

@@ -98,5 +98,5 @@ TIP = Tip(
         Elsewhere("tch-rs 0.26", "2026-11", "let tile = image.view([8, side, -1, side]).select(2, 1).get(0);"),
         Elsewhere("MyGrad 2.5", "2026-11", "tile = image.reshape(8, side, -1, side)[0, :, 1]   # a view"),
     ),
-    devices=("cpu", "sim"),
+    devices=("cpu", "sim", "cuda"),
 )

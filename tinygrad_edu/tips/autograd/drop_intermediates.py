@@ -105,5 +105,5 @@ TIP = Tip(
             "with torch.no_grad():\n    x = layers[0](x)\n    x = x.tanh()",
         ),
     ),
-    devices=("cpu", "sim"),
+    devices=("cpu", "sim", "cuda"),
 )

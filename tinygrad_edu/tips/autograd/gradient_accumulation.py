@@ -97,6 +97,6 @@ TIP = Tip(
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "part = x.split(size)[0]\nloss = part.mean() * (len(part) / len(x))"),
     ),
-    devices=("cpu", "sim"),
+    devices=("cpu", "sim", "cuda"),
     tolerance=1e-4,
 )

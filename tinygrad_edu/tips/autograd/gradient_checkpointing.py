@@ -98,5 +98,5 @@ TIP = Tip(
             "y = checkpoint_sequential([torch.tanh, torch.sin], 2, x, use_reentrant=False)",
         ),
     ),
-    devices=("cpu", "sim"),
+    devices=("cpu", "sim", "cuda"),
 )

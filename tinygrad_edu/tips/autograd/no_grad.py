@@ -79,5 +79,5 @@ TIP = Tip(
         Elsewhere("tch-rs 0.26", "2026-11", "let y = tch::no_grad(|| model.forward(&x));"),
         Elsewhere("MyGrad 2.5", "2026-11", "with mg.no_autodiff:\n    y = model(x)"),
     ),
-    devices=("cpu", "sim"),
+    devices=("cpu", "sim", "cuda"),
 )

@@ -99,4 +99,5 @@ TIP = Tip(
         Elsewhere("PyTorch 2.13", "2026-11", "model(x).tanh().mean().backward()\nmodel.zero_grad()\ny = model(x)"),
         Elsewhere("tch-rs 0.26", "2026-11", "optimizer.zero_grad();  // fills with zeros"),
     ),
+    devices=("cpu", "sim", "cuda"),
 )

@@ -11,7 +11,7 @@ from ..marks import MONO_13, Canvas, shorten, wrap_text
 from .bars import bars
 from .examples import EXAMPLES
 from .findings import reason_text, timed
-from .model import ANY, WAYS, BrowserState, Visit, way
+from .model import ANY, WAYS, BrowserState, Visit, here, way
 from .steps import sections, tools
 from .words import WAITING, name_of, spoken, summary, text
 
@@ -88,7 +88,7 @@ def _finders(state: BrowserState) -> tuple[Control, ...]:
     tips = search()
     symptoms = ((s, s) for s in sorted({symptom for tip in tips for symptom in tip.symptoms}))
     themes = tuple((theme, THEMES[theme]) for theme in dict.fromkeys(tip.theme for tip in tips))
-    devices = tuple(dict.fromkeys(device for tip in all_tips() for device in tip.devices))
+    devices = dict.fromkeys(device for tip in all_tips() for device in here(tip))
     guides = tuple((letter, GUIDES[letter]) for letter in GUIDES if any(letter in tip.guides for tip in tips))
     return (
         Control("search", "words", "", state.words, hint=f"Search {len(tips)} tips"),

@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ... import cuda
 from ...tips import Result, Tip, search, source_of
 from ...tips.tip import HOLDS, Answer
 
 WAYS = (("A", "slow"), ("B", "fast"))
 ANY = "any"  # device
 LETTERS = {name: letter for letter, name in WAYS}
+
+
+def here(tip: Tip) -> tuple[str, ...]:
+    """The devices of a tip that this machine has."""
+    return tuple(device for device in tip.devices if device != "cuda" or cuda.is_available())
 
 
 @dataclass(frozen=True)

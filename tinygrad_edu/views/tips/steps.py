@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ... import cuda
 from ...common.wording import exact
 from ...tips import GUIDES, Choice, Number, Result, Size, Tip, Way, source_of
 from ...tips.findings import APART, disagree, figures, headline, number, outcome_text, series_of, verdict_text
@@ -15,7 +14,7 @@ from ..frame import Control, Progress
 from .bars import BARS, bars
 from .examples import picture
 from .findings import claims, predicted, reason_text, result_line, there_text
-from .model import WAYS, Visit, as_asked, way
+from .model import WAYS, Visit, as_asked, here, way
 from .series import draw
 from .words import WAITING, limit_text, shown_fact, what_changed
 
@@ -97,7 +96,7 @@ def _run(tip: Tip, visit: Visit, progress: Progress | None) -> Section:
     label = "Run again" if visit.result else "Run"
     controls = [Control("button", "run", label, main=visit.hand == 2, disabled=progress is not None)]
     controls += [_parameter(p, visit) for p in tip.parameters]
-    devices = tuple(device for device in tip.devices if device != "cuda" or cuda.is_available())
+    devices = here(tip)
     if len(devices) > 1:
         controls.append(_parameter(Choice("device", devices[0], devices, "where the tensors live"), visit))
     old = what_changed(tip, visit, visit.result) if visit.result is not None else ""
