@@ -11,7 +11,7 @@ import json
 import math
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,14 +38,14 @@ def chosen() -> Iterator[Tip]:
             yield replace(tip, devices=("sim", "cuda"))
 
 
-def predicted() -> dict[str, dict[str, float]]:
+def predicted(presets: Iterable[str] = tuple(sim.PRESETS)) -> dict[str, dict[str, float]]:
     """For each tip and each machine that is simulated: how many times as long A takes as B, in virtual time.
 
     It is infinite where B only makes a view, which takes no time there.
     """
     before, found = sim.machine(), dict[str, dict[str, float]]()
     try:
-        for preset in sim.PRESETS:
+        for preset in presets:
             sim.use(preset)
             for tip in chosen():
                 result = tips.run(tip, {"device": "sim"}, clock=False)

@@ -279,7 +279,8 @@ _NOT_MODELLED = """Not modelled:
 - caches, registers and which of its kernels a library would choose: products are computed in tiles, all alike
 - how many threads of a kernel fit at once, clock speeds and heat
 - Python's own speed: between two launches passes a constant time, `launch`
-- other programs on the device, and contention on the bus"""
+- other programs on the device, and contention on the bus
+- how many launches the queue holds: a real one makes the host wait after about a thousand"""
 
 
 def explain() -> str:

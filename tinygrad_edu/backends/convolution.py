@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..common.locks import local
+from .layout import arrived
 
 Array = Any
 Pair = tuple[int, int]
@@ -42,6 +43,7 @@ def im2col(
 
     There are as many as fit, or ``size``; windows of the latter that reach beyond the padding see more padding.
     """
+    x = arrived(x)
     (n, c, h, w), (kh, kw), (sh, sw), (ph, pw), (dh, dw) = x.shape, kernel, stride, padding, dilation
     oh, ow = count_windows(x.shape, kernel, stride, padding, dilation) if size is None else size
     tall, wide = sh * (oh - 1) + dh * (kh - 1) + 1, sw * (ow - 1) + dw * (kw - 1) + 1  # what all windows see
@@ -191,6 +193,7 @@ def _strips(
     row behind row in memory. With ``between`` they are copied in long runs. Such a run also holds windows that begin
     in one row and end in the next: nobody wants those, and they lie between the windows of the two rows.
     """
+    x = arrived(x)
     (n, c, h, w), (kh, kw), (sh, sw), (ph, pw), (dh, dw) = x.shape, kernel, stride, padding, dilation
     (oh, ow), item = size, x.itemsize
     tall, wide = sh * (oh - 1) + dh * (kh - 1) + 1, sw * (ow - 1) + dw * (kw - 1) + 1  # what all windows see

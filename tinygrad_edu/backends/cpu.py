@@ -11,7 +11,7 @@ from ._erf import erf
 from ._sigmoid import sigmoid
 from .base import Array, Backend, Namespace
 from .convolution import col2im, conv, conv_input, conv_kernel, im2col
-from .layout import channels_last, order
+from .layout import arrived, channels_last, order
 from .products import einsum, matmul
 from .sums import FEW, add, add_few
 
@@ -28,7 +28,7 @@ _ZERO = {np.dtype(kind): np.zeros((), kind) for kind in ("f2", "f4", "f8", "i1",
 
 
 def _row_major(x: Array) -> Array:
-    return x if x.flags.c_contiguous else np.ascontiguousarray(x)
+    return x if x.flags.c_contiguous else x.copy()  # its own method, which knows whether its elements are there
 
 
 def _contiguous(x: Array, like: Array = None) -> Array:
@@ -224,14 +224,14 @@ def _astype(x: Array, dtype: Any) -> Array:
     if 0 not in x.strides or x.flags.c_contiguous:
         return x.astype(dtype)
     out = _room(x, dtype)
-    out[...] = x
+    out[...] = arrived(x)
     return out
 
 
 def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     if x.shape == shape:
         return x[...]  # an ordinary view, because NumPy makes what it broadcasts read-only
-    if x.dtype in _ZERO and x.flags.c_contiguous and x.size:
+    if type(x) is np.ndarray and x.dtype in _ZERO and x.flags.c_contiguous and x.size:
         lead = len(shape) - x.ndim
         axes = zip(x.shape, shape[lead:], x.strides)  # noqa: B905
         strides = [0 if n == 1 else step for n, size, step in axes if n in (1, size)]
@@ -277,16 +277,16 @@ def _copy(x: Array) -> Array:
     if x.flags.c_contiguous:
         return x.copy()
     out = _room(x)
-    out[...] = x
+    out[...] = arrived(x)
     return out
 
 
 def _scatter_add(shape: tuple[int, ...], index: Any, values: Array) -> Array:
     out = np.zeros(shape, values.dtype)
     if is_basic(index):
-        out[index] = values  # basic indices never repeat
+        out[index] = arrived(values)  # basic indices never repeat
     else:
-        np.add.at(out, index, values)
+        np.add.at(out, index, arrived(values))
     return out
 
 
@@ -301,7 +301,7 @@ def is_basic(index: Any) -> bool:
 
 def _put(x: Array, index: Any, values: Array) -> Array:
     out = np.asarray(_copy(x))
-    out[index] = values
+    out[index] = arrived(values)
     return out
 
 
@@ -338,11 +338,11 @@ class CpuBackend(Backend):
         return np.from_dlpack(array)
 
     def to_numpy(self, array: Array) -> Any:
-        return array if type(array) is np.ndarray or not hasattr(array, "settled") else array.settled()
+        return arrived(array)
 
     def into(self, function: str, out: Array, *operands: Any, **params: Any) -> bool:
         if function == "put":
-            return super().into(function, out, *operands, **params)
+            return super().into(function, out, operands[0], self.to_numpy(operands[1]), **params)
         getattr(np, function)(*operands, out=out, **params)
         return True
 

@@ -237,9 +237,12 @@ class Operations(TensorBase):
 
     @explained
     def copy_(self, other: Any, non_blocking: builtins.bool = False) -> Tensor:
-        """Overwrite with ``other``, broadcast to this shape. It may come from another device; see `to`."""
+        """Overwrite with ``other``, broadcast to this shape. It may come from another device; see `to`.
+
+        For a copy to the host, the host always waits: ``non_blocking`` holds for copies to a device.
+        """
         if isinstance(other, TensorBase) and (place := backends.of(self.array)) is not backends.of(other.array):
-            other = mo.transfer(other, place.name, builtins.bool(non_blocking))
+            other = mo.transfer(other, place.name, builtins.bool(non_blocking) and place is not backends.CPU)
         return self._put(..., other, "copy_")
 
     @explained

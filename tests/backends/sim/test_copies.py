@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -257,6 +257,53 @@ def test_a_landing_array_is_an_array_of_the_cpu() -> None:
     w = tg.ones(4, 4, requires_grad=True)
     ((h @ w) * h).sum().backward()
     assert w.grad is not None and w.grad.tolist() == [[4.0] * 4] * 4
+
+
+READERS: dict[str, Callable[[tg.Tensor], Any]] = {
+    "written elsewhere": lambda y: tg.zeros(4, 4).__setitem__(slice(None), y),
+    "copied elsewhere": lambda y: tg.zeros(4, 4).copy_(y),
+    "written at places": lambda y: tg.zeros(4, 4).index_put_((tg.tensor([0]),), y[0]),
+    "scattered": lambda y: tg.zeros(4, 4).scatter_(0, tg.zeros(4, 4, dtype="int64"), y),
+    "padded": lambda y: tg.nn.functional.pad(y, (1, 1)),
+    "made contiguous": lambda y: y.T.contiguous(),
+    "reshaped": lambda y: y.T.reshape(16),
+    "expanded and reshaped": lambda y: y[None].expand(2, 4, 4).reshape(32),
+    "convolved": lambda y: tg.nn.functional.conv2d(y[None, None], tg.ones(1, 1, 2, 2)),
+    "cast": lambda y: y.T.to("float64"),
+    "added": lambda y: tg.zeros(4, 4).add_(y),
+    "stacked": lambda y: tg.stack([y, y]),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_whatever_reads_a_copy_too_early_is_refused(reader: str) -> None:
+    y = (tg.ones(4, 4, device="sim") * 3.0).to("cpu", non_blocking=True)
+    views = y.view(16), y.T, y[1:]  # to look at memory is no reading
+    with pytest.raises(RaceError, match="on its way"):
+        READERS[reader](y)
+    del views
+    tg.sim.synchronize()
+    READERS[reader](y)
+    assert y.sum().item() == 48
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_what_is_copied_into_memory_of_the_host_is_there(pinned: bool) -> None:
+    host = tg.zeros(4, 4).pin_memory() if pinned else tg.zeros(4, 4)
+    x = tg.ones(4, 4, device="sim") * 3.0
+    host.copy_(x, non_blocking=True)
+    assert host.sum().item() == 48  # the host has waited
+
+
+def test_stale_memory_that_is_new_does_not_hold_what_comes() -> None:
+    tg.sim.on_race("stale")
+    fixed, side = tg.ones(512, 512).pin_memory(), SIM.stream()
+    undo = SIM.use_stream(side)
+    x = fixed.to("sim", non_blocking=True)
+    undo()
+    assert (x + 1.0).sum().item() == 512 * 512, "it is not there yet"
+    tg.sim.finish()
+    assert (x + 1.0).sum().item() == 2 * 512 * 512
 
 
 # Memory --------------------------------------------------------------------------------------------------------------

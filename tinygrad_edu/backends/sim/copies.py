@@ -75,7 +75,7 @@ def across(device: SimBackend, array: SimArray, source: SimBackend) -> SimArray:
         schedule.after(lane, schedule.point(here))
         work = source._begin("copy across", [array], lane)
         made.values[...] = work.near(array)
-        device._note(made, True, work)
+        device._note(made, True, work, new=True)
         schedule.spend(work.name, "launch", int(source.machine["launch"]), work.line)
         name = f"to {device.name}"
         start = max(schedule.earliest(lane), source.engines.get(name, 0))
@@ -98,7 +98,7 @@ def _copy(device: SimBackend, direction: str, array: SimArray, pinned: bool, non
     with device._lock:
         work = device._begin(f"copy {direction}", [array] if direction == "to host" else [])
         if direction == "to device":
-            device._note(array, True, work)
+            device._note(array, True, work, new=True)
         if ahead:
             schedule.spend(work.name, "launch", int(machine["launch"]), work.line)
         if staged:

@@ -414,7 +414,7 @@ class SimBackend(Backend):
             if owner is (one.values if one.values.base is None else owner_of(one.values)):
                 return self._view(values, one), False
         made = self._new(values, work.lane, work.name, work.line)
-        self._note(made, True, work)
+        self._note(made, True, work, new=True)
         return made, True
 
     def _kept(self, tree: Any, operands: list[SimArray], work: Work) -> Any:
@@ -556,8 +556,11 @@ class SimBackend(Backend):
 
     # Order -------------------------------------------------------------------------------------------------------
 
-    def _note(self, array: SimArray, writes: bool, work: Work) -> Any:
-        """Note that work uses an array. Returns the values that it finds there, if they are not what they should be."""
+    def _note(self, array: SimArray, writes: bool, work: Work, new: bool = False) -> Any:
+        """Note that work uses an array. Returns the values that it finds there, if they are not what they should be.
+
+        Before the first write, ``new`` memory holds zeros. On a real device it holds whatever was there.
+        """
         block = array.block
         if array.base is None:
             low, region = block.address, None
@@ -568,6 +571,8 @@ class SimBackend(Backend):
         found, old = entered(block, access, self.schedule.host), None
         if writes and self.hazards == "stale":
             access.old = bytes_of(array.owner)
+            if new:
+                access.old[...] = 0
         for other in found:
             self._race(access, other, array)
             if other.old is not None and not writes and other.writes:

@@ -92,6 +92,12 @@ class Landing(np.ndarray[Any, Any]):
             return super().__getattribute__(name)
         return getattr(arrived(self), name)
 
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        """A view, wherever that is possible; a copy looks at the elements."""
+        found = super().reshape(*shape, **options)
+        view = np.may_share_memory(found.view(np.ndarray), self.view(np.ndarray))
+        return found if view else arrived(self).reshape(*shape, **options)
+
     def __getitem__(self, index: Any) -> Any:
         found = super().__getitem__(index)
         return found if type(found) is Landing else arrived(self)[index]
