@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -18,16 +19,18 @@ from tinygrad_edu.lessons.device_programs import (
     LAUNCH,
     LIMIT,
     batches,
+    filters,
     layers,
     milliseconds,
+    recordings,
     timed,
 )
 
 LESSON = "05_devices_and_queues"
 ANSWERS = {
-    "mostly wait for": "copies",
+    "mostly wait for": "copies to the device",
     "What does it measure": "only the launches",
-    "Which values": "what was there before",
+    "which values": "whatever is there at that moment",
     "thousand copies": "about 40 times as long",
     "compared with `x.to": "slower",
     "From which n": "about 200",
@@ -88,19 +91,32 @@ def test_the_clock_sees_launches_only(lesson: Run) -> None:
 
 
 def test_where_a_further_wait_costs_nothing(lesson: Run) -> None:
-    """After the last kernel, where the host waits anyway."""
-    score, two = lesson.names["as_given"], batches(2)
-    _, plain = timed(score, two, layers())
-    count = sum(work.kind == "kernel" for work in plain)
+    """After the last kernel only: everywhere else the host launches later, and the device runs dry."""
+    loop = lesson.names["loop"]
+    _, plain = timed(loop, True, True, 3)
 
     def waiting(after: int) -> int:
         sim.restart()
         with sim.timeline() as seen, sim.stopped_after(after):
-            score(two, layers())
-        return seen.end
+            loop(True, True, 3)
+            sim.finish()
+        return seen.end - plain.end
 
-    took = [waiting(after) for after in range(1, count + 1)]
-    assert took[-1] <= plain.end and max(took) > plain.end
+    took = [waiting(after) for after in range(1, 13)]
+    assert took[-1] == 0 and min(took[:-1]) >= 5000 and max(took) > 0.15 * plain.end
+
+
+def test_the_longest_gap_is_a_copy_by_the_host(lesson: Run) -> None:
+    two = batches(2)
+    _, seen = timed(lesson.names["as_given"], two, layers())
+    kernels = sorted((work.start, work.end) for work in seen if work.kind == "kernel")
+    longest, start, end = max((b - a, a, b) for (_, a), (b, _) in pairwise(kernels))
+    busy = sum(
+        min(work.end, end) - max(work.start, start)
+        for work in seen
+        if work.lane == "host" and work.name == "copy to device" and work.start < end and work.end > start
+    )
+    assert busy > 0.9 * longest
 
 
 def test_the_race_is_an_error_unless_it_is_told_not_to_be(lesson: Run) -> None:
@@ -154,8 +170,20 @@ def test_where_a_device_is_worth_it(lesson: Run) -> None:
 
 
 def test_the_last_program_has_room(lesson: Run) -> None:
-    _, seen = timed(lesson.names["as_given"], batches(12), layers())
+    _, seen = timed(lesson.names["clean"], recordings(12), filters())
     assert milliseconds(seen) > 2.5 * LIMIT
+
+
+def test_pinning_for_one_use_may_pay_in_a_loop(lesson: Run) -> None:
+    given, by = recordings(12), [f.to("sim") for f in filters()]
+
+    def loop(pin: bool) -> None:
+        for x in given:
+            x = x.pin_memory().to("sim", non_blocking=True) if pin else x.to("sim")
+            for f in by:
+                x = (x @ f).tanh()
+
+    assert timed(loop, True)[1].end < 0.9 * timed(loop, False)[1].end
 
 
 def test_nothing_above_a_gate_tells_its_result() -> None:

@@ -8,10 +8,24 @@ import numpy as np
 
 from .. import sim
 from ..errors import DeviceError, RaceError
-from ..tensor import Tensor
+from ..tensor import Tensor, tensor
 from ..tensor.random import rand, seeded
 from .checking import NOTHING, numbers, quiz, task
-from .device_programs import BUS, COPY, DEVICE, HOST, LAUNCH, LIMIT, batches, layers, milliseconds, timed_on_t4
+from .device_programs import (
+    BUS,
+    COPY,
+    DEVICE,
+    HOST,
+    LAUNCH,
+    LIMIT,
+    batches,
+    filters,
+    layers,
+    milliseconds,
+    product_on_host,
+    recordings,
+    timed_on_t4,
+)
 
 
 def _ends(count: int, launch: float, kernel: float) -> float:
@@ -22,24 +36,33 @@ def _ends(count: int, launch: float, kernel: float) -> float:
     return done
 
 
+def _two_numbers(answer: Any) -> Any:
+    """An answer as two numbers; None if it is something else."""
+    try:
+        given = numbers(list(answer) if isinstance(answer, (tuple, list)) else answer).reshape(-1)
+    except (TypeError, ValueError):
+        return None
+    return given if given.size == 2 else None
+
+
 @task(
     "last_kernel",
-    "Four kernels, each launched in 5 µs. When is the last one done, if each runs for 20 µs, and if for 2 µs?",
+    "Four kernels, each launched in 5 µs. When is the last one done, if each runs for 20 µs, and if for 3 µs?",
     "long kernels wait for each other, short ones for their launch.",
 )
 def _last_kernel(answer: Any) -> str:
-    given = numbers(answer).reshape(-1)
-    if given.size != 2:
-        return "give two numbers, in microseconds: for kernels of 20 µs, and for kernels of 2 µs."
-    right = _ends(4, 5, 20), _ends(4, 5, 2)
+    given = _two_numbers(answer)
+    if given is None:
+        return "give two numbers, in microseconds, such as [10, 20]: for kernels of 20 µs, and for kernels of 3 µs."
+    right = _ends(4, 5, 20), _ends(4, 5, 3)
     if np.allclose(given, right):
         return ""
     if np.isclose(given[0], 4 * 25):
         return "the host need not wait for a kernel before it launches the next one."
     if np.isclose(given[0], 4 * 20):
         return "the first kernel begins when it has been launched, not at 0."
-    if np.isclose(given[0], right[0]) and np.isclose(given[1], 5 + 4 * 2):
-        return "the first is right. A kernel of 2 µs is done before the next one has been launched. What happens then?"
+    if np.isclose(given[0], right[0]) and np.isclose(given[1], 5 + 4 * 3):
+        return "the first is right. A kernel of 3 µs is done before the next one has been launched. What happens then?"
     if np.isclose(given[0], right[0]):
         return "the first is right. For the second, draw when each of the four is launched."
     return "draw both lanes: the host launches at 5, 10, 15, 20 µs. Which kernel begins when?"
@@ -73,10 +96,25 @@ def _wrong_result(found: Any, right: int) -> str:
     )
 
 
+def _hidden(seen: sim.Timeline) -> str:
+    """A hint where a race was only not reported, or where it is another machine."""
+    if seen.races:
+        return "the race is still there: only nobody reports it. Which stream has to wait for which?"
+    name = seen.machine.name
+    return "" if name == "T4" else f"it ran on a simulated {name}, and a T4 is asked for."
+
+
+def _waiting_before_the_end(seen: sim.Timeline) -> float:
+    """Milliseconds that the host waits for the device while it still has something to launch."""
+    host = [work for work in seen if work.lane == "host"]
+    last = max((work.start for work in host if work.kind == "launch"), default=0)
+    return sum(work.duration for work in host if work.kind == "wait" and work.start < last) / 1e6
+
+
 @task(
     "place_wait",
     "Fix overlapped(batches, weights): the same count, no race, and copies that run beside the products.",
-    "one stream waits for the other where it needs the data, and the host goes on.",
+    "no host waits: the stream that needs the data waits for the one that brings it.",
     function=True,
 )
 def _place_wait(answer: Any) -> str:
@@ -85,9 +123,16 @@ def _place_wait(answer: Any) -> str:
     try:
         found, seen = timed_on_t4(answer, given, weights)
     except RaceError as error:
+        if error.tried.startswith("copy to device"):
+            return f"{error.tried}, which is still in use. Until when has the memory of x to be kept?"
         return f"{error.tried}, too early. Which stream has to wait for which, and before which line?"
-    if hint := _wrong_result(found, right):
+    if hint := _wrong_result(found, right) or _hidden(seen):
         return hint
+    if (waited := _waiting_before_the_end(seen)) > 0:
+        return (
+            f"the numbers are right, but the host waits for {waited:.2f} ms before it has launched everything. That is "
+            "little here, and much where kernels are short. Let one stream wait for the other, not the host."
+        )
     beside = seen.overlap() / 1e6
     if beside < 0.2:
         return (
@@ -106,9 +151,9 @@ def _place_wait(answer: Any) -> str:
 def _fewer_copies(answer: Any) -> str:
     with seeded(3):
         rows = [rand(64) for _ in range(200)]
-    before = sim.counts()["copies to device"]
+    before = sim.counts()
     found = answer(rows)
-    copies = sim.counts()["copies to device"] - before
+    copies, back = (sim.counts()[name] - before[name] for name in ("copies to device", "copies to host"))
     if found is None:
         return NOTHING
     if not isinstance(found, Tensor) or tuple(found.shape) != (200, 64):
@@ -117,7 +162,9 @@ def _fewer_copies(answer: Any) -> str:
         return "the result is still on the host."
     if not np.array_equal(found.cpu().numpy(), np.stack([row.numpy() for row in rows])):
         return "the numbers are not those of the rows, in their order."
-    return "" if copies <= 1 else f"there are {copies} copies. What can be put together before it travels?"
+    if copies > 1:
+        return f"there are {copies} copies. What can be put together before it travels?"
+    return "there is one copy, and one back to the host. Who needs that?" if back else ""
 
 
 @task(
@@ -134,9 +181,13 @@ def _seconds(answer: Any) -> str:
         found = answer(n)
         if found is None:
             return NOTHING
-        given = numbers(found).reshape(-1)
-        if given.size != 2:
+        given = _two_numbers(found)
+        if given is None:
             return "return two numbers, in seconds: host, device."
+        if any(
+            np.allclose(given, scale * np.array([product_on_host(n), device(n)]), rtol=0.02) for scale in (1e3, 1e6)
+        ):
+            return "that is right in other units: return seconds."
         if not np.isclose(given[0], 2 * n**3 / HOST, rtol=0.02):
             half = np.isclose(given[0], n**3 / HOST, rtol=0.02)
             return (
@@ -158,38 +209,85 @@ def _seconds(answer: Any) -> str:
     return ""
 
 
+def _cleaned(given: list[Tensor], by: list[Tensor]) -> list[np.ndarray[Any, Any]]:
+    """What the last program computes, on the CPU."""
+    found = []
+    for x in given:
+        for f in by:
+            x = (x @ f).tanh()
+        found.append(x.numpy())
+    return found
+
+
+def _not_cleaned(found: Any, right: list[np.ndarray[Any, Any]]) -> str:
+    """A hint for results that are not those of the program."""
+    if found is None:
+        return NOTHING
+    if isinstance(found, Tensor):
+        found = list(found)
+    if not isinstance(found, (list, tuple)) or not all(isinstance(one, Tensor) for one in found):
+        return "return the cleaned recordings, as a list of tensors."
+    if len(found) != len(right):
+        return f"it returns {len(found)} of {len(right)} recordings."
+    if any(one.device != "cpu" for one in found):
+        return "the results are still on the device, and the host needs them."
+    same = all(
+        one.shape == x.shape and np.allclose(one.numpy(), x, atol=1e-4) for one, x in zip(found, right, strict=True)
+    )
+    return "" if same else "the numbers are others. Is each recording cleaned by all filters, in order?"
+
+
 @task(
     "under_limit_device",
-    f"Bring score(batches, weights) to at most {LIMIT} ms, with the same count.",
-    "weights travel once, values are read once, and the next batch travels beside the work.",
+    f"Bring clean(recordings, filters) to at most {LIMIT} ms, with the same results on the host.",
+    "under the limit, and nothing is read too early. Now defend what you changed.",
     function=True,
 )
 def _under_limit(answer: Any) -> str:
-    given, weights = batches(12), layers()
+    given, by = recordings(12), filters()
+
+    def read() -> Any:
+        """The results, read as the host would: at once."""
+        found = answer(given, by)
+        parts = found if isinstance(found, (list, tuple)) else []
+        return [
+            tensor(one.tolist()) if isinstance(one, Tensor) and one.device == "cpu" else one for one in parts
+        ] or found
+
     try:
-        found, seen = timed_on_t4(answer, given, weights)
+        found, seen = timed_on_t4(read)
+        hint = _not_cleaned(found, _cleaned(given, by)) or _hidden(seen)
     except RaceError as error:
+        if error.tried.startswith("the host reads"):
+            return "the host reads a result that is still on its way. What has it not waited for?"
         return f"there is a race: {error.tried}, too early. Which stream has to wait for which?"
     except DeviceError as error:
         return f"{error.sentence()}"
-    if hint := _wrong_result(found, _score_on_host(given, weights)):
+    if hint:
         return hint
     if not any(work.kind == "kernel" and work.name == "matmul" for work in seen):
         return "the products do not run on the device."
     took = milliseconds(seen)
-    if took <= LIMIT:
-        return ""
-    told = f"it takes {took:.2f} ms, and {LIMIT} are allowed."
+    return "" if took <= LIMIT else f"it takes {took:.2f} ms, and {LIMIT} are allowed. {_what_is_slow(given, by, seen)}"
+
+
+def _what_is_slow(given: list[Tensor], by: list[Tensor], seen: sim.Timeline) -> str:
+    """What costs most, of what can be helped."""
     moved = sum(work.read for work in seen if work.lane == "sim to device")
-    needed = sum(part.nbytes for batch in given for part in batch) + sum(w.nbytes for w in weights)
+    needed = sum(one.nbytes for one in [*given, *by])
     if moved > 1.2 * needed:
-        return f"{told} {moved / 1e6:.0f} MB travel, and {needed / 1e6:.0f} would do. What travels more than once?"
-    reads = sum(work.kind == "copy" and work.lane == "sim to host" for work in seen)
-    if reads > 3:
-        return f"{told} The host reads {reads} values. When does it need the first of them?"
-    if seen.overlap() < 0.2e6 and not any(work.name == "pin memory" for work in seen):
-        return f"{told} No copy runs beside a kernel. What would have to be in another queue?"
-    return f"{told} Look at its timeline: what does the device wait for?"
+        return (
+            f"{moved / 1e6:.0f} MB travel to the device, and {needed / 1e6:.0f} would do. What travels more than once?"
+        )
+    host = [work for work in seen if work.lane == "host" and work.kind == "copy"]
+    there, back = (sum(work.duration for work in host if work.name == f"copy to {to}") for to in ("device", "host"))
+    if back > there:
+        return f"For {back / 1e6:.1f} ms the host itself copies results. When does it need the first of them?"
+    if there:
+        return (
+            f"For {there / 1e6:.1f} ms the host itself copies recordings. From which memory can the device fetch them?"
+        )
+    return "Look at its timeline: what does the device wait for?"
 
 
 quiz(
@@ -202,7 +300,7 @@ quiz(
         {"a": "that makes the host wait, and no launch happens meanwhile. Is it the host that needs the data?",
          "b": "it was asked for, but is it there?", "c": ""},
         {"a": "", "b": "it pins every batch for one use. Which bytes travel for nothing?",
-         "c": "streams hide copies. Is it necessary to copy the weights at all?"},
+         "c": "streams hide copies. Is it necessary to copy the weights again and again?"},
     ),
     "give three letters, one for each question, such as answer = 'abc'.",
 )  # fmt: skip

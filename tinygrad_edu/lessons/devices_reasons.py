@@ -4,10 +4,11 @@ from __future__ import annotations
 
 DEVICES: dict[str, str | dict[str, str]] = {
     "waits_for": {
-        "launches": "There are about a dozen for each batch, of 5 µs each. Something else takes ten times as long.",
-        "copies": "Each batch **brings all weights again**, 3 MB, and while the host is busy with that, it launches "
-        "nothing.",
-        "reading the counts": "That is one wait for each batch. It is short, because little is left to do by then.",
+        "commands from the host": "There are about a dozen for each batch, of 5 µs each. Something else takes ten "
+        "times as long.",
+        "copies to the device": "Each batch **brings all weights again**, 3 MB, and while the host is busy with that, "
+        "it asks for nothing else.",
+        "counts read by the host": "That is one wait for each batch, and short, because little is left to do by then.",
     },
     "queue_clock": {
         "the whole work": "The products were still in the queue when the clock was read again.",
@@ -16,9 +17,9 @@ DEVICES: dict[str, str | dict[str, str]] = {
         "nothing": "Launching takes the host some microseconds for each kernel, whatever its size.",
     },
     "which_values": {
-        "the new batch": "It would have to wait for it. Between two streams nothing waits by itself.",
-        "what was there before": "**Nothing says that the product comes after the copy**, so it reads the memory as "
-        "it was.",
+        "the new batch": "The product would have to wait for it, and nobody has said so.",
+        "whatever is there at that moment": "**Nothing orders the product after the copy**: here it reads the old "
+        "batch; a real GPU may give old, new or mixed values.",
         "none: it is an error": "A real GPU gives no error. The simulated one does unless it is told not to, as here.",
     },
     "many_copies": {
@@ -29,7 +30,8 @@ DEVICES: dict[str, str | dict[str, str]] = {
     "pin_once": {
         "quicker": "“Pinned is faster” holds for the copy alone. Pinning takes time, too.",
         "as quick": "The copy alone takes less than half as long, but pinning costs more than that saves.",
-        "slower": "**Pinning reads and writes every byte** on the host, and locks the pages: more than one copy saves.",
+        "slower": "**Pinning reads and writes every byte** on the host, and locks the pages: more than one copy "
+        "saves. In a loop it may pay.",
     },
     "worth_a_device": {
         "about 20": "Twenty rows are multiplied before the first copy has begun.",
@@ -37,8 +39,10 @@ DEVICES: dict[str, str | dict[str, str]] = {
         "about 2,000": "There the host needs 160 ms, and the copies only 10.",
     },
     "next_launch": "The host launches the next kernel **while the first one runs**. It waits only for values.",
-    "free_wait": "Where **nothing is left to launch**, the host has to wait anyway: after the last kernel.",
+    "longest_gap": "The host **copies a matrix itself**, byte by byte, and meanwhile the queue is empty.",
+    "free_wait": "Where **nothing is left to launch**: after the last kernel. Anywhere else the device runs dry.",
     "order": "`wait_stream` holds back **the other stream, not the host**, which goes on launching.",
     "addition": "**Never**: copying a number takes far longer than adding one to it, for any n.",
-    "both_on": "The longer of copying and computing: **the other runs beside it**.",
+    "both_on": "The longer of copying and computing, **as the other runs beside it**, plus the first copy, beside which "
+    "nothing can run.",
 }
