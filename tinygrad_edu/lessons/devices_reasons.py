@@ -43,6 +43,6 @@ DEVICES: dict[str, str | dict[str, str]] = {
     "free_wait": "Where **nothing is left to launch**: after the last kernel. Anywhere else the device runs dry.",
     "order": "`wait_stream` holds back **the other stream, not the host**, which goes on launching.",
     "addition": "**Never**: copying a number takes far longer than adding one to it, for any n.",
-    "both_on": "The longer of copying and computing, **as the other runs beside it**, plus the first copy, beside which "
-    "nothing can run.",
+    "both_on": "The longer of copying and computing, **as the other runs beside it**, plus the first copy, beside "
+    "which nothing can run.",
 }

@@ -39,10 +39,24 @@ NONE: list[Access] = []
 
 def entered(block: Any, access: Access, host: Lane) -> list[Access]:
     """Enter an access. Returns those before it that it should have waited for, and has not."""
-    lane, known, kept = access.lane, access.lane.known, block.accesses
-    if len(kept) == 1 and kept[0].lane is lane and _same(kept[0], access) and (access.writes or not kept[0].writes):
-        kept[0] = access  # as most of the time
+    lane, kept = access.lane, block.accesses
+    count = len(kept)
+    if not count:
+        kept.append(access)
         return NONE
+    last = kept[-1]
+    if last.lane is lane and (count == 1 or (count == 2 and kept[0].lane is lane)):  # as most of the time
+        same = last.low == access.low and last.high == access.high and last.region is access.region is None
+        if same and last.writes is access.writes:
+            kept[-1] = access
+            return NONE
+        if same and count == 1:
+            if access.writes:
+                kept[0] = access
+            else:
+                kept.append(access)
+            return NONE
+    known = lane.known
     found = [
         one for one in kept
         if one.lane is not lane and (access.writes or one.writes)
@@ -51,7 +65,7 @@ def entered(block: Any, access: Access, host: Lane) -> list[Access]:
     if access.writes and not found and access.region is None:
         # What comes after this write comes after those, too.
         kept = [one for one in kept if one.low < access.low or one.high > access.high]
-    elif kept and (last := kept[-1]).lane is lane and last.writes is access.writes and _same(last, access):
+    elif last.lane is lane and last.writes is access.writes and _same(last, access):
         kept.pop()
     if len(kept) > MANY:
         kept = [one for one in kept if host.known.get(one.lane.number, 0) < one.count]
