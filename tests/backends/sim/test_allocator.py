@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tinygrad_edu.backends.sim.allocator import LARGE_SEGMENT, SMALL, SMALL_SEGMENT, UNIT, Allocator, Block, Full
@@ -165,3 +165,45 @@ def test_an_interrupt_at_any_line_leaves_books_that_add_up() -> None:
             assert pool.free == sorted(pool.free), after
         assert allocator.allocate(6 << 20, 0)[0].size >= 6 << 20, after
     assert came > 60
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 30), st.sampled_from([1, 512, 600, 1024, 5000, 1 << 20, (1 << 20) + 1, 3 << 20])),
+        max_size=60,
+    ),
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_block_handed_on_is_the_one_that_would_be_found(program: list[tuple[int, int]], random: Any) -> None:
+    """Each step frees a block, if there is one, and asks for another: by way of `again` where that is possible."""
+    quick, plain = Allocator(1 << 40), Allocator(1 << 40)
+    held: list[tuple[Block, Block]] = []
+    for which, size in program:
+        if held and random.random() < 0.7:
+            mine, theirs = held.pop(which % len(held))
+            mine.gone = True
+            if quick.again(mine, size, 0):
+                plain.free(theirs)
+                other, _ = plain.allocate(size, 0)
+                assert other.address - plain.segments[0].address == mine.address - quick.segments[0].address
+                held.append((mine, other))
+                continue
+            mine.gone = False
+            quick.free(mine)
+            plain.free(theirs)
+        held.append((quick.allocate(size, 0)[0], plain.allocate(size, 0)[0]))
+        shape = [[(b.address, b.size, b.free) for s in one.segments for b in s.blocks()] for one in (quick, plain)]
+        assert shape[0] == shape[1]
+    assert (quick.allocated, quick.reserved, quick.peak) == (plain.allocated, plain.reserved, plain.peak)
+
+
+def test_what_is_asked_for_right_after_it_was_freed_is_handed_on() -> None:
+    allocator = Allocator(ROOM)
+    first, _ = allocator.allocate(400, 0)
+    second, _ = allocator.allocate(5000, 0)
+    second.gone = True
+    assert allocator.again(second, 4900, 0) and not second.gone
+    assert not allocator.again(second, 400, 0) and not allocator.again(second, 5000, 1)
+    allocator.free(first)
+    assert not allocator.again(second, 5000, 0), "the two together begin where the first did"

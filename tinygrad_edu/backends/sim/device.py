@@ -274,7 +274,9 @@ class SimBackend(Backend):
             if work is not None:
                 if params and _counts(op, arrays, params.get("index")):
                     self.schedule.wait(op.name, self.schedule.point(work.lane), work.line)
-                flops, read, written = op.cost(arrays, out, params)
+                flops, read, written = op.cost(
+                    [one.values if type(one) is kind else one for one in arrays], out.values, params
+                )
                 self._end(work, Load(flops, read, written, noted(), op.gathers))
             return (out, cache) if op.caches else out
 
@@ -463,13 +465,16 @@ class SimBackend(Backend):
         """New memory on the device, for these values."""
         size = int(values.nbytes if values.base is None else owner_of(values).nbytes)
         with self._lock:
-            self._collect()
-            try:
-                block, calls = self._allocate(size, lane)
-            except Full as full:
-                raise self._out_of_memory(name, values, full, line) from None
+            if len(self.dead) == 1 and self.allocator.again(self.dead[0], size, lane.number):
+                block = self.dead.popleft()
+            else:
+                self._collect()
+                try:
+                    block, calls = self._allocate(size, lane)
+                except Full as full:
+                    raise self._out_of_memory(name, values, full, line) from None
+                self._ask_driver("reserve", calls)
             block.wanted, block.name, block.line = size, name, line
-            self._ask_driver("reserve", calls)
         made: SimArray = object.__new__(self.array_type)
         made.values, made.base, made.held = values, None, Held(block, self.dead)
         made.lane, made.pulled = lane, False
