@@ -29,6 +29,10 @@ class EduError(Exception):
         """The error in one line, for places where four do not fit."""
         return f"{self.tried}: {self.why}. {self.mend[:1].upper()}{self.mend[1:]}."
 
+    def report(self) -> str:
+        """The error with its line, in one line of text: for a list of what was found."""
+        return f"{self.sentence()} ({self.line})" if self.line else self.sentence()
+
 
 class ShapeError(EduError, ValueError, RuntimeError):
     """Shapes do not fit the operation, or each other."""

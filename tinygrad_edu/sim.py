@@ -96,14 +96,17 @@ def synchronize() -> None:
     _device().synchronize()
 
 
-def restart() -> None:
-    """Begin as in a new program: the next stream is the first again, and memory is pinned anew. Reserved memory stays.
+def restart(*, keep: bool = True) -> None:
+    """Begin as in a new program: the next stream is the first again, and memory is pinned anew.
 
-    So what follows takes the same time, whatever came before.
+    So what follows takes the same time, whatever came before. Reserved memory stays; without ``keep`` what no tensor
+    holds is given back, and what follows reserves its own.
     """
     MEMORY.forget()
     for device in DEVICES:
         device.given = 0
+        if not keep:
+            device.empty_cache()
 
 
 def finish() -> None:
@@ -280,6 +283,7 @@ _NOT_MODELLED = """Not modelled:
 - how many threads of a kernel fit at once, clock speeds and heat
 - Python's own speed: between two launches passes a constant time, `launch`
 - other programs on the device, and contention on the bus
+- random numbers: the host draws them, and copies them to the device
 - how many launches the queue holds: a real one makes the host wait after about a thousand"""
 
 

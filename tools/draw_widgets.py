@@ -36,7 +36,7 @@ from tinygrad_edu_widgets import (  # noqa: E402
 from tinygrad_edu_widgets.registry import WIDGETS  # noqa: E402
 
 import tinygrad_edu as tg  # noqa: E402
-from tinygrad_edu import nn, optim  # noqa: E402
+from tinygrad_edu import accelerator, nn, optim  # noqa: E402
 from tinygrad_edu.observe.machine import Conditions  # noqa: E402
 from tinygrad_edu.observe.memory import Memory, mark  # noqa: E402
 from tinygrad_edu.observe.results import Comparison, Sweep, Timing  # noqa: E402
@@ -241,19 +241,24 @@ def _comparison(kept: dict[str, Any]) -> Comparison:
 
 
 def queue_timeline() -> Frame:
-    """Batches from pageable and from pinned memory."""
+    """Batches that are copied in the stream that computes, and in one of their own."""
 
-    batches = [tg.ones(1024, 1024) for _ in range(4)]
-    pinned = [batch.pin_memory() for batch in batches]
+    batches = [tg.ones(1024, 1024).pin_memory() for _ in range(4)]
+    w = tg.full((1024, 1024), 0.001, device="sim")
 
-    def step(sources: list[tg.Tensor]) -> None:
-        w = tg.full((1024, 1024), 0.001, device="sim")
-        for x in sources:
-            (x.to("sim", non_blocking=True) @ w @ w).sum()
+    def step(two: bool) -> None:
+        main = accelerator.current_stream()
+        side = accelerator.Stream() if two else main
+        for x in batches:
+            with accelerator.stream(side):
+                x = x.to("sim", non_blocking=True)
+            main.wait_stream(side)
+            x.record_stream(main)
+            (x @ w @ w).sum()
 
-    ask = "The copies are the same bytes. How long does the pinned loop take?"
-    names = ("pageable", "pinned")
-    widget = QueueTimeline(lambda: step(batches), lambda: step(pinned), names=names, ask=ask)
+    ask = "Copies and products are the same. How long will they take in two streams?"
+    names = ("one stream", "two streams")
+    widget = QueueTimeline(lambda: step(False), lambda: step(True), names=names, ask=ask)
     widget.predict("half to nine tenths")
     widget.act("gap")
     return widget.frame()

@@ -42,7 +42,7 @@ def test_it_is_predicted_run_and_read(open_cells: Open) -> None:
     assert "µs" not in (w.locator(".edu-foot pre").text_content() or "")
     w.get_by_role("radio", name="half to nine tenths").click()
     w.get_by_role("button", name="Commit").click()
-    expect(w.locator(".edu-stage")).to_contain_text(re.compile("pinned takes"), timeout=PATIENCE)
+    expect(w.locator(".edu-stage")).to_contain_text(re.compile("pinned took"), timeout=PATIENCE)
     expect(w.locator(".edu-prov")).to_have_text("simulated")
     foot = w.locator(".edu-foot pre")
     w.get_by_role("button", name="Longest gap").click()
@@ -75,7 +75,7 @@ def test_nothing_is_cut_off_or_overlaps_at_any_size(open_cells: Open) -> None:
     notebook.run_all()
     page = notebook.page
     w = page.locator('.edu[aria-label="QueueTimeline"]')
-    expect(w.locator(".edu-stage")).to_contain_text(re.compile("pinned takes"), timeout=PATIENCE)
+    expect(w.locator(".edu-stage")).to_contain_text(re.compile("pinned took"), timeout=PATIENCE)
     for name, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(300)

@@ -236,7 +236,7 @@ DEVICE_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_clean(part=slice(1, None)), "11 of 12 recordings"),
         (_clean(part=slice(None, None, -1)), "the numbers are others"),
         (_clean(machine="H100"), "a T4 is asked for"),
-        (_clean(pin=True, back="ahead", wait=False, race="stale"), "the numbers are others"),
+        (_clean(pin=True, back="ahead", wait=False, race="stale"), "still on its way"),
         (lambda recordings, filters: 1, "as a list of tensors"),
         (lambda recordings, filters: None, "is there a return?"),
     ],

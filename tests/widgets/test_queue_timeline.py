@@ -208,7 +208,7 @@ def test_the_host_can_wait_after_any_kernel() -> None:
     assert sum(item.kind == "wait" for item in run.items) == before.count("wait") + 1
     assert "the host also waits after kernel 3" in widget.text()
     gap = next(gap for gap in run.gaps if gap.before is run.items[places[3]])
-    assert queue.gap_text(gap).endswith("the host launches again after its wait in synchronize")
+    assert queue.gap_text(gap).endswith("the host launches again after a synchronisation")
     widget.act("stop", 8)
     assert "there is no such kernel" in widget.text()
 
@@ -341,3 +341,53 @@ def test_the_magic_in_a_shell() -> None:
     failed = said.partition("name 'missing' is not defined")[2]
     assert failed.index("QueueTimeline: Result: ") < failed.index("ZeroDivisionError"), "what led to it can be seen"
     assert "Write %%timeline -n lesson and a label" in errors
+
+
+def test_a_recorded_timeline_cannot_wait_anywhere_else() -> None:
+    with tg.sim.timeline() as seen:
+        tg.ones(3, device="sim") * 2.0
+    widget = QueueTimeline(seen, shown=True)
+    widget.act("stop", 1)
+    assert "does not run again" in widget.html and widget.state.stop == 0
+
+
+def test_a_race_that_only_the_rehearsal_meets_is_told() -> None:
+    first = [True]
+
+    def once() -> None:
+        side = tg.accelerator.Stream()
+        x = tg.ones(64, 64, device="sim")
+        with tg.accelerator.stream(side):
+            if first:
+                first.clear()
+                x * 2.0  # nobody has waited for x
+
+    before = tg.sim.on_race("warn")
+    try:
+        widget = QueueTimeline(once, shown=True)
+    finally:
+        tg.sim.finish()
+        tg.sim.on_race(before)
+    assert len(widget.state.runs[0].races) == 1 and "A race:" in widget.text()
+
+
+FAIR = """
+from IPython.core.interactiveshell import InteractiveShell
+import tinygrad_edu as tg
+import tinygrad_edu_widgets
+shell = InteractiveShell.instance()
+shell.run_cell("%load_ext tinygrad_edu_widgets")
+shell.user_ns["tg"] = tg
+cell = "x = tg.ones(600, 600, device='sim')\\nfor _ in range(3):\\n    x = x @ x\\ndel x"
+for label in ("first", "second"):
+    w = shell.run_cell_magic("timeline", f"-n fair {label} --shown", cell)
+one, other = w.timelines
+print(one.end == other.end, any(work.kind == "reserve" for work in other))
+"""
+
+
+def test_cells_that_are_compared_begin_alike() -> None:
+    """Each reserves its own memory, whichever comes first."""
+    pytest.importorskip("IPython")
+    done = run_python(FAIR, "-W", "ignore")
+    assert done.stdout.split()[-2:] == ["True", "True"], done.stderr

@@ -202,7 +202,13 @@ def _check(name: str, run: Any, knobs: tuple[Knob, ...]) -> None:
         signature.bind(**{knob.name: knob.value for knob in knobs})
     except TypeError as error:
         why = f"{name} is called with the knobs only, but {error}"
-        raise refusal("QueueTimeline", name, run, why, f"wrap it: {name}=lambda: …") from None
+        raise refusal(
+            "QueueTimeline",
+            name,
+            run,
+            why,
+            f"let it take what is turned, and nothing else: {name}=lambda {', '.join(k.name for k in knobs)}: …",
+        ) from None
 
 
 def _watched(run: Callable[..., object], turned: dict[str, Any], state: QueueState) -> tuple[sim.Timeline, str, bool]:
@@ -217,7 +223,10 @@ def _watched(run: Callable[..., object], turned: dict[str, Any], state: QueueSta
         seen, error = _recorded(run, turned, state.stop)
         if error:
             return seen, error, False
-        return *_recorded(run, turned, state.stop), True
+        rehearsed = seen.races
+        seen, error = _recorded(run, turned, state.stop)
+        seen.races = tuple(dict.fromkeys((*rehearsed, *seen.races)))
+        return seen, error, True
     finally:
         sim.use(before)
 

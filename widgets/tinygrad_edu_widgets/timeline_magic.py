@@ -49,6 +49,7 @@ class TimelineMagics(Magics):
             code = compiled(self.shell, cell, MAGIC)
         except EduError as error:
             raise UsageError(error.sentence()) from None
+        sim.restart(keep=False)  # each cell reserves its own memory: else the first would pay for the second
         with sim.timeline() as seen:
             try:
                 exec(code, self.shell.user_ns)

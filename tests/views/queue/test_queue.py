@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -134,15 +135,34 @@ def test_a_wait_is_the_cause_where_it_has_let_the_queue_run_empty() -> None:
                 tg.accelerator.synchronize()
 
     gap, why = told(lambda: loop(True))
-    assert gap == "idle 5.00 µs before matmul: the host launches again after its wait in synchronize"
-    assert why.startswith("Whoever **waits cannot launch**")
+    assert gap == "idle 5.00 µs before matmul: the host launches again after a synchronisation"
+    assert re.fullmatch(r"\*\*Whoever waits cannot launch\*\*: \S+ µs of \S+ µs without a kernel, until .*", why)
     assert told(lambda: loop(False))[1].startswith("A kernel runs **nearly all the time**")
 
 
 def test_launches_are_the_cause_where_nobody_waits() -> None:
     x = tg.ones(64, 64, device="sim")
     gap, why = told(lambda: [x * 1.0 for _ in range(50)])
-    assert "the host launches mul" in gap and "launches set the time" in why
+    assert "the host launches mul" in gap and re.search(
+        r"before the host has launched the next\*\*: \S+ µs of \S+ µs", why
+    )
+
+
+def test_copies_are_told_as_what_they_take_whoever_makes_them() -> None:
+    """Whether the host or an engine copies: no kernel runs meanwhile, and more is not claimed."""
+    w = tg.full((512, 512), 0.01, device="sim")
+    for pinned in (False, True):
+        xs = [tg.ones(512, 512).pin_memory() if pinned else tg.ones(512, 512) for _ in range(4)]
+        _, why = told(lambda xs=xs: [x.to("sim", non_blocking=True) @ w for x in xs])  # type: ignore[misc]
+        found = re.fullmatch(r"No kernel runs \*\*while data is copied\*\*: (\S+) (\S+) of (\S+) (\S+) .*", why)
+        assert found is not None
+
+
+def test_an_error_or_a_race_comes_before_any_cause() -> None:
+    run = queue.read(seen(lambda: [large() @ large() for _ in range(3)]))
+    races, error = (replace(run, **{name: value}) for name, value in (("races", ("…",)), ("error", "…")))
+    assert "**race**" in queue.why(QueueState(("A",), runs=(races,)))
+    assert "**ended with an error**" in queue.why(QueueState(("A", "B"), runs=(run, error)))
 
 
 def test_time_after_the_last_kernel_is_idle_too() -> None:
@@ -154,7 +174,9 @@ def test_time_after_the_last_kernel_is_idle_too() -> None:
 
     gap, why = told(run)
     assert re.fullmatch(r"idle 5\.\d+ ms after the last kernel: the host is busy with writing a file", gap)
-    assert why == "The host is **busy with something else** and launches nothing meanwhile."
+    assert re.fullmatch(
+        r"The host is \*\*busy with something else\*\* and launches nothing: 5\.00 ms of 5\.\d+ ms .*", why
+    )
 
 
 def test_without_a_kernel_nothing_is_said_of_a_queue() -> None:
@@ -179,7 +201,7 @@ def test_a_gap_is_split_by_its_causes() -> None:
     gap, _ = told(run)
     wanted = "it waits for the copy to the device (29.8 µs), the host is busy with decode (20.0 µs)"
     assert gap.startswith("idle 66.8 µs before matmul: ") and wanted in gap
-    assert "the host is busy with log (12.0 µs)" in gap and gap.endswith(", other 5.00 µs")
+    assert "the host is busy with log (12.0 µs)" in gap and gap.endswith(", the rest (5.00 µs)")
 
 
 def test_each_device_has_its_own_gaps() -> None:
@@ -267,7 +289,7 @@ def test_many_pieces_are_drawn_together_and_the_words_say_how_many() -> None:
     made = QueueState(("A",), begun=True, runs=(queue.read(seen(many)),))
     frame = queue.frame(made)
     assert len(frame.wide.svg()) < 400_000
-    assert re.search(r"\d+ pieces of work in [\w .]+ % of their time, such as", frame.wide.svg())
+    assert re.search(r"\d+ pieces of work, [\w .]+ % of the time from first to last, such as", frame.wide.svg())
     assert "and 1953 more" in frame.text
     halves = [float(h) for h in re.findall(r'class="work-kernel"[^>]*height="([\d.]+)"', frame.wide.svg())]
     assert len(halves) > 20 and halves[0] == pytest.approx(queue.figure.TALL / 2, abs=0.5), (
@@ -315,6 +337,6 @@ def test_acts_of_the_model_refuse_what_is_not_there() -> None:
 def test_a_timeline_without_work_is_refused() -> None:
     with tg.sim.timeline() as nothing:
         pass
-    why, mend = "nothing happened on the device in it", "let work be done on it inside the block"
+    why, mend = "nothing happened on the device in it", 'compute there: x.to("sim"), or device="sim"'
     with teaches(ArgumentError, "a timeline without work", why, mend):
         queue.read(nothing)

@@ -49,8 +49,6 @@ def to_numpy(device: SimBackend, array: SimArray, *, non_blocking: bool = False)
     work = _copy(device, "to host", array, True, True)
     values, there = work.near(array).copy(), weakref.ref(target)  # later work of the stream may write in the array
     flight = _fly(device, work, there, lambda: _land(there(), values))
-    if device.hazards == "stale":
-        return target  # it holds what it held before, until the host waits
     found = target.view(Landing)
     found.flight, found.early = flight, partial(_too_early, device, work, flight)
     return found
@@ -146,7 +144,7 @@ def _check_sent(device: SimBackend, work: Work, source: Any, sent: int) -> None:
     """The host knows now that a copy from its memory has ended. Has it written there before?"""
     if source is None or _sum_of(source) == sent:
         return
-    tried = f"the host wrote to pinned memory {source.shape} {source.dtype}"
+    tried = f"before this line, the host wrote to pinned memory {source.shape} {source.dtype}"
     why = f"a copy from there was under way ({describe_line(work.line)}), and the host did not wait for it"
     _report(device, RaceError(tried, why, f"before it writes, {_WAIT}", user_line()))
 
@@ -156,7 +154,8 @@ def _too_early(device: SimBackend, work: Work, flight: Flight, shape: Any, dtype
     tried = f"the host reads a tensor {shape} {dtype} that is on its way from {device.name!r}"
     why = f"the copy is under way ({describe_line(work.line)}), and the host did not wait for it"
     _report(device, RaceError(tried, why, f"before it reads, {_WAIT}", user_line()))
-    flight.arrive()
+    if device.hazards != "stale":  # else it holds what it held before, until the host waits
+        flight.arrive()
 
 
 _WAIT = "let it wait: synchronize(), or an event that is recorded after the copy"
@@ -168,4 +167,4 @@ def _report(device: SimBackend, error: RaceError) -> None:
             raise error
         finally:
             del error  # error and frame would keep each other alive, and the arrays
-    device.races.append(str(error))
+    device.races.append(error.report())

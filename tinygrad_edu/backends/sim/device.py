@@ -587,7 +587,7 @@ class SimBackend(Backend):
     def _race(self, access: Access, other: Access, array: SimArray) -> None:
         if self.hazards == "error":  # bound to no name: error and frame would keep each other alive, and the arrays
             raise _in_words(access, other, array)
-        self.races.append(str(_in_words(access, other, array)))
+        self.races.append(_in_words(access, other, array).report())
 
 
 def _held_text(size: int, count: int, name: str, line: Line) -> str:
@@ -603,6 +603,9 @@ def _in_words(access: Access, other: Access, array: SimArray) -> RaceError:
     ended = f"{other.name} on {other.lane.name!r} {before} it ({describe_line(other.line)})"
     why = f"{ended}, and nothing makes one wait for the other"
     mend = "let this stream wait before it goes on: stream.wait_stream(other), or an event recorded there"
+    if other.gone:
+        why = f"its memory was that of a tensor that is gone; {ended}, and nobody knows whether that is done"
+        mend = "before a tensor goes that another stream uses, name that stream: x.record_stream(stream)"
     return RaceError(tried, why, mend, access.line)
 
 

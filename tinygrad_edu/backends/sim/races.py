@@ -15,7 +15,7 @@ MANY = 24  # accesses of one block; above, those that everybody comes after are 
 class Access:
     """One piece of work that reads or writes bytes ``low`` to ``high`` of a block."""
 
-    __slots__ = ("count", "high", "lane", "line", "low", "name", "old", "region", "writes")
+    __slots__ = ("count", "gone", "high", "lane", "line", "low", "name", "old", "region", "writes")
 
     def __init__(
         self, lane: Lane, count: int, name: str, line: Line, writes: bool, low: int, high: int, region: Any
@@ -23,6 +23,7 @@ class Access:
         self.lane, self.count, self.name, self.line = lane, count, name, line
         self.writes, self.low, self.high = writes, low, high
         self.region: Any = region  # the elements, where they do not fill the bytes; else None
+        self.gone = False  # is its tensor gone, and the memory that of another one?
         self.old: Any = None  # the bytes before a write, where somebody may be shown them
 
     def meets(self, other: Access) -> bool:
@@ -82,7 +83,7 @@ def remembered(block: Any) -> list[Access]:
     """What to remember of a block whose array is gone: only bytes remain, and of one lane only its last work."""
     found = block.accesses
     for one in found:
-        one.region = one.old = None
+        one.region, one.old, one.gone = None, None, True
     if len({one.lane for one in found}) != 1:
         return list(found)
     last = found[-1]

@@ -17,6 +17,7 @@ from .model import QueueState, Run, is_stream, most_kernels
 LEFT, ROW, TALL = 88.0, 30.0, 20.0  # the lanes' names; from one row to the next; the height of work
 RIGHT = 66.0  # for the whole time, beside the end
 NARROWEST = 2.0  # pixels: narrower pieces that nearly touch are drawn together
+LONGEST = 5  # lines of a remark; the text has all of it
 COLUMN = 24.0  # pixels: as wide is one drawing of many pieces
 
 
@@ -140,7 +141,7 @@ def _run(canvas: Canvas, run: Run, scale: Scale, y: float, hand: Hand | None) ->
     lines = lines if hand is not None else lines[:2]
     for remark in words.remarks(run):  # the text has all of it
         room = int((canvas.width - LEFT) / UI_12)
-        lines += [(part, "ta") for part in wrap_text(shorten(remark, 3 * room - 30), room)]
+        lines += [(part, "ta") for part in wrap_text(shorten(remark, LONGEST * room - 30), room)]
     for line, kind in lines:
         canvas.text(LEFT, bottom + 14, line, kind)
         bottom += 17
@@ -204,7 +205,8 @@ def _piece(canvas: Canvas, run: Run, group: list[Item], scale: Scale, y: float, 
     share = sum(one.duration for one in group) / max(group[-1].end - item.start, 1)
     told = words.item_text(item)
     if len(group) > 1:
-        told = f"{len(group)} pieces of work in {words.percent(share)} of their time, such as {told}"
+        told = f"{len(group)} pieces of work, {words.percent(share)} of the time from first to last, such as {told}"
+    told = f"{words.lane_text(item.lane)}: {told}"
     acts: dict[str, Any] = {}
     if hand is not None:
         inside = any(one is hand.entry for one in group)

@@ -179,6 +179,9 @@ def machine(state: QueueState, given: Any) -> QueueState:
 def stop(state: QueueState, given: Any) -> QueueState:
     """Let the host wait after the kernel of this number. Raises `IndexRangeError` where there is none."""
     last = most_kernels(state)
+    if not state.machines:
+        why = "what is shown was recorded, and does not run again"
+        raise IndexRangeError(f"a wait after kernel {shown(given, 40)}", why, "give the function: QueueTimeline(f)")
     if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= last:
         raise IndexRangeError(f"a wait after kernel {shown(given, 40)}", "there is no such kernel", f"take 0 to {last}")
     return replace(state, stop=given)
@@ -235,7 +238,7 @@ def _order(lane: str) -> tuple[int, str]:
 def read(timeline: Timeline, name: str = "", *, rehearsed: bool = False, error: str = "") -> Run:
     """A finished timeline as data. Raises `ArgumentError` for one in which nothing happened."""
     if not timeline:
-        why, mend = "nothing happened on the device in it", "let work be done on it inside the block"
+        why, mend = "nothing happened on the device in it", 'compute there: x.to("sim"), or device="sim"'
         raise ArgumentError("a timeline without work", why, mend)
     items, asked = [], 0
     for work in timeline:

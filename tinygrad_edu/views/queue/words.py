@@ -10,6 +10,10 @@ from .model import QueueState, Run, answer, is_stream
 
 FEW = 48  # pieces of work that the text tells one by one
 COPIES = {f"copy to {place}": f"the copy to the {place}" for place in ("device", "host")}
+WAITS = {
+    "synchronize": "a synchronisation", "synchronize an event": "an event", "nonzero": "the count of places",
+    "reserve": "the driver, before it gives memory", "empty_cache": "the driver, before it takes memory",
+}  # fmt: skip
 LEAST = 0.1  # of a gap: what took less is not named
 
 
@@ -57,7 +61,7 @@ def gap_text(gap: Gap) -> str:
     if len(most) == 1:
         return f"{on}idle {time_text(gap.duration)} {where}: {most[0][0]}"
     rest = gap.duration - sum(spent for _, spent in most)
-    causes = [f"{words} ({time_text(spent)})" for words, spent in most] + [f"other {time_text(rest)}"] * (rest > 0)
+    causes = [f"{words} ({time_text(spent)})" for words, spent in most] + [f"the rest ({time_text(rest)})"] * (rest > 0)
     return f"{on}idle {time_text(gap.duration)} {where}: {', '.join(causes)}"
 
 
@@ -72,13 +76,14 @@ def part_text(part: Part, awaited: bool = True) -> str:
     if kind == "data":
         return f"it waits for {what}" if awaited else f"{what} is under way"
     if kind == "again":
-        return f"the host launches again after {COPIES.get(item.name, f'its wait in {item.name}')}"
+        return f"the host launches again after {COPIES.get(item.name, WAITS.get(item.name, item.name))}"
     if kind == "lane":
         where = f"{item.name} in {lane_text(item.lane)}"
         return f"it waits for {where}" if awaited else f"{where} is under way"
     words = {
-        "launch": f"the host launches {what}", "wait": f"the host waits in {item.name}",
-        "reserve": "the host asks the driver for memory",
+        "launch": f"the host launches {what}", "wait": f"the host waits: {WAITS.get(item.name, item.name)}",
+        "reserve": "the host gives memory back to the driver" if item.name == "empty_cache"
+        else "the host asks the driver for memory",
     }  # fmt: skip
     return words.get(kind, f"the host is busy with {item.name}")
 
@@ -103,7 +108,7 @@ def question(state: QueueState) -> str:
         return state.ask
     if len(state.names) == 1:
         return "Which share of the time does a kernel run?"
-    return f"How long does {state.names[1]} take, compared with {state.names[0]}?"
+    return f"Compared with {state.names[0]}, how long will {state.names[1]} take?"
 
 
 def verdict(state: QueueState) -> str:
@@ -116,7 +121,7 @@ def verdict(state: QueueState) -> str:
     else:
         one, other = state.runs
         share = ratio_text(other.end / max(one.end, 1))
-        told = f"{other.name} takes {time_text(other.end)}, {share}× the {time_text(one.end)} of {one.name}"
+        told = f"{other.name} took {time_text(other.end)}, {share}× the {time_text(one.end)} of {one.name}"
     return f"{lead}{told}."
 
 
@@ -141,36 +146,50 @@ def _ended(item: Item) -> str:
 
 
 def why(state: QueueState) -> str:
-    """The cause that keeps the device idle for longest in the run that takes longest."""
-    return WHY[cause_of(max(state.runs, key=lambda one: one.end))] if state.runs else ""
+    """What most of the time without a kernel is spent on, in the run that takes longest; or what went wrong there."""
+    if not state.runs:
+        return ""
+    broken = next((one for one in state.runs if one.error), None) or next(
+        (one for one in state.runs if one.races), None
+    )
+    if broken is not None:
+        return ENDED if broken.error else RACED
+    run = max(state.runs, key=lambda one: one.end)
+    cause, spent, idle = cause_of(run)
+    return WHY[cause].format(spent=time_text(spent), idle=time_text(idle))
 
 
-def cause_of(run: Run) -> str:
-    """What most of the idle time comes from: the kind of a part of a gap, "busy" or "nothing"."""
+def cause_of(run: Run) -> tuple[str, int, int]:
+    """What most of the idle time is spent on, for how long, and how much there is. A key of `WHY`, and nanoseconds."""
     if not any(item.kind == "kernel" for item in run.items):
-        return "nothing"
-    if min(run.computing_on(one) for one in run.devices) > 0.9:
-        return "busy"
-    spent = dict.fromkeys(WHY, 0)
+        return "nothing", 0, 0
+    spent: dict[str, int] = {}
     for gap in run.gaps:
         for part in gap.parts:
-            spent[part.kind] += part.duration
-    return max(spent, key=lambda kind: spent[kind])
+            kind = SAME_CAUSE.get(part.kind, part.kind)
+            spent[kind] = spent.get(kind, 0) + part.duration
+    idle = sum(spent.values())
+    if min(run.computing_on(one) for one in run.devices) > BUSY:
+        return "busy", 0, idle
+    cause = max(spent, key=lambda kind: spent[kind])
+    return cause, spent[cause], idle
 
 
+BUSY = 0.85  # the share of the time with a kernel from which on the rest is not worth a sentence
+SAME_CAUSE = {"data": "copy", "again": "wait"}
 WHY = {
-    "busy": "A kernel runs **nearly all the time**: only fewer or quicker kernels would make this faster.",
+    "busy": "A kernel runs **nearly all the time**: the time is that of the kernels, in turn or side by side.",
     "nothing": "**No kernel runs** here: the device has nothing to compute.",
-    "copy": "A copy that holds the host **lets the queue run empty**: nothing can be launched meanwhile.",
-    "wait": "Whoever **waits cannot launch**: the queue runs empty, and the device with it.",
-    "again": "Whoever **waits cannot launch**: after each wait the queue is empty, and the device idle.",
-    "launch": "The kernels end **before the host has launched the next**: launches set the time.",
-    "reserve": "The allocator **asks the driver for memory**, and the host launches nothing meanwhile.",
-    "work": "The host is **busy with something else** and launches nothing meanwhile.",
-    "data": "The kernels **wait for their data**: the copies take longer than the work.",
-    "lane": "The kernels wait for **work of another lane**: the order that the program asks for.",
-    "none": "**Nothing was asked for**: the device has done all its work.",
+    "copy": "No kernel runs **while data is copied**: {spent} of {idle} without a kernel.",
+    "wait": "**Whoever waits cannot launch**: {spent} of {idle} without a kernel, until the host launches again.",
+    "launch": "Kernels end **before the host has launched the next**: {spent} of {idle} without a kernel.",
+    "reserve": "The host **asks the driver for memory** and launches nothing: {spent} of {idle} without a kernel.",
+    "work": "The host is **busy with something else** and launches nothing: {spent} of {idle} without a kernel.",
+    "lane": "The kernels wait for **work of another lane**, in the order that the program asks for: {spent} of {idle}.",
+    "none": "**Nothing was asked for**: {spent} of {idle} without a kernel.",
 }
+ENDED = "The program **ended with an error**: the picture shows what led to it, and memory was not reserved before."
+RACED = "There is a **race**: work used memory that other work was not done with, so results may be wrong."
 HIDDEN = "Nothing is run before you commit to a prediction."
 COVERED = "What was recorded is hidden until you commit to a prediction."
 RUNNING = "The run is under way."
@@ -179,7 +198,7 @@ FAILED = "The run ended without a result."
 
 def hidden(state: QueueState, working: bool) -> str:
     """Why there is no timeline."""
-    failed = " ".join(filter(None, [FAILED, state.failure]))
+    failed = " ".join(filter(None, [FAILED, state.failure[:1].upper() + state.failure[1:]]))
     return RUNNING if working else failed if state.begun else HIDDEN if state.machines else COVERED
 
 

@@ -97,7 +97,7 @@ function listen(root, send, leave, walk) {
       next.click();
     } else if (target.matches("svg [data-rove]") && (up || down || key === "Home" || key === "End")) {
       const marks = [...target.ownerSVGElement.querySelectorAll("[data-rove]")];
-      const next = key === "Home" ? 0 : key === "End" ? marks.length - 1 : marks.indexOf(target) + (up ? 1 : -1);
+      const next = key === "Home" ? 0 : key === "End" ? marks.length - 1 : marks.indexOf(target) + (key === "ArrowRight" || key === "ArrowDown" ? 1 : -1);
       marks[clamp(next, 0, marks.length - 1)].focus();
     } else if (target.closest("svg") && target.dataset.act && (key === "Enter" || key === " ")) {
       if (!walk(target)) send(target.dataset.act, target.dataset.value ?? null);
