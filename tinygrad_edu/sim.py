@@ -283,6 +283,7 @@ _NOT_MODELLED = """Not modelled:
 - how many threads of a kernel fit at once, clock speeds and heat
 - Python's own speed: between two launches passes a constant time, `launch`
 - other programs on the device, and contention on the bus
+- what the host computes and copies for itself: only launches, transfers, pinning, queries and `host_work` take it time
 - random numbers: the host draws them, and copies them to the device
 - how many launches the queue holds: a real one makes the host wait after about a thousand"""
 

@@ -12,9 +12,9 @@ DEVICES: dict[str, str | dict[str, str]] = {
     },
     "queue_clock": {
         "the whole work": "The products were still in the queue when the clock was read again.",
-        "only the launches": "A call returns when **the work is in the queue**. The host has launched two kernels in "
-        "that time.",
-        "nothing": "Launching takes the host some microseconds for each kernel, whatever its size.",
+        "only asking for it": "A call returns when **the work is in the queue**. Till then the host has launched two "
+        "kernels: it has asked for them.",
+        "nothing": "Asking takes the host some microseconds for each product, whatever its size.",
     },
     "which_values": {
         "the new batch": "The product would have to wait for it, and nobody has said so.",
@@ -38,8 +38,9 @@ DEVICES: dict[str, str | dict[str, str]] = {
         "about 200": "The work grows with n³, and the bytes with n², **so the device wins once n is large enough**.",
         "about 2,000": "There the host needs 160 ms, and the copies only 10.",
     },
-    "next_launch": "The host launches the next kernel **while the first one runs**. It waits only for values.",
-    "longest_gap": "The host **copies a matrix itself**, byte by byte, and meanwhile the queue is empty.",
+    "next_launch": "The host launches the next kernel **while the first one runs**. It waits where it needs values, "
+    "and for copies from ordinary memory.",
+    "longest_gap": "The host **copies a batch and a weight** from ordinary memory, and meanwhile the queue is empty.",
     "free_wait": "Where **nothing is left to launch**: after the last kernel. Anywhere else the device runs dry.",
     "order": "`wait_stream` holds back **the other stream, not the host**, which goes on launching.",
     "addition": "**Never**: copying a number takes far longer than adding one to it, for any n.",

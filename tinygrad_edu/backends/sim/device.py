@@ -48,6 +48,7 @@ owner_of = CpuBackend().owner
 COUNTED = ("launches", "copies to device", "bytes to device", "copies to host", "bytes to host")
 POOL = 32  # streams that can be had
 MOST_HELD = 4  # lines in an error
+QUERY = 1000  # nanoseconds of the host for a question to a queue (assumed)
 HAZARDS = ("error", "warn", "stale")
 
 
@@ -59,6 +60,7 @@ class Stream(PlainStream):
         self.event_type = partial(Event, device)  # type: ignore[assignment]
 
     def query(self) -> bool:
+        self.device.schedule.spend("query", "work", QUERY, user_line())  # so that a loop of questions comes to an end
         return self.lane.end <= self.device.schedule.now
 
     def synchronize(self) -> None:
@@ -125,7 +127,10 @@ class Event(PlainEvent):
         self._time = self._point.time
 
     def query(self) -> bool:
-        return self._point is None or self._point.time <= self._known().schedule.now
+        if self._point is None:
+            return True
+        self._known().schedule.spend("query", "work", QUERY, user_line())
+        return self._point.time <= self._known().schedule.now
 
     def wait(self, stream: Any = None) -> None:
         if self._point is not None:
