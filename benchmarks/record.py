@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.constants import measured as constants
 from tinygrad_edu import backends, cuda, sim, tips
 from tinygrad_edu.backends.cuda import why_not
 from tinygrad_edu.common.wording import ratio_text, ratio_with_spread
@@ -38,39 +39,52 @@ def chosen() -> Iterator[Tip]:
             yield replace(tip, devices=("sim", "cuda"))
 
 
-def predicted(presets: Iterable[str] = tuple(sim.PRESETS)) -> dict[str, dict[str, float]]:
+def predicted(
+    presets: Iterable[str] = tuple(sim.PRESETS), records: Iterable[dict[str, Any]] = ()
+) -> dict[str, dict[str, float]]:
     """For each tip and each machine that is simulated: how many times as long A takes as B, in virtual time.
 
-    It is infinite where B only makes a view, which takes no time there.
+    It is infinite where B only makes a view, which takes no time there. A GPU that was recorded is simulated, too, with
+    the constants that were measured on it.
     """
+    machines: dict[str, tuple[str, dict[str, float]]] = {preset: (preset, {}) for preset in presets}
+    for one in records:
+        machines[one["gpu"]] = preset_of(one), {name: figure[0] for name, figure in one["constants"].items()}
     before, found = sim.machine(), dict[str, dict[str, float]]()
     try:
-        for preset in presets:
-            sim.use(preset)
+        for name, (preset, own) in machines.items():
+            sim.use(preset, **own)
             for tip in chosen():
                 result = tips.run(tip, {"device": "sim"}, clock=False)
                 slow, fast = result.slow["virtual"], result.fast["virtual"]
-                found.setdefault(tip.slug, {})[preset] = slow / fast if fast else math.inf
+                found.setdefault(tip.slug, {})[name] = slow / fast if fast else math.inf
     finally:
         sim.use(before)
     return found
 
 
 def record(budget: float = BUDGET) -> dict[str, Any]:
-    """What the GPU of this machine takes. Raises `DeviceError` where there is none."""
-    found = []
+    """What the GPU of this machine takes, and why a tip did not run. Raises `DeviceError` where there is none."""
+    found, failed = [], {}
     about = hardware()
     for tip in chosen():
-        timing = tips.run(tip, {"device": "cuda"}, budget=budget).timing
+        result = tips.run(tip, {"device": "cuda"}, budget=budget)
+        timing = result.timing
         if timing is None:
-            raise RuntimeError(f"{tip.slug} did not run on the GPU: tips.run says why")
+            failed[tip.slug] = result.reason
+            continue
         found.append(
             {
                 "slug": tip.slug, "ratio": timing.ratio, "middle": list(timing.middle), "verdict": timing.verdict,
                 "slow": timing.slow.median, "fast": timing.fast.median, "pairs": len(timing.ratios),
             }
         )  # fmt: skip
-    return {**about, "date": str(datetime.date.today()), "tips": found}
+    return {**about, "date": str(datetime.date.today()), "tips": found, "failed": failed, "constants": constants()}
+
+
+def preset_of(one: dict[str, Any]) -> str:
+    """The simulated machine that stands for a GPU; the T4 where none does."""
+    return next((preset for preset in sim.PRESETS if preset in one["gpu"].split()), "T4")
 
 
 def hardware() -> dict[str, str]:
@@ -109,14 +123,19 @@ def keep(new: dict[str, Any]) -> None:
 
 def table(predictions: dict[str, dict[str, float]], records: list[dict[str, Any]]) -> str:
     """Predictions beside records, in Markdown."""
-    heads = [*(f"{preset}, simulated" for preset in sim.PRESETS), *(f"{one['gpu']}, recorded" for one in records)]
+    heads = [f"{preset}, simulated" for preset in sim.PRESETS]
+    for one in records:
+        heads += [f"{one['gpu']}, simulated with its own constants", f"{one['gpu']}, recorded"]
     lines = [f"| tip | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
     for slug, ratios in predictions.items():
-        cells = ["B is a view" if ratios[one] == math.inf else f"{ratio_text(ratios[one])}×" for one in sim.PRESETS]
+        cells = [_cell(ratios[one]) for one in sim.PRESETS]
         for one in records:
+            cells.append(_cell(ratios[one["gpu"]]))
             known = next((tip for tip in one["tips"] if tip["slug"] == slug), None)
             cells.append("not recorded" if known is None else ratio_with_spread(known["ratio"], known["middle"]))
         lines.append(f"| `{slug}` | {' | '.join(cells)} |")
+    for one in records:
+        lines += ["", _within(predictions, one), "", *_constants(one)]
     rows = [
         f"{one['gpu']}: {one['date']}, driver {one['driver']}, CUDA {one['cuda']}, CuPy {one['cupy']}, "
         f"NumPy {one['numpy']}, Python {one['python']}, {one['system']}; median of the pairs and its middle half."
@@ -125,10 +144,49 @@ def table(predictions: dict[str, dict[str, float]], records: list[dict[str, Any]
     return "\n".join([*lines, "", *(rows or ["No GPU was recorded yet: `python -m benchmarks record` does it."])])
 
 
+def _cell(ratio: float) -> str:
+    return "B is a view" if ratio == math.inf else f"{ratio_text(ratio)}×"
+
+
+def _within(predictions: dict[str, dict[str, float]], one: dict[str, Any], factor: float = 2.0) -> str:
+    """How many of the ratios that have a figure were predicted within a factor, and which were not."""
+    pairs = {tip["slug"]: (predictions[tip["slug"]][one["gpu"]], tip["ratio"]) for tip in one["tips"]}
+    known = {slug: (said, found) for slug, (said, found) in pairs.items() if said != math.inf}
+    missed = [slug for slug, (said, found) in known.items() if not 1 / factor <= said / found <= factor]
+    apart = {slug: min(abs(said - 1), abs(found - 1)) > 0.1 for slug, (said, found) in known.items()}
+    turned = [slug for slug, (said, found) in known.items() if apart[slug] and (said > 1) != (found > 1)]
+    others, wrong = (", ".join(f"`{slug}`" for slug in some) or "none" for some in (missed, turned))
+    return (
+        f"{one['gpu']}: simulated with its own constants, {len(known) - len(missed)} of {len(known)} ratios are "
+        f"within a factor of {factor:g} of the recorded ones; not within: {others}. Another way was the faster one "
+        f"than predicted: {wrong}."
+    )
+
+
+def _constants(one: dict[str, Any]) -> list[str]:
+    """The constants of a preset beside what was measured."""
+    preset = preset_of(one)
+    lines = [f"| constant | {preset}, simulated | {one['gpu']}, measured | unit |", "|---|---|---|---|"]
+    for name, (middle, least, most) in one["constants"].items():
+        known = sim.PRESETS[preset][name]
+        guessed = " (assumed)" if known.source.startswith("assumed") else ""
+        spread = f"{_figure(middle)} ({_figure(least)}–{_figure(most)})"
+        lines.append(f"| `{name}` | {_figure(known.value)}{guessed} | {spread} | {known.unit} |")
+    return lines
+
+
+def _figure(value: float) -> str:
+    """Three figures, and the thousands' letter: 2.52 T."""
+    for size, letter in ((1e12, " T"), (1e9, " G")):
+        if value >= size:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def run() -> str:
     """Record, keep and show it, for ``python -m benchmarks record``. Without a GPU it ends with the reason."""
     if not cuda.is_available():
         why, mend = why_not() or ("the GPU is gone", "start again")
         raise SystemExit(f"nothing was recorded: {why}; {mend}")
     keep(record())
-    return table(predicted(), recorded())
+    return table(predicted(records=recorded()), recorded())

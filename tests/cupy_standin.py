@@ -237,6 +237,13 @@ def _viewing(name: str, function: Callable[..., Any]) -> Callable[..., ndarray]:
     return call
 
 
+def where(condition: ndarray, x: Any, y: Any) -> ndarray:
+    note("where", (condition, x, y), {})
+    if not isinstance(condition, ndarray):
+        raise AttributeError(f"{type(condition).__name__!r} object has no attribute 'astype'")
+    return ndarray(np.where(condition._values, raw(x), raw(y)))
+
+
 def ascontiguousarray(a: ndarray) -> ndarray:
     note("ascontiguousarray", (a,), {})
     return a if a.flags.c_contiguous else ndarray(np.ascontiguousarray(a._values))
@@ -262,11 +269,11 @@ def _argsort(a: Any, axis: int, kind: str) -> Any:
     return np.argsort(a, axis, kind=kind)
 
 
-def scatter_add(a: ndarray, slices: Any, value: ndarray) -> None:
-    note("cupyx.scatter_add", (a, slices, value), {})
+def _add_at(a: ndarray, indices: Any, b: ndarray) -> None:
+    note("add.at", (a, indices, b), {})
     if a.dtype.str[1:] not in ATOMIC:
-        raise TypeError(f"scatter_add only supports int32, float16, float32, float64, uint32, uint64, not {a.dtype}")
-    np.add.at(a._values, _wrapped(slices, a.shape), value._values)
+        raise TypeError(f"add.at only supports int32, float16, float32, float64, uint32, uint64, not {a.dtype}")
+    np.add.at(a._values, _wrapped(indices, a.shape), b._values)
 
 
 # Queues --------------------------------------------------------------------------------------------------------------
@@ -378,6 +385,10 @@ def alloc_pinned_memory(size: int) -> ctypes.Array[Any]:
     return found
 
 
+def _free_pinned() -> None:
+    note("cuda.PinnedMemoryPool.free_all_blocks", (), {})
+
+
 def getDeviceCount() -> int:
     return COUNT
 
@@ -388,17 +399,19 @@ def getDeviceProperties(device: int) -> dict[str, Any]:
 
 _NUMPYS = (
     "exp expm1 log log1p log2 log10 tanh sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh arcsinh arccosh "
-    "arctanh sign floor ceil maximum minimum where zeros ones empty full arange ones_like concatenate "
+    "arctanh sign floor ceil maximum minimum zeros ones empty full arange ones_like concatenate "
     "take_along_axis matmul add subtract multiply true_divide negative reciprocal square trunc invert bitwise_and "
     "bitwise_or bitwise_xor absolute rint sum prod amax amin argmax argmin any all cumsum cumprod flip fmod argwhere"
 ).split()
 cupy = types.SimpleNamespace(
     **{name: _elementwise(name, getattr(np, name)) for name in _NUMPYS},
     __version__="14.2.0", ndarray=ndarray, ascontiguousarray=ascontiguousarray, array=array, asarray=asarray,
-    from_dlpack=from_dlpack, argsort=_elementwise("argsort", _argsort), einsum=_elementwise("einsum", einsum),
+    where=where, from_dlpack=from_dlpack,
+    argsort=_elementwise("argsort", _argsort), einsum=_elementwise("einsum", einsum),
     broadcast_to=_viewing("broadcast_to", HOST.broadcast_to),
     diagonal=_viewing("diagonal", HOST.diagonal),
     get_default_memory_pool=lambda: POOL,
+    get_default_pinned_memory_pool=lambda: types.SimpleNamespace(free_all_blocks=_free_pinned),
     lib=types.SimpleNamespace(stride_tricks=types.SimpleNamespace(
         as_strided=_viewing("lib.stride_tricks.as_strided", np.lib.stride_tricks.as_strided)
     )),
@@ -412,8 +425,8 @@ cupy = types.SimpleNamespace(
         ),
     ),
 )  # fmt: skip
+cupy.add.at = _add_at
 cupyx = types.SimpleNamespace(
-    scatter_add=scatter_add,
     scipy=types.SimpleNamespace(special=types.SimpleNamespace(
         erf=_elementwise("cupyx.scipy.special.erf", HOST.erf),
         expit=_elementwise("cupyx.scipy.special.expit", HOST.sigmoid),

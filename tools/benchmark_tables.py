@@ -108,7 +108,7 @@ def devices(text: str) -> str:
     sys.path.insert(0, str(ROOT))
     from benchmarks.record import predicted, recorded, table
 
-    return between(GPUS, table(predicted(), recorded()), text)
+    return between(GPUS, table(predicted(records=recorded()), recorded()), text)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import record
+from benchmarks.constants import measured
 from tests.cupy_standin import cupy
 from tinygrad_edu import backends, cuda, sim, tips
 from tinygrad_edu.tips.tip import HOLDS
@@ -58,6 +60,7 @@ def test_a_way_that_asks_for_less_memory_leaves_all_of_it_to_others(gpu: Any) ->
 def test_every_tip_that_can_be_is_recorded_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "FILE", tmp_path / "device_times.json")
     assert record.recorded() == []
+    monkeypatch.setattr(record, "constants", partial(measured, scale=0.002, repeats=2))
     found = record.record(budget=0.02)
     slugs = [tip.slug for tip in record.chosen()]
     assert [one["slug"] for one in found["tips"]] == slugs and len(slugs) >= 20
@@ -66,15 +69,19 @@ def test_every_tip_that_can_be_is_recorded_and_kept(tmp_path: Path, monkeypatch:
     for one in found["tips"]:
         assert one["slow"] > 0 and one["fast"] > 0 and one["pairs"] >= 4
         assert one["middle"][0] <= one["ratio"] <= one["middle"][1]
+    assert found["failed"] == {} and set(found["constants"]) <= set(sim.PRESETS["H200"])
+    assert all(low <= middle <= high for middle, low, high in found["constants"].values())
     record.keep(found)
     record.keep({**found, "date": "2099-01-01"})  # of the same kind: the later one stays
     assert [one["date"] for one in record.recorded()] == ["2099-01-01"]
     assert json.loads(record.FILE.read_text(encoding="utf-8"))[0]["tips"] == found["tips"]
-    predictions = {slug: dict.fromkeys(sim.PRESETS, 2.0) for slug in [*slugs, "another"]}
+    predictions = {slug: dict.fromkeys([*sim.PRESETS, "Stand-in 0"], 2.0) for slug in [*slugs, "another"]}
     told = record.table(predictions, record.recorded())
     assert "| Stand-in 0, recorded |" in told.splitlines()[0] and "2099-01-01, driver" in told
-    assert told.splitlines()[-3].endswith("| not recorded |") and "No GPU was recorded" not in told
-    assert all(line.count("|") == len(sim.PRESETS) + 3 for line in told.splitlines() if line.startswith("| `"))
+    rows = told.split("\n\n")[0].splitlines()
+    assert rows[-1].endswith("| 2.0× | not recorded |") and "No GPU was recorded" not in told
+    assert "| constant | T4, simulated | Stand-in 0, measured | unit |" in told
+    assert all(line.count("|") == len(sim.PRESETS) + 4 for line in rows)
 
 
 def test_predictions_are_exact_and_leave_the_machine_as_it_was() -> None:

@@ -21,7 +21,7 @@ Array = Any
 _ADDED = ("i4", "f2", "f4", "f8", "u4", "u8")  # what CuPy can add at repeated places
 _SAME = (
     "exp expm1 log log1p log2 log10 tanh sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh arcsinh arccosh "
-    "arctanh sign floor ceil maximum minimum where zeros ones empty full arange ones_like broadcast_to concatenate "
+    "arctanh sign floor ceil maximum minimum zeros ones empty full arange ones_like broadcast_to concatenate "
     "take_along_axis matmul einsum"
 ).split()
 _CALLED = {"abs": "absolute", "round": "rint"}  # otherwise
@@ -32,7 +32,7 @@ def functions(cp: Any, cpx: Any) -> dict[str, Callable[..., Any]]:
     own = {name.lstrip("_"): partial(function, cp) for name, function in _OWN.items()}
     same = {name: getattr(cp, name) for name in _SAME} | {name: getattr(cp, its) for name, its in _CALLED.items()}
     special = {"erf": cpx.scipy.special.erf, "sigmoid": cpx.scipy.special.expit}
-    return {**same, **special, **own, "scatter_add": partial(_scatter_add, cp, cpx)}
+    return {**same, **special, **own}
 
 
 # Memory --------------------------------------------------------------------------------------------------------------
@@ -164,6 +164,10 @@ def _relu(cp: Any, x: Array) -> Array:
     return cp.maximum(x, 0)
 
 
+def _where(cp: Any, condition: Any, x: Array, y: Array) -> Array:
+    return cp.where(cp.asarray(condition), x, y)  # it may be one of Python's
+
+
 def _power(cp: Any, x: Array, y: Array) -> Array:
     if whole(x, y):
         refuse_bools("pow", x, y)
@@ -227,7 +231,7 @@ def _axes_of(part: Any) -> int:
     return part.ndim if getattr(part, "dtype", None) == np.bool_ else 1
 
 
-def _scatter_add(cp: Any, cpx: Any, shape: Any, index: Any, values: Array) -> Array:
+def _scatter_add(cp: Any, shape: Any, index: Any, values: Array) -> Array:
     if is_basic(index):
         out = cp.zeros(shape, values.dtype)
         out[index] = values
@@ -241,11 +245,11 @@ def _scatter_add(cp: Any, cpx: Any, shape: Any, index: Any, values: Array) -> Ar
     dtype = values.dtype
     if dtype == np.int64:  # added up as unsigned numbers, which gives the same bits
         out = cp.zeros(shape, dtype)
-        cpx.scatter_add(out.view(np.uint64), index, values.view(np.uint64))
+        cp.add.at(out.view(np.uint64), index, values.view(np.uint64))
         return out
     held = dtype if dtype.str[1:] in _ADDED else np.dtype(np.int32 if dtype.kind in "bui" else np.float32)
     out = cp.zeros(shape, held)
-    cpx.scatter_add(out, index, values.astype(held))
+    cp.add.at(out, index, values.astype(held))
     return out if held == dtype else out.astype(dtype)
 
 
@@ -280,7 +284,7 @@ _OWN = {
     name: globals()[name]
     for name in (
         "_contiguous _copy _astype _zeros_like _reshape _permute _diagonal _windows _as_strided _sum _prod _amax _amin "
-        "_argmax _argmin _any _all _cumsum _cumprod _argsort _relu _power _floor_divide _remainder _fmod _put _im2col "
-        "_col2im _conv _conv_input _conv_kernel"
+        "_argmax _argmin _any _all _cumsum _cumprod _argsort _relu _where _power _floor_divide _remainder _fmod _put "
+        "_scatter_add _im2col _col2im _conv _conv_input _conv_kernel"
     ).split()
 }

@@ -58,7 +58,7 @@ PRESETS: dict[str, dict[str, Constant]] = {
     "A100": _preset(
         "NVIDIA A100 80GB SXM (2021)",
         {
-            "float64": (9.7e12, _FLOPS), "float32": (19.5e12, _FLOPS), "tf32": (156e12, _FLOPS),
+            "float64": (19.5e12, _FLOPS), "float32": (19.5e12, _FLOPS), "tf32": (156e12, _FLOPS),
             "float16": (312e12, _FLOPS), "bfloat16": (312e12, _FLOPS), "int8": (624e12, _FLOPS),
             "bandwidth": (2039e9, _BYTES_A_SECOND), "memory": (80e9, _BYTES), "processors": (108, "multiprocessors"),
         },
@@ -70,7 +70,7 @@ PRESETS: dict[str, dict[str, Constant]] = {
     "H100": _preset(
         "NVIDIA H100 SXM (2023), dense rates",
         {
-            "float64": (34e12, _FLOPS), "float32": (67e12, _FLOPS), "tf32": (494e12, _FLOPS),
+            "float64": (67e12, _FLOPS), "float32": (67e12, _FLOPS), "tf32": (494e12, _FLOPS),
             "float16": (989e12, _FLOPS), "bfloat16": (989e12, _FLOPS), "int8": (1979e12, _FLOPS),
             "bandwidth": (3350e9, _BYTES_A_SECOND), "memory": (80e9, _BYTES), "processors": (132, "multiprocessors"),
         },
@@ -82,7 +82,7 @@ PRESETS: dict[str, dict[str, Constant]] = {
     "H200": _preset(
         "NVIDIA H200 SXM (2024), dense rates",
         {
-            "float64": (34e12, _FLOPS), "float32": (67e12, _FLOPS), "tf32": (494e12, _FLOPS),
+            "float64": (67e12, _FLOPS), "float32": (67e12, _FLOPS), "tf32": (494e12, _FLOPS),
             "float16": (989e12, _FLOPS), "bfloat16": (989e12, _FLOPS), "int8": (1979e12, _FLOPS),
             "bandwidth": (4800e9, _BYTES_A_SECOND), "memory": (141e9, _BYTES), "processors": (132, "multiprocessors"),
         },
