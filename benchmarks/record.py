@@ -158,8 +158,7 @@ def _within(predictions: dict[str, dict[str, float]], one: dict[str, Any], facto
     others, wrong = (", ".join(f"`{slug}`" for slug in some) or "none" for some in (missed, turned))
     return (
         f"{one['gpu']}: simulated with its own constants, {len(known) - len(missed)} of {len(known)} ratios are "
-        f"within a factor of {factor:g} of the recorded ones; not within: {others}. Another way was the faster one "
-        f"than predicted: {wrong}."
+        f"within a factor of {factor:g} of the recorded ones; not within: {others}. On the other side of 1×: {wrong}."
     )
 
 
