@@ -38,7 +38,7 @@ def test_it_is_predicted_run_and_read(open_cells: Open) -> None:
     expect(w).to_contain_text("Nothing is run before you commit to a prediction.")
     w.get_by_role("radio", name="its arithmetic").click()
     w.get_by_role("button", name="Commit").click()
-    expect(w.locator(".edu-stage")).to_contain_text(re.compile("takes .* % of the time"), timeout=PATIENCE)
+    expect(w.locator(".edu-stage")).to_contain_text(re.compile("takes .* % of the kernels' time"), timeout=PATIENCE)
     expect(w.locator(".edu-prov")).to_have_text("simulated")
     foot = w.locator(".edu-foot pre")
     expect(foot).to_contain_text("operation 1, ")
@@ -62,7 +62,7 @@ def test_nothing_is_cut_off_or_overlaps_at_any_size(open_cells: Open) -> None:
     notebook.run_all()
     page = notebook.page
     w = page.locator('.edu[aria-label="Roofline"]')
-    expect(w.locator(".edu-stage")).to_contain_text(re.compile("takes .* % of the time"), timeout=PATIENCE)
+    expect(w.locator(".edu-stage")).to_contain_text(re.compile("takes .* % of the kernels' time"), timeout=PATIENCE)
     for name, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(300)

@@ -13,6 +13,7 @@ import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import sim
 from tinygrad_edu.errors import ArgumentError
+from tinygrad_edu.nn import functional as F
 from tinygrad_edu.observe import roofline
 from tinygrad_edu.observe.roofline import BOUNDS, ELSE, Peaks, Point
 
@@ -82,6 +83,66 @@ def test_no_kernel_is_quicker_than_the_roof() -> None:
         found = roofline.simulated(lambda xs=xs: [(x @ x).relu().sum() for x in xs], preset)
         for point in found.points:
             assert point.seconds > 0.999 * max(point.needs(found.peaks).values()), (preset, point)
+
+
+def test_what_it_says_can_be_gained_is_what_the_simulator_gains() -> None:
+    """Each constant is taken away in turn: tiles, reads in no order and dtypes are told as the simulator knows them."""
+    a, odd = tg.rand(256, 256, device="sim"), tg.rand(65, 4096, device="sim")
+    images, kernels = tg.rand(8, 16, 28, 28, device="sim"), tg.rand(32, 16, 3, 3, device="sim")
+    half, far = a.to("float16"), tg.arange(4096, device="sim")[tg.randperm(4096).to("sim")]
+
+    def run() -> None:
+        a @ a
+        odd @ odd.T
+        F.conv2d(images, kernels)
+        half @ half
+        odd[:, far]
+        a.exp()
+        (a + 1)[0].sum()
+
+    for preset in sim.PRESETS:
+        machine = sim.Machine(preset)
+        rates = [name for name, one in machine.table.items() if one.unit == "FLOP/s"]
+        without = {"start": {"launch": 0}, "bytes": {"bandwidth": 1e30}, "arithmetic": dict.fromkeys(rates, 1e30)}
+        found = roofline.simulated(run, preset)
+        for bound, changes in without.items():
+            sim.use(machine.changed(**changes))
+            with sim.timeline() as seen:
+                run()
+                sim.finish()
+            start = sim.machine()["launch"]
+            quick: dict[Any, float] = {}
+            for work in seen:
+                if work.kind == "kernel":
+                    quick[work.name, work.flops, work.read + work.written] = max(work.duration, start) / 1e9
+            for point in found.points:
+                least = quick[point.name, point.flops, point.nbytes]
+                assert point.at_most(bound, found.peaks) == pytest.approx(point.seconds / least, rel=1e-3), (
+                    preset,
+                    point,
+                )
+        sim.use("T4")
+
+
+def test_a_large_convolution_and_a_gather_are_limited_by_what_limits_them() -> None:
+    images, kernels = tg.ones(64, 64, 28, 28, device="sim"), tg.ones(64, 64, 3, 3, device="sim")
+    found = roofline.simulated(lambda: F.conv2d(images, kernels), "T4").points[0]
+    assert found.bound(roofline.simulated(lambda: F.conv2d(images, kernels), "T4").peaks) == "arithmetic"
+    x, index = tg.ones(2**22, device="sim"), tg.arange(2**22, device="sim")
+    gathered = roofline.simulated(lambda: x[index], "T4")
+    assert gathered.points[0].bound(gathered.peaks) == "bytes"
+
+
+def test_what_is_no_kernel_is_told_besides() -> None:
+    def run() -> None:
+        x = tg.ones(1024, 1024).to("sim")
+        sim.host_work(2)
+        (x @ x).cpu()
+
+    rest = dict(roofline.simulated(run, "T4").rest)
+    assert rest["copies"] > 2 * 4 * 1024**2 / 12e9 and rest["the host's own work"] == pytest.approx(2e-3)
+    left = dict(roofline.measured(lambda: (tg.ones(64) + 1, sum(range(100_000)))).rest)
+    assert sum(left.values()) > 1e-4
 
 
 def test_small_products_are_limited_by_something_else_on_a_device() -> None:

@@ -36,6 +36,8 @@ BOUNDS = ("start", "bytes", "arithmetic")
 ELSE = "else"  # what takes several times as long as all three need
 SEVERAL = 3.0
 RUNS = 9  # of a program on this machine, after one that does not count
+ENDLESS = 1e30  # a rate of a simulated machine where something costs nothing
+OTHERS = {"copy": "copies", "reserve": "asking the driver for memory", "work": "the host's own work"}
 COPIED = tuple(1 << power for power in (14, 16, 18, 20, 22, 24, 26))  # bytes of an array; the last fit no cache
 MATRIX = 768  # rows and columns
 
@@ -77,6 +79,7 @@ class Point:
     flops: float  # of one call, on average
     nbytes: float  # that one call reads and writes
     seconds: float
+    own: tuple[tuple[str, float], ...] = ()  # what each of the three needs, and "floor", as a simulator knows
 
     @property
     def intensity(self) -> float:
@@ -94,7 +97,9 @@ class Point:
         return self.calls * self.seconds
 
     def needs(self, peaks: Peaks) -> dict[str, float]:
-        """The least time that each of the three needs, in seconds."""
+        """The least time that each of the three needs, in seconds. A simulated kernel has a floor besides."""
+        if self.own:
+            return dict(self.own)
         start = dict(peaks.starts).get(self.name, peaks.start)
         return {"start": start, "bytes": peaks.moving(self.nbytes), "arithmetic": self.flops / peaks.rate}
 
@@ -102,17 +107,22 @@ class Point:
         """Which of the three needs longest; `ELSE` where none comes near the time that it takes."""
         needs = self.needs(peaks)
         longest = max(BOUNDS, key=lambda bound: needs[bound])
+        if self.own:  # exact; but tiles that fill a part of the device are another matter than its arithmetic
+            partly = longest == "arithmetic" and needs[longest] > SEVERAL * self.flops / peaks.rate
+            return ELSE if partly else longest
         return longest if self.seconds < SEVERAL * needs[longest] else ELSE
 
     def at_most(self, without: str, peaks: Peaks) -> float:
-        """How many times faster it could be at most, if one of the three cost nothing. Never below 1.
+        """How many times faster it could be, if one of the three cost nothing. Never below 1.
 
-        Without starting, all could be done in one call with others: then only the other two set the time. Without the
-        bytes or the arithmetic, what these need is saved at most.
+        On a simulated machine that is exact. On a real one it is an estimate by the peaks.
+
+        What is limited by starting it could be done in one call with others: then only the other two set the time. In
+        all other cases, what that one needs is saved.
         """
         needs = self.needs(peaks)
         rest = max(needed for bound, needed in needs.items() if bound != without)
-        if without != "start":
+        if not self.own and (without != "start" or self.bound(peaks) != "start"):
             rest = max(rest, self.seconds - needs[without])
         return max(self.seconds / rest, 1.0) if rest else float("inf")
 
@@ -124,6 +134,8 @@ class Roofline:
     peaks: Peaks
     points: tuple[Point, ...]
     conditions: Conditions | None = None  # of what was measured
+    runs: int = 1  # of which the median was taken
+    rest: tuple[tuple[str, float], ...] = ()  # what else took time, in seconds
 
 
 class _Watch(Interceptor):
@@ -182,10 +194,12 @@ def measured(run: Callable[[], object], progress: Progress | None = None) -> Roo
     """
     with quiet(progress) as conditions:
         run()
-        runs = []
+        runs, whole = [], []
         for done in range(RUNS):
+            begun = time.perf_counter()
             with _Watch() as watch:
                 run()
+            whole.append(time.perf_counter() - begun)
             runs.append(watch.seen)
             if progress is not None and progress(done + 1, RUNS, 0.0) is False:
                 break
@@ -204,41 +218,71 @@ def measured(run: Callable[[], object], progress: Progress | None = None) -> Roo
     ]
     points = _points(done_so)
     best = max(point.achieved for point in points)  # what a program reaches, the machine can do
-    return Roofline(replace(found, rate=max(found.rate, best)), points, conditions)
+    left = statistics.median(whole) - statistics.median(sum(one[4] for one in seen) / 1e9 for seen in runs)
+    rest = (("backward, Python, NumPy and what else ran", max(left, 0.0)),)
+    return Roofline(replace(found, rate=max(found.rate, best)), points, conditions, len(runs), rest)
 
 
 def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
-    """What a program's kernels take on a simulated machine, backward included.
+    """What a program's kernels take on a simulated machine, backward included. It is run four times.
 
-    Raises `ArgumentError` for a program that asks for no kernel there.
+    Raises `ArgumentError` for a program that asks for no kernel there, or for others each time.
     """
     before = sim.machine()
-    machine = sim.use(before if preset in (None, before.preset) else preset)
+    machine = before if preset in (None, before.preset) else sim.Machine(str(preset))
+    quick = dict.fromkeys((name for name, one in machine.table.items() if one.unit == "FLOP/s"), ENDLESS)
     try:
         run()
-        with sim.timeline() as seen:
-            run()
-            sim.finish()
+        works = _timeline(machine, run)
+        # What its arithmetic and its bytes need by themselves: the same kernels where the other costs nothing.
+        busy = _kernels(_timeline(machine.changed(bandwidth=ENDLESS, floor=0), run))
+        traffic = _kernels(_timeline(machine.changed(**quick, floor=0), run))
     finally:
         sim.use(before)
-    start = machine["launch"] / 1e9
-    kernels = [
-        (work.name, work.line, work.flops, work.read + work.written, max(work.duration / 1e9, start))
-        for work in seen if work.kind == "kernel"
-    ]  # fmt: skip
+    kernels = _kernels(works)
     if not kernels:
         raise ArgumentError("a roofline", "no kernel ran on the simulated device", 'let it compute there: x.to("sim")')
+    if not [_kind(one) for one in kernels] == [_kind(one) for one in busy] == [_kind(one) for one in traffic]:
+        why = "the program did other operations in another run"
+        raise ArgumentError("a roofline", why, "let it do the same each time")
+    start, floor = machine["launch"] / 1e9, machine["floor"] / 1e9
+    done = [
+        (
+            *_kind(one), max(one.duration / 1e9, start),
+            (("start", start), ("bytes", b.duration / 1e9), ("arithmetic", a.duration / 1e9), ("floor", floor)),
+        )
+        for one, a, b in zip(kernels, busy, traffic, strict=True)
+    ]  # fmt: skip
     found = Peaks(machine.name, machine["float32"], ((math.inf, machine["bandwidth"]),), start, simulated=True)
-    return Roofline(found, _points(kernels))
+    spent = {name: sum(work.duration for work in works if work.kind == kind) / 1e9 for kind, name in OTHERS.items()}
+    return Roofline(found, _points(done), rest=tuple((name, one) for name, one in spent.items() if one))
 
 
-def _points(done: Sequence[tuple[str, Line, float, float, float]]) -> tuple[Point, ...]:
-    """Equal operations of one line, with equal costs, as one point."""
-    groups: dict[tuple[str, str, float, float], list[float]] = {}
-    for name, line, flops, size, spent in done:
-        groups.setdefault((name, describe_line(line), flops, size), []).append(spent)
+def _timeline(machine: sim.Machine, run: Callable[[], object]) -> list[Any]:
+    """What a program does on a simulated machine."""
+    sim.use(machine)
+    with sim.timeline() as seen:
+        run()
+        sim.finish()
+    return list(seen)
+
+
+def _kernels(works: list[Any]) -> list[Any]:
+    return [work for work in works if work.kind == "kernel"]
+
+
+def _kind(work: Any) -> tuple[str, Line, float, float]:
+    """What a kernel is, and does."""
+    return work.name, work.line, work.flops, work.read + work.written
+
+
+def _points(done: Sequence[tuple[Any, ...]]) -> tuple[Point, ...]:
+    """Equal operations of one line, with equal costs, as one point: what `Point` has, without the calls."""
+    groups: dict[tuple[Any, ...], list[float]] = {}
+    for name, line, flops, size, spent, *own in done:
+        groups.setdefault((name, describe_line(line), flops, size, *own), []).append(spent)
     points = [
-        Point(name, line, len(times), flops, size, sum(times) / len(times))
-        for (name, line, flops, size), times in groups.items()
+        Point(name, line, len(times), flops, size, sum(times) / len(times), *own)
+        for (name, line, flops, size, *own), times in groups.items()
     ]
     return tuple(sorted(points, key=lambda point: -point.total))

@@ -30,8 +30,9 @@ class Roofline(EduWidget, room=roofline):
 
     ``run(device)`` is called with "cpu" or "sim", and does the same on either; a ``run()`` without arguments is for
     this machine alone. On this machine each operation of forward is measured, and so are the peaks, once. On a
-    simulated machine each kernel takes what the constants say. ``machine`` is "this machine" or a preset, such as "T4".
-    ``shown=True`` asks nothing.
+    simulated machine each kernel takes what the constants say. ``run`` is called ten times here and four times there:
+    what it trains is trained by each. ``machine`` is "this machine" or a preset, such as "T4". ``shown=True`` asks
+    nothing.
 
     Gestures: choose a prediction, *Commit*; press a mark or a row (Enter; arrows go from one mark to the next) to read
     what limits that operation; choose other peaks; *Measure again*; *Ask again* (r) hides the result.

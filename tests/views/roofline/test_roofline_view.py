@@ -18,7 +18,7 @@ from tinygrad_edu.views.roofline import CHOICES, RooflineState
 from tinygrad_edu.views.roofline.words import si, times_text
 
 CAPTIONS = [
-    r"[\d.]+( [kMGT])?", "FLOP/s", "FLOP for each byte", r"(memory|cache) .*", r"[\d.]+ [kMGT]FLOP/s", r"\d+(, \d+)*",
+    r"[\d.]+( [kMGT])?", "FLOP/s", "FLOP per byte", r"(memory|cache) .*", r"[\d.]+ [kMGT]FLOP/s", r"\d+(, \d+)*",
     "dotted: what its start allows", r"\d+ %",
 ]  # fmt: skip
 PEAKS = Peaks("T4", 8e12, ((1e6, 900e9), (float("inf"), 320e9)), 5e-6, simulated=True)
@@ -63,7 +63,8 @@ def test_the_twin_says_what_is_drawn(picked: int) -> None:
 def test_the_verdict_and_what_each_is_limited_by() -> None:
     made = state(said="its arithmetic")
     assert (
-        roofline.verdict(made) == "As you predicted: matmul takes 28 % of the time, and is limited by its arithmetic."
+        roofline.verdict(made)
+        == "As you predicted: matmul takes 28 % of the kernels' time, and is limited by its arithmetic."
     )
     wrong = state(said="moving its bytes")
     assert roofline.verdict(wrong).startswith("You predicted: moving its bytes. Result: matmul takes")
@@ -90,10 +91,10 @@ def test_before_the_prediction_nothing_is_told() -> None:
 
 def test_words_of_figures() -> None:
     assert (si(134e6, "FLOP"), si(0.0, "FLOP"), si(2e12, "FLOP/s")) == ("134 MFLOP", "0 FLOP", "2.00 TFLOP/s")
-    assert [times_text(t) for t in (1.0, 1.04, 1.5, float("inf"))] == [
+    assert [times_text(t, False) for t in (1.0, 1.04, 1.5, float("inf"))] == [
         "no gain",
         "no gain",
-        "at most 1.50×",
+        "about 1.50×",
         "without limit",
     ]
 

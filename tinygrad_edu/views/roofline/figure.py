@@ -1,4 +1,4 @@
-"""How a roofline is drawn: FLOP for each byte from left to right, FLOP/s upwards, and what a machine cannot exceed."""
+"""How a roofline is drawn: FLOP per byte from left to right, FLOP/s upwards, and what a machine cannot exceed."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _frame(canvas: Canvas, axes: Axes) -> None:
     canvas.line(axes.x0, axes.y0, axes.x1, axes.y0, "axis")
     canvas.line(axes.x0, axes.y0, axes.x0, axes.y1, "axis")
     canvas.text(axes.x0, axes.y1 - 10, "FLOP/s", "t2")
-    canvas.text(axes.x1, axes.y0 + 38, "FLOP for each byte", "t2", "end")
+    canvas.text(axes.x1, axes.y0 + 38, "FLOP per byte", "t2", "end")
 
 
 def _roof(canvas: Canvas, found: Roofline, axes: Axes) -> None:
@@ -97,15 +97,17 @@ def _roof(canvas: Canvas, found: Roofline, axes: Axes) -> None:
     canvas.line(ridge, axes.y(peaks.rate), axes.x1, axes.y(peaks.rate), "span")
     told = words.si(peaks.rate, "FLOP/s")
     canvas.text(axes.x1, axes.y(peaks.rate) - 8, told, "b", "end")
-    _along(canvas, axes, peaks.bandwidth, peaks.rate, f"memory {words.si(peaks.bandwidth, 'B/s')}", "b")
+    _along(canvas, axes, peaks.bandwidth, peaks.rate, f"memory {words.si(peaks.bandwidth, 'B/s')}", "b", below=True)
 
 
-def _along(canvas: Canvas, axes: Axes, bandwidth: float, rate: float, told: str, cls: str) -> None:
-    """A name beside a slope: before its middle, or behind it where the axis is too near."""
+def _along(
+    canvas: Canvas, axes: Axes, bandwidth: float, rate: float, told: str, cls: str, below: bool = False
+) -> None:  # fmt: skip
+    """A name beside a slope: before its middle, or behind and below it, also where the axis is too near."""
     low = max(10.0 ** axes.across[0], 10.0 ** axes.up[0] / bandwidth)
     middle = math.sqrt(low * rate / bandwidth)
     x, y = axes.x(middle), axes.y(middle * bandwidth)
-    fits = x - 8 - len(told) * UI_12 > axes.x0
+    fits = not below and x - 8 - len(told) * UI_12 > axes.x0
     canvas.text(x - 8 if fits else x + 10, y - 6 if fits else y + 12, told, cls, "end" if fits else None)
 
 
@@ -140,7 +142,9 @@ def _marks(canvas: Canvas, found: Roofline, axes: Axes, picked: int, live: bool)
     roof = axes.y(found.peaks.rate)
     for x, y, places in named:
         told, low = ", ".join(str(place + 1) for place in places), abs(y - roof) < 26
-        canvas.text(x if low else x + 12, y + 22 if low else y - 7, told, "b" if picked in places else "t2",
+        slope = axes.y(found.points[places[0]].intensity * found.peaks.bandwidth)
+        lower = y + 18 if abs(y - slope) < 26 else y - 7  # the slope rises to the right of a mark that lies on it
+        canvas.text(x if low else x + 12, y + 22 if low else lower, told, "b" if picked in places else "t2",
                     "middle" if low else None)  # fmt: skip
 
 
@@ -167,14 +171,17 @@ def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, 
         canvas.rect(left, y, width, 22, "on" if on else "hit")
         quiet = "" if on else "t2"  # which could hardly be read on the row that is picked
         canvas.text(left + 8, y + 15, f"{place + 1}", quiet)
-        canvas.text(left + 28, y + 15, shorten(point.name, 14), "b" if on else "")
-        canvas.text(left + 170, y + 15, f"{round(100 * point.total / whole)} %", quiet, "end")
+        canvas.text(left + 28, y + 15, shorten(point.name, 13), "b" if on else "")
+        canvas.text(left + 156, y + 15, f"{round(100 * point.total / whole)} %", quiet, "end")
         canvas.text(left + width - 8, y + 15, words.BOUND[point.bound(found.peaks)], "", "end")
         canvas.close()
         y += 24
     if len(found.points) > LISTED:
         canvas.text(left + 28, y + 13, f"and {len(found.points) - LISTED} more", "t2")
         y += 20
+    for line in wrap_text(words.rest(found), int((width - 8) / UI_12)):
+        canvas.text(left + 8, y + 13, line, "t2")
+        y += 17
     y += 12
     point = found.points[picked]
     for line in wrap_text(point.line, int((width - 8) / UI_12))[:2] if point.line else ():

@@ -12,7 +12,7 @@ WHY = {
     "start": "Starting a call costs **the same, whatever it carries**: let each call do more.",
     "bytes": "The numbers **come more slowly than they can be computed with**: move fewer bytes, or do more with each.",
     "arithmetic": "Each number is **used many times**: only less arithmetic, or a quicker format, makes it faster.",
-    "else": "**None of the three** needs so long: often too few tiles for a GPU, or awkward strides for a CPU.",
+    "else": "It takes **longer than all three need**: on a GPU, too few tiles; on a CPU, work that is not counted.",
 }
 HIDDEN = "Nothing is run before you commit to a prediction."
 RUNNING = "The run is under way."
@@ -25,9 +25,10 @@ def si(value: float, unit: str) -> str:
     return f"{number(value / size)} {prefix}{unit}"
 
 
-def times_text(times: float) -> str:
-    """``at most 12.0×``, ``no gain``, ``without limit``."""
-    return "no gain" if times < 1.05 else "without limit" if times == float("inf") else f"at most {number(times)}×"
+def times_text(times: float, exact: bool) -> str:
+    """``12.0×``, ``about 12.0×``, ``no gain``, ``without limit``."""
+    told = f"{number(times)}×" if exact else f"about {number(times)}×"
+    return "no gain" if times < 1.05 else "without limit" if times == float("inf") else told
 
 
 def question(state: RooflineState) -> str:
@@ -42,7 +43,8 @@ def verdict(state: RooflineState) -> str:
     said = state.said if state.asked == state.machine else None
     lead = "As you predicted: " if said == found else f"You predicted: {said}. Result: " if said else "Result: "
     share = first.total / sum(point.total for point in state.result.points)
-    return f"{lead}{first.name} takes {round(100 * share)} % of the time, and is limited by {found}."
+    of = "the kernels' time" if state.result.peaks.simulated else "forward's time"
+    return f"{lead}{first.name} takes {round(100 * share)} % of {of}, and is limited by {found}."
 
 
 def point_text(point: Point, peaks: Peaks) -> str:
@@ -61,6 +63,7 @@ def details(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
         ("takes", f"{seconds_text(point.seconds)}, {plural(point.calls, 'call')}"),
     ]
     rows += [(f"{NEEDS[bound]} needs", seconds_text(needs[bound])) for bound in BOUNDS]
+    rows += [("any kernel needs", seconds_text(needs["floor"]))] if "floor" in needs else []
     return rows
 
 
@@ -68,9 +71,9 @@ NEEDS = {"start": "starting it", "bytes": "moving its bytes", "arithmetic": "its
 
 
 def gains(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
-    """What could be gained at most, if one of the three cost nothing."""
+    """What could be gained, if one of the three cost nothing."""
     names = {"start": "fewer, larger calls", "bytes": "fewer bytes", "arithmetic": "quicker arithmetic"}
-    return [(names[bound], times_text(point.at_most(bound, peaks))) for bound in BOUNDS]
+    return [(names[bound], times_text(point.at_most(bound, peaks), peaks.simulated)) for bound in BOUNDS]
 
 
 def peaks_text(peaks: Peaks) -> str:
@@ -79,6 +82,12 @@ def peaks_text(peaks: Peaks) -> str:
     fastest = max(rate for _, rate in peaks.bandwidths)
     cache = f" and up to {si(fastest, 'B/s')} from a cache" if fastest > 1.2 * peaks.bandwidth else ""
     return f"{rates}{cache}, {seconds_text(peaks.start)} to start an operation"
+
+
+def rest(found: Roofline) -> str:
+    """``not shown: copies 1.69 ms``."""
+    told = [f"{name} {seconds_text(spent)}" for name, spent in found.rest if spent > 0]
+    return f"not shown: {', '.join(told)}" if told else ""
 
 
 def why(state: RooflineState) -> str:
@@ -100,7 +109,7 @@ def conditions(state: RooflineState) -> str:
     if found.peaks.simulated:
         return f"preset {found.peaks.machine}, virtual time · forward and backward, each operation a kernel"
     where = "" if found.conditions is None else f"{found.conditions.text()} · "
-    return f"{where}median of 9 runs, of forward only · peaks measured once"
+    return f"{where}{plural(found.runs, 'run')}, the median, of forward only · peaks measured once"
 
 
 def text(state: RooflineState, working: bool = False) -> str:
@@ -114,6 +123,7 @@ def text(state: RooflineState, working: bool = False) -> str:
     lines += [verdict(state), *([f"you predicted {state.said}"] if state.said else [])]
     lines += [f"{found.peaks.machine}: {peaks_text(found.peaks)}"]
     lines += [f"  {place}. {point_text(one, found.peaks)}" for place, one in enumerate(found.points[:FEW], 1)]
+    lines += [rest(found)] if rest(found) else []
     lines += [f"  and {len(found.points) - FEW} more"] if len(found.points) > FEW else []
     lines += [f"operation {state.picked + 1}, {point.name}"]
     lines += [f"  {name}: {value}" for name, value in (*details(point, found.peaks), *gains(point, found.peaks))]
