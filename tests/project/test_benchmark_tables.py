@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 import runpy
 
+import pytest
+
+from benchmarks import record as gpus
 from tests.support import ROOT
+from tinygrad_edu import sim
 
 
 def test_the_tables_are_those_of_the_record() -> None:
@@ -18,7 +23,24 @@ def test_the_tables_are_those_of_the_record() -> None:
     assert text == tool["readme"](record, text), again
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_predictions_for_gpus_are_those_of_the_simulator_and_records_are_all_shown() -> None:
     tool = runpy.run_path(str(ROOT / "tools" / "benchmark_tables.py"))
     text = tool["DEVICES"].read_text(encoding="utf-8")
     assert text == tool["devices"](text), "run python tools/benchmark_tables.py"
+
+
+@pytest.mark.timeout(600)  # ten seconds on a quiet machine
+def test_predictions_for_two_machines_are_those_of_the_simulator(draw: random.Random) -> None:
+    """One preset, and one GPU with the constants that were measured on it."""
+    preset, gpu = draw.choice(list(sim.PRESETS)), draw.choice(gpus.recorded())
+    lines = (ROOT / "docs" / "devices.md").read_text(encoding="utf-8").splitlines()
+    head = next(line for line in lines if line.startswith("| tip |")).strip("| ").split(" | ")
+    rows = {line.split("`")[1]: line.strip("| ").split(" | ") for line in lines if line.startswith("| `")}
+    found = gpus.predicted([preset], [gpu])
+    titles = {preset: f"{preset}, simulated", gpu["gpu"]: f"{gpu['gpu']}, simulated with its own constants"}
+    assert len(found) == len(list(gpus.chosen()))
+    for slug, ratios in found.items():
+        for name, title in titles.items():
+            assert rows[slug][head.index(title)] == gpus._cell(ratios[name]), (slug, name)
