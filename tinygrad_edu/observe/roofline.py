@@ -232,11 +232,14 @@ def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
     machine = before if preset in (None, before.preset) else sim.Machine(str(preset))
     quick = dict.fromkeys((name for name, one in machine.table.items() if one.unit == "FLOP/s"), ENDLESS)
     try:
-        run()
-        works = _timeline(machine, run)
+        sim.use(machine)
+        run()  # which reserves memory
+        works = _timeline(run)
         # What its arithmetic and its bytes need by themselves: the same kernels where the other costs nothing.
-        busy = _kernels(_timeline(machine.changed(bandwidth=ENDLESS, floor=0), run))
-        traffic = _kernels(_timeline(machine.changed(**quick, floor=0), run))
+        sim.use(machine.changed(bandwidth=ENDLESS, floor=0))
+        busy = _kernels(_timeline(run))
+        sim.use(machine.changed(**quick, floor=0))
+        traffic = _kernels(_timeline(run))
     finally:
         sim.use(before)
     kernels = _kernels(works)
@@ -258,9 +261,8 @@ def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
     return Roofline(found, _points(done), rest=tuple((name, one) for name, one in spent.items() if one))
 
 
-def _timeline(machine: sim.Machine, run: Callable[[], object]) -> list[Any]:
-    """What a program does on a simulated machine."""
-    sim.use(machine)
+def _timeline(run: Callable[[], object]) -> list[Any]:
+    """What a program does on the simulated machine."""
     with sim.timeline() as seen:
         run()
         sim.finish()
