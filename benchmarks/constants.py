@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -15,9 +16,9 @@ import numpy as np
 
 import tinygrad_edu as tg
 from tinygrad_edu import accelerator, backends
+from tinygrad_edu.backends.sim.host import PAGE
 
 REPEATS = 7
-PAGE = 4096  # bytes
 RATES = ("float64", "float32", "float16", "bfloat16")
 Figure = tuple[float, float, float]  # median, least, most
 
@@ -44,9 +45,9 @@ class _Bench:
 
     def all(self) -> Iterator[tuple[str, Figure]]:
         yield "launch", self.launch()
-        yield "floor", self._enqueued(lambda: self.small + self.small, self.many, "ns")
+        yield "floor", self._enqueued(lambda: self.small + self.small, self.many)
         pinned = tg.ones(1024).pin_memory()
-        yield "copy_launch", self._enqueued(lambda: pinned.to(self.name, non_blocking=True), self.many, "ns")
+        yield "copy_launch", self._enqueued(lambda: pinned.to(self.name, non_blocking=True), self.many)
         rate = self.bandwidth()
         yield "bandwidth", rate
         yield "random", self.random(rate[0])
@@ -57,8 +58,8 @@ class _Bench:
 
     # On the device's clock ---------------------------------------------------------------------------------------
 
-    def _enqueued(self, work: Callable[[], Any], times: int, amount: Any) -> Figure:
-        """``amount`` a second, or nanoseconds, of what the device does behind a long kernel: the host is ahead."""
+    def _enqueued(self, work: Callable[[], Any], times: int) -> Figure:
+        """Nanoseconds that the device takes for one, behind a long kernel: the host is ahead."""
         found = []
         for _ in range(self.repeats + 1):
             first, last = (accelerator.Event(enable_timing=True) for _ in range(2))
@@ -68,27 +69,26 @@ class _Bench:
                 work()
             last.record()
             accelerator.synchronize()
-            seconds = max(first.elapsed_time(last), 1e-6) / 1e3 / times
-            found.append(seconds * 1e9 if amount == "ns" else amount / seconds)
+            found.append(first.elapsed_time(last) * 1e6 / times)
         return _spread(found[1:])
 
     def rate(self, dtype: str) -> Figure:
         side = self.side // 2 if dtype == "float64" else self.side
         a, b = (tg.randn(side, side, device=self.name).to(dtype).array for _ in range(2))
-        return self._enqueued(lambda: self.device.call(self.device.cp.matmul, (a, b)), 4, 2 * side**3)
+        return _rate(2 * side**3, self._enqueued(lambda: self.device.call(self.device.cp.matmul, (a, b)), 4))
 
     def bandwidth(self) -> Figure:
         x, y = (tg.ones(self.numbers, device=self.name) for _ in range(2))
-        return self._enqueued(lambda: x + y, 20, 12 * self.numbers)
+        return _rate(12 * self.numbers, self._enqueued(lambda: x + y, 20))
 
     def random(self, rate: float) -> Figure:
         """How many times as long as its bytes say, at the bandwidth of a sum, a kernel takes that reads in no order."""
         x = tg.ones(self.numbers, device=self.name)
         order = np.random.default_rng(0).permutation(self.numbers)
-        index, moved = self.device.from_numpy(order), self.numbers * (4 + 8 + 4)
+        index, moved = self.device.from_numpy(order), self.numbers * (4 + 8 + 4) * 1e9
         take: Callable[[Any, Any], Any] = lambda values, where: values[where]  # noqa: E731  (without our checks)
-        middle, least, most = self._enqueued(lambda: self.device.call(take, (x.array, index)), 3, moved)
-        return rate / middle, rate / most, rate / least
+        middle, least, most = self._enqueued(lambda: self.device.call(take, (x.array, index)), 3)
+        return middle * rate / moved, least * rate / moved, most * rate / moved
 
     # On the host's clock -----------------------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ class _Bench:
         pinned = pageable.pin_memory()
         for name, source in (("pinned", pinned), ("pageable", pageable)):
             source.to(self.name)
-            yield name, _rate(size, self._spread_of(lambda source=source: source.to(self.name)))  # type: ignore[misc]
+            yield name, _rate(size, self._spread_of(partial(source.to, self.name)))
 
     def reserve(self) -> Figure:
         """Nanoseconds for memory that the driver has to be asked for."""
@@ -146,7 +146,7 @@ def _host(work: Callable[[], Any]) -> float:
     return float(end - start)
 
 
-def _rate(size: int, times: Figure) -> Figure:
-    """Bytes a second, from nanoseconds."""
-    middle, least, most = (size / max(one, 1) * 1e9 for one in times)
+def _rate(amount: int, times: Figure) -> Figure:
+    """What is done in a second, from nanoseconds."""
+    middle, least, most = (amount / max(one, 1) * 1e9 for one in times)
     return middle, most, least

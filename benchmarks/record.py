@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.constants import measured as constants
 from tinygrad_edu import backends, cuda, sim, tips
 from tinygrad_edu.backends.cuda import why_not
-from tinygrad_edu.common.wording import ratio_text, ratio_with_spread
+from tinygrad_edu.common.wording import number, rate_with_spread, ratio_text, ratio_with_spread, si
 from tinygrad_edu.tips import Tip
 
 FILE = Path(__file__).parents[1] / "docs" / "device_times.json"
@@ -135,13 +135,18 @@ def table(predictions: dict[str, dict[str, float]], records: list[dict[str, Any]
             cells.append("not recorded" if known is None else ratio_with_spread(known["ratio"], known["middle"]))
         lines.append(f"| `{slug}` | {' | '.join(cells)} |")
     for one in records:
-        lines += ["", _within(predictions, one), "", *_constants(one)]
-    rows = [
+        lines += ["", _within(predictions, one), "", *_constants(one), "", _origin(one)]
+    lines += [] if records else ["", "No GPU was recorded yet: `python -m benchmarks record` does it."]
+    return "\n".join(lines)
+
+
+def _origin(one: dict[str, Any]) -> str:
+    """When a record was taken, and by what."""
+    return (
         f"{one['gpu']}: {one['date']}, driver {one['driver']}, CUDA {one['cuda']}, CuPy {one['cupy']}, "
-        f"NumPy {one['numpy']}, Python {one['python']}, {one['system']}; median of the pairs and its middle half."
-        for one in records
-    ]
-    return "\n".join([*lines, "", *(rows or ["No GPU was recorded yet: `python -m benchmarks record` does it."])])
+        f"NumPy {one['numpy']}, Python {one['python']}, {one['system']}; median of the pairs and its middle half; of "
+        "constants, the median, the least and the most."
+    )
 
 
 def _cell(ratio: float) -> str:
@@ -169,17 +174,12 @@ def _constants(one: dict[str, Any]) -> list[str]:
     for name, (middle, least, most) in one["constants"].items():
         known = sim.PRESETS[preset][name]
         guessed = " (assumed)" if known.source.startswith("assumed") else ""
-        spread = f"{_figure(middle)} ({_figure(least)}–{_figure(most)})"
-        lines.append(f"| `{name}` | {_figure(known.value)}{guessed} | {spread} | {known.unit} |")
+        if known.unit.endswith("/s"):
+            value, spread = si(known.value, ""), rate_with_spread(middle, (least, most), "")
+        else:
+            value, spread = number(known.value), f"{number(middle)} ({number(least)}–{number(most)})"
+        lines.append(f"| `{name}` | {value}{guessed} | {spread} | {known.unit} |")
     return lines
-
-
-def _figure(value: float) -> str:
-    """Three figures, and the thousands' letter: 2.52 T."""
-    for size, letter in ((1e12, " T"), (1e9, " G")):
-        if value >= size:
-            return f"{value / size:.3g}{letter}"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def run() -> str:

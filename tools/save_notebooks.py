@@ -37,7 +37,8 @@ def tidy(notebook: Any) -> Any:
 def save(path: Path) -> None:
     """Execute one notebook from top to bottom and write it back."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+    place = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(notebook, timeout=300, resources=place, coalesce_streams=True).execute()
     nbformat.write(tidy(notebook), path)
 
 

@@ -120,9 +120,20 @@ def seconds_text(seconds: float) -> str:
     return f"{number(float(f'{seconds:.2e}') / size)} {unit}"
 
 
+def si(value: float, unit: str) -> str:
+    """``134 MFLOP``: three digits, and a prefix before the unit."""
+    size, prefix = prefix_of(value)
+    return f"{number(value / size)} {prefix}{unit}"
+
+
+def prefix_of(value: float) -> tuple[float, str]:
+    """How many a prefix stands for, and the prefix, that a value of this size is written with."""
+    return next((one for one in PREFIXES if value >= one[0]), PREFIXES[-1])
+
+
 def rate_with_spread(rate: float, spread: Iterable[float], unit: str) -> str:
     """``9.87 GB/s (9.61–9.93)``: all three with the prefix of the first."""
-    size, prefix = next((one for one in PREFIXES if rate >= one[0]), PREFIXES[-1])
+    size, prefix = prefix_of(rate)
     return f"{number(rate / size)} {prefix}{unit} ({'–'.join(number(value / size) for value in spread)})"
 
 

@@ -65,7 +65,7 @@ class Peaks:
 
     @property
     def ridge(self) -> float:
-        """FLOP for each byte, from which on arithmetic takes longer than moving."""
+        """FLOP per byte, from which on arithmetic takes longer than moving."""
         return self.rate / self.bandwidth
 
 
@@ -83,7 +83,7 @@ class Point:
 
     @property
     def intensity(self) -> float:
-        """FLOP for each byte."""
+        """FLOP per byte."""
         return self.flops / self.nbytes if self.nbytes else 0.0
 
     @property
@@ -112,7 +112,7 @@ class Point:
             return ELSE if partly else longest
         return longest if self.seconds < SEVERAL * needs[longest] else ELSE
 
-    def at_most(self, without: str, peaks: Peaks) -> float:
+    def gain(self, without: str, peaks: Peaks) -> float:
         """How many times faster it could be, if one of the three cost nothing. Never below 1.
 
         On a simulated machine that is exact. On a real one it is an estimate by the peaks.
@@ -208,9 +208,7 @@ def measured(run: Callable[[], object], progress: Progress | None = None) -> Roo
         raise ArgumentError(
             "a roofline", "no operation on tensors was carried out", "let the function compute something"
         )
-    if len({tuple(one[:4] for one in seen) for seen in runs}) > 1:
-        why = "the program did other operations in another run"
-        raise ArgumentError("a roofline", why, "let it do the same each time")
+    _refuse_changes([[one[:4] for one in seen] for seen in runs])
     medians = [statistics.median(seen[place][4] for seen in runs) / 1e9 for place in range(len(runs[0]))]
     times = [max(one - watching, found.start / 2) for one in medians]
     done_so = [
@@ -219,7 +217,7 @@ def measured(run: Callable[[], object], progress: Progress | None = None) -> Roo
     points = _points(done_so)
     best = max(point.achieved for point in points)  # what a program reaches, the machine can do
     left = statistics.median(whole) - statistics.median(sum(one[4] for one in seen) / 1e9 for seen in runs)
-    rest = (("backward, Python, NumPy and what else ran", max(left, 0.0)),)
+    rest = (("backward, Python, NumPy and what else ran", left),) if left > 0 else ()
     return Roofline(replace(found, rate=max(found.rate, best)), points, conditions, len(runs), rest)
 
 
@@ -235,6 +233,7 @@ def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
         sim.use(machine)
         run()  # which reserves memory
         works = _timeline(run)
+        kernels = _kernels(works)
         # What its arithmetic and its bytes need by themselves: the same kernels where the other costs nothing.
         sim.use(machine.changed(bandwidth=ENDLESS, floor=0))
         busy = _kernels(_timeline(run))
@@ -242,12 +241,9 @@ def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
         traffic = _kernels(_timeline(run))
     finally:
         sim.use(before)
-    kernels = _kernels(works)
     if not kernels:
         raise ArgumentError("a roofline", "no kernel ran on the simulated device", 'let it compute there: x.to("sim")')
-    if not [_kind(one) for one in kernels] == [_kind(one) for one in busy] == [_kind(one) for one in traffic]:
-        why = "the program did other operations in another run"
-        raise ArgumentError("a roofline", why, "let it do the same each time")
+    _refuse_changes([[_kind(one) for one in run] for run in (kernels, busy, traffic)])
     start, floor = machine["launch"] / 1e9, machine["floor"] / 1e9
     done = [
         (
@@ -259,6 +255,13 @@ def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
     found = Peaks(machine.name, machine["float32"], ((math.inf, machine["bandwidth"]),), start, simulated=True)
     spent = {name: sum(work.duration for work in works if work.kind == kind) / 1e9 for kind, name in OTHERS.items()}
     return Roofline(found, _points(done), rest=tuple((name, one) for name, one in spent.items() if one))
+
+
+def _refuse_changes(runs: Sequence[Sequence[object]]) -> None:
+    """Raise `ArgumentError` if a program did other operations in another run."""
+    if any(one != runs[0] for one in runs):
+        why = "the program did other operations in another run"
+        raise ArgumentError("a roofline", why, "let it do the same each time")
 
 
 def _timeline(run: Callable[[], object]) -> list[Any]:

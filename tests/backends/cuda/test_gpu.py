@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,15 @@ from tinygrad_edu.tips.tip import HOLDS
 
 NOT = cuda.why_not()
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(NOT is not None, reason=f"needs a GPU: {NOT and NOT[0]}")]
+
+
+@pytest.fixture(autouse=True)
+def as_it_was() -> Iterator[None]:
+    """What a test allows or forbids is as before after it."""
+    yield
+    gpu: Any = backends.get("cuda")
+    gpu.allow(1.0)
+    gpu.scalars = True
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -57,9 +67,7 @@ def test_the_training_script_learns_as_on_the_cpu() -> None:
     ids=lambda test: test.__name__,
 )
 def test_it_does_what_the_stand_in_does(test: Callable[[Backend], None]) -> None:
-    gpu = backends.get("cuda")
-    test(gpu)
-    gpu.scalars = True
+    test(backends.get("cuda"))
 
 
 # What only a GPU can show: the host is ahead of it --------------------------------------------------------------------

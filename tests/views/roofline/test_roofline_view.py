@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from tests.views.twin import assert_twin
+from tinygrad_edu.common.wording import si
 from tinygrad_edu.errors import IndexRangeError
 from tinygrad_edu.observe.roofline import Peaks, Point, Roofline
 from tinygrad_edu.views import roofline
 from tinygrad_edu.views.frame import NARROW, WIDE
 from tinygrad_edu.views.roofline import CHOICES, RooflineState
-from tinygrad_edu.views.roofline.words import si, times_text
+from tinygrad_edu.views.roofline.words import times_text
 
 CAPTIONS = [
     r"[\d.]+( [kMGT])?", "FLOP/s", "FLOP per byte", r"(memory|cache) .*", r"[\d.]+ [kMGT]FLOP/s", r"\d+(, \d+)*",

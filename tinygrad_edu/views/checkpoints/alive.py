@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
-from ...common.wording import PREFIXES, bytes_text, plural
+from ...common.wording import bytes_text, plural, prefix_of
 from ..marks import Canvas, hatch
 from . import words
 from .model import OWNERS, Run, SliderState
@@ -31,7 +31,7 @@ class Scale:
 
     def label(self, tick: int) -> str:
         """``2.5 MB`` at the top, and bare numbers below."""
-        size, prefix = next((one for one in PREFIXES if self.top >= one[0]), PREFIXES[-1])
+        size, prefix = prefix_of(self.top)
         told = f"{tick * self.step / size:g}"
         return f"{told} {prefix}B" if tick == self.count else told
 

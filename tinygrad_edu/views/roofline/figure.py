@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ...common.wording import PREFIXES
+from ...common.wording import prefix_of, si
 from ...observe.roofline import Point, Roofline
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import UI_12, Canvas, shorten, wrap_text
@@ -73,7 +73,7 @@ def _frame(canvas: Canvas, axes: Axes) -> None:
     for power in range(axes.up[0], axes.up[1] + 1):
         y = axes.y(10.0**power)
         canvas.line(axes.x0, y, axes.x1, y, "hair")
-        size, prefix = next((one for one in PREFIXES if 10.0**power >= one[0]), PREFIXES[-1])
+        size, prefix = prefix_of(10.0**power)
         canvas.text(axes.x0 - 8, y + 4, f"{10.0**power / size:g} {prefix}".strip(), "t2", "end")
     for power in range(axes.across[0], axes.across[1] + 1):
         x = axes.x(10.0**power)
@@ -91,13 +91,13 @@ def _roof(canvas: Canvas, found: Roofline, axes: Axes) -> None:
     fastest = max(rate for _, rate in peaks.bandwidths)
     if fastest > 1.2 * peaks.bandwidth:
         _slope(canvas, axes, fastest, peaks.rate, "rule")
-        _along(canvas, axes, fastest, peaks.rate, f"cache {words.si(fastest, 'B/s')}", "t2")
+        _along(canvas, axes, fastest, peaks.rate, f"cache {si(fastest, 'B/s')}", "t2")
     _slope(canvas, axes, peaks.bandwidth, peaks.rate, "span")
     ridge = axes.x(peaks.ridge)
     canvas.line(ridge, axes.y(peaks.rate), axes.x1, axes.y(peaks.rate), "span")
-    told = words.si(peaks.rate, "FLOP/s")
+    told = si(peaks.rate, "FLOP/s")
     canvas.text(axes.x1, axes.y(peaks.rate) - 8, told, "b", "end")
-    _along(canvas, axes, peaks.bandwidth, peaks.rate, f"memory {words.si(peaks.bandwidth, 'B/s')}", "b", below=True)
+    _along(canvas, axes, peaks.bandwidth, peaks.rate, f"memory {si(peaks.bandwidth, 'B/s')}", "b", below=True)
 
 
 def _along(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...common.wording import PREFIXES, bytes_text, number, plain, plural, seconds_text
+from ...common.wording import bytes_text, number, plain, plural, seconds_text, si
 from ...observe.roofline import BOUNDS, Peaks, Point, Roofline
 from .model import CHOICES, RooflineState, answer
 
@@ -17,12 +17,6 @@ WHY = {
 HIDDEN = "Nothing is run before you commit to a prediction."
 RUNNING = "The run is under way."
 FAILED = "The run ended without a result."
-
-
-def si(value: float, unit: str) -> str:
-    """``134 MFLOP``."""
-    size, prefix = next((one for one in PREFIXES if value >= one[0]), PREFIXES[-1])
-    return f"{number(value / size)} {prefix}{unit}"
 
 
 def times_text(times: float, exact: bool) -> str:
@@ -73,7 +67,7 @@ NEEDS = {"start": "starting it", "bytes": "moving its bytes", "arithmetic": "its
 def gains(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
     """What could be gained, if one of the three cost nothing."""
     names = {"start": "fewer, larger calls", "bytes": "fewer bytes", "arithmetic": "quicker arithmetic"}
-    return [(names[bound], times_text(point.at_most(bound, peaks), peaks.simulated)) for bound in BOUNDS]
+    return [(names[bound], times_text(point.gain(bound, peaks), peaks.simulated)) for bound in BOUNDS]
 
 
 def peaks_text(peaks: Peaks) -> str:
@@ -86,8 +80,8 @@ def peaks_text(peaks: Peaks) -> str:
 
 def rest(found: Roofline) -> str:
     """``not shown: copies 1.69 ms``."""
-    told = [f"{name} {seconds_text(spent)}" for name, spent in found.rest if spent > 0]
-    return f"not shown: {', '.join(told)}" if told else ""
+    told = ", ".join(f"{name} {seconds_text(spent)}" for name, spent in found.rest)
+    return f"not shown: {told}" if told else ""
 
 
 def why(state: RooflineState) -> str:
@@ -123,8 +117,8 @@ def text(state: RooflineState, working: bool = False) -> str:
     lines += [verdict(state), *([f"you predicted {state.said}"] if state.said else [])]
     lines += [f"{found.peaks.machine}: {peaks_text(found.peaks)}"]
     lines += [f"  {place}. {point_text(one, found.peaks)}" for place, one in enumerate(found.points[:FEW], 1)]
-    lines += [rest(found)] if rest(found) else []
     lines += [f"  and {len(found.points) - FEW} more"] if len(found.points) > FEW else []
+    lines += [rest(found)] if found.rest else []
     lines += [f"operation {state.picked + 1}, {point.name}"]
     lines += [f"  {name}: {value}" for name, value in (*details(point, found.peaks), *gains(point, found.peaks))]
     return "\n".join(lines)
