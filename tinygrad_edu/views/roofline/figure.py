@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from ...common.wording import prefix_of, si
-from ...observe.roofline import Point, Roofline
+from ...observe.roofline import Peaks, Point, Roofline
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import UI_12, Canvas, shorten, wrap_text
 from . import words
@@ -14,6 +14,7 @@ from .model import CHOICES, RooflineState
 
 LEFT, TALL = 64.0, 290.0  # of the axis; the height of the plot
 PANEL = 268.0  # beside the plot, where there is room
+Box = tuple[float, float, float, float]  # left, top, right, bottom
 LISTED = 6  # operations in the list, and numbered in the plot
 
 
@@ -103,12 +104,16 @@ def _roof(canvas: Canvas, found: Roofline, axes: Axes) -> None:
 def _along(
     canvas: Canvas, axes: Axes, bandwidth: float, rate: float, told: str, cls: str, below: bool = False
 ) -> None:  # fmt: skip
-    """A name beside a slope: before its middle, or behind and below it, also where the axis is too near."""
+    """A name beside a slope: below its middle; or before that and, where the axis is too near, over its end."""
     low = max(10.0 ** axes.across[0], 10.0 ** axes.up[0] / bandwidth)
-    middle = math.sqrt(low * rate / bandwidth)
+    middle, wide = math.sqrt(low * rate / bandwidth), len(told) * UI_12
     x, y = axes.x(middle), axes.y(middle * bandwidth)
-    fits = not below and x - 8 - len(told) * UI_12 > axes.x0
-    canvas.text(x - 8 if fits else x + 10, y - 6 if fits else y + 12, told, cls, "end" if fits else None)
+    if below:
+        canvas.text(x + 10, y + 12, told, cls)
+    elif x - 8 - wide > axes.x0:
+        canvas.text(x - 8, y - 6, told, cls, "end")
+    else:
+        canvas.text(max(axes.x(rate / bandwidth) - wide / 2, axes.x0 + 4), axes.y(rate) - 8, told, cls)
 
 
 def _slope(canvas: Canvas, axes: Axes, bandwidth: float, rate: float, cls: str) -> None:
@@ -131,21 +136,49 @@ def _marks(canvas: Canvas, found: Roofline, axes: Axes, picked: int, live: bool)
     drawn = [(place, point) for place, point in enumerate(found.points) if point.flops]
     for place, one in reversed(drawn):
         _mark(canvas, axes, one, place, place == picked, live, found)
-    named: list[tuple[float, float, list[int]]] = []  # marks that lie on each other share a name
-    for place, one in drawn[:LISTED]:
-        x, y = axes.x(one.intensity), axes.y(one.achieved)
+    _numbers(canvas, found.peaks, axes, drawn, picked)
+
+
+def _numbers(canvas: Canvas, peaks: Peaks, axes: Axes, drawn: list[tuple[int, Point]], picked: int) -> None:
+    """The marks' numbers in the list, each where it covers least. Marks that lie on each other share theirs."""
+    at = [(axes.x(one.intensity), axes.y(one.achieved)) for _, one in drawn]
+    taken = [*_drawn_roof(peaks, axes), *((x - 9, y - 9, x + 9, y + 9) for x, y in at)]
+    named: list[tuple[float, float, list[int]]] = []
+    for (x, y), (place, _) in zip(at[:LISTED], drawn, strict=False):
         beside = next((names for ox, oy, names in named if abs(x - ox) < 20 and abs(y - oy) < 14), None)
         if beside is None:
             named.append((x, y, [place]))
         else:
             beside.append(place)
-    roof = axes.y(found.peaks.rate)
     for x, y, places in named:
-        told, low = ", ".join(str(place + 1) for place in places), abs(y - roof) < 26
-        slope = axes.y(found.points[places[0]].intensity * found.peaks.bandwidth)
-        lower = y + 18 if abs(y - slope) < 26 else y - 7  # the slope rises to the right of a mark that lies on it
-        canvas.text(x if low else x + 12, y + 22 if low else lower, told, "b" if picked in places else "t2",
-                    "middle" if low else None)  # fmt: skip
+        told = ", ".join(str(place + 1) for place in places)
+        wide = len(told) * UI_12
+        before, behind, middle = x - 12 - wide, x + 12, x - wide / 2
+        spots = [
+            (behind, y - 7),
+            (behind, y + 18),
+            (middle, y + 24),
+            (before, y - 7),
+            (before, y + 18),
+            (middle, y - 14),
+        ]
+        boxes = [(left, base - 11, left + wide, base + 3) for left, base in spots if left > axes.x0 + 4]
+        box = min(boxes, key=lambda box: sum(_meet(box, one) for one in taken))
+        canvas.text(box[0], box[3] - 3, told, "b" if picked in places else "t2")
+        taken.append(box)
+
+
+def _drawn_roof(peaks: Peaks, axes: Axes) -> list[Box]:
+    """The roof's line, from point to point."""
+    xs = [axes.x0 + share * (axes.x1 - axes.x0) / 60 for share in range(61)]
+    low, high = axes.across
+    intensities = [10 ** (low + (x - axes.x0) / (axes.x1 - axes.x0) * (high - low)) for x in xs]
+    ys = [axes.y(min(peaks.rate, one * peaks.bandwidth)) for one in intensities]
+    return [(x - 4, y - 4, x + 4, y + 4) for x, y in zip(xs, ys, strict=True)]
+
+
+def _meet(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _mark(canvas: Canvas, axes: Axes, point: Point, place: int, on: bool, live: bool, found: Roofline) -> None:
