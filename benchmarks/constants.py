@@ -45,6 +45,7 @@ class _Bench:
 
     def all(self) -> Iterator[tuple[str, Figure]]:
         yield "launch", self.launch()
+        yield "order", self.order()
         yield "floor", self._enqueued(lambda: self.small + self.small, self.many)
         pinned = tg.ones(1024).pin_memory()
         yield "copy_launch", self._enqueued(lambda: pinned.to(self.name, non_blocking=True), self.many)
@@ -101,6 +102,18 @@ class _Bench:
 
         ask()
         return self._spread_of(ask, 1 / self.many)
+
+    def order(self) -> Figure:
+        """Nanoseconds of the host for one of four: record an event, wait for it, enter a stream, leave it."""
+        side, main = self.device.stream(), self.device.current_stream()
+
+        def ask() -> None:
+            for _ in range(self.many):
+                side.wait_stream(main)
+                self.device.use_stream(side)()
+
+        ask()
+        return self._spread_of(ask, 1 / (4 * self.many))
 
     def _spread_of(self, work: Callable[[], Any], per: float = 1.0) -> Figure:
         return _spread([_host(work) * per for _ in range(self.repeats)])

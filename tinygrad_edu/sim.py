@@ -279,11 +279,14 @@ def _since(work: Work, origin: int) -> Work:
 
 
 _NOT_MODELLED = """Not modelled:
-- caches, registers and which of its kernels a library would choose: products are computed in tiles, all alike
+- caches, registers and which of its kernels a library would choose: products are computed in tiles, all alike. A real
+  library splits the sums of a small product over more processors, so streams gain less there
 - how many threads of a kernel fit at once, clock speeds and heat
 - Python's own speed: between two launches passes a constant time, `launch`
 - other programs on the device, and contention on the bus
-- what the host computes and copies for itself: only launches, transfers, pinning, queries and `host_work` take it time
+- what the host computes and copies for itself: only launches, transfers, pinning, streams, events, queries and
+  `host_work` take it time
+- views: here the host makes them in no time
 - random numbers: the host draws them, and copies them to the device
 - how many launches the queue holds: a real one makes the host wait after about a thousand"""
 

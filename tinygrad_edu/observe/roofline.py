@@ -37,7 +37,10 @@ ELSE = "else"  # what takes several times as long as all three need
 SEVERAL = 3.0
 RUNS = 9  # of a program on this machine, after one that does not count
 ENDLESS = 1e30  # a rate of a simulated machine where something costs nothing
-OTHERS = {"copy": "copies", "reserve": "asking the driver for memory", "work": "the host's own work"}
+OTHERS = {
+    "copy": "copies", "order": "streams and events", "reserve": "asking the driver for memory",
+    "work": "the host's own work",
+}  # fmt: skip
 COPIED = tuple(1 << power for power in (14, 16, 18, 20, 22, 24, 26))  # bytes of an array; the last fit no cache
 MATRIX = 768  # rows and columns
 

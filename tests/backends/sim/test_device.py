@@ -122,6 +122,24 @@ def test_host_work_is_the_program_s_to_say() -> None:
             tg.sim.host_work(wrong)  # type: ignore[arg-type]
 
 
+def test_streams_and_events_cost_the_host_time() -> None:
+    """Four pieces for one wait in a stream of its own: as measured, a fifth of a launch each or so."""
+    side, main = tg.accelerator.Stream(), tg.accelerator.current_stream()
+    with tg.sim.timeline() as seen:
+        side.wait_stream(main)
+        with tg.accelerator.stream(side):
+            pass
+    assert [(work.kind, work.name) for work in seen] == [
+        ("order", "record an event"), ("order", "let a stream wait"), ("order", "enter a stream"),
+        ("order", "leave a stream"),
+    ]  # fmt: skip
+    assert {work.duration for work in seen} == {1500} and seen.end == 6000
+    tg.sim.use(order=0)
+    with tg.sim.timeline() as free:
+        side.wait_stream(main)
+    assert list(free) == []
+
+
 def test_events_tell_the_time_between_them() -> None:
     stream = SIM.current_stream()
     x = tg.ones(1000, 1000, device="sim")

@@ -148,6 +148,20 @@ def test_launches_are_the_cause_where_nobody_waits() -> None:
     )
 
 
+def test_streams_and_events_are_the_cause_where_the_host_is_busy_with_them() -> None:
+    x, side = tg.ones(64, 64, device="sim"), tg.accelerator.Stream()
+
+    def many() -> None:
+        x * 1.0
+        for _ in range(20):
+            side.wait_stream(tg.accelerator.current_stream())
+        x * 1.0
+
+    gap, why = told(many)
+    assert "the host is busy with streams and events: record an event" in gap
+    assert why.startswith("The host is **busy with streams and events**")
+
+
 def test_copies_are_told_as_what_they_take_whoever_makes_them() -> None:
     """Whether the host or an engine copies: no kernel runs meanwhile, and more is not claimed."""
     w = tg.full((512, 512), 0.01, device="sim")

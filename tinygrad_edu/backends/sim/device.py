@@ -121,6 +121,7 @@ class Event(PlainEvent):
         device = self._device or stream.device
         stream = device.current_stream() if stream is None else stream
         self._device = device
+        device.order("record an event")
         point = device.schedule.point(stream.lane)
         # The device reaches an event that is recorded while it has nothing to do when the host records it.
         self._point = point._replace(time=max(point.time, device.schedule.now))
@@ -136,6 +137,7 @@ class Event(PlainEvent):
         if self._point is not None:
             device = self._known()
             stream = device.current_stream() if stream is None else stream
+            device.order("let a stream wait")
             device.schedule.after(stream.lane, self._point)
 
     def synchronize(self) -> None:
@@ -205,8 +207,18 @@ class SimBackend(Backend):
         return self._current.get()
 
     def use_stream(self, stream: Any) -> Callable[[], None]:
+        self.order("enter a stream")
         token = self._current.set(stream)
-        return lambda: self._current.reset(token)
+
+        def leave() -> None:
+            self._current.reset(token)
+            self.order("leave a stream")
+
+        return leave
+
+    def order(self, name: str) -> None:
+        """The host says which work comes after which."""
+        self.schedule.spend(name, "order", int(self.machine["order"]), user_line())
 
     def synchronize(self) -> None:
         self.finish(user_line())

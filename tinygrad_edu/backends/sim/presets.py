@@ -24,6 +24,9 @@ class Constant(NamedTuple):
 _ASSUMED = "assumed"
 _COMMON = {
     "launch": Constant(5_000, "ns", f"{_ASSUMED}: what an eager framework spends in Python and in the driver per call"),
+    "order": Constant(
+        1_500, "ns", f"{_ASSUMED}: recording an event, letting a stream wait for one, entering a stream, leaving it"
+    ),
     "floor": Constant(2_500, "ns", f"{_ASSUMED}: no kernel is shorter"),
     "copy_launch": Constant(8_000, "ns", f"{_ASSUMED}: what one copy costs, however few bytes it moves"),
     "pin": Constant(250, "ns for a page of 4,096 bytes", f"{_ASSUMED}: locking host memory in place"),

@@ -17,7 +17,7 @@ Known = dict[int, int]  # for a lane's number: how much of its work is known to 
 
 
 class Work(NamedTuple):
-    """One piece of a timeline. ``kind`` is "kernel", "copy", "launch", "wait", "reserve" or "work" (of the host)."""
+    """One piece of a timeline. ``kind`` is "kernel", "copy", "launch", "wait", "order", "reserve" or "work"."""
 
     lane: str
     name: str

@@ -14,7 +14,7 @@ class Item:
     """One piece of work of a lane, in nanoseconds. ``asked`` is when the host had asked for it."""
 
     lane: str
-    kind: str  # "kernel", "copy", "launch", "wait", "reserve" or "work"
+    kind: str  # "kernel", "copy", "launch", "wait", "order", "reserve" or "work"
     name: str
     start: int
     end: int
@@ -39,8 +39,8 @@ class Item:
 class Part:
     """A part of a gap. ``item`` is what the next kernel waited for then, if it was anything.
 
-    ``kind`` is what the host does ("launch", "copy", "wait", "reserve", "work"), or "again" where it launches after a
-    wait that had let the queue run empty; "data" where a copy is awaited, "lane" other work; or "none".
+    ``kind`` is what the host does ("launch", "copy", "wait", "order", "reserve", "work"), or "again" where it launches
+    after a wait that had let the queue run empty; "data" where a copy is awaited, "lane" other work; or "none".
     """
 
     start: int
@@ -126,7 +126,7 @@ class Reasons:
 def _part(item: Item, start: int, end: int) -> Part:
     if item.lane != HOST:
         return Part(start, end, "data" if item.kind == "copy" else "lane", item)
-    kind = item.kind if item.kind in ("launch", "copy", "wait", "reserve") else "work"
+    kind = item.kind if item.kind in ("launch", "copy", "wait", "order", "reserve") else "work"
     return Part(start, end, "copy" if item.name.startswith("copy to ") and kind == "wait" else kind, item)
 
 

@@ -81,7 +81,8 @@ def part_text(part: Part, awaited: bool = True) -> str:
         where = f"{item.name} in {lane_text(item.lane)}"
         return f"it waits for {where}" if awaited else f"{where} is under way"
     words = {
-        "launch": f"the host launches {what}", "wait": f"the host waits: {WAITS.get(item.name, item.name)}",
+        "launch": f"the host launches {what}", "order": f"the host is busy with streams and events: {what}",
+        "wait": f"the host waits: {WAITS.get(item.name, item.name)}",
         "reserve": "the host gives memory back to the driver" if item.name == "empty_cache"
         else "the host asks the driver for memory",
     }  # fmt: skip
@@ -184,6 +185,7 @@ WHY = {
     "wait": "**Whoever waits cannot launch**: {spent} of {idle} without a kernel, until the host launches again.",
     "launch": "Kernels end **before the host has launched the next**: {spent} of {idle} without a kernel.",
     "reserve": "The host **asks the driver for memory** and launches nothing: {spent} of {idle} without a kernel.",
+    "order": "The host is **busy with streams and events** and launches nothing: {spent} of {idle} without a kernel.",
     "work": "The host is **busy with something else** and launches nothing: {spent} of {idle} without a kernel.",
     "lane": "The kernels wait for **work of another lane**, in the order that the program asks for: {spent} of {idle}.",
     "none": "**Nothing was asked for**: {spent} of {idle} without a kernel.",
