@@ -146,7 +146,7 @@ def test_two_cells_of_one_name_are_drawn_on_one_scale(open_cells: Open) -> None:
         one.get_by_role("radio", name="parameters").click()
         one.get_by_role("button", name="Commit").click()
         expect(one.locator(".edu-foot pre")).to_contain_text(told)
-    expect(rivers.nth(1).locator(".edu-foot pre")).to_contain_text("this cell, line 3: y = x * 2")
+    expect(rivers.nth(1).locator(".edu-foot pre")).to_contain_text("cell In[3], line 3: y = x * 2")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

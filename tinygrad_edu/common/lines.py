@@ -75,6 +75,14 @@ def resolve_line(line: Line) -> tuple[str, int] | None:
     return code.co_filename, code.co_firstlineno
 
 
+def _cell(file: str) -> str:
+    """``cell In[4]``, as IPython names it in a traceback, if the file is a cell of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell: Any = ipython.get_ipython() if ipython is not None else None
+    named = shell.compile.format_code_name(file) if shell is not None else None
+    return f"cell {named[1]}" if named else ""
+
+
 def describe_line(line: Line) -> str:
     """``file.py, line 12: source text`` of a noted instruction, as far as it is known."""
     found = resolve_line(line)
@@ -84,5 +92,6 @@ def describe_line(line: Line) -> str:
 
     file, row = found
     text = linecache.getline(file, row).strip()
-    shown = "this cell" if file.startswith("<") or "ipykernel" in file else os.path.basename(file)
+    nameless = file.startswith("<") or "ipykernel" in file
+    shown = _cell(file) or ("this cell" if nameless else os.path.basename(file))
     return f"{shown}, line {row}: {text}" if text else f"{shown}, line {row}"
