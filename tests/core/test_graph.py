@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tinygrad_edu as tg
-from tests.support import teaches
+from tests.support import run_python, teaches
 from tinygrad_edu.common.lines import describe_line, resolve_line
 from tinygrad_edu.core import storage
 from tinygrad_edu.core.graph import Leaf, Node, unbroadcast
@@ -469,15 +469,18 @@ def test_lines_are_resolved_when_asked_for() -> None:
     assert describe_line((code, 0)).startswith("this cell, line ")
 
 
+IN_A_NOTEBOOK = r"""
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_cell("from tinygrad_edu.common.lines import *\ndef f():\n    return user_line()", store_history=True)
+shell.run_cell("print(describe_line(f()), describe_line(user_line()))", store_history=True)
+"""
+
+
 def test_a_line_of_a_notebook_names_its_cell() -> None:
     """As IPython does: a function is often called from another cell than its own."""
-    done = run_python("""
-        from IPython.core.interactiveshell import InteractiveShell
-        shell = InteractiveShell.instance()
-        shell.run_cell("from tinygrad_edu.common.lines import *\ndef f():\n    return user_line()", store_history=True)
-        shell.run_cell("print(describe_line(f()), describe_line(user_line()))", store_history=True)
-        """)
-    assert "cell In[1], line 3: return user_line() cell In[2], line 1: print(" in done.stdout
+    done = run_python(IN_A_NOTEBOOK)
+    assert "cell In[1], line 3: return user_line() cell In[2], line 1: print(" in done.stdout, done.stderr
 
 
 def test_leaves_and_nodes() -> None:

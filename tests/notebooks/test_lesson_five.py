@@ -125,6 +125,15 @@ def test_the_race_is_an_error_unless_it_is_told_not_to_be(lesson: Run) -> None:
     sim.finish()
 
 
+def test_the_worked_example_of_two_streams(lesson: Run) -> None:
+    """The host is done at 16 µs, the copy at 102, and then the product begins; it begins too early without the wait."""
+    _, seen = timed(lesson.names["in_order"], tg.ones(512, 512).pin_memory())
+    asked = max(work.end for work in seen if work.lane == "host" and work.kind != "wait")
+    (copy,) = (work for work in seen if work.lane == "sim to device")
+    (product,) = (work for work in seen if work.kind == "kernel")
+    assert asked == 16_000 and copy.end == pytest.approx(102e3, abs=500) and product.start == copy.end
+
+
 def test_copies_and_pinning(lesson: Run) -> None:
     assert (sim.machine()["copy_launch"], sim.machine()["pageable"]) == (1e9 * COPY, BUS)
     x = tg.ones(512, 512)
