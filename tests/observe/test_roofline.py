@@ -182,6 +182,12 @@ def test_a_program_without_operations_is_refused() -> None:
         roofline.simulated(lambda: tg.ones(3) + 1)
 
 
+def test_an_instruction_that_python_moves_within_its_line_is_no_other_operation() -> None:
+    table, places = tg.ones(1000, 8), tg.arange(200)
+    run = eval("lambda: table[places].sum()", {"table": table, "places": places})  # whose code has not run yet
+    assert sorted(point.name for point in roofline.measured(run).points) == ["getitem", "sum"]
+
+
 def test_a_program_that_changes_is_refused() -> None:
     sizes = iter(range(1, 100))
     with pytest.raises(ArgumentError, match="other operations in another run"):

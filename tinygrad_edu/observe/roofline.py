@@ -211,7 +211,7 @@ def measured(run: Callable[[], object], progress: Progress | None = None) -> Roo
         raise ArgumentError(
             "a roofline", "no operation on tensors was carried out", "let the function compute something"
         )
-    _refuse_changes([[one[:4] for one in seen] for seen in runs])
+    _refuse_changes([[(name, line, flops, size) for name, line, flops, size, _ in seen] for seen in runs])
     medians = [statistics.median(seen[place][4] for seen in runs) / 1e9 for place in range(len(runs[0]))]
     times = [max(one - watching, found.start / 2) for one in medians]
     done_so = [
@@ -260,9 +260,13 @@ def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
     return Roofline(found, _points(done), rest=tuple((name, one) for name, one in spent.items() if one))
 
 
-def _refuse_changes(runs: Sequence[Sequence[object]]) -> None:
-    """Raise `ArgumentError` if a program did other operations in another run."""
-    if any(one != runs[0] for one in runs):
+def _refuse_changes(runs: Sequence[Sequence[tuple[str, Line, float, float]]]) -> None:
+    """Raise `ArgumentError` if a program did other operations in another run.
+
+    Lines are compared as they read: Python itself moves an instruction within its line, when it has run a few times.
+    """
+    told = [[(name, describe_line(line), *cost) for name, line, *cost in seen] for seen in runs]
+    if any(one != told[0] for one in told):
         why = "the program did other operations in another run"
         raise ArgumentError("a roofline", why, "let it do the same each time")
 

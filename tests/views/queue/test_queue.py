@@ -244,6 +244,27 @@ def test_each_device_has_its_own_gaps() -> None:
     tg.sim.use(devices=1)
 
 
+def test_devices_one_after_the_other_wait_for_each_other_and_for_no_copy() -> None:
+    tg.sim.use(devices=2)
+    kept = [tg.ones(1024, 1024, device="sim"), tg.ones(1024, 1024, device="sim:1")]
+
+    def run() -> None:
+        (kept[1] @ (kept[0] @ kept[0]).to("sim:1")).sum().item()
+
+    run()
+    with tg.sim.timeline() as timeline:
+        run()
+        tg.sim.finish()
+    found = queue.read(timeline)
+    assert "after the last kernel: the host waits for sim:1 stream 0" in queue.summary(found)
+    cause, spent, idle = queue.words.cause_of(found)
+    assert cause == "lane" and spent > 0.7 * idle
+    drawn = queue.draw([found], 720).svg()
+    assert "sim:1 stream 0<" in drawn and "…" not in drawn
+    kept.clear()
+    tg.sim.use(devices=1)
+
+
 def test_a_share_never_looks_like_a_limit_that_it_misses() -> None:
     told = {0.4988: "49.9 %", 0.5: "50 %", 0.49999: "just below 50 %", 0.50001: "just above 50 %", 0.69: "69 %"}
     assert {share: queue.words.percent(share) for share in told} == told

@@ -11,10 +11,11 @@ from ...common.wording import PREFIXES
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import UI_12, Canvas, hatch, shorten, wrap_text
 from . import words
-from .gaps import HOST, Gap, Item
-from .model import QueueState, Run, is_stream, most_kernels
+from .gaps import HOST, Gap, Item, is_stream
+from .model import QueueState, Run, most_kernels
 
-LEFT, ROW, TALL = 88.0, 30.0, 20.0  # the lanes' names; from one row to the next; the height of work
+LEFT, ROW, TALL = 88.0, 30.0, 20.0  # the lanes' names, at least; from one row to the next; the height of work
+LETTERS = 22  # of a lane's name that are drawn
 RIGHT = 66.0  # for the whole time, beside the end
 NARROWEST = 2.0  # pixels: narrower pieces that nearly touch are drawn together
 LONGEST = 5  # lines of a remark; the text has all of it
@@ -59,7 +60,8 @@ def draw(
 ) -> Figure:
     """All runs below each other on one scale, under lines of words. Work can be pressed where there are any."""
     canvas, longest = Canvas(width), max(1, *(run.end for run in runs))
-    scale = Scale(LEFT, width - RIGHT, longest)
+    names = [words.lane_text(lane)[:LETTERS] for run in runs for lane in run.lanes]
+    scale = Scale(max(LEFT, *(20 + len(name) * UI_12 for name in names)), width - RIGHT, longest)
     y = 0.0
     canvas.open()  # of their own, so that more lines move no other element to another place
     for i, line in enumerate(head):
@@ -115,13 +117,13 @@ def _axis(canvas: Canvas, scale: Scale, step: int, y: float) -> None:
 
 def _run(canvas: Canvas, run: Run, scale: Scale, y: float, hand: Hand | None) -> float:
     """One run. Returns its lower edge."""
-    top, below = y, [lane for lane in run.lanes if lane != HOST]
+    top, left, below = y, scale.left, [lane for lane in run.lanes if lane != HOST]
     if below:
-        canvas.rect(LEFT - 6, y + ROW - 4, canvas.width - LEFT + 6, ROW * len(below) + 4, "floor")
-        canvas.line(LEFT - 6, y + ROW - 4, canvas.width, y + ROW - 4, "floortop")
+        canvas.rect(left - 6, y + ROW - 4, canvas.width - left + 6, ROW * len(below) + 4, "floor")
+        canvas.line(left - 6, y + ROW - 4, canvas.width, y + ROW - 4, "floortop")
     rows = {lane: y + ROW * place for place, lane in enumerate(run.lanes)}
     for lane, row in rows.items():
-        canvas.text(LEFT - 14, row + 15, shorten(words.lane_text(lane), 12), "", "end")
+        canvas.text(left - 14, row + 15, shorten(words.lane_text(lane), LETTERS), "", "end")
         for place, gap in enumerate(run.gaps):
             if not _is_of(lane, gap.device):
                 continue
@@ -137,13 +139,13 @@ def _run(canvas: Canvas, run: Run, scale: Scale, y: float, hand: Hand | None) ->
     canvas.line(x, top - 2, x, bottom - 2, "span")
     canvas.text(x + 7, top + 15, words.time_text(run.end), "b")
     # A small example has room for two lines under each run.
-    lines = [(part, "t2") for part in wrap_text(words.summary(run), int((canvas.width - LEFT) / UI_12))]
+    lines = [(part, "t2") for part in wrap_text(words.summary(run), int((canvas.width - left) / UI_12))]
     lines = lines if hand is not None else lines[:2]
     for remark in words.remarks(run):  # the text has all of it
-        room = int((canvas.width - LEFT) / UI_12)
+        room = int((canvas.width - left) / UI_12)
         lines += [(part, "ta") for part in wrap_text(shorten(remark, LONGEST * room - 30), room)]
     for line, kind in lines:
-        canvas.text(LEFT, bottom + 14, line, kind)
+        canvas.text(left, bottom + 14, line, kind)
         bottom += 17
     return bottom + 2
 

@@ -70,6 +70,11 @@ class Gap:
         return self.end - self.start
 
 
+def is_stream(lane: str) -> bool:
+    """Whether a lane runs kernels."""
+    return " stream " in f" {lane}"
+
+
 class Reasons:
     """What each piece of work of a timeline waited for."""
 
@@ -127,7 +132,8 @@ def _part(item: Item, start: int, end: int) -> Part:
     if item.lane != HOST:
         return Part(start, end, "data" if item.kind == "copy" else "lane", item)
     kind = item.kind if item.kind in ("launch", "copy", "wait", "order", "reserve") else "work"
-    return Part(start, end, "copy" if item.name.startswith("copy to ") and kind == "wait" else kind, item)
+    copied = kind == "wait" and item.name.startswith("copy to ") and not is_stream(item.waited_for)
+    return Part(start, end, "copy" if copied else kind, item)
 
 
 def _rank(item: Item) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from ...common.wording import shown
 from ...errors import ArgumentError, IndexRangeError
 from ...sim import Timeline
 from . import gaps as idle
-from .gaps import HOST, Gap, Item, Reasons
+from .gaps import HOST, Gap, Item, Reasons, is_stream
 
 BUSY = ("below 25 %", "25 to 50 %", "50 to 75 %", "above 75 %")  # answers to: which share of the time is it busy?
 TIMES = ("less than half", "half to nine tenths", "about the same", "longer")  # and to: how long does B take, of A?
@@ -223,11 +223,6 @@ def longest_gap(state: QueueState) -> QueueState:
         return state
     after = order.index(state.gap) + 1 if state.gap in order else 0
     return replace(state, gap=order[after % len(order)], picked=None)
-
-
-def is_stream(lane: str) -> bool:
-    """Whether a lane runs kernels."""
-    return " stream " in f" {lane}"
 
 
 def _order(lane: str) -> tuple[int, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...common.wording import bytes_text, number, plain, plural, ratio_text, seconds_text
-from .gaps import HOST, Gap, Item, Part, shares
-from .model import QueueState, Run, answer, is_stream
+from .gaps import HOST, Gap, Item, Part, is_stream, shares
+from .model import QueueState, Run, answer
 
 FEW = 48  # pieces of work that the text tells one by one
 COPIES = {f"copy to {place}": f"the copy to the {place}" for place in ("device", "host")}
@@ -82,7 +82,8 @@ def part_text(part: Part, awaited: bool = True) -> str:
         return f"it waits for {where}" if awaited else f"{where} is under way"
     words = {
         "launch": f"the host launches {what}", "order": f"the host is busy with streams and events: {what}",
-        "wait": f"the host waits: {WAITS.get(item.name, item.name)}",
+        "wait": f"the host waits: {WAITS[item.name]}" if item.name in WAITS
+        else f"the host waits for {lane_text(item.waited_for)}",
         "reserve": "the host gives memory back to the driver" if item.name == "empty_cache"
         else "the host asks the driver for memory",
     }  # fmt: skip
@@ -168,6 +169,7 @@ def cause_of(run: Run) -> tuple[str, int, int]:
     for gap in run.gaps:
         for part in gap.parts:
             kind = SAME_CAUSE.get(part.kind, part.kind)
+            kind = "lane" if kind == "wait" and gap.before is None else kind  # no launch is kept from this device
             spent[kind] = spent.get(kind, 0) + part.duration
     idle = sum(spent.values())
     if min(run.computing_on(one) for one in run.devices) > BUSY:
