@@ -132,16 +132,23 @@ def test_presses_that_come_faster_than_answers_are_all_counted(page: Page) -> No
     expect(page.locator(".edu-foot pre")).to_contain_text("(3, 4), strides (0, 4) bytes")
 
 
-def moving(page: Page) -> list[dict[str, Any]]:
-    """The animations that the last act has begun."""
-    return list(
-        page.evaluate(
-            """() => document.getAnimations().filter((one) => one.effect.getTiming().duration === 240).map((one) => ({
-                says: one.effect.target.textContent,
-                glides: one.effect.getKeyframes().some((frame) => "translate" in frame),
-            }))"""
-        )
+def note_motion(page: Page) -> None:
+    """From now on, note each animation of a mark, since on a slow machine it may be over before a test looks."""
+    page.evaluate(
+        """() => {
+            window.begun = [];
+            const animate = Element.prototype.animate;
+            Element.prototype.animate = function (frames, how) {
+                window.begun.push({ says: this.textContent, glides: frames.some((frame) => "translate" in frame) });
+                return animate.call(this, frames, how);
+            };
+        }"""
     )
+
+
+def moving(page: Page) -> list[dict[str, Any]]:
+    """The animations that were begun since motion is noted, or since this was asked."""
+    return list(page.evaluate("() => window.begun.splice(0)"))
 
 
 def press(page: Page, made: EduWidget, part: Locator) -> None:
@@ -155,6 +162,7 @@ def test_only_what_changed_moves_and_with_reduced_motion_it_is_outlined(page: Pa
     page.emulate_media(reduced_motion="reduce" if calm else "no-preference")
     made = BufferMap(x=tg.arange(6, dtype="float32").reshape(2, 3))
     put(page, made)
+    note_motion(page)
     unchanged = page.locator("svg:visible [data-act=point]").count() - 2
     write = page.get_by_role("button", name="x[0, 0] = 99")
     press(page, made, write)
@@ -173,6 +181,7 @@ def test_only_what_changed_moves_and_with_reduced_motion_it_is_outlined(page: Pa
 def test_nothing_moves_when_the_kernel_tells_something_by_itself(page: Page) -> None:
     made = raced()
     put(page, made)
+    note_motion(page)
     made.act("n", 0)
     page.evaluate("changes => tell(changes)", {"html": made.html, "answers": made.answers})
     assert moving(page) == []
@@ -185,6 +194,7 @@ def test_what_has_another_place_glides_there(page: Page) -> None:
         const place = '<g data-act="n" data-value="0"';
         tell({ html: state.html.replaceAll(place, place.replace("<g", '<g transform="translate(40 0)"')) });
     }"""
+    note_motion(page)
     page.locator("svg:visible [data-act=n]").nth(1).click()
     page.evaluate(made_to_glide)
     assert [one["glides"] for one in moving(page)] == [True]

@@ -47,7 +47,7 @@ def test_it_is_predicted_run_and_read(open_cells: Open) -> None:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     expect(foot).not_to_contain_text("operation 1, ")
-    w.locator('.edu-stage svg:visible [data-act="pick"]:not([data-rove])').first.click()
+    w.locator('.edu-stage svg:visible [data-act="pick"]:not([data-rove])').last.click()
     expect(foot).to_contain_text("operation 1, ")
     w.get_by_role("radio", name="this machine").click()
     expect(w.locator(".edu-prov")).to_have_text("measured", timeout=PATIENCE)

@@ -34,7 +34,7 @@ class Roofline(EduWidget, room=roofline):
     what it trains is trained by each. ``machine`` is "this machine" or a preset, such as "T4". ``shown=True`` asks
     nothing.
 
-    Gestures: choose a prediction, *Commit*; press a mark or a row (Enter; arrows go from one mark to the next) to read
+    Gestures: choose a prediction, *Commit*; press a mark or a row (Enter; arrows go from one row to the next) to read
     what limits that operation; choose other peaks; *Measure again*; *Ask again* (r) hides the result.
     """
 

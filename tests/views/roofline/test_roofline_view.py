@@ -108,3 +108,18 @@ def test_what_is_not_there_is_refused() -> None:
         roofline.draft(RooflineState("T4", ("T4",)), "luck")
     with pytest.raises(IndexRangeError, match="it cannot be chosen here"):
         roofline.machine(state(), "abacus")
+
+
+@pytest.mark.parametrize(("picked", "before", "after"), [(0, 0, 14), (5, 1, 13), (10, 6, 8), (19, 14, 0)])
+def test_every_operation_can_be_reached_from_its_neighbours(picked: int, before: int, after: int) -> None:
+    many = Roofline(PEAKS, tuple(Point(f"op{i}", "", 1, 0 if i % 2 else 1e6, 8e6, 3e-5) for i in range(20)))
+    root = ET.fromstring(roofline.draw(many, WIDE, picked).svg())
+    rows = [g for g in root.iter("g") if g.get("data-rove")]
+    told = ["".join(g.itertext()) for g in rows]
+    assert [row for row in told if "more" in row] == [
+        *[f"{before} more before these"] * bool(before),
+        *[f"{after} more after these"] * bool(after),
+    ]
+    reached = [int(g.get("data-value") or -1) for g in rows]
+    assert reached == list(range(max(before - 1, 0), before + 6 + bool(after)))
+    assert [g.get("data-value") for g in rows if g.get("tabindex") == "0"] == [str(picked)]

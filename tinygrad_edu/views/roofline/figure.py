@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from ...common.wording import prefix_of, si
 from ...observe.roofline import Peaks, Point, Roofline
@@ -13,9 +14,9 @@ from . import words
 from .model import CHOICES, RooflineState
 
 LEFT, TALL = 64.0, 290.0  # of the axis; the height of the plot
-PANEL = 268.0  # beside the plot, where there is room
+PANEL = 276.0  # beside the plot, where there is room
 Box = tuple[float, float, float, float]  # left, top, right, bottom
-LISTED = 6  # operations in the list, and numbered in the plot
+LISTED = 6  # operations in the list, around the one that is picked; and numbered in the plot
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,9 @@ def _numbers(canvas: Canvas, peaks: Peaks, axes: Axes, drawn: list[tuple[int, Po
     at = [(axes.x(one.intensity), axes.y(one.achieved)) for _, one in drawn]
     taken = [*_drawn_roof(peaks, axes), *((x - 9, y - 9, x + 9, y + 9) for x, y in at)]
     named: list[tuple[float, float, list[int]]] = []
-    for (x, y), (place, _) in zip(at[:LISTED], drawn, strict=False):
+    for (x, y), (place, _) in zip(at, drawn, strict=True):
+        if place >= LISTED and place != picked:
+            continue
         beside = next((names for ox, oy, names in named if abs(x - ox) < 20 and abs(y - oy) < 14), None)
         if beside is None:
             named.append((x, y, [place]))
@@ -183,8 +186,7 @@ def _meet(one: Box, other: Box) -> bool:
 
 def _mark(canvas: Canvas, axes: Axes, point: Point, place: int, on: bool, live: bool, found: Roofline) -> None:
     x, y, told = axes.x(point.intensity), axes.y(point.achieved), words.point_text(point, found.peaks)
-    acts = {"data_act": "pick", "data_value": place, "role": "button", "tabindex": 0 if on else -1,
-            "data_rove": "true"} if live else {}  # fmt: skip
+    acts = {"data_act": "pick", "data_value": place, "role": "button", "tabindex": -1} if live else {}
     canvas.open(**acts, data_link=f"r{place}", data_tip=told, aria_label=told, data_current=on)
     canvas.circle(x, y, 5, "result" if on else "mark-a")
     if on:
@@ -193,25 +195,45 @@ def _mark(canvas: Canvas, axes: Axes, point: Point, place: int, on: bool, live: 
     canvas.close()
 
 
+def _button(place: int, on: bool, live: bool) -> dict[str, Any]:
+    """A row can be pressed; arrows go from one to the next."""
+    tab = 0 if on else -1
+    return (
+        {"data_act": "pick", "data_value": place, "role": "button", "tabindex": tab, "data_rove": "true"}
+        if live
+        else {}
+    )
+
+
+def _more(canvas: Canvas, place: int, told: str, left: float, y: float, width: float, live: bool) -> float:
+    """A row that stands for those that are not listed, and picks the nearest. Returns its lower edge."""
+    canvas.open(**_button(place, False, live), aria_label=told)
+    canvas.rect(left, y, width, 20, "hit")
+    canvas.text(left + 28, y + 14, told, "t2")
+    canvas.close()
+    return y + 22
+
+
 def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, width: float, live: bool) -> None:
     """The operations, and what is known of the one that is picked."""
     whole = sum(point.total for point in found.points)
-    for place, point in enumerate(found.points[:LISTED]):
-        on = place == picked
-        acts = {"data_act": "pick", "data_value": place, "role": "button", "tabindex": -1} if live else {}
+    first = min(max(picked - LISTED + 2, 0), max(len(found.points) - LISTED, 0))
+    listed = range(first, min(first + LISTED, len(found.points)))
+    y = _more(canvas, first - 1, f"{first} more before these", left, y, width, live) if first else y
+    for place in listed:
+        point, on = found.points[place], place == picked
         told = words.point_text(point, found.peaks)
-        canvas.open(**acts, data_link=f"r{place}", data_tip=told, aria_label=told, data_current=on)
+        canvas.open(**_button(place, on, live), data_link=f"r{place}", data_tip=told, aria_label=told, data_current=on)
         canvas.rect(left, y, width, 22, "on" if on else "hit")
         quiet = "" if on else "t2"  # which could hardly be read on the row that is picked
         canvas.text(left + 8, y + 15, f"{place + 1}", quiet)
         canvas.text(left + 28, y + 15, shorten(point.name, 13), "b" if on else "")
-        canvas.text(left + 156, y + 15, f"{round(100 * point.total / whole)} %", quiet, "end")
-        canvas.text(left + width - 8, y + 15, words.BOUND[point.bound(found.peaks)], "", "end")
+        canvas.text(left + 152, y + 15, f"{round(100 * point.total / whole)} %", quiet, "end")
+        canvas.text(left + width - 8, y + 15, words.CHOICES[point.bound(found.peaks)], "", "end")
         canvas.close()
         y += 24
-    if len(found.points) > LISTED:
-        canvas.text(left + 28, y + 13, f"and {len(found.points) - LISTED} more", "t2")
-        y += 20
+    after = len(found.points) - listed.stop
+    y = _more(canvas, listed.stop, f"{after} more after these", left, y, width, live) if after else y
     for line in wrap_text(words.rest(found), int((width - 8) / UI_12)):
         canvas.text(left + 8, y + 13, line, "t2")
         y += 17

@@ -7,12 +7,13 @@ from ...observe.roofline import BOUNDS, Peaks, Point, Roofline
 from .model import CHOICES, RooflineState, answer
 
 FEW = 24  # operations that the text tells
-BOUND = {"start": "starting it", "bytes": "its bytes", "arithmetic": "its arithmetic", "else": "something else"}
 WHY = {
     "start": "Starting a call costs **the same, whatever it carries**: let each call do more.",
     "bytes": "The numbers **come more slowly than they can be computed with**: move fewer bytes, or do more with each.",
     "arithmetic": "Each number is **used many times**: only less arithmetic, or a quicker format, makes it faster.",
-    "else": "It takes **longer than all three need**: on a GPU, too few tiles; on a CPU, work that is not counted.",
+    "else": "It takes **longer than all three need**: exp, a division or a stride costs more than the multiply-adds of "
+    "a matrix product, which set the peak.",
+    "tiles": "There are **too few tiles** for the whole device: most of it has nothing to do.",
 }
 HIDDEN = "Nothing is run before you commit to a prediction."
 RUNNING = "The run is under way."
@@ -45,7 +46,7 @@ def point_text(point: Point, peaks: Peaks) -> str:
     """``matmul, 134 MFLOP on 2.10 MB in 985 µs, limited by its arithmetic (train.py, line 5: y = x @ w)``."""
     calls = f"{plural(point.calls, 'call')} of " if point.calls > 1 else ""
     told = f"{point.name}: {calls}{si(point.flops, 'FLOP')} on {bytes_text(round(point.nbytes))}"
-    told += f" in {seconds_text(point.seconds)}, limited by {BOUND[point.bound(peaks)]}"
+    told += f" in {seconds_text(point.seconds)}, limited by {CHOICES[point.bound(peaks)]}"
     return told + (f" ({point.line})" if point.line else "")
 
 
@@ -56,12 +57,9 @@ def details(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
         ("one call does", f"{si(point.flops, 'FLOP')} on {bytes_text(round(point.nbytes))}"),
         ("takes", f"{seconds_text(point.seconds)}, {plural(point.calls, 'call')}"),
     ]
-    rows += [(f"{NEEDS[bound]} needs", seconds_text(needs[bound])) for bound in BOUNDS]
+    rows += [(f"{CHOICES[bound]} needs", seconds_text(needs[bound])) for bound in BOUNDS]
     rows += [("any kernel needs", seconds_text(needs["floor"]))] if "floor" in needs else []
     return rows
-
-
-NEEDS = {"start": "starting it", "bytes": "moving its bytes", "arithmetic": "its arithmetic"}
 
 
 def gains(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
@@ -86,12 +84,15 @@ def rest(found: Roofline) -> str:
 
 def why(state: RooflineState) -> str:
     """What the bound of the picked operation means."""
-    return "" if state.result is None or state.point is None else WHY[state.point.bound(state.result.peaks)]
+    if state.result is None or state.point is None:
+        return ""
+    bound, peaks = state.point.bound(state.result.peaks), state.result.peaks
+    return WHY["tiles" if bound == "else" and peaks.simulated else bound]
 
 
 def hidden(state: RooflineState, working: bool) -> str:
     """Why there is no picture."""
-    failed = " ".join(filter(None, [FAILED, state.failure]))
+    failed = " ".join(filter(None, [FAILED, state.failure[:1].upper() + state.failure[1:]]))
     return RUNNING if working else failed if state.begun else HIDDEN
 
 
