@@ -14,7 +14,14 @@ from tinygrad_edu.core.slow import Interceptor
 
 BASELINE = "float32 on the CPU"
 # In µs: what one call may take.
-AIMS = {"another device": 5.0, "float16": 5.0, "bfloat16": 5.0, "float32 and float64": 5.0, "watched": 8.0}
+AIMS = {
+    "another device": 5.0,
+    "the simulated device": 10.0,
+    "float16": 5.0,
+    "bfloat16": 5.0,
+    "float32 and float64": 5.0,
+    "watched": 8.0,
+}
 
 
 def contenders() -> dict[str, tuple[Step, harness.Scope]]:
@@ -22,6 +29,7 @@ def contenders() -> dict[str, tuple[Step, harness.Scope]]:
     values = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
     x, y, out = tg.tensor(values), tg.tensor(values), tg.empty(4)
     far, other = tg.tensor(values, device="far"), tg.tensor(values, device="far")
+    sim, also = far.to("sim"), other.to("sim")
     half, brain, double, tracked = x.half(), x.bfloat16(), x.double(), x.clone().requires_grad_()
     steps: dict[str, Step] = {
         "NumPy": lambda: values * values,
@@ -29,6 +37,7 @@ def contenders() -> dict[str, tuple[Step, harness.Scope]]:
         "the same, recorded": lambda: tg.mul(tracked, y),
         "out=": lambda: tg.mul(x, y, out=out),
         "another device": lambda: tg.mul(far, other),
+        "the simulated device": lambda: tg.mul(sim, also),
         "float16": lambda: tg.mul(half, half),
         "bfloat16": lambda: tg.mul(brain, brain),
         "float32 and float64": lambda: tg.mul(x, double),

@@ -41,6 +41,7 @@ __version__ = "0.1.0"
 # Names that load at first use: functions, by the module that defines them, and modules. Type checkers and
 # editors read `__init__.pyi`, which `tools/write_stub.py` makes from this.
 _LATER = {
+    "amp.autocast": "autocast get_autocast_dtype is_autocast_enabled",
     "linalg.tops": "cholesky_solve det inverse svd",
     "ops.activation": "relu",
     "ops.arrange": "diag_embed flip fliplr flipud repeat_interleave roll rot90 tile",
@@ -88,7 +89,7 @@ _LATER = {
         "ShortTensor"
     ),
 }
-_PUBLIC = "data distributions guard linalg metrics nn optim random state training".split()
+_PUBLIC = "amp data distributions guard linalg metrics nn optim random state training".split()
 _MODULES = [*_PUBLIC, *"accelerator backends compile cuda errors lessons observe settings sim tips utils views".split()]
 _HERE = (
     "Tensor as_tensor autograd bool device double dtypes e enable_grad float float16 float32 float64 from_numpy "

@@ -161,16 +161,12 @@ class Scope(Block):
         del self._open[-1]
 
 
-class scoped(Scope):
-    """Hold some switches at a value: ``with scoped(grad=False): ...`` or ``@scoped(grad=False)``."""
+class Decorating(Scope):
+    """A scope that is also a decorator: ``@scope`` holds its modes whenever the function runs."""
 
-    def __init__(self, **changes: Any) -> None:
-        modes().replace(**changes)  # an unknown name is refused here, not on entry
-        self._changes = changes
-        self._open = []
-
-    def _changed(self, m: Modes) -> Modes:
-        return m.replace(**self._changes)
+    def _again(self) -> Scope:
+        """A fresh scope with the same changes: a decorated function may run in two threads at once."""
+        raise NotImplementedError
 
     def __call__(self, function: F) -> F:
         code = getattr(function, "__code__", None)
@@ -200,8 +196,19 @@ class scoped(Scope):
 
         return steps  # type: ignore[return-value]
 
+
+class scoped(Decorating):
+    """Hold some switches at a value: ``with scoped(grad=False): ...`` or ``@scoped(grad=False)``."""
+
+    def __init__(self, **changes: Any) -> None:
+        modes().replace(**changes)  # an unknown name is refused here, not on entry
+        self._changes = changes
+        self._open = []
+
+    def _changed(self, m: Modes) -> Modes:
+        return m.replace(**self._changes)
+
     def _again(self) -> scoped:
-        """A fresh scope with the same changes: a decorated function may run in two threads at once."""
         return scoped(**self._changes)
 
 

@@ -265,8 +265,11 @@ def test_a_write_that_is_interrupted_is_noted(write: Callable[[Any], object]) ->
         y = x * w
         with tg.no_grad():
             if interrupted(lambda: write(x), rng.uniform(0.1, 1.1) * usual) is None:  # noqa: B023  (called at once)
+                usual *= 0.9  # the write had ended: on a machine that does other work too, times come and go
                 continue
-        if not (x.numpy() == 0).all():
+        if (x.numpy() == 0).all():
+            usual *= 1.1  # it had not begun
+        else:
             found += 1
             with pytest.raises(InplaceError, match="overwritten"):
                 y.sum().backward()

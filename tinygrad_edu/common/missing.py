@@ -25,8 +25,6 @@ _ELSEWHERE = (
 _INSTEAD = {
     "": {
         "jit": "there is no compiler of models here: call the model itself (compile.trace shows what it computes)",
-        "autocast": "dtypes are not mixed automatically here: convert with x.half() or x.bfloat16() where you want it",
-        "amp": "dtypes are not mixed automatically here: convert with x.half() or x.bfloat16() where you want it",
         "multiprocessing": "tensors are not shared between processes: use Python's, and send NumPy arrays",
     },
     "backends": {

@@ -32,10 +32,9 @@ def _make_variant(op: type[Op], narrow: Any) -> type[Op]:
 
     def widen(xp: Any, values: Any) -> list[Any]:
         return [
-            xp.astype(value, float32) if dtype is narrow or dtype == narrow
-            else tuple(widen(xp, value)) if type(value) is tuple
-            else value
-            for value in values for dtype in (getattr(value, "dtype", None),)
+            tuple(widen(xp, value)) if type(value) is tuple
+            else xp.astype(value, float32) if getattr(value, "dtype", None) == narrow else value
+            for value in values
         ]  # fmt: skip
 
     def round_to(xp: Any, value: Any) -> Any:

@@ -64,6 +64,14 @@ class Interceptor(Scope):
     def _changed(self, m: Modes) -> Modes:
         return m.watched_by((*m.observers, self))
 
+    def given(self, name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Called before the operands of an operation meet. Return them, or others in their place.
+
+        Not for in-place writes and ``out=``, whose dtype is fixed. ``name`` is that of the operation, or of a function
+        made of several, such as "mse_loss", before it begins.
+        """
+        return operands
+
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
         """Called for each operation. Return ``proceed()``, or something else in its place."""
         return proceed()
@@ -110,11 +118,7 @@ _PLANS: dict[tuple[Any, ...], Plan] = {}
 def slow(op: type[Op], operands: tuple[Any, ...], params: Params) -> Any:
     """Do an operation in the unusual case: convert, promote, check devices, pass the interceptors."""
     m = modes()
-    plan = _PLANS.get(_signature(op, operands, m, None))
-    if plan is None:
-        plan, operands = arrange(op, operands, params)
-    elif plan.changes:
-        operands = changed(plan, operands)
+    plan, operands = arrange(op, offered(op.name, operands), params)
     if not m.observers:
         return guarded(plan.run(m, None, *operands, **params), m)
     call = Call(plan.op, operands, params, m.line or user_line(), m)
@@ -122,10 +126,16 @@ def slow(op: type[Op], operands: tuple[Any, ...], params: Params) -> Any:
     return through(call, len(m.observers) - 1, perform)
 
 
+def offered(name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands, or what those who watch put in their place. Outermost first."""
+    for observer in modes().observers:
+        operands = observer.given(name, operands)
+    return operands
+
+
 def perform(call: Call) -> Any:
     """The operation itself, once the interceptors have been passed."""
-    m = modes()
-    return guarded(call.run(m, call.line, *call.operands, **call.params), m)
+    return guarded(call.run(modes(), call.line, *call.operands, **call.params), modes())
 
 
 def guarded(result: Any, m: Modes) -> Any:
@@ -139,6 +149,8 @@ def through(call: Call, level: int, do: Callable[[Call], Any]) -> Any:
     """``do(call)``, by way of the interceptors from ``level`` downwards."""
     if level < 0:
         return do(call)
+    if type(call.modes.observers[level]).forward is Interceptor.forward:  # it lets everything pass
+        return through(call, level - 1, do)
     before = modes()
     try:
         MODES.set(before.watched_by(call.modes.observers[:level]))
@@ -156,19 +168,14 @@ def arrange(
     Raises `DtypeError` and `DeviceError` where they cannot be brought together.
     """
     m = modes()
-    key = _signature(op, operands, m, device)
-    if key not in _PLANS:
+    plan = _PLANS.get(_signature(op, operands, m, device))
+    if plan is None:
         operands = operands_of(op, operands)
         key = _signature(op, operands, m, device)
-    plan = _PLANS.get(key)
-    if plan is None:
-        plan = _PLANS[key] = _make_plan(op, operands, params, m, device)
-    return plan, changed(plan, operands) if plan.changes else operands
-
-
-def changed(plan: Plan, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands as the plan wants them."""
-    return tuple([o if do is None else do(o) for o, do in zip(operands, plan.changes, strict=True)])
+        plan = _PLANS[key] = _PLANS.get(key) or _make_plan(op, operands, params, m, device)
+    if plan.changes:
+        operands = tuple([o if do is None else do(o) for o, do in zip(operands, plan.changes, strict=True)])
+    return plan, operands
 
 
 def _signature(op: type[Op], operands: tuple[Any, ...], m: Modes, device: str | None) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from ..core.dispatch import caller
 from ..core.inplace import own_buffer
 from ..core.narrow import is_narrow
 from ..core.op import Op
+from ..core.slow import offered
 from ..dtypes import float32
 from ..errors import ArgumentError, ShapeError
 from ..inputs.arguments import as_tensor
@@ -202,7 +203,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     Then each channel times its ``weight``, plus its ``bias``. Raises `ShapeError` if the groups do not divide the
     channels, or a parameter does not have one element per channel.
     """
-    x = as_tensor(input)
+    x, weight, bias = offered("group_norm", (as_tensor(input), weight, bias))
     if x.ndim > 1 and num_groups > 0 and x.array.size == num_groups:
         raise _too_few(f"group_norm of a tensor {tuple(x.shape)} in {num_groups} groups", "group")
     if mixed(x, weight, bias):

@@ -9,6 +9,7 @@ from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.graph import unbroadcast
 from ..core.op import Op
+from ..core.slow import offered
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..inputs.arguments import as_tensor
 from ..inputs.kinds import explain_all
@@ -428,7 +429,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
     tensor([[4.],
             [5.]])
     """
-    x1, x2 = as_tensor(x1), as_tensor(x2)
+    x1, x2 = offered("cdist", (as_tensor(x1), as_tensor(x2)))
     tried = f"cdist({tuple(x1.shape)}, {tuple(x2.shape)})"
     if min(x1.ndim, x2.ndim) < 2:
         raise ShapeError(tried, "both hold rows: (…, P, M) and (…, R, M)", "add an axis: x.unsqueeze(0)")

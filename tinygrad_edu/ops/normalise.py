@@ -8,6 +8,7 @@ from ..backends.layout import how_many
 from ..core.dispatch import caller
 from ..core.narrow import is_narrow
 from ..core.op import Op
+from ..core.slow import offered
 from ..dtypes import float32, float64
 from ..inputs.arguments import as_tensor
 from ..inputs.kinds import explain_all
@@ -188,7 +189,8 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     tensor([[-1.2247,  0.0000,  1.2247],
             [-1.2247,  0.0000,  1.2247]])
     """
-    x, shape = as_tensor(input), _shape(normalized_shape)
+    x, weight, bias = offered("layer_norm", (as_tensor(input), weight, bias))
+    shape = _shape(normalized_shape)
     if mixed(x, weight, bias):
         return layer_norm_op(x.float(), weight, bias, shape=shape, eps=eps).to(x.dtype)
     return layer_norm_op(x, weight, bias, shape=shape, eps=eps)
@@ -199,7 +201,8 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
 
     ``eps`` is by default the smallest step at 1 in the dtype of the computation. Raises as `layer_norm` does.
     """
-    x, shape = as_tensor(input), _shape(normalized_shape)
+    x, weight = offered("rms_norm", (as_tensor(input), weight))
+    shape = _shape(normalized_shape)
     if eps is None:
         eps = 2.0**-52 if x.dtype == float64 else 2.0**-23
     if mixed(x, weight):

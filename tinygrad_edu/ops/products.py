@@ -6,6 +6,7 @@ from typing import Any
 
 from ..backends.layout import how_many
 from ..core.base import TensorBase
+from ..core.slow import offered
 from ..errors import ShapeError
 from ..inputs.arguments import as_tensor, axis, whole
 from ..inputs.kinds import explain_all
@@ -24,7 +25,7 @@ def trace(input: Any) -> Any:
     >>> tg.trace(tg.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor(5.)
     """
-    x = as_tensor(input)
+    (x,) = offered("trace", (as_tensor(input),))
     if x.ndim != 2:
         tried, why = f"trace of a tensor {tuple(x.shape)}", f"it has {x.ndim} axes, but a matrix has two"
         raise ShapeError(tried, why, "for many matrices, use x.diagonal(dim1=-2, dim2=-1).sum(-1)")

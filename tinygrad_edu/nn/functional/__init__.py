@@ -353,7 +353,7 @@ def instance_norm(
         why = "each channel has a single place, which is its own mean: the result would be 0 for any input"
         raise ShapeError(tried, why, "use batch_norm, or normalise before the images are this small")
     check_running("instance_norm", x, running_mean, running_var)
-    out: Tensor = group_norm(x.contiguous(), x.shape[1], weight, bias, eps)
+    out: Tensor = group_norm(x.contiguous(), x.shape[1], weight, bias, eps).to(x.dtype)
     if not x.numel():  # an empty batch has no mean: the running ones stay as they are
         return out
     with no_grad():

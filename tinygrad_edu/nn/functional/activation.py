@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...common.lines import warn_user
+from ...core.slow import offered
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, ShapeError
 from ...inputs.arguments import as_tensor
@@ -108,7 +109,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
 
     Raises `ShapeError` for another number of weights.
     """
-    x, weight = _with_fractions("prelu", input), as_tensor(weight)
+    x, weight = offered("prelu", (_with_fractions("prelu", input), as_tensor(weight)))
     channels = x.shape[1] if x.ndim > 1 else 1
     if weight.ndim > 1 or weight.numel() not in (1, channels):
         tried = f"prelu of a tensor {tuple(x.shape)} with weight {tuple(weight.shape)}"

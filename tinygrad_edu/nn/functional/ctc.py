@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.slow import offered
 from ...errors import DtypeError, IndexRangeError, ShapeError
 from ...inputs.arguments import as_tensor, extremes, whole
 from ...inputs.kinds import explain_all
@@ -42,7 +43,7 @@ def ctc_loss(
     Raises `ShapeError` if shapes do not fit, `IndexRangeError` for impossible labels and lengths, `DtypeError`
     for anything but float32 and float64, and for labels and lengths that are not integers.
     """
-    logs, labels = as_tensor(log_probs), as_tensor(targets)
+    logs, labels = offered("ctc_loss", (as_tensor(log_probs), as_tensor(targets)))
     tried = f"ctc_loss({tuple(logs.shape)}, targets {tuple(labels.shape)})"
     if logs.dtype.name not in ("float32", "float64"):
         raise DtypeError(tried, f"paths are added up in float32 or float64, not {logs.dtype}", "use log_probs.float()")

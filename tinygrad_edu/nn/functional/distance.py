@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import backends
+from ...core.slow import offered
 from ...errors import ArgumentError, ShapeError
 from ...inputs.arguments import as_tensor, extremes
 from ...inputs.kinds import explain_all
@@ -27,7 +28,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 
     A vector shorter than ``eps`` counts as that long, so that zeros give 0. Raises `DtypeError` for integers.
     """
-    x1, x2 = broadcast_tensors(as_tensor(x1), as_tensor(x2))
+    x1, x2 = broadcast_tensors(*offered("cosine_similarity", (as_tensor(x1), as_tensor(x2))))
     units = [x / norm(x, 2.0, dim, True).clamp(min=eps) for x in (x1, x2)]
     return (units[0] * units[1]).sum(dim)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import backends
+from ...core.slow import offered
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ...inputs.arguments import as_tensor, extremes
@@ -49,7 +50,7 @@ def cross_entropy(
     >>> cross_entropy(scores, tg.tensor([0, 2]), reduction="none")
     tensor([0.4076, 0.0134])
     """
-    scores, target = as_tensor(input), as_tensor(target)
+    scores, target = offered("cross_entropy", (as_tensor(input), as_tensor(target)))
     if label_smoothing and not 0 < label_smoothing <= 1:
         why, mend = "it is a fraction of the target", "use a number from 0 to 1; 0.1 is usual"
         raise ArgumentError(f"cross_entropy(label_smoothing={label_smoothing!r})", why, mend)
@@ -377,8 +378,8 @@ def _variance(x: Tensor, var: Any) -> Tensor:
 
 
 def alike(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
-    """Both as tensors of the same shape."""
-    x = as_tensor(input)
+    """Both as tensors of the same shape. Those who watch may put others in their place: see `Interceptor.given`."""
+    x, target = offered(name, (as_tensor(input), as_tensor(target)))
     return x, of_one_shape(name, target, x)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.slow import offered
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ...inputs.arguments import as_tensor, extremes
 from ...inputs.kinds import explain_all
@@ -24,7 +25,7 @@ def multi_margin_loss(
     weights samples by their true classes. Raises `ShapeError`, `DtypeError` and `IndexRangeError` for targets that do
     not fit, `ArgumentError` for another ``p``.
     """
-    x, labels = as_tensor(input), as_tensor(target)
+    x, labels = offered("multi_margin_loss", (as_tensor(input), as_tensor(target)))
     tried = f"multi_margin_loss({tuple(x.shape)}, target {tuple(labels.shape)} {labels.dtype})"
     if p not in (1, 2):
         raise ArgumentError(f"{tried} with p={p!r}", "it is the power of each excess", "use p=1 or p=2")
