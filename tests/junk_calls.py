@@ -63,7 +63,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "path": lambda: os.path.join(tempfile.gettempdir(), "tinygrad_edu-junk.safetensors"),
 }  # fmt: skip
 MODULES_BY_NAME: dict[str, Any] = {
-    "tg": tg, "nn": nn, "F": nn.functional, "init": nn.init, "utils": nn.utils, "optim": optim,
+    "tg": tg, "amp": tg.amp, "nn": nn, "F": nn.functional, "init": nn.init, "utils": nn.utils, "optim": optim,
     "lrs": optim.lr_scheduler, "data": data, "metrics": metrics, "autograd": autograd,
     "functional": autograd.functional, "training": training,
     "observe": observe, "settings": settings, "guard": guard,
@@ -317,6 +317,8 @@ profiler.tensorboard_trace_handler('a', 'b', False)  checkpointing.checkpoint(tg
 checkpointing.checkpoint_sequential(model, 2, x)
 observe.measure(print, repeats=3, warmup=1, budget=0.01)  settings.scoped(dtype="float32")
 settings.promotion("numpy")  settings.set_default(dtype="float32")
+tg.autocast("cpu", "bfloat16", True, True)  tg.get_autocast_dtype("cpu")  tg.is_autocast_enabled("cpu")
+amp.GradScaler("cpu", 4.0, 2.0, 0.5, 10, True)  amp.is_autocast_available("cpu")
 tg.save(x, path)  guard.explain(array)  guard.is_on()  guard.on()
 guard.off()  guard.verify()  guard.let_go()
 dist.Bernoulli(x, None, True)  dist.Bernoulli(None, x)  dist.Categorical(y, None, True)  dist.Categorical(None, x)

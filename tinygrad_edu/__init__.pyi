@@ -4,6 +4,7 @@ import builtins
 from typing import Any
 
 from . import accelerator as accelerator
+from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
 from . import compile as compile
@@ -26,6 +27,9 @@ from . import tips as tips
 from . import training as training
 from . import utils as utils
 from . import views as views
+from .amp.autocast import autocast as autocast
+from .amp.autocast import get_autocast_dtype as get_autocast_dtype
+from .amp.autocast import is_autocast_enabled as is_autocast_enabled
 from .backends import Device as device
 from .dtypes import bool_ as bool
 from .dtypes import float16 as float16
@@ -350,6 +354,7 @@ __all__ = [
     "amax",
     "amin",
     "aminmax",
+    "amp",
     "any",
     "arange",
     "arccos",
@@ -370,6 +375,7 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "autocast",
     "autograd",
     "baddbmm",
     "bernoulli",
@@ -452,6 +458,7 @@ __all__ = [
     "full_like",
     "gather",
     "ge",
+    "get_autocast_dtype",
     "get_default_device",
     "get_default_dtype",
     "get_rng_state",
@@ -475,6 +482,7 @@ __all__ = [
     "int64",
     "int8",
     "inverse",
+    "is_autocast_enabled",
     "is_floating_point",
     "is_grad_enabled",
     "is_inference_mode_enabled",

@@ -164,7 +164,7 @@ class Scope(Block):
 class Decorating(Scope):
     """A scope that is also a decorator: ``@scope`` holds its modes whenever the function runs."""
 
-    def _again(self) -> Scope:
+    def afresh(self) -> Scope:
         """A fresh scope with the same changes: a decorated function may run in two threads at once."""
         raise NotImplementedError
 
@@ -175,7 +175,7 @@ class Decorating(Scope):
 
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
-            with self._again():
+            with self.afresh():
                 return function(*args, **kwargs)
 
         return inside  # type: ignore[return-value]
@@ -188,7 +188,7 @@ class Decorating(Scope):
             generator, sent = function(*args, **kwargs), None
             while True:
                 try:
-                    with self._again():
+                    with self.afresh():
                         item = generator.send(sent)
                 except StopIteration as stop:
                     return stop.value
@@ -208,7 +208,7 @@ class scoped(Decorating):
     def _changed(self, m: Modes) -> Modes:
         return m.replace(**self._changes)
 
-    def _again(self) -> scoped:
+    def afresh(self) -> scoped:
         return scoped(**self._changes)
 
 
@@ -234,7 +234,7 @@ class _Recording(scoped):
         MODES.set(m.recording(self._grad))
         return self
 
-    def _again(self) -> scoped:
+    def afresh(self) -> scoped:
         return type(self)()
 
 

@@ -47,9 +47,10 @@ class autocast(Decorating, Interceptor):
             tried = f"autocast({device_type!r}, dtype={self.dtype})"
             raise DtypeError(tried, "it casts to a float of 16 bits", "use float16 or bfloat16, or enabled=False")
         self.cache_enabled = cache_enabled is None or bool(cache_enabled)
-        self.casts: dict[int, tuple[Tensor, int, Tensor]] = {}  # of a region: a weight, its last write, and its cast
+        self.casts: dict[Any, tuple[Tensor, int, Tensor]] = {}  # of a region: a weight, its last write, and its cast
 
-    def _again(self) -> autocast:
+    def afresh(self) -> autocast:
+        """Another region with the same settings, in which nothing has been cast yet."""
         return type(self)(self.device_type, self.dtype, self.enabled, self.cache_enabled)
 
     def _restore(self, found: Modes) -> None:
@@ -87,9 +88,9 @@ class autocast(Decorating, Interceptor):
             return value.to(dtype)
         casts = next(one for one in modes().observers if isinstance(one, autocast)).casts
         written = 0 if value.storage is None else value.storage.stamp
-        kept = casts.get(id(value))
+        kept = casts.get((id(value), dtype))
         if kept is None or kept[1] != written:  # a weight that has been written since is cast again
-            kept = casts[id(value)] = value, written, value.to(dtype)
+            kept = casts[id(value), dtype] = value, written, value.to(dtype)
         return kept[2]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends
+from ..amp import autocast
 from ..autograd.engine import between
 from ..autograd.function import Function
 from ..common.blocks import block
@@ -151,6 +152,7 @@ class _Part:
         self.function, self.args, self.kwargs, self.again, self.compared = function, args, kwargs, again, compared
         m = modes()
         self.settings = {name: getattr(m, name) for name in ("guard", "promotion", "device", "dtype", "scope")}
+        self.casting = [one for one in m.observers if isinstance(one, autocast)]
         self.stream = get_rng_state() if same_numbers and m.grad else None
         self.line = user_line()
         name = getattr(function, "__name__", type(function).__name__)
@@ -179,7 +181,11 @@ class _Part:
     def gradients(self, upstream: tuple[Any, ...]) -> list[Any]:
         """The gradients of the tensors outside, by a second run that is recorded, and a walk back through it."""
         since = number()
-        with _drawing_from(self.stream), scoped(grad=True, **self.settings), self.again:
+        # Casts as in the first run, whatever holds now; and afresh, since a cast kept from before is not part of this.
+        watching = [one for one in modes().observers if not isinstance(one, autocast)]
+        watching += [one.afresh() for one in self.casting]
+        settings = {**self.settings, "grad": True, "observers": tuple(watching)}
+        with _drawing_from(self.stream), scoped(**settings), self.again:
             results = tensors_in(self.function(*self.args, **self.kwargs))
         self._compare(results)
         ends = [x.node for x in self.outside]
