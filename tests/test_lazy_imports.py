@@ -25,16 +25,16 @@ ALL = set(
     ShortTensor Size Tensor abs acos acosh add addcdiv addcmul addmm all allclose amax amin aminmax amp any arange
     arccos
     arcsin arctan arctan2 argmax argmin argsort argwhere as_strided as_tensor asin asinh atan atan2 atanh atleast_1d
-    atleast_2d atleast_3d autocast autograd baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or bitwise_xor bmm
-    bool
+    atleast_2d atleast_3d autocast autograd baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or bitwise_xor
+    bmm bool
     broadcast_tensors broadcast_to can_cast cat cdist ceil channels_last cholesky_solve chunk clamp clamp_max clamp_min
     clip clone
     column_stack concat contiguous_format cos cosh count_nonzero cross cummax cummin cumprod cumsum data
     default_device det device
     diag diag_embed diagonal diff digamma distributions div dot double dstack dtypes e einsum empty empty_like
     enable_grad eq equal erf erfc exp exp2 expm1 eye fill finfo flatten flip fliplr flipud float float16 float32
-    float64 floor floor_divide fmod from_dlpack from_numpy full full_like gather ge get_autocast_dtype get_default_device
-    get_default_dtype
+    float64 floor floor_divide fmod from_dlpack from_numpy full full_like gather ge get_autocast_dtype
+    get_default_device get_default_dtype
     get_rng_state gt guard
     half hstack hypot iinfo index_add index_copy index_fill index_put index_select inf inference_mode inner int int16
     int32 int64 int8 inverse is_autocast_enabled is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor

@@ -26,6 +26,7 @@ PAGES = {
     "optim.lr_scheduler": ["tinygrad_edu.optim.lr_scheduler"],
     "distributions": ["tinygrad_edu.distributions"],
     "data": ["tinygrad_edu.data"],
+    "amp": ["tinygrad_edu.amp", "tinygrad_edu.amp.lists"],
     "training": ["tinygrad_edu.training", "tinygrad_edu.metrics", "tinygrad_edu.utils.checkpoint"],
     "guard": ["tinygrad_edu.guard", "tinygrad_edu.settings"],
     "dtypes": ["tinygrad_edu.dtypes", "tinygrad_edu.backends"],

@@ -229,7 +229,7 @@ def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, 
         canvas.text(left + 8, y + 15, f"{place + 1}", quiet)
         canvas.text(left + 28, y + 15, shorten(point.name, 13), "b" if on else "")
         canvas.text(left + 152, y + 15, f"{round(100 * point.total / whole)} %", quiet, "end")
-        canvas.text(left + width - 8, y + 15, words.CHOICES[point.bound(found.peaks)], "", "end")
+        canvas.text(left + width - 8, y + 15, CHOICES[point.bound(found.peaks)], "", "end")
         canvas.close()
         y += 24
     after = len(found.points) - listed.stop
