@@ -84,7 +84,7 @@ def test_ipython_shows_the_note() -> None:
     done = run_python(SHELL.format(cell=WRITE + "x[:] = 0\n"), "-W", "ignore")
     assert "ValueError: assignment destination is read-only" in done.stdout, done.stderr
     assert (
-        f"memory guard: write to an array (3,) float64\n  why:  {HELD}\n  line: this cell, line 5: z = x * y"
+        f"memory guard: write to an array (3,) float64\n  why:  {HELD}\n  line: cell In[1], line 5: z = x * y"
         in done.stdout
     )
 

@@ -88,8 +88,12 @@ def ours(case: Case, kinds: tuple[str, ...], kind: str) -> str:
         return str(case.run(*given).dtype)
 
 
-@pytest.mark.parametrize("kind", LOW)
-@pytest.mark.parametrize("case", AUTOCAST, ids=str)
+# Without values, PyTorch cannot choose by an index and knows no recurrent layer, and it refuses this loss.
+NOT_FAKED = {"getitem", "repeat_interleave", "binary_cross_entropy", "rnn", "lstm", "gru"}
+PAIRS = [(case, kind) for case in AUTOCAST for kind in LOW if kind == "cpu" or case.op not in NOT_FAKED]
+
+
+@pytest.mark.parametrize(("case", "kind"), PAIRS, ids=[f"{case}-{kind}" for case, kind in PAIRS])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_results_have_their_dtypes(case: Case, kind: str) -> None:
     compared = 0
@@ -103,8 +107,7 @@ def test_results_have_their_dtypes(case: Case, kind: str) -> None:
         if (case.op, kind) in DIFFERENT:
             continue
         assert found == wanted, kinds
-    if not compared:
-        pytest.skip("PyTorch refuses it in all dtypes, or cannot fake it")
+    assert compared
 
 
 LIKE = {"x": (4, 6), "y": (4, 6), "u": (4, 6), "w": (6,), "image": (2, 4, 3, 3), "channels": (4,)}

@@ -43,7 +43,7 @@ class _Guarded(scoped):
     def __init__(self) -> None:
         super().__init__(guard=self.level)
 
-    def _again(self) -> scoped:
+    def afresh(self) -> scoped:
         return type(self)()
 
     def _leave(self, kind: Any = None, error: Any = None, traceback: Any = None) -> None:
