@@ -214,6 +214,8 @@ class Timeline(list[Work]):
             told = {"bytes": work.read + work.written, "flops": work.flops, "line": describe_line(work.line)}
             if work.waited_for:
                 told["waited for"] = work.waited_for
+            if work.stream:
+                told["stream"] = work.stream
             name = f"wait: {work.name}" if work.kind == "wait" else work.name
             span = {"ts": work.start / 1e3, "dur": work.duration / 1e3}
             events.append({"ph": "X", "name": name, "cat": work.kind, **tids[work.lane], **span, "args": told})

@@ -16,21 +16,20 @@ DEVICE_SOLUTIONS: dict[str, str] = {
     "place_wait": """
 from tinygrad_edu import accelerator
 
-def overlapped(batches, weights):
-    side, main = accelerator.Stream(), accelerator.current_stream()
-    right = tg.zeros((), dtype="int64", device="sim")
-    for x, labels in batches:
-        with accelerator.stream(side):
-            x = x.to("sim", non_blocking=True)
-            labels = labels.to("sim", non_blocking=True)
-        main.wait_stream(side)
-        x.record_stream(main), labels.record_stream(main)
+def scored(batches, weights):
+    main, back = accelerator.current_stream(), accelerator.Stream()
+    scores = []
+    for x in batches:
         for w in weights:
             x = (x @ w).tanh()
-        right += (x.argmax(1) == labels).sum()
-    return right.item()
+        back.wait_stream(main)
+        with accelerator.stream(back):
+            scores.append(x.to("cpu", non_blocking=True))
+        x.record_stream(back)
+    accelerator.synchronize()
+    return scores
 
-answer = overlapped""",
+answer = scored""",
     "fewer_copies": """
 def send(rows):
     return tg.stack(rows).to("sim")
@@ -47,54 +46,70 @@ answer = seconds""",
     "under_limit_device": """
 from tinygrad_edu import accelerator
 
-def clean(recordings, filters):
-    side, main, back = accelerator.Stream(), accelerator.current_stream(), accelerator.Stream()
-    filters = [f.to("sim") for f in filters]
-    cleaned = []
+def matches(recordings, melodies):
+    side, main = accelerator.Stream(), accelerator.current_stream()
+    index = melodies.to("sim").T
+    found = []
     for x in recordings:
         with accelerator.stream(side):
-            x = x.pin_memory().to("sim", non_blocking=True)
+            x = x.to("sim")
         main.wait_stream(side)
         x.record_stream(main)
-        for f in filters:
-            x = (x @ f).tanh()
-        back.wait_stream(main)
-        x.record_stream(back)
-        with accelerator.stream(back):
-            cleaned.append(x.to("cpu", non_blocking=True))
-    accelerator.synchronize()
-    return cleaned
+        found.append((x @ index).argmax(1))
+    return list(tg.cat(found).cpu().split([len(x) for x in recordings]))
 
-answer = clean""",
+answer = matches""",
     "quiz_devices": 'answer = "bca"',
 }
 
 
-def _overlapped(
-    order: Callable[[Any, Any], Any] = lambda side, main: None, late: bool = False, one: bool = False,
-    part: slice = slice(None), end: Callable[[Any], Any] = lambda right: right.item(), kept: bool = True,
-    blocking: bool = False,
+def _scored(
+    order: Callable[[Any, Any], Any] = lambda back, main: None, where: str = "before", one: bool = False,
+    part: slice = slice(None), give: Callable[[Any], Any] = lambda scores: scores, kept: bool = True,
+    wait: bool = True, blocking: bool = False, stay: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Task 2, more or less right: ``order`` is the missing line; ``late`` puts it after the products."""
+    """Task 2, more or less right: ``order`` is the missing line, and ``where`` it stands, as seen from the copy."""
 
-    def overlapped(batches: Any, weights: Any) -> Any:
-        side, main = accelerator.Stream(), accelerator.current_stream()
-        right = tg.zeros((), dtype="int64", device="sim")
-        for x, labels in batches[part]:
-            with accelerator.stream(main if one else side):
-                x, labels = (value.to("sim", non_blocking=not blocking) for value in (x, labels))
-            if not late:
-                order(side, main)
-            if kept:
-                x.record_stream(main), labels.record_stream(main)
+    def scored(batches: Any, weights: Any) -> Any:
+        main, back = accelerator.current_stream(), accelerator.Stream()
+        scores = []
+        if where == "first":
+            order(back, main)
+        for x in batches[part]:
             for w in weights:
                 x = (x @ w).tanh()
-            if late:
-                order(side, main)
-            right += (x.argmax(1) == labels).sum()
-        return end(right)
+            if where == "before":
+                order(back, main)
+            with accelerator.stream(main if one else back):
+                scores.append(x if stay else x.to("cpu", non_blocking=not blocking))
+            if kept:
+                x.record_stream(back)
+            if where == "after":
+                order(back, main)
+        if wait:
+            accelerator.synchronize()
+        return give(scores)
 
-    return overlapped
+    return scored
+
+
+def _each_product_awaited(batches: Any, weights: Any) -> Any:
+    """Task 2, with a wait for each product."""
+    main, back = accelerator.current_stream(), accelerator.Stream()
+    scores = []
+    for x in batches:
+        for w in weights:
+            x = (x @ w).tanh()
+            back.wait_stream(main)
+        with accelerator.stream(back):
+            scores.append(x.to("cpu", non_blocking=True))
+        x.record_stream(back)
+    accelerator.synchronize()
+    return scores
+
+
+def _right_way(back: Any, main: Any) -> None:
+    back.wait_stream(main)
 
 
 def _quietly(program: Callable[..., Any], mode: str) -> Callable[..., Any]:
@@ -110,53 +125,56 @@ def _quietly(program: Callable[..., Any], mode: str) -> Callable[..., Any]:
     return quietly
 
 
-def _clean(
-    once: bool = True, pin: bool = False, ahead: bool = False, back: str = "each", host: bool = False,
-    part: slice = slice(None), wait: bool = True, often: bool = False, machine: str = "", race: str = "",
+def _matches(
+    once: bool = True, pin: bool = False, beside: bool = False, order: bool = True, back: str = "each",
+    host: bool = False, part: slice = slice(None), wait: bool = True, machine: str = "", race: str = "",
 ) -> Callable[..., Any]:  # fmt: skip
     """Task 5 on the way to its limit. ``back`` says how results reach the host: "each", "ahead", "last" or "never"."""
 
-    def clean(recordings: Any, filters: Any) -> Any:
+    def matches(recordings: Any, melodies: Any) -> Any:
         if machine:
             tg.sim.use(machine)
         before = tg.sim.on_race(race) if race else ""
         place = "cpu" if host else "sim"
-        filters = [f.to(place) for f in filters] if once else filters
-        cleaned = []
+        side, main = accelerator.Stream(), accelerator.current_stream()
+        index = melodies.to(place).T if once else None
+        found: list[Any] = []
         for x in recordings[part]:
-            x = x.pin_memory().to(place, non_blocking=True) if pin else x.to(place)
-            for f in filters:
-                x = (x @ f.to(place)).tanh()
-            if often:
-                accelerator.synchronize()
-            cleaned.append(x.cpu() if back == "each" else x.to("cpu", non_blocking=True) if back == "ahead" else x)
+            with accelerator.stream(side if beside else main):
+                x = x.pin_memory().to(place, non_blocking=True) if pin else x.to(place)
+            if beside and order:
+                main.wait_stream(side)
+            x.record_stream(main)
+            best = (x @ (melodies.to(place).T if index is None else index)).argmax(1)
+            found.append(
+                best.cpu() if back == "each" else best.to("cpu", non_blocking=True) if back == "ahead" else best
+            )
         if back == "last":
-            cleaned = list(tg.stack(cleaned).cpu())
+            found = list(tg.cat(found).cpu().split([len(x) for x in recordings]))
         if wait:
             accelerator.synchronize()
         if before:
             tg.sim.on_race(before)
-        return cleaned
+        return found
 
-    return clean
-
-
-_KEPT: list[Any] = []  # pinned in the first run
+    return matches
 
 
-def _pinned_before(recordings: Any, filters: Any) -> Any:
-    """Task 5, with recordings that were pinned in a run before."""
+_KEPT: list[Any] = []  # on the device since the first run
+
+
+def _there_before(recordings: Any, melodies: Any) -> Any:
+    """Task 5, with melodies that came in a run before."""
     if not _KEPT:
-        _KEPT.extend(x.pin_memory() for x in recordings)
-    on_device = [f.to("sim") for f in filters]
-    cleaned = []
-    for x in _KEPT:
-        x = x.to("sim", non_blocking=True)
-        for f in on_device:
-            x = (x @ f).tanh()
-        cleaned.append(x.to("cpu", non_blocking=True))
-    accelerator.synchronize()
-    return cleaned
+        _KEPT.append(melodies.to("sim").T)
+    found = [(x.to("sim") @ _KEPT[0]).argmax(1) for x in recordings]
+    return list(tg.cat(found).cpu().split([len(x) for x in recordings]))
+
+
+def _all_at_once(recordings: Any, melodies: Any) -> Any:
+    """Task 5, with one copy of all recordings, and so one product."""
+    best = (tg.cat(recordings).to("sim") @ melodies.to("sim").T).argmax(1)
+    return list(best.cpu().split([len(x) for x in recordings]))
 
 
 def _looked_at(rows: Any) -> Any:
@@ -179,12 +197,13 @@ def _seconds(
 DEVICE_ALSO_RIGHT: dict[str, list[Any]] = {
     "last_kernel": [(85.0, 23.0), np.array([85, 23])],
     "place_wait": [
-        _overlapped(lambda side, main: main.wait_event(side.record_event())),
-        _overlapped(lambda side, main: main.wait_stream(side), end=lambda right: right),
+        _scored(lambda back, main: back.wait_event(main.record_event())),
+        _scored(_right_way, give=tuple),
+        _each_product_awaited,
     ],
     "fewer_copies": [lambda rows: tg.stack([*rows]).pin_memory().to("sim")],
     "seconds": [_seconds()],
-    "under_limit_device": [_clean(pin=True, back="ahead")],
+    "under_limit_device": [_matches(beside=True, back="ahead"), _matches(beside=True, order=False, back="last")],
     "quiz_devices": ["b c a", "BCA"],
 }
 
@@ -200,26 +219,24 @@ DEVICE_WRONG: dict[str, list[tuple[Any, str]]] = {
         ([1, 2], "draw both lanes"),
     ],
     "place_wait": [
-        (_overlapped(), "too early. Which stream has to wait for which"),
-        (_overlapped(lambda side, main: main.wait_stream(side), late=True), "too early"),
-        (_overlapped(lambda side, main: side.wait_stream(main)), "too early"),
-        (
-            _overlapped(lambda side, main: main.wait_stream(side), kept=False),
-            "Until when has the memory of x to be kept?",
-        ),
-        (_overlapped(lambda side, main: side.synchronize()), "Let one stream wait for the other, not the host"),
-        (_overlapped(lambda side, main: accelerator.synchronize()), "Let one stream wait for the other, not the host"),
-        (_overlapped(lambda side, main: side.record_event().synchronize()), "Let one stream wait for the other"),
-        (_overlapped(blocking=True), "Let one stream wait for the other, not the host"),
-        (_quietly(_overlapped(), "warn"), "only nobody reports it"),
-        (_quietly(_overlapped(), "stale"), "only nobody reports it"),
-        (_overlapped(lambda side, main: main.wait_stream(side), one=True), "is one stream used for both?"),
-        (_overlapped(lambda side, main: main.wait_stream(side), part=slice(1, None)), "Is each batch used once"),
-        (_overlapped(lambda side, main: main.wait_stream(side), end=lambda right: None), "is there a return?"),
-        (
-            _overlapped(lambda side, main: main.wait_stream(side), end=lambda right: "many"),
-            "return the number of records",
-        ),
+        (_scored(), "Which of the two needs what the other makes?"),
+        (_scored(lambda back, main: main.wait_stream(back)), "The stream that computes waits for the one that copies."),
+        (_scored(_right_way, where="after"), "The wait comes after the copy has been queued."),
+        (_scored(_right_way, where="first"), "The wait stands before the loop"),
+        (_scored(_right_way, kept=False), "Until when has the memory of x to be kept?"),
+        (_scored(lambda back, main: main.synchronize()), "Let one stream wait for the other, not the host"),
+        (_scored(lambda back, main: accelerator.synchronize()), "Let one stream wait for the other, not the host"),
+        (_scored(lambda back, main: main.record_event().synchronize()), "Let one stream wait for the other"),
+        (_scored(_right_way, blocking=True), "Let one stream wait for the other, not the host"),
+        (_scored(_right_way, wait=False), "For what has it to wait, once, at the end?"),
+        (_quietly(_scored(), "warn"), "only nobody reports it"),
+        (_quietly(_scored(), "stale"), "only nobody reports it"),
+        (_scored(_right_way, one=True), "Is one stream used for both?"),
+        (_scored(_right_way, part=slice(1, None)), "it returns 5 tensors, and 6 are asked for"),
+        (_scored(_right_way, part=slice(None, None, -1)), "Is everything used once, and in order?"),
+        (_scored(_right_way, stay=True), "still on the device"),
+        (_scored(_right_way, give=lambda scores: None), "is there a return?"),
+        (_scored(_right_way, give=lambda scores: "many"), "return a list of tensors"),
         (3, "hand in the function itself"),
     ],
     "fewer_copies": [
@@ -240,28 +257,31 @@ DEVICE_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_seconds(launch=0.0), "has to be launched"),
         (_seconds(start=1), "each of the three copies costs 8 µs"),
         (_seconds(start=0), "each copy costs 8 µs"),
-        (lambda n: (2 * n**3 / HOST, 1.0), "three copies, one launch and the work"),
+        (lambda n: (2 * n**3 / HOST, 1.0), "write down all that happens"),
         (lambda n: 1.0, "return two numbers"),
         (lambda n: [1e6 * one for one in _seconds()(n)], "right in other units"),
         (lambda n: _seconds()(n)[::-1], "in the other order"),
         (lambda n: None, "is there a return?"),
     ],
     "under_limit_device": [
-        (_clean(once=False), "What travels more than once?"),
-        (_clean(), "the host itself copies recordings"),
-        (_clean(back="ahead"), "From which memory can the device fetch them"),
-        (_clean(pin=True), "the host itself copies results. When does it need the first"),
-        (_clean(pin=True, back="ahead", wait=False), "What has it not waited for?"),
-        (_clean(pin=True, back="ahead", often=True), "Which of its waits is needed?"),
-        (_pinned_before, "Pin inside clean"),
-        (_clean(host=True), "do not run on the device"),
-        (_clean(back="never"), "still on the device"),
-        (_clean(part=slice(1, None)), "11 of 12 recordings"),
-        (_clean(part=slice(None, None, -1)), "the numbers differ"),
-        (_clean(machine="H100"), "a T4 is asked for"),
-        (_clean(pin=True, back="ahead", wait=False, race="stale"), "still on its way"),
-        (lambda recordings, filters: 1, "as a list of tensors"),
-        (lambda recordings, filters: None, "is there a return?"),
+        (_matches(once=False), "What travels again?"),
+        (_matches(), "the host waits for results, and asks for nothing meanwhile"),
+        (_matches(beside=True), "the host waits for results, and asks for nothing meanwhile"),
+        (_matches(back="last"), "Which stream could it be in?"),
+        (_matches(back="ahead"), "Which stream could it be in?"),
+        (_all_at_once, "Which stream is each of them in?"),
+        (_matches(pin=True, beside=True, back="last"), "How often is used what was pinned?"),
+        (_matches(beside=True, order=False, pin=True, back="last"), "Which stream has to wait for which?"),
+        (_matches(beside=True, back="ahead", wait=False), "What has it not waited for?"),
+        (_there_before, "Their copy counts, too"),
+        (_matches(host=True), "do not run on the device"),
+        (_matches(back="never"), "still on the device"),
+        (_matches(part=slice(1, None)), "it returns 9 tensors, and 10 are asked for"),
+        (_matches(part=slice(None, None, -1)), "the numbers differ"),
+        (_matches(machine="H100"), "a T4 is asked for"),
+        (_matches(beside=True, back="ahead", wait=False, race="stale"), "still on its way"),
+        (lambda recordings, melodies: 1, "return a list of tensors"),
+        (lambda recordings, melodies: None, "is there a return?"),
     ],
     "quiz_devices": [
         ("aca", "Who has waited for them?"),

@@ -137,10 +137,12 @@ def test_a_race_a_lack_of_memory_and_a_learner_s_error_are_told() -> None:
     ):  # fmt: skip
         widget = QueueTimeline(run, shown=True)
         assert words in widget.text() and (FAILED in widget.text()) == (run is not races)
-        if run is races:  # what led to the error can be seen
-            assert "It ended with an error: add on 'sim stream 0' reads" in widget.text()
+        if run is races:  # the picture shows how a real device goes on
+            assert "A race: add on 'sim stream 0' reads" in widget.text() and "error" not in widget.frame().why
             names = [item.name for item in widget.state.runs[0].items if item.kind == "kernel"]
-            assert names == ["ones", "matmul"] and not widget.state.runs[0].rehearsed
+            assert names == ["ones", "matmul", "add"] and tg.sim.on_race("error") == "error"
+        else:
+            assert "QueueTimeline: The run ended without a result." in widget.frame().summary
         widget.act("reset")
         assert HIDDEN in widget.text()
     tg.sim.synchronize()

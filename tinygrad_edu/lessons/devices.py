@@ -19,8 +19,8 @@ from .device_programs import (
     LAUNCH,
     LIMIT,
     batches,
-    filters,
     layers,
+    melodies,
     milliseconds,
     product_on_host,
     recordings,
@@ -68,32 +68,39 @@ def _last_kernel(answer: Any) -> str:
     return "draw both lanes: the host launches at 5, 10, 15, 20 µs. Which kernel begins when?"
 
 
-def _score_on_host(given: Any, weights: list[Tensor]) -> int:
-    """What the programs count, computed on the CPU."""
-    right = 0
-    for x, labels in given:
-        for w in weights:
-            x = (x @ w).tanh()
-        right += int((x.argmax(1) == labels).sum().item())
-    return right
+def _read(program: Any, *given: Any) -> Any:
+    """The program, and its results read as the host would: at once."""
+
+    def read() -> Any:
+        found = program(*given)
+        parts = found if isinstance(found, (list, tuple)) else []
+        here = [tensor(one.tolist(), dtype=one.dtype) if _on_host(one) else one for one in parts]
+        return here or found
+
+    return read
 
 
-def _count(found: Any) -> int | None:
-    """A count as a number; None if it is none."""
-    try:
-        return int(found.item() if isinstance(found, Tensor) else found)
-    except (TypeError, ValueError):
-        return None
+def _on_host(one: Any) -> bool:
+    return isinstance(one, Tensor) and one.device == "cpu"
 
 
-def _wrong_result(found: Any, right: int) -> str:
+def _differs(found: Any, right: list[np.ndarray[Any, Any]], what: str) -> str:
+    """A hint for results that are not those of the program."""
     if found is None:
         return NOTHING
-    if _count(found) is None:
-        return "return the number of records that were classed right."
-    return (
-        "" if _count(found) == right else "it counts another number of records. Is each batch used once, and all of it?"
+    if isinstance(found, Tensor):
+        found = list(found)
+    if not isinstance(found, (list, tuple)) or not all(isinstance(one, Tensor) for one in found):
+        return f"return a list of tensors: {what}."
+    if len(found) != len(right):
+        return f"it returns {len(found)} tensors, and {len(right)} are asked for: {what}."
+    if not all(map(_on_host, found)):
+        return "the results are still on the device, and the host needs them."
+    same = all(
+        tuple(one.shape) == x.shape and np.allclose(one.numpy(), x, atol=1e-4)
+        for one, x in zip(found, right, strict=True)
     )
+    return "" if same else "the numbers differ. Is everything used once, and in order?"
 
 
 def _hidden(seen: sim.Timeline) -> str:
@@ -113,33 +120,60 @@ def _waiting_before_the_end(seen: sim.Timeline) -> float:
 
 @task(
     "place_wait",
-    "Fix overlapped(batches, weights): the same count, no race, and copies that run beside the products.",
-    "no host waits: the stream that needs the data waits for the one that brings it.",
+    "Fix scored(batches, weights): the same scores on the host, no race, and copies that run beside the products.",
+    "the right scores, no race, and copies beside the products.",
     function=True,
 )
 def _place_wait(answer: Any) -> str:
-    given, weights = batches(6, pinned=True), [w.to("sim") for w in layers()]
-    right = _score_on_host(given, layers())
+    given, weights = [x for x, _ in batches(6)], layers()
+    right = [_scores(x, weights).numpy() for x in given]
+    read = _read(answer, [x.to("sim") for x in given], [w.to("sim") for w in weights])
     try:
-        found, seen = timed_on_t4(answer, given, weights)
+        found, seen = timed_on_t4(read)
     except RaceError as error:
-        if error.tried.startswith("copy to device"):
+        if error.tried.startswith("the host reads"):
+            return "the host reads scores that are still on their way. For what has it to wait, once, at the end?"
+        if "writes" in error.tried:
             return f"{error.tried}, which is still in use. Until when has the memory of x to be kept?"
-        return f"{error.tried}, too early. Which stream has to wait for which, and before which line?"
-    if hint := _hidden(seen) or _wrong_result(found, right):
+        return _where_the_wait_is(read)
+    if hint := _hidden(seen) or _differs(found, right, "the scores of each batch"):
         return hint
     if (waited := _waiting_before_the_end(seen)) > 0:
         return (
-            f"the numbers are right, but the host waits for {waited:.2f} ms before it has launched everything. That is "
-            "little here, and much where kernels are short. Let one stream wait for the other, not the host."
+            f"the scores are right, but the host waits for {waited:.2f} ms (simulated) before it has launched "
+            "everything. Let one stream wait for the other, not the host."
         )
-    beside = seen.overlap() / 1e6
-    if beside < 0.2:
-        return (
-            f"the numbers are right, but copies run beside products for only {beside:.2f} ms. Does somebody wait for "
-            "everything, or is one stream used for both?"
-        )
+    if seen.overlap() < 0.03e6:
+        return "the scores are right, but hardly any copy runs beside a product. Is one stream used for both?"
     return ""
+
+
+def _scores(x: Tensor, weights: list[Tensor]) -> Tensor:
+    for w in weights:
+        x = (x @ w).tanh()
+    return x
+
+
+def _where_the_wait_is(program: Any) -> str:
+    """A hint for a wait between streams that does not prevent the race."""
+    before = sim.on_race("warn")
+    try:
+        _, seen = timed_on_t4(program)
+    finally:
+        sim.on_race(before)
+    waits = [place for place, work in enumerate(seen) if work.kind == "order" and work.waited_for]
+    launches = [place for place, work in enumerate(seen) if work.kind == "launch" and work.name != "copy to host"]
+    copies = [place for place, work in enumerate(seen) if work.kind == "launch" and work.name == "copy to host"]
+    lead = "a copy to the host reads scores that are not there yet. "
+    if not waits:
+        return f"{lead}No stream waits for another. Which of the two needs what the other makes?"
+    if all(seen[place].waited_for != "sim stream 0" for place in waits):
+        return f"{lead}The stream that computes waits for the one that copies. Which of them needs the other's result?"
+    if waits[-1] < launches[0]:
+        return f"{lead}The wait stands before the loop, and it is for what was queued by then. What was?"
+    if copies and waits[0] > copies[0]:
+        return f"{lead}The wait comes after the copy has been queued. What does it hold back?"
+    return f"{lead}Does each copy wait for its own batch?"
 
 
 @task(
@@ -207,101 +241,68 @@ def _seconds(answer: Any) -> str:
             "each copy costs 8 µs before the first byte moves.": device(n) - 3 * COPY,
         }
         near = [hint for hint, value in known.items() if np.isclose(given[1], value, rtol=1e-3)]
-        return near[0] if near else "the device's time is three copies, one launch and the work. Add them up."
+        return near[0] if near else (
+            "the host's time is right. For the device, write down all that happens, from two matrices on the host to "
+            "a result on the host."
+        )  # fmt: skip
     return ""
-
-
-def _cleaned(given: list[Tensor], by: list[Tensor]) -> list[np.ndarray[Any, Any]]:
-    """What the last program computes, on the CPU."""
-    found = []
-    for x in given:
-        for f in by:
-            x = (x @ f).tanh()
-        found.append(x.numpy())
-    return found
-
-
-def _not_cleaned(found: Any, right: list[np.ndarray[Any, Any]]) -> str:
-    """A hint for results that are not those of the program."""
-    if found is None:
-        return NOTHING
-    if isinstance(found, Tensor):
-        found = list(found)
-    if not isinstance(found, (list, tuple)) or not all(isinstance(one, Tensor) for one in found):
-        return "return the cleaned recordings, as a list of tensors."
-    if len(found) != len(right):
-        return f"it returns {len(found)} of {len(right)} recordings."
-    if any(one.device != "cpu" for one in found):
-        return "the results are still on the device, and the host needs them."
-    same = all(
-        one.shape == x.shape and np.allclose(one.numpy(), x, atol=1e-4) for one, x in zip(found, right, strict=True)
-    )
-    return "" if same else "the numbers differ. Is each recording cleaned by all filters, in order?"
 
 
 @task(
     "under_limit_device",
-    f"Bring clean(recordings, filters) to at most {LIMIT} ms, with the same results on the host.",
+    f"Bring matches(recordings, melodies) to at most {LIMIT} ms, simulated on a T4, with the same results on the host.",
     "under the limit, and nothing is read too early. Now defend what you changed.",
     function=True,
 )
 def _under_limit(answer: Any) -> str:
-    given, by = recordings(12), filters()
-
-    def read() -> Any:
-        """The results, read as the host would: at once."""
-        found = answer(given, by)
-        parts = found if isinstance(found, (list, tuple)) else []
-        return [
-            tensor(one.tolist()) if isinstance(one, Tensor) and one.device == "cpu" else one for one in parts
-        ] or found
-
+    given, index = recordings(), melodies()
+    right = [(x @ index.T).argmax(1).numpy() for x in given]
     try:
-        found, seen = timed_on_t4(read)
-        hint = _hidden(seen) or _not_cleaned(found, _cleaned(given, by)) or _pinned_outside(seen)
+        found, seen = timed_on_t4(_read(answer, given, index))
     except RaceError as error:
         if error.tried.startswith("the host reads"):
             return "the host reads a result that is still on its way. What has it not waited for?"
         return f"there is a race: {error.tried}, too early. Which stream has to wait for which?"
     except DeviceError as error:
         return f"{error.sentence()}"
-    if hint:
+    if hint := _hidden(seen) or _differs(found, right, "the numbers of the melodies, for each group"):
         return hint
     if not any(work.kind == "kernel" and work.name == "matmul" for work in seen):
         return "the products do not run on the device."
+    if sum(work.read for work in seen if work.lane == "sim to device") == sum(one.nbytes for one in given):
+        return "the melodies were on the device before. Their copy counts, too."
     took = milliseconds(seen)
-    return "" if took <= LIMIT else f"it takes {took:.2f} ms, and {LIMIT} are allowed. {_what_is_slow(given, by, seen)}"
+    lead = f"it takes {took:.2f} ms, and {LIMIT} are allowed (simulated, T4). "
+    return "" if took <= LIMIT else lead + _what_is_slow([*given, index], seen)
 
 
-def _what_is_slow(given: list[Tensor], by: list[Tensor], seen: sim.Timeline) -> str:
+def _what_is_slow(needed: list[Tensor], seen: sim.Timeline) -> str:
     """What costs most, of what can be helped."""
     moved = sum(work.read for work in seen if work.lane == "sim to device")
-    needed = sum(one.nbytes for one in [*given, *by])
-    if moved > 1.2 * needed:
+    enough = sum(one.nbytes for one in needed)
+    if moved > 1.2 * enough:
+        return f"{moved / 1e6:.1f} MB travel to the device, and {enough / 1e6:.1f} would do. What travels again?"
+    host = [work for work in seen if work.lane == "host"]
+    pinning = sum(work.duration for work in host if work.name in ("pin memory", "copy to pinned memory")) / 1e6
+    if pinning > 0.2:
+        return f"Pinning takes {pinning:.2f} ms of it. How often is used what was pinned?"
+    waited = {
+        place: sum(work.duration for work in host if work.kind == "wait" and work.name == f"copy to {place}") / 1e6
+        for place in ("device", "host")
+    }
+    if waited["device"] > max(waited["host"], 0.1):
         return (
-            f"{moved / 1e6:.0f} MB travel to the device, and {needed / 1e6:.0f} would do. What travels more than once?"
+            f"For {waited['device']:.2f} ms the host waits until a copy to the device may begin: it comes after all "
+            "that its stream was asked for. Which stream could it be in?"
         )
-    host = [work for work in seen if work.lane == "host" and work.kind == "copy"]
-    copies = {to: [work.duration for work in host if work.name == f"copy to {to}"] for to in ("device", "host")}
-    back = sum(copies["host"])
-    there = sum(copies["device"]) if len(copies["device"]) > len(by) else 0  # filters may come that way, once
-    if back > there:
-        return f"For {back / 1e6:.1f} ms the host itself copies results. When does it need the first of them?"
-    if there:
+    if waited["host"] > 0.5 and sum(work.kind == "copy" and work.name == "copy to host" for work in host) > 1:
         return (
-            f"For {there / 1e6:.1f} ms the host itself copies recordings. From which memory can the device fetch them?"
+            f"For {waited['host']:.2f} ms the host waits for results, and asks for nothing meanwhile. When does it "
+            "need the first?"
         )
-    waited = sum(work.duration for work in seen if work.lane == "host" and work.kind == "wait")
-    if waited > 1e6:
-        return f"For {waited / 1e6:.1f} ms the host waits for the device. Which of its waits is needed?"
-    return "Look at its timeline: what does the device wait for?"
-
-
-def _pinned_outside(seen: sim.Timeline) -> str:
-    """A hint where recordings come from pinned memory that nobody pinned in this run."""
-    pins = any(work.name == "copy to pinned memory" for work in seen)
-    by_engine = sum(work.kind == "launch" and work.name == "copy to device" for work in seen)
-    return "" if pins or not by_engine else "pinning counts, and it was done before. Pin inside clean."
+    return (
+        f"A copy and a product run at the same time for {seen.overlap() / 1e6:.2f} ms. Which stream is each of them in?"
+    )
 
 
 quiz(

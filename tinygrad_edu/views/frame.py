@@ -309,8 +309,13 @@ def control_html(c: Control) -> str:
     name = plain(c.label) or c.hint
     if c.kind == "radio":
         stack = "stack" if any(len(str(option)) > 24 for option in c.options) else ""
-        group = attributes(class_=" ".join(filter(None, ("seg", stack, push))), role="radiogroup", aria_label=name)
-        return f"{label}<span{group}>{''.join(_radio(c, i, o) for i, o in enumerate(c.options))}</span>"
+        outer = "" if c.label else push
+        group = attributes(class_=" ".join(filter(None, ("seg", stack, outer))), role="radiogroup", aria_label=name)
+        options = f"<span{group}>{''.join(_radio(c, i, o) for i, o in enumerate(c.options))}</span>"
+        if not c.label:
+            return options
+        both = attributes(class_=" ".join(filter(None, ("field", push))))  # so that they stay together
+        return f"<span{both}>{rich(c.label)}{options}</span>"
     if c.kind == "scrub":
         least, greatest, step = c.options
         limits = {"aria_valuenow": c.value, "aria_valuemin": least, "aria_valuemax": greatest, "data_step": step}

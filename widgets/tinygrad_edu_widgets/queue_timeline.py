@@ -14,7 +14,7 @@ import traitlets
 from tinygrad_edu import sim
 from tinygrad_edu.common.lines import describe_line, failing_line
 from tinygrad_edu.common.wording import first_line
-from tinygrad_edu.errors import EduError
+from tinygrad_edu.errors import EduError, RaceError
 from tinygrad_edu.views import queue
 from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.given import flags, refusal, texts
@@ -32,8 +32,9 @@ class QueueTimeline(EduWidget, room=queue):
     ``other`` is a second one: both are drawn on one scale. ``names`` are their names. ``knobs`` are parameters of the
     functions, by name, each with its values: ``knobs={"pinned": (False, True)}`` calls ``run(pinned=False)``, and again
     when the knob is turned. Each function runs twice, first only to reserve memory as in a loop; one that raises is
-    shown up to there. ``run`` may also be a finished `sim.Timeline`. ``machine`` is a preset, such as "T4"; by default
-    the machine in use. ``shown=True`` asks nothing. ``timelines`` are what is shown, as `sim.Timeline`.
+    shown up to there, and one with a race to its end, as a real device would run it. ``run`` may also be a finished
+    `sim.Timeline`. ``machine`` is a preset, such as "T4"; by default the machine in use. ``shown=True`` asks nothing.
+    ``timelines`` are what is shown, as `sim.Timeline`.
 
     Gestures: choose a prediction, *Commit*; then press work or a hatched gap (Enter; arrows go from one to the next) to
     read what it is and what was waited for; *Longest gap* (g); drag *also wait* to let the host synchronise after
@@ -142,7 +143,7 @@ class QueueTimeline(EduWidget, room=queue):
                 return
             self.timelines = [seen for seen, _ in found]
             shown = tuple(run for _, run in found)
-            self.state = replace(self.state, runs=shown, picked=None, gap=None, failure="")
+            self.state = replace(self.state, runs=shown, ran=state.setting, picked=None, gap=None, failure="")
             if self.state.setting != state.setting:
                 self._run()  # somebody has turned a knob meanwhile
 
@@ -214,33 +215,43 @@ def _check(name: str, run: Any, knobs: tuple[Knob, ...]) -> None:
 def _watched(run: Callable[..., object], turned: dict[str, Any], state: QueueState) -> tuple[sim.Timeline, str, bool]:
     """What happens in a run, on a device that is as at the start of a program but has its memory.
 
-    With the error that ended it, and whether it was rehearsed: what fails is seen at once. Raises what fails before the
-    device was asked for anything.
+    With the error that ended it, and whether it was rehearsed: what fails is seen at once. A race ends no run, as on a
+    real device. Raises what fails before the device was asked for anything.
     """
     before = sim.machine()
     sim.use(before if before.preset == state.machine else state.machine)
     try:
-        seen, error = _recorded(run, turned, state.stop)
+        seen, error, raced = _recorded(run, turned, state.stop)
+        if raced:
+            seen, error, _ = _recorded(run, turned, state.stop, "warn")
         if error:
             return seen, error, False
         rehearsed = seen.races
-        seen, error = _recorded(run, turned, state.stop)
+        seen, error, _ = _recorded(run, turned, state.stop, "warn" if raced else "")
         seen.races = tuple(dict.fromkeys((*rehearsed, *seen.races)))
         return seen, error, True
     finally:
         sim.use(before)
 
 
-def _recorded(run: Callable[..., object], turned: dict[str, Any], stop: int) -> tuple[sim.Timeline, str]:
+def _recorded(
+    run: Callable[..., object], turned: dict[str, Any], stop: int, race: str = ""
+) -> tuple[sim.Timeline, str, bool]:
+    """What happens in one run, the words of the error that ended it, and whether that is a race."""
     sim.restart()
-    with sim.timeline() as seen:
-        error = _called(run, turned, seen, stop)
-        sim.finish()
-    return seen, error
+    before = sim.on_race(race) if race else ""
+    try:
+        with sim.timeline() as seen:
+            error, raced = _called(run, turned, seen, stop)
+            sim.finish()
+    finally:
+        if before:
+            sim.on_race(before)
+    return seen, error, raced
 
 
-def _called(run: Callable[..., object], turned: dict[str, Any], seen: sim.Timeline, stop: int) -> str:
-    """Call it. Returns the words of the error that it raises, if any."""
+def _called(run: Callable[..., object], turned: dict[str, Any], seen: sim.Timeline, stop: int) -> tuple[str, bool]:
+    """Call it. Returns the words of the error that it raises, if any, and whether that is a race."""
     try:
         with sim.stopped_after(stop):
             kept = run(**turned)
@@ -248,11 +259,11 @@ def _called(run: Callable[..., object], turned: dict[str, Any], seen: sim.Timeli
         if not seen.so_far():
             raise
         if isinstance(error, EduError):
-            return error.sentence()
+            return error.sentence(), isinstance(error, RaceError)
         place = describe_line(failing_line(error)).partition(": ")[0]
-        return f"{first_line(error)} ({place})" if place else first_line(error)
+        return (f"{first_line(error)} ({place})" if place else first_line(error)), False
     if inspect.isgenerator(kept) or inspect.iscoroutine(kept):
         kept.close()
         why = "it gave a generator or a coroutine, whose code has not run"
         raise refusal("QueueTimeline", "run", run, why, "wrap it: run=lambda: list(f())")
-    return ""
+    return "", False

@@ -169,6 +169,41 @@ def test_a_roofline() -> None:
     assert time_of(Machine("T4"), Load(1, 4, 4), False)[0] == 2500  # no kernel is shorter
 
 
+@pytest.mark.parametrize(("preset", "dtype", "times"), [("T4", "float16", 65 / 8.1), ("A100", "bfloat16", 312 / 19.5)])
+def test_products_of_sixteen_bits_run_on_tensor_cores(preset: str, dtype: str, times: float) -> None:
+    """Forward and backward, of `@`, a layer and a convolution; in 16 bits from the start, and by autocast."""
+    before = tg.sim.machine()
+    tg.sim.use(preset)
+    try:
+        n = 2048
+        x, w = (tg.ones(n, n, device="sim", requires_grad=True) for _ in range(2))
+        images = tg.ones(64, 64, 32, 32, device="sim", requires_grad=True)
+        kernels = tg.ones(256, 64, 3, 3, device="sim", requires_grad=True)
+
+        def kernel_times(kind: str) -> dict[str, int]:
+            def given(one: tg.Tensor) -> tg.Tensor:
+                return one.detach().to(dtype if kind == "all" else "float32").requires_grad_()
+
+            a, b, c, k = map(given, (x, w, images, kernels))
+            with tg.sim.timeline() as seen, tg.autocast("sim", dtype=dtype, enabled=kind == "autocast"):
+                (a @ b).mean().backward()
+                tg.nn.functional.linear(a, b).mean().backward()
+                tg.nn.functional.conv2d(c, k).mean().backward()
+            products = ("matmul", "linear", "conv2d")
+            return {
+                name: sum(work.duration for work in seen if work.name == name)
+                for one in products
+                for name in (one, f"{one} backward")
+            }
+
+        wide, narrow, cast = (kernel_times(kind) for kind in ("wide", "all", "autocast"))
+        for name, took in wide.items():
+            assert took > 0 and took / narrow[name] > 0.4 * times, name
+            assert cast[name] == narrow[name], name
+    finally:
+        tg.sim.use(before)
+
+
 def test_small_products_leave_processors_idle() -> None:
     """A tile costs all of it, and a machine of forty processors needs forty tiles."""
     machine = Machine("T4", floor=0)
@@ -187,7 +222,7 @@ def test_every_constant_has_a_source(name: str) -> None:
     assert set(machine.table) == set(Machine("T4").table)
     for constant in machine.table.values():
         assert constant.value > 0 and constant.unit
-        assert constant.source.startswith(("data sheet: ", "assumed"))
+        assert constant.source.startswith(("data sheet: ", "recorded on ", "assumed"))
     assert all(f"- {key}: " in tg.sim.explain() for key in machine.table)
 
 

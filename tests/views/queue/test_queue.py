@@ -20,7 +20,11 @@ from tinygrad_edu.views import queue
 from tinygrad_edu.views.frame import NARROW, WIDE
 from tinygrad_edu.views.queue import BUSY, TIMES, Knob, QueueState
 
-CAPTIONS = [r"[\d.]+( [nµm]?s)?", r"A|B", r"wait|host|copy|kernel|idle device"]
+CAPTIONS = [
+    r"[\d.]+( [nµm]?s)?",
+    r"A|B",
+    r"wait|host|host waits|copy|kernel|no kernel runs|the same copy, in its stream",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -140,6 +144,29 @@ def test_a_wait_is_the_cause_where_it_has_let_the_queue_run_empty() -> None:
     assert told(lambda: loop(False))[1].startswith("A kernel runs **nearly all the time**")
 
 
+def test_a_wait_is_the_cause_where_it_has_delayed_a_copy_that_could_have_run_beside_a_kernel() -> None:
+    x, side, main = tg.ones(700, 700, device="sim"), tg.accelerator.Stream(), tg.accelerator.current_stream()
+    fixed = [tg.ones(700, 700).pin_memory() for _ in range(2)]
+
+    def loop(wait: bool) -> None:
+        for one in fixed:
+            with tg.accelerator.stream(side):
+                y = one.to("sim", non_blocking=True)
+            main.wait_stream(side)
+            y.record_stream(main)
+            y @ x
+            if wait:
+                tg.accelerator.synchronize()
+
+    found = queue.read(seen(lambda: loop(True)))
+    assert "it waits for the copy to the device, asked for after a synchronisation" in queue.gap_text(found.gaps[1])
+    copy = max((one for one in found.items if one.kind == "copy"), key=lambda one: one.start)
+    assert sum(part.duration for part in found.gaps[1].parts if part.kind == "late") >= copy.duration
+    free = queue.read(seen(lambda: loop(False)))
+    assert "it waits for the copy" in queue.gap_text(free.gaps[1]), "the copy began beside the kernel, and is longer"
+    assert free.gaps[1].duration < found.gaps[1].duration
+
+
 def test_launches_are_the_cause_where_nobody_waits() -> None:
     x = tg.ones(64, 64, device="sim")
     gap, why = told(lambda: [x * 1.0 for _ in range(50)])
@@ -163,12 +190,12 @@ def test_streams_and_events_are_the_cause_where_the_host_is_busy_with_them() -> 
 
 
 def test_copies_are_told_as_what_they_take_whoever_makes_them() -> None:
-    """Whether the host or an engine copies: no kernel runs meanwhile, and more is not claimed."""
+    """Whether the host or an engine copies: that is when most time without a kernel passes, and more is not claimed."""
     w = tg.full((512, 512), 0.01, device="sim")
     for pinned in (False, True):
         xs = [tg.ones(512, 512).pin_memory() if pinned else tg.ones(512, 512) for _ in range(4)]
         _, why = told(lambda xs=xs: [x.to("sim", non_blocking=True) @ w for x in xs])  # type: ignore[misc]
-        found = re.fullmatch(r"No kernel runs \*\*while data is copied\*\*: (\S+) (\S+) of (\S+) (\S+) .*", why)
+        found = re.fullmatch(r"Most of .* passes \*\*while data is copied\*\*: \S+ \S+ of \S+ \S+\.", why)
         assert found is not None
 
 
@@ -177,6 +204,49 @@ def test_an_error_or_a_race_comes_before_any_cause() -> None:
     races, error = (replace(run, **{name: value}) for name, value in (("races", ("…",)), ("error", "…")))
     assert "**race**" in queue.why(QueueState(("A",), runs=(races,)))
     assert "**ended with an error**" in queue.why(QueueState(("A", "B"), runs=(run, error)))
+
+
+def beside() -> None:
+    side, main, fixed = tg.accelerator.Stream(), tg.accelerator.current_stream(), tg.ones(300, 300).pin_memory()
+    for _ in range(2):
+        with tg.accelerator.stream(side):
+            x = fixed.to("sim", non_blocking=True)
+        main.wait_stream(side)
+        x.record_stream(main)
+        x @ x
+
+
+def test_a_stream_that_only_copies_has_a_lane_and_arrows_show_who_waits() -> None:
+    run = queue.read(seen(beside))
+    assert run.lanes == ("host", "sim to device", "sim stream 0", next(i.stream for i in run.items if i.stream))
+    side = run.lanes[-1]
+    assert not run.by_lane[side] and len(run.copies_of[side]) == 2 and not run.copies_of["sim stream 0"]
+    svg = queue.draw([run], WIDE, ["head"]).svg()
+    waited = [item for item in run.items if item.kind == "kernel" and run.reasons.of(item).queue == side]
+    assert len(waited) == 2 and svg.count('class="waitline"') == 2 * len(waited), "a line and its head for each"
+    assert svg.count('class="work-asked"') == 2 + 1, "the copies, and the key"
+    assert f"{queue.lane_text(side)}: 2 copies that engines make\n" in queue.runs_text([run])
+    assert f"copy to device in {queue.lane_text(side)}, " in queue.runs_text([run])
+
+
+def test_where_one_stream_has_all_its_copies_are_drawn_once() -> None:
+    run = queue.read(seen(pageable))
+    assert not any(run.copies_of.values()) and "work-asked" not in queue.draw([run], WIDE, ["head"]).svg()
+
+
+def test_what_is_shown_while_another_setting_runs_is_told_by_its_own() -> None:
+    """The knob stands elsewhere already, and the result is still that of the run before."""
+    knob = Knob("n", (1, 2), 1)
+    made = replace(state("busy"), knobs=(knob,), machine="T4")
+    made = replace(made, ran=made.setting, asked=made.setting)
+    turned = queue.turn(made, "n", 2)
+    told = queue.text(turned)
+    assert turned.outdated and not made.outdated and "n: 1" in told and "n: 2" not in told
+    assert queue.words.UNDER_WAY in told and queue.frame(turned).stale == queue.words.UNDER_WAY
+    assert queue.frame(made).ask == "Host and device over time, n 1"
+    asked = replace(made, said=BUSY[0], ask="How busy?")
+    assert queue.frame(asked).ask == "How busy?", "the question stands where it was asked"
+    assert queue.frame(replace(asked, ran=turned.setting)).ask != "How busy?", "and nowhere else"
 
 
 def test_time_after_the_last_kernel_is_idle_too() -> None:
@@ -189,7 +259,8 @@ def test_time_after_the_last_kernel_is_idle_too() -> None:
     gap, why = told(run)
     assert re.fullmatch(r"idle 5\.\d+ ms after the last kernel: the host is busy with writing a file", gap)
     assert re.fullmatch(
-        r"The host is \*\*busy with something else\*\* and launches nothing: 5\.00 ms of 5\.\d+ ms .*", why
+        r"The host is \*\*busy with something else\*\*, mostly writing a file, and launches nothing: 5\.00 ms of 5\..*",
+        why,
     )
 
 

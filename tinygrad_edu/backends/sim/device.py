@@ -137,7 +137,7 @@ class Event(PlainEvent):
         if self._point is not None:
             device = self._known()
             stream = device.current_stream() if stream is None else stream
-            device.order("let a stream wait")
+            device.order("let a stream wait", self._point.lane)
             device.schedule.after(stream.lane, self._point)
 
     def synchronize(self) -> None:
@@ -216,9 +216,9 @@ class SimBackend(Backend):
 
         return leave
 
-    def order(self, name: str) -> None:
-        """The host says which work comes after which."""
-        self.schedule.spend(name, "order", int(self.machine["order"]), user_line())
+    def order(self, name: str, waited_for: str = "") -> None:
+        """The host says which work comes after which: after that of the lane ``waited_for``, where one waits."""
+        self.schedule.spend(name, "order", int(self.machine["order"]), user_line(), waited_for)
 
     def synchronize(self) -> None:
         self.finish(user_line())
@@ -294,7 +294,7 @@ class SimBackend(Backend):
                 flops, read, written = op.cost(
                     [one.values if type(one) is kind else one for one in arrays], out.values, params
                 )
-                self._end(work, Load(flops, read, written, noted(), op.gathers))
+                self._end(work, Load(flops, read, written, noted(out.values.dtype), op.gathers))
             return (out, cache) if op.caches else out
 
     def _done(
@@ -320,7 +320,7 @@ class SimBackend(Backend):
                 self.schedule.after(lane, self.schedule.point(g.lane))  # where backward begins
             work = self._begin(f"{op.name} backward", reads, lane)
             found = body(BODY, work.near(g), needs, *[unwrap(one, work.near) for one in saved])
-            products = noted()
+            products = noted(g.values.dtype)
             grads: list[SimArray | None] = []
             new: list[SimArray] = []
             for part in found if type(found) is tuple else (found,):
@@ -407,6 +407,8 @@ class SimBackend(Backend):
         """Put work into the queue, behind what made the gradients that it reads. Finds what it reads there."""
         lane = self.current_stream().lane if lane is None else lane
         noted()  # whatever a body left behind that failed
+        if self.hazards == "stale":
+            self.schedule.look()
         for one in reads:
             if one.pulled and one.lane is not lane:
                 self.schedule.after(lane, self.schedule.point(one.lane))
@@ -491,6 +493,7 @@ class SimBackend(Backend):
                 except Full as full:
                     raise self._out_of_memory(name, values, full, line) from None
                 self._ask_driver("reserve", calls)
+                self.schedule.inform(lane)  # work is launched once it has memory: after what the host has asked for it
             block.wanted, block.name, block.line = size, name, line
         made: SimArray = object.__new__(self.array_type)
         made.values, made.base, made.held = values, None, Held(block, self.dead)

@@ -7,39 +7,44 @@ the device reads and writes it while the host goes on, and the host has to wait 
 from __future__ import annotations
 
 import weakref
-from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from ..cpu import CpuBackend
-from .schedule import Flight
+from .schedule import Flight, Lane
 
 _owner_of = CpuBackend().owner
 PAGE = 4096  # bytes
 
 
 class HostMemory:
-    """Pinned arrays. As PyTorch does, it keeps what was pinned and is not used any more, for the next of that size."""
+    """Pinned arrays. As PyTorch does, it keeps what was pinned for the next of that size, once no copy needs it."""
 
     def __init__(self) -> None:
-        self._pinned: dict[int, weakref.ref[Any]] = {}  # by id
-        self._spare: Counter[int] = Counter()
+        self._pinned: dict[int, tuple[weakref.ref[Any], set[Lane]]] = {}  # by id; the lanes that copy from or to it
+        self._spare: dict[int, list[int]] = {}  # for a size: from when on each may be used again
 
-    def new(self, shape: Any, dtype: Any) -> tuple[Any, int]:
+    def new(self, shape: Any, dtype: Any, now: int) -> tuple[Any, int]:
         """A pinned array of zeros, and how many pages had to be pinned for it."""
         array = np.zeros(shape, dtype)
         size = 1 << max(int(array.nbytes) - 1, PAGE - 1).bit_length()
-        pages = 0 if self._spare[size] else size // PAGE
-        self._spare[size] -= not pages
-        key, pinned, spare = id(array), self._pinned, self._spare
+        spare, lanes = self._spare.setdefault(size, []), set[Lane]()
+        ready = next((time for time in spare if time <= now), None)
+        if ready is not None:
+            spare.remove(ready)
+        key, pinned = id(array), self._pinned
 
         def gone(_: Any) -> None:
             del pinned[key]
-            spare[size] += 1
+            spare.append(max((lane.end for lane in lanes), default=0))
 
-        pinned[key] = weakref.ref(array, gone)
-        return array, pages
+        pinned[key] = weakref.ref(array, gone), lanes
+        return array, size // PAGE if ready is None else 0
+
+    def copied(self, array: Any, lane: Lane) -> None:
+        """Work in a lane copies from or to it, and the host does not wait."""
+        self._pinned[id(_owner_of(array))][1].add(lane)
 
     def forget(self) -> None:
         """Give back what nobody uses."""
@@ -49,7 +54,7 @@ class HostMemory:
         """Whether the array lies in pinned memory."""
         owner = _owner_of(array)
         found = self._pinned.get(id(owner))
-        return found is not None and found() is owner
+        return found is not None and found[0]() is owner
 
 
 # What can be asked of an array on its way without looking at its elements.

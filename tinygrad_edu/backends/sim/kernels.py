@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...common.locks import local
+from ...dtypes import is_float
 from ..base import ALL_NAMES, Namespace
 from ..cpu import XP as HOST
 from ..layout import how_many
@@ -45,9 +46,14 @@ class _Noted(local):
 _noted = _Noted()
 
 
-def noted() -> list[Product]:
-    """The products made since this was last asked, in this thread."""
+def noted(dtype: Any = None) -> list[Product]:
+    """The products made since this was last asked, in this thread.
+
+    An operation on 16-bit floats of ``dtype`` computes in float32 here, as NumPy has no such product; a device has.
+    """
     found, _noted.products = _noted.products, []
+    if found and dtype is not None and dtype.itemsize == 2 and is_float(dtype):
+        return [one._replace(dtype=dtype.name) if one.dtype == "float32" else one for one in found]
     return found
 
 

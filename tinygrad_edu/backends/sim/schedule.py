@@ -28,7 +28,8 @@ class Work(NamedTuple):
     written: int
     flops: int
     line: Line
-    waited_for: str  # the lane that the host waited for
+    waited_for: str  # the lane that the host waited for, or let another one wait for
+    stream: str = ""  # of a copy: the stream that it was asked for in
 
     @property
     def duration(self) -> int:
@@ -60,14 +61,17 @@ class Point(NamedTuple):
 class Flight:
     """A copy from or to memory of the host, the work ``count`` of a lane, that the host has not waited for yet.
 
-    ``memory`` is a weak reference to that memory. ``land`` is called once the host has waited.
+    ``memory`` is a weak reference to that memory. ``land`` is called once the host has waited; where ``reads``, it may
+    be called before, too, and looks whether the host has overwritten what is being copied.
     """
 
-    __slots__ = ("count", "land", "landed", "memory", "number")
+    __slots__ = ("count", "land", "landed", "memory", "number", "reads")
 
-    def __init__(self, number: int, count: int, memory: Callable[[], Any], land: Callable[[], None]) -> None:
+    def __init__(
+        self, number: int, count: int, memory: Callable[[], Any], land: Callable[[], None], reads: bool
+    ) -> None:
         self.number, self.count, self.memory, self.land = number, count, memory, land
-        self.landed = False
+        self.landed, self.reads = False, reads
 
     def arrive(self) -> None:
         """The host knows that it has ended."""
@@ -96,22 +100,22 @@ class Schedule:
 
     def log(
         self, lane: str, name: str, kind: str, start: int, end: int, read: int = 0, written: int = 0, flops: int = 0,
-        line: Line = None, waited_for: str = "",
+        line: Line = None, waited_for: str = "", stream: str = "",
     ) -> None:  # fmt: skip
         """Let those who record know of a piece of work."""
         if self.logs:
-            work = Work(lane, name, kind, start, end, read, written, flops, line, waited_for)
+            work = Work(lane, name, kind, start, end, read, written, flops, line, waited_for, stream)
             for log in self.logs:
                 log.append(work)
 
     # The host ----------------------------------------------------------------------------------------------------
 
-    def spend(self, name: str, kind: str, duration: int, line: Line = None) -> None:
+    def spend(self, name: str, kind: str, duration: int, line: Line = None, waited_for: str = "") -> None:
         """The host is busy for ``duration``."""
         start = self.now
         self.now += duration
         if duration and self.logs:
-            self.log("host", name, kind, start, self.now, line=line)
+            self.log("host", name, kind, start, self.now, line=line, waited_for=waited_for)
 
     def wait(self, name: str, point: Point, line: Line = None) -> None:
         """The host waits until the point is reached, and then knows what is done."""
@@ -130,6 +134,12 @@ class Schedule:
             self.flights = [one for one in self.flights if one.memory() is not None]
             self._many = 64 + 2 * len(self.flights)
 
+    def look(self) -> None:
+        """Let each copy from memory of the host see what is there by now."""
+        for flight in self.flights:
+            if flight.reads:
+                flight.land()
+
     def _land(self) -> None:
         known = self.host.known
         landed = [one for one in self.flights if known.get(one.number, 0) >= one.count]
@@ -141,11 +151,15 @@ class Schedule:
 
     def issue(self, lane: Lane) -> int:
         """The number of the lane's next piece of work, which comes after all that the host knows to be done."""
+        self.inform(lane)
+        lane.count += 1
+        return lane.count
+
+    def inform(self, lane: Lane) -> None:
+        """What the host asks a lane for now comes after all that the host knows to be done."""
         if lane.host_version != self.host.host_version:
             _join(lane.known, self.host.known)
             lane.host_version = self.host.host_version
-        lane.count += 1
-        return lane.count
 
     def earliest(self, lane: Lane) -> int:
         """When the next piece of work in the lane could start."""

@@ -64,7 +64,7 @@ TIP = Tip(
     inputs=inputs,
     slow=slow,
     fast=fast,
-    claims=(Claim("virtual", times=1.5), Claim("moved", same=True)),
+    claims=(Claim("virtual", times=1.2), Claim("moved", same=True)),
     limits=(Limit({"epochs": 1}, "false here", "For a single use, pinning takes longer than it saves."),),
     question=Question(
         "B pins all batches first, and then moves the same bytes as A. How long does that take, pinning included?",

@@ -20,6 +20,9 @@ RIGHT = 66.0  # for the whole time, beside the end
 NARROWEST = 2.0  # pixels: narrower pieces that nearly touch are drawn together
 LONGEST = 5  # lines of a remark; the text has all of it
 COLUMN = 24.0  # pixels: as wide is one drawing of many pieces
+ARROWS = 40  # of which work waits for which, at most: more would hide it
+LOOKS = ("host", "host waits", "copy", "kernel", "no kernel runs")
+ASKED = "the same copy, in its stream"
 
 
 @dataclass(frozen=True)
@@ -75,22 +78,24 @@ def draw(
             canvas.text(0, y + 13, shorten(run.name, int(width / UI_12)), "b f13")
             y += 22
         drawn = gap if gap is not None and any(_is_of(lane, gap.device) for lane in run.lanes) else None
-        entry = picked or drawn or run.by_lane[run.lanes[0] if run.by_lane[HOST] else run.lanes[-1]][0]
+        entry = picked or drawn or next(work[0] for work in run.by_lane.values() if work)
         y = _run(canvas, run, scale, y, Hand(which, picked, gap, entry) if head else None) + 14
     _axis(canvas, scale, _step(longest, 6 if width >= WIDE else 4), y)
     if head:
-        _legend(canvas, y + 38)
-    return Figure(canvas, "Host and device over time", words.describe(runs))
+        _legend(canvas, y + 38, any(item.stream for run in runs for item in run.items))
+    return Figure(canvas, words.TITLE, words.describe(runs))
 
 
-def _legend(canvas: Canvas, y: float) -> None:
+def _legend(canvas: Canvas, y: float, streams: bool) -> None:
     """What the looks of work mean."""
     x = 0.0
-    for name in ("host", "wait", "copy", "kernel", "idle device"):
-        if name == "idle device":
+    for name in (*LOOKS, *(ASKED,) * streams):
+        if x + 28 + len(name) * UI_12 > canvas.width:
+            x, y = 0.0, y + 20
+        if name == "no kernel runs":
             hatch(canvas, x, y, 16, 12)
         else:
-            canvas.rect(x, y, 16, 12, "ghost" if name == "wait" else f"work-{name}")
+            canvas.rect(x, y, 16, 12, {"host waits": "ghost", ASKED: "work-asked"}.get(name, f"work-{name}"))
         canvas.text(x + 22, y + 10, name, "t2")
         x += 40 + len(name) * UI_12
 
@@ -124,14 +129,18 @@ def _run(canvas: Canvas, run: Run, scale: Scale, y: float, hand: Hand | None) ->
     rows = {lane: y + ROW * place for place, lane in enumerate(run.lanes)}
     for lane, row in rows.items():
         canvas.text(left - 14, row + 15, shorten(words.lane_text(lane), LETTERS), "", "end")
+        computes = any(item.kind == "kernel" for item in run.by_lane[lane])
         for place, gap in enumerate(run.gaps):
-            if not _is_of(lane, gap.device):
+            if not (computes and _is_of(lane, gap.device)):
                 continue
             if (hand is not None and gap is hand.entry) or scale.at(gap.end) - scale.at(gap.start) > 3:
                 acts = {} if hand is None else hand.button("idle", place, gap is hand.entry)
                 _gap(canvas, gap, scale, row + 2, acts)
         for group in _groups(run.by_lane[lane], scale):
             _piece(canvas, run, group, scale, row + 2, hand)
+        for item in run.copies_of[lane]:
+            _asked(canvas, item, scale, row + 2)
+    _order(canvas, run, scale, rows)
     if hand is not None:
         _marks(canvas, run, scale, rows, hand)
     x = scale.at(run.end)
@@ -167,12 +176,35 @@ def _marks(canvas: Canvas, run: Run, scale: Scale, rows: dict[str, float], hand:
     canvas.rect(scale.at(item.start) - 2, rows[item.lane], max(scale.width(item), 1) + 4, TALL + 4, "frame")
     reason = run.reasons.of(item) if item.lane != HOST else None
     if reason is not None and reason.lane != item.lane:
-        x, low = scale.at(item.start), rows[item.lane] > rows[reason.lane]
-        y1 = rows[reason.lane] + (TALL + 4 if low else 0)
-        y2 = rows[item.lane] + (0 if low else TALL + 4)
-        tip = -7 if low else 7
-        canvas.line(x, y1, x, y2, "span")
-        canvas.path(f"M{x - 5:.1f} {y2 + tip:.1f}L{x:.1f} {y2:.1f}L{x + 5:.1f} {y2 + tip:.1f}", "span")
+        _arrow(canvas, scale.at(item.start), rows[reason.lane], rows[item.lane], "span")
+
+
+def _order(canvas: Canvas, run: Run, scale: Scale, rows: dict[str, float]) -> None:
+    """An arrow to work that begins when work of another stream ends."""
+    found = [(item, run.reasons.of(item)) for item in run.items if item.lane != HOST and item.duration]
+    waited = [(item, reason) for item, reason in found
+              if reason is not None and reason.lane != HOST and reason.queue != item.queue]  # fmt: skip
+    for item, reason in waited if len(waited) <= ARROWS else []:
+        _arrow(canvas, scale.at(item.start), rows[reason.queue], rows[item.queue], "waitline")
+
+
+def _arrow(canvas: Canvas, x: float, start: float, end: float, kind: str) -> None:
+    """From one row to another."""
+    low = end > start
+    y1, y2 = start + (TALL + 2 if low else 2), end + (2 if low else TALL + 2)
+    tip = -6 if low else 6
+    canvas.line(x, y1, x, y2, kind)
+    canvas.path(f"M{x - 4:.1f} {y2 + tip:.1f}L{x:.1f} {y2:.1f}L{x + 4:.1f} {y2 + tip:.1f}", kind)
+
+
+def _asked(canvas: Canvas, item: Item, scale: Scale, y: float) -> None:
+    """A copy where it stands in the order of its stream; a copy engine makes it, in a row of its own."""
+    told = f"{words.lane_text(item.stream)}: {words.item_text(item)}"
+    canvas.open(data_link=f"a{item.stream}{item.start}", data_tip=told, aria_label=told)
+    canvas.rect(scale.at(item.start), y, max(scale.width(item), 1), TALL, "work-asked")
+    if label := _label(item, scale.width(item)):
+        canvas.text(scale.at((item.start + item.end) / 2), y + 14, label, "t2", "middle")
+    canvas.close()
 
 
 def _gap(canvas: Canvas, gap: Gap, scale: Scale, y: float, acts: dict[str, Any]) -> None:
@@ -257,6 +289,7 @@ def frame(state: QueueState, working: bool = False) -> Frame:
         "simulated" if shown else None, tuple(_controls(state, working)),
         tip="Press or hover work, or a hatched gap, to read what it is and what was waited for." if shown else None,
         summary=words.summary_text(state), status=words.verdict(state) if shown else "", waiting=not shown,
+        stale=words.UNDER_WAY if state.outdated else "",
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ class Item:
     flops: int = 0
     where: str = ""  # the line
     waited_for: str = ""  # the lane that the host waited for
+    stream: str = ""  # of a copy: the stream that it was asked for in, where there are several
 
     @property
     def duration(self) -> int:
@@ -34,19 +35,26 @@ class Item:
         """The device whose lane it is; of the host, the host."""
         return self.lane.partition(" ")[0]
 
+    @property
+    def queue(self) -> str:
+        """The lane in whose order it stands: of a copy its stream, where there are several."""
+        return self.stream or self.lane
+
 
 @dataclass(frozen=True)
 class Part:
     """A part of a gap. ``item`` is what the next kernel waited for then, if it was anything.
 
     ``kind`` is what the host does ("launch", "copy", "wait", "order", "reserve", "work"), or "again" where it launches
-    after a wait that had let the queue run empty; "data" where a copy is awaited, "lane" other work; or "none".
+    after a wait that had let the queue run empty; "data" where a copy is awaited, "late" one that was asked for only
+    ``after`` a wait, "lane" other work; or "none".
     """
 
     start: int
     end: int
     kind: str
     item: Item | None
+    after: Item | None = None
 
     @property
     def duration(self) -> int:
@@ -115,17 +123,24 @@ class Reasons:
         return tuple(self._again(part, since) for part in reversed(found))
 
     def _again(self, part: Part, since: int) -> Part:
-        """A launch after a wait is due to the wait, which had let the queue run empty."""
-        if part.kind != "launch":
+        """What the host asks for after a wait is due to the wait, which had let the queue run empty.
+
+        That holds for a launch, and for a copy that the host leaves to the device: it could have run beside a kernel.
+        """
+        if part.kind not in ("launch", "data"):
             return part
-        place = bisect_left(self.starts, part.start) - 1
-        while place >= 0 and self.host[place].kind == "launch" and self.host[place].end >= since:
+        copied = part.kind == "data"
+        asked = part.item.asked if copied and part.item is not None else part.start
+        place = bisect_left(self.starts, asked) - 1
+        while place >= 0 and self.host[place].kind in ("launch", "order") and self.host[place].end >= since:
             place -= 1
         before = self.host[place] if place >= 0 else None
-        waited = before is not None and (before.kind == "wait" or before.name == "copy to host")
-        if before is not None and waited and before.end >= since:
-            return replace(part, kind="again", item=before)
-        return part
+        if before is None or before.end < since or (copied and before.waited_for.endswith(" to device")):
+            return part
+        waited = before.kind == "wait" or before.name == "copy to host"
+        if not waited:
+            return part
+        return replace(part, kind="late", after=before) if copied else replace(part, kind="again", item=before)
 
 
 def _part(item: Item, start: int, end: int) -> Part:

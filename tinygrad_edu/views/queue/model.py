@@ -35,8 +35,8 @@ class Run:
 
     @cached_property
     def lanes(self) -> tuple[str, ...]:
-        """The lanes in which anything happened."""
-        return tuple(sorted({item.lane for item in self.items} | {HOST}, key=_order))
+        """The lanes in which anything happened, or was asked for."""
+        return tuple(sorted({lane for item in self.items for lane in (item.lane, item.queue)} | {HOST}, key=_order))
 
     @cached_property
     def devices(self) -> tuple[str, ...]:
@@ -50,6 +50,11 @@ class Run:
         for item in sorted(self.items, key=lambda item: (item.start, item.end)):
             found[item.lane].append(item)
         return found
+
+    @cached_property
+    def copies_of(self) -> dict[str, list[Item]]:
+        """The copies that each stream was asked for, where there are several streams."""
+        return {lane: [item for item in self.items if item.stream == lane] for lane in self.lanes}
 
     @cached_property
     def gaps(self) -> tuple[Gap, ...]:
@@ -120,6 +125,7 @@ class QueueState:
     gap: tuple[int, int] | None = None  # or among its gaps
     stop: int = 0  # the kernel after which the host waits; 0 for none
     asked: tuple[Any, ...] = ()  # the machine, the knobs and the stop that the prediction was for
+    ran: tuple[Any, ...] = ()  # and those of the runs that are shown
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -130,6 +136,11 @@ class QueueState:
     def setting(self) -> tuple[Any, ...]:
         """What a run depends on."""
         return self.machine, self.knobs, self.stop
+
+    @property
+    def outdated(self) -> bool:
+        """Whether what is shown is of another setting, because the run with this one is under way."""
+        return bool(self.runs) and self.ran != self.setting
 
     @property
     def item(self) -> Item | None:
@@ -236,12 +247,18 @@ def read(timeline: Timeline, name: str = "", *, rehearsed: bool = False, error: 
         why, mend = "nothing happened on the device in it", 'compute there: x.to("sim"), or device="sim"'
         raise ArgumentError("a timeline without work", why, mend)
     items, asked = [], 0
+    streams: dict[str, set[str]] = {}
+    for work in timeline:
+        if found := work.lane if work.kind == "kernel" else work.stream:
+            streams.setdefault(found.partition(" ")[0], set()).add(found)
     for work in timeline:
         if work.lane == HOST:
             asked = work.end
         place = work.start if work.lane == HOST else min(asked, work.start)
         size, line = work.read + work.written, describe_line(work.line)
+        stream = work.stream if len(streams.get(work.stream.partition(" ")[0], ())) > 1 else ""
         items.append(
-            Item(work.lane, work.kind, work.name, work.start, work.end, place, size, work.flops, line, work.waited_for)
-        )
+            Item(work.lane, work.kind, work.name, work.start, work.end, place, size, work.flops, line,
+                 work.waited_for, stream)
+        )  # fmt: skip
     return Run(name, timeline.machine.name, tuple(items), rehearsed, error, tuple(timeline.races))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...common.wording import bytes_text, number, plain, plural, ratio_text, seconds_text
 from .gaps import HOST, Gap, Item, Part, is_stream, shares
@@ -45,10 +46,12 @@ def percent(share: float) -> str:
 
 def item_text(item: Item) -> str:
     """``matmul, 20.0 µs, 512 kB (train.py, line 7: y = x @ w)``."""
-    name = f"waits for {lane_text(item.waited_for)}" if item.kind == "wait" and item.waited_for else item.name
+    lane = lane_text(item.waited_for) if item.waited_for else ""
+    name = f"waits for {lane}" if item.kind == "wait" and lane else f"{item.name} for {lane}" if lane else item.name
     size = f", {bytes_text(item.nbytes)}" if item.nbytes else ""
     asks = "launches " if item.kind == "launch" else ""
-    return f"{asks}{name}, {time_text(item.duration)}{size}" + (f" ({item.where})" if item.where else "")
+    asked = f" in {lane_text(item.stream)}" if item.stream else ""
+    return f"{asks}{name}{asked}, {time_text(item.duration)}{size}" + (f" ({item.where})" if item.where else "")
 
 
 def gap_text(gap: Gap) -> str:
@@ -76,7 +79,10 @@ def part_text(part: Part, awaited: bool = True) -> str:
     if kind == "data":
         return f"it waits for {what}" if awaited else f"{what} is under way"
     if kind == "again":
-        return f"the host launches again after {COPIES.get(item.name, WAITS.get(item.name, item.name))}"
+        return f"the host launches again after {_waited(item)}"
+    if kind == "late":
+        told = f"it waits for {what}" if awaited else f"{what} is under way"
+        return told if part.after is None else f"{told}, asked for after {_waited(part.after)}"
     if kind == "lane":
         where = f"{item.name} in {lane_text(item.lane)}"
         return f"it waits for {where}" if awaited else f"{where} is under way"
@@ -88,6 +94,10 @@ def part_text(part: Part, awaited: bool = True) -> str:
         else "the host asks the driver for memory",
     }  # fmt: skip
     return words.get(kind, f"the host is busy with {item.name}")
+
+
+def _waited(item: Item) -> str:
+    return COPIES.get(item.name, WAITS.get(item.name, item.name))
 
 
 def summary(run: Run) -> str:
@@ -105,7 +115,10 @@ def remarks(run: Run) -> list[str]:
 
 
 def question(state: QueueState) -> str:
-    """The question to predict an answer to."""
+    """The question to predict an answer to; of a setting that nobody was asked about, what is shown."""
+    if state.runs and (state.said is None or state.asked != state.ran):
+        turned = [f"{name} {value}" for name, value in _turned(state)]
+        return ", ".join([TITLE, *turned])
     if state.ask:
         return state.ask
     if len(state.names) == 1:
@@ -115,7 +128,7 @@ def question(state: QueueState) -> str:
 
 def verdict(state: QueueState) -> str:
     """What came out, beside what was predicted, where it was predicted for this setting."""
-    right, said = answer(state), state.said if state.asked == state.setting else None
+    right, said = answer(state), state.said if state.asked == state.ran else None
     lead = "As you predicted: " if said == right else f"You predicted: {said}. Result: " if said else "Result: "
     if len(state.runs) == 1:
         run = state.runs[0]
@@ -158,7 +171,16 @@ def why(state: QueueState) -> str:
         return ENDED if broken.error else RACED
     run = max(state.runs, key=lambda one: one.end)
     cause, spent, idle = cause_of(run)
-    return WHY[cause].format(spent=time_text(spent), idle=time_text(idle))
+    return WHY[cause].format(spent=time_text(spent), idle=time_text(idle), work=_other_work(run))
+
+
+def _other_work(run: Run) -> str:
+    """What the host does most besides launching, where that keeps the device idle."""
+    spent: dict[str, int] = {}
+    for part in (part for gap in run.gaps for part in gap.parts if part.kind == "work"):
+        if part.item is not None:
+            spent[part.item.name] = spent.get(part.item.name, 0) + part.duration
+    return max(spent, key=lambda name: spent[name], default="")
 
 
 def cause_of(run: Run) -> tuple[str, int, int]:
@@ -179,25 +201,31 @@ def cause_of(run: Run) -> tuple[str, int, int]:
 
 
 BUSY = 0.85  # the share of the time with a kernel from which on the rest is not worth a sentence
-SAME_CAUSE = {"data": "copy", "again": "wait"}
+SAME_CAUSE = {"data": "copy", "again": "wait", "late": "wait"}
 WHY = {
     "busy": "A kernel runs **nearly all the time**: the time is that of the kernels, in turn or side by side.",
     "nothing": "**No kernel runs** here: the device has nothing to compute.",
-    "copy": "No kernel runs **while data is copied**: {spent} of {idle} without a kernel.",
+    "copy": "Most of the time without a kernel passes **while data is copied**: {spent} of {idle}.",
     "wait": "**Whoever waits cannot launch**: {spent} of {idle} without a kernel, until the host launches again.",
     "launch": "Kernels end **before the host has launched the next**: {spent} of {idle} without a kernel.",
     "reserve": "The host **asks the driver for memory** and launches nothing: {spent} of {idle} without a kernel.",
     "order": "The host is **busy with streams and events** and launches nothing: {spent} of {idle} without a kernel.",
-    "work": "The host is **busy with something else** and launches nothing: {spent} of {idle} without a kernel.",
+    "work": "The host is **busy with something else**, mostly {work}, and launches nothing: {spent} of {idle} without "
+    "a kernel.",
     "lane": "The kernels wait for **work of another lane**, in the order that the program asks for: {spent} of {idle}.",
     "none": "**Nothing was asked for**: {spent} of {idle} without a kernel.",
 }
 ENDED = "The program **ended with an error**: the picture shows what led to it, and memory was not reserved before."
-RACED = "There is a **race**: work used memory that other work was not done with, so results may be wrong."
+RACED = (
+    "There is a **race**: work used memory that other work was not done with. A real device goes on, as drawn here, "
+    "with results that may be wrong."
+)
 HIDDEN = "Nothing is run before you commit to a prediction."
 COVERED = "What was recorded is hidden until you commit to a prediction."
 RUNNING = "The run is under way."
 FAILED = "The run ended without a result."
+TITLE = "Host and device over time"
+UNDER_WAY = "The run with the new setting is under way. What is shown is the one before."
 
 
 def hidden(state: QueueState, working: bool) -> str:
@@ -210,26 +238,36 @@ def conditions(state: QueueState) -> str:
     """How the figures came about."""
     machine = state.runs[0].machine if state.runs else state.machine
     before = " · memory reserved by a run before" if any(run.rehearsed for run in state.runs) else ""
-    stop = f" · the host also waits after kernel {state.stop}" if state.stop and state.runs else ""
+    after = state.ran[2] if state.ran else 0
+    stop = f" · the host also waits after kernel {after}" if after and state.runs else ""
     return f"preset {machine}, virtual time, exact for this model{before}{stop}"
+
+
+def _turned(state: QueueState) -> list[tuple[str, Any]]:
+    """The knobs by name, as they stood in the runs that are shown."""
+    knobs = state.ran[1] if state.runs and state.ran else state.knobs
+    return [(knob.name, knob.value) for knob in knobs]
 
 
 def text(state: QueueState, working: bool = False) -> str:
     """The text twin of the widget."""
     lines = [f"QueueTimeline: {plain(question(state))}"]
-    lines += [f"{knob.name}: {knob.value}" for knob in state.knobs]
+    lines += [f"{name}: {value}" for name, value in _turned(state)]
+    lines += [UNDER_WAY] if state.outdated else []
     if not state.runs:
         lines += [f"  {'◇' if state.draft == one else ' '} {one}" for one in state.choices]
         return "\n".join([*lines, hidden(state, working)])
-    lines += [f"the host waits after kernel {state.stop}"] if state.stop else []
+    stop = state.ran[2] if state.ran else state.stop
+    lines += [f"the host waits after kernel {stop}"] if stop else []
     lines += [verdict(state), *filter(None, [picked_text(state)])]
-    lines += [f"you predicted {state.said}"] if state.said else []
+    lines += [f"you predicted {state.said}"] if state.said and state.asked == state.ran else []
     return "\n".join([*lines, runs_text(state.runs)])
 
 
 def summary_text(state: QueueState) -> str:
     """How far it has come, for a saved notebook."""
-    return f"QueueTimeline: {verdict(state) if state.runs else 'hidden until predicted'}"
+    told = verdict(state) if state.runs else FAILED if state.begun else "hidden until predicted"
+    return f"QueueTimeline: {told}"
 
 
 def describe(runs: Sequence[Run]) -> str:
@@ -250,8 +288,12 @@ def runs_text(runs: Sequence[Run]) -> str:
         for lane in run.lanes:
             items = run.by_lane[lane]
             waits = sum(item.kind == "wait" for item in items)
-            told = f"{plural(len(items) - waits, 'piece')} of work" + (f", {plural(waits, 'wait')}" if waits else "")
-            lines.append(f"{lane_text(lane)}: {told}, busy {number(100 * run.busy(lane))} %")
+            told = [f"{plural(len(items) - waits, 'piece')} of work"] * bool(items)
+            told += [plural(waits, "wait")] * bool(waits)
+            if copies := len(run.copies_of[lane]):
+                told.append("1 copy that an engine makes" if copies == 1 else f"{copies} copies that engines make")
+            told += [f"busy {number(100 * run.busy(lane))} %"] * bool(items)
+            lines.append(f"{lane_text(lane)}: {', '.join(told)}")
             lines += [f"  {time_text(item.start)}: {item_text(item)}" for item in items[:FEW]]
             lines += [f"  and {len(items) - FEW} more"] if len(items) > FEW else []
         found = run.gaps
