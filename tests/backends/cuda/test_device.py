@@ -13,7 +13,7 @@ import tinygrad_edu as tg
 from examples import digits_on_a_device
 from tests.backends.conformance import CHECKS
 from tests.backends.sim.test_operations import HERE, results
-from tests.cupy_standin import LOG, POOL
+from tests.cupy_standin import LOG, POOL, ndarray
 from tests.ops.cases import Case
 from tests.support import teaches
 from tinygrad_edu import backends, nn
@@ -61,6 +61,37 @@ def test_sixteen_bits_train_too(gpu: Backend) -> None:
             assert layer.weight.grad is not None and layer.weight.grad.dtype == dtype
             found[device] = layer.weight.grad.float().tolist()
         np.testing.assert_allclose(found["cuda"], found["cpu"], rtol=1e-2, atol=1e-3)
+
+
+def _noting(astype: Callable[..., Any], notes: list[Any]) -> Callable[..., Any]:
+    def noted(x: Any, dtype: Any) -> Any:
+        notes.append(dtype)
+        return astype(x, dtype)
+
+    return noted
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_products_of_sixteen_bits_are_the_gpu_s_own(gpu: Backend, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To cast to float32 and back takes a GPU ten times as long. Sums are in float32 all the same."""
+    for shapes in (((40, 3000), (3000, 5)), ((3000,), (3000, 5)), ((2, 40, 3000), (3000, 5)), ((2, 3, 30), (2, 30, 4))):
+        tg.manual_seed(0)
+        near = [tg.randn(shape).to(dtype).requires_grad_() for shape in shapes]
+        far = [x.detach().to("cuda").requires_grad_() for x in near]
+        cast: list[Any] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(ndarray, "astype", _noting(ndarray.astype, cast))
+            found = far[0] @ far[1]
+        assert bool(cast) == (dtype == "bfloat16" and len(shapes[0]) > 2)
+        expected = near[0] @ near[1]
+        found.sum().backward()
+        expected.sum().backward()
+        for here, there in zip([found, *(x.grad for x in far)], [expected, *(x.grad for x in near)], strict=True):
+            assert here.dtype == there.dtype == dtype
+            near_by = 2e-2 * there.float().abs().max().item()  # over a batch, sums of rounded products
+            np.testing.assert_allclose(here.float().tolist(), there.float().tolist(), rtol=1e-2, atol=near_by)
+    ones = tg.ones(1, 4096, device="cuda", dtype=dtype)
+    assert (ones @ ones.T).item() == 4096, "added up in 16 bits, ones stop at 2048 or before"
 
 
 # What CuPy lets pass -------------------------------------------------------------------------------------------------
@@ -129,8 +160,10 @@ def test_backward_runs_on_the_stream_of_forward_and_waits_for_gradients(gpu: Bac
 
 def test_events_tell_the_time_only_if_they_were_asked_to(gpu: Backend) -> None:
     first, last, dumb = (tg.accelerator.Event(enable_timing=timed) for timed in (True, True, False))
-    for one in (first, last, dumb):
-        one.record()
+    first.record()
+    tg.ones(2**20, device="cuda")  # a real clock ticks in half microseconds, which two records alone can be within
+    last.record()
+    dumb.record()
     assert first.elapsed_time(last) > 0
     with pytest.raises(tg.errors.ArgumentError, match="enable_timing"):
         first.elapsed_time(dumb)

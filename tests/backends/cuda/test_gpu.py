@@ -150,6 +150,22 @@ def test_a_lack_of_memory_leaves_the_program_able_to_go_on() -> None:
     assert tg.accelerator.memory_allocated() - before == 4096 and x.sum().item() == 1000.0
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_products_of_sixteen_bits_add_up_in_thirty_two(dtype: str) -> None:
+    ones = tg.ones(1, 4096, device="cuda", dtype=dtype)
+    assert (ones @ ones.T).item() == 4096, "added up in 16 bits, ones stop at 2048 or before"
+    for shapes in (((40, 3000), (3000, 5)), ((3000,), (3000, 5)), ((2, 40, 3000), (3000, 5)), ((2, 3, 30), (2, 30, 4))):
+        near = [tg.randn(shape).to(dtype).requires_grad_() for shape in shapes]
+        far = [x.detach().to("cuda").requires_grad_() for x in near]
+        (near_by, there) = (near[0] @ near[1], far[0] @ far[1])
+        near_by.sum().backward()
+        there.sum().backward()
+        for one, other in zip([near_by, *(x.grad for x in near)], [there, *(x.grad for x in far)], strict=True):
+            assert one.dtype == other.dtype == dtype
+            expected, found = one.detach().float().numpy(), other.detach().cpu().float().numpy()
+            np.testing.assert_allclose(found, expected, rtol=1e-2, atol=2e-2 * abs(expected).max())
+
+
 def test_torch_shares_its_memory() -> None:
     torch = pytest.importorskip("torch", reason="needs PyTorch with CUDA")
     if not torch.cuda.is_available():

@@ -90,7 +90,7 @@ def test_predictions_are_exact_and_leave_the_machine_as_it_was() -> None:
     assert sim.machine() is before
     assert record.predicted(["T4"]) == {slug: {"T4": ratios["T4"]} for slug, ratios in found.items()}
     assert list(found) == [tip.slug for tip in record.chosen()]
-    assert found["views-not-copies"]["T4"] == math.inf and found["pinned-memory"]["T4"] > 1.5
+    assert found["views-not-copies"]["T4"] == math.inf and found["pinned-memory"]["T4"] > 1.4
 
 
 def test_what_is_left_out_cannot_be_recorded() -> None:

@@ -22,7 +22,7 @@ _ADDED = ("i4", "f2", "f4", "f8", "u4", "u8")  # what CuPy can add at repeated p
 _SAME = (
     "exp expm1 log log1p log2 log10 tanh sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh arcsinh arccosh "
     "arctanh sign floor ceil maximum minimum zeros ones empty full arange ones_like broadcast_to concatenate "
-    "take_along_axis matmul einsum"
+    "take_along_axis einsum"
 ).split()
 _CALLED = {"abs": "absolute", "round": "rint"}  # otherwise
 
@@ -111,6 +111,13 @@ def _sum(cp: Any, x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     if x.dtype.itemsize == 2:  # added up in half precision, a thousand bfloat16 ones make 256
         return cp.sum(x.astype(np.float32), axis, keepdims=keepdims).astype(x.dtype)
     return cp.sum(x, axis, keepdims=keepdims)
+
+
+def _matmul(cp: Any, x: Array, y: Array) -> Array:
+    """CuPy adds up 16-bit floats in 32 bits. It has no product of several matrices in bfloat16."""
+    if max(x.ndim, y.ndim) > 2 and x.dtype.name == "bfloat16":
+        return cp.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+    return cp.matmul(x, y)
 
 
 def _prod(cp: Any, x: Array, axis: Any = None, keepdims: bool = False) -> Array:
@@ -285,6 +292,6 @@ _OWN = {
     for name in (
         "_contiguous _copy _astype _zeros_like _reshape _permute _diagonal _windows _as_strided _sum _prod _amax _amin "
         "_argmax _argmin _any _all _cumsum _cumprod _argsort _relu _where _power _floor_divide _remainder _fmod _put "
-        "_scatter_add _im2col _col2im _conv _conv_input _conv_kernel"
+        "_matmul _scatter_add _im2col _col2im _conv _conv_input _conv_kernel"
     ).split()
 }
