@@ -18,7 +18,8 @@ PACKAGE, WIDGETS = ROOT / "tinygrad_edu", ROOT / "widgets" / "tinygrad_edu_widge
 FLOORS: tuple[tuple[str, ...], ...] = (
     # The engine
     ("common", "errors", "settings"),
-    ("dtypes", "backends"),
+    ("dtypes",),
+    ("backends",),
     ("core",),
     ("inputs",),
     ("ops",),
@@ -56,8 +57,10 @@ NEIGHBOURS = {
     ("settings", "common"): "its scopes are blocks",
     ("settings", "errors"): "a setting that cannot be is refused as anything else is",
     ("optim", "nn"): "optimisers know parameters",
+    ("quantise", "nn"): "its layers take the place of those",
     ("observe", "nn"): "memory is told apart by owners: the parameters of modules",
     ("observe", "optim"): "and what optimisers keep",
+    ("observe", "amp"): "what autocast widens is meant",
     ("lessons", "views"): "a check may show a figure",
     ("views", "tips"): "a tip is drawn",
     ("cli", "tips"): "tips are listed and run",

@@ -38,7 +38,8 @@ JUNK: dict[str, Callable[[], Any]] = {
 # Callables without a call of their own, and why.
 EXEMPT = {
     "lrs.LRScheduler": "a base: it has no rates of its own",
-    "nn.UnregisteredWarning": "a kind of warning",
+    "nn.UnregisteredWarning": "a kind of warning", "utils.DtypeWarning": "a kind of warning",
+    "utils.DtypeReport": "a record", "utils.DtypeRow": "a record",
     "observe.Comparison": "a record", "observe.Conditions": "a record", "observe.Sweep": "a record",
     "observe.Timing": "a record", "memory.Held": "a record", "memory.Life": "a record", "memory.Keeper": "a record",
     "memory.Moment": "a record",

@@ -27,6 +27,7 @@ PAGES = {
     "distributions": ["tinygrad_edu.distributions"],
     "data": ["tinygrad_edu.data"],
     "amp": ["tinygrad_edu.amp", "tinygrad_edu.amp.lists"],
+    "quantise": ["tinygrad_edu.quantise"],
     "training": ["tinygrad_edu.training", "tinygrad_edu.metrics", "tinygrad_edu.utils.checkpoint"],
     "guard": ["tinygrad_edu.guard", "tinygrad_edu.settings"],
     "dtypes": ["tinygrad_edu.dtypes", "tinygrad_edu.backends"],

@@ -3,7 +3,8 @@
 `LBFGS` is different: it needs a closure, and keeps a history.
 
 Formulas, names and saved state are PyTorch's. Parameters of 16 bits are the exception: their state is float32, and
-each step computes in float32 and rounds once, where PyTorch rounds at every operation. There is one way to step:
+each step computes in float32 and rounds once, where PyTorch rounds at every operation; `master_weights` keeps what
+this rounding loses. There is one way to step:
 ``foreach`` and ``fused`` change no numbers, but the launches on a device; ``capturable`` and ``differentiable`` are
 accepted if they are off.
 """
@@ -23,10 +24,11 @@ from .radam import RAdam
 from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
+from .stepping import master_weights
 
 __all__ = [
     "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
-    "lr_scheduler",
+    "lr_scheduler", "master_weights",
 ]  # fmt: skip
 
 

@@ -22,6 +22,7 @@ Array = Any
 Room = Callable[[Any, int, tuple[int, ...]], Array]  # from dtype, number and shape
 
 
+MASTER = "master"  # the state that holds 16-bit parameters in float32: see `master_weights`
 _ONE = np.ones((), float32)  # see `Bundle.numbers`
 
 
@@ -197,13 +198,21 @@ class Bundle:
     # The state ---------------------------------------------------------------------------------------------------
 
     def remember(self, names: dict[str, float], tallies: Mapping[str, float]) -> None:
-        """Make the state arrays in ``names``, and the ``tallies``, from what entries hold, else from the numbers."""
+        """Make the state arrays in ``names``, and the ``tallies``, from what entries hold, else from the numbers.
+
+        `MASTER` starts as the parameters themselves, and is what the formula moves from then on.
+        """
         self.first = not all(known(entry, names) for entry in self._entries)
         for name, start in names.items():
             whole = self.state[name] = self._apart()
             if start:
                 whole[...] = start
-            for piece, entry in zip(self._cut(whole), self._entries, strict=True):
+            if name == MASTER:
+                self.parameter = whole
+                self._pairs = list(zip(self.arrays, self._cut(whole), strict=True))
+            for array, piece, entry in zip(self.arrays, self._cut(whole), self._entries, strict=True):
+                if name == MASTER:
+                    piece[...] = array
                 if entry.get(name) is not None:
                     piece[...] = as_tensor(entry[name]).to(device=backends.of(whole).device).array
         rows = [kept(entry, tallies) for entry in self._entries]
@@ -271,13 +280,23 @@ class Bundle:
             for piece, array in zip(self._pieces, gradients, strict=True):
                 piece[...] = array
             for array, copy in self._pairs:
-                copy[...] = array
+                if MASTER in self.state:
+                    self._take_over(array, copy)
+                else:
+                    copy[...] = array
             update(group, self, self.parameter, self.gradient)
             for array, copy in self._pairs:
                 array[...] = copy
         else:
             update(group, self, self.parameter, gradients[0])
         self.first = False
+
+    def _take_over(self, array: Array, master: Array) -> None:
+        """Where a parameter is not what its master weight is rounded to, somebody else has written it."""
+        xp = self.home.xp
+        moved = xp.astype(master, array.dtype) != array
+        if self.home is not backends.CPU or moved.any():  # to look, the host would wait for a device
+            master[...] = xp.where(moved, xp.astype(array, self.dtype), master)
 
     def touched(self, gradients: list[Array]) -> tuple[list[Array], list[Array]]:
         """The arrays that a step reads, and those that it writes."""

@@ -232,7 +232,7 @@ class Optimizer:
 
     def _loaded(self, p: Tensor, entry: Mapping[str, Any]) -> dict[str, Any]:
         """One parameter's entry, copied and, if `state_names` lists what belongs there, checked."""
-        known = self.state_names()
+        known = self._known_names()
         if known is None:
             return {name: _copied(value, p.device) for name, value in entry.items()}
         self._check_names(entry)
@@ -247,8 +247,11 @@ class Optimizer:
             loaded[name] = tensor
         return loaded
 
+    def _known_names(self) -> set[str] | None:
+        return self.state_names()
+
     def _check_names(self, entry: Mapping[str, Any]) -> None:
-        known = self.state_names() or set(entry)
+        known = self._known_names() or set(entry)
         if not set(entry) <= known:
             why = f"it remembers {', '.join(sorted(entry))}, but {self._name} has {', '.join(sorted(known))}"
             self._refuse_state(ArgumentError, why, "load it into an optimiser of the class that saved it")

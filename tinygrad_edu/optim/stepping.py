@@ -19,11 +19,12 @@ import numpy as np
 from .. import backends
 from ..common.lines import user_line, warn_user
 from ..core.inplace import own_buffer
+from ..core.narrow import is_narrow
 from ..core.storage import Storage, written_all
 from ..errors import ArgumentError, AutogradError, DeviceError, DtypeError, EduError, InplaceError, ShapeError
 from ..settings import enable_grad
 from ..tensor import Tensor, as_tensor
-from .bundle import Array, Bundle, Entry, kept, known
+from .bundle import MASTER, Array, Bundle, Entry, kept, known
 from .optimizer import Group, Optimizer, Params
 
 SMALL = 2048  # elements: above, a copy costs more than a call
@@ -61,6 +62,7 @@ class InPlaceOptimizer(Optimizer):
     """
 
     scratch = 1  # how many more arrays the formula needs
+    _masters = False  # see `master_weights`
     _way = "foreach"  # how a device steps: "foreach", "fused" or one parameter after the other
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -169,7 +171,7 @@ class InPlaceOptimizer(Optimizer):
 
     def _work(self, i: int, group: Group) -> Work:
         """What moves now in group ``i``: by its plan, or by a new one."""
-        names = self.remembers(group)
+        names = self.remembers(group) | ({MASTER: 0.0} if self._masters else {})
         if i == len(self._plans):
             self._plans.append(None)
         plan = self._plans[i]
@@ -192,21 +194,22 @@ class InPlaceOptimizer(Optimizer):
         storages: set[int] = set()
         for i, p in enumerate(group["params"]):
             entry = self._entry(p)
-            if p.gradient is None and not (id(p) in before and known(entry, names)):
+            own = _own_names(names, p)
+            if p.gradient is None and not (id(p) in before and known(entry, own)):
                 plan.idle.append(p)
                 continue
             array = own_buffer(p)
             self._notice_move(p)
-            self._check(p, entry, i, group, names)
+            self._check(p, entry, i, group, own)
             shared = id(p.storage) in storages  # if so, each must see what the other's step has done
             storages.add(id(p.storage))
             alone = shared or backends.of(array) is not backends.CPU or array.size > SMALL
-            past = (kept(entry, self.tallies), known(entry, names), before.get(id(p)))
+            past = (kept(entry, self.tallies), known(entry, own), before.get(id(p)))
             heaps.setdefault((array.dtype, p.gradient is None, past, id(p) if alone else None), []).append(p)
         for heap in heaps.values():
             for params in _portions(heap):
                 bundle = Bundle(params, [self._entry(p) for p in params], self.scratch, self._room)
-                bundle.remember(names, self.tallies)
+                bundle.remember(_own_names(names, params[0]), self.tallies)
                 plan.bundles.append(bundle)
         return plan
 
@@ -218,6 +221,10 @@ class InPlaceOptimizer(Optimizer):
         self._homes |= dict.fromkeys(self._homes, p.device)
         told = f"its parameters were on {before!r} when it was made, and are on {p.device!r} now"
         warn_user(f"{self._name}: {told}. Move the model first: here the state follows them, in PyTorch it may not.")
+
+    def _known_names(self) -> set[str] | None:
+        known = self.state_names()
+        return known | {MASTER} if known is not None and self._masters else known
 
     def _empty_state(self) -> defaultdict[Any, dict[str, Any]]:
         return defaultdict(Entry)
@@ -270,6 +277,35 @@ class InPlaceOptimizer(Optimizer):
     def __getstate__(self) -> dict[str, Any]:
         """For `copy` and `pickle`: the copy makes its own plans, because their arrays must share one memory."""
         return {**self.__dict__, "_plans": [], "_rooms": {}, "_homes": {}}
+
+
+def _own_names(names: dict[str, float], p: Tensor) -> dict[str, float]:
+    """What is remembered of one parameter: in 16 bits it may have master weights, and in 32 it needs none."""
+    return names if is_narrow(p.dtype) else {name: start for name, start in names.items() if name != MASTER}
+
+
+def master_weights(optimizer: Optimizer) -> Optimizer:
+    """Let the optimiser keep its 16-bit parameters in float32 as well: it moves these, and rounds them after each step.
+
+    Without, a step smaller than half the distance to the next 16-bit number is rounded away, and training stalls: next
+    to 1.0 that distance is 2⁻¹⁰ in float16 and 2⁻⁷ in bfloat16. It costs 4 bytes for each parameter. The copy is in
+    ``state`` as "master", and so in `state_dict`. A parameter that something else writes to is taken over. Returns
+    the optimiser. Raises `ArgumentError` for one without a formula for each parameter (LBFGS, your own).
+
+    >>> import tinygrad_edu as tg
+    >>> w = tg.ones(1, dtype="bfloat16", requires_grad=True)
+    >>> step = tg.optim.master_weights(tg.optim.SGD([w], lr=0.001))
+    >>> for _ in range(8):
+    ...     w.grad = tg.ones(1, dtype="bfloat16")
+    ...     step.step()
+    >>> w.item(), round(step.state[w]["master"].item(), 4)
+    (0.9921875, 0.992)
+    """
+    if not isinstance(optimizer, InPlaceOptimizer):
+        tried = f"master_weights({type(optimizer).__name__})"
+        raise ArgumentError(tried, "it has no formula for each parameter", "use SGD, Adam or another of optim")
+    optimizer._masters = True
+    return optimizer
 
 
 def _portions(params: list[Tensor]) -> list[list[Tensor]]:
