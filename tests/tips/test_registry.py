@@ -23,7 +23,7 @@ COUNTS = (
     "allocated, copied, copies, peak, calls, nodes, memory, live, kept, locks, stride, held, shares, changes, threads, "
     "processes, moved, launches, virtual, waiting, idle, overlap, device peak, error"
 )
-OWN = ", ".join(name for tip in tips.all_tips() for name in tip.reads)
+OWN = ", ".join(dict.fromkeys(name for tip in tips.all_tips() for name in tip.reads))
 
 
 # What is refused -------------------------------------------------------------------------------------------------

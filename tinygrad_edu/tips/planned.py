@@ -10,7 +10,6 @@ from typing import NamedTuple
 NEEDS = {
     "artefact": "a result that is a table, a listing, a trace or a diagnosis",
     "cycle": "set-up, first call, later calls and tear-down, each counted apart",
-    "device": "a device with a clock of its own, and recorded results where it is missing",
     "facts": "facts of its own, with a unit and how they are known",
     "figure": "the guide's own figure beside the live one",
     "marks": "memory over time, between named points",

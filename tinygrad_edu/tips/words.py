@@ -67,9 +67,8 @@ def claimed(claim: Claim, letters: tuple[str, str] = ("A", "B")) -> str:
         over = claim.over
         grows = [f"{letter} {shape}" for letter, shape in ((a, over.slow), (b, over.fast)) if shape]
         return "they cross" if over.crosses else ", ".join(grows)
-    about = f", within {claim.within:.0%}" if claim.within else ""
     if claim.same:
-        return f"{a} the same as {b}{about}"
+        return f"{a} the same as {b}" + (f", within {claim.within:.0%}" if claim.within else "")
     more, less = (b, a) if claim.price else (a, b)
     if claim.fact == TIME:
         return f"{less} less"
@@ -79,4 +78,4 @@ def claimed(claim: Claim, letters: tuple[str, str] = ("A", "B")) -> str:
         return f"{more} at least {claim.times:g}× {less}" if claim.times > 1 else f"{more} more than {less}"
     fast = count_text(claim.fact, claim.fast)
     slow = "" if claim.slow is None else f"{a} {count_text(claim.fact, claim.slow)}, "
-    return f"{slow}{b} {fast}{about}"
+    return f"{slow}{b} {fast}" + (f" ± {claim.within:.0%}" if claim.within else "")

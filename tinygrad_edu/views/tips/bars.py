@@ -13,7 +13,7 @@ from ..marks import Canvas, shorten
 BARS = 400  # as wide as the figure is beside words
 _LABEL = 196.0  # where bars begin
 _VALUE = 146.0  # room for a value beside the longest bar, also where a pause made its upper quartile huge
-MOST = 30  # characters of a heading: the whole is in the text
+MOST = 26  # characters of a heading: the whole is in the text
 _PITCH = 16.0  # from the bar of A to that of B
 
 

@@ -1,0 +1,1 @@
+"""Precision: which dtypes, and what they cost."""
