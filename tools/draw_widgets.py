@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "widgets"
 sys.path.insert(0, str(ROOT))
 
+import numpy as np  # noqa: E402
 from tinygrad_edu_widgets import (  # noqa: E402
     BroadcastLab,
     BufferMap,
@@ -28,6 +29,7 @@ from tinygrad_edu_widgets import (  # noqa: E402
     MemoryRiver,
     Playground,
     PredictGate,
+    PromotionTracer,
     QueueTimeline,
     Roofline,
     TipBrowser,
@@ -262,6 +264,20 @@ def queue_timeline() -> Frame:
     widget.predict("half to nine tenths")
     widget.act("gap")
     return widget.frame()
+
+
+def promotion_tracer() -> Frame:
+    """A layer whose result is scaled by one number of NumPy's, by NumPy's table."""
+
+    def loss_of(x: tg.Tensor, W: tg.Tensor, b: tg.Tensor, scale: float, y: tg.Tensor) -> tg.Tensor:
+        h = (x @ W + b).relu()
+        return (h * scale - y).square().mean()
+
+    x, W, b = tg.full((256, 784), 0.01), tg.full((784, 512), 0.01), tg.zeros(512)
+    ask = "All arrays are `float32`. Why is the loss `float64`?"
+    return PromotionTracer(
+        loss_of, ask=ask, table="numpy", x=x, W=W, b=b, scale=np.float64(0.5), y=tg.zeros(256, 512)
+    ).frame()
 
 
 def roofline() -> Frame:

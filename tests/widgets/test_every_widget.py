@@ -17,6 +17,7 @@ from typing import Any
 from unittest import mock
 from xml.dom import minidom
 
+import numpy as np
 import pytest
 import tinygrad_edu_widgets
 from tinygrad_edu_widgets import (
@@ -28,6 +29,7 @@ from tinygrad_edu_widgets import (
     MemoryRiver,
     Playground,
     PredictGate,
+    PromotionTracer,
     QueueTimeline,
     Roofline,
     TimingRace,
@@ -141,6 +143,14 @@ def roofline() -> Roofline:
     return Roofline(under_a_roof, machine="T4")
 
 
+def scaled(x: Any, scale: Any) -> Any:
+    return (x.relu() * scale - 1.0).mean()
+
+
+def tracer() -> PromotionTracer:
+    return PromotionTracer(scaled, x=tg.ones(64, 8), scale=np.float64(0.5), table="numpy")
+
+
 def memory() -> MemoryRiver:
     """Both have been watched before, so that nothing is made for the first time."""
     with Memory():
@@ -221,6 +231,10 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
     "MemoryRiver": (memory, [[], [("draft", "data")], RIVER, [*RIVER, ("which", "B"), ("step", None)]]),
     "QueueTimeline": (timelines, [[], [("draft", "longer")], SEEN, [*SEEN, ("gap", None)], [*SEEN, ("pick", "0:99")]]),
+    "PromotionTracer": (
+        tracer,
+        [[], [("make", "float32")], [("pick", "l2.1"), ("make", "Python number")], [("table", "torch")]],
+    ),
     "Roofline": (roofline, [[], [("draft", "its arithmetic")], ROOF, [*ROOF, ("pick", 1)], [*ROOF, ("pick", 9)]]),
     "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),
     "raced": (raced, [[], [("n", 0)]]),

@@ -22,6 +22,7 @@ from tinygrad_edu_widgets import (
     MemoryRiver,
     Playground,
     PredictGate,
+    PromotionTracer,
     QueueTimeline,
     Roofline,
     TimingRace,
@@ -104,6 +105,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         "run": list, "other": dict, "names": ("a", "b"), "ask": "?", "knobs": {}, "machine": "T4", "shown": False,
     }),
     "Roofline": (Roofline, {"run": list, "ask": "?", "machine": "T4", "shown": False}),
+    "PromotionTracer": (PromotionTracer, {"run": list, "ask": "?", "table": "numpy"}),
     "PredictGate": (
         PredictGate, {"ask": "?", "reveal": list, "why": "", "about": (), "low": 0, "high": 1, "unit": "s"}
     ),

@@ -33,6 +33,7 @@ from tests.widgets.test_every_widget import (
     roofline,
     slider,
     timelines,
+    tracer,
 )
 from tinygrad_edu.tips import all_tips
 
@@ -77,6 +78,7 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (remembered, "which", "B", "B, event 3 of 3: ", "C", "the runs are A and B"),
     (remembered, "event", 0, "A, event 1 of ", "x", ""),
     (timelines, "prediction", "longer", "◇ longer", "never", "it is not offered"),
+    (tracer, "table", "jax", "table: JAX", "julia", "the tables are torch, numpy, jax"),
     (roofline, "prediction", "its arithmetic", "◇ its arithmetic", "never", "it is not offered"),
     (roofline, "machine", "A100", "A100, float32", "abacus", "it cannot be chosen here"),
     (timelines, "machine", "A100", "preset A100", "abacus", "it cannot be chosen here"),

@@ -17,7 +17,7 @@ complains. So each operation is watched, forward and backward.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,8 @@ class Operand:
     shape: tuple[int, ...]
     origin: str  # in words, with the line where that is known
     step: int | None = None
-    name: str = ""  # of a tensor, a parameter or a buffer
+    name: str = ""  # of a tensor, a parameter, a buffer, or what `Promotions` was told
+    plain: bool = False  # a Python number
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,15 @@ class Promotions(Interceptor):
     Casts that the program asks for are no culprits, and within `autocast` neither is float32. Writes in place keep
     their dtype, so they are not reported, however wide the computation is that they come from. 16-bit floats count as
     float32 does: next to a float32 tensor they are widened.
+
+    ``names`` are values by the names under which reports tell of them.
     """
 
     keeps = False
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, Any] | None = None) -> None:
         self.steps: list[Step] = []
+        self._given = dict(names or {})
         self._pending: list[tuple[str, tuple[Any, ...], Line]] = []  # what was given and has not been done yet
         self._seen: dict[int, tuple[Any, int | None, str]] = {}  # arrays by identity, kept: the step, or the origin
         self._passing: list[tuple[int, float, float]] = []  # of backward: bytes, those too many, seconds
@@ -168,9 +172,10 @@ class Promotions(Interceptor):
 
     def _origin(self, value: Any) -> tuple[int | None, str, str]:
         """The step that made it, or where it came from in words, and its name."""
+        name = next((name for name, one in self._given.items() if _is(one, value)), "")
         if not isinstance(value, TensorBase):
-            return None, _outside(value), ""
-        found, name, node = self._seen.get(id(value.array)), self._name(value), value.node
+            return None, ", ".join(filter(None, [name, _outside(value)])), name
+        found, name, node = self._seen.get(id(value.array)), name or self._name(value), value.node
         if found is not None and found[1] is not None:
             step = self.steps[found[1]]
             return found[1], f"the result of {step.name}, {step.line}", name
@@ -201,6 +206,20 @@ class Promotions(Interceptor):
             scope = scope.parent
         return ""
 
+    def maker(self, value: Any) -> int | None:
+        """The place of the step that made a tensor, if it was seen."""
+        found = self._seen.get(id(value.array)) if isinstance(value, TensorBase) else None
+        return None if found is None else found[1]
+
+    @property
+    def unfinished(self) -> tuple[str, tuple[Operand, ...], str] | None:
+        """After an error: the operation that was refused, what it was given, and its line."""
+        if not self._pending:
+            return None
+        name, operands, line = self._pending[-1]
+        found = tuple(_operand(one, *self._origin(one)) for one in operands if one is not None)
+        return name, found, describe_line(line)
+
     # What was found -------------------------------------------------------------------------------------------------
 
     @property
@@ -217,6 +236,11 @@ class Promotions(Interceptor):
                 break
             operand = same[0]
         return operand
+
+    @property
+    def narrow(self) -> int | None:
+        """The bytes of a float as it was before the first that widened; None if none did."""
+        return None if self.first is None else _base(self.first)
 
     @property
     def cost(self) -> Cost:
@@ -257,7 +281,13 @@ def _operand(value: Any, step: int | None, origin: str, name: str) -> Operand:
     if isinstance(value, TensorBase):
         return Operand(value.array.dtype, tuple(value.array.shape), origin, step, name)
     array = np.asarray(value)
-    return Operand(array.dtype, array.shape, origin, step, name)
+    plain = isinstance(value, (bool, int, float)) and not isinstance(value, np.generic)  # np.float64 is a float, too
+    return Operand(array.dtype, array.shape, origin, step, name, plain)
+
+
+def _is(one: Any, value: Any) -> bool:
+    """Whether a name means this value. A small whole number is one object wherever it stands, so it has no name."""
+    return one is value and not isinstance(value, int)
 
 
 def _outside(value: Any) -> str:
@@ -276,7 +306,7 @@ def _blame(operands: tuple[Operand, ...], result: Any, m: Modes) -> int | None:
     if not is_float(result):
         return None
     floats = [one.dtype for one in operands if is_float(one.dtype) and one.shape != ()] or [
-        one.dtype for one in operands if is_float(one.dtype) and not one.origin.startswith("the Python number")
+        one.dtype for one in operands if is_float(one.dtype) and not one.plain
     ]
     least = min((one.itemsize for one in floats), default=as_dtype(m.dtype).itemsize)
     if result.itemsize <= least or (result.itemsize <= float32.itemsize and is_autocast_enabled()):

@@ -11,6 +11,7 @@ from .guard_lens import GuardLens
 from .memory_river import MemoryRiver
 from .playground import Playground
 from .predict_gate import PredictGate, export_predictions
+from .promotion_tracer import PromotionTracer
 from .queue_timeline import QueueTimeline
 from .roofline import Roofline
 from .timing_race import TimingRace
@@ -19,17 +20,19 @@ from .training_monitor import TrainingMonitor
 
 __all__ = [
     "Behind", "BroadcastLab", "BufferMap", "CheckpointSlider", "GraphStepper", "GuardLens", "MemoryRiver", "Playground",
-    "PredictGate", "QueueTimeline", "Roofline", "TimingRace", "TipBrowser", "TrainingMonitor", "export_predictions",
-    "show_tip",
+    "PredictGate", "PromotionTracer", "QueueTimeline", "Roofline", "TimingRace", "TipBrowser", "TrainingMonitor",
+    "export_predictions", "show_tip",
 ]  # fmt: skip
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Run by ``%load_ext tinygrad_edu_widgets``: adds the cell magics ``%%memory``, ``%%race`` and ``%%timeline``."""
+    """Run by ``%load_ext tinygrad_edu_widgets``: adds ``%%dtypes``, ``%%memory``, ``%%race`` and ``%%timeline``."""
+    from .dtypes_magic import DtypesMagics
     from .memory_magic import MemoryMagics
     from .race_magic import RaceMagics
     from .timeline_magic import TimelineMagics
 
+    shell.register_magics(DtypesMagics)
     shell.register_magics(MemoryMagics)
     shell.register_magics(RaceMagics)
     shell.register_magics(TimelineMagics)

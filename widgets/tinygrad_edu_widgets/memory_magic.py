@@ -99,10 +99,18 @@ def read_line(line: str, magic: str = "%%memory") -> tuple[str, str, bool]:
 
 def compiled(shell: Any, cell: str, magic: str = "%%memory") -> Any:
     """The cell's code, with the line numbers that the cell has, and so that its lines are found."""
+    tree, name = parsed(shell, cell, magic)
+    return shell.compile(tree, name, "exec")
+
+
+def parsed(shell: Any, cell: str, magic: str) -> tuple[ast.Module, str]:
+    """The cell's syntax, and the file name under which its lines are found."""
     source = "\n" + shell.transform_cell(cell)  # the line with the magic comes before
     name = shell.compile.cache(source, shell.execution_count, raw_code=cell)
     try:
-        return shell.compile(ast.parse(source, name), name, "exec")
+        tree = ast.parse(source, name)
+        shell.compile(tree, name, "exec")  # some errors are found only here
     except SyntaxError as error:
         why = f"line {error.lineno} of the cell cannot be read: {error.msg}"
         raise ArgumentError(magic, why, "mend that line") from None
+    return tree, name

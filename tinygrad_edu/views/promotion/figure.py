@@ -1,0 +1,177 @@
+"""How a trace of dtypes is drawn: the tree, and beside each row its shape, its dtype and its bytes."""
+
+from __future__ import annotations
+
+from ...common.wording import bytes_text, shape_text
+from ...dtypes import as_dtype
+from ..frame import NARROW, WIDE, Control, Figure, Frame
+from ..glyphs import fill, glyph
+from ..marks import MONO_12, MONO_13, UI_12, Canvas, shorten, wrap_text
+from . import words
+from .model import TABLES, PromotionState, Row, in_hand, rows, suspect
+
+PITCH, HEAD = 28.0, 28.0  # of rows, and what stands above them
+STEP = 20.0  # from a row to those below it in the tree, where there is room
+_WIDE = {"shape": 380.0, "dtype": 488.0, "bytes": 606.0, "bar": 116.0}
+_NARROW = {"shape": 0.0, "dtype": 214.0, "bytes": 318.0, "bar": 48.0}
+
+
+def draw(state: PromotionState, width: int, live: bool = True) -> Figure:
+    """The tree with its columns; what is known of the picked row; what the culprit costs, and how to mend it."""
+    canvas, at = Canvas(width), _WIDE if width >= WIDE else _NARROW
+    shown = rows(state)
+    if not shown:
+        canvas.text(0, 20, words.EMPTY, "f13 t2")
+        return Figure(canvas, "Dtypes of a run", words.describe(state))
+    for name, x in (("operation", 0.0), *((name, at[name]) for name in ("shape", "dtype", "bytes") if at[name])):
+        canvas.text(x, 14, name, "t2")
+    canvas.line(0, 22, width, 22, "hair")
+    _Tree(canvas, state, shown, at, live).draw()
+    _below(canvas, state, shown, width)
+    return Figure(canvas, "Dtypes of a run", words.describe(state))
+
+
+class _Tree:
+    """The rows, and the lines between them."""
+
+    def __init__(self, canvas: Canvas, state: PromotionState, shown: list[Row], at: dict[str, float], live: bool):
+        self.canvas, self.state, self.shown, self.at, self.live = canvas, state, shown, at, live
+        deepest = max(row.depth for row in shown)
+        self.end = (at["shape"] or at["dtype"]) - 12
+        self.step = min(STEP, 0.45 * self.end / max(deepest, 1))
+        self.sizes = [words.size_of(state, row) for row in shown]
+        self.largest = max((nbytes for _, _, nbytes, _ in self.sizes), default=0) or 1
+
+    def middle(self, place: int) -> float:
+        return HEAD + PITCH * (place + 0.5)
+
+    def left(self, row: Row) -> float:
+        return 6 + self.step * row.depth
+
+    def draw(self) -> None:
+        for place, row in enumerate(self.shown):
+            self._ground(place, row)
+        wide = {place for place, (_, _, _, extra) in enumerate(self.sizes) if extra}
+        for group in (set(range(len(self.shown))) - wide, wide):  # what is wide lies on top
+            for place in sorted(group):
+                self._line(place, self.shown[place], 2.5 if place in wide else 1.5)
+        for place, row in enumerate(self.shown):
+            self._row(place, row)
+
+    def _ground(self, place: int, row: Row) -> None:
+        y = HEAD + PITCH * place
+        if words.mark_text(self.state, row):
+            self.canvas.rect(0, y, self.canvas.width, PITCH, "wash")
+        elif row.key == self.state.picked:
+            self.canvas.rect(0, y, self.canvas.width, PITCH, "on")
+
+    def _line(self, place: int, row: Row, thick: float) -> None:
+        """From the row's parent down, and then to it, in the colour of its dtype."""
+        if row.parent is None:
+            return
+        parent, cls = self.shown[row.parent], fill(self.sizes[place][0]) if self.sizes[place][0] else "dot"
+        x, top, y = self.left(parent), self.middle(row.parent) + 5, self.middle(place)
+        end = self.left(row) - (4 if row.leaf is None else 0)
+        self.canvas.rect(x - thick / 2, top, thick, y - top + thick / 2, cls)
+        self.canvas.rect(x, y - thick / 2, max(end - x, 2), thick, cls)
+
+    def _row(self, place: int, row: Row) -> None:
+        canvas, y, x = self.canvas, self.middle(place), self.left(row)
+        told = words.row_text(self.state, row)
+        on = row.key == self.state.picked
+        acts = {"data_act": "pick", "data_value": row.key, "role": "button", "tabindex": 0 if on else -1}
+        acts = {**acts, "data_rove": "true"} if self.live and row.key != "m" else {}
+        canvas.open(**acts, data_tip=told, aria_label=told, data_current=on)
+        canvas.rect(0.5, y - PITCH / 2 + 0.5, canvas.width - 1, PITCH - 1, "hit", rx=2)
+        self._name(row, x, y, self.sizes[place], on)
+        self._columns(y, self.sizes[place])
+        canvas.close()
+
+    def _name(self, row: Row, x: float, y: float, size: tuple[str, tuple[int, ...], int, int], on: bool) -> None:
+        canvas, name = self.canvas, words.name_text(self.state, row)
+        if row.leaf is not None and row.leaf.name:
+            canvas.tag(x, y - 10, shorten(name, int((self.end - x - 24) / MONO_12)))
+            return
+        if row.key == "m":
+            canvas.text(x, y + 4.5, name, "t2" if not on else "")
+            return
+        if row.leaf is None and row.key[0] != "a":
+            canvas.circle(x, y, 5, fill(size[0]) if size[0] not in ("", "bool") else "knob")
+            if not size[3]:
+                canvas.circle(x, y, 3, "paper")
+        mark = words.mark_text(self.state, row)
+        mark = f"▲ {mark if self.canvas.width >= WIDE else mark.split(' ')[0]}" if mark else ""
+        room = self.end - x - 12 - len(mark) * UI_12 - 8 * bool(mark)
+        label = f"▸ {name}" if row.folded else name
+        label = shorten(label, max(int(room / MONO_13), 3))
+        canvas.text(x + 12, y + 4.5, label, "m f13 b" if mark or on else "m f13")
+        if mark:
+            canvas.text(x + 20 + len(label) * MONO_13, y + 4.5, mark, "ta b")
+
+    def _columns(self, y: float, size: tuple[str, tuple[int, ...], int, int]) -> None:
+        canvas, at = self.canvas, self.at
+        dtype, shape, nbytes, extra = size
+        if not dtype:
+            return
+        if at["shape"]:
+            canvas.text(at["shape"], y + 4.5, shorten(shape_text(shape) or "scalar", 13), "m")
+        canvas.text(at["dtype"] + glyph(canvas, at["dtype"], y, dtype) + 6, y + 4.5, dtype, "m")
+        length = max(at["bar"] * nbytes / self.largest, 1.0)
+        needed = length * (nbytes - extra) / max(nbytes, 1)
+        base = _needed(dtype, extra, nbytes)
+        canvas.rect(at["bytes"], y - 5, max(needed, 0.5), 10, fill(base) if base != "bool" else "knob")
+        if extra:
+            canvas.rect(at["bytes"] + needed + 1, y - 5, max(length - needed - 1, 0.5), 10, fill(dtype))
+        canvas.text(at["bytes"] + length + 6, y + 4.5, bytes_text(nbytes))
+
+
+def _needed(dtype: str, extra: int, nbytes: int) -> str:
+    """The dtype in whose colour the bytes are drawn that would be enough."""
+    if not extra:
+        return dtype
+    width = as_dtype(dtype).itemsize * (nbytes - extra) // nbytes
+    return "float32" if width == 4 else "float16"
+
+
+def _below(canvas: Canvas, state: PromotionState, shown: list[Row], width: int) -> None:
+    y = HEAD + PITCH * len(shown) + 22
+    picked = next((row for row in shown if row.key == state.picked), None)
+    lines = [(line, "" if i == 0 else "t2") for i, line in enumerate(words.details(state, picked))]
+    lines += [(line, "b") for line in (words.cost_text(state), words.time_text(state)) if line]
+    for line, cls in lines:
+        for part in wrap_text(line, int(width / (UI_12 * 1.15))):
+            canvas.text(0, y, part, f"f13 {cls}".strip())
+            y += 19
+    mend = words.mend_text(state)
+    if mend:
+        canvas.text(0, y + 2, "mend", "t2 f13")
+        canvas.text(42, y + 2, shorten(mend, int((width - 42) / MONO_13)), "m f13")
+
+
+# The widget ----------------------------------------------------------------------------------------------------------
+
+
+def frame(state: PromotionState) -> Frame:
+    """The whole widget."""
+    badge = None if state.timing is None else "measured"
+    return Frame(
+        "PromotionTracer", ("tensors", "buffers"), words.question(state), draw(state, WIDE), draw(state, NARROW),
+        words.why(state), words.text(state), words.conditions(state), badge,
+        tuple(_controls(state)), tip="Press a row to read what met there." if state.trace.steps else None,
+        message=state.trace.failure,
+        status=words.describe(state), summary=words.text(state, timed=False),
+    )  # fmt: skip
+
+
+def _controls(state: PromotionState) -> list[Control]:
+    one = in_hand(state)
+    made = [Control("radio", "make", f"make `{one.name}`", state.choice(one.name), one.options)] if one else []
+    blame = suspect(state)
+    hint = None if blame else "for this, what widens must be an input" if state.trace.first is not None else None
+    timed = [Control("button", "time", "Time it", disabled=blame is None, hint=hint)]
+    return [
+        Control("radio", "table", "table", state.table, TABLES),
+        *made,
+        *(timed if state.trace.first is not None else []),
+        Control("button", "reset", "Reset", push=True, key="r"),
+    ]
