@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tinygrad_edu as tg
-from tinygrad_edu.quantise import integer_product, quantise_tensor
+from tinygrad_edu.quantise import integer_product, quantise_tensor, to_float8
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
@@ -33,3 +33,11 @@ def test_products_are_those_of_pytorch() -> None:
     x, y = (rng.integers(-128, 128, shape).astype("i1") for shape in ((32, 600), (600, 24)))
     theirs = torch._int_mm(torch.tensor(x), torch.tensor(y))
     assert np.array_equal(integer_product(tg.tensor(x), tg.tensor(y)).numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("kind", ["e4m3fn", "e5m2"])
+def test_float8_is_that_of_pytorch(kind: str) -> None:
+    values = np.random.default_rng(0).normal(size=(40, 30)).astype("f4") * np.float32(3)
+    ours = to_float8(tg.tensor(values), kind)
+    theirs = (torch.tensor(values) / torch.tensor(ours.scale.numpy())).to(getattr(torch, f"float8_{kind}"))
+    assert np.array_equal(ours.values.numpy(), theirs.view(torch.uint8).numpy())

@@ -10,9 +10,11 @@
 (2048, 8192)
 """
 
+from .float8 import Float8, to_float8
 from .layers import QuantisedConv2d, QuantisedLinear, quantise
 from .numbers import Quantised, integer_product, quantise_tensor, scale_of
 
 __all__ = [
-    "Quantised", "QuantisedConv2d", "QuantisedLinear", "integer_product", "quantise", "quantise_tensor", "scale_of",
+    "Float8", "Quantised", "QuantisedConv2d", "QuantisedLinear", "integer_product", "quantise", "quantise_tensor",
+    "scale_of", "to_float8",
 ]  # fmt: skip
