@@ -76,13 +76,17 @@ class Step:
 class Cost:
     """What was wide from the first culprit on, forward and backward: bytes in all, those too many, and seconds.
 
-    The casts of operands that were narrow count, too.
+    ``casts`` are the bytes of narrow operands that were copied to be as wide, all of which are too many; ``gradients``
+    those of wide gradients, and ``narrower`` what they would have at the width from before.
     """
 
     nbytes: int
     extra: int
     seconds: float
     total: float  # seconds of all operations from there on
+    casts: int = 0
+    gradients: int = 0
+    narrower: int = 0
 
 
 class Promotions(Interceptor):
@@ -256,7 +260,10 @@ class Promotions(Interceptor):
         extra += sum(one for _, one, _ in self._passing)
         spent = sum(step.seconds for step in wide) + sum(one for bytes_, _, one in self._passing if bytes_)
         total = sum(step.seconds for step in after) + sum(one for _, _, one in self._passing)
-        return Cost(nbytes, round(extra), spent, total)
+        casts = sum(self._extra[step.place] for step in wide)
+        gradients = sum(one for one, _, _ in self._passing)
+        narrower = gradients - sum(one for _, one, _ in self._passing)
+        return Cost(nbytes, round(extra), spent, total, casts, gradients, round(narrower))
 
     def __repr__(self) -> str:
         first = self.first
@@ -311,11 +318,12 @@ def _blame(operands: tuple[Operand, ...], result: Any, m: Modes) -> int | None:
     least = min((one.itemsize for one in floats), default=as_dtype(m.dtype).itemsize)
     if result.itemsize <= least or (result.itemsize <= float32.itemsize and is_autocast_enabled()):
         return None
-    same = [place for place, one in enumerate(operands) if one.dtype == result]
+    same = [place for place, one in enumerate(operands) if one.dtype == result and not one.plain]
     if same:
         return same[0]
     others = [place for place, one in enumerate(operands) if not is_float(one.dtype) or one.dtype.itemsize > least]
-    return others[0] if others else 0
+    counting = [place for place in others if not operands[place].plain] or others  # a number counts by its kind alone
+    return counting[0] if counting else 0
 
 
 def _base(first: Step) -> int:

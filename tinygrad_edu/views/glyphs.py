@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from .marks import Canvas
 
-EXPONENT = {"float16": 5, "bfloat16": 8, "float32": 8, "float64": 11}  # bits
+EXPONENT = {"e4m3": 4, "e5m2": 5, "float16": 5, "bfloat16": 8, "float32": 8, "float64": 11}  # bits
 BITS = {
     "bool": 8, "uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64, "float16": 16, "bfloat16": 16,
-    "float32": 32, "float64": 64,
+    "float32": 32, "float64": 64, "e4m3": 8, "e5m2": 8,
 }  # fmt: skip
-_FILLS = {"bool": "dt-bool", "float16": "dt-f16", "bfloat16": "dt-bf16", "float32": "dt-f32", "float64": "dt-f64"}
+_FILLS = {  # float8 has the colour of its family
+    "bool": "dt-bool",
+    "e4m3": "dt-f16",
+    "e5m2": "dt-f16",
+    "float16": "dt-f16",
+    "bfloat16": "dt-bf16",
+    "float32": "dt-f32",
+    "float64": "dt-f64",
+}
 
 
 def fill(dtype: str) -> str:

@@ -10,6 +10,7 @@ from .graph_stepper import GraphStepper
 from .guard_lens import GuardLens
 from .memory_river import MemoryRiver
 from .playground import Playground
+from .precision_ruler import PrecisionRuler
 from .predict_gate import PredictGate, export_predictions
 from .promotion_tracer import PromotionTracer
 from .queue_timeline import QueueTimeline
@@ -20,8 +21,8 @@ from .training_monitor import TrainingMonitor
 
 __all__ = [
     "Behind", "BroadcastLab", "BufferMap", "CheckpointSlider", "GraphStepper", "GuardLens", "MemoryRiver", "Playground",
-    "PredictGate", "PromotionTracer", "QueueTimeline", "Roofline", "TimingRace", "TipBrowser", "TrainingMonitor",
-    "export_predictions", "show_tip",
+    "PrecisionRuler", "PredictGate", "PromotionTracer", "QueueTimeline", "Roofline", "TimingRace", "TipBrowser",
+    "TrainingMonitor", "export_predictions", "show_tip",
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import traitlets
 
 from tinygrad_edu import Tensor, nn
-from tinygrad_edu.dtypes import as_dtype, is_float
+from tinygrad_edu.dtypes import NAMES, as_dtype, is_float
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.observe.promotion import Promotions
 from tinygrad_edu.observe.results import Comparison
@@ -34,14 +34,14 @@ class PromotionTracer(EduWidget, room=promotion):
     """``PromotionTracer(run, x=x, scale=0.5)`` shows in which dtype each operation of ``run(x=x, scale=0.5)`` computes.
 
     The tree goes from what the function returns to what it was given. Where floats become wider than they were, the
-    first operation is marked, with the operand that did it, the bytes that are too many, and a way to mend it.
+    first operation is marked, with the operand that did it, the bytes that are more than needed, and a fix.
     ``table`` is whose rules hold: "torch", "numpy" or "jax". Inputs are tensors, NumPy arrays, numbers, models, or
     anything else. The function runs again after each change, and often for *Time it*: what it trains is trained again.
     ``%%dtypes`` does the same for the code of a cell.
 
     Gestures: press a row (Enter; arrows go from one row to the next) to read what met there, or to open a fold; choose
-    a *table*; *make* the input that is picked another dtype; *Time it* compares the run with one in which the culprit
-    is narrow; *Reset* (r).
+    whose *rules* hold; *make* the input that is picked another dtype; *Time it* compares the run with one that is
+    fixed; *Reset* (r).
     """
 
     awaited = frozenset({"time"})
@@ -113,14 +113,14 @@ class PromotionTracer(EduWidget, room=promotion):
         return {name: _as(value, state.choice(name), kinds[name]) for name, value in self._inputs.items()}
 
     def _time(self) -> None:
-        """Compare the run as it is with one in which the culprit is as narrow as everything else."""
-        state, one = self.state, promotion.suspect(self.state)
-        if one is None or state.trace.narrow is None:
+        """Compare the run as it is with one that is fixed."""
+        state, one, found = self.state, promotion.suspect(self.state), promotion.fix(self.state)
+        if one is None or found is None or state.trace.first is None:
             return
-        narrow = "float32" if state.trace.narrow >= as_dtype("float32").itemsize else "float16"
-        other = promotion.make(state, one.name, narrow)
-        run, wide, mended, table = self._run, self._made(state), self._made(other), state.table
-        names = f"{one.name} as {state.choice(one.name)}", f"as {narrow}"
+        to = NUMBER if one.kind == "scalar" else found.to
+        run, wide, mended = self._run, self._made(state), self._made(promotion.make(state, one.name, to))
+        table = state.table
+        names = f"{one.name} {state.choice(one.name)}", f"{one.name} {to}"
 
         def job(tell: Tell) -> Comparison:
             with by_table(table):
@@ -160,6 +160,9 @@ def _input(name: str, value: Any) -> Input:
         return Input(name, "scalar", value.dtype.name, (NUMBER, "float32", "float64"))
     if isinstance(value, (Tensor, np.ndarray)) and value.dtype.name in FLOATS:
         return Input(name, "tensor" if isinstance(value, Tensor) else "array", value.dtype.name, FLOATS)
+    if isinstance(value, (Tensor, np.ndarray)) and value.dtype.kind in "iu" and value.dtype.name in NAMES:
+        given = value.dtype.name
+        return Input(name, "tensor" if isinstance(value, Tensor) else "array", given, (given, *FLOATS))
     return Input(name, "", getattr(getattr(value, "dtype", None), "name", type(value).__name__))
 
 

@@ -3,12 +3,14 @@
 from .figure import draw, frame
 from .model import (
     TABLES,
+    Fix,
     Input,
     Leaf,
     PromotionState,
     Row,
     Trace,
     finish,
+    fix,
     in_hand,
     known_table,
     leaf_of,
@@ -21,6 +23,7 @@ from .model import (
 from .words import describe, question, row_text, text, why
 
 __all__ = [
-    "TABLES", "Input", "Leaf", "PromotionState", "Row", "Trace", "describe", "draw", "finish", "frame", "in_hand",
-    "known_table", "leaf_of", "make", "pick", "question", "read", "row_text", "rows", "suspect", "text", "why",
+    "TABLES", "Fix", "Input", "Leaf", "PromotionState", "Row", "Trace", "describe", "draw", "finish", "fix", "frame",
+    "in_hand", "known_table", "leaf_of", "make", "pick", "question", "read", "row_text", "rows", "suspect", "text",
+    "why",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...common.wording import bytes_text, shape_text
 from ...dtypes import as_dtype
 from ..frame import NARROW, WIDE, Control, Figure, Frame
-from ..glyphs import fill, glyph
+from ..glyphs import BITS, fill, glyph
 from ..marks import MONO_12, MONO_13, UI_12, Canvas, shorten, wrap_text
 from . import words
 from .model import TABLES, PromotionState, Row, in_hand, rows, suspect
@@ -23,7 +23,10 @@ def draw(state: PromotionState, width: int, live: bool = True) -> Figure:
     if not shown:
         canvas.text(0, 20, words.EMPTY, "f13 t2")
         return Figure(canvas, "Dtypes of a run", words.describe(state))
-    for name, x in (("operation", 0.0), *((name, at[name]) for name in ("shape", "dtype", "bytes") if at[name])):
+    for name, x in (
+        ("operation, the result first", 0.0),
+        *((name, at[name]) for name in ("shape", "dtype", "bytes") if at[name]),
+    ):
         canvas.text(x, 14, name, "t2")
     canvas.line(0, 22, width, 22, "hair")
     _Tree(canvas, state, shown, at, live).draw()
@@ -40,7 +43,8 @@ class _Tree:
         self.end = (at["shape"] or at["dtype"]) - 12
         self.step = min(STEP, 0.45 * self.end / max(deepest, 1))
         self.sizes = [words.size_of(state, row) for row in shown]
-        self.largest = max((nbytes for _, _, nbytes, _ in self.sizes), default=0) or 1
+        results = [size[2] for row, size in zip(shown, self.sizes, strict=True) if row.leaf is None]
+        self.largest = max(results, default=0) or max((size[2] for size in self.sizes), default=0) or 1
 
     def middle(self, place: int) -> float:
         return HEAD + PITCH * (place + 0.5)
@@ -52,9 +56,8 @@ class _Tree:
         for place, row in enumerate(self.shown):
             self._ground(place, row)
         wide = {place for place, (_, _, _, extra) in enumerate(self.sizes) if extra}
-        for group in (set(range(len(self.shown))) - wide, wide):  # what is wide lies on top
-            for place in sorted(group):
-                self._line(place, self.shown[place], 2.5 if place in wide else 1.5)
+        for place in sorted(range(len(self.shown)), key=lambda place: (place in wide, _bits(self.sizes[place][0]))):
+            self._line(place, self.shown[place], 2.5 if place in wide else 1.5)  # what is wide lies on top
         for place, row in enumerate(self.shown):
             self._row(place, row)
 
@@ -89,11 +92,11 @@ class _Tree:
 
     def _name(self, row: Row, x: float, y: float, size: tuple[str, tuple[int, ...], int, int], on: bool) -> None:
         canvas, name = self.canvas, words.name_text(self.state, row)
-        if row.leaf is not None and row.leaf.name:
+        if row.leaf is not None and row.leaf.name and row.key[0] == "l":
             canvas.tag(x, y - 10, shorten(name, int((self.end - x - 24) / MONO_12)))
             return
-        if row.key == "m":
-            canvas.text(x, y + 4.5, name, "t2" if not on else "")
+        if row.key[0] == "m":
+            canvas.text(x, y + 4.5, f"▸ {name}" if row.key != "m" else name, "t2" if not on else "")
             return
         if row.leaf is None and row.key[0] != "a":
             canvas.circle(x, y, 5, fill(size[0]) if size[0] not in ("", "bool") else "knob")
@@ -116,12 +119,18 @@ class _Tree:
         if at["shape"]:
             canvas.text(at["shape"], y + 4.5, shorten(shape_text(shape) or "scalar", 13), "m")
         canvas.text(at["dtype"] + glyph(canvas, at["dtype"], y, dtype) + 6, y + 4.5, dtype, "m")
-        length = max(at["bar"] * nbytes / self.largest, 1.0)
+        if not nbytes:
+            return
+        longer = nbytes > self.largest  # than any result: an input, whose bar is broken
+        length = max(at["bar"] * min(nbytes / self.largest, 1.0), 1.0)
         needed = length * (nbytes - extra) / max(nbytes, 1)
         base = _needed(dtype, extra, nbytes)
         canvas.rect(at["bytes"], y - 5, max(needed, 0.5), 10, fill(base) if base != "bool" else "knob")
         if extra:
             canvas.rect(at["bytes"] + needed + 1, y - 5, max(length - needed - 1, 0.5), 10, fill(dtype))
+        if longer:
+            canvas.rect(at["bytes"] + length - 10, y - 7, 2.5, 14, "paper")
+            canvas.rect(at["bytes"] + length - 5, y - 7, 2.5, 14, "paper")
         canvas.text(at["bytes"] + length + 6, y + 4.5, bytes_text(nbytes))
 
 
@@ -142,10 +151,29 @@ def _below(canvas: Canvas, state: PromotionState, shown: list[Row], width: int) 
         for part in wrap_text(line, int(width / (UI_12 * 1.15))):
             canvas.text(0, y, part, f"f13 {cls}".strip())
             y += 19
-    mend = words.mend_text(state)
-    if mend:
-        canvas.text(0, y + 2, "mend", "t2 f13")
-        canvas.text(42, y + 2, shorten(mend, int((width - 42) / MONO_13)), "m f13")
+    fixed = words.fix_text(state)
+    if fixed:
+        canvas.text(0, y + 2, "fix", "t2 f13")
+        canvas.text(30, y + 2, shorten(fixed, int((width - 30) / MONO_13)), "m f13")
+        y += 22
+    if state.trace.first is not None:
+        _key(canvas, y + 4)
+
+
+def _key(canvas: Canvas, y: float) -> None:
+    """What the marks mean."""
+    canvas.circle(5, y - 4, 5, "knob")
+    canvas.text(15, y, "wide", "t2")
+    canvas.circle(66, y - 4, 5, "knob")
+    canvas.circle(66, y - 4, 3, "paper")
+    canvas.text(76, y, "not", "t2")
+    canvas.rect(118, y - 9, 10, 10, "dt-f32")
+    canvas.rect(129, y - 9, 10, 10, "dt-f64")
+    canvas.text(145, y, "needed, and more than needed (colours are dtypes)", "t2")
+
+
+def _bits(dtype: str) -> int:
+    return BITS.get(dtype, 0)
 
 
 # The widget ----------------------------------------------------------------------------------------------------------
@@ -157,8 +185,8 @@ def frame(state: PromotionState) -> Frame:
     return Frame(
         "PromotionTracer", ("tensors", "buffers"), words.question(state), draw(state, WIDE), draw(state, NARROW),
         words.why(state), words.text(state), words.conditions(state), badge,
-        tuple(_controls(state)), tip="Press a row to read what met there." if state.trace.steps else None,
-        message=state.trace.failure,
+        tuple(_controls(state)), message=state.trace.failure,
+        tip="Press a row to see its operands; press an input to choose its dtype." if state.trace.steps else None,
         status=words.describe(state), summary=words.text(state, timed=False),
     )  # fmt: skip
 
@@ -167,10 +195,10 @@ def _controls(state: PromotionState) -> list[Control]:
     one = in_hand(state)
     made = [Control("radio", "make", f"make `{one.name}`", state.choice(one.name), one.options)] if one else []
     blame = suspect(state)
-    hint = None if blame else "for this, what widens must be an input" if state.trace.first is not None else None
+    hint = None if blame else "what the fix converts is not an argument of the function"
     timed = [Control("button", "time", "Time it", disabled=blame is None, hint=hint)]
     return [
-        Control("radio", "table", "table", state.table, TABLES),
+        Control("radio", "table", "rules", state.table, TABLES),
         *made,
         *(timed if state.trace.first is not None else []),
         Control("button", "reset", "Reset", push=True, key="r"),

@@ -14,8 +14,10 @@ from ...observe.promotion import Cost, Operand, Promotions, Step
 from ...observe.results import Comparison
 
 TABLES = tuple(PROMOTIONS)
-MOST = 26  # rows: of a longer program, what stayed narrow is folded
-LIMIT = 60  # rows in all
+MOST = 26  # rows: of a longer program, what stayed narrow is folded, and then what lies above the culprit
+HEAD = 8  # rows that are shown above it all the same
+LIMIT = 300  # rows in all
+AT_ONCE = 10  # steps that a press on a fold shows
 NUMBER = "Python number"
 AS_GIVEN = "as given"
 
@@ -52,7 +54,8 @@ class Trace:
     first: int | None  # the first step that widened
     narrow: int | None  # bytes of a float before that
     cost: Cost
-    source: Operand | None = None  # where the wide dtype comes from
+    source: Operand | None = None  # where the wide dtype comes from: the first one's, or that of what was refused
+    other: Operand | None = None  # where the dtype comes from that it met
     failure: str = ""  # why the run ended before its end
     refused: tuple[str, tuple[Operand, ...], str] | None = None  # the operation that ended it, what met, and its line
 
@@ -68,7 +71,7 @@ class PromotionState:
     """What is asked, how the function was run, what came out, and where the learner looks.
 
     ``made`` holds what inputs were made, by name. ``opened`` are the steps whose rows are shown although they would be
-    folded. ``timing`` compares the run as it is with one whose culprit is narrow.
+    folded; with -1 among them, all are. ``timing`` compares the run as it is with one that is fixed.
     """
 
     inputs: tuple[Input, ...]
@@ -89,8 +92,8 @@ class PromotionState:
 class Row:
     """One row of the tree. ``parent`` is the place of a row above."""
 
-    key: str  # "s3" a step, "l3.1" an operand of one, "f3" a fold, "a3.0" a step that is shown above, "x" what
-    # was refused, "m" no more
+    key: str  # "s3" a step, "l3.1" an operand of one, "f3" a fold, "a3.0" what is shown above already, "x" what was
+    # refused, "m0" rows that are left out
     depth: int
     parent: int | None
     step: int | None = None
@@ -111,9 +114,22 @@ def read(seen: Promotions, results: Sequence[Any], failure: str = "") -> Trace:
     met = [one.step for one in refused[1] if one.step is not None] if refused else []
     if first is not None and not any(first.place in _below(steps, root) for root in (*roots, *met)):
         roots.append(first.place)
-    source = None if first is None or first.culprit is None else seen.source(first.culprit)
+    pair: tuple[Operand | None, Operand | None] = (None, None)
+    if first is not None and first.culprit is not None:
+        pair = first.culprit, _met(first.operands, first.culprit)
+    elif refused is not None:
+        floats = [one for one in refused[1] if is_float(one.dtype) and not one.plain]
+        wide = max(floats, key=lambda one: one.dtype.itemsize, default=None)
+        pair = wide, _met(refused[1], wide)
+    source, other = (None if one is None else seen.source(one) for one in pair)
     place = None if first is None else first.place
-    return Trace(steps, tuple(roots), place, seen.narrow, seen.cost, source, failure, refused)
+    return Trace(steps, tuple(roots), place, seen.narrow, seen.cost, source, other, failure, refused)
+
+
+def _met(operands: Sequence[Operand], culprit: Operand | None) -> Operand | None:
+    """The narrowest float that the culprit met."""
+    others = [one for one in operands if one is not culprit and not one.plain and is_float(one.dtype)]
+    return min(others, key=lambda one: one.dtype.itemsize, default=None)
 
 
 def _below(steps: Sequence[Step], root: int) -> set[int]:
@@ -131,13 +147,13 @@ def _below(steps: Sequence[Step], root: int) -> set[int]:
 _NAME = re.compile(r"^the (?:parameter|buffer) '(.*)'$")
 
 
-def leaf_of(trace: Trace, operand: Operand) -> Leaf:
-    """An operand that no step made."""
+def leaf_of(trace: Trace, operand: Operand, place: int | None = None) -> Leaf:
+    """An operand that no step made, of the step at this place. What was used before the culprit is not wide."""
     size = 1
     for length in operand.shape:
         size *= length
     found = _NAME.match(operand.name)
-    wide = not operand.plain and trace.wide(operand.dtype)
+    wide = not operand.plain and trace.wide(operand.dtype, place)
     nbytes = 0 if operand.plain else size * operand.dtype.itemsize
     dtype = "" if operand.plain else operand.dtype.name
     name = found[1] if found else operand.name
@@ -153,27 +169,32 @@ def rows(state: PromotionState) -> list[Row]:
     if len(whole) <= MOST:
         return whole
     found = list(_tree(state.trace, _foldable(state.trace) - state.opened))
-    return found if len(found) <= LIMIT else _cut(state, found)
+    if len(found) <= MOST:
+        return found
+    return _cut(state, found) if -1 not in state.opened else _capped(found)
 
 
 def _tree(trace: Trace, folded: frozenset[int] | set[int]) -> Iterator[Row]:
-    """Depth first, without recursion: programs may be deep. Each step is unfolded once."""
-    seen: set[int] = set()
-    waiting: list[tuple[Operand | int, str, int, int | None]] = []
-    waiting += [(root, f"r{root}", 0, None) for root in reversed(trace.roots)]
-    place = -1
+    """Depth first, without recursion: programs may be deep. Each step is unfolded once, and each name told once."""
+    seen: set[int | str] = set()
+    waiting: list[tuple[Operand | int, str, int, int | None, int | None]] = []
+    waiting += [(root, f"r{root}", 0, None, None) for root in reversed(trace.roots)]
+    row = -1
     if trace.refused is not None:
-        place = 0
+        row = 0
         yield Row("x", 0, None)
-        waiting += [(one, f"x.{at}", 1, 0) for at, one in reversed(list(enumerate(trace.refused[1])))]
+        waiting += [(one, f"x.{at}", 1, 0, None) for at, one in reversed(list(enumerate(trace.refused[1])))]
     while waiting:
-        what, key, depth, parent = waiting.pop()
+        what, key, depth, parent, above = waiting.pop()
+        row += 1
+        if isinstance(what, Operand) and what.step is None:
+            again = what.name in seen
+            yield Row(f"{'a' if again else 'l'}{key}", depth, parent, leaf=leaf_of(trace, what, above))
+            seen |= {what.name} - {""}
+            continue
         step = what if isinstance(what, int) else what.step
-        place += 1
-        if step is None:
-            assert isinstance(what, Operand)
-            yield Row(f"l{key}", depth, parent, leaf=leaf_of(trace, what))
-        elif step in seen:
+        assert step is not None
+        if step in seen:
             yield Row(f"a{key}", depth, parent, step)
         elif step in folded:
             inside = _below(trace.steps, step)
@@ -182,10 +203,8 @@ def _tree(trace: Trace, folded: frozenset[int] | set[int]) -> Iterator[Row]:
         else:
             seen.add(step)
             yield Row(f"s{step}", depth, parent, step)
-            operands = trace.steps[step].operands
-            waiting += [
-                (one, f"{step}.{at}", depth + 1, place) for at, one in reversed(list(enumerate(operands)))
-            ]  # fmt: skip
+            operands = list(enumerate(trace.steps[step].operands))
+            waiting += [(one, f"{step}.{at}", depth + 1, row, step) for at, one in reversed(operands)]
 
 
 def _foldable(trace: Trace) -> set[int]:
@@ -199,27 +218,56 @@ def _foldable(trace: Trace) -> set[int]:
 
 
 def _cut(state: PromotionState, found: list[Row]) -> list[Row]:
-    """The head of a tree that is too long; and the culprit with its operands, which may come later."""
+    """A tree that is too long: its head, and the culprit with what it was computed from."""
     first = next((i for i, row in enumerate(found) if row.key == f"s{state.trace.first}"), 0)
     last = first + 1
     while last < len(found) and found[last].depth > found[first].depth:
         last += 1
-    if last <= LIMIT:
-        return [*found[:LIMIT], Row("m", 0, None, folded=len(found) - LIMIT)]
-    tail = found[first : first + min(last - first, MOST)]
-    start = LIMIT + 1 - first  # where the tail's rows come to stand
+    if last <= MOST:
+        return [*found[:MOST], Row("m0", 0, None, folded=len(found) - MOST)]
+    head, tail = found[: min(HEAD, first)], found[first : min(last, first + MOST)]
+    start = len(head) + bool(first > len(head)) - first  # by how much the rows of the tail move
     moved = [replace(row, parent=None if i == 0 else (row.parent or 0) + start) for i, row in enumerate(tail)]
-    left = len(found) - LIMIT - len(tail)
-    return [*found[:LIMIT], Row("m", 0, None, folded=left), *moved]
+    between, after = first - len(head), len(found) - first - len(tail)
+    gap = [Row("m0", head[-1].depth + 1 if head else 0, None, folded=between)] if between else []
+    return [*head, *gap, *moved, *([Row("m1", 0, None, folded=after)] if after else [])]
+
+
+def _capped(found: list[Row]) -> list[Row]:
+    """No more rows than a page can bear."""
+    return [*found[:LIMIT], Row("m", 0, None, folded=len(found) - LIMIT)] if len(found) > LIMIT else found
 
 
 # What a learner does ------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Fix:
+    """One conversion after which that operation widens nothing: what, and to which dtype."""
+
+    operand: Operand
+    to: str
+    others: str  # the dtype of everything else, where one operand alone is narrow
+
+
+def fix(state: PromotionState) -> Fix | None:
+    """How to mend it: make the culprit as narrow as what it met; or, if only that is narrow, make that wide."""
+    source, other = state.trace.source, state.trace.other
+    if source is None:
+        return None
+    to = "float32" if other is None else other.dtype.name
+    if other is not None and is_float(source.dtype) and source.dtype.itemsize > other.dtype.itemsize:
+        leaves = {one for step in state.trace.steps for one in step.operands if one.step is None and not one.plain}
+        wide, narrow = (sum(one.dtype == kind for one in leaves) for kind in (source.dtype, other.dtype))
+        if narrow < wide and other.step is None:
+            return Fix(other, source.dtype.name, to)
+    return Fix(source, to, "") if source.dtype.name != to else None
+
+
 def suspect(state: PromotionState) -> Input | None:
-    """The input that the wide dtype comes from, if it is one that can be made another dtype."""
-    name = "" if state.trace.source is None else state.trace.source.name
-    return changeable(state, name)
+    """The input that the fix converts, if it is one that can be made another dtype."""
+    found = fix(state)
+    return None if found is None else changeable(state, found.operand.name)
 
 
 def changeable(state: PromotionState, name: str) -> Input | None:
@@ -236,13 +284,26 @@ def in_hand(state: PromotionState) -> Input | None:
 
 
 def pick(state: PromotionState, given: Any) -> PromotionState:
-    """Look at a row; of a fold, show what its head needs. Raises `IndexRangeError` where there is none."""
+    """Look at a row; show what a fold or a gap stands for. Raises `IndexRangeError` where there is none."""
     row = next((row for row in rows(state) if row.key == given and row.key != "m"), None)
     if row is None:
         raise IndexRangeError(f"the row {shown(given, 40)}", "there is no such one", "press one that is drawn")
+    if row.key[0] == "m":
+        return replace(state, opened=state.opened | {-1})
     if row.folded and row.step is not None:
-        return replace(state, opened=state.opened | {row.step}, picked=f"s{row.step}")
+        return replace(state, opened=state.opened | _opening(state.trace, row.step), picked=f"s{row.step}")
     return replace(state, picked=row.key)
+
+
+def _opening(trace: Trace, head: int) -> set[int]:
+    """A fold's head, and the next few steps below it."""
+    found: dict[int, None] = {}
+    waiting = [head]
+    while waiting and len(found) < AT_ONCE:
+        place = waiting.pop(0)
+        found[place] = None
+        waiting += [one.step for one in trace.steps[place].operands if one.step is not None]
+    return set(found)
 
 
 def known_table(given: Any) -> str:
