@@ -28,6 +28,7 @@ from tinygrad_edu_widgets import (  # noqa: E402
     GuardLens,
     MemoryRiver,
     Playground,
+    PrecisionRuler,
     PredictGate,
     PromotionTracer,
     QueueTimeline,
@@ -43,6 +44,7 @@ from tinygrad_edu.observe.machine import Conditions  # noqa: E402
 from tinygrad_edu.observe.memory import Memory, mark  # noqa: E402
 from tinygrad_edu.observe.results import Comparison, Sweep, Timing  # noqa: E402
 from tinygrad_edu.observe.timing import sweep  # noqa: E402
+from tinygrad_edu.tensor.random import seeded  # noqa: E402
 from tinygrad_edu.views import race  # noqa: E402
 from tinygrad_edu.views.frame import Figure, Frame  # noqa: E402
 from tinygrad_edu.views.playground import frame as draw_playground  # noqa: E402
@@ -263,6 +265,16 @@ def queue_timeline() -> Frame:
     widget = QueueTimeline(lambda: step(False), lambda: step(True), names=names, ask=ask)
     widget.predict("half to nine tenths")
     widget.act("gap")
+    return widget.frame()
+
+
+def precision_ruler() -> Frame:
+    """Gradients that are as large as those of a network whose loss is averaged over many tokens, in float16."""
+    model = nn.Linear(256, 128, bias=False)
+    with seeded(0):
+        model.weight.grad = tg.randn(128, 256) * 2.0**-24 * tg.randint(1, 9, (128, 256))
+    widget = PrecisionRuler(model, ask="The loss stalls in `float16`. Where have the gradients gone?")
+    widget.act("scale", 13)
     return widget.frame()
 
 

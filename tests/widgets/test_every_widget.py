@@ -28,6 +28,7 @@ from tinygrad_edu_widgets import (
     GuardLens,
     MemoryRiver,
     Playground,
+    PrecisionRuler,
     PredictGate,
     PromotionTracer,
     QueueTimeline,
@@ -48,6 +49,7 @@ from tinygrad_edu.common.wording import first_line
 from tinygrad_edu.observe import timing
 from tinygrad_edu.observe.memory import Memory
 from tinygrad_edu.settings import modes
+from tinygrad_edu.tensor.random import seeded
 from tinygrad_edu.views.frame import LAST_RUN, NOTHING_YET
 from tinygrad_edu.views.playground import meters
 from tinygrad_edu.views.race import finish
@@ -151,6 +153,18 @@ def tracer() -> PromotionTracer:
     return PromotionTracer(scaled, x=tg.ones(64, 8), scale=np.float64(0.5), table="numpy")
 
 
+def ruler() -> PrecisionRuler:
+    """A small network that trains."""
+    with seeded(0):
+        layer, x = nn.Linear(8, 4), tg.randn(16, 8)
+
+    def step() -> None:
+        layer.zero_grad()
+        (layer(x).square().mean() * 1e-6).backward()
+
+    return PrecisionRuler(layer, step=step, lr=0.1)
+
+
 def memory() -> MemoryRiver:
     """Both have been watched before, so that nothing is made for the first time."""
     with Memory():
@@ -231,6 +245,10 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
     "GuardLens": (GuardLens, [[], [("guard", "off")], [("edit", None)], [("code", "1 / 0")]]),
     "MemoryRiver": (memory, [[], [("draft", "data")], RIVER, [*RIVER, ("which", "B"), ("step", None)]]),
     "QueueTimeline": (timelines, [[], [("draft", "longer")], SEEN, [*SEEN, ("gap", None)], [*SEEN, ("pick", "0:99")]]),
+    "PrecisionRuler": (
+        ruler,
+        [[], [("scale", 12)], [("format", "int8"), ("scale", 4)], [("format", "e4m3"), ("steps", None)]],
+    ),
     "PromotionTracer": (
         tracer,
         [[], [("make", "float32")], [("pick", "l2.1"), ("make", "Python number")], [("table", "torch")]],

@@ -21,6 +21,7 @@ from tinygrad_edu_widgets import (
     GuardLens,
     MemoryRiver,
     Playground,
+    PrecisionRuler,
     PredictGate,
     PromotionTracer,
     QueueTimeline,
@@ -105,6 +106,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         "run": list, "other": dict, "names": ("a", "b"), "ask": "?", "knobs": {}, "machine": "T4", "shown": False,
     }),
     "Roofline": (Roofline, {"run": list, "ask": "?", "machine": "T4", "shown": False}),
+    "PrecisionRuler": (PrecisionRuler, {
+        "numbers": np.arange(3.0), "step": list, "lr": 0.1, "ask": "?", "format": "int8",
+    }),
     "PromotionTracer": (PromotionTracer, {"run": list, "ask": "?", "table": "numpy"}),
     "PredictGate": (
         PredictGate, {"ask": "?", "reveal": list, "why": "", "about": (), "low": 0, "high": 1, "unit": "s"}

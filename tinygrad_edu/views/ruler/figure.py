@@ -62,8 +62,9 @@ def _zones(canvas: Canvas, state: RulerState, line: _Line, base: float) -> None:
     canvas.rect(over, top, max(line.end - over, 0), base - top, "floor")
     if zero - LEFT > 66:
         canvas.text(LEFT + 6, top + 16, "becomes 0", "b")
-    if line.end - over > 60:
-        canvas.text(line.end - 6, top + 16, "too large", "b", "end")
+    beyond = "inf" if kind.name in ("float16", "bfloat16", "e5m2") else "too large" if kind.dtype else "none"
+    if line.end - over > len(beyond) * UI_12 + 10:
+        canvas.text(line.end - 6, top + 16, beyond, "b", "end")
     for x in (zero, over):
         if LEFT < x < line.end:
             canvas.line(x, top, x, base, "rule")
@@ -135,11 +136,14 @@ def _format(canvas: Canvas, state: RulerState, kind: Format, line: _Line, y: flo
 def _axis(canvas: Canvas, line: _Line, y: float) -> float:
     """Powers of two. Returns where the next line of text stands."""
     canvas.line(LEFT, y, line.end, y, "axis")
+    canvas.text(0, y + 18, "lower: fewer", "t2")
+    canvas.text(0, y + 33, "digits", "t2")
     for power in range(-40, HIGH + 1, 10):
         x = line.x(power)
         canvas.line(x, y, x, y + 4, "axis")
-        canvas.text(x, y + 18, words.power_text(power), "t2", "middle" if power < HIGH else "end")
-    return y + 42
+        near = line.end - x < 12
+        canvas.text(line.end if near else x, y + 18, words.power_text(power), "t2", "end" if near else "middle")
+    return y + 58
 
 
 # The widget ----------------------------------------------------------------------------------------------------------
@@ -151,7 +155,7 @@ def frame(state: RulerState) -> Frame:
         "PrecisionRuler", ("tensors", "buffers"), words.question(state), draw(state, WIDE), draw(state, NARROW),
         words.why(state), words.text(state),
         f"computed in float32, then cast to {state.format} and counted · NumPy {np.__version__}", None,
-        tuple(_controls(state)), status=words.describe(state),
+        tuple(_controls(state)), status=words.describe(state), summary=words.summary(state),
     )  # fmt: skip
 
 

@@ -65,7 +65,8 @@ def step_text(state: RulerState) -> str:
     found = state.before
     if found.lost is None or state.sample.rate is None:
         return ""
-    told = share_text(found.lost, found.weights)
+    left = found.weights - found.lost
+    told = f"all but {exact(left)}" if 0 < left <= 0.01 * found.weights else share_text(found.lost, found.weights)
     step = f"A step of {exact(state.sample.rate)} × gradient"
     return (
         f"{step} leaves {told} of the {exact(found.weights)} weights as they were, if they are kept in {state.format}."
@@ -90,6 +91,8 @@ def why(state: RulerState) -> str:
     """What the format, or the scale, does to the numbers."""
     kind, found = BY_NAME[state.format], state.now
     most = exact(kind.largest) if kind.largest < 1e6 else power_text(128)
+    if not kind.dtype and state.power:
+        return "int8 takes **its step from the largest number**, so a scale changes nothing."
     if not kind.dtype:
         return "int8 has **steps of one size**, 127 up to the largest number: what is under half a step becomes 0."
     if found.over:
@@ -112,6 +115,12 @@ def describe(state: RulerState) -> str:
     """The one fact of the figure."""
     said = "; ".join(f"{name}, {told}" for name, told in lines(state))
     return f"{heading(state)}. In {state.format}: {said}."
+
+
+def summary(state: RulerState) -> str:
+    """What is shown, for a saved notebook: counts of computed numbers may differ from machine to machine."""
+    size = state.sample.values.size + state.sample.zeros
+    return f"PrecisionRuler: {exact(size)} {state.sample.name} in {state.format}, scale {power_text(state.power)}"
 
 
 def text(state: RulerState) -> str:
