@@ -177,6 +177,37 @@ def _all_at_once(recordings: Any, melodies: Any) -> Any:
     return list(best.cpu().split([len(x) for x in recordings]))
 
 
+def _copied_first(recordings: Any, melodies: Any) -> Any:
+    """Task 5, with all copies in a stream of their own, before the first product."""
+    side, main = accelerator.Stream(), accelerator.current_stream()
+    index = melodies.to("sim").T
+    with accelerator.stream(side):
+        there = [x.to("sim") for x in recordings]
+    main.wait_stream(side)
+    found = []
+    for x in there:
+        x.record_stream(main)
+        found.append((x @ index).argmax(1))
+    return list(tg.cat(found).cpu().split([len(x) for x in recordings]))
+
+
+def _in_half(recordings: Any, melodies: Any) -> Any:
+    """Task 5, with half of the bytes."""
+    index = melodies.half().to("sim").T
+    found = [(x.half().to("sim") @ index).argmax(1) for x in recordings]
+    return list(tg.cat(found).cpu().split([len(x) for x in recordings]))
+
+
+def _overlapping_seconds(n: int) -> Any:
+    """Task 4, as if the copies ran beside the product."""
+    return 2 * n**3 / HOST, max(3 * (COPY + 4 * n * n / BUS), LAUNCH + 2 * n**3 / DEVICE)
+
+
+def _seconds_of_rows(n: int) -> Any:
+    """Task 4, with n numbers in a matrix."""
+    return 2 * n**3 / HOST, 3 * (COPY + 4 * n / BUS) + LAUNCH + 2 * n**3 / DEVICE
+
+
 def _looked_at(rows: Any) -> Any:
     """Task 3, and a look at the result."""
     found = tg.stack(rows).to("sim")
@@ -223,12 +254,12 @@ DEVICE_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_scored(lambda back, main: main.wait_stream(back)), "The stream that computes waits for the one that copies."),
         (_scored(_right_way, where="after"), "The wait comes after the copy has been queued."),
         (_scored(_right_way, where="first"), "The wait stands before the loop"),
-        (_scored(_right_way, kept=False), "Until when has the memory of x to be kept?"),
+        (_scored(_right_way, kept=False), "How long must the memory of x be kept?"),
         (_scored(lambda back, main: main.synchronize()), "Let one stream wait for the other, not the host"),
         (_scored(lambda back, main: accelerator.synchronize()), "Let one stream wait for the other, not the host"),
         (_scored(lambda back, main: main.record_event().synchronize()), "Let one stream wait for the other"),
         (_scored(_right_way, blocking=True), "Let one stream wait for the other, not the host"),
-        (_scored(_right_way, wait=False), "For what has it to wait, once, at the end?"),
+        (_scored(_right_way, wait=False), "What must it wait for, once, at the end?"),
         (_quietly(_scored(), "warn"), "only nobody reports it"),
         (_quietly(_scored(), "stale"), "only nobody reports it"),
         (_scored(_right_way, one=True), "Is one stream used for both?"),
@@ -253,6 +284,10 @@ DEVICE_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_seconds(host=3), "the host does 2 n³ operations"),
         (_seconds(copies=2, start=2), "the result has to come back"),
         (_seconds(size=1), "each number takes 4 bytes"),
+        (_seconds(size=32), "BUS counts bytes, not bits"),
+        (_seconds(launch=3 * LAUNCH), "so one launch"),
+        (_overlapping_seconds, "nothing can overlap here"),
+        (_seconds_of_rows, "a matrix has n² numbers"),
         (_seconds(work=1), "the device does 2 n³"),
         (_seconds(launch=0.0), "has to be launched"),
         (_seconds(start=1), "each of the three copies costs 8 µs"),
@@ -269,10 +304,12 @@ DEVICE_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_matches(beside=True), "the host waits for results, and asks for nothing meanwhile"),
         (_matches(back="last"), "Which stream could it be in?"),
         (_matches(back="ahead"), "Which stream could it be in?"),
-        (_all_at_once, "Which stream is each of them in?"),
-        (_matches(pin=True, beside=True, back="last"), "How often is used what was pinned?"),
+        (_all_at_once, "Which product could begin earlier?"),
+        (_copied_first, "Which product could begin earlier?"),
+        (_in_half, "Keep float32 here"),
+        (_matches(pin=True, beside=True, back="last"), "How many times is each pinned page used?"),
         (_matches(beside=True, order=False, pin=True, back="last"), "Which stream has to wait for which?"),
-        (_matches(beside=True, back="ahead", wait=False), "What has it not waited for?"),
+        (_matches(beside=True, back="ahead", wait=False), "Which result did it not wait for?"),
         (_there_before, "Their copy counts, too"),
         (_matches(host=True), "do not run on the device"),
         (_matches(back="never"), "still on the device"),

@@ -132,9 +132,9 @@ def _place_wait(answer: Any) -> str:
         found, seen = timed_on_t4(read)
     except RaceError as error:
         if error.tried.startswith("the host reads"):
-            return "the host reads scores that are still on their way. For what has it to wait, once, at the end?"
+            return "the host reads scores that are still on their way. What must it wait for, once, at the end?"
         if "writes" in error.tried:
-            return f"{error.tried}, which is still in use. Until when has the memory of x to be kept?"
+            return f"{error.tried}, which is still in use. How long must the memory of x be kept?"
         return _where_the_wait_is(read)
     if hint := _hidden(seen) or _differs(found, right, "the scores of each batch"):
         return hint
@@ -208,8 +208,11 @@ def _fewer_copies(answer: Any) -> str:
     function=True,
 )
 def _seconds(answer: Any) -> str:
-    def device(n: int, copies: int = 3, size: int = 4, work: int = 2, launch: float = LAUNCH) -> float:
+    def device(n: int, copies: int = 3, size: float = 4, work: int = 2, launch: float = LAUNCH) -> float:
         return copies * (COPY + size * n * n / BUS) + launch + work * n**3 / DEVICE
+
+    def beside(n: int) -> float:
+        return max(3 * (COPY + 4 * n * n / BUS), LAUNCH + 2 * n**3 / DEVICE)
 
     for n in (64, 300, 1500):
         found = answer(n)
@@ -235,6 +238,12 @@ def _seconds(answer: Any) -> str:
         known = {
             "the result has to come back, too.": device(n, copies=2),
             "each number takes 4 bytes.": device(n, size=1),
+            "BUS counts bytes, not bits: a number has 4.": device(n, size=32),
+            "a matrix has n² numbers.": device(n, size=4 / n),
+            "nothing can overlap here: the product needs both matrices, and the copy back needs the product.": beside(
+                n
+            ),
+            "there is one product, so one launch.": device(n, launch=3 * LAUNCH),
             "the device does 2 n³ operations, too.": device(n, work=1),
             "the kernel has to be launched.": device(n, launch=0.0),
             "each of the three copies costs 8 µs before the first byte moves.": device(n) - 2 * COPY,
@@ -261,7 +270,7 @@ def _under_limit(answer: Any) -> str:
         found, seen = timed_on_t4(_read(answer, given, index))
     except RaceError as error:
         if error.tried.startswith("the host reads"):
-            return "the host reads a result that is still on its way. What has it not waited for?"
+            return "the host reads a result that is still on its way. Which result did it not wait for?"
         return f"there is a race: {error.tried}, too early. Which stream has to wait for which?"
     except DeviceError as error:
         return f"{error.sentence()}"
@@ -271,6 +280,8 @@ def _under_limit(answer: Any) -> str:
         return "the products do not run on the device."
     if sum(work.read for work in seen if work.lane == "sim to device") == sum(one.nbytes for one in given):
         return "the melodies were on the device before. Their copy counts, too."
+    if sum(work.read for work in seen if work.lane == "sim to device") < 0.99 * sum(x.nbytes for x in (*given, index)):
+        return "fewer bytes travel than the inputs have in float32. Keep float32 here: the task is when things happen."
     took = milliseconds(seen)
     lead = f"it takes {took:.2f} ms, and {LIMIT} are allowed (simulated, T4). "
     return "" if took <= LIMIT else lead + _what_is_slow([*given, index], seen)
@@ -285,7 +296,11 @@ def _what_is_slow(needed: list[Tensor], seen: sim.Timeline) -> str:
     host = [work for work in seen if work.lane == "host"]
     pinning = sum(work.duration for work in host if work.name in ("pin memory", "copy to pinned memory")) / 1e6
     if pinning > 0.2:
-        return f"Pinning takes {pinning:.2f} ms of it. How often is used what was pinned?"
+        return f"Pinning takes {pinning:.2f} ms of it. How many times is each pinned page used?"
+    copies = [work.end for work in seen if work.lane == "sim to device"]
+    products = [work.start for work in seen if work.kind == "kernel" and work.name == "matmul"]
+    if max(copies) <= min(products):
+        return "All copies have been made before the first product begins. Which product could begin earlier?"
     waited = {
         place: sum(work.duration for work in host if work.kind == "wait" and work.name == f"copy to {place}") / 1e6
         for place in ("device", "host")
@@ -298,7 +313,7 @@ def _what_is_slow(needed: list[Tensor], seen: sim.Timeline) -> str:
     if waited["host"] > 0.5 and sum(work.kind == "copy" and work.name == "copy to host" for work in host) > 1:
         return (
             f"For {waited['host']:.2f} ms the host waits for results, and asks for nothing meanwhile. When does it "
-            "need the first?"
+            "need the first? (To read later gains nothing by itself; it lets copies run ahead.)"
         )
     return (
         f"A copy and a product run at the same time for {seen.overlap() / 1e6:.2f} ms. Which stream is each of them in?"
