@@ -53,7 +53,7 @@ def test_rows_are_read_and_the_culprit_is_made_narrow(open_cells: Open) -> None:
     expect(foot).not_to_contain_text("first to widen")
     expect(w).to_contain_text("All floats here are float32")
     w.get_by_role("radio", name="numpy").click()
-    expect(foot).to_contain_text("NumPy's rules")
+    expect(foot).to_contain_text("rules: NumPy")
     page.keyboard.press("r")
     expect(foot).to_contain_text("first to widen")
 

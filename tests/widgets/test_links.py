@@ -81,7 +81,7 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (timelines, "prediction", "longer", "◇ longer", "never", "it is not offered"),
     (ruler, "power", 3, "loss scale: 2³", 30, "the scale goes from 1 to 2**24"),
     (ruler, "format", "int8", "format: int8", "int4", "the formats are float16, bfloat16, e4m3, e5m2, int8"),
-    (tracer, "table", "jax", "table: JAX", "julia", "the tables are torch, numpy, jax"),
+    (tracer, "table", "jax", "rules: JAX", "julia", "the tables are torch, numpy, jax"),
     (roofline, "prediction", "its arithmetic", "◇ its arithmetic", "never", "it is not offered"),
     (roofline, "machine", "A100", "A100, float32", "abacus", "it cannot be chosen here"),
     (timelines, "machine", "A100", "preset A100", "abacus", "it cannot be chosen here"),

@@ -10,7 +10,6 @@ import numpy as np
 import traitlets
 
 from tinygrad_edu import Tensor, nn
-from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.views import ruler
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import callables, finite, refusal, texts, typed
@@ -107,7 +106,7 @@ class PrecisionRuler(EduWidget, room=ruler):
         found = _gradients(self._numbers)
         if not found:
             why, mend = "its parameters have no gradients", "call backward() first, or give step=…"
-            raise ArgumentError("PrecisionRuler of a model", why, mend)
+            raise refusal("PrecisionRuler", "numbers", self._numbers, why, mend)
         weights = [_array(one) for one, _ in found] if self._lr is not None else []
         return ruler.read([array for _, array in found], "gradients", weights, self._lr)
 

@@ -30,7 +30,7 @@ from tinygrad_edu.views.promotion.model import LIMIT
 
 CAPTIONS = [
     "operation, the result first", "shape", "dtype", "bytes", "fix", r"▲ (first to widen|first|refused)", r"▸ .*",
-    "wide", "not", "needed, and more than needed.*",
+    "wide", "not", "needed, and more than needed",
 ]  # fmt: skip
 
 

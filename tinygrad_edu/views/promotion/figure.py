@@ -169,7 +169,7 @@ def _key(canvas: Canvas, y: float) -> None:
     canvas.text(76, y, "not", "t2")
     canvas.rect(118, y - 9, 10, 10, "dt-f32")
     canvas.rect(129, y - 9, 10, 10, "dt-f64")
-    canvas.text(145, y, "needed, and more than needed (colours are dtypes)", "t2")
+    canvas.text(145, y, "needed, and more than needed", "t2")
 
 
 def _bits(dtype: str) -> int:
