@@ -60,8 +60,8 @@ def test_training_goes_on_and_the_gradients_are_read_again() -> None:
     widget.act("step")
     widget.act("steps")
     assert given.steps == 22 and widget.state.steps == 21 and "after 21 steps here" in widget.text()
-    assert "A step of 0.100 × gradient leaves" in widget.text()
-    assert widget.data()["steps"] == 21 and widget.data()["as they are"]["weights"] > 0
+    assert "A plain step of 0.1 × gradient changes" in widget.text()
+    assert widget.data()["steps"] == 21 and widget.data()["as they are"]["possible"] > 0
 
 
 @pytest.mark.parametrize("numbers", [tg.randn(50), np.ones((3, 4)), [tg.ones(2), np.ones(3, "f4")]])
@@ -71,8 +71,8 @@ def test_numbers_of_any_kind(numbers: Any) -> None:
 
 
 def test_a_sample_on_a_device_and_in_16_bits() -> None:
-    assert "size of 3 numbers" in PrecisionRuler(tg.ones(3, device="sim")).text()
-    assert "size of 3 numbers" in PrecisionRuler(tg.ones(3, dtype="bfloat16")).text()
+    assert "sizes of 3 numbers" in PrecisionRuler(tg.ones(3, device="sim")).text()
+    assert "sizes of 1 number;" in PrecisionRuler(tg.ones(1, dtype="bfloat16")).text()
 
 
 def test_what_cannot_be_shown_is_refused() -> None:

@@ -14,7 +14,8 @@ from .model import BY_NAME, FORMATS, HIGH, LARGEST, LOW, Format, RulerState
 
 LEFT = 92.0  # where the number line begins, right of the names of formats
 TOP, TALL = 62.0, 132.0  # of the histogram
-ROW = 24.0
+ROW = 26.0
+ROOM, MOST_BITS = 18.0, 11  # of a row, for the most bits of precision: those of float16
 STEPS = 20
 
 
@@ -62,7 +63,9 @@ def _zones(canvas: Canvas, state: RulerState, line: _Line, base: float) -> None:
     canvas.rect(over, top, max(line.end - over, 0), base - top, "floor")
     if zero - LEFT > 66:
         canvas.text(LEFT + 6, top + 16, "becomes 0", "b")
-    beyond = "inf" if kind.name in ("float16", "bfloat16", "e5m2") else "too large" if kind.dtype else "none"
+    if zero - LEFT > 66 and kind.dtype:
+        canvas.text(LEFT + 6, top + 32, f"up to {words.power_text(kind.smallest - 1)}", "t2")
+    beyond = "inf" if kind.name in ("float16", "bfloat16", "e5m2") else "too large" if kind.dtype else "nothing here"
     if line.end - over > len(beyond) * UI_12 + 10:
         canvas.text(line.end - 6, top + 16, beyond, "b", "end")
     for x in (zero, over):
@@ -95,49 +98,61 @@ def _bar(state: RulerState) -> str:
 
 def _histogram(canvas: Canvas, state: RulerState, line: _Line, base: float) -> None:
     """The numbers by size: as they are in outline, and multiplied as bars."""
-    most = max(state.sample.bins.values())
-    heights = {k: max(TALL * 0.92 * many / most, 1.0) for k, many in state.sample.bins.items()}
-    for k, height in heights.items():
-        at = min(max(k + state.power, LOW), HIGH - 1)
-        canvas.rect(line.x(at) + 0.5, base - height, line.unit - 1, height, _bar(state))
+    now, before = _bins(state, state.power), _bins(state, 0)
+    most = max(*now.values(), *before.values())  # so that bars do not grow as they move
+    for k, many in now.items():
+        height = _height(many, most)
+        canvas.rect(line.x(k) + 0.5, base - height, line.unit - 1, height, _bar(state))
     if state.power:
-        path, last = "", None
-        for k in sorted(heights):
-            at = min(max(k, LOW), HIGH - 1)
-            left, right, y = line.x(at), line.x(at + 1), base - heights[k]
-            path += f"{'L' if last == at else f'M{left:.1f} {base:.1f}L'}{left:.1f} {y:.1f}L{right:.1f} {y:.1f}"
-            last = at + 1
-            if k + 1 not in heights:
+        path = ""
+        for k in sorted(before):
+            left, right, y = line.x(k), line.x(k + 1), base - _height(before[k], most)
+            path += f"{'L' if k - 1 in before else f'M{left:.1f} {base:.1f}L'}{left:.1f} {y:.1f}L{right:.1f} {y:.1f}"
+            if k + 1 not in before:
                 path += f"L{right:.1f} {base:.1f}"
         canvas.path(path, "axis")
 
 
+def _bins(state: RulerState, power: int) -> dict[int, int]:
+    """How many numbers there are in each bar; what is beyond the ends counts in the last ones."""
+    found: dict[int, int] = {}
+    for k, many in state.sample.bins.items():
+        at = min(max(k + power, LOW), HIGH - 1)
+        found[at] = found.get(at, 0) + many
+    return found
+
+
+def _height(many: int, most: int) -> float:
+    """As high as the share, and never too low to be seen."""
+    return max(TALL * 0.92 * many / most, 3.0)
+
+
 def _format(canvas: Canvas, state: RulerState, kind: Format, line: _Line, y: float) -> None:
-    """A format's row: its glyph, its name, and the powers of two that it reaches, lower where it has fewer digits."""
+    """A format's row: its glyph, its name, and the powers of two that it reaches, as high as its bits of precision."""
     on = kind.name == state.format
     if on:
         canvas.rect(0, y - 4, canvas.width, ROW - 2, "on")
-    middle = y + 7
+    middle = y + 8
     canvas.text(14 + 2, middle + 4, kind.name, "m b" if on else "m")
     glyph(canvas, 0, middle, kind.name)
     low, high = _ends(state, kind)
-    bits = kind.digits if kind.dtype else 6
+    bits = kind.digits + 1 if kind.dtype else 7
     normal = kind.normal if kind.dtype else high
+    full = ROOM * bits / MOST_BITS
     for k in range(max(math.floor(low), LOW), min(math.ceil(min(normal, HIGH)), HIGH)):
-        share = (bits - (normal - k) + 1) / (bits + 1)  # of the digits that are left
-        height = max(14 * share, 1.5)
+        height = max(ROOM * (bits - (normal - k)) / MOST_BITS, 1.5)  # of the bits that are left
         left, right = max(line.x(k), line.x(low)), min(line.x(k + 1), line.x(high))
         if right > left:
             canvas.rect(left, middle - height / 2, max(right - left - 0.75, 0.5), height, fill(kind.name))
     if high > normal and line.x(high) > line.x(normal):
-        canvas.rect(line.x(normal), middle - 7, line.x(high) - line.x(normal), 14, fill(kind.name))
+        canvas.rect(line.x(normal), middle - full / 2, line.x(high) - line.x(normal), full, fill(kind.name))
 
 
 def _axis(canvas: Canvas, line: _Line, y: float) -> float:
     """Powers of two. Returns where the next line of text stands."""
     canvas.line(LEFT, y, line.end, y, "axis")
-    canvas.text(0, y + 18, "lower: fewer", "t2")
-    canvas.text(0, y + 33, "digits", "t2")
+    canvas.text(0, y + 18, "height: bits", "t2")
+    canvas.text(0, y + 33, "of precision", "t2")
     for power in range(-40, HIGH + 1, 10):
         x = line.x(power)
         canvas.line(x, y, x, y + 4, "axis")
@@ -161,7 +176,7 @@ def frame(state: RulerState) -> Frame:
 
 def _controls(state: RulerState) -> list[Control]:
     scale = Control(
-        "knob", "scale", "loss scale" if state.sample.name == "gradients" else "scale", state.power,
+        "knob", "scale", words.scale_name(state), state.power,
         (0, LARGEST, 1), hint=words.power_text(state.power),
     )  # fmt: skip
     trains = [

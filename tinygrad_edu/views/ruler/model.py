@@ -16,6 +16,7 @@ from ...tensor import tensor
 
 LOW, HIGH = -44, 20  # powers of two between which the number line is drawn
 LARGEST = 24  # the largest scale that can be chosen, as a power of two
+CLOSE = 0.01  # what is farther off than this share of itself is counted
 
 
 @dataclass(frozen=True)
@@ -67,14 +68,17 @@ class Sample:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a format makes of a sample: how many become 0, are too large, or have fewer digits; of how many not 0."""
+    """What a format makes of a sample: how many become 0, are too large, or are off by more than `CLOSE` of themselves.
+
+    ``changed`` are the weights that a step changes, if these are known; ``possible`` those that it changes in float32.
+    """
 
     zero: int
     over: int
-    coarse: int
+    off: int
     whole: int
-    lost: int | None = None  # weights that a step leaves as they were
-    weights: int = 0
+    changed: int | None = None
+    possible: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,10 +105,11 @@ class RulerState:
 
 def read(values: Sequence[Any], name: str, weights: Sequence[Any] = (), rate: float | None = None) -> Sample:
     """A sample of arrays. Raises `ArgumentError` where there is nothing to show, or a number is not finite."""
-    flat = np.concatenate([np.asarray(one, dtype=np.float32).reshape(-1) for one in values] or [np.zeros(0, "f4")])
+    with np.errstate(over="ignore"):  # what is too large for float32 is refused below
+        flat = np.concatenate([np.asarray(one, dtype=np.float32).reshape(-1) for one in values] or [np.zeros(0, "f4")])
     if not np.isfinite(flat).all():
         why, mend = "inf and nan have no place on a number line", "look for the first with autograd.detect_anomaly"
-        raise ArgumentError(f"{name} that are not finite", why, mend)
+        raise ArgumentError(f"{name} that are not finite in float32", why, mend)
     there = flat != 0
     if not there.any():
         raise ArgumentError(f"{name} that are all 0", "0 has no place on a line of powers of two", "give others")
@@ -116,35 +121,35 @@ def read(values: Sequence[Any], name: str, weights: Sequence[Any] = (), rate: fl
 
 def counts(sample: Sample, kind: Format, power: int) -> Counts:
     """Cast the numbers, multiplied by ``2**power``, and count. Nothing is estimated."""
-    values = np.ldexp(sample.values.astype(np.float64), power)
-    with np.errstate(over="ignore", under="ignore"):
+    values = np.ldexp(sample.values.astype(np.float64), power if kind.dtype else 0)  # int8 has a scale of its own
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         found = _cast(values, kind)
-    zero, over = int((found == 0).sum()), int((~np.isfinite(found)).sum())
-    size = np.abs(values)
-    coarse = int(((size < 2.0**kind.normal) & (found != 0)).sum()) if kind.dtype else 0
-    lost = _lost(sample, kind) if sample.weights is not None and kind.dtype else None
-    return Counts(zero, over, coarse, values.size, lost, 0 if lost is None else values.size)
+        zero, finite = found == 0, np.isfinite(found)
+        off = finite & ~zero & (np.abs(found - values) > CLOSE * np.abs(values))
+    steps = _steps(sample, kind) if sample.weights is not None and kind.dtype else (None, 0)
+    return Counts(int(zero.sum()), int((~finite).sum()), int(off.sum()), values.size, *steps)
+
+
+def _type(kind: Format) -> Any:
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, kind.dtype, None) or kind.dtype)
 
 
 def _cast(values: Any, kind: Format) -> Any:
     """The numbers as the format keeps them, in float64. Beyond the largest they are inf or nan."""
-    import ml_dtypes
-
     if not kind.dtype:
         return quantise_tensor(tensor(values, dtype="float64")).dequantise().numpy().astype(np.float64)
-    dtype = np.dtype(getattr(ml_dtypes, kind.dtype, None) or kind.dtype)
-    return values.astype(np.float32).astype(dtype).astype(np.float64)
+    return values.astype(np.float32).astype(_type(kind)).astype(np.float64)
 
 
-def _lost(sample: Sample, kind: Format) -> int:
-    """Weights that are the same after ``w - rate * g``, both kept in the format, though the gradient is not 0."""
-    import ml_dtypes
-
-    dtype = np.dtype(getattr(ml_dtypes, kind.dtype, None) or kind.dtype)
+def _steps(sample: Sample, kind: Format) -> tuple[int, int]:
+    """Weights that ``w - rate * g`` changes, if they are kept in the format, and in float32."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        held = sample.weights.astype(dtype)
-        after = (held.astype(np.float32) - np.float32(sample.rate) * sample.values).astype(dtype)
-    return int((after == held).sum())
+        step = np.float32(sample.rate) * sample.values
+        held = sample.weights.astype(_type(kind))
+        after = (held.astype(np.float32) - step).astype(_type(kind))
+        return int((after != held).sum()), int((sample.weights - step != sample.weights).sum())
 
 
 # What a learner does ------------------------------------------------------------------------------------------------
