@@ -191,6 +191,19 @@ def _copied_first(recordings: Any, melodies: Any) -> Any:
     return list(tg.cat(found).cpu().split([len(x) for x in recordings]))
 
 
+def _not_kept(recordings: Any, melodies: Any) -> Any:
+    """Task 5, with copies in a stream of their own, whose memory goes too early."""
+    side, main = accelerator.Stream(), accelerator.current_stream()
+    index = melodies.to("sim").T
+    found = []
+    for x in recordings:
+        with accelerator.stream(side):
+            x = x.to("sim")
+        main.wait_stream(side)
+        found.append((x @ index).argmax(1))
+    return list(tg.cat(found).cpu().split([len(x) for x in recordings]))
+
+
 def _in_half(recordings: Any, melodies: Any) -> Any:
     """Task 5, with half of the bytes."""
     index = melodies.half().to("sim").T
@@ -302,11 +315,12 @@ DEVICE_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_matches(once=False), "What travels again?"),
         (_matches(), "the host waits for results, and asks for nothing meanwhile"),
         (_matches(beside=True), "the host waits for results, and asks for nothing meanwhile"),
-        (_matches(back="last"), "Which stream could it be in?"),
-        (_matches(back="ahead"), "Which stream could it be in?"),
+        (_matches(back="last"), "Could it go into another?"),
+        (_matches(back="ahead"), "Could it go into another?"),
         (_all_at_once, "Which product could begin earlier?"),
         (_copied_first, "Which product could begin earlier?"),
         (_in_half, "Keep float32 here"),
+        (_not_kept, "Which stream uses x last?"),
         (_matches(pin=True, beside=True, back="last"), "How many times is each pinned page used?"),
         (_matches(beside=True, order=False, pin=True, back="last"), "Which stream has to wait for which?"),
         (_matches(beside=True, back="ahead", wait=False), "Which result did it not wait for?"),

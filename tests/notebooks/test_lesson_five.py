@@ -105,6 +105,8 @@ def test_where_a_further_wait_costs_most_and_where_hardly_anything(lesson: Run) 
         return seen.end - plain.end
 
     took = [waiting(after) for after in range(1, 13)]
+    shown = [round(lesson.names["with_a_wait"](after, loop, True, True, 3), 3) for after in (1, 3, 11, None)]
+    assert shown == [round((plain.end + (took[i - 1] if i else 0)) / 1e6, 3) for i in (1, 3, 11, 0)]
     assert {took[2], took[5], took[8]} == {max(took)} and max(took) > 0.15 * plain.end
     assert max(took[9:]) <= 5000 < 0.2 * min(took[:9]), "one launch at most, in the last batch"
     (copy,) = {work.duration for work in plain if work.lane == "sim to device"}

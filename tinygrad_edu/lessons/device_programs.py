@@ -58,6 +58,16 @@ def timed_on_t4(program: Callable[..., Any], *given: Any) -> tuple[Any, sim.Time
         sim.use(before)
 
 
+def with_a_wait(after: int | None, program: Callable[..., Any], *given: Any) -> float:
+    """Milliseconds that a program takes, if the host also waits after the kernel of this number."""
+    timed(program, *given)  # so that memory is reserved
+    sim.restart()
+    with sim.timeline() as seen, sim.stopped_after(after or 0):
+        program(*given)
+        sim.finish()
+    return milliseconds(seen)
+
+
 def melodies() -> Tensor:
     """The index of the last task, on the host: a row of features for each melody."""
     with seeded(11):

@@ -271,6 +271,8 @@ def _under_limit(answer: Any) -> str:
     except RaceError as error:
         if error.tried.startswith("the host reads"):
             return "the host reads a result that is still on its way. Which result did it not wait for?"
+        if "a tensor that is gone" in error.why:
+            return "the memory of x goes to the next copy while a product may still read it. Which stream uses x last?"
         return f"there is a race: {error.tried}, too early. Which stream has to wait for which?"
     except DeviceError as error:
         return f"{error.sentence()}"
@@ -307,13 +309,13 @@ def _what_is_slow(needed: list[Tensor], seen: sim.Timeline) -> str:
     }
     if waited["device"] > max(waited["host"], 0.1):
         return (
-            f"For {waited['device']:.2f} ms the host waits until a copy to the device may begin: it comes after all "
-            "that its stream was asked for. Which stream could it be in?"
+            f"For {waited['device']:.2f} ms the host waits until a copy to the device may begin: it queues behind "
+            "everything in its stream. Could it go into another?"
         )
     if waited["host"] > 0.5 and sum(work.kind == "copy" and work.name == "copy to host" for work in host) > 1:
         return (
             f"For {waited['host']:.2f} ms the host waits for results, and asks for nothing meanwhile. When does it "
-            "need the first? (To read later gains nothing by itself; it lets copies run ahead.)"
+            "need the first? (Reading later saves no time by itself; it lets copies run ahead.)"
         )
     return (
         f"A copy and a product run at the same time for {seen.overlap() / 1e6:.2f} ms. Which stream is each of them in?"
@@ -323,7 +325,7 @@ def _what_is_slow(needed: list[Tensor], seen: sim.Timeline) -> str:
 quiz(
     "quiz_devices",
     "1 the clock, 2 the wait, 3 the copies",
-    "a call asks, a value waits, and bytes that need not travel cost nothing.",
+    "a call only queues work, reading a value waits for it, and bytes that stay where they are cost nothing.",
     (
         {"a": "the products are in the queue by then. Who has waited for them?", "b": "",
          "c": "each launch takes the host some microseconds."},

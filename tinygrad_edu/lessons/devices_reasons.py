@@ -4,10 +4,10 @@ from __future__ import annotations
 
 DEVICES: dict[str, str | dict[str, str]] = {
     "waits_for": {
-        "commands from the host": "There are about a dozen for each batch, of 5 µs each. Something else takes more "
-        "than ten times as long.",
-        "copies to the device": "Each batch **brings all weights again**, 3 MB, and while the host is busy with that, "
-        "it asks for nothing else.",
+        "commands from the host": "There are about a dozen for each batch, of 5 µs each (assumed). Something else takes "
+        "more than ten times as long.",
+        "copies to the device": "Each batch **brings all weights again**, 3 MB (counted), and while the host is busy with "
+        "that, it asks for nothing else.",
         "counts read by the host": "That is one wait for each batch, and short, because little is left to do by then.",
     },
     "queue_clock": {
@@ -23,12 +23,12 @@ DEVICES: dict[str, str | dict[str, str]] = {
         "none: it is an error": "A real GPU gives no error. The simulated one does unless it is told not to, as here.",
     },
     "many_copies": {
-        "about as long": "“Same bytes, same time”? Each copy also costs about 8 µs, however small it is.",
+        "about as long": "“Same bytes, same time”? Each copy also costs 8 µs (assumed), however small it is.",
         "about 5 times as long": "The bytes take 0.2 ms (computed). Compare that with a thousand times 8 µs.",
         "about 40 times as long": "**Each copy costs 8 µs** before the first byte moves: 8 ms in all.",
     },
     "pin_once": {
-        "quicker": "“Pinned is faster” holds for the copy alone. Pinning takes time, too.",
+        "quicker": "“Always pin”, many guides say. It holds for the copy alone: pinning takes time, too.",
         "as quick": "The copy saves 0.12 ms (simulated). Pinning 256 pages, and filling them, takes longer.",
         "slower": "**Pinning locks pages and copies the bytes there**: 0.44 ms; it saves 0.12. Ten batches: 1.86 ms "
         "instead of 2.18, as pages are kept (simulated).",
@@ -38,16 +38,19 @@ DEVICES: dict[str, str | dict[str, str]] = {
         "about 200": "The work grows with n³, and the bytes with n², **so the device wins once n is large enough**.",
         "about 2,000": "There the host needs 160 ms, and the copies only 10 (computed).",
     },
-    "next_launch": "The queue **keeps the work until the device takes it**. The host waits where it needs values, "
-    "and for copies from ordinary memory.",
-    "longest_gap": "The host **copies a batch and a weight** from ordinary memory, and meanwhile the queue is empty.",
+    "next_launch": "For 3 µs: **each kernel is done before the next is launched**, so the queue is empty. With 20 µs "
+    "up to three wait.",
+    "longest_gap": "There the host **copies a batch, its labels and a weight**; before the other products, a weight. "
+    "The queue is empty.",
+    "beside": "Both with *ahead*: even while the host is busy with a copy from ordinary memory, **the device works on "
+    "what was launched before**.",
     "free_wait": "Most after a batch's last product: **the next copy is asked for only then**. Hardly anything in the "
     "last batch, where no copy is left.",
     "order": "`wait_stream` holds back **the other stream, not the host**, which goes on launching.",
     "addition": "**Never**: copying three numbers takes 2.4 ns (computed); a host adds two in about 0.3 ns, at "
     "40 · 10⁹ bytes a second (assumed).",
     "twelve": "Computing takes longer than copying, so **hiding copies gains more than quicker copies**: 2.22 ms "
-    "ahead, 2.38 pinned. With 3 layers: 1.07, 0.89 (simulated).",
+    "ahead, 2.38 pinned. At depth 3: 1.07, 0.89 (simulated).",
     "both_on": "The longer of copying and computing, **as the other runs beside it**, plus the first copy, beside "
     "which nothing can run.",
 }
