@@ -4,10 +4,10 @@ from __future__ import annotations
 
 DEVICES: dict[str, str | dict[str, str]] = {
     "waits_for": {
-        "commands from the host": "There are about a dozen for each batch, of 5 µs each (assumed). Something else takes "
-        "more than ten times as long.",
-        "copies to the device": "Each batch **brings all weights again**, 3 MB (counted), and while the host is busy with "
-        "that, it asks for nothing else.",
+        "commands from the host": "There are about a dozen for each batch, of 5 µs each (assumed). Something else "
+        "takes more than ten times as long.",
+        "copies to the device": "Each batch **brings all weights again**, 3 MB (counted), and while the host is busy "
+        "with that, it asks for nothing else.",
         "counts read by the host": "That is one wait for each batch, and short, because little is left to do by then.",
     },
     "queue_clock": {
