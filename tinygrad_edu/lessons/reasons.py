@@ -8,6 +8,7 @@ from __future__ import annotations
 from .arrays_reasons import ARRAYS
 from .autograd_reasons import AUTOGRAD
 from .devices_reasons import DEVICES
+from .dtypes_reasons import DTYPES
 from .lab_reasons import LAB
 from .measuring_reasons import MEASURING
 from .memory_reasons import MEMORY
@@ -46,6 +47,8 @@ REASONS: dict[str, Reason] = {
     **MEASURING,
     # lesson 1
     **ARRAYS,
+    # lesson 2
+    **DTYPES,
     # lesson 3
     **AUTOGRAD,
     # lesson 4

@@ -1,0 +1,133 @@
+"""Lesson 2: each fact that its prose states, the reasons of its gates, and what its programs do."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tinygrad_edu as tg
+from tests.notebooks.cells import Run, check_reasons, run_cells, sources, words
+from tinygrad_edu import nn
+from tinygrad_edu.lessons.dtype_programs import LIMIT, dtype_by, houses, peak, points, read_table
+from tinygrad_edu.observe.promotion import Promotions
+from tinygrad_edu.observe.timing import compare
+from tinygrad_edu.settings import promotion
+
+LESSON = "02_broadcasting_and_dtypes"
+ANSWERS = {
+    "How many numbers": "1,000,000",
+    "3 × 3 different": "each number loses the mean of another row",
+    "`x32 * weights`": "float64",
+    "np.float64(2)": "under NumPy's and JAX's",
+    "x32 + ids": "under NumPy's",
+    "A step of training": "about twice as many",
+}
+
+
+@pytest.fixture(scope="module")
+def lesson() -> Run:
+    return run_cells(LESSON)
+
+
+def test_the_lesson_keeps_to_its_size(lesson: Run) -> None:
+    assert words(LESSON) <= 1500
+    assert len(lesson.gates) == 6
+    assert len(re.findall(r"^check\(", "\n".join(sources(LESSON)), re.M)) == 6
+
+
+def test_every_choice_has_its_reason_and_one_has_the_cause(lesson: Run) -> None:
+    for gate in lesson.gates:
+        check_reasons(gate, ANSWERS)
+
+
+def test_the_program_learns_nothing_until_shapes_fit(lesson: Run) -> None:
+    x, price = houses()
+    assert price.mean().item() == pytest.approx(0, abs=1e-6) and price.std().item() == pytest.approx(1, abs=1e-5)
+    output, loss = lesson.names["train"](x, price)
+    assert loss == pytest.approx(1, abs=0.01), "a program that always says 0 has a loss of 1"
+    assert output.abs().max().item() < 0.1, "it says the mean of all prices, 0"
+    output, loss = lesson.names["train"](x, price.unsqueeze(1))
+    assert loss < 0.05
+
+
+def test_shapes_and_gradients(lesson: Run) -> None:
+    assert np.broadcast_shapes((8, 1, 6), (7, 1)) == (8, 7, 6), "the worked example"
+    a, b = tg.ones(3, 1, requires_grad=True), tg.ones(1, 4, requires_grad=True)
+    (a * b).sum().backward()
+    assert tuple(a.grad.shape) == (3, 1) and tuple(b.grad.shape) == (1, 4)
+    assert b.grad.tolist() == [[3, 3, 3, 3]], "used in three rows"
+    with pytest.raises(tg.errors.ShapeError):
+        tg.ones(4, 3) - tg.ones(4, 3).mean(1)
+    x = tg.arange(9.0).reshape(3, 3).square()
+    found, means = x - x.mean(1), x.mean(1)
+    assert np.allclose(found[:, 1].numpy(), (x[:, 1] - means[1]).numpy()), "column j loses the mean of row j"
+
+
+def test_dtypes_are_those_of_numpy(lesson: Run) -> None:
+    """JAX and PyTorch are held against the libraries by the tests of the tables."""
+    x, half, ids = np.ones(3, "f4"), np.ones(3, "f2"), np.array([1, 2, 3])
+    theirs = {"x32 * 2.0": x * 2.0, "half * x32": half * x, "half + ids": half + ids, "ids / 2": ids / 2}
+    for text, expression in lesson.names["table"].items():
+        assert dtype_by("numpy", expression) == theirs[text].dtype
+    differ = [
+        t for t, e in lesson.names["table"].items() if len({dtype_by(n, e) for n in ("torch", "numpy", "jax")}) > 1
+    ]
+    assert differ == ["half + ids", "ids / 2"]
+    assert (x * np.float64(2)).dtype == "float64" and (x + ids).dtype == "float64"
+    assert np.finfo("f4").precision == 6 and np.finfo("f8").precision == 15, "about 7 digits, and 16"
+    assert int(np.float32(2**24 + 1)) == 2**24, "24 bits for a whole number"
+
+
+def test_one_wide_input_doubles_the_bytes() -> None:
+    """The reason: each product with a wide array is wide, also backward; the weights are not."""
+    with promotion("numpy"):
+        layer, x = nn.Linear(8, 256), houses()[0].double()
+        with Promotions() as seen:
+            layer(x).tanh().sum().backward()
+    assert {str(step.dtype) for step in seen.steps} == {"float64"} and seen.cost.gradients > 0
+    assert layer.weight.dtype == "float32"
+
+
+def test_pytorch_refuses_what_numpy_widens() -> None:
+    assert dtype_by("torch", lambda: tg.ones(2, 2) @ tg.ones(2, 2).double()) == "refused"
+    assert dtype_by("numpy", lambda: tg.ones(2, 2) @ tg.ones(2, 2).double()) == "float64"
+
+
+def test_the_program_of_task_four_has_two_culprits(lesson: Run) -> None:
+    with Promotions() as seen:
+        losses = lesson.names["fit"](read_table())
+    assert seen.first is not None and seen.first.name == "sub" and losses[-1] < losses[0]
+    wide = [step.name for step in seen.steps if step.widened]
+    assert wide == ["sub"] * 20, "the weights widen nothing, until the prices are narrow"
+
+
+def test_the_last_program_has_room(lesson: Run) -> None:
+    given, middles = points()
+    found, used = peak(lesson.names["nearest"], given, middles)
+    assert used > 100e6 and LIMIT == 6_000_000 and middles.dtype == "float64"
+    assert found.tolist() == [i % 200 for i in range(2000)]
+
+
+@pytest.mark.slow
+def test_one_wide_input_takes_longer() -> None:
+    def step(dtype: str) -> None:
+        with promotion("numpy"):
+            (nn.Linear(8, 256)(houses()[0].to(dtype)) ** 2).mean().backward()
+
+    assert compare(lambda: step("float64"), lambda: step("float32"), budget=2.0).ratio > 1.2
+
+
+def test_nothing_above_a_gate_tells_its_result() -> None:
+    text = "\n".join(sources(LESSON, "markdown")).split("## The same elsewhere")[0]
+    for told in ("1,000,000", "million", "another row", "twice"):
+        assert told not in text
+
+
+def test_no_key_of_a_reason_is_used_twice() -> None:
+    from tinygrad_edu.lessons.dtypes_reasons import DTYPES
+    from tinygrad_edu.lessons.reasons import REASONS
+
+    assert DTYPES.items() <= REASONS.items()
+    assert not [key for key in DTYPES if key not in "\n".join(sources(LESSON))]

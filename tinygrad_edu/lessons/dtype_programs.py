@@ -1,0 +1,71 @@
+"""The programs of the lesson on broadcasting and dtypes: houses and their prices, and points with their centres."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import EduError
+from ..observe.memory import Memory
+from ..settings import promotion
+from ..tensor import Tensor, tensor
+from ..tensor.random import rand, randn, seeded
+
+HOUSES, FEATURES = 1000, 8
+POINTS, CENTRES, AXES = 2000, 200, 16
+LIMIT = 6_000_000  # bytes, chosen for the last task
+
+
+def houses(count: int = HOUSES) -> tuple[Tensor, Tensor]:
+    """Features of houses (count, 8) and their prices (count,), float32, with mean 0 and deviation 1; invented."""
+    with seeded(2):
+        x = randn(count, FEATURES)
+        price = (x[:, 0] * 2.0 + x[:, 1]).tanh() + 0.5 * x[:, 2] + 0.1 * randn(count)
+    return x, (price - price.mean()) / price.std()
+
+
+class Table(NamedTuple):
+    """A table as NumPy reads it: float64. ``year`` is the year of each sale."""
+
+    features: np.ndarray[Any, Any]
+    price: np.ndarray[Any, Any]
+    year: np.ndarray[Any, Any]
+
+
+def read_table(count: int = 400) -> Table:
+    """Houses that were sold between 2015 and 2024; invented."""
+    x, price = houses(count)
+    with seeded(4):
+        year = 2015 + (10 * rand(count)).numpy().astype(np.int64)
+    return Table(3.0 + 2.0 * x.numpy().astype(np.float64), price.numpy().astype(np.float64), year)
+
+
+def points() -> tuple[Tensor, np.ndarray[Any, Any]]:
+    """Points (2000, 16) in 200 heaps, float32, and the middle of each heap (200, 16), as NumPy reads it; invented."""
+    with seeded(6):
+        middles = 4.0 * randn(CENTRES, AXES)
+        found = middles[[i % CENTRES for i in range(POINTS)]] + 0.3 * randn(POINTS, AXES)
+    return found, middles.numpy().astype(np.float64)
+
+
+def peak(program: Callable[..., Any], *given: Any) -> tuple[Any, int]:
+    """What a program returns, and how many bytes of tensors are alive at its fullest moment."""
+    with Memory() as seen:
+        found = program(*given)
+    return found, seen.peak - seen.owners["elsewhere"]
+
+
+def dtype_by(table: str, expression: Callable[[], Any]) -> str:
+    """The dtype of an expression by the rules of "torch", "numpy" or "jax", or "refused"."""
+    with promotion(table):
+        try:
+            return str(expression().dtype)
+        except EduError:
+            return "refused"
+
+
+def as_tensors(table: Table) -> tuple[Tensor, Tensor]:
+    """A table's features and prices, (n, 8) and (n, 1), both float32."""
+    return tensor(table.features.astype(np.float32)), tensor(table.price.astype(np.float32)[:, None])
