@@ -27,12 +27,13 @@ from .backends.sim.presets import PRESETS, Machine
 from .backends.sim.schedule import Work
 from .common.blocks import block
 from .common.lines import describe_line, user_line
+from .common.locks import RLock
 from .common.wording import seconds_text, suggestion
 from .errors import ArgumentError, OutOfMemoryError
 
 __all__ = [
-    "PRESETS", "Machine", "Timeline", "Work", "counts", "explain", "finish", "host_work", "machine", "now", "on_race",
-    "races", "restart", "stopped_after", "synchronize", "timeline", "use",
+    "PRESETS", "Machine", "Timeline", "Work", "alone", "counts", "explain", "finish", "host_work", "machine", "now",
+    "on_race", "races", "restart", "stopped_after", "synchronize", "timeline", "use",
 ]  # fmt: skip
 
 
@@ -94,6 +95,20 @@ def now() -> int:
 def synchronize() -> None:
     """Wait until the device has done all that it was asked for."""
     _device().synchronize()
+
+
+_TURN = RLock()
+
+
+@block
+def alone() -> Iterator[None]:
+    """While this block runs, other threads wait that want to be alone, too.
+
+    All threads of a program share the devices and their clock. So what a notebook's widgets run there, and what a cell
+    measures meanwhile, would be in each other's times.
+    """
+    with _TURN:
+        yield
 
 
 def restart(*, keep: bool = True) -> None:

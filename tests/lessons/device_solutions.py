@@ -191,6 +191,12 @@ def _copied_first(recordings: Any, melodies: Any) -> Any:
     return list(tg.cat(found).cpu().split([len(x) for x in recordings]))
 
 
+def _halved_there(recordings: Any, melodies: Any) -> Any:
+    """Task 5, with products in half precision."""
+    index = melodies.to("sim").half().T
+    return [(x.to("sim").half() @ index).argmax(1).cpu() for x in recordings]
+
+
 def _not_kept(recordings: Any, melodies: Any) -> Any:
     """Task 5, with copies in a stream of their own, whose memory goes too early."""
     side, main = accelerator.Stream(), accelerator.current_stream()
@@ -256,7 +262,7 @@ DEVICE_WRONG: dict[str, list[tuple[Any, str]]] = {
         (85, "give two numbers"),
         ([100, 32], "the host need not wait for a kernel"),
         ([80, 12], "begins when it has been launched"),
-        ([85, 17], "the first is right. A kernel of 3 µs is done before"),
+        ([85, 17], "when is the fourth launched?"),
         ("85, 23", "give two numbers"),
         ({85, 23}, "give two numbers"),
         ([85, 20], "the first is right. For the second"),
@@ -320,6 +326,7 @@ DEVICE_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_all_at_once, "Which product could begin earlier?"),
         (_copied_first, "Which product could begin earlier?"),
         (_in_half, "Keep float32 here"),
+        (_halved_there, "Keep float32 here"),
         (_not_kept, "Which stream uses x last?"),
         (_matches(pin=True, beside=True, back="last"), "How many times is each pinned page used?"),
         (_matches(beside=True, order=False, pin=True, back="last"), "Which stream has to wait for which?"),
@@ -335,7 +342,7 @@ DEVICE_WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda recordings, melodies: None, "is there a return?"),
     ],
     "quiz_devices": [
-        ("aca", "Who has waited for them?"),
+        ("aca", "Who has waited for it?"),
         ("cca", "some microseconds"),
         ("baa", "Is it the host that needs the data?"),
         ("bba", "but is it there?"),

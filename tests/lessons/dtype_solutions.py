@@ -50,7 +50,8 @@ answer = nearest""",
 
 
 def _fit(
-    x: str = "float32", price: str = "float32", age: str = "float32", model: str = "float32", weighted: bool = True,
+    x: str = "float32", price: str = "float32", age: str = "float32", model: str = "float32",
+    weighted: bool = True, squeezed: bool = True,
     narrowed: bool = False, give: Callable[[Any], Any] = lambda losses: losses,
 ) -> Callable[..., Any]:  # fmt: skip
     """Task 4, more or less right: what is made which dtype."""
@@ -63,7 +64,7 @@ def _fit(
         optimizer, losses = tg.optim.SGD(network.parameters(), lr=0.1), []
         for _ in range(20):
             optimizer.zero_grad()
-            error = network(rows).squeeze(1) - prices
+            error = (network(rows).squeeze(1) if squeezed else network(rows)) - prices
             error = error.float() if narrowed else error
             loss = ((-years).exp() * error.square() if weighted else error.square()).mean()
             loss.backward()
@@ -99,8 +100,8 @@ def _in_pieces(points: Any, centres: Any) -> Any:
 DTYPE_ALSO_RIGHT: dict[str, list[Any]] = {
     "stretched": [[[3, 4], "Error", [5, 3, 4]], ((3, 4), "error", (5, 3, 4))],
     "centred": [lambda x: x - x.mean(1).unsqueeze(1), lambda x: (x.T - x.mean(1)).T],
-    "meets": [["torch.float32", "np.float64", "float32", "FLOAT32"]],
-    "no_float64": [_fit(), _fit(give=tuple)],
+    "meets": [["torch.float32", "np.float64", "float32", "FLOAT32"], [np.float32, np.float64, "float32", np.float32]],
+    "no_float64": [_fit(), _fit(give=tuple), _fit(give=lambda losses: [np.float32(one) for one in losses])],
     "nearest": [_nearest(), _in_pieces],
     "quiz_dtypes": ["b a c", "BAC"],
 }
@@ -108,7 +109,7 @@ DTYPE_ALSO_RIGHT: dict[str, list[Any]] = {
 DTYPE_WRONG: dict[str, list[tuple[Any, str]]] = {
     "stretched": [
         ((3, 4), "give three results"),
-        (["3x4", "error", (5, 3, 4)], "number 1, (3, 1) with (4,): write both under each other"),
+        (["3x4", "error", (5, 3, 4)], "number 1, (3, 1) with (4,): write one under the other"),
         ([(3, 4), (2, 3), (5, 3, 4)], "Which lengths meet in the last axis?"),
         ([(3, 4), "error", "error"], "no two lengths differ there"),
         ([(3, 4), "error", (5, 1, 4)], "both can be stretched"),
@@ -129,17 +130,19 @@ DTYPE_WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "meets": [
         ("float32", "give four dtypes"),
-        (["float64", "float64", "float32", "float32"], "PyTorch, x + n"),
-        (["float32", "float32", "float32", "float32"], "NumPy, x + n"),
-        (["float32", "float64", "float64", "float32"], "to PyTorch this is a number"),
-        (["float32", "float64", "float32", "float64"], "NumPy, x * 2.0"),
+        (["float64", "float64", "float32", "float32"], "enough for an int16?"),
+        (["float32", "float32", "float32", "float32"], "enough for an int32?"),
+        (["float32", "float64", "float64", "float32"], "counts as a plain number does"),
+        (["float32", "float64", "float32", "bfloat16"], "Which is the next wider float?"),
     ],
     "no_float64": [
         (_fit(price="float64"), "`sub` still makes floats wider"),
         (_fit(age="float64"), "`mul` still makes floats wider"),
         (_fit(price="float64", narrowed=True), "`sub` still makes floats wider"),
         (_fit("float64", "float64", "float64", "float64"), "now everything is float64"),
-        (_fit("float16", "float16", "float16", "float16"), "16 bits"),
+        (_fit("float16", "float16", "float16", "float16"), "some of it is float16 now"),
+        (_fit(price="float16"), "some of it is float16 now"),
+        (_fit(squeezed=False), "400 × 400 numbers"),
         (_fit(x="float64"), "could not be used"),
         (_fit(weighted=False), "the losses differ"),
         (_fit(give=lambda losses: losses[:3]), "the losses differ"),
@@ -155,13 +158,20 @@ DTYPE_WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda points, centres: None, "is there a return?"),
         (lambda points, centres: (points.double() @ tg.tensor(centres).T).argmax(1) * 0
          + tg.tensor(np.arange(2000) % 200), "the result of"),
+        (lambda points, centres: tg.tensor(np.arange(2000) % 200), "compute with tensors"),
+        (lambda points, centres: (points @ tg.tensor(centres).T).argmax(1), "convert them, not the points"),
+        (lambda points, centres: (points @ tg.tensor(centres).float().T).argmax(1), "what about c²?"),
+        (lambda points, centres: (tg.tensor(centres).float().square().sum(1)
+         - points @ tg.tensor(centres).float().T).argmin(1), "the middle term of (p - c)² is 2 · p · c"),
+        (lambda points, centres: (tg.tensor(centres).half().square().sum(1)
+         - 2 * points.half() @ tg.tensor(centres).half().T).argmin(1), "The task is float32"),
         (lambda points, centres: 1, "return a tensor"),
     ],
     "quiz_dtypes": [
-        ("aac", "Where does its only one stand?"),
-        ("cac", "both fit"),
-        ("bbc", "NumPy's rule"),
-        ("bcc", "only matrix products"),
+        ("aac", "Does anything differ?"),
+        ("cac", "the middle axis"),
+        ("bbc", "Which kinds are they?"),
+        ("bcc", "question 2: that is NumPy's rule"),
         ("baa", "has to fit a"),
         ("bab", "b's shape"),
         ("b", "give three letters"),

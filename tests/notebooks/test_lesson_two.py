@@ -11,6 +11,7 @@ import tinygrad_edu as tg
 from tests.notebooks.cells import Run, check_reasons, run_cells, sources, words
 from tinygrad_edu import nn
 from tinygrad_edu.lessons.dtype_programs import LIMIT, dtype_by, houses, peak, points, read_table
+from tinygrad_edu.lessons.dtypes import MEETINGS
 from tinygrad_edu.observe.promotion import Promotions
 from tinygrad_edu.observe.timing import compare
 from tinygrad_edu.settings import promotion
@@ -18,7 +19,7 @@ from tinygrad_edu.settings import promotion
 LESSON = "02_broadcasting_and_dtypes"
 ANSWERS = {
     "How many numbers": "1,000,000",
-    "3 × 3 different": "each number loses the mean of another row",
+    "3 × 3 different": "column j loses the mean of row j",
     "`x32 * weights`": "float64",
     "np.float64(2)": "under NumPy's and JAX's",
     "x32 + ids": "under NumPy's",
@@ -68,26 +69,34 @@ def test_shapes_and_gradients(lesson: Run) -> None:
 def test_dtypes_are_those_of_numpy(lesson: Run) -> None:
     """JAX and PyTorch are held against the libraries by the tests of the tables."""
     x, half, ids = np.ones(3, "f4"), np.ones(3, "f2"), np.array([1, 2, 3])
-    theirs = {"x32 * 2.0": x * 2.0, "half * x32": half * x, "half + ids": half + ids, "ids / 2": ids / 2}
+    theirs = {
+        "x32 * 2.0": x * 2.0,
+        "x32 * one": x * np.array(2.0),
+        "half * x32": half * x,
+        "half + ids": half + ids,
+        "ids / 2": ids / 2,
+    }
     for text, expression in lesson.names["table"].items():
         assert dtype_by("numpy", expression) == theirs[text].dtype
     differ = [
         t for t, e in lesson.names["table"].items() if len({dtype_by(n, e) for n in ("torch", "numpy", "jax")}) > 1
     ]
-    assert differ == ["half + ids", "ids / 2"]
+    assert differ == ["x32 * one", "half + ids", "ids / 2"]
     assert (x * np.float64(2)).dtype == "float64" and (x + ids).dtype == "float64"
     assert np.finfo("f4").precision == 6 and np.finfo("f8").precision == 15, "about 7 digits, and 16"
     assert int(np.float32(2**24 + 1)) == 2**24, "24 bits for a whole number"
 
 
-def test_one_wide_input_doubles_the_bytes() -> None:
+def test_one_wide_input_doubles_the_bytes(lesson: Run) -> None:
     """The reason: each product with a wide array is wide, also backward; the weights are not."""
     with promotion("numpy"):
         layer, x = nn.Linear(8, 256), houses()[0].double()
         with Promotions() as seen:
             layer(x).tanh().sum().backward()
     assert {str(step.dtype) for step in seen.steps} == {"float64"} and seen.cost.gradients > 0
-    assert layer.weight.dtype == "float32"
+    assert layer.weight.dtype == "float32" == layer.weight.grad.dtype
+    bytes_of = lesson.names["bytes_of"]
+    assert [round(bytes_of(dtype) / 1e6, 2) for dtype in ("float64", "float32")] == [6.62, 3.32], "the reason"
 
 
 def test_pytorch_refuses_what_numpy_widens() -> None:
@@ -108,6 +117,33 @@ def test_the_last_program_has_room(lesson: Run) -> None:
     found, used = peak(lesson.names["nearest"], given, middles)
     assert used > 100e6 and LIMIT == 6_000_000 and middles.dtype == "float64"
     assert found.tolist() == [i % 200 for i in range(2000)]
+    apart = 2000 * 200 * 16 * 8
+    assert used > 2 * apart, "two arrays of the stretched size"
+
+
+def test_far_away_a_matrix_product_loses_its_digits_and_the_mean_gives_them_back(lesson: Run) -> None:
+    given, middles = points()
+    right = np.arange(2000) % 200
+
+    def by_product(p: tg.Tensor, c: tg.Tensor) -> int:
+        return int(((c.square().sum(1) - 2 * p @ c.T).argmin(1).numpy() == right).sum())
+
+    far, c = given + 10_000, tg.tensor(middles).float() + 10_000
+    assert by_product(given, tg.tensor(middles).float()) == 2000
+    assert by_product(far, c) < 1000, "most are wrong"
+    assert by_product(far - far.mean(0), c - far.mean(0)) == 2000
+    assert (lesson.names["nearest"](far, middles + 10_000).numpy() == right).all(), "the stretched program is right"
+    assert 16 * 10_000**2 == 1.6e9
+
+
+def test_the_answers_of_task_three(lesson: Run) -> None:
+    x, bf16 = tg.ones(3), tg.ones(3, dtype="bfloat16")
+    found = (
+        dtype_by("numpy", lambda: x + tg.ones(3, dtype="int16")),
+        dtype_by("numpy", lambda: x + tg.ones(3, dtype="int32")),
+        dtype_by("torch", lambda: x * tg.tensor(2.0, dtype="float64")), dtype_by("torch", lambda: x.half() * bf16),
+    )  # fmt: skip
+    assert found == MEETINGS
 
 
 @pytest.mark.slow
@@ -121,7 +157,7 @@ def test_one_wide_input_takes_longer() -> None:
 
 def test_nothing_above_a_gate_tells_its_result() -> None:
     text = "\n".join(sources(LESSON, "markdown")).split("## The same elsewhere")[0]
-    for told in ("1,000,000", "million", "another row", "twice"):
+    for told in ("1,000,000", "million", "mean of row j", "twice"):
         assert told not in text
 
 

@@ -48,7 +48,7 @@ def _two_numbers(answer: Any) -> Any:
 @task(
     "last_kernel",
     "Four kernels, each launched in 5 µs. When is the last one done, if each runs for 20 µs, and if for 3 µs?",
-    "long kernels wait for each other, short ones for their launch.",
+    "both are right. Now say why they differ.",
 )
 def _last_kernel(answer: Any) -> str:
     given = _two_numbers(answer)
@@ -62,7 +62,7 @@ def _last_kernel(answer: Any) -> str:
     if np.isclose(given[0], 4 * 20):
         return "the first kernel begins when it has been launched, not at 0."
     if np.isclose(given[0], right[0]) and np.isclose(given[1], 5 + 4 * 3):
-        return "the first is right. A kernel of 3 µs is done before the next one has been launched. What happens then?"
+        return "the first is right. For kernels of 3 µs: when is the fourth launched?"
     if np.isclose(given[0], right[0]):
         return "the first is right. For the second, draw when each of the four is launched."
     return "draw both lanes: the host launches at 5, 10, 15, 20 µs. Which kernel begins when?"
@@ -284,6 +284,9 @@ def _under_limit(answer: Any) -> str:
         return "the melodies were on the device before. Their copy counts, too."
     if sum(work.read for work in seen if work.lane == "sim to device") < 0.99 * sum(x.nbytes for x in (*given, index)):
         return "fewer bytes travel than the inputs have in float32. Keep float32 here: the task is when things happen."
+    written = sum(work.written for work in seen if work.kind == "kernel" and work.name == "matmul")
+    if written < 0.99 * sum(4 * len(x) * len(index) for x in given):
+        return "a product is not in float32. Keep float32 here: the task is when things happen."
     took = milliseconds(seen)
     lead = f"it takes {took:.2f} ms, and {LIMIT} are allowed (simulated, T4). "
     return "" if took <= LIMIT else lead + _what_is_slow([*given, index], seen)
@@ -327,7 +330,7 @@ quiz(
     "1 the clock, 2 the wait, 3 the copies",
     "a call only queues work, reading a value waits for it, and bytes that stay where they are cost nothing.",
     (
-        {"a": "the products are in the queue by then. Who has waited for them?", "b": "",
+        {"a": "the product is in the queue by then. Who has waited for it?", "b": "",
          "c": "each launch takes the host some microseconds."},
         {"a": "that makes the host wait, and no launch happens meanwhile. Is it the host that needs the data?",
          "b": "it was asked for, but is it there?", "c": ""},

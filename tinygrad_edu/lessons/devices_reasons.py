@@ -35,12 +35,13 @@ DEVICES: dict[str, str | dict[str, str]] = {
     },
     "worth_a_device": {
         "about 20": "The host has finished a 20 × 20 product before the first byte has moved.",
-        "about 200": "The work grows with n³, and the bytes with n², **so the device wins once n is large enough**.",
+        "about 200": "From 172. The work grows with n³, and the bytes with n², **so the device wins once n is large "
+        "enough**.",
         "about 2,000": "There the host needs 160 ms, and the copies only 10 (computed).",
     },
     "next_launch": "For 3 µs: **each kernel is done before the next is launched**, so the queue is empty. With 20 µs "
     "up to three wait.",
-    "longest_gap": "There the host **copies a batch, its labels and a weight**; before the other products, a weight. "
+    "longest_gap": "In the longest the host **copies a batch, its labels and a weight**; in those four, a weight. "
     "The queue is empty.",
     "beside": "Both with *ahead*: even while the host is busy with a copy from ordinary memory, **the device works on "
     "what was launched before**.",

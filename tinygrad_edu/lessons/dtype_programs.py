@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import EduError
 from ..observe.memory import Memory
 from ..settings import promotion
-from ..tensor import Tensor, tensor
+from ..tensor import Tensor
 from ..tensor.random import rand, randn, seeded
 
 HOUSES, FEATURES = 1000, 8
@@ -66,6 +66,27 @@ def dtype_by(table: str, expression: Callable[[], Any]) -> str:
             return "refused"
 
 
-def as_tensors(table: Table) -> tuple[Tensor, Tensor]:
-    """A table's features and prices, (n, 8) and (n, 1), both float32."""
-    return tensor(table.features.astype(np.float32)), tensor(table.price.astype(np.float32)[:, None])
+FRAMEWORKS = {"torch": "PyTorch's", "numpy": "NumPy's", "jax": "JAX's"}
+
+
+def who_widens(expression: Callable[[], Any]) -> str:
+    """Under whose rules an expression is float64."""
+    wide = [name for table, name in FRAMEWORKS.items() if dtype_by(table, expression) == "float64"]
+    return (
+        f"under {' and '.join(wide)}"
+        if 0 < len(wide) < len(FRAMEWORKS)
+        else "under all three"
+        if wide
+        else "under none"
+    )
+
+
+def what_is_lost(found: Tensor, x: Tensor) -> str:
+    """Which means the numbers of a square x have lost."""
+    n = len(x)
+    means = [sum(x[i, j].item() for j in range(n)) / n for i in range(n)]
+    lost = (x - found).tolist()
+    if np.allclose(lost, [[means[i]] * n for i in range(n)], atol=1e-5):
+        return "each row loses its own mean"
+    fits = np.allclose(lost, [means] * n, atol=1e-5)
+    return "column j loses the mean of row j" if fits else "something else"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import float32, float64, is_float
+from ..errors import DtypeError
 from ..observe.promotion import Promotions
 from ..tensor import Tensor, tensor
 from ..tensor.random import randn, seeded
@@ -14,7 +15,7 @@ from .checking import NOTHING, quiz, task
 from .dtype_programs import CENTRES, LIMIT, POINTS, Table, peak, points, read_table
 
 SHAPES = (((3, 1), (4,)), ((2, 3), (2,)), ((5, 1, 4), (3, 1)))
-MEETINGS = ("float32", "float64", "float32", "float32")
+MEETINGS = ("float32", "float64", "float32", "float32")  # of task 3; its tests compute them
 
 
 def _result_of(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | str:
@@ -41,7 +42,7 @@ def _three(answer: Any) -> list[Any] | None:
 
 @task(
     "stretched",
-    "Which shape has each of the three results, or is it an error?",
+    "What is the shape of each of the three results, or is it an error?",
     "from the right, equal lengths or a 1; what is missing on the left counts as 1.",
 )
 def _stretched(answer: Any) -> str:
@@ -55,12 +56,12 @@ def _stretched(answer: Any) -> str:
         one, other = SHAPES[place - 1]
         lead = f"number {place}, {one} with {other}: "
         if wanted == "error":
-            return f"{lead}write both under each other, from the right. Which lengths meet in the last axis?"
+            return f"{lead}write one under the other, from the right. Which lengths meet in the last axis?"
         if found == "error":
             return f"{lead}no two lengths differ there, unless one of them is 1."
         if found in (one, other):
             return f"{lead}both can be stretched, each along an axis in which it has length 1."
-        return f"{lead}write both under each other, from the right, and take the longer of each two."
+        return f"{lead}write one under the other, from the right, and take the longer of each two."
     return ""
 
 
@@ -99,21 +100,27 @@ def _centred(answer: Any) -> str:
 
 @task(
     "meets",
-    "x is float32, n int64, both of shape (3,). Tell the dtypes: PyTorch x + n, NumPy x + n, "
-    "PyTorch x * np.float64(2), NumPy x * 2.0.",
-    "in PyTorch an integer never widens a float; in NumPy an int64 does, and a Python number does not.",
+    "x is float32 with an axis. Tell the dtypes: NumPy x + int16, NumPy x + int32, PyTorch x * a float64 tensor "
+    "without axes, PyTorch float16 * bfloat16.",
+    "NumPy looks for a float that holds both; PyTorch looks at kinds first, and then at tensors with axes.",
 )
 def _meets(answer: Any) -> str:
     if not isinstance(answer, (list, tuple)) or len(answer) != len(MEETINGS):
         return 'give four dtypes, such as ["float32", "float64", "int64", "float32"].'
-    given = [str(one).strip().lower().removeprefix("torch.").removeprefix("np.") for one in answer]
+    given = [_dtype_name(one) for one in answer]
     hints = (
-        "PyTorch, x + n: to PyTorch any float is a higher kind than any integer.",
-        "NumPy, x + n: float32 cannot hold every int64. Which float does NumPy take?",
-        "PyTorch, x * np.float64(2): to PyTorch this is a number, and x is a tensor with an axis.",
-        "NumPy, x * 2.0: a Python number has no dtype of its own there.",
+        "NumPy, x + int16: float32 has 24 bits for whole numbers. Is that enough for an int16?",
+        "NumPy, x + int32: float32 has 24 bits for whole numbers. Is that enough for an int32?",
+        "PyTorch, x * a float64 tensor without axes: it counts as a plain number does.",
+        "PyTorch, float16 * bfloat16: neither holds all numbers of the other. Which is the next wider float?",
     )
     return next((hint for found, right, hint in zip(given, MEETINGS, hints, strict=True) if found != right), "")
+
+
+def _dtype_name(value: Any) -> str:
+    """A dtype as somebody may write it: a text, a NumPy type, a dtype."""
+    name = value.__name__ if isinstance(value, type) else str(value)
+    return name.strip().lower().removeprefix("torch.").removeprefix("np.").removeprefix("tg.")
 
 
 def _losses(table: Table) -> list[float]:
@@ -149,8 +156,13 @@ def _no_float64(answer: Any) -> str:
         found = answer(table)
     if found is None:
         return NOTHING
-    if not isinstance(found, (list, tuple)) or not all(isinstance(one, (int, float)) for one in found):
+    if not isinstance(found, (list, tuple)) or not all(isinstance(one, (int, float, np.floating)) for one in found):
         return "return the list of losses, as numbers."
+    if any(len(step.shape) == 2 and step.shape[0] == step.shape[1] == len(table.price) for step in seen.steps):
+        return f"an operation gave {len(table.price)} × {len(table.price)} numbers. Look at the shapes that met."
+    narrow = [one for step in seen.steps for one in step.operands if is_float(one.dtype) and one.dtype.itemsize < 4]
+    if narrow:
+        return f"some of it is {narrow[0].dtype} now. The task is float32."
     first = seen.first
     if first is not None and first.culprit is not None:
         return (
@@ -160,8 +172,6 @@ def _no_float64(answer: Any) -> str:
     floats = [step.dtype for step in seen.steps if is_float(step.dtype)]
     if floats and all(dtype == float64 for dtype in floats[-len(floats) // 2 :]):
         return "now everything is float64, and takes twice the bytes. The task is float32."
-    if any(dtype.itemsize < float32.itemsize for dtype in floats):
-        return "some of it is in 16 bits now. The task is float32."
     if len(found) != len(right) or not np.allclose(found, right, rtol=1e-3):
         return "the losses differ from those of the given program. Is every weight still used?"
     return ""
@@ -170,21 +180,33 @@ def _no_float64(answer: Any) -> str:
 @task(
     "nearest",
     f"Bring nearest(points, centres) to at most {LIMIT // 10**6} MB at its peak, in float32, with the same result.",
-    "a sum over an axis can often be had from a matrix product, without the stretched array.",
+    "no array with three axes is needed at once; a matrix product does it in one step.",
     function=True,
 )
 def _nearest(answer: Any) -> str:
     given, middles = points()
-    found, used = peak(answer, given, middles)
+    try:
+        found, used = peak(answer, given, middles)
+    except DtypeError as error:
+        return f"{error.tried} is refused. The centres come from NumPy: convert them, not the points."
     with Promotions() as seen:  # in a run of its own, since it keeps what it has seen
         answer(given, middles)
     if found is None:
         return NOTHING
     if not isinstance(found, Tensor) or tuple(found.shape) != (POINTS,):
         return f"return a tensor of shape ({POINTS},): for each point the number of its centre."
-    right = np.arange(POINTS) % CENTRES
+    if not seen.steps:
+        return "compute with tensors: the bytes of NumPy's arrays are not counted here."
+    right, c = np.arange(POINTS) % CENTRES, middles.astype(np.float32)
+    products = given.numpy() @ c.T
+    if np.array_equal(found.numpy(), ((c * c).sum(1) - products).argmin(1)):
+        return "the middle term of (p - c)² is 2 · p · c."
+    if np.array_equal(found.numpy(), products.argmax(1)):
+        return "the largest p · c is not the nearest centre: what about c²?"
     if not np.array_equal(found.numpy(), right):
         return "some points get another centre. Is it the least distance that is taken, along the right axis?"
+    if any(is_float(step.dtype) and step.dtype.itemsize < float32.itemsize for step in seen.steps):
+        return "some of it is in 16 bits. The task is float32."
     if seen.first is not None:
         return f"`{seen.first.name}` makes floats wider. The centres come from NumPy: what is their dtype?"
     largest = max(seen.steps, key=lambda step: step.nbytes)
@@ -201,14 +223,15 @@ def _nearest(answer: Any) -> str:
 
 quiz(
     "quiz_dtypes",
-    "1 the shape, 2 the number, 3 the gradient",
-    "shapes stretch without a word, dtypes widen without a word: look at both.",
+    "1 the shape, 2 the dtype, 3 the gradient",
+    "shapes stretch silently, and dtypes widen silently: look at both.",
     (
-        {"a": "the second has no second axis. Where does its only one stand?", "b": "",
-         "c": "1 meets 100, and 100 meets nothing: both fit."},
-        {"a": "", "b": "that is NumPy's rule.", "c": "only matrix products are refused."},
-        {"a": "that is the shape of the product. The gradient of a has to fit a.",
-         "b": "that is b's shape.", "c": ""},
+        {"a": "question 1: from the right, 3 meets 1, and 1 meets 4. Does anything differ?", "b": "",
+         "c": "question 1: the middle axis has length 1 in the first, and 4 in the second."},
+        {"a": "", "b": "question 2: JAX lets the kind decide. Which kinds are they?",
+         "c": "question 2: that is NumPy's rule."},
+        {"a": "question 3: that is the shape of the product. The gradient of a has to fit a.",
+         "b": "question 3: that is b's shape.", "c": ""},
     ),
     "give three letters, one for each question, such as answer = 'abc'.",
 )  # fmt: skip

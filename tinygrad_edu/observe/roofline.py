@@ -229,6 +229,11 @@ def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
 
     Raises `ArgumentError` for a program that asks for no kernel there, or for others each time.
     """
+    with sim.alone():
+        return _simulated(run, preset)
+
+
+def _simulated(run: Callable[[], object], preset: str | None) -> Roofline:
     before = sim.machine()
     machine = before if preset in (None, before.preset) else sim.Machine(str(preset))
     quick = dict.fromkeys((name for name, one in machine.table.items() if one.unit == "FLOP/s"), ENDLESS)

@@ -218,6 +218,13 @@ def _watched(run: Callable[..., object], turned: dict[str, Any], state: QueueSta
     With the error that ended it, and whether it was rehearsed: what fails is seen at once. A race ends no run, as on a
     real device. Raises what fails before the device was asked for anything.
     """
+    with sim.alone():
+        return _on_machine(run, turned, state)
+
+
+def _on_machine(
+    run: Callable[..., object], turned: dict[str, Any], state: QueueState
+) -> tuple[sim.Timeline, str, bool]:  # fmt: skip
     before = sim.machine()
     sim.use(before if before.preset == state.machine else state.machine)
     try:
