@@ -98,7 +98,7 @@ def _in_pieces(points: Any, centres: Any) -> Any:
 
 
 DTYPE_ALSO_RIGHT: dict[str, list[Any]] = {
-    "stretched": [[[3, 4], "Error", [5, 3, 4]], ((3, 4), "error", (5, 3, 4))],
+    "stretched": [[[3, 4], "an Error", [5, 3, 4]], ((3, 4), "error", (5, 3, 4))],
     "centred": [lambda x: x - x.mean(1).unsqueeze(1), lambda x: (x.T - x.mean(1)).T],
     "meets": [["torch.float32", "np.float64", "float32", "FLOAT32"], [np.float32, np.float64, "float32", np.float32]],
     "no_float64": [_fit(), _fit(give=tuple), _fit(give=lambda losses: [np.float32(one) for one in losses])],
@@ -109,7 +109,8 @@ DTYPE_ALSO_RIGHT: dict[str, list[Any]] = {
 DTYPE_WRONG: dict[str, list[tuple[Any, str]]] = {
     "stretched": [
         ((3, 4), "give three results"),
-        (["3x4", "error", (5, 3, 4)], "number 1, (3, 1) with (4,): write one under the other"),
+        (["3x4", "error", (5, 3, 4)], "give three results"),
+        ([(4, 3), "error", (5, 3, 4)], "number 1, (3, 1) with (4,): write one under the other"),
         ([(3, 4), (2, 3), (5, 3, 4)], "Which lengths meet in the last axis?"),
         ([(3, 4), "error", "error"], "no two lengths differ there"),
         ([(3, 4), "error", (5, 1, 4)], "both can be stretched"),
@@ -170,8 +171,8 @@ DTYPE_WRONG: dict[str, list[tuple[Any, str]]] = {
     "quiz_dtypes": [
         ("aac", "Does anything differ?"),
         ("cac", "the middle axis"),
-        ("bbc", "Which kinds are they?"),
-        ("bcc", "question 2: that is NumPy's rule"),
+        ("bbc", "nothing here makes it narrower"),
+        ("bcc", "a higher kind than an integer"),
         ("baa", "has to fit a"),
         ("bab", "b's shape"),
         ("b", "give three letters"),

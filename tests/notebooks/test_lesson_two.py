@@ -10,7 +10,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.notebooks.cells import Run, check_reasons, run_cells, sources, words
 from tinygrad_edu import nn
-from tinygrad_edu.lessons.dtype_programs import LIMIT, dtype_by, houses, peak, points, read_table
+from tinygrad_edu.lessons.dtype_programs import LIMIT, dtype_by, houses, peak, points, read_table, right_by_product
 from tinygrad_edu.lessons.dtypes import MEETINGS
 from tinygrad_edu.observe.promotion import Promotions
 from tinygrad_edu.observe.timing import compare
@@ -131,6 +131,7 @@ def test_far_away_a_matrix_product_loses_its_digits_and_the_mean_gives_them_back
     far, c = given + 10_000, tg.tensor(middles).float() + 10_000
     assert by_product(given, tg.tensor(middles).float()) == 2000
     assert by_product(far, c) < 1000, "most are wrong"
+    assert right_by_product(far, middles + 10_000) < 1000 and right_by_product(given, middles) == 2000
     assert by_product(far - far.mean(0), c - far.mean(0)) == 2000
     assert (lesson.names["nearest"](far, middles + 10_000).numpy() == right).all(), "the stretched program is right"
     assert 16 * 10_000**2 == 1.6e9

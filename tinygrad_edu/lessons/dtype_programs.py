@@ -57,6 +57,14 @@ def peak(program: Callable[..., Any], *given: Any) -> tuple[Any, int]:
     return found, seen.peak - seen.owners["elsewhere"]
 
 
+def right_by_product(given: Tensor, middles: np.ndarray[Any, Any]) -> int:
+    """How many points get their own centre, if squared distances are multiplied out in float32."""
+    centres = middles.astype(np.float32)
+    x = given.numpy()
+    found = ((x * x).sum(1, keepdims=True) - 2 * x @ centres.T + (centres * centres).sum(1)).argmin(1)
+    return int((found == np.arange(len(x)) % CENTRES).sum())
+
+
 def dtype_by(table: str, expression: Callable[[], Any]) -> str:
     """The dtype of an expression by the rules of "torch", "numpy" or "jax", or "refused"."""
     with promotion(table):

@@ -31,8 +31,10 @@ def _three(answer: Any) -> list[Any] | None:
         return None
     found: list[Any] = []
     for one in answer:
-        if isinstance(one, str):
-            found.append(one.strip().lower())
+        if isinstance(one, str) and "error" in one.lower():
+            found.append("error")
+        elif isinstance(one, str):
+            return None
         elif isinstance(one, (list, tuple)) and all(isinstance(n, int) for n in one):
             found.append(tuple(one))
         else:
@@ -173,7 +175,10 @@ def _no_float64(answer: Any) -> str:
     if floats and all(dtype == float64 for dtype in floats[-len(floats) // 2 :]):
         return "now everything is float64, and takes twice the bytes. The task is float32."
     if len(found) != len(right) or not np.allclose(found, right, rtol=1e-3):
-        return "the losses differ from those of the given program. Is every weight still used?"
+        return (
+            "the losses differ from those of the given program. Is every weight still used? And NumPy's std divides by "
+            "n, that of tensors by n − 1: convert after it."
+        )
     return ""
 
 
@@ -228,8 +233,8 @@ quiz(
     (
         {"a": "question 1: from the right, 3 meets 1, and 1 meets 4. Does anything differ?", "b": "",
          "c": "question 1: the middle axis has length 1 in the first, and 4 in the second."},
-        {"a": "", "b": "question 2: JAX lets the kind decide. Which kinds are they?",
-         "c": "question 2: that is NumPy's rule."},
+        {"a": "", "b": "question 2: it is a float64, and nothing here makes it narrower.",
+         "c": "question 2: to PyTorch a float is a higher kind than an integer."},
         {"a": "question 3: that is the shape of the product. The gradient of a has to fit a.",
          "b": "question 3: that is b's shape.", "c": ""},
     ),

@@ -15,7 +15,7 @@ DTYPES: dict[str, str | dict[str, str]] = {
     },
     "numpy_weights": {
         "float32": "“float32 stays float32”? It does beside Python numbers, not beside a wider array.",
-        "float64": "NumPy makes float64 unless told otherwise, and **of two arrays with axes the wider wins**.",
+        "float64": "NumPy makes float64 unless told otherwise, and **of two float arrays with axes the wider wins**.",
         "it is an error": "Arithmetic of two float dtypes is not refused; PyTorch refuses a mixed matrix product.",
     },
     "numpy_number": {
@@ -39,12 +39,12 @@ DTYPES: dict[str, str | dict[str, str]] = {
     },
     "one_mean": "Over all pairs, the best single number for every house is **the mean of all prices**; features tell "
     "nothing there.",
-    "undo": "For + and −: **each use passes the gradient on unchanged**, so `a` gets the number of its uses, 4.",
+    "undo": "For + and −: **each use passes ∂c on unchanged**, so each number of `a` gets the sum of ∂c along its row.",
     "as_large": "When **nothing of it is stretched**: then each number is used once.",
     "no_error": "One with unequal lengths, such as 4 × 3: **for 3 × 3 both axes fit**, and broadcasting has nothing to "
     "refuse.",
-    "masked": "After the first wide result **all that follows is wide already**, so the second culprit widens nothing "
-    "until the first is gone.",
+    "masked": "`sub` comes before `mul`, and after the first wide result **all that follows is wide already**: then "
+    "`mul` widens nothing.",
     "expanded": "`p · c` is a **matrix product**: it needs no array with three axes.",
     "far_away": "p², 2 · p · c and c² are near 10⁹, and **float32 keeps 7 digits**: their difference is lost. "
     "Subtract the points' mean first.",
