@@ -160,7 +160,7 @@ def test_drawn_evenly_between_bounds(layer: Any, fan_in: int) -> None:
     assert abs(weight.mean()) < 5 * bound / math.sqrt(3 * weight.size)
     before = weight.copy()
     layer.reset_parameters()
-    assert (raw(layer.weight) != before).all()
+    assert (raw(layer.weight) == before).mean() < 0.001, "all are drawn anew; a few may be equal by chance"
 
 
 def test_a_layer_that_reads_nothing() -> None:
