@@ -102,7 +102,7 @@ _TURN = RLock()
 
 @block
 def alone() -> Iterator[None]:
-    """While this block runs, other threads wait that want to be alone, too.
+    """While this block, or a function decorated with it, runs, other threads wait that want to be alone, too.
 
     All threads of a program share the devices and their clock. So what a notebook's widgets run there, and what a cell
     measures meanwhile, would be in each other's times.

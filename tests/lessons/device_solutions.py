@@ -128,6 +128,7 @@ def _quietly(program: Callable[..., Any], mode: str) -> Callable[..., Any]:
 def _matches(
     once: bool = True, pin: bool = False, beside: bool = False, order: bool = True, back: str = "each",
     host: bool = False, part: slice = slice(None), wait: bool = True, machine: str = "", race: str = "",
+    kept: bool = True,
 ) -> Callable[..., Any]:  # fmt: skip
     """Task 5 on the way to its limit. ``back`` says how results reach the host: "each", "ahead", "last" or "never"."""
 
@@ -144,7 +145,8 @@ def _matches(
                 x = x.pin_memory().to(place, non_blocking=True) if pin else x.to(place)
             if beside and order:
                 main.wait_stream(side)
-            x.record_stream(main)
+            if kept:
+                x.record_stream(main)
             best = (x @ (melodies.to(place).T if index is None else index)).argmax(1)
             found.append(
                 best.cpu() if back == "each" else best.to("cpu", non_blocking=True) if back == "ahead" else best
@@ -195,19 +197,6 @@ def _halved_there(recordings: Any, melodies: Any) -> Any:
     """Task 5, with products in half precision."""
     index = melodies.to("sim").half().T
     return [(x.to("sim").half() @ index).argmax(1).cpu() for x in recordings]
-
-
-def _not_kept(recordings: Any, melodies: Any) -> Any:
-    """Task 5, with copies in a stream of their own, whose memory goes too early."""
-    side, main = accelerator.Stream(), accelerator.current_stream()
-    index = melodies.to("sim").T
-    found = []
-    for x in recordings:
-        with accelerator.stream(side):
-            x = x.to("sim")
-        main.wait_stream(side)
-        found.append((x @ index).argmax(1))
-    return list(tg.cat(found).cpu().split([len(x) for x in recordings]))
 
 
 def _in_half(recordings: Any, melodies: Any) -> Any:
@@ -327,7 +316,7 @@ DEVICE_WRONG: dict[str, list[tuple[Any, str]]] = {
         (_copied_first, "Which product could begin earlier?"),
         (_in_half, "Keep float32 here"),
         (_halved_there, "Keep float32 here"),
-        (_not_kept, "Which stream uses x last?"),
+        (_matches(beside=True, back="last", kept=False), "Which stream uses x last?"),
         (_matches(pin=True, beside=True, back="last"), "How many times is each pinned page used?"),
         (_matches(beside=True, order=False, pin=True, back="last"), "Which stream has to wait for which?"),
         (_matches(beside=True, back="ahead", wait=False), "Which result did it not wait for?"),

@@ -15,6 +15,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tinygrad_edu.lessons.reasons import REASONS
 from tinygrad_edu.tensor.random import manual_seed
 
 try:
@@ -107,3 +108,10 @@ def check_reasons(gate: Any, answers: Mapping[str, str]) -> None:
     answer = gate.answer()
     assert [choice for choice, said in gate.why.items() if "**" in said] == [answer]
     assert answer == next(right for part, right in answers.items() if part in gate.ask)
+
+
+def check_reason_keys(name: str, found: Mapping[str, Any]) -> None:
+    """All reasons of a lesson are among those of all lessons, where a second key would take the place of the first, and
+    its notebook asks for each."""
+    assert found.items() <= REASONS.items()
+    assert not [key for key in found if key not in "\n".join(sources(name))]

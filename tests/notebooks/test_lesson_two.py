@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import tinygrad_edu as tg
-from tests.notebooks.cells import Run, check_reasons, run_cells, sources, words
+from tests.notebooks.cells import Run, check_reason_keys, check_reasons, run_cells, sources, words
 from tinygrad_edu import nn
 from tinygrad_edu.lessons.dtype_programs import LIMIT, dtype_by, houses, peak, points, read_table, right_by_product
 from tinygrad_edu.lessons.dtypes import MEETINGS
+from tinygrad_edu.lessons.dtypes_reasons import DTYPES
 from tinygrad_edu.observe.promotion import Promotions
 from tinygrad_edu.observe.timing import compare
 from tinygrad_edu.settings import promotion
@@ -163,8 +164,4 @@ def test_nothing_above_a_gate_tells_its_result() -> None:
 
 
 def test_no_key_of_a_reason_is_used_twice() -> None:
-    from tinygrad_edu.lessons.dtypes_reasons import DTYPES
-    from tinygrad_edu.lessons.reasons import REASONS
-
-    assert DTYPES.items() <= REASONS.items()
-    assert not [key for key in DTYPES if key not in "\n".join(sources(LESSON))]
+    check_reason_keys(LESSON, DTYPES)

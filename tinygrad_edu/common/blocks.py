@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, _GeneratorContextManager
+from contextlib import _GeneratorContextManager
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,6 +63,10 @@ class Block:
 class _Steps(Block, _GeneratorContextManager[T]):
     """The block of a generator. Closing the generator runs its ``finally``."""
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._open = []
+
     def __enter__(self) -> T:
         self._open = [self.gen]
         return next(self.gen)
@@ -76,13 +80,11 @@ class _Steps(Block, _GeneratorContextManager[T]):
         found.close()
 
 
-def block(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManager[T]]:
+def block(function: Callable[P, Iterator[T]]) -> Callable[P, _GeneratorContextManager[T]]:
     """``contextlib.contextmanager``, for changes that must always be undone."""
 
     @wraps(function)
-    def make(*args: P.args, **kwargs: P.kwargs) -> AbstractContextManager[T]:
-        made: Any = _Steps(cast(Any, function), args, kwargs)
-        made._open = []
-        return made
+    def make(*args: P.args, **kwargs: P.kwargs) -> _GeneratorContextManager[T]:
+        return _Steps(function, args, kwargs)
 
     return make

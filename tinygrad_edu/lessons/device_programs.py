@@ -33,41 +33,41 @@ def layers() -> list[Tensor]:
         return [*(randn(WIDTH, WIDTH) / WIDTH**0.5 for _ in range(3)), randn(WIDTH, CLASSES)]
 
 
+@sim.alone()  # a widget may be running something there
 def timed(program: Callable[..., Any], *given: Any) -> tuple[Any, sim.Timeline]:
     """What a program returns, and what happened on the simulated device. First it runs until its memory is reserved."""
-    with sim.alone():  # a widget may be running something there
-        for _ in range(WARM + 1):
-            sim.restart()
-            with sim.timeline() as seen:
-                found = program(*given)
-                sim.finish()
-            if not any(work.kind == "reserve" for work in seen):
-                break
+    for _ in range(WARM + 1):
+        sim.restart()
+        with sim.timeline() as seen:
+            found = program(*given)
+            sim.finish()
+        if not any(work.kind == "reserve" for work in seen):
+            break
     return found, seen
 
 
+@sim.alone()
 def timed_on_t4(program: Callable[..., Any], *given: Any) -> tuple[Any, sim.Timeline]:
     """The same on a T4, whichever machine is in use."""
-    with sim.alone():
-        before = sim.machine()
-        sim.use("T4")
-        try:
-            found, seen = timed(program, *given)
-            seen.machine = sim.machine()  # which the program may have changed
-            return found, seen
-        finally:
-            sim.finish()
-            sim.use(before)
+    before = sim.machine()
+    sim.use("T4")
+    try:
+        found, seen = timed(program, *given)
+        seen.machine = sim.machine()  # which the program may have changed
+        return found, seen
+    finally:
+        sim.finish()
+        sim.use(before)
 
 
+@sim.alone()
 def with_a_wait(after: int | None, program: Callable[..., Any], *given: Any) -> float:
     """Milliseconds that a program takes, if the host also waits after the kernel of this number."""
-    with sim.alone():
-        timed(program, *given)  # so that memory is reserved
-        sim.restart()
-        with sim.timeline() as seen, sim.stopped_after(after or 0):
-            program(*given)
-            sim.finish()
+    timed(program, *given)  # so that memory is reserved
+    sim.restart()
+    with sim.timeline() as seen, sim.stopped_after(after or 0):
+        program(*given)
+        sim.finish()
     return milliseconds(seen)
 
 

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..common.wording import listed
 from ..errors import EduError
 from ..observe.memory import Memory
 from ..settings import promotion
 from ..tensor import Tensor
 from ..tensor.random import rand, randn, seeded
+from ..views.promotion.words import FRAMEWORKS
 
 HOUSES, FEATURES = 1000, 8
 POINTS, CENTRES, AXES = 2000, 200, 16
@@ -74,19 +76,12 @@ def dtype_by(table: str, expression: Callable[[], Any]) -> str:
             return "refused"
 
 
-FRAMEWORKS = {"torch": "PyTorch's", "numpy": "NumPy's", "jax": "JAX's"}
-
-
 def who_widens(expression: Callable[[], Any]) -> str:
     """Under whose rules an expression is float64."""
-    wide = [name for table, name in FRAMEWORKS.items() if dtype_by(table, expression) == "float64"]
-    return (
-        f"under {' and '.join(wide)}"
-        if 0 < len(wide) < len(FRAMEWORKS)
-        else "under all three"
-        if wide
-        else "under none"
-    )
+    wide = [f"{name}'s" for table, name in FRAMEWORKS.items() if dtype_by(table, expression) == "float64"]
+    if len(wide) == len(FRAMEWORKS):
+        return "under all three"
+    return f"under {listed(wide)}" if wide else "under none"
 
 
 def what_is_lost(found: Tensor, x: Tensor) -> str:

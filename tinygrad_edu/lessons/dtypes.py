@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..common.wording import shape_text
 from ..dtypes import float32, float64, is_float
 from ..errors import DtypeError
+from ..nn import Linear, Sequential, Tanh
 from ..observe.promotion import Promotions
+from ..optim import SGD
 from ..tensor import Tensor, tensor
 from ..tensor.random import randn, seeded
 from .checking import NOTHING, quiz, task
@@ -74,7 +77,6 @@ def _stretched(answer: Any) -> str:
     function=True,
 )
 def _centred(answer: Any) -> str:
-    found = {}
     with seeded(8):
         cases = [randn(3, 3), randn(4, 3), randn(2, 5)]
     for x in cases:
@@ -89,14 +91,13 @@ def _centred(answer: Any) -> str:
             return f"for x of shape {values.shape} the result has shape {tuple(result.shape)}."
         if result.dtype != float32:
             return f"the result is {result.dtype}, and x is float32."
-        found[values.shape] = np.allclose(result.numpy(), right, atol=1e-5)
-        if not found[values.shape]:
-            if np.allclose(result.numpy(), values - values.mean(0), atol=1e-5):
-                return "each column loses its mean, and each row should."
-            if np.allclose(result.numpy(), values - values.mean(), atol=1e-5):
-                return "each number loses the mean of all numbers."
-            shape = "×".join(map(str, values.shape))
-            return f"for {shape} numbers it is wrong. Which mean is taken from which number there?"
+        if np.allclose(result.numpy(), right, atol=1e-5):
+            continue
+        if np.allclose(result.numpy(), values - values.mean(0), atol=1e-5):
+            return "each column loses its mean, and each row should."
+        if np.allclose(result.numpy(), values - values.mean(), atol=1e-5):
+            return "each number loses the mean of all numbers."
+        return f"for {shape_text(values.shape)} numbers it is wrong. Which mean is taken from which number there?"
     return ""
 
 
@@ -127,9 +128,6 @@ def _dtype_name(value: Any) -> str:
 
 def _losses(table: Table) -> list[float]:
     """What the program of task 4 gives in float32."""
-    from ..nn import Linear, Sequential, Tanh
-    from ..optim import SGD
-
     x = (table.features - table.features.mean(0)) / table.features.std(0)
     rows, y = tensor(x.astype(np.float32)), tensor(table.price.astype(np.float32))
     weight = tensor(np.exp(-(2025 - table.year) / 10).astype(np.float32))
@@ -218,10 +216,9 @@ def _nearest(answer: Any) -> str:
     if largest.dtype == float64:
         return f"the result of {largest.name} is float64, {largest.nbytes / 1e6:.0f} MB."
     if used > LIMIT:
-        shape = "×".join(map(str, largest.shape))
         return (
             f"{used / 1e6:.0f} MB at the peak, and {LIMIT // 10**6} are allowed (measured). The largest result has "
-            f"shape {shape}. Multiply (p - c)² out: which part needs points and centres together?"
+            f"shape {shape_text(largest.shape)}. Multiply (p - c)² out: which part needs points and centres together?"
         )
     return ""
 

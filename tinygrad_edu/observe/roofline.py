@@ -224,16 +224,12 @@ def measured(run: Callable[[], object], progress: Progress | None = None) -> Roo
     return Roofline(replace(found, rate=max(found.rate, best)), points, conditions, len(runs), rest)
 
 
+@sim.alone()
 def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
     """What a program's kernels take on a simulated machine, backward included. It is run four times.
 
     Raises `ArgumentError` for a program that asks for no kernel there, or for others each time.
     """
-    with sim.alone():
-        return _simulated(run, preset)
-
-
-def _simulated(run: Callable[[], object], preset: str | None) -> Roofline:
     before = sim.machine()
     machine = before if preset in (None, before.preset) else sim.Machine(str(preset))
     quick = dict.fromkeys((name for name, one in machine.table.items() if one.unit == "FLOP/s"), ENDLESS)

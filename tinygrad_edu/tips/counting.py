@@ -201,6 +201,7 @@ def _warm_up(tip: Tip, way: Callable[..., Any], setting: Mapping[str, Any]) -> N
     sim.restart()
 
 
+@sim.alone()
 def watched(tip: Tip, way: Callable[..., Any], setting: Mapping[str, Any]) -> sim.Timeline:
     """What host and device do in one call of a way, until it ends or fails."""
     _begin_anew(setting)

@@ -27,7 +27,7 @@ from tinygrad_edu import Tensor, nn
 from tinygrad_edu.errors import EduError
 from tinygrad_edu.views import promotion
 
-from .memory_magic import parsed
+from .memory_magic import parsed, readable
 from .promotion_tracer import PromotionTracer
 
 _LAST = "__value_of_the_cell__"
@@ -45,14 +45,18 @@ class DtypesMagics(Magics):
         %%dtypes numpy    by NumPy's, or jax
         """
         assert self.shell is not None
+        compiler: Any = self.shell.compile  # which takes a tree, whatever its signature says
         try:
             table = promotion.known_table(line.strip() or "torch")
-            tree, name = parsed(self.shell, cell, "%%dtypes")
+            with readable("%%dtypes"):
+                tree, name = parsed(self.shell, cell)
+                names = used(tree)
+                code = compiler(_with_value(tree), name, "exec")
         except EduError as error:
             raise UsageError(error.sentence()) from None
-        inputs = {one: self.shell.user_ns[one] for one in used(tree) if _has_dtype(self.shell.user_ns.get(one))}
-        compiler: Any = self.shell.compile  # which takes a tree, whatever its signature says
-        run = again(compiler(_with_value(tree), name, "exec"), self.shell.user_ns)
+        space = self.shell.user_ns
+        inputs = {one: space[one] for one in names if _has_dtype(space.get(one))}
+        run = again(code, space)
         return PromotionTracer(run, table=table, **inputs)
 
 

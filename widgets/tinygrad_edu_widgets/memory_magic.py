@@ -24,6 +24,8 @@ from __future__ import annotations
 
 import ast
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -99,18 +101,22 @@ def read_line(line: str, magic: str = "%%memory") -> tuple[str, str, bool]:
 
 def compiled(shell: Any, cell: str, magic: str = "%%memory") -> Any:
     """The cell's code, with the line numbers that the cell has, and so that its lines are found."""
-    tree, name = parsed(shell, cell, magic)
-    return shell.compile(tree, name, "exec")
+    with readable(magic):
+        return shell.compile(*parsed(shell, cell), "exec")
 
 
-def parsed(shell: Any, cell: str, magic: str) -> tuple[ast.Module, str]:
+def parsed(shell: Any, cell: str) -> tuple[ast.Module, str]:
     """The cell's syntax, and the file name under which its lines are found."""
     source = "\n" + shell.transform_cell(cell)  # the line with the magic comes before
     name = shell.compile.cache(source, shell.execution_count, raw_code=cell)
+    return ast.parse(source, name), name
+
+
+@contextmanager
+def readable(magic: str) -> Iterator[None]:
+    """A block that parses and compiles a cell. Raises `ArgumentError` for one that cannot be read."""
     try:
-        tree = ast.parse(source, name)
-        shell.compile(tree, name, "exec")  # some errors are found only here
+        yield
     except SyntaxError as error:
         why = f"line {error.lineno} of the cell cannot be read: {error.msg}"
         raise ArgumentError(magic, why, "mend that line") from None
-    return tree, name

@@ -86,10 +86,8 @@ class PrecisionRuler(EduWidget, room=ruler):
         assert step is not None
 
         def job(tell: Tell) -> tuple[Sample, int]:
-            done = 0
-            while done < count:
+            for done in range(1, count + 1):
                 step()
-                done += 1
                 if not tell(done, count, 0.0):
                     break
             return self._read(), done

@@ -15,6 +15,7 @@ import traitlets
 from tinygrad_edu import Tensor, nn
 from tinygrad_edu.dtypes import NAMES, as_dtype, is_float
 from tinygrad_edu.errors import EduError
+from tinygrad_edu.inputs.trees import tensors_in
 from tinygrad_edu.observe.promotion import Promotions
 from tinygrad_edu.observe.results import Comparison
 from tinygrad_edu.observe.timing import compare
@@ -22,7 +23,7 @@ from tinygrad_edu.settings import promotion as by_table
 from tinygrad_edu.views import promotion
 from tinygrad_edu.views.frame import Frame
 from tinygrad_edu.views.given import callables, refusal, texts
-from tinygrad_edu.views.promotion import Input, PromotionState, Trace
+from tinygrad_edu.views.promotion import Input, PromotionState
 from tinygrad_edu.views.promotion.model import AS_GIVEN, NUMBER
 
 from .base import EduWidget, Tell
@@ -56,7 +57,7 @@ class PromotionTracer(EduWidget, room=promotion):
         _takes(run, inputs)
         self._run, self._inputs = run, inputs
         known = tuple(_input(name, value) for name, value in inputs.items())
-        nothing = Trace((), (), None, None, Promotions().cost)
+        nothing = promotion.read(Promotions(), [])
         first = PromotionState(known, nothing, promotion.known_table(table), ask)
         self.state = self._first = self._traced(first)
         super().__init__()
@@ -98,11 +99,11 @@ class PromotionTracer(EduWidget, room=promotion):
     def _traced(self, state: PromotionState) -> PromotionState:
         """The state after a run. A refusal by the engine ends the run, and is shown."""
         given = self._made(state)
-        seen, failure, results = Promotions(dict(_names(given))), "", []
+        seen, failure, results = Promotions(dict(_names(given))), "", list[Any]()
         with by_table(state.table):
             try:
                 with seen:
-                    results = list(_tensors(self._run(**given)))
+                    results = tensors_in(self._run(**given))
             except EduError as error:
                 failure = error.sentence()
         return promotion.finish(state, promotion.read(seen, results, failure))
@@ -185,15 +186,3 @@ def _names(given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield name, value
         if isinstance(value, nn.Module):
             yield from ((f"{name}.{inner}", one) for inner, one in (*value.named_parameters(), *value.named_buffers()))
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    """The tensors in what a function returned, in whatever it put them."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for inside in value.values():
-            yield from _tensors(inside)
-    elif isinstance(value, (tuple, list)):
-        for inside in value:
-            yield from _tensors(inside)

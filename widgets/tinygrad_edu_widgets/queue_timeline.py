@@ -212,19 +212,13 @@ def _check(name: str, run: Any, knobs: tuple[Knob, ...]) -> None:
         ) from None
 
 
+@sim.alone()
 def _watched(run: Callable[..., object], turned: dict[str, Any], state: QueueState) -> tuple[sim.Timeline, str, bool]:
     """What happens in a run, on a device that is as at the start of a program but has its memory.
 
     With the error that ended it, and whether it was rehearsed: what fails is seen at once. A race ends no run, as on a
     real device. Raises what fails before the device was asked for anything.
     """
-    with sim.alone():
-        return _on_machine(run, turned, state)
-
-
-def _on_machine(
-    run: Callable[..., object], turned: dict[str, Any], state: QueueState
-) -> tuple[sim.Timeline, str, bool]:  # fmt: skip
     before = sim.machine()
     sim.use(before if before.preset == state.machine else state.machine)
     try:

@@ -32,3 +32,11 @@ def test_two_threads_take_turns_and_both_measure_what_one_alone_does() -> None:
 def test_a_thread_may_enter_twice() -> None:
     with sim.alone(), sim.alone():
         assert timed(lambda: None)[1].end >= 0
+
+
+def test_a_function_can_be_decorated_and_called_again() -> None:
+    @sim.alone()
+    def end() -> int:
+        return timed(lambda: None)[1].end
+
+    assert end() == end() >= 0

@@ -278,6 +278,14 @@ def test_a_parameter_of_a_module_is_named_and_so_is_its_place() -> None:
     assert promotion.why(state).startswith("The buffer 'Sequential.0.scale' is **float64**")
 
 
+def test_the_parts_of_a_bar_have_the_colours_of_both_dtypes() -> None:
+    state = traced(lambda x, scale: x * scale, x=tg.ones(64, dtype="bfloat16"), scale=tg.ones(64))
+    svg = promotion.draw(state, WIDE).svg()
+    assert 'class="dt-bf16"' in svg and 'class="dt-f16"' not in svg
+    squares = [r for r in ET.fromstring(svg).iter("rect") if (r.get("width"), r.get("height")) == ("10", "10")]
+    assert [r.get("class") for r in squares][-2:] == ["dt-bf16", "dt-f32"], "the key"
+
+
 # What a learner does -------------------------------------------------------------------------------------------------
 
 

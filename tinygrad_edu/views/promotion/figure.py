@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...common.wording import bytes_text, shape_text
-from ...dtypes import as_dtype
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..glyphs import BITS, fill, glyph
 from ..marks import MONO_12, MONO_13, UI_12, Canvas, shorten, wrap_text
@@ -16,7 +15,7 @@ _WIDE = {"shape": 380.0, "dtype": 488.0, "bytes": 606.0, "bar": 116.0}
 _NARROW = {"shape": 0.0, "dtype": 214.0, "bytes": 318.0, "bar": 48.0}
 
 
-def draw(state: PromotionState, width: int, live: bool = True) -> Figure:
+def draw(state: PromotionState, width: int) -> Figure:
     """The tree with its columns; what is known of the picked row; what the culprit costs, and how to mend it."""
     canvas, at = Canvas(width), _WIDE if width >= WIDE else _NARROW
     shown = rows(state)
@@ -29,7 +28,7 @@ def draw(state: PromotionState, width: int, live: bool = True) -> Figure:
     ):
         canvas.text(x, 14, name, "t2")
     canvas.line(0, 22, width, 22, "hair")
-    _Tree(canvas, state, shown, at, live).draw()
+    _Tree(canvas, state, shown, at).draw()
     _below(canvas, state, shown, width)
     return Figure(canvas, "Dtypes of a run", words.describe(state))
 
@@ -37,8 +36,8 @@ def draw(state: PromotionState, width: int, live: bool = True) -> Figure:
 class _Tree:
     """The rows, and the lines between them."""
 
-    def __init__(self, canvas: Canvas, state: PromotionState, shown: list[Row], at: dict[str, float], live: bool):
-        self.canvas, self.state, self.shown, self.at, self.live = canvas, state, shown, at, live
+    def __init__(self, canvas: Canvas, state: PromotionState, shown: list[Row], at: dict[str, float]):
+        self.canvas, self.state, self.shown, self.at = canvas, state, shown, at
         deepest = max(row.depth for row in shown)
         self.end = (at["shape"] or at["dtype"]) - 12
         self.step = min(STEP, 0.45 * self.end / max(deepest, 1))
@@ -56,7 +55,8 @@ class _Tree:
         for place, row in enumerate(self.shown):
             self._ground(place, row)
         wide = {place for place, (_, _, _, extra) in enumerate(self.sizes) if extra}
-        for place in sorted(range(len(self.shown)), key=lambda place: (place in wide, _bits(self.sizes[place][0]))):
+        bits = [BITS.get(dtype, 0) for dtype, _, _, _ in self.sizes]
+        for place in sorted(range(len(self.shown)), key=lambda place: (place in wide, bits[place])):
             self._line(place, self.shown[place], 2.5 if place in wide else 1.5)  # what is wide lies on top
         for place, row in enumerate(self.shown):
             self._row(place, row)
@@ -82,8 +82,8 @@ class _Tree:
         canvas, y, x = self.canvas, self.middle(place), self.left(row)
         told = words.row_text(self.state, row)
         on = row.key == self.state.picked
-        acts = {"data_act": "pick", "data_value": row.key, "role": "button", "tabindex": 0 if on else -1}
-        acts = {**acts, "data_rove": "true"} if self.live and row.key != "m" else {}
+        acts = {"data_act": "pick", "data_value": row.key, "data_rove": "true", "role": "button"}
+        acts = {**acts, "tabindex": "0" if on else "-1"} if row.key != "m" else {}
         canvas.open(**acts, data_tip=told, aria_label=told, data_current=on)
         canvas.rect(0.5, y - PITCH / 2 + 0.5, canvas.width - 1, PITCH - 1, "hit", rx=2)
         self._name(row, x, y, self.sizes[place], on)
@@ -124,7 +124,7 @@ class _Tree:
         longer = nbytes > self.largest  # than any result: an input, whose bar is broken
         length = max(at["bar"] * min(nbytes / self.largest, 1.0), 1.0)
         needed = length * (nbytes - extra) / max(nbytes, 1)
-        base = _needed(dtype, extra, nbytes)
+        base = words.narrow_name(self.state) if extra else dtype
         canvas.rect(at["bytes"], y - 5, max(needed, 0.5), 10, fill(base) if base != "bool" else "knob")
         if extra:
             canvas.rect(at["bytes"] + needed + 1, y - 5, max(length - needed - 1, 0.5), 10, fill(dtype))
@@ -132,14 +132,6 @@ class _Tree:
             canvas.rect(at["bytes"] + length - 10, y - 7, 2.5, 14, "paper")
             canvas.rect(at["bytes"] + length - 5, y - 7, 2.5, 14, "paper")
         canvas.text(at["bytes"] + length + 6, y + 4.5, bytes_text(nbytes))
-
-
-def _needed(dtype: str, extra: int, nbytes: int) -> str:
-    """The dtype in whose colour the bytes are drawn that would be enough."""
-    if not extra:
-        return dtype
-    width = as_dtype(dtype).itemsize * (nbytes - extra) // nbytes
-    return "float32" if width == 4 else "float16"
 
 
 def _below(canvas: Canvas, state: PromotionState, shown: list[Row], width: int) -> None:
@@ -157,23 +149,19 @@ def _below(canvas: Canvas, state: PromotionState, shown: list[Row], width: int) 
         canvas.text(30, y + 2, shorten(fixed, int((width - 30) / MONO_13)), "m f13")
         y += 22
     if state.trace.first is not None:
-        _key(canvas, y + 4)
+        _key(canvas, state, state.trace.steps[state.trace.first].dtype.name, y + 4)
 
 
-def _key(canvas: Canvas, y: float) -> None:
+def _key(canvas: Canvas, state: PromotionState, wide: str, y: float) -> None:
     """What the marks mean."""
     canvas.circle(5, y - 4, 5, "knob")
     canvas.text(15, y, "wide", "t2")
     canvas.circle(66, y - 4, 5, "knob")
     canvas.circle(66, y - 4, 3, "paper")
     canvas.text(76, y, "not", "t2")
-    canvas.rect(118, y - 9, 10, 10, "dt-f32")
-    canvas.rect(129, y - 9, 10, 10, "dt-f64")
+    canvas.rect(118, y - 9, 10, 10, fill(words.narrow_name(state)))
+    canvas.rect(129, y - 9, 10, 10, fill(wide))
     canvas.text(145, y, "needed, and more than needed", "t2")
-
-
-def _bits(dtype: str) -> int:
-    return BITS.get(dtype, 0)
 
 
 # The widget ----------------------------------------------------------------------------------------------------------

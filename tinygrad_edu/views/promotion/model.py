@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -149,12 +150,9 @@ _NAME = re.compile(r"^the (?:parameter|buffer) '(.*)'$")
 
 def leaf_of(trace: Trace, operand: Operand, place: int | None = None) -> Leaf:
     """An operand that no step made, of the step at this place. What was used before the culprit is not wide."""
-    size = 1
-    for length in operand.shape:
-        size *= length
     found = _NAME.match(operand.name)
     wide = not operand.plain and trace.wide(operand.dtype, place)
-    nbytes = 0 if operand.plain else size * operand.dtype.itemsize
+    nbytes = 0 if operand.plain else math.prod(operand.shape) * operand.dtype.itemsize
     dtype = "" if operand.plain else operand.dtype.name
     name = found[1] if found else operand.name
     return Leaf(name, dtype, operand.shape, nbytes, wide, operand.origin, operand.plain)

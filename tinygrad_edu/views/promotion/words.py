@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...common.wording import bytes_text, listed, plain, plural, ratio_with_spread, shape_text
-from ...dtypes import is_float
+from ...dtypes import as_dtype, is_float
 from ...observe.promotion import Operand, Step
 from .model import AS_GIVEN, PromotionState, Row, fix, rows, suspect
 
 FRAMEWORKS = {"torch": "PyTorch", "numpy": "NumPy", "jax": "JAX"}
-CONDITIONS = {"jax": " (jax_enable_x64 is on; without it, JAX makes 32 bits of 64)"}
+CONDITIONS = {"jax": " (jax_enable_x64 is on; without it, JAX turns 64-bit types into 32-bit ones)"}
 EMPTY = "No operation has run."
 
 
@@ -50,7 +50,7 @@ def size_of(state: PromotionState, row: Row) -> tuple[str, tuple[int, ...], int,
         return trace.steps[row.step].dtype.name, (), 0, 0
     if row.leaf is not None:
         dtype, shape, nbytes, wide = row.leaf.dtype, row.leaf.shape, row.leaf.nbytes, row.leaf.wide
-        width = nbytes // _count(shape) if nbytes else 0
+        width = as_dtype(dtype).itemsize if nbytes else 0
     elif row.step is not None:
         step = trace.steps[row.step]
         dtype, shape, nbytes, width = step.dtype.name, step.shape, step.nbytes, step.dtype.itemsize
@@ -59,13 +59,6 @@ def size_of(state: PromotionState, row: Row) -> tuple[str, tuple[int, ...], int,
         return "", (), 0, 0
     extra = nbytes * (width - (trace.narrow or 0)) // width if wide and width else 0
     return dtype, shape, nbytes, extra
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    count = 1
-    for length in shape:
-        count *= length
-    return max(count, 1)
 
 
 def narrow_name(state: PromotionState) -> str:
