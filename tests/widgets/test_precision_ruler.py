@@ -84,6 +84,6 @@ def test_what_cannot_be_shown_is_refused() -> None:
         PrecisionRuler("numbers")
     widget = PrecisionRuler(tg.ones(2))
     widget.act("scale", 99)
-    assert "the scale goes from 1 to 2**24" in widget.text() and widget.power == 0
+    assert "the scale goes from 1 to 2**44" in widget.text() and widget.power == 0
     with pytest.raises(KeyError):
         widget.act("step")

@@ -77,7 +77,11 @@ def test_a_habit_teaches_it_nothing_else_there(habit: str) -> None:
     acts = [(5, "flip", habit, True), (15, "flip", habit, False)]
     here, there = (run(20, acts, replace(SMALL, device=device)) for device in ("cpu", "sim"))
     for x, y in zip(here.weights(), there.weights(), strict=True):
-        np.testing.assert_array_equal(x, y)
+        if habit == "autocast":  # bfloat16 here and float16 there
+            np.testing.assert_allclose(x, y, atol=0.01)
+            assert not np.array_equal(x, y) or x.ndim == 1
+        else:
+            np.testing.assert_array_equal(x, y)
 
 
 def test_the_clock_and_the_memory_of_the_program_are_left_alone() -> None:

@@ -17,7 +17,7 @@ from tinygrad_edu.nn import functional as F
 from tinygrad_edu.settings import promotion
 from tinygrad_edu.views.playground import meters
 from tinygrad_edu.views.playground.meters import Meters, nodes_of, owner, standing_bytes
-from tinygrad_edu.views.playground.model import ACTIVATIONS, HABITS, OPTIMISERS, Knobs, Reading
+from tinygrad_edu.views.playground.model import ACTIVATIONS, HABITS, OPTIMISERS, PRECISIONS, Knobs, Reading
 from tinygrad_edu.views.playground.run import Run, scores
 from tinygrad_edu.views.playground.training import Loop, data, loss_in_a_loop, mislabelled, network
 
@@ -118,7 +118,7 @@ def test_counts_are_the_same_in_every_run(knobs: Knobs, on: set[str]) -> None:
     assert (one.bytes, one.nodes, one.operations) == (two.bytes, two.nodes, two.operations)
 
 
-@given(knobs=KNOBS, on=SOME.filter(lambda on: "float64" not in on))
+@given(knobs=KNOBS, on=SOME.map(lambda on: on - PRECISIONS))
 @settings(max_examples=20, deadline=None)
 def test_float64_doubles_the_bytes_and_nothing_else(knobs: Knobs, on: set[str]) -> None:
     usual, wide = read(knobs, on), read(knobs, {*on, "float64"})
@@ -126,6 +126,65 @@ def test_float64_doubles_the_bytes_and_nothing_else(knobs: Knobs, on: set[str]) 
     assert usual.bytes is not None and wide.bytes is not None
     labels = 8 * knobs.batch * ("copies" in on)  # integers stay as they are, and may be gone when most is in use
     assert 2 * usual.bytes - wide.bytes in (labels, 0)
+
+
+@given(knobs=KNOBS, on=SOME.map(lambda on: on - PRECISIONS))
+@settings(max_examples=20, deadline=None)
+def test_bfloat16_halves_what_stands_and_makes_no_other_calls(knobs: Knobs, on: set[str]) -> None:
+    usual, narrow = read(knobs, on), read(knobs, {*on, "bfloat16"})
+    assert (narrow.nodes, narrow.operations) == (usual.nodes, usual.operations)
+    assert usual.bytes is not None and narrow.bytes is not None and narrow.bytes < usual.bytes
+    if knobs.optimiser == "SGD" and not on:  # the state of an optimiser is float32
+        assert 2 * standing_bytes(trained(knobs, ["bfloat16"])) == standing_bytes(trained(knobs))
+    assert {array.dtype for array in weights(trained(knobs, {*on, "bfloat16"}, 3))} == {tg.bfloat16}
+
+
+@given(weight=st.floats(2**-60, 2**60), share=st.floats(0, 1 / 512, exclude_max=True), sign=st.sampled_from([-1, 1]))
+def test_an_update_below_a_512th_of_a_bfloat16_is_rounded_away(weight: float, share: float, sign: int) -> None:
+    w = np.float32(np.array(weight).astype(tg.bfloat16))
+    assert np.array(w + np.float32(sign * share * float(w))).astype(tg.bfloat16) == w
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_autocast_casts_what_each_product_is_given(depth: int) -> None:
+    """Each layer's input, weight and bias, in training and in reading test digits; their gradients; and the scores."""
+    knobs = Knobs(depth=depth)
+    usual, cast = read(knobs), read(knobs, ["autocast"])
+    assert None not in (usual.operations, cast.operations, usual.nodes, cast.nodes)
+    layers = depth + 1
+    parameters, inputs = 2 * layers, 1  # what a layer gives is in 16 bits already; a relu leaves it so
+    assert cast.nodes - usual.nodes == parameters + 1  # type: ignore[operator]  # the scores go back to 32 bits
+    back = parameters + 1
+    tested = parameters + inputs + 1
+    assert cast.operations - usual.operations == parameters + inputs + 1 + back + tested  # type: ignore[operator]
+    assert {array.dtype for array in weights(trained(knobs, ["autocast"]))} == {np.dtype("float32")}
+
+
+@pytest.mark.parametrize("habit", ["bfloat16", "autocast"])
+@pytest.mark.parametrize("device", ["cpu", "sim"])
+def test_sixteen_bits_learn_about_as_well(habit: str, device: str) -> None:
+    found = []
+    for on in ((), ((0, "flip", habit, True),)):
+        made = Run(0, on, Knobs(device=device))
+        for _ in range(200):
+            made.advance()
+        found.append(made.glance().now.test_accuracy)
+    assert found[0] > 0.9 and abs(found[0] - found[1]) < 0.02
+
+
+def test_one_dtype_is_chosen_at_a_time() -> None:
+    made = Run(0, [(2, "flip", "float64", True), (4, "flip", "bfloat16", True), (6, "flip", "autocast", True)], SMALL)
+    seen = []
+    for _ in range(8):
+        made.advance()
+        seen.append("".join(sorted(made.loop.on)) + " " + made.loop.dtype)
+    assert seen[1::2] == ["float64 float64", "bfloat16 bfloat16", "autocast float32", "autocast float32"]
+    assert [act[1:] for act in made.acts if act[0] == 4] == [("flip", "float64", False), ("flip", "bfloat16", True)]
+    assert made.change is not None and made.change.habit == "autocast"
+    replayed = Run(0, made.acts, SMALL)
+    for _ in range(8):
+        replayed.advance()
+    assert all(np.array_equal(a, b) for a, b in zip(made.weights(), replayed.weights(), strict=True))
 
 
 @given(knobs=KNOBS)

@@ -127,7 +127,7 @@ def test_the_twin_says_what_is_drawn(values: list[float], power: int, kind: str,
 
 def test_numbers_beyond_the_ends_are_told() -> None:
     beyond = state(2.0**-60, 2.0**-61, 2.0**-44, 1.0)
-    assert "2 beyond the ends are in the last bars" in ruler.text(beyond)
+    assert "2 beyond the ends counted in the last bar" in ruler.text(beyond)
     assert "beyond the ends" not in ruler.text(state(2.0**-30, 1.0))
     bars = [r for r in ET.fromstring(ruler.draw(beyond, WIDE).svg()).iter("rect") if r.get("class") == "own-gradient"]
     tall = sorted(float(r.get("height") or 0) for r in bars if r.get("height") != "10.5")
@@ -172,6 +172,6 @@ def test_what_has_no_place_is_refused() -> None:
     with pytest.raises(ArgumentError, match="0 has no place"):
         state(0.0)
     with pytest.raises(IndexRangeError, match="the scale goes from 1"):
-        ruler.scaled(state(1.0), 25)
+        ruler.scaled(state(1.0), LARGEST + 1)
     with pytest.raises(ArgumentError, match="the formats are float16, bfloat16, e4m3, e5m2, int8"):
         ruler.known_format("int4")

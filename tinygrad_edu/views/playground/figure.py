@@ -208,8 +208,6 @@ def _whole(state: PlayState, width: int, parts: Parts) -> Canvas:
     if not wide:
         bottom = _knobs(c, state, bottom, width)
     left, top = (LEARNS + 16, 0.0) if wide else (0, bottom + 16)
-    if wide:
-        c.line(LEARNS + 8, 4, LEARNS + 8, bottom, "hair")
     c.text(left, top + 16, "what it costs", "f13 b")
     if not state.said:
         c.text(width, top + 16, f"on {device_text(state.glance)}", "t2", "end")
@@ -223,6 +221,7 @@ def _whole(state: PlayState, width: int, parts: Parts) -> Canvas:
         _switch(c, state, habit, left, y + 10 + 32 * i, width)
     c.height = max(c.height, bottom)
     if wide:
+        c.line(LEARNS + 8, 4, LEARNS + 8, c.height, "hair")
         _knobs(c, state, c.height, width)
     return c
 

@@ -119,6 +119,16 @@ HABITS: dict[str, Habit] = {
             ("spurious-promotion", "float32-is-enough"),
         ),
         Habit(
+            "bfloat16", "network in bfloat16", "Data and network in bfloat16",
+            "A bfloat16 has **16 bits** where a float32 has 32: the exponent is as long, the fraction shorter.",
+            ("half-precision",),
+        ),
+        Habit(
+            "autocast", "forward under `autocast`", "Forward under `autocast`",
+            "Weights stay float32; each layer's product is computed in **16 bits**, and the loss in 32.",
+            ("mixed-precision",),
+        ),
+        Habit(
             "total", "`total += loss`", "`total += loss` instead of `total += loss.item()`",
             "`loss` is a tensor with a graph behind it; `loss.item()` is **only the number**.",
             ("keep-the-number-not-the-graph",),
@@ -150,6 +160,9 @@ HABITS: dict[str, Habit] = {
         ),
     )
 }  # fmt: skip
+
+
+PRECISIONS = frozenset({"float64", "bfloat16", "autocast"})  # of which one can be on: each is another choice of dtype
 
 
 def habits_of(glance: Glance) -> tuple[str, ...]:

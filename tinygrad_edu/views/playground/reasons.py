@@ -47,6 +47,9 @@ def _switched(glance: Glance, change: Change) -> str:
         "float64": f"The simulated {glance.machine} multiplies numbers of 8 bytes **more slowly** than numbers of 4."
         if there and (now.time or 0) > (1 + SAME) * (was.time or 0)
         else "Every number takes **8 bytes instead of 4**, in weights, activations and gradients.",
+        "bfloat16": "A number of the network takes **2 bytes instead of 4**, and an update below a 512th of its weight "
+        "is rounded away.",
+        "autocast": f"Weights, and what each layer is given, are **cast to 16 bits** before every product{counted}.",
         "total": "`total` holds **the graph of every step** of this pass; but no step waits for a number any more."
         if there
         else "Each `loss` brings its graph: `total` holds **the nodes of every step** of this pass. "
@@ -81,6 +84,24 @@ CAUSES: dict[str, dict[str, dict[str, str]]] = {
         "bytes": {"up": "each number takes 8 bytes instead of 4"},
         "nodes": {"same": "the graph has the same operations"},
         "operations": {"same": "the calls are the same, only their numbers are wider"},
+    },
+    "bfloat16": {
+        "time": {
+            "up": "the calls are the same, but this CPU computes in 32 bits: operands are cast there, and results back",
+        },
+        "bytes": {"down": "weights, activations and gradients take 2 bytes a number; the optimiser computes in 4"},
+        "nodes": {"same": "the graph has the same operations"},
+        "operations": {"same": "the calls are the same, only their numbers are narrower"},
+    },
+    "autocast": {
+        "time": {"up": "each cast is one more call, and this CPU computes in 32 bits: results are cast once more"},
+        "bytes": {
+            "down": "activations take 2 bytes a number instead of 4, which is more than the 16-bit copies add",
+            "same": "the 16-bit copies of weights and digits add about what the activations save",
+            "up": "16-bit copies of weights and digits are alive besides the originals, and the activations are few",
+        },
+        "nodes": {"up": "each cast is a node"},
+        "operations": {"up": "each weight, and what each layer is given, is cast; and their gradients are cast back"},
     },
     "total": {
         "time": {"same": "adding to the total is one small call more, and keeping nodes alive takes no time"},
@@ -148,6 +169,19 @@ ON_DEVICE: dict[str, dict[str, dict[str, str]]] = {
             "down": "its kernels take longer, and launching them does not",
             "same": "kernels as small as these take this machine hardly longer in float64",
         },
+    },
+    "bfloat16": {
+        "time": {
+            "up": "the optimiser computes in 32 bits: casting to them and back is more kernels to launch",
+            "same": "the host launches hardly more kernels, and the device keeps up with it",
+        },
+        "transfers": {"same": "the loss is read once a step, as before"},
+        "idle": {"up": _LAUNCHED},
+    },
+    "autocast": {
+        "time": {"up": "each cast is one more kernel to launch, and products as small as these gain less by 16 bits"},
+        "transfers": {"same": "casts are made on the device"},
+        "idle": {"up": _LAUNCHED, "down": "waiting for the loss is a smaller part of so long a step"},
     },
     "total": {
         "time": {

@@ -20,6 +20,7 @@ from .model import (
     HABITS,
     KNOBS,
     LEVELS,
+    PRECISIONS,
     Change,
     Glance,
     Knobs,
@@ -150,8 +151,11 @@ class Run:
             self._did("set", name, value)
 
     def flip(self, habit: str, on: bool) -> None:
-        """Turn a slow habit on or off."""
+        """Turn a slow habit on or off; one that chooses a dtype leaves off the other that does."""
         with self.turn:
+            for other in PRECISIONS & self.loop.on if on and habit in PRECISIONS else ():
+                if other != habit:
+                    self.flip(other, False)
             if (habit in self.loop.on) is not on:
                 self.change = Change(habit, on, self.step, self._counted())
                 before = self.loop.twin() if self.knobs.device == "cpu" else None
@@ -208,7 +212,7 @@ class Run:
         return Point(self.step, *test, *training)
 
     def _scores(self, images: Any) -> Any:
-        return scores(images, [values(p) for p in self.loop.model.parameters()], self.knobs.activation)
+        return scores(images, [_wide(p) for p in self.loop.model.parameters()], self.knobs.activation)
 
     def glance(self) -> Glance:
         """How it stands now."""
@@ -216,7 +220,7 @@ class Run:
             loop, knobs = self.loop, self.knobs
             guesses = self._scores(loop.test_images).argmax(axis=1)
             wrong = np.flatnonzero(guesses != loop.test_labels)
-            first = values(loop.model[0].weight)
+            first = _wide(loop.model[0].weight)
             with np.errstate(all="ignore"):
                 greatest = float(np.quantile(np.abs(first), SCALE))
             change, reading = self._told()
@@ -245,6 +249,12 @@ class Run:
 
     def _misread(self, place: int, read: int) -> Misread:
         return Misread(place, _sixteenths(self.loop.test_images[place]), read, int(self.loop.test_labels[place]))
+
+
+def _wide(weights: Any) -> Any:
+    """Weights as an array that NumPy computes with in 32 bits, if they have 16."""
+    found = values(weights)
+    return found.astype(np.float32) if found.dtype.itemsize < 4 else found
 
 
 def scores(images: Any, parameters: list[Any], activation: str) -> Any:

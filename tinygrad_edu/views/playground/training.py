@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ... import backends, nn, optim
+from ...amp import autocast
 from ...data import digits
+from ...dtypes import as_dtype
 from ...nn import functional as F
 from ...settings import no_grad, scoped
 from ...tensor import Tensor, tensor
@@ -20,6 +23,8 @@ from .model import Knobs
 LAYERS: dict[str, Callable[[], nn.Module]] = {
     "relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU, "none": nn.Identity,
 }  # fmt: skip
+
+DTYPES = ("float64", "bfloat16")  # habits that are the dtype of weights and digits
 
 
 @cache
@@ -102,8 +107,7 @@ class Loop:
         with plain():
             other._stream = copy.deepcopy(self._stream)
             other.model = network(self.knobs, np.random.default_rng(0))
-            if "float64" in self.on:
-                other.model.double()
+            other.model.to(self.dtype)
             for mine, its in zip(self.model.parameters(), other.model.parameters(), strict=True):
                 its.array[...] = values(mine)
             other.model.to(self.device)
@@ -125,6 +129,15 @@ class Loop:
         """Where it trains."""
         return "cpu" if self.knobs.device == "cpu" else machine.device().name
 
+    @property
+    def dtype(self) -> str:
+        """Of the weights and the digits."""
+        return next((name for name in DTYPES if name in self.on), "float32")
+
+    def _forward(self) -> Any:
+        """In which the forward pass runs."""
+        return autocast(self.device.partition(":")[0]) if "autocast" in self.on else nullcontext()
+
     def _move(self) -> None:
         """Take weights, gradients, the optimiser's state and the digits to the device. Graphs stay, and are dropped."""
         state, self.machine = self.optimizer.state_dict(), machine.present()
@@ -139,9 +152,9 @@ class Loop:
     def flip(self, habit: str, on: bool) -> None:
         """Take up a slow habit, or leave it off."""
         before, self.on = self.on, self.on | {habit} if on else self.on - {habit}
-        if habit == "float64" and before != self.on:
+        if habit in DTYPES and before != self.on:
             with plain():
-                self.model.double() if on else self.model.float()
+                self.model.to(self.dtype)
                 self.optimizer.load_state_dict(self.optimizer.state_dict())  # which takes on the dtype of the weights
                 self._hold()
         if habit == "moves" and before != self.on:
@@ -174,7 +187,8 @@ class Loop:
     def _learn(self, x: Tensor, y: Tensor, parts: int = 1) -> None:
         """Add the gradients of one of so many parts of a batch."""
         criterion = loss_in_a_loop if "loop" in self.on else F.cross_entropy
-        self.loss = criterion(self.model(x), y)
+        with self._forward():
+            self.loss = criterion(self.model(x), y)
         (self.loss / parts if parts > 1 else self.loss).backward()
         self.total = self.total + (self.loss if "total" in self.on else self.loss.item())
 
@@ -183,11 +197,8 @@ class Loop:
         start = self._tested if self._tested + count <= len(self.test_labels) else 0
         self._tested = start + count
         x, y = self.test_x[start : start + count], self.test_y[start : start + count]
-        if "evaluation" in self.on:
+        with self._forward(), nullcontext() if "evaluation" in self.on else no_grad():
             self.test_loss = F.cross_entropy(self.model(x), y)
-        else:
-            with no_grad():
-                self.test_loss = F.cross_entropy(self.model(x), y)
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """The next digits, as views of the shuffled ones. Those left at the end of a pass are too few, and left out."""
@@ -207,7 +218,7 @@ class Loop:
     def _hold(self) -> None:
         """The digits as tensors, in the order of this pass and in the dtype of the weights; on the device, unless each
         batch is taken there."""
-        dtype = np.float64 if "float64" in self.on else np.float32
+        dtype = as_dtype(self.dtype)
         order = self._order
         self.x, self.y = tensor(self.images[order].astype(dtype)), tensor(self.labels[order])
         self.test_x, self.test_y = tensor(self.test_images.astype(dtype)), tensor(self.test_labels)

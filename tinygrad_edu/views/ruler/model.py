@@ -15,7 +15,7 @@ from ...quantise import quantise_tensor
 from ...tensor import tensor
 
 LOW, HIGH = -44, 20  # powers of two between which the number line is drawn
-LARGEST = 24  # the largest scale that can be chosen, as a power of two
+LARGEST = 44  # the largest scale that can be chosen, as a power of two
 CLOSE = 0.01  # what is farther off than this share of itself is counted
 
 
@@ -166,7 +166,7 @@ def scaled(state: RulerState, power: int) -> RulerState:
     """Multiply by another power of two. Raises `IndexRangeError` beyond those there are."""
     if not 0 <= power <= LARGEST:
         why = f"the scale goes from 1 to 2**{LARGEST}"
-        raise IndexRangeError(f"a scale of 2**{power}", why, "give a power from 0 to 24")
+        raise IndexRangeError(f"a scale of 2**{power}", why, f"give a power from 0 to {LARGEST}")
     return replace(state, power=power)
 
 

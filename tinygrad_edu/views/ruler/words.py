@@ -73,7 +73,7 @@ def heading(state: RulerState) -> str:
     sample, outside = state.sample, _outside(state)
     zeros = f" ({exact(sample.zeros)} more are 0)" if sample.zeros else ""
     after = f", after {plural(state.steps, 'step')} here" if state.steps else ""
-    beyond = f"; {exact(outside)} beyond the ends are in the last bars" if outside else ""
+    beyond = f"; {exact(outside)} beyond the ends counted in the last bar" if outside else ""
     many = exact(sample.values.size)
     name = sample.name if sample.values.size > 1 else sample.name.removesuffix("s")
     return f"sizes of {many} {name}{zeros}{after}; a bar for each doubling{beyond}"
