@@ -14,6 +14,7 @@ COMMANDS = {
     "workloads": "ten workloads against peers",
     "eager": "those of them that are many tiny operations",
     "memory": "peak memory of the elementwise chain",
+    "precision": "a training step in 16 bits and in 64, and an int8 model, against float32",
     "paths": "one multiplication on every way through the engine",
     "imports": "import time against NumPy's",
     "layout": "the graph stepper on a thousand nodes",

@@ -13,6 +13,7 @@ from .lab_reasons import LAB
 from .measuring_reasons import MEASURING
 from .memory_reasons import MEMORY
 from .mutation_reasons import MUTATION
+from .precision_reasons import PRECISION
 
 Reason = str | dict[str, str]
 
@@ -57,6 +58,8 @@ REASONS: dict[str, Reason] = {
     **DEVICES,
     # lesson 7
     **MEMORY,
+    # lesson 8
+    **PRECISION,
 }
 
 

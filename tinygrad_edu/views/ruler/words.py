@@ -22,7 +22,7 @@ def share_text(part: int, whole: int) -> str:
     share = 100 * part / max(whole, 1)
     if part > 0 and share < 0.01:
         return "less than 0.01 %"
-    told = f"{share:.2g}" if share < 1 else f"{share:.0f}"
+    told = f"{share:.2g}" if share < 9.95 else f"{share:.0f}"
     return f"{'less than 100' if told == '100' else told} %"
 
 
