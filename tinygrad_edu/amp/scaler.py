@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from .. import backends
+from ..core.slow import announced, outside
 from ..dtypes import float16
 from ..errors import ArgumentError, AutogradError, DtypeError
 from ..ops.logic import isfinite
 from ..ops.out import stack
-from ..settings import no_grad
+from ..settings import modes, no_grad
 from ..tensor import Tensor
 
 
@@ -77,12 +78,14 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            return outputs * self._scale
+            number = outside("number", self.get_scale) if modes().observers else None
+            return outputs * (self._scale if number is None else number)
         if isinstance(outputs, (list, tuple)):
             return type(outputs)([self.scale(one) for one in outputs])
         tried, why = f"GradScaler.scale of a {type(outputs).__name__}", "a loss is a tensor"
         raise ArgumentError(tried, why, "give a tensor, or a list of tensors")
 
+    @announced
     @no_grad()
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of an optimiser's parameters by the scale, in place, and note whether they are finite.
@@ -108,6 +111,7 @@ class GradScaler:
             seen.finite.append(stack(_unscaled(home, gradients, inverse)).all())
         seen.stage = _Stage.UNSCALED
 
+    @announced
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step()``, after `unscale_`, unless a gradient is infinite or NaN. Returns what that returns."""
         if not self._enabled:
@@ -127,6 +131,7 @@ class GradScaler:
         seen.stage = _Stage.STEPPED
         return None if seen.overflowed else optimizer.step(*args, **kwargs)
 
+    @announced
     def update(self, new_scale: Any = None) -> None:
         """Adapt the scale, once per iteration, after all steps; or set it, to a number or a 0-d tensor."""
         if not self._enabled:

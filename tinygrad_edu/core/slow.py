@@ -7,6 +7,7 @@ in force. So they are worked out once, as a `Plan`, and looked up from then on. 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -86,6 +87,16 @@ class Interceptor(Scope):
     def detached(self, tensor: Any) -> None:
         """Called with each result of ``detach``, which is not an operation."""
 
+    def outside(self, what: str, *given: Any) -> Any:
+        """Called before something that is no operation, and that a recording has to know of.
+
+        ``what`` is "data" (numbers of the host become a tensor), "draw" (random numbers, from a generator), "stream" (a
+        generator that is used in another way), "gradient" (``.grad`` of a tensor is replaced), "call" (a step of an
+        optimiser, a scheduler or a scaler) or "number" (one that changes from call to call). Return something other
+        than None, and it is not done, but that is taken for it.
+        """
+        return None
+
     def made(self, array: Any, why: str) -> None:
         """Called with each buffer that is not the result of an operation.
 
@@ -99,6 +110,29 @@ def announce(observers: tuple[Any, ...], array: Any, why: str) -> None:
     """Tell those who watch about a buffer that is not the result of an operation."""
     for observer in observers:
         observer.made(array, why)
+
+
+def outside(what: str, *given: Any) -> Any:
+    """Tell those who watch about what is no operation. Returns what the first of them, innermost first, puts there."""
+    for observer in modes().observers[::-1]:
+        found = observer.outside(what, *given)
+        if found is not None:
+            return found
+    return None
+
+
+def announced(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Let those who watch know of each call of a function, and take it over: see `Interceptor.outside`."""
+
+    @functools.wraps(call)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        if modes().observers:
+            taken = outside("call", functools.partial(told, *args, **kwargs))
+            if taken is not None:
+                return None
+        return call(*args, **kwargs)
+
+    return told
 
 
 # From operands to a plan -----------------------------------------------------------------------------------------

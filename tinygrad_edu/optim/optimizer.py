@@ -9,8 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, NoReturn
 
+from ..core.slow import outside
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..inputs.kinds import explain_all
+from ..settings import modes
 from ..tensor import RemovableHandle, Tensor, as_tensor, clear_gradient
 
 Group = dict[str, Any]
@@ -314,6 +316,8 @@ def _watched(step: Callable[..., Any]) -> Callable[..., Any]:
         own = vars(self)
         if own["_inside_step"]:
             return step(self, *args, **kwargs)
+        if modes().observers and outside("call", functools.partial(call, self, *args, **kwargs)) is not None:
+            return None
         own["_inside_step"] = True
         try:
             for hook in [*_before_every.values(), *self._before.values()]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..common.blocks import block
 from ..common.locks import local
 from ..core.above import above
 from ..core.base import TensorBase
-from ..core.slow import announce
+from ..core.slow import announce, outside
 from ..dtypes import as_dtype, is_float
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..inputs.arguments import as_tensor, new_shape, number, size_of
@@ -194,6 +195,12 @@ else:  # numpy.random takes as long to import as all of the engine
 
 def stream(given: AnyGenerator) -> np.random.Generator:
     """The generator that a ``generator=`` argument stands for. Raises `ArgumentError` for what cannot draw."""
+    if modes().observers:
+        outside("stream", given)
+    return _stream(given)
+
+
+def _stream(given: AnyGenerator) -> np.random.Generator:
     if isinstance(given, Generator):
         return given.stream
     if isinstance(given, np.random.Generator):
@@ -204,10 +211,22 @@ def stream(given: AnyGenerator) -> np.random.Generator:
     return generator()
 
 
-def _finish(values: Any, dtype: Any, device: str | None, requires_grad: bool) -> Tensor:
-    array = backends.get(device or modes().device).from_numpy(np.asarray(values, dtype=dtype))
+def drawn(draw: Callable[[np.random.Generator], Any], given: AnyGenerator, dtype: Any, home: backends.Backend) -> Any:
+    """An array of random numbers on a device: what ``draw(rng)`` takes from the generator that ``given`` stands for."""
+
+    def values() -> Any:
+        return np.asarray(draw(_stream(given)), dtype)
+
+    found = outside("draw", _stream(given), values) if modes().observers else None
+    array = home.from_numpy(values()) if found is None else found
     announce(modes().observers, array, "created")
-    result = above.wrap(array)
+    return array
+
+
+def _finish(
+    draw: Callable[[np.random.Generator], Any], given: AnyGenerator, dtype: Any, device: str | None, requires_grad: bool
+) -> Tensor:
+    result = above.wrap(drawn(draw, given, dtype, backends.get(device or modes().device)))
     return result.requires_grad_() if requires_grad else result
 
 
@@ -229,7 +248,7 @@ def randn(
     """Normally distributed numbers, mean 0 and standard deviation 1. Raises `DtypeError` for a dtype of integers."""
     dtype = _float("randn", dtype)
     shape = new_shape("randn", size_of("randn", given, size), 8)
-    return _finish(stream(generator).standard_normal(shape), dtype, device, requires_grad)
+    return _finish(lambda rng: rng.standard_normal(shape), generator, dtype, device, requires_grad)
 
 
 def rand(
@@ -239,7 +258,7 @@ def rand(
     """Numbers spread evenly over [0, 1). Raises `DtypeError` for a dtype of integers."""
     dtype = _float("rand", dtype)
     shape = new_shape("rand", size_of("rand", given, size), 8)
-    return _finish(_unit(stream(generator), shape, dtype), dtype, device, requires_grad)
+    return _finish(lambda rng: _unit(rng, shape, dtype), generator, dtype, device, requires_grad)
 
 
 _BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}  # of the significand
@@ -264,7 +283,7 @@ def randint(
     elif high is None:
         low, high = 0, low
     kind = as_dtype(dtype or "int64")
-    return _finish(_integers(stream(generator), "randint", low, high, size, kind), kind, device, requires_grad)
+    return _finish(lambda rng: _integers(rng, "randint", low, high, size, kind), generator, kind, device, requires_grad)
 
 
 def _integers(rng: np.random.Generator, name: str, low: Any, high: Any, size: Any, dtype: Any) -> Any:
@@ -303,7 +322,7 @@ def randperm(
     if count - 1 > highest:
         why, mend = f"{dtype} holds all integers up to {highest} only", "use int64"
         raise DtypeError(f"randperm({n})", why, mend)
-    return _finish(stream(generator).permutation(count), dtype, device, requires_grad)
+    return _finish(lambda rng: rng.permutation(count), generator, dtype, device, requires_grad)
 
 
 def rand_like(
@@ -339,8 +358,9 @@ def randint_like(
     x = as_tensor(input)
     low, high = (0, low) if high is None else (low, high)
     kind = as_dtype(dtype or x.dtype)
-    values = _integers(stream(generator), "randint_like", low, high, tuple(x.shape), kind)
-    made = laid(x, _finish(values, kind, device or x.device, False))
+    shape = tuple(x.shape)
+    draw = partial(_integers, name="randint_like", low=low, high=high, size=shape, dtype=kind)
+    made = laid(x, _finish(draw, generator, kind, device or x.device, False))
     return made.requires_grad_() if requires_grad else made
 
 
@@ -372,7 +392,7 @@ def normal(
             tried = f"normal with means {np.shape(mean)} and deviations {np.shape(std)}"
             why, mend = "they cannot be stretched to one shape", "make them equally long"
             raise ShapeError(tried, why, mend) from None
-    return _finish(_normal(stream(generator), "normal", mean, std, shape), kind, device, requires_grad)
+    return _finish(lambda rng: _normal(rng, "normal", mean, std, shape), generator, kind, device, requires_grad)
 
 
 def _normal(rng: np.random.Generator, name: str, mean: Any, std: Any, shape: tuple[int, ...]) -> Any:
@@ -390,8 +410,8 @@ def bernoulli(input: Any, p: float | None = None, *, generator: AnyGenerator = N
     x = as_tensor(input)
     if p is None:
         _float("bernoulli", x.dtype)
-    values = _flips(stream(generator), "bernoulli", x if p is None else p, tuple(x.shape))
-    return _finish(values, x.dtype, x.device, False)
+    shares, shape = _values(x) if p is None else p, tuple(x.shape)
+    return _finish(lambda rng: _flips(rng, "bernoulli", shares, shape), generator, x.dtype, x.device, False)
 
 
 def _flips(rng: np.random.Generator, name: str, p: Any, shape: tuple[int, ...]) -> Any:
@@ -440,7 +460,9 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
         with np.errstate(divide="ignore"):
             arrivals = stream(generator).standard_exponential(weights.shape) / weights
         found = np.argsort(arrivals, axis=1)[:, :num_samples]
-    return _finish(found.reshape(*x.shape[:-1], num_samples), np.int64, x.device, False)
+    array = backends.get(x.device).from_numpy(np.asarray(found.reshape(*x.shape[:-1], num_samples), np.int64))
+    announce(modes().observers, array, "created")
+    return above.wrap(array)
 
 
 _LIMITS = {"normal_": ("mean", "std"), "exponential_": ("lambd",), "uniform_": ("from_", "to")}

@@ -20,7 +20,7 @@ from ..core.base import TensorBase
 from ..core.graph import KEEP, Leaf, Node
 from ..core.inplace import note_sharer, own_buffer, settle, share_storage
 from ..core.narrow import is_narrow
-from ..core.slow import announce
+from ..core.slow import announce, outside
 from ..dtypes import is_float
 from ..errors import AutogradError, DeviceError, DtypeError, ShapeError
 from ..inputs import arguments
@@ -161,6 +161,7 @@ class Tensor(Conversions, Absent):
         if value is not None and tuple(value.array.shape) != tuple(self.array.shape):
             why = f"x has shape {tuple(self.array.shape)}, and each of its elements has one derivative"
             raise ShapeError(f"x.grad = {tuple(value.array.shape)}", why, "give it a tensor of that shape")
+        outside("gradient", self)
         self.gradient = value
 
     def size(self, dim: int | None = None) -> Any:
@@ -493,6 +494,8 @@ _CLASSES = _Classes()
 
 def clear_gradient(tensor: Tensor, set_to_none: bool) -> None:
     """Release the gradient, or fill it with zeros: what every ``zero_grad`` does."""
+    if modes().observers:
+        outside("gradient", tensor)
     if set_to_none:
         tensor.gradient = None
     elif tensor.gradient is not None:
@@ -527,6 +530,8 @@ def tensor(data: Any, *, dtype: Any = None, device: str | None = None, requires_
     tensor([4., 6.])
     """
     array = _to_device_array(arguments.numbers(data, dtype, copy=True), device)
+    if modes().observers:
+        outside("data", data)
     announce(modes().observers, array, "created")
     result = wrap(array)
     return result.requires_grad_() if requires_grad else result

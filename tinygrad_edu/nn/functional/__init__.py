@@ -12,7 +12,6 @@ from ...backends import room
 from ...common import late as _late
 from ...common.wording import shown
 from ...core.inplace import inplace as inplace_op
-from ...core.slow import announce
 from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ...inputs.arguments import as_tensor, extremes, whole
@@ -29,10 +28,10 @@ from ...ops.pad import pad
 from ...ops.pool import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from ...ops.reduce import norm
 from ...ops.unary import tanh
-from ...settings import modes, no_grad
+from ...settings import no_grad
 from ...tensor import Tensor, wrap
 from ...tensor.creation import arange
-from ...tensor.random import generator
+from ...tensor.random import drawn
 from .activation import (
     celu,
     glu,
@@ -205,9 +204,7 @@ def _share(name: str, p: float) -> None:
 
 def _keep(shape: tuple[int, ...], p: float, like: Any) -> Tensor:
     """The elements that dropout keeps, on the device of ``like``."""
-    mask = backends.of(like.array).from_numpy(np.asarray(generator().random(shape, np.float32) >= p))
-    announce(modes().observers, mask, "created")
-    return wrap(mask)
+    return wrap(drawn(lambda rng: rng.random(shape, np.float32) >= p, None, np.bool_, backends.of(like.array)))
 
 
 # Attention ------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ...common.lines import warn_user
+from ...core.slow import announced
 from ...errors import ArgumentError, DtypeError
 from ...inputs.kinds import explain_all
 from ..optimizer import Optimizer
@@ -34,6 +35,11 @@ class LRScheduler:
     _is_initial = False
     _unsaved: tuple[str, ...] = ("optimizer",)
     _needs_bases = True  # or are the present rates enough?
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = announced(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self._check_optimizer(optimizer)
@@ -84,6 +90,7 @@ class LRScheduler:
         """The rates as this scheduler last set them."""
         return self._last_lr
 
+    @announced
     def step(self) -> None:
         """Go on to the next rates. Warns if the optimiser has not stepped yet: it would miss the first ones.
 

@@ -62,7 +62,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Whether it waits after a change."""
         return self.cooldown_counter > 0
 
-    def step(self, metrics: SupportsFloat) -> None:  # type: ignore[override]
+    def step(self, metrics: SupportsFloat) -> None:
         """Take note of the metric, and change the rates if it has stopped becoming better."""
         value = float(metrics)
         self.last_epoch += 1
