@@ -38,7 +38,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "quantise",
         "distributed",
         "observe",
-        "compile",
+        "compiler",
     ),
     ("front",),  # what loads with the package
     ("utils", "profiler"),  # PyTorch's paths to all of these

@@ -14,7 +14,7 @@ NOT_YET = (
     "IPython", "ipywidgets", "anywidget", "matplotlib", "numba", "cupy", "ml_dtypes", "safetensors", "asyncio",
     "numpy.random", "json", "secrets",
     "tinygrad_edu_widgets", "tinygrad_edu.nn", "tinygrad_edu.optim", "tinygrad_edu.distributions", "tinygrad_edu.data",
-    "tinygrad_edu.compile", "tinygrad_edu.views", "tinygrad_edu.state", "tinygrad_edu.metrics",
+    "tinygrad_edu.compiler", "tinygrad_edu.views", "tinygrad_edu.state", "tinygrad_edu.metrics",
     "tinygrad_edu.training", "tinygrad_edu.observe", "tinygrad_edu.tips", "tinygrad_edu.cli", "tinygrad_edu.linalg",
     "tinygrad_edu.utils",
 )  # fmt: skip
@@ -56,7 +56,7 @@ ALL = set(
 )
 LAZY = set(
     """
-    backends compile cuda data distributions errors guard lessons linalg metrics nn observe optim settings state tips
+    backends compiler cuda data distributions errors guard lessons linalg metrics nn observe optim settings state tips
     training utils views
     """.split()
 )

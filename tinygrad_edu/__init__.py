@@ -2,7 +2,7 @@
 
 The engine, from the bottom up: ``common``, ``errors``, ``settings``, ``dtypes``, ``backends``, ``core``, ``inputs``,
 ``ops``, ``autograd``, ``guard``, ``linalg``, ``tensor``. The library: ``nn``, ``optim``, ``distributions``, ``data``,
-``state``, ``metrics``, ``training``, ``compile``, ``observe``, ``utils``. Teaching: ``tips``, ``views``, ``lessons``,
+``state``, ``metrics``, ``training``, ``compiler``, ``observe``, ``utils``. Teaching: ``tips``, ``views``, ``lessons``,
 ``cli``.
 
 Submodules load when they are first used, so ``import tinygrad_edu`` costs little more than ``import numpy``.
@@ -90,7 +90,10 @@ _LATER = {
     ),
 }
 _PUBLIC = "amp data distributions guard linalg metrics nn optim random state training".split()
-_MODULES = [*_PUBLIC, *"accelerator backends compile cuda errors lessons observe settings sim tips utils views".split()]
+_MODULES = [
+    *_PUBLIC,
+    *"accelerator backends compiler cuda errors lessons observe settings sim tips utils views".split(),
+]
 _HERE = (
     "Tensor as_tensor autograd bool device double dtypes e enable_grad float float16 float32 float64 from_numpy "
     "half inf inference_mode int int8 int16 int32 int64 is_grad_enabled is_inference_mode_enabled long nan "

@@ -7,7 +7,7 @@ from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
-from . import compile as compile
+from . import compiler as compiler
 from . import cuda as cuda
 from . import data as data
 from . import distributions as distributions

@@ -74,7 +74,7 @@ FAULTS = {
     "inference": Fault(
         "settings.py", "copy.grad = grad and not self.inference", "copy.grad = grad", "test_settings.py autograd"
     ),
-    "constants": Fault("compile/trace.py", "(value, value.copy())", "(value, value)", "compile"),
+    "constants": Fault("compiler/trace.py", "(value, value.copy())", "(value, value)", "compiler"),
     # The library
     "ceil_mode": Fault(
         "ops/pool.py", "if ceil_mode and (count - 1) * s >= length + p:", "if False:", "peers/test_layers.py"

@@ -32,7 +32,7 @@ PAGES = {
     "guard": ["tinygrad_edu.guard", "tinygrad_edu.settings"],
     "dtypes": ["tinygrad_edu.dtypes", "tinygrad_edu.backends"],
     "errors": ["tinygrad_edu.errors"],
-    "compile": ["tinygrad_edu.compile"],
+    "compiler": ["tinygrad_edu.compiler"],
     "observe": ["tinygrad_edu.observe.*"],
     "tips": ["tinygrad_edu.tips"],
     "lessons": ["tinygrad_edu.lessons"],

@@ -18,7 +18,7 @@ import tinygrad_edu as tg
 from tinygrad_edu import backends
 from tinygrad_edu.backends import ALL_NAMES, CPU, Backend
 from tinygrad_edu.backends.queue import Event, Memory
-from tinygrad_edu.compile.trace import Recorder
+from tinygrad_edu.compiler.trace import Recorder
 from tinygrad_edu.dtypes import NAMES, as_dtype
 from tinygrad_edu.errors import ArgumentError, DeviceError
 

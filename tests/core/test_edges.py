@@ -8,7 +8,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import run_python
 from tinygrad_edu import guard, nn, optim
-from tinygrad_edu.compile import interpret, trace
+from tinygrad_edu.compiler import interpret, trace
 from tinygrad_edu.errors import ArgumentError, AutogradError, DtypeError, InplaceError, ShapeError
 
 

@@ -11,7 +11,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import nn
-from tinygrad_edu.compile import interpret, trace
+from tinygrad_edu.compiler import interpret, trace
 from tinygrad_edu.errors import ArgumentError, DtypeError, ShapeError
 
 F = nn.functional

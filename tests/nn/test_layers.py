@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import nn
-from tinygrad_edu.compile import trace
+from tinygrad_edu.compiler import trace
 from tinygrad_edu.errors import ArgumentError, IndexRangeError, ShapeError
 
 F = nn.functional

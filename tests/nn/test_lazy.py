@@ -13,7 +13,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import data, nn, optim, training
-from tinygrad_edu.compile import trace
+from tinygrad_edu.compiler import trace
 from tinygrad_edu.errors import ArgumentError, DtypeError, ShapeError
 from tinygrad_edu.nn.lazy import LazyModuleMixin
 from tinygrad_edu.nn.parameter import is_lazy

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import nn
-from tinygrad_edu.compile.interpret import interpret
-from tinygrad_edu.compile.trace import trace
+from tinygrad_edu.compiler.interpret import interpret
+from tinygrad_edu.compiler.trace import trace
 from tinygrad_edu.errors import ArgumentError, DtypeError, ShapeError
 
 Array = Any

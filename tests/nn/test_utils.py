@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import nn
-from tinygrad_edu.compile import interpret, trace
+from tinygrad_edu.compiler import interpret, trace
 from tinygrad_edu.errors import ArgumentError, AutogradError, DtypeError, InplaceError, ShapeError
 from tinygrad_edu.nn import utils
 

@@ -165,7 +165,7 @@ def test_no_such_rounding() -> None:
 @pytest.mark.parametrize("change", [operator.floordiv, operator.mod])
 def test_refused_in_every_world(change: Callable[..., Any], dtype: str) -> None:
     """Where arrays are traced or on a device, a zero is found there."""
-    from tinygrad_edu.compile import trace
+    from tinygrad_edu.compiler import trace
 
     x, y = tg.tensor([1, 1], dtype=dtype), tg.tensor([1, 0], dtype=dtype)
     with pytest.raises(EduError, match=r"zero|not defined"):

@@ -10,7 +10,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.compile import trace
+from tinygrad_edu.compiler import trace
 from tinygrad_edu.errors import ArgumentError, DtypeError, EduError, IndexRangeError, ShapeError
 from tinygrad_edu.ops.attention import dropout_op
 

@@ -12,8 +12,8 @@ from tests.ops.cases import CASES, Case
 from tests.ops.test_worlds import ONE_BODY, moved
 from tinygrad_edu import backends
 from tinygrad_edu.backends.cost import Cost, bytes_of
-from tinygrad_edu.compile.ir import Equation
-from tinygrad_edu.compile.trace import Recorder, TraceBackend
+from tinygrad_edu.compiler.ir import Equation
+from tinygrad_edu.compiler.trace import Recorder, TraceBackend
 from tinygrad_edu.core.op import OPS, Op
 
 # Counting what a body does ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.compile.trace import TraceError, trace
+from tinygrad_edu.compiler.trace import TraceError, trace
 from tinygrad_edu.errors import ArgumentError, AutogradError, DeviceError, DtypeError, InplaceError, ShapeError
 from tinygrad_edu.errors import IndexRangeError as Beyond
 

@@ -106,8 +106,8 @@ def test_one_operand_that_is_only_looked_at_gives_a_view() -> None:
 
 
 def test_einsum_works_where_tensors_are_traced_or_far() -> None:
-    from tinygrad_edu.compile import trace
-    from tinygrad_edu.compile.interpret import interpret
+    from tinygrad_edu.compiler import trace
+    from tinygrad_edu.compiler.interpret import interpret
 
     x, y, z = make((2, 3), (3, 3), (3,))
     found = tg.einsum("ij,jj,j->i", *(t.to("far") for t in (x, y, z)))

@@ -10,8 +10,8 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.compile.interpret import interpret
-from tinygrad_edu.compile.trace import trace
+from tinygrad_edu.compiler.interpret import interpret
+from tinygrad_edu.compiler.trace import trace
 from tinygrad_edu.errors import ArgumentError, DeviceError, DtypeError, EduError, IndexRangeError, ShapeError
 
 Parts = Callable[[Any], Any]

@@ -9,7 +9,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.compile.trace import trace
+from tinygrad_edu.compiler.trace import trace
 from tinygrad_edu.errors import AutogradError, InplaceError, ShapeError
 
 CHANGES: dict[str, Callable[[tg.Tensor], tg.Tensor]] = {

@@ -12,9 +12,9 @@ import tinygrad_edu as tg
 from tests.ops.cases import CASES, Case, is_float
 from tinygrad_edu import backends
 from tinygrad_edu.autograd import tensor_namespace
-from tinygrad_edu.compile.interpret import interpret
-from tinygrad_edu.compile.ir import Program
-from tinygrad_edu.compile.trace import RecArray, Recorder, TraceBackend
+from tinygrad_edu.compiler.interpret import interpret
+from tinygrad_edu.compiler.ir import Program
+from tinygrad_edu.compiler.trace import RecArray, Recorder, TraceBackend
 from tinygrad_edu.core.op import OPS
 from tinygrad_edu.tensor import wrap
 

@@ -24,7 +24,7 @@ from tests.optim.steps import (
 )
 from tests.support import teaches
 from tinygrad_edu import nn, optim
-from tinygrad_edu.compile import interpret, trace
+from tinygrad_edu.compiler import interpret, trace
 from tinygrad_edu.errors import (
     ArgumentError,
     AutogradError,

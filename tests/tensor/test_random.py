@@ -14,7 +14,7 @@ import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
-from tinygrad_edu.compile.trace import TraceError, trace
+from tinygrad_edu.compiler.trace import TraceError, trace
 from tinygrad_edu.errors import ArgumentError, DeviceError, DtypeError, ShapeError
 
 DRAWS: dict[str, Callable[..., tg.Tensor]] = {

@@ -11,7 +11,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import nn
-from tinygrad_edu.compile import Equation, Program, TraceError, Var, interpret, trace
+from tinygrad_edu.compiler import Equation, Program, TraceError, Var, interpret, trace
 from tinygrad_edu.tensor import wrap
 
 F = nn.functional
