@@ -38,8 +38,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "quantise",
         "distributed",
         "observe",
-        "compiler",
     ),
+    ("compiler",),  # it knows modules and optimisers, as it runs their steps
     ("front",),  # what loads with the package
     ("utils", "profiler"),  # PyTorch's paths to all of these
     ("training",),

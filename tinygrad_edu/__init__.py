@@ -71,6 +71,7 @@ _LATER = {
     "ops.sorting": "unique",
     "ops.statistics": "bincount count_nonzero std_mean var_mean",
     "ops.unary": "positive",
+    "compiler": "compile",
     "state": "load save",
     "tensor.creation": "arange empty empty_like eye full full_like linspace logspace ones ones_like zeros zeros_like",
     "tensor.exchange": "from_dlpack",

@@ -31,6 +31,7 @@ from .amp.autocast import autocast as autocast
 from .amp.autocast import get_autocast_dtype as get_autocast_dtype
 from .amp.autocast import is_autocast_enabled as is_autocast_enabled
 from .backends import Device as device
+from .compiler import compile as compile
 from .dtypes import bool_ as bool
 from .dtypes import float16 as float16
 from .dtypes import float16 as half
@@ -401,6 +402,7 @@ __all__ = [
     "clip",
     "clone",
     "column_stack",
+    "compile",
     "concat",
     "contiguous_format",
     "cos",

@@ -88,7 +88,7 @@ for round in range(40):
         del sys.modules[name]
     import tinygrad_edu
     target = "tinygrad_edu." + rng.choice(
-        "ops.sorting ops.inplace ops.conv linalg nn optim distributions compile tips views lessons".split()
+        "ops.sorting ops.inplace ops.conv linalg nn optim distributions compiler tips views lessons".split()
     )
     hits += load(target, rng.randrange(1, rng.choice([30, 300, 3000])))
     module = importlib.import_module(target)

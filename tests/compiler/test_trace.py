@@ -231,7 +231,7 @@ def test_a_write_that_a_view_would_have_to_see_is_refused() -> None:
         return view
 
     for function in (through_view, under_view):
-        with pytest.raises(TraceError, match="it shares memory with a view, which the program would not see change"):
+        with pytest.raises(TraceError, match="the write went through another tensor that shares memory with it"):
             trace(function, tg.ones(2, 2))
 
 
@@ -283,7 +283,7 @@ V = [Var(i, (2,), F4) for i in range(4)]
 
 
 def test_a_program_is_checked_when_made() -> None:
-    add = Equation(V[2], "add", (V[0], V[1]))
+    add = Equation((V[2],), "add", (V[0], V[1]))
     Program((V[0], V[1]), (add,), (V[2], V[0]))
     with pytest.raises(ValueError, match=r"v2: f32\[2\] = add\(v0, v1\) uses v1, which is not defined before it"):
         Program((V[0],), (add,), (V[2],))
@@ -294,7 +294,7 @@ def test_a_program_is_checked_when_made() -> None:
     with pytest.raises(ValueError, match="two inputs are the same variable"):
         Program((V[0], V[0]), (), (V[0],))
     with pytest.raises(ValueError, match=r"cat\(\(v0, v1\)\) uses v1"):
-        Program((V[0],), (Equation(V[2], "cat", ((V[0], V[1]),)),), (V[2],))
+        Program((V[0],), (Equation((V[2],), "cat", ((V[0], V[1]),)),), (V[2],))
 
 
 def test_a_program_runs_for_one_signature() -> None:

@@ -79,7 +79,7 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (remembered, "which", "B", "B, event 3 of 3: ", "C", "the runs are A and B"),
     (remembered, "event", 0, "A, event 1 of ", "x", ""),
     (timelines, "prediction", "longer", "◇ longer", "never", "it is not offered"),
-    (ruler, "power", 3, "loss scale: 2³", 30, "the scale goes from 1 to 2**24"),
+    (ruler, "power", 3, "loss scale: 2³", 50, "the scale goes from 1 to 2**44"),
     (ruler, "format", "int8", "format: int8", "int4", "the formats are float16, bfloat16, e4m3, e5m2, int8"),
     (tracer, "table", "jax", "rules: JAX", "julia", "the tables are torch, numpy, jax"),
     (roofline, "prediction", "its arithmetic", "◇ its arithmetic", "never", "it is not offered"),

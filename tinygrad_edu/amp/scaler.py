@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..core.slow import announced, outside
 from ..dtypes import float16
 from ..errors import ArgumentError, AutogradError, DtypeError
+from ..inputs.outside import announced, outside
 from ..ops.logic import isfinite
 from ..ops.out import stack
 from ..settings import modes, no_grad

@@ -1,7 +1,8 @@
-"""Programs: what a function did to arrays, recorded once, shown as a listing and run again."""
+"""Programs: what a function did to arrays, recorded once, made shorter, and run again as generated code."""
 
+from .api import Compiled, Trace, compile
 from .interpret import interpret
 from .ir import Equation, Program, Var
 from .trace import TraceError, trace
 
-__all__ = ["Equation", "Program", "TraceError", "Var", "interpret", "trace"]
+__all__ = ["Compiled", "Equation", "Program", "Trace", "TraceError", "Var", "compile", "interpret", "trace"]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..backends.cpu import XP
 from ..backends.proxy import OPERATORS
-from .ir import Program, Var, substitute
+from .ir import Equation, Program, Var, substitute
+
+
+def function_of(equation: Equation) -> Callable[..., Any]:
+    """What an equation without a body does to arrays."""
+    found: Callable[..., Any] = OPERATORS.get(equation.name) or getattr(XP, equation.name)
+    return found
 
 
 def interpret(program: Program, *arrays: Any) -> tuple[Any, ...]:
@@ -24,6 +31,7 @@ def interpret(program: Program, *arrays: Any) -> tuple[Any, ...]:
             )
         values[var] = array
     for equation in program.equations:
-        function = OPERATORS.get(equation.name) or getattr(XP, equation.name)
-        values[equation.out] = function(*substitute(equation.args, values.__getitem__))
+        given = substitute(equation.args, values.__getitem__)
+        found = (function_of(equation)(*given),) if equation.body is None else interpret(equation.body, *given)
+        values.update(zip(equation.outs, found, strict=True))
     return tuple(values[var] for var in program.outputs)

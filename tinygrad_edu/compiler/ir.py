@@ -28,14 +28,29 @@ class Var:
 
 @dataclass(frozen=True)
 class Equation:
-    """``out = name(*args)``. Arguments are variables, constants, or tuples of both."""
+    """``outs = name(*args)``. Arguments are variables, constants, or tuples of both.
 
-    out: Var
+    Nearly all have one result. A *kernel* has a ``body``, a program of its own over ``args``, and may have several.
+    """
+
+    outs: tuple[Var, ...]
     name: str
     args: tuple[Any, ...]
+    body: Program | None = None
+
+    @property
+    def out(self) -> Var:
+        """The one result."""
+        (out,) = self.outs
+        return out
 
     def __str__(self) -> str:
-        return f"{self.out}: {self.out.type} = {self.name}({', '.join(map(show, self.args))})"
+        outs = ", ".join(f"{out}: {out.type}" for out in self.outs)
+        head = f"{outs} = {self.name}({', '.join(map(show, self.args))})"
+        if self.body is None:
+            return head
+        lines = [f"    {equation}" for equation in self.body.equations]
+        return "\n".join([f"{head}:", *lines])
 
 
 @dataclass(frozen=True)
@@ -54,9 +69,10 @@ class Program:
             for var in variables(equation.args):
                 if var not in known:
                     raise ValueError(f"{equation} uses {var}, which is not defined before it")
-            if equation.out in known:
-                raise ValueError(f"{equation} defines {equation.out} a second time")
-            known.add(equation.out)
+            for out in equation.outs:
+                if out in known:
+                    raise ValueError(f"{equation} defines {out} a second time")
+                known.add(out)
         for var in self.outputs:
             if var not in known:
                 raise ValueError(f"the output {var} is not defined")

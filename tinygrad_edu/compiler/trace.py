@@ -40,16 +40,20 @@ class Recorder:
 
     def call(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """Compute ``function(*args)`` and note it."""
+        for proxy in proxies(args):
+            proxy.check()
         value = function(*unwrap(args, lambda proxy: proxy.values))
         for proxy in proxies(args):
             if value is proxy.values:  # nothing was done, as when `contiguous` finds rows in order
                 return proxy
+        if isinstance(value, np.generic):
+            value = np.asarray(value)  # which can be written to
         result = self.new(value)
         if getattr(value, "base", None) is not None:
             for proxy in proxies(args):
                 if np.may_share_memory(value, proxy.values):
                     proxy.share(result)
-        self.equations.append(Equation(result.var, name, unwrap(args, lambda proxy: proxy.var, self.constant)))
+        self.equations.append(Equation((result.var,), name, unwrap(args, lambda proxy: proxy.var, self.constant)))
         return result
 
     def constant(self, value: Any) -> Any:
@@ -65,11 +69,11 @@ class Recorder:
 class RecArray(ProxyArray):
     """An array that is being watched."""
 
-    __slots__ = ("family", "recorder", "var")
+    __slots__ = ("family", "recorder", "stale", "var")
 
     def __init__(self, recorder: Recorder, values: Any, var: Var) -> None:
         super().__init__(values)
-        self.recorder, self.var = recorder, var
+        self.recorder, self.var, self.stale = recorder, var, False
         self.family: list[weakref.ref[RecArray]] = []  # proxies of the same memory, this one among them
 
     def share(self, view: RecArray) -> None:
@@ -83,21 +87,27 @@ class RecArray(ProxyArray):
         return self.recorder.call(name, OPERATORS[name], *operands)
 
     def update(self, name: str, *operands: Any) -> RecArray:
-        """A write gives the array a new variable. Refused while another live proxy looks at the same memory."""
+        """A write gives the array a new variable. Whoever else looks at the same memory must not be read any more."""
         if name == "setitem":
             written = self.recorder.call("put", XP.put, self, *operands)
         else:
             written = self.operate(name, self, *operands)
             if written.var.type != self.var.type:  # NumPy would cast, or refuse
                 written = self.recorder.call("put", XP.put, self, (...,), written)
-        if any(other is not None and other is not self for other in (reference() for reference in self.family)):
-            raise TraceError(
-                f"a write to a traced array {self.var.type}",
-                "it shares memory with a view, which the program would not see change",
-                "use the out-of-place form inside the traced function",
-            )
+        for other in (reference() for reference in self.family):
+            if other is not None and other is not self:
+                other.stale = True
         self.values, self.var, self.family = written.values, written.var, []
         return self
+
+    def check(self) -> None:
+        """Refuse what another write has changed, which the program does not see."""
+        if self.stale:
+            raise TraceError(
+                f"a read of a traced array {self.var.type} after a write to its memory",
+                "the write went through another tensor that shares memory with it",
+                "use the out-of-place form inside the traced function",
+            )
 
     def refuse(self, what: str) -> NoReturn:
         """Refused: the value would be frozen into whatever Python does with it."""
@@ -177,4 +187,5 @@ def trace(function: Callable[..., Any], *tensors: Tensor) -> Program:
                 "it was not computed from the inputs",
                 "return traced tensors",
             )
+        r.array.check()
     return Program(inputs, tuple(recorder.equations), tuple(r.array.var for r in results))

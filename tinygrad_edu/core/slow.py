@@ -7,7 +7,6 @@ in force. So they are worked out once, as a `Plan`, and looked up from then on. 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -92,10 +91,10 @@ class Interceptor(Scope):
 
         ``what`` is "data" (numbers of the host become a tensor), "draw" (random numbers, from a generator), "stream" (a
         generator that is used in another way), "gradient" (``.grad`` of a tensor is replaced), "call" (a step of an
-        optimiser, a scheduler or a scaler) or "number" (one that changes from call to call). Return something other
+        optimiser, a scheduler or a scaler), "number" (one that changes from call to call) or "tensor" (one that is
+        read or written without an operation). Return something other
         than None, and it is not done, but that is taken for it.
         """
-        return None
 
     def made(self, array: Any, why: str) -> None:
         """Called with each buffer that is not the result of an operation.
@@ -110,29 +109,6 @@ def announce(observers: tuple[Any, ...], array: Any, why: str) -> None:
     """Tell those who watch about a buffer that is not the result of an operation."""
     for observer in observers:
         observer.made(array, why)
-
-
-def outside(what: str, *given: Any) -> Any:
-    """Tell those who watch about what is no operation. Returns what the first of them, innermost first, puts there."""
-    for observer in modes().observers[::-1]:
-        found = observer.outside(what, *given)
-        if found is not None:
-            return found
-    return None
-
-
-def announced(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Let those who watch know of each call of a function, and take it over: see `Interceptor.outside`."""
-
-    @functools.wraps(call)
-    def told(*args: Any, **kwargs: Any) -> Any:
-        if modes().observers:
-            taken = outside("call", functools.partial(told, *args, **kwargs))
-            if taken is not None:
-                return None
-        return call(*args, **kwargs)
-
-    return told
 
 
 # From operands to a plan -----------------------------------------------------------------------------------------

@@ -71,8 +71,7 @@ def written_all(storages: list[Storage], writer: str, line: Any) -> None:
     with writing:
         stamp = clock.last_write = number()
         for storage in storages:
-            storage.stamp = stamp
-            storage.writer = (writer, line)
+            storage.stamp, storage.writer = stamp, (writer, line)
 
 
 _STORAGES: dict[int, Storage] = {}

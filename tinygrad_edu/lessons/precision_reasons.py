@@ -41,8 +41,8 @@ PRECISION: dict[str, str | dict[str, str]] = {
     },
     "crossover": "Just below 0.3 (measured). Then **the steps of int8** are no larger than those of float8 near most "
     "weights.",
-    "whole": "323, measured: steps of 100 / 127 round **every other weight of the layer to 0**. With one for each row, "
-    "one row of 64 is: 21.",
+    "whole": "323: steps of 100 / 127 round **every other weight of the layer to 0**. With one for each row, it is 21 "
+    "(measured).",
     "moves_right": "Before the step, in float32, the gradients are **divided by the same scale** again.",
     "range_or_digits": "bfloat16 has **the exponents of float32**, so nothing more became 0. Small updates need "
     "digits: weights in float32.",

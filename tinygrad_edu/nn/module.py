@@ -42,6 +42,15 @@ class Scope:
         return (*outer, self.label)
 
 
+class _Changes:
+    """How often an attribute of any module was set: who knows a module can tell by it that none has changed."""
+
+    count = 0
+
+
+changes = _Changes()
+
+
 class Module(Stateful):
     """Base of layers. Assign parameters and modules in ``__init__``; compute in ``forward``.
 
@@ -124,6 +133,7 @@ class Module(Stateful):
     # Names ------------------------------------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
+        changes.count += 1
         if isinstance(value, Module):
             self._register("_modules", name, value)
         elif isinstance(value, Parameter):
@@ -141,6 +151,7 @@ class Module(Stateful):
                 object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
+        changes.count += 1
         object.__delattr__(self, name)
         self._forget(name)
 
@@ -169,6 +180,7 @@ class Module(Stateful):
             why = f"this {type(value).__name__} already has the {type(self).__name__} inside it, or is it"
             tried, mend = f"self.{name} = a module around self", "pass what it needs of the outer one to forward"
             raise ArgumentError(tried, why, mend)
+        changes.count += 1
         if self._home(name) != registry:  # otherwise it keeps its place in the order
             self._forget(name)
         self.__dict__[registry][name] = value

@@ -9,6 +9,8 @@ from ..common.lines import user_line
 from ..core.inplace import own_buffer
 from ..errors import ArgumentError, ShapeError
 from ..inputs.arguments import new_shape
+from ..inputs.outside import outside
+from ..settings import modes
 from ..tensor import Tensor
 from ..tensor.creation import empty, ones, zeros
 from . import functional as F
@@ -113,6 +115,8 @@ class _BatchNorm(_Running):
             mean = var = None
         momentum = 0.0 if self.momentum is None else self.momentum
         if tracking and count is not None:
+            if modes().observers:
+                outside("tensor", count)
             _check_place(count, input)
         if tracking and self.momentum is None and count is not None:  # the average over all batches so far
             momentum = 1 / (count.item() + 1)

@@ -20,6 +20,8 @@ from ..dtypes import float32
 from ..errors import ArgumentError, ShapeError
 from ..inputs.arguments import as_tensor
 from ..inputs.kinds import explain_all
+from ..inputs.outside import outside
+from ..settings import modes
 from .normalise import dot, mixed, total
 
 # mypy: disable-error-code="override"
@@ -229,6 +231,9 @@ def batch_norm(
     used as they are. Raises `ShapeError` in training if a channel has only one value.
     """
     x = as_tensor(input)
+    if modes().observers and running_mean is not None and running_var is not None:
+        for running in (running_mean, running_var):
+            outside("tensor", running)
     tried = f"batch_norm of a tensor {tuple(x.shape)}"
     if momentum is None:
         mend = "pass a number: 1 / (batches so far) for an average over all, as nn.BatchNorm does"

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, NoReturn
 
-from ..core.slow import outside
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..inputs.kinds import explain_all
+from ..inputs.outside import outside
 from ..settings import modes
 from ..tensor import RemovableHandle, Tensor, as_tensor, clear_gradient
 

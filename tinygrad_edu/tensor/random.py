@@ -16,11 +16,12 @@ from ..common.blocks import block
 from ..common.locks import local
 from ..core.above import above
 from ..core.base import TensorBase
-from ..core.slow import announce, outside
+from ..core.slow import announce
 from ..dtypes import as_dtype, is_float
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..inputs.arguments import as_tensor, new_shape, number, size_of
 from ..inputs.kinds import explain_all
+from ..inputs.outside import outside
 from ..ops.convert import laid
 from ..settings import modes
 

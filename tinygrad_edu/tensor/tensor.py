@@ -20,11 +20,12 @@ from ..core.base import TensorBase
 from ..core.graph import KEEP, Leaf, Node
 from ..core.inplace import note_sharer, own_buffer, settle, share_storage
 from ..core.narrow import is_narrow
-from ..core.slow import announce, outside
+from ..core.slow import announce
 from ..dtypes import is_float
 from ..errors import AutogradError, DeviceError, DtypeError, ShapeError
 from ..inputs import arguments
 from ..inputs.kinds import explained
+from ..inputs.outside import outside
 from ..ops import convert as ct
 from ..settings import modes
 from . import creation
@@ -271,6 +272,8 @@ class Tensor(Conversions, Absent):
         >>> (w * 2).detach().requires_grad
         False
         """
+        if modes().observers:
+            outside("tensor", self)
         own_buffer(self)
         result = wrap(self.array)
         share_storage(self, result)
@@ -380,6 +383,10 @@ class Tensor(Conversions, Absent):
         """
         if force:
             return self.detach().cpu().numpy()
+        if modes().observers:
+            outside("tensor", self)
+            if not (home := backends.of(self.array)).readable:
+                home.to_numpy(self.array)  # which says why not
         if self.requires_grad:
             raise AutogradError(
                 "numpy() on a tensor that requires grad",
@@ -408,10 +415,14 @@ class Tensor(Conversions, Absent):
                 f"it has {self.array.size} elements, and item() gives one number",
                 "reduce it first (x.sum()), or use tolist()",
             )
+        if modes().observers:
+            outside("tensor", self)
         return backends.of(self.array).to_numpy(self.array).item()
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
+        if modes().observers:
+            outside("tensor", self)
         return backends.of(self.array).to_numpy(self.array).tolist()
 
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:

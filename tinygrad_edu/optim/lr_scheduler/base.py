@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ...common.lines import warn_user
-from ...core.slow import announced
 from ...errors import ArgumentError, DtypeError
 from ...inputs.kinds import explain_all
+from ...inputs.outside import announced
 from ..optimizer import Optimizer
 
 

@@ -1,0 +1,469 @@
+"""`compile`: a function, a module or a whole training step, made into programs that run without asking again."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from sys import getrefcount
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..autograd import Function
+from ..common.lines import warn_user
+from ..common.locks import RLock
+from ..core.base import TensorBase
+from ..core.inplace import own_buffer
+from ..core.storage import find, number
+from ..errors import ArgumentError, AutogradError
+from ..nn import Module
+from ..settings import modes
+from ..tensor import Tensor, wrap
+from .capture import Feed, Kept, Place, Script, Segment, capture
+from .numpy_code import Code
+from .passes import PASSES, optimised
+from .trace import TraceError
+from .watch import Watched
+
+LIMIT = 8  # programs for one function; after that it runs as it is written
+STEP = "a compiled program"
+
+
+@dataclass
+class Trace:
+    """An entry of the ledger: why a program was made, or could not be, and what that took."""
+
+    signature: str
+    reason: str
+    seconds: float
+    calls: int = 0
+    broken: str = ""  # why the function runs as it is written
+    script: Script | None = field(default=None, repr=False)
+    codes: list[Code] = field(default_factory=list, repr=False)
+
+
+def compile(
+    model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str = "numpy",
+    mode: str | None = None, options: dict[str, Any] | None = None, disable: bool = False,
+) -> Any:  # fmt: skip
+    """A function or module that computes the same as ``model`` by a program, which is made at its first call.
+
+    The program is made anew where the shapes or dtypes of its arguments change, or a value of Python that it has read;
+    ``f.ledger`` says when and why. A whole training step may be compiled, with ``backward()``, ``optimizer.step()`` and
+    what else belongs to it. What a program cannot repeat, such as ``if loss > 1``, lets the function run as it is
+    written, with a warning that names it; with ``fullgraph=True`` that is a `TraceError`.
+
+    ``options={"leave_out": ("fuse",)}`` leaves out passes. Can be used as a decorator. Raises `ArgumentError` for
+    settings that there are not.
+
+    >>> import tinygrad_edu as tg
+    >>> @tg.compile
+    ... def f(x):
+    ...     return (x * 2).sum()
+    >>> f(tg.ones(3))
+    tensor(6.)
+    """
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+        )
+    if backend != "numpy":
+        raise ArgumentError(f"compile(backend={backend!r})", "there is no such generator", 'use backend="numpy"')
+    if mode not in (None, "default", "reduce-overhead", "max-autotune"):
+        why = "the modes are default, reduce-overhead and max-autotune"
+        raise ArgumentError(f"compile(mode={mode!r})", why, "name one of these")
+    leave_out = tuple((options or {}).get("leave_out", ()))
+    if unknown := [name for name in leave_out if name not in PASSES]:
+        raise ArgumentError(f"compile without the pass {unknown[0]!r}", "there is no such pass", f"{', '.join(PASSES)}")
+    if not callable(model):
+        raise ArgumentError(f"compile({type(model).__name__})", "it is no function or module", "give a function")
+    if disable:
+        return model
+    if isinstance(model, Module):
+        return CompiledModule(model, fullgraph, leave_out)
+    return Compiled(model, fullgraph, leave_out)
+
+
+class Compiled:
+    """A compiled function. ``ledger`` tells which programs were made, and why."""
+
+    def __init__(self, function: Callable[..., Any], fullgraph: bool = False, leave_out: tuple[str, ...] = ()) -> None:
+        self._function, self._fullgraph, self._leave_out = function, fullgraph, leave_out
+        self._runs: dict[Any, list[Any]] = {}
+        self._lock, self._warned = RLock(), False
+        self.ledger: list[Trace] = []
+        functools.update_wrapper(self, function, updated=())
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        m = modes()
+        if m.observers or not m.plain:  # somebody watches, and should see each operation
+            return self._function(*args, **kwargs)
+        tensors: list[Tensor] = []
+        key = (_key(args, tensors), _key(kwargs, tensors), m.grad, m.promotion, m.dtype, m.inference)
+        with self._lock:
+            known = self._runs.get(key)
+            if known is not None:
+                for run in known:
+                    if run.holds(tensors):
+                        if isinstance(run, _Broken):
+                            break
+                        run.trace.calls += 1
+                        return run(tensors)
+                else:
+                    run = None
+                if run is not None:
+                    return self._as_written(run, key, args, kwargs)
+            run = self._make(key, args, kwargs, tensors, known or [])
+            if isinstance(run, _Run):
+                run.trace.calls += 1
+                return run(tensors)
+        return self._as_written(run, key, args, kwargs)
+
+    def _as_written(self, broken: _Broken, key: Any, args: Any, kwargs: Any) -> Any:
+        """Run the function as it is. An error is its own; else it is noted that there is no program."""
+        result = self._function(*args, **kwargs)
+        broken.trace.calls += 1
+        if not broken.noted:
+            broken.noted = True
+            self.ledger.append(broken.trace)
+            self._runs.setdefault(key, []).insert(0, broken)
+            if not self._warned:
+                self._warned = True
+                warn_user(f"{_name(self._function)} runs as it is written: {broken.trace.broken}")
+        return result
+
+    def _make(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor], known: list[Any]) -> Any:
+        reason = self._reason(key, known, tensors)
+        signature = ", ".join(_signature(tensor) for tensor in tensors)
+        start = time.perf_counter()
+        trace = Trace(signature, reason, 0.0)
+        made = sum(1 for one in self.ledger if not one.broken)
+        if made >= LIMIT:
+            trace.broken = f"{made} programs were made already: {reason}"
+            return _Broken(trace)
+        try:
+            watched = Watched(self._function, _extra(args, kwargs))
+            script = capture(self._function, args, kwargs, tensors)
+            if changed := watched.changed():
+                why = "that would happen only while the program is made"
+                raise TraceError(f"a change of Python's values in a compiled function: {changed}", why, "return it")
+            run = _Run(script, trace, watched, self._leave_out)
+        except Exception as error:  # as it is written, it says better what is wrong, or is no error at all
+            if self._fullgraph:
+                raise
+            trace.broken, trace.seconds = str(error), time.perf_counter() - start
+            return _Broken(trace)
+        trace.seconds = time.perf_counter() - start
+        self.ledger.append(trace)
+        self._runs.setdefault(key, []).insert(0, run)
+        return run
+
+    def _reason(self, key: Any, known: list[Any], tensors: list[Tensor]) -> str:
+        if not self.ledger:
+            return "the first call"
+        for run in known:
+            if found := run.why_not(tensors):
+                return str(found)
+        before = next(iter(self._runs))
+        return _difference(before, key)
+
+    def __repr__(self) -> str:
+        return f"<compiled {_name(self._function)}, {len(self.ledger)} programs>"
+
+
+class _Broken:
+    """A signature for which the function runs as it is written."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace, self.noted = trace, False
+
+    def holds(self, tensors: list[Tensor]) -> bool:
+        """For good: it would break in the same place."""
+        return True
+
+    def why_not(self, tensors: list[Tensor]) -> str:
+        return ""
+
+
+class CompiledModule(Module):
+    """A module whose calls are compiled. Its parameters and state are those of the module itself."""
+
+    def __init__(self, module: Module, fullgraph: bool, leave_out: tuple[str, ...]) -> None:
+        super().__init__()
+        self._orig_mod = module
+        object.__setattr__(self, "_compiled", Compiled(module.__call__, fullgraph, leave_out))
+
+    @property
+    def ledger(self) -> list[Trace]:
+        """Which programs were made, and why."""
+        found: list[Trace] = self._compiled.ledger
+        return found
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module gives."""
+        return self._compiled(*args, **kwargs)
+
+
+# Running -------------------------------------------------------------------------------------------------------------
+
+
+class _Run:
+    """A script, made ready."""
+
+    def __init__(self, script: Script, trace: Trace, watched: Watched, leave_out: tuple[str, ...]) -> None:
+        self.script, self.trace, self.watched = script, trace, watched
+        trace.script = script
+        self.guards = [(t, t.array.shape, t.array.dtype, t.node is None) for t in script.tensors]
+        self.grads = [(t, there) for t, there in script.reads_grad]
+        self.written = list({id(feed): feed for feed in script.written}.values())
+        self.steps = [one if callable(one) else _Part(one, trace, leave_out) for one in script.steps]
+        self.backward = None if script.backward is None else _Part(script.backward, trace, leave_out)
+        self.simple = self.backward is None and isinstance(script.result, Place)
+        self.count = 1 + max(
+            (s.target for p in script.steps if isinstance(p, Segment) for s in p.sinks if s.kind == "result"),
+            default=-1,
+        )
+
+    def holds(self, tensors: list[Tensor]) -> bool:
+        """Whether everything that it was made for is still so."""
+        for t, shape, dtype, free in self.guards:
+            array = t.array
+            if array.shape != shape or array.dtype is not dtype or (t.node is None) is not free:
+                return False
+        for t, there in self.grads:
+            if (t.gradient is not None) is not there:
+                return False
+        for feed in self.written:
+            if not _tensor_of(feed, tensors).array.flags.writeable:
+                return False
+        return not self.watched.changed()
+
+    def why_not(self, tensors: list[Tensor]) -> str:
+        """What is different, in words."""
+        for t, shape, dtype, free in self.guards:
+            if t.array.shape != shape or t.array.dtype != dtype:
+                return f"a tensor of the outside was {dtype}{list(shape)}, and is {t.array.dtype}{list(t.array.shape)}"
+            if (t.node is None) is not free:
+                return f"a tensor {list(shape)} of the outside {'wants' if free else 'needs no'} gradients now"
+        for t, there in self.grads:
+            if (t.gradient is not None) is not there:
+                return f"the .grad of a tensor {list(t.shape)} is {'gone' if there else 'there'} now"
+        return self.watched.changed()
+
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        if self.simple:
+            return wrap(np.asarray(self.forward(tensors)[0][0]))
+        if self.backward is not None:
+            wanted = [tensors[f.source] if f.kind == "argument" else f.source for f in self.script.pulled]
+            results = _Joined.apply(self, tensors, *wanted)
+            results = results if isinstance(results, tuple) else (results,)
+            return self._filled(self.script.result, results, tensors)
+        results, _ = self.forward(tensors)
+        return self._filled(self.script.result, [wrap(np.asarray(one)) for one in results], tensors)
+
+    def forward(self, tensors: list[Tensor]) -> tuple[list[Any], dict[Any, Any]]:
+        """Run all steps. Returns the results, and what later programs need."""
+        results: list[Any] = [None] * self.count
+        carried: dict[Any, Any] = {}
+        for step in self.steps:
+            if type(step) is _Part:
+                step(tensors, carried, results)
+            else:
+                step()
+        for feed in self.written:
+            t = _tensor_of(feed, tensors)
+            own_buffer(t)
+            t.storage.written(STEP, None)
+        return results, carried
+
+    def _filled(self, tree: Any, results: Any, tensors: list[Tensor]) -> Any:
+        if isinstance(tree, Place):
+            return results[tree.number]
+        if isinstance(tree, Kept):
+            return tensors[tree.feed.source] if tree.feed.kind == "argument" else tree.feed.source
+        if isinstance(tree, dict):
+            return {key: self._filled(value, results, tensors) for key, value in tree.items()}
+        if isinstance(tree, (list, tuple)):
+            parts = [self._filled(item, results, tensors) for item in tree]
+            return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+        return tree
+
+
+def _tensor_of(feed: Feed, tensors: list[Tensor]) -> Tensor:
+    found: Tensor = tensors[feed.source] if feed.kind == "argument" else feed.source
+    return found
+
+
+class _Joined(Function):
+    """Results whose graph is one node: the program of the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, run: _Run, tensors: list[Tensor], *wanted: Tensor) -> Any:
+        """All results, as tensors."""
+        results, carried = run.forward(tensors)
+        ctx.run, ctx.tensors, ctx.carried, ctx.number = run, tensors, carried, number()
+        made = tuple(wrap(np.asarray(one)) for one in results)
+        return made if len(made) > 1 else made[0]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        """The gradients of what was wanted."""
+        run: _Run = ctx.run
+        assert run.backward is not None
+        pulled: list[Any] = [None] * len(run.script.pulled)
+        for array in ctx.carried.values():
+            storage = find(array)
+            if storage is not None and storage.stamp > ctx.number:
+                tried = f"backward of a compiled program that needs a tensor {array.shape} {array.dtype}"
+                why = f"{storage.writer[0]} has written to it since the program ran"
+                raise AutogradError(tried, why, "call backward() before, or write to a clone")
+        run.backward(ctx.tensors, ctx.carried, pulled, gradients)
+        return (None, None, *(wrap(np.asarray(one)) for one in pulled))
+
+
+class _Part:
+    """A segment with its code."""
+
+    def __init__(self, segment: Segment, trace: Trace, leave_out: tuple[str, ...]) -> None:
+        self.segment = segment
+        places: dict[int, tuple[str, int]] = {}
+        for i, sink in enumerate(segment.sinks):
+            if sink.kind in ("write", "write gradient") and sink.target in segment.feeds:
+                places[i] = ("input", segment.feeds.index(sink.target))
+            elif sink.kind in ("write", "write gradient", "gradient"):
+                places[i] = ("given", i)
+        self.code = Code(optimised(segment.program, leave_out), places)
+        trace.codes.append(self.code)
+        self.given = [segment.sinks[i] for i, (kind, _) in places.items() if kind == "given"]
+        self.returned = [sink for i, sink in enumerate(segment.sinks) if i not in places]
+        self._arrays = _gatherer(segment.feeds)
+        self.kept: list[Any] = [None] * len(self.given)  # gradients that were made, to be used again
+
+    def __call__(self, tensors: list[Tensor], carried: dict[Any, Any], results: list[Any], gradients: Any = ()) -> None:
+        arrays = self._arrays(tensors, carried, gradients)
+        made = []
+        for i, sink in enumerate(self.given):
+            kind, target = sink.kind, sink.target
+            if kind == "gradient":
+                held = self.kept[i]
+                if held is None or target.gradient is not held or not _alone(held):
+                    held = self.kept[i] = wrap(np.empty(target.array.shape, target.array.dtype))
+                made.append((target, held))
+                arrays.append(held.array)
+            else:
+                owner = target.source if target.kind != "argument" else tensors[target.source]
+                arrays.append(owner.gradient.array if kind == "write gradient" else owner.array)
+            del target
+        found = self.code.run(*arrays)
+        for target, held in made:
+            target.gradient = held
+        for tensor in self.segment.cleared:
+            tensor.gradient = None
+        for sink, value in zip(self.returned, found, strict=True):
+            (carried if sink.kind == "carried" else results)[sink.target] = value
+
+
+_WORDS = {
+    "tensor": "{s}.array", "argument": "tensors[{n}].array", "gradient": "{s}.gradient.array", "array": "{s}",
+    "draw": "{s}()", "number": "as_number({s}())", "carried": "carried[{s}]", "tangent": "gradients[{n}].array",
+}  # fmt: skip
+
+
+def _gatherer(feeds: tuple[Feed, ...]) -> Callable[..., list[Any]]:
+    """A function that collects the inputs: written out, which is faster than asking each feed for its kind."""
+    names: dict[str, Any] = {f"s{i}": feed.source for i, feed in enumerate(feeds)}
+    parts = [_WORDS[feed.kind].format(s=f"s{i}", n=feed.source) for i, feed in enumerate(feeds)]
+    head = "".join(f", {name}={name}" for name in names)
+    source = f"lambda tensors, carried, gradients{head}: [{', '.join(parts)}]"
+    found: Callable[..., list[Any]] = eval(source, {**names, "as_number": lambda value: np.asarray(value, np.float32)})
+    return found
+
+
+def _alone(gradient: Tensor) -> bool:
+    """Whether nobody has this gradient but the tensor it belongs to, and ourselves."""
+    return gradient.storage is None and _counts(gradient) == _USUAL
+
+
+def _counts(gradient: Any) -> tuple[int, int]:
+    return getrefcount(gradient), getrefcount(gradient.array)
+
+
+def _usual() -> tuple[int, int]:
+    """The counts of a gradient that a list, a tensor and a variable refer to, asked for as here: they differ between
+    Pythons."""
+    owner = SimpleNamespace(gradient=SimpleNamespace(array=object()))
+    kept = [owner.gradient]
+    held = kept[0]
+    return (lambda gradient: _counts(gradient))(held)
+
+
+_USUAL = _usual()
+
+
+# Keys ----------------------------------------------------------------------------------------------------------------
+
+
+def _key(tree: Any, tensors: list[Tensor]) -> Any:
+    """What a program depends on, of arguments: shapes, dtypes, numbers. The tensors are collected."""
+    kind = type(tree)
+    if kind is tuple or kind is list:
+        parts: list[Any] = [kind]
+        for item in tree:
+            if isinstance(item, TensorBase) and not any(known is item for known in tensors):
+                tensors.append(item)  # type: ignore[arg-type]
+                array = item.array
+                parts.append((array.shape, array.dtype, item.node is None, type(array)))
+            else:
+                parts.append(_key(item, tensors))
+        return tuple(parts)
+    if isinstance(tree, TensorBase):
+        for i, known in enumerate(tensors):
+            if known is tree:
+                return i
+        return _key((tree,), tensors)[1]
+    if kind is dict:
+        return tuple([(name, _key(item, tensors)) for name, item in tree.items()]) if tree else ()
+    if tree is None or isinstance(tree, (bool, int, float, str)):
+        return kind, tree
+    return kind, id(tree)
+
+
+def _extra(args: Any, kwargs: Any) -> tuple[Any, ...]:
+    return tuple(one for one in (*args, *kwargs.values()) if not isinstance(one, Tensor))
+
+
+def _difference(before: Any, now: Any) -> str:
+    """How two keys differ, in words."""
+    names = ("arguments", "named arguments", "grad mode", "promotion", "default dtype", "inference mode")
+    for name, x, y in zip(names, before, now, strict=True):
+        if x != y:
+            if name != "arguments":
+                return f"{name}: {x} before, {y} now"
+            for i, (a, b) in enumerate(zip(x[1:], y[1:], strict=False)):
+                if a != b:
+                    return f"argument {i} was {_words(a)}, and is {_words(b)}"
+            return f"there are {len(y) - 1} arguments, and were {len(x) - 1}"
+    return "the same arguments, but something else has changed"
+
+
+def _words(part: Any) -> str:
+    if isinstance(part, tuple) and len(part) == 4:
+        shape, dtype, free, _ = part
+        return f"{dtype}{list(shape)}{'' if free else ', requires_grad'}"
+    if isinstance(part, tuple) and len(part) == 2:
+        return repr(part[1])
+    return repr(part)
+
+
+def _signature(tensor: Tensor) -> str:
+    return f"{tensor.array.dtype}{list(tensor.array.shape)}"
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))

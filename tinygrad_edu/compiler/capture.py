@@ -1,0 +1,495 @@
+"""Capturing a function whole: what it computes, what it reads and writes outside, and the steps that stay Python's.
+
+A tensor that the function touches is *lifted* at that moment: until the end its array is a proxy, so all that is
+computed from it is recorded, and all that is written to it is known. Afterwards everything is as it was before: the
+capture itself has no effect. What it finds is a `Script`: programs, with a *feed* for each input and a *sink* for each
+output, and between them calls, such as a step of an optimiser, that are made again at each run.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..autograd import grad as gradients
+from ..core.base import TensorBase
+from ..core.graph import Leaf
+from ..core.inplace import settle
+from ..core.narrow import is_narrow
+from ..core.slow import Call, Interceptor
+from ..core.storage import storage_of
+from ..tensor import Tensor, wrap
+from .ir import Equation, Program, Var, variables
+from .trace import RecArray, Recorder, TraceError
+
+
+@dataclass(frozen=True, eq=False)
+class Feed:
+    """Where an input's value is found at each run.
+
+    ``kind`` says what ``source`` is: "argument" (its place among the tensors given), "tensor" (its present array),
+    "gradient" (a tensor whose ``.grad`` is meant), "array" (its present contents), "draw" (a function that draws random
+    numbers), "number" (a function that gives one), "tangent" (the place of a result, whose gradient is meant) or
+    "carried" (a variable of an earlier program).
+    """
+
+    kind: str
+    source: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Sink:
+    """What becomes of an output.
+
+    ``kind``: "write" (it is the new content of a tensor's memory), "write gradient" (of the memory of its ``.grad``),
+    "gradient" (it becomes the ``.grad`` of a tensor), "result" (a place among the results), "carried" (a later program
+    needs it), "pull" (the gradient that goes on to an argument or tensor).
+    """
+
+    kind: str
+    target: Any
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A program between two calls, with a feed for each of its inputs and a sink for each of its outputs."""
+
+    program: Program
+    feeds: tuple[Feed, ...]
+    sinks: tuple[Sink, ...]
+    cleared: tuple[Tensor, ...] = ()  # whose .grad is None from here on
+
+
+@dataclass
+class Script:
+    """A captured function."""
+
+    steps: list[Segment | Callable[[], Any]] = field(default_factory=list)
+    result: Any = None  # a tree with `Place`, `Kept` and constants in place of tensors
+    tensors: list[Tensor] = field(default_factory=list)  # all that it touches besides its arguments
+    reads_grad: list[tuple[Tensor, bool]] = field(default_factory=list)  # whose .grad it adds to; whether it was there
+    written: list[Any] = field(default_factory=list)  # feeds whose memory it writes to
+    backward: Segment | None = None  # for gradients from outside, where the results have a graph
+    pulled: list[Feed] = field(default_factory=list)  # whose gradients that gives
+
+
+@dataclass(frozen=True)
+class Place:
+    """A result of the program, by its number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A tensor that was touched, or given, and is returned as it is."""
+
+    feed: Feed
+
+
+class _Lift:
+    """A tensor whose array is a proxy for now, and what it was before."""
+
+    def __init__(self, tensor: Tensor, feed: Feed, proxy: RecArray) -> None:
+        self.tensor, self.feed, self.proxy = tensor, feed, proxy
+        self.array, self.storage, self.node, self.kind = tensor.array, tensor.storage, tensor.node, type(tensor)
+        self.first = proxy.var  # before anything was written
+        self.var = proxy.var  # at the beginning of this segment
+
+    def restore(self) -> None:
+        """Everything as before."""
+        tensor = self.tensor
+        tensor.array, tensor.storage, tensor.node = self.array, self.storage, self.node
+        tensor.__class__ = self.kind
+
+
+class _Recorder(Recorder):
+    """Arrays of the outside that operations use by the way are read anew at each run."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        super().__init__()
+        self.tracer = tracer
+
+    def constant(self, value: Any) -> Any:
+        """An array that was made in the function stays as it is; another one is an input."""
+        if not isinstance(value, np.ndarray) or id(value) in self.tracer.made_here:
+            return super().constant(value)
+        return self.tracer.array_var(value)
+
+
+class Tracer(Interceptor):
+    """Sees all that a function does to tensors, and lifts them as it meets them."""
+
+    keeps = False
+
+    def __init__(self) -> None:
+        self.recorder = _Recorder(self)
+        self.feeds: dict[Var, Feed] = {}
+        self.lifts: dict[int, _Lift] = {}  # by the id of the tensor
+        self.made_here: dict[int, Any] = {}  # arrays by their id
+        self.arrays: dict[int, tuple[Any, Var]] = {}  # arrays of the outside, by id
+        self.graded: dict[int, tuple[Tensor, Any]] = {}  # tensors and their .grad of before, by id
+        self.replaced: set[int] = set()  # of these, whose .grad was replaced whatever it was
+        self.owners: dict[int, Tensor] = {}  # by the id of a .grad: whose it is
+        self.streams: dict[int, tuple[Any, Any]] = {}  # random streams, and where they stood
+        self.current: dict[int, Var] = {}  # by the id of a tensor: its gradient, as it was known at the last call
+        self.set: set[int] = set()  # tensors that have got a .grad in an earlier segment
+        self.segments: list[Any] = []  # of each segment its equations, outputs and cleared tensors; or a call
+        self.begun = 0  # the first equation of this segment
+        self.ran_backward = False
+        self.seen_scopes: set[int] = set()
+
+    # What interceptors hear ----------------------------------------------------------------------------------------
+
+    def given(self, name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        for one in operands:
+            self._meet(one)
+        return operands
+
+    def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
+        self._look_for_hooks(call.modes.scope)
+        for one in call.operands:
+            self._meet(one)
+        target = call.target
+        if target is not None and type(target.array) is not RecArray and any(map(_is_traced, call.operands)):
+            self._own(target)
+        result = proceed()
+        for one in result if isinstance(result, tuple) else (result,):
+            array = getattr(one, "array", None)
+            if isinstance(array, np.ndarray):
+                self.made_here[id(array)] = array
+        return result
+
+    def backward(self, node: Any, g: Any, proceed: Callable[[], Any]) -> Any:
+        self.ran_backward = True
+        return proceed()
+
+    def made(self, array: Any, why: str) -> None:
+        if isinstance(array, np.ndarray):
+            self.made_here[id(array)] = array
+
+    def outside(self, what: str, *given: Any) -> Any:
+        return getattr(self, f"_on_{what}")(*given)
+
+    def _on_data(self, data: Any) -> None:
+        if _holds_arrays(data):
+            why = "its numbers would be those of now in every later call"
+            raise TraceError(
+                "tensor(…) of an array inside a compiled function", why, "make the tensor outside, give it"
+            )
+
+    def _on_draw(self, stream: Any, values: Callable[[], Any]) -> RecArray:
+        self._keep_stream(stream)
+        return self._input(values(), Feed("draw", values))
+
+    def _on_stream(self, given: Any) -> None:
+        why = "the numbers drawn now would be those of every later call"
+        raise TraceError("drawing random numbers in this way", why, "use rand, randn or dropout, or draw outside")
+
+    def _on_number(self, get: Callable[[], float]) -> Tensor:
+        return wrap(self._input(np.asarray(get(), np.float32), Feed("number", get)))
+
+    def _on_tensor(self, tensor: Tensor) -> None:
+        self._meet(tensor)
+
+    def _on_gradient(self, tensor: Tensor) -> None:
+        self._note_gradient(tensor)
+        self.replaced.add(id(tensor))
+
+    def _on_call(self, call: Callable[[], Any]) -> bool:
+        if any(callable(one) for one in call.args[1:]):  # type: ignore[attr-defined]
+            raise TraceError("a step with a closure", "it would run inside the step", "compute the loss before it")
+        self._end_segment()
+        self.segments.append(call)
+        self._begin_again()
+        return True
+
+    # Lifting -------------------------------------------------------------------------------------------------------
+
+    def lift(self, tensor: Tensor, feed: Feed) -> None:
+        """Let a tensor's array be a proxy from here on."""
+        settle(tensor)
+        if backends.of(tensor.array) is not backends.CPU:
+            why = "a program is captured on the CPU"
+            raise TraceError(f"a tensor on {tensor.device!r} in a compiled function", why, "call it without compile")
+        if tensor.node is not None and not isinstance(tensor.node, Leaf) and feed.kind != "argument":
+            why = "its gradient belongs to a graph that was made before, and that is another one at each call"
+            raise TraceError(
+                f"a tensor {tuple(tensor.shape)} with a graph, from outside", why, "detach() it, or give it"
+            )
+        if is_narrow(tensor.array.dtype) or not isinstance(tensor.array, np.ndarray):
+            tensor.array = np.asarray(tensor.array)
+        proxy = self._input(tensor.array, feed)
+        lift = self.lifts[id(tensor)] = _Lift(tensor, feed, proxy)
+        tensor.array, tensor.storage = proxy, None
+        if tensor.node is not None:
+            if tensor.node.extra is not None and (tensor.node.extra.hooks or tensor.node.extra.after):
+                why = "a hook is Python, and would run only while the program is made"
+                raise TraceError(f"a tensor {tuple(tensor.shape)} with hooks", why, "remove the hooks")
+            if not isinstance(tensor.node, Leaf):
+                tensor.node = Leaf(tensor)
+            self._note_gradient(tensor)
+        tensor._stand_on_fast_path(True)
+        assert lift.first is proxy.var
+
+    def _meet(self, operand: Any) -> None:
+        """Lift a tensor that was made before the function was called."""
+        if not isinstance(operand, TensorBase) or type(operand.array) is RecArray or id(operand) in self.lifts:
+            return
+        if id(operand.array) in self.made_here or isinstance(operand.array, np.generic):
+            return
+        owner = self.owners.get(id(operand))
+        self.lift(operand, Feed("tensor", operand) if owner is None else Feed("gradient", owner))  # type: ignore[arg-type]
+
+    def _own(self, tensor: Any) -> None:
+        """What was made here of constants is written to: from now on it is recorded too."""
+        recorder = self.recorder
+        array = np.array(tensor.array)
+        proxy = recorder.new(array)
+        recorder.equations.append(Equation((proxy.var,), "copy", (array.copy(),)))
+        tensor.array, tensor.storage = proxy, None
+        tensor._stand_on_fast_path(True)
+
+    def _input(self, values: Any, feed: Feed) -> RecArray:
+        proxy = self.recorder.new(values)
+        self.feeds[proxy.var] = feed
+        return proxy
+
+    def array_var(self, array: Any) -> Var:
+        """The input that is an array of the outside."""
+        kept = self.arrays.get(id(array))
+        if kept is None:
+            kept = self.arrays[id(array)] = array, self._input(array, Feed("array", array)).var
+        return kept[1]
+
+    def _note_gradient(self, tensor: Tensor) -> None:
+        if id(tensor) not in self.graded:
+            self.graded[id(tensor)] = tensor, tensor.gradient
+            if tensor.gradient is not None:
+                self.owners[id(tensor.gradient)] = tensor
+
+    def _keep_stream(self, stream: Any) -> None:
+        if id(stream) not in self.streams:
+            self.streams[id(stream)] = stream, copy.deepcopy(stream.bit_generator.state)
+
+    def _look_for_hooks(self, scope: Any) -> None:
+        while scope is not None and id(scope.module) not in self.seen_scopes:
+            self._check_hooks(scope.module)
+            scope = scope.parent
+
+    def _check_hooks(self, module: Any) -> None:
+        self.seen_scopes.add(id(module))
+        if module._hooks is not None:
+            why = "a hook is Python, and would run only while the program is made"
+            raise TraceError(f"{type(module).__name__} with hooks", why, "remove the hooks, or call without compile")
+
+    # Segments ------------------------------------------------------------------------------------------------------
+
+    def _end_segment(self) -> None:
+        """Close the program so far: what was written, and the gradients that were made."""
+        outputs: list[tuple[Var, Sink]] = []
+        for lift in self.lifts.values():
+            if lift.tensor.array is not lift.proxy:
+                why = "it has other memory now"
+                mend = "write into it: x.copy_(…), or x -= … under no_grad()"
+                raise TraceError(f"x.data = … of a tensor {tuple(lift.tensor.shape)}", why, mend)
+            lift.proxy.check()
+            if lift.proxy.var is not lift.var:
+                kind = "write gradient" if lift.feed.kind == "gradient" else "write"
+                outputs.append((lift.proxy.var, Sink(kind, lift.feed)))
+        for tensor, before in self.graded.values():
+            now = tensor.gradient
+            if now is None or now is before:
+                continue
+            if now.node is not None:
+                raise TraceError("create_graph=True", "the gradient has a graph itself", "use autograd.grad")
+            if type(now.array) is not RecArray:
+                self._own(now)
+            now.array.check()
+            if now.array.var is not self.current.get(id(tensor)):
+                outputs.append((now.array.var, Sink("gradient", tensor)))
+        cleared = tuple(
+            t for t, before in self.graded.values() if t.gradient is None and (before is not None or id(t) in self.set)
+        )
+        self.set.update(id(sink.target) for _, sink in outputs if sink.kind == "gradient")
+        self.segments.append((self.recorder.equations[self.begun :], outputs, cleared))
+        self.begun = len(self.recorder.equations)
+
+    def _begin_again(self) -> None:
+        """After a call, what is outside is read anew."""
+        for lift in self.lifts.values():
+            proxy = lift.proxy
+            proxy.var = lift.var = self._input(proxy.values, lift.feed).var
+            if lift.tensor.node is not None:
+                storage_of(proxy).written("a step", None)
+        for tensor, before in self.graded.values():
+            now = tensor.gradient
+            if now is not None and now is not before:
+                now.array.var = self._input(now.array.values, Feed("gradient", tensor)).var
+                self.current[id(tensor)] = now.array.var
+        self.arrays.clear()
+
+    # The end -------------------------------------------------------------------------------------------------------
+
+    def restore(self) -> None:
+        """Everything as it was before the function was called."""
+        for lift in reversed(self.lifts.values()):
+            lift.restore()
+        for tensor, gradient in self.graded.values():
+            tensor.gradient = gradient
+        for stream, state in self.streams.values():
+            stream.bit_generator.state = state
+
+
+def _is_traced(operand: Any) -> bool:
+    return isinstance(operand, TensorBase) and type(operand.array) is RecArray
+
+
+def _holds_arrays(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(map(_holds_arrays, data))
+    return isinstance(data, np.ndarray)
+
+
+def capture(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Tensor]) -> Script:
+    """What ``function(*args, **kwargs)`` does. ``given`` are the tensors among its arguments, in order.
+
+    Raises `TraceError` for what a later run could not repeat. Nothing has changed afterwards.
+    """
+    tracer = Tracer()
+    try:
+        for i, tensor in enumerate(given):
+            if id(tensor) not in tracer.lifts:
+                tracer.lift(tensor, Feed("argument", i))
+        with tracer:
+            result = function(*args, **kwargs)
+            return _Finish(tracer).script(result)
+    finally:
+        tracer.restore()
+
+
+class _Finish:
+    """From what a tracer has seen to a script."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer, self.out = tracer, Script()
+        self.results: list[Var] = []
+        self.roots: list[tuple[Var, Tensor]] = []  # results with a graph
+        self.joined = False  # is there a backward program?
+
+    def script(self, result: Any) -> Script:
+        tracer, out = self.tracer, self.out
+        out.result = self._template(result)
+        tracer._end_segment()
+        self._gradients()
+        joint = self._joint() if self.roots and not tracer.ran_backward else None
+        later: set[Var] = set()  # needed by a later program
+        self.joined = joint is not None
+        if joint is not None:
+            out.backward, later = self._segment(*joint, (), set(), set())
+        missing = set(self.results)
+        for part in reversed(tracer.segments):
+            if callable(part):
+                out.steps.insert(0, part)
+                continue
+            segment, carried = self._segment(*part, later, missing)
+            out.steps.insert(0, segment)
+            missing -= set(segment.program.outputs)
+            later = (later - set(segment.program.outputs)) | carried
+        out.steps = [one for one in out.steps if callable(one) or one.sinks or one.cleared]
+        out.tensors = [lift.tensor for lift in tracer.lifts.values() if lift.feed.kind == "tensor"]
+        out.written = [
+            sink.target for one in out.steps if isinstance(one, Segment) for sink in one.sinks if sink.kind == "write"
+        ]
+        self._check_memory()
+        return out
+
+    def _segment(
+        self, equations: list[Equation], outputs: list[tuple[Var, Sink]], cleared: tuple[Tensor, ...],
+        later: set[Var], missing: set[Var],
+    ) -> tuple[Segment, set[Var]]:  # fmt: skip
+        """A program of these equations, and the variables that it needs from earlier ones."""
+        sinks, made = list(outputs), {var for equation in equations for var in equation.outs}
+        for i, var in enumerate(self.results):
+            if var in missing and (var in made or var in self.tracer.feeds):
+                sinks.append((var, Sink("result", i)))
+        known = made | (set(self.tracer.feeds) if self.out.backward is not None else set())
+        sinks += [(var, Sink("carried", var)) for var in sorted(later, key=lambda v: v.number) if var in known]
+        used = {var for equation in equations for var in variables(equation.args)} | {var for var, _ in sinks}
+        inputs = sorted(used - made, key=lambda var: var.number)
+        feeds = tuple(self._feed(var) for var in inputs)
+        program = Program(tuple(inputs), tuple(equations), tuple(var for var, _ in sinks))
+        return Segment(program, feeds, tuple(sink for _, sink in sinks), cleared), {
+            var for var, feed in zip(inputs, feeds, strict=True) if feed.kind == "carried"
+        }
+
+    def _feed(self, var: Var) -> Feed:
+        """Where an input comes from. The backward program gets what the forward program had, and draws nothing anew."""
+        feed = self.tracer.feeds.get(var)
+        again = feed is not None and (self.out.backward is not None or not self.joined or feed.kind == "tangent")
+        return feed if feed is not None and again else Feed("carried", var)
+
+    def _template(self, tree: Any) -> Any:
+        if isinstance(tree, Tensor):
+            lift = self.tracer.lifts.get(id(tree))
+            if lift is not None:
+                return Kept(lift.feed)
+            if type(tree.array) is not RecArray:
+                self.tracer._own(tree)
+            tree.array.check()
+            if tree.node is not None:
+                self.roots.append((tree.array.var, tree))
+            self.results.append(tree.array.var)
+            return Place(len(self.results) - 1)
+        if isinstance(tree, dict):
+            return {key: self._template(value) for key, value in tree.items()}
+        if isinstance(tree, (list, tuple)):
+            parts = [self._template(item) for item in tree]
+            return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+        if tree is None or isinstance(tree, (bool, int, float, str, np.dtype)):
+            return tree
+        why = "a program gives tensors, numbers, and lists, tuples and dicts of them"
+        raise TraceError(f"returning a {type(tree).__name__} from a compiled function", why, "return tensors")
+
+    def _gradients(self) -> None:
+        """Which gradients were added to, whatever they were."""
+        for tensor, before in self.tracer.graded.values():
+            if id(tensor) not in self.tracer.replaced and self.tracer.ran_backward:
+                self.out.reads_grad.append((tensor, before is not None))
+
+    def _joint(self) -> tuple[list[Equation], list[tuple[Var, Sink]]]:
+        """The backward pass from outside: a gradient for each result, one for each tensor that wants it."""
+        tracer = self.tracer
+        seeds = []
+        for var, _ in self.roots:
+            place = self.results.index(var)
+            seeds.append(wrap(tracer._input(np.ones(var.shape, var.dtype), Feed("tangent", place))))
+        leaves = [lift for lift in tracer.lifts.values() if lift.tensor.node is not None]
+        found = gradients(
+            [tensor for _, tensor in self.roots], [lift.tensor for lift in leaves], seeds, allow_unused=True
+        )
+        outputs = []
+        for lift, gradient in zip(leaves, found, strict=True):
+            if gradient is not None:
+                if type(gradient.array) is not RecArray:
+                    tracer._own(gradient)
+                self.out.pulled.append(lift.feed)
+                outputs.append((gradient.array.var, Sink("pull", len(self.out.pulled) - 1)))
+        return tracer.recorder.equations[tracer.begun :], outputs
+
+    def _check_memory(self) -> None:
+        """Refuse what is written where something else is seen: a program knows each of its inputs by itself."""
+        lifts = list(self.tracer.lifts.values())
+        places = [(lift, lift.array) for lift in lifts]
+        for lift, array in places:
+            if lift.feed not in self.out.written:
+                continue
+            for other, seen in places:
+                if other is not lift and np.may_share_memory(array, seen):
+                    why = "another tensor shows the same memory, and the program would not see it change"
+                    raise TraceError(f"a write to a tensor {tuple(array.shape)}", why, "give one of them a clone()")

@@ -1,0 +1,286 @@
+"""Passes: each takes a program and gives another one, which computes the same with less.
+
+`PASSES` names them in their order. Each can be left out, and each is a function to call and to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .interpret import function_of
+from .ir import Equation, Program, Var, substitute, variables
+
+ELEMENTWISE = frozenset(
+    "add sub mul div neg exp expm1 log log1p log2 log10 tanh sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh "
+    "arcsinh arccosh arctanh abs sign floor ceil round maximum minimum relu where eq ne lt le gt ge and or xor invert "
+    "astype".split()
+)
+VIEWS = frozenset("reshape permute broadcast_to getitem diagonal windows as_strided".split())
+FILLED = {"zeros_like": 0, "ones_like": 1}
+
+
+def used(program: Program) -> set[Var]:
+    """The variables that something reads, or that are outputs."""
+    found = {var for equation in program.equations for var in variables(equation.args)}
+    return found | set(program.outputs)
+
+
+def rewritten(program: Program, change: Callable[[Equation], Any]) -> Program:
+    """The program with ``change(equation)`` for each of its equations, whose arguments are up to date.
+
+    That may be the equation, another one, or what stands for its result: a variable or a number.
+    """
+    known: dict[Var, Any] = {}
+    equations = []
+    for equation in program.equations:
+        args = substitute(equation.args, lambda var: known.get(var, var))
+        now = equation if args == equation.args else Equation(equation.outs, equation.name, args, equation.body)
+        found = change(now)
+        if isinstance(found, Equation):
+            equations.append(found)
+        else:
+            known[now.out] = found
+    outputs = []
+    for var in program.outputs:
+        found = known.get(var, var)
+        outputs.append(found if isinstance(found, Var) else var)
+        if not isinstance(found, Var):  # an output must be an array
+            made = np.full(var.shape, found, var.dtype)
+            if all(var not in equation.outs for equation in equations):
+                equations.append(Equation((var,), "copy", (made,)))
+    return Program(program.inputs, tuple(equations), tuple(outputs))
+
+
+def dead(program: Program) -> Program:
+    """Leave out what nobody reads.
+
+    ``v1 = exp(v0); v2 = mul(v0, 2); return v2`` becomes ``v2 = mul(v0, 2); return v2``.
+    """
+    needed, kept = set(program.outputs), []
+    for equation in reversed(program.equations):
+        if needed.intersection(equation.outs):
+            kept.append(equation)
+            needed.update(variables(equation.args))
+    return Program(program.inputs, tuple(reversed(kept)), program.outputs)
+
+
+def unused(program: Program) -> Program:
+    """Leave out inputs that nobody reads.
+
+    ``program(v0, v1): v2 = neg(v0); return v2`` becomes ``program(v0): …``.
+    """
+    needed = used(program)
+    return Program(tuple(var for var in program.inputs if var in needed), program.equations, program.outputs)
+
+
+def constants(program: Program) -> Program:
+    """Compute what depends on no input, now. Arrays of one number, where they are only read, become that number.
+
+    ``v1 = ones_like(v0); v2 = mul(v0, v1)`` becomes ``v2 = mul(v0, 1.0)``.
+    """
+    numbers_do = _read_by_elementwise(program)
+
+    def fold(equation: Equation) -> Any:
+        out = equation.out if equation.body is None else None
+        if out is None:
+            return equation
+        if equation.name in FILLED and out.dtype.kind == "f" and out in numbers_do:
+            return float(FILLED[equation.name])
+        if equation.name == "broadcast_to" and isinstance(equation.args[0], (int, float)) and out in numbers_do:
+            return equation.args[0]
+        if not any(True for _ in variables(equation.args)) and equation.name != "copy":
+            with np.errstate(all="ignore"):
+                value = function_of(equation)(*equation.args)
+            return Equation(equation.outs, "copy", (np.asarray(value),))
+        return equation
+
+    return rewritten(program, fold)
+
+
+def _read_by_elementwise(program: Program) -> set[Var]:
+    """The variables that may become a Python number: whoever reads them has another array of the shape that results."""
+    fits = {equation.out for equation in program.equations if equation.body is None}
+    fits -= set(program.outputs)
+    for equation in program.equations:
+        for var in variables(equation.args):
+            others = [one for one in variables(equation.args) if one is not var]
+            if equation.name == "broadcast_to" and var in equation.args[:1]:
+                continue  # that becomes a number itself, or keeps its operand
+            lasting = equation.name in ("mul", "add", "sub", "div") and any(
+                one.shape == equation.outs[0].shape and one.dtype == equation.outs[0].dtype for one in others
+            )
+            choice = equation.name == "where" and var in equation.args[1:] and any(
+                one.dtype == equation.outs[0].dtype
+                for one in equation.args[1:] if isinstance(one, Var) and one is not var
+            ) and any(one.shape == equation.outs[0].shape for one in others)  # fmt: skip
+            if not (lasting or choice):
+                fits.discard(var)
+    for equation in program.equations:  # what is broadcast is a number only if its result may be one
+        if equation.name == "broadcast_to" and isinstance(equation.args[0], Var) and equation.out not in fits:
+            fits.discard(equation.args[0])
+    return fits
+
+
+def common(program: Program) -> Program:
+    """Compute the same thing once.
+
+    ``v1 = exp(v0); v2 = exp(v0); v3 = add(v1, v2)`` becomes ``v1 = exp(v0); v3 = add(v1, v1)``.
+    """
+    known: dict[Any, Var] = {}
+
+    def once(equation: Equation) -> Any:
+        key = _key(equation)
+        if key is None or len(equation.outs) > 1:
+            return equation
+        if key in known:
+            return known[key]
+        known[key] = equation.out
+        return equation
+
+    return rewritten(program, once)
+
+
+def _key(equation: Equation) -> Any:
+    """Equal for equations that compute the same; None where that is not known."""
+
+    def part(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple([part(item) for item in value])
+        if isinstance(value, slice):
+            return slice, value.start, value.stop, value.step
+        if isinstance(value, np.ndarray):
+            return np.ndarray, value.shape, value.dtype.str, value.tobytes() if value.nbytes < 4096 else id(value)
+        if isinstance(value, np.generic):
+            return type(value), value.tobytes()
+        return type(value), value if value == value else "nan"
+
+    try:
+        key = equation.name, part(equation.args)
+        hash(key)
+    except (TypeError, ValueError):
+        return None
+    return key
+
+
+def algebra(program: Program) -> Program:
+    """Leave out what changes nothing, to the last bit.
+
+    ``v1 = mul(v0, 1.0)`` is ``v0``; so is a reshape, cast or stretch to what it is already, ``permute`` there and back.
+    """
+    made: dict[Var, Equation] = {}
+
+    def simpler(equation: Equation) -> Any:
+        if equation.body is not None:
+            return equation
+        name, args, out = equation.name, equation.args, equation.out
+        first = args[0] if args else None
+        same = isinstance(first, Var) and first.shape == out.shape and first.dtype == out.dtype
+        if same and name in ("reshape", "broadcast_to", "astype"):
+            return first
+        if same and name in ("mul", "div") and _is_number(args[1], 1):
+            return first
+        if name == "mul" and isinstance(args[1], Var) and _is_number(first, 1) and args[1].shape == out.shape:
+            return args[1] if args[1].dtype == out.dtype else equation
+        if same and name == "contiguous" and first in made and made[first].name not in VIEWS:
+            return first
+        if name in ELEMENTWISE and len(args) > 1:
+            plain = [one for one in args if isinstance(one, Var) and one.shape == out.shape]
+            for i, one in enumerate(args):
+                source = made.get(one) if isinstance(one, Var) else None
+                if source is not None and source.name == "broadcast_to" and len(plain) > 1:
+                    args = (*args[:i], source.args[0], *args[i + 1 :])
+                    plain.remove(one)
+            equation = Equation(equation.outs, name, args)
+        before = made.get(first) if isinstance(first, Var) else None
+        if name == "reshape" and before is not None and before.name == "reshape":
+            equation = Equation(equation.outs, name, (before.args[0], args[1]))
+        if name == "permute" and before is not None and before.name == "permute":
+            axes = tuple(before.args[1][i] for i in args[1])
+            if axes == tuple(range(len(axes))):
+                return before.args[0]
+            equation = Equation(equation.outs, name, (before.args[0], axes))
+        if name == "neg" and before is not None and before.name == "neg":
+            return before.args[0]
+        made[out] = equation
+        return equation
+
+    return rewritten(program, simpler)
+
+
+def _is_number(value: Any, number: float) -> bool:
+    return type(value) in (int, float) and value == number
+
+
+class _Group:
+    """Elementwise equations of one shape that run as one kernel."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape, self.equations = shape, []  # type: ignore[var-annotated]
+        self.made: set[Var] = set()
+
+
+def fuse(program: Program) -> Program:
+    """Put elementwise equations over arrays of one shape into kernels, which pass over memory once.
+
+    ``v1 = mul(v0, 2); v2 = exp(v1); v3 = add(v2, v0)`` becomes one equation, whose body these are.
+    """
+    done: list[Equation] = []
+    open_: list[_Group] = []
+    needed = set(program.outputs)
+    last: dict[Var, int] = {}
+    for i, equation in enumerate(program.equations):
+        last.update(dict.fromkeys(variables(equation.args), i))
+
+    def close(group: _Group) -> None:
+        open_.remove(group)
+        if len(group.equations) == 1:
+            done.append(group.equations[0])
+            return
+        inside = {var for equation in group.equations for var in variables(equation.args)}
+        inputs = tuple(sorted(inside - group.made, key=lambda var: var.number))
+        own = {id(equation) for equation in group.equations}
+        outside = {
+            var for equation in program.equations if id(equation) not in own for var in variables(equation.args)
+        } | needed
+        outs = tuple(var for equation in group.equations for var in equation.outs if var in outside)
+        body = Program(inputs, tuple(group.equations), outs)
+        done.append(Equation(outs, "kernel", inputs, body))
+
+    for equation in program.equations:
+        reads = set(variables(equation.args))
+        behind = [group for group in open_ if group.made & reads]
+        shape = equation.outs[0].shape
+        joins = None
+        if equation.body is None and equation.name in ELEMENTWISE and shape:
+            joins = next((group for group in behind if group.shape == shape), None)
+            joins = joins or next((group for group in open_ if group.shape == shape), None)
+        for group in behind:
+            if group is not joins:
+                close(group)
+        if equation.body is not None or equation.name not in ELEMENTWISE or not shape:
+            done.append(equation)
+            continue
+        if joins is None:
+            joins = _Group(shape)
+            open_.append(joins)
+        joins.equations.append(equation)
+        joins.made.update(equation.outs)
+    for group in list(open_):
+        close(group)
+    return Program(program.inputs, tuple(done), program.outputs)
+
+
+PASSES: dict[str, Callable[[Program], Program]] = {
+    "algebra": algebra, "constants": constants, "common": common, "dead": dead, "fuse": fuse,
+}  # fmt: skip
+
+
+def optimised(program: Program, leave_out: tuple[str, ...] = ()) -> Program:
+    """The program after all passes; simple ones run twice, since one makes work for another."""
+    simple = [name for name in PASSES if name != "fuse" and name not in leave_out]
+    for name in simple + simple:
+        program = PASSES[name](program)
+    return program if "fuse" in leave_out else fuse(program)
