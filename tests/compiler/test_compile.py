@@ -630,3 +630,55 @@ def test_a_detached_tensor_is_its_source() -> None:
     assert fast(tg.ones(2)).tolist() == [3.0, 3.0] and fast(tg.ones(2)).tolist() == [6.0, 6.0]
     w.data = tg.ones(2)
     assert fast(tg.ones(2)).tolist() == [3.0, 3.0]
+
+
+def test_a_copy_has_programs_of_its_own() -> None:
+    fast = compile(nn.Linear(2, 2))
+    fast(tg.ones(1, 2))
+    other = copy.deepcopy(fast)
+    with tg.no_grad():
+        other._orig_mod.weight.zero_()
+        other._orig_mod.bias.zero_()
+    assert other(tg.ones(1, 2)).tolist() == [[0.0, 0.0]] and fast(tg.ones(1, 2)).tolist() != [[0.0, 0.0]]
+    assert len(fast.ledger) == 1 == len(other.ledger)
+
+
+def test_many_threads_may_call_one_program() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    w = tg.randn(40, 40)
+    fast = compile(lambda x: (x @ w).tanh().sum(0), fullgraph=True)
+    inputs = [tg.randn(30, 40) for _ in range(16)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(fast, inputs))
+    for x, y in zip(inputs, found, strict=True):
+        np.testing.assert_allclose(y.array, (x @ w).tanh().sum(0).array, rtol=1e-5)
+
+
+def test_hooks_are_not_frozen() -> None:
+    seen: list[Any] = []
+    model = nn.Linear(2, 2)
+    handle = model.register_forward_hook(lambda *given: seen.append(1))
+    w = tg.ones(2, requires_grad=True)
+    with pytest.raises(TraceError, match="Linear with hooks"):
+        compile(model, fullgraph=True)(tg.ones(1, 2))
+    handle.remove()
+    handle = w.register_hook(lambda g: g * 2)
+    with pytest.raises(TraceError, match="with hooks"):
+        compile(lambda x: x * w, fullgraph=True)(tg.ones(2))
+    handle.remove()
+    assert compile(lambda x: x * w, fullgraph=True)(tg.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_a_compiled_function_inside_another() -> None:
+    inner = compile(lambda x: x * 2)
+    outer = compile(lambda x: inner(x) + 1, fullgraph=True)
+    assert outer(tg.ones(2)).tolist() == [3.0, 3.0] and inner.ledger == [] and len(outer.ledger) == 1
+
+
+def test_a_recursive_function_is_unrolled() -> None:
+    def power(x: Any, n: int) -> Any:
+        return x if n == 0 else x * power(x, n - 1)
+
+    fast = compile(power, fullgraph=True)
+    assert fast(tg.full((2,), 2.0), 4).tolist() == [32.0, 32.0]

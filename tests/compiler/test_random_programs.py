@@ -28,8 +28,8 @@ def unary(name: str, x: Any, number: float) -> Any:
         return getattr(tg, name)(x.tanh() if name == "exp" else x) if hasattr(tg, name) else getattr(x, name)()
     last = x.ndim - 1
     return {
-        "sqrt_abs": lambda: (x.abs() + 0.5).sqrt(),
-        "log_abs": lambda: (x.abs() + 0.5).log(),
+        "sqrt_abs": lambda: (x.abs() + 0.5).sqrt(),  # noqa: PLW0108  (only when it is asked for)
+        "log_abs": lambda: (x.abs() + 0.5).log(),  # noqa: PLW0108
         "transpose": lambda: x.mT if x.ndim > 1 else x * number,
         "reshape": lambda: x.reshape(-1),
         "row": lambda: x[0] if x.ndim else x + number,

@@ -23,6 +23,7 @@ from ..nn import Module
 from ..settings import modes
 from ..tensor import Tensor, wrap
 from .capture import Feed, Kept, Place, Script, Segment, capture
+from .ir import Program
 from .numpy_code import Code
 from .passes import PASSES, optimised
 from .trace import TraceError
@@ -43,6 +44,22 @@ class Trace:
     broken: str = ""  # why the function runs as it is written
     script: Script | None = field(default=None, repr=False)
     codes: list[Code] = field(default_factory=list, repr=False)
+
+    @property
+    def captured(self) -> list[Program]:
+        """The programs as they were recorded: one for each stretch between two calls of Python."""
+        steps = [] if self.script is None else [*self.script.steps, self.script.backward]
+        return [one.program for one in steps if isinstance(one, Segment)]
+
+    @property
+    def programs(self) -> list[Program]:
+        """The same after all passes."""
+        return [code.program for code in self.codes]
+
+    @property
+    def source(self) -> str:
+        """What runs: the generated functions."""
+        return "\n".join(code.source for code in self.codes)
 
 
 def compile(
@@ -173,6 +190,9 @@ class Compiled:
         before = next(iter(self._runs))
         return _difference(before, key)
 
+    def __reduce__(self) -> Any:
+        return Compiled, (self._function, self._fullgraph, self._leave_out)  # a copy makes its own programs
+
     def __repr__(self) -> str:
         return f"<compiled {_name(self._function)}, {len(self.ledger)} programs>"
 
@@ -222,7 +242,9 @@ class _Run:
         self.guards = [(t, t.array.shape, t.array.dtype, t.node is None) for t in script.tensors]
         self.grads = [(t, there) for t, there in script.reads_grad]
         self.written = list({id(feed): feed for feed in script.written}.values())
-        self.steps = [one if callable(one) else _Part(one, trace, leave_out) for one in script.steps]
+        self.steps: list[Any] = [
+            _Part(one, trace, leave_out) if isinstance(one, Segment) else one for one in script.steps
+        ]
         self.backward = None if script.backward is None else _Part(script.backward, trace, leave_out)
         self.simple = self.backward is None and isinstance(script.result, Place)
         self.count = 1 + max(
@@ -394,13 +416,17 @@ def _counts(gradient: Any) -> tuple[int, int]:
     return getrefcount(gradient), getrefcount(gradient.array)
 
 
+def _asked(gradient: Any) -> tuple[int, int]:
+    return _counts(gradient)  # from as deep as `_alone`
+
+
 def _usual() -> tuple[int, int]:
     """The counts of a gradient that a list, a tensor and a variable refer to, asked for as here: they differ between
     Pythons."""
     owner = SimpleNamespace(gradient=SimpleNamespace(array=object()))
     kept = [owner.gradient]
     held = kept[0]
-    return (lambda gradient: _counts(gradient))(held)
+    return _asked(held)
 
 
 _USUAL = _usual()

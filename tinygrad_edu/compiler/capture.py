@@ -391,13 +391,14 @@ class _Finish:
         later: set[Var] = set()  # needed by a later program
         self.joined = joint is not None
         if joint is not None:
-            out.backward, later = self._segment(*joint, (), set(), set())
+            out.backward, later = self._segment(*joint, set(), set())
         missing = set(self.results)
         for part in reversed(tracer.segments):
             if callable(part):
                 out.steps.insert(0, part)
                 continue
-            segment, carried = self._segment(*part, later, missing)
+            equations, outputs, cleared = part
+            segment, carried = self._segment(equations, outputs, cleared, later, missing)
             out.steps.insert(0, segment)
             missing -= set(segment.program.outputs)
             later = (later - set(segment.program.outputs)) | carried
@@ -462,7 +463,7 @@ class _Finish:
             if id(tensor) not in self.tracer.replaced and self.tracer.ran_backward:
                 self.out.reads_grad.append((tensor, before is not None))
 
-    def _joint(self) -> tuple[list[Equation], list[tuple[Var, Sink]]]:
+    def _joint(self) -> tuple[list[Equation], list[tuple[Var, Sink]], tuple[Tensor, ...]]:
         """The backward pass from outside: a gradient for each result, one for each tensor that wants it."""
         tracer = self.tracer
         seeds = []
@@ -480,7 +481,7 @@ class _Finish:
                     tracer._own(gradient)
                 self.out.pulled.append(lift.feed)
                 outputs.append((gradient.array.var, Sink("pull", len(self.out.pulled) - 1)))
-        return tracer.recorder.equations[tracer.begun :], outputs
+        return tracer.recorder.equations[tracer.begun :], outputs, ()
 
     def _check_memory(self) -> None:
         """Refuse what is written where something else is seen: a program knows each of its inputs by itself."""

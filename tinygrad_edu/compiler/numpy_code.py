@@ -29,8 +29,8 @@ UFUNCS |= {name: getattr(XP, name) for name in ELEMENTWISE if isinstance(getattr
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
          "ge": ">=", "and": "&", "or": "|", "xor": "^", "matmul": "@"}  # fmt: skip
 REDUCERS = {"amax": np.maximum, "amin": np.minimum, "prod": np.multiply}
-STRIPS = 1 << 18  # bytes of a result: above, a kernel runs in strips
-STRIP = 1 << 15  # bytes of one strip of one array
+STRIPS = 1 << 19  # bytes of a result: above, a kernel runs in strips
+STRIP = 1 << 17  # bytes of one strip of one array
 FEW_COLUMNS = 32
 BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 
@@ -237,15 +237,13 @@ class _Writer:
         out, name, args = equation.out, equation.name, equation.args
         self.text[out] = f"v{out.number}"
         words = [self._word(arg) for arg in args]
-        if name == "where" and all(not getattr(arg, "shape", ()) for arg in args) and isinstance(args[0], Var):
-            kind = out.dtype.type
+        if name == "where" and _is_scalar(equation):
             chosen = [
-                self._word(kind(arg)) if isinstance(arg, (int, float)) else word for arg, word in zip(args, words)
-            ]  # noqa: B905
+                self._word(out.dtype.type(arg)) if isinstance(arg, (int, float)) else word
+                for arg, word in zip(args, words, strict=True)
+            ]
             made = f"{chosen[1]} if {words[0]} else {chosen[2]}"
-        elif name == "sum" and args[1] is None and args[0].dtype.itemsize > 2 and args[0] in self.static and (
-            self.static[args[0]].flags.c_contiguous
-        ):  # fmt: skip
+        elif name == "sum" and self._whole(*args):
             made = f"{self._constant(np.add.reduce, 'add_reduce')}({words[0]}, None, None, None, {args[2]})"
         elif name in INFIX and name != "matmul":
             made = f"{words[0]} {INFIX[name]} {words[1]}"
@@ -262,6 +260,13 @@ class _Writer:
                 self.code.fallbacks.append(name)
             made = f"{self._constant(getattr(XP, name), name)}({', '.join(words)})"
         self.code.lines.append(f"{self.text[out]} = {made}")
+
+    def _whole(self, x: Any, axis: Any, keep: bool) -> bool:
+        """Whether a sum takes in one whole block of memory, which NumPy adds in pairs."""
+        array = self.static.get(x) if isinstance(x, Var) else None
+        return axis is None and array is not None and array.flags.c_contiguous and x.dtype.itemsize > 2 and (
+            x.dtype.kind == "f"
+        )  # fmt: skip
 
     def _view(self, equation: Equation) -> bool:
         """A view of static memory is made now. False where its memory is not known yet."""
@@ -319,24 +324,18 @@ class _Writer:
         return self._emit(np.copyto, "copyto", self._destination(equation.out), word)
 
     def _do_where(self, equation: Equation) -> bool:
-        condition, x, y = equation.args
+        condition, x, _ = equation.args
         out = equation.out
-        if (
-            isinstance(condition, Var)
-            and _is_zero(y)
-            and isinstance(x, Var)
-            and x.shape == out.shape
-            and x.dtype == out.dtype
-        ):
-            if out.dtype.kind == "i" and condition.shape == out.shape:
-                return self._emit(np.multiply, "mul", self._word(x), self._word(condition), self._destination(out))
-            bits = BITS.get(out.dtype.itemsize) if out.dtype.kind == "f" else None
-            if bits is not None and condition.shape == out.shape:
-                words = self._word(condition), self._word(x)
-                kind = self._constant(np.dtype(bits), "bits")
-                to = self._destination(out)
-                left = self._bits(x, words[1], bits, kind)
-                return self._emit(np.multiply, "mul", left, words[0], self._bits(out, to, bits, kind))
+        if _masks(equation):  # "x or 0": a product, of bits where x may be inf or nan
+            words = self._word(x), self._word(condition)
+            to = self._destination(out)
+            if out.dtype.kind != "f":
+                return self._emit(np.multiply, "mul", *words, to)
+            bits = BITS[out.dtype.itemsize]
+            kind = self._constant(np.dtype(bits), "bits")
+            return self._emit(
+                np.multiply, "mul", self._bits(x, words[0], bits, kind), words[1], self._bits(out, to, bits, kind)
+            )
         words_ = [self._word(one) for one in equation.args]
         to = self._destination(out)
         self._emit(np.copyto, "copyto", to, words_[2], "'unsafe'")
@@ -493,6 +492,10 @@ class _Writer:
             return [f"{self._constant(np.maximum, 'maximum')}({words[0]}, {zero}, out={to})"]
         if name == "astype":
             return [f"{copyto}({to}, {words[0]}, 'unsafe')"]
+        if name == "where" and _masks(equation) and equation.out.dtype.kind == "f":
+            kind = self._constant(np.dtype(BITS[equation.out.dtype.itemsize]), "bits")
+            mul = self._constant(np.multiply, "mul")
+            return [f"{mul}({words[1]}.view({kind}), {words[0]}, {to}.view({kind}))"]
         if name == "where":
             made = f"{self._constant(np.where, 'where')}({', '.join(words)})"
             return [f"{copyto}({to}, {made}, 'unsafe')"]
@@ -502,6 +505,25 @@ class _Writer:
 def _out(name: str, to: str) -> str:
     """The last argument: of all these functions, only maximum and minimum need its name."""
     return f"out={to}" if name in ("maximum", "minimum") else to
+
+
+def _masks(equation: Equation) -> bool:
+    """Whether a ``where`` gives x or 0, for an x of the result's dtype."""
+    condition, x, y = equation.args
+    fits = isinstance(condition, Var) and condition.dtype == np.bool_ and isinstance(x, Var) and bool(x.shape)
+    kind = equation.out.dtype
+    return (
+        fits and _is_zero(y) and x.dtype == kind and kind.kind in "fi" and (kind.kind == "i" or kind.itemsize in BITS)
+    )
+
+
+def _is_scalar(equation: Equation) -> bool:
+    """Whether a ``where`` chooses between two numbers of the result's dtype."""
+    condition, *others = equation.args
+    return isinstance(condition, Var) and not condition.shape and all(
+        type(one) in (int, float) or (isinstance(one, Var) and not one.shape and one.dtype == equation.out.dtype)
+        for one in others
+    )  # fmt: skip
 
 
 def _is_zero(value: Any) -> bool:
