@@ -28,7 +28,7 @@ ALL = set(
     atleast_2d atleast_3d autocast autograd baddbmm bernoulli bincount bitwise_and bitwise_not bitwise_or bitwise_xor
     bmm bool
     broadcast_tensors broadcast_to can_cast cat cdist ceil channels_last cholesky_solve chunk clamp clamp_max clamp_min
-    clip clone
+    clip clone compile
     column_stack concat contiguous_format cos cosh count_nonzero cross cummax cummin cumprod cumsum data
     default_device det device
     diag diag_embed diagonal diff digamma distributions div dot double dstack dtypes e einsum empty empty_like
