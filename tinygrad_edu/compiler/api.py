@@ -122,7 +122,10 @@ class Compiled:
         if m.observers or not m.plain:  # somebody watches, and should see each operation
             return self._function(*args, **kwargs)
         tensors: list[Tensor] = []
-        key = (_key(args, tensors), _key(kwargs, tensors), m.grad, m.promotion, m.dtype, m.inference)
+        try:
+            key = (_key(args, tensors), _key(kwargs, tensors), m.grad, m.promotion, m.dtype, m.inference, m.device)
+        except TraceError as error:
+            return self._unsuited(error, args, kwargs)
         with self._lock:
             known = self._runs.get(key)
             if known is not None:
@@ -142,6 +145,19 @@ class Compiled:
                 return run(tensors)
         return self._as_written(run, key, args, kwargs)
 
+    def _unsuited(self, error: TraceError, args: Any, kwargs: Any) -> Any:
+        """Run the function as it is: its arguments tell that there can be no program."""
+        if self._fullgraph:
+            raise error
+        result = self._function(*args, **kwargs)
+        self._tell(str(error))
+        return result
+
+    def _tell(self, why: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warn_user(f"{_name(self._function)} runs as it is written: {why}")
+
     def _as_written(self, broken: _Broken, key: Any, args: Any, kwargs: Any) -> Any:
         """Run the function as it is. An error is its own; else it is noted that there is no program."""
         result = self._function(*args, **kwargs)
@@ -150,9 +166,7 @@ class Compiled:
             broken.noted = True
             self.ledger.append(broken.trace)
             self._runs.setdefault(key, []).insert(0, broken)
-            if not self._warned:
-                self._warned = True
-                warn_user(f"{_name(self._function)} runs as it is written: {broken.trace.broken}")
+            self._tell(broken.trace.broken)
         return result
 
     def _make(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor], known: list[Any]) -> Any:
@@ -166,10 +180,14 @@ class Compiled:
             return _Broken(trace)
         try:
             watched = Watched(self._function, _extra(args, kwargs))
-            script = capture(self._function, args, kwargs, tensors)
-            if changed := watched.changed():
-                why = "that would happen only while the program is made"
-                raise TraceError(f"a change of Python's values in a compiled function: {changed}", why, "return it")
+            watched.refuse_iterators()
+            try:
+                script = capture(self._function, args, kwargs, tensors, watched.tensors)
+                if changed := watched.changed() or watched.drawn():
+                    why = "that would happen only while the program is made"
+                    raise TraceError(f"a change of Python's values in a compiled function: {changed}", why, "return it")
+            finally:
+                watched.restore()
             run = _Run(script, trace, watched, self._leave_out)
         except Exception as error:  # as it is written, it says better what is wrong, or is no error at all
             if self._fullgraph:
@@ -262,12 +280,29 @@ class _Run:
             if (t.gradient is not None) is not there:
                 return False
         for feed in self.written:
-            if not _tensor_of(feed, tensors).array.flags.writeable:
+            own = _tensor_of(feed, tensors)
+            if not own.array.flags.writeable or self._shared(own, tensors):
                 return False
         return not self.watched.changed()
 
+    def _shared(self, own: Tensor, tensors: list[Tensor]) -> bool:
+        """Whether another tensor shows memory that is written."""
+        array = own.array
+        for other in (*tensors, *self.script.tensors):
+            seen = other.array
+            apart = seen.base is None and array.base is None and seen is not array  # two that own their memory
+            if other is not own and not apart and np.may_share_memory(seen, array):
+                return True
+        return False
+
     def why_not(self, tensors: list[Tensor]) -> str:
         """What is different, in words."""
+        for feed in self.written:
+            own = _tensor_of(feed, tensors)
+            if not own.array.flags.writeable:
+                return f"a tensor {list(own.shape)} that is written is read-only now"
+            if self._shared(own, tensors):
+                return f"a tensor {list(own.shape)} that is written shares its memory with another one now"
         for t, shape, dtype, free in self.guards:
             if t.array.shape != shape or t.array.dtype != dtype:
                 return f"a tensor of the outside was {dtype}{list(shape)}, and is {t.array.dtype}{list(t.array.shape)}"
@@ -285,6 +320,8 @@ class _Run:
             wanted = [tensors[f.source] if f.kind == "argument" else f.source for f in self.script.pulled]
             results = _Joined.apply(self, tensors, *wanted)
             results = results if isinstance(results, tuple) else (results,)
+            graph = self.script.with_graph
+            results = [one if i in graph else wrap(one.array) for i, one in enumerate(results)]
             return self._filled(self.script.result, results, tensors)
         results, _ = self.forward(tensors)
         return self._filled(self.script.result, [wrap(np.asarray(one)) for one in results], tensors)
@@ -322,6 +359,19 @@ def _tensor_of(feed: Feed, tensors: list[Tensor]) -> Tensor:
     return found
 
 
+def _only_once(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a backward pass that is recorded: the graph of it would leave out what the program computes."""
+
+    @functools.wraps(backward)
+    def call(ctx: Any, *gradients: Any) -> Any:
+        if modes().grad:
+            why = "its backward pass is a program, which has no second derivative"
+            raise AutogradError("create_graph=True through a compiled function", why, "call it without compile")
+        return backward(ctx, *gradients)
+
+    return call
+
+
 class _Joined(Function):
     """Results whose graph is one node: the program of the backward pass."""
 
@@ -331,13 +381,19 @@ class _Joined(Function):
         results, carried = run.forward(tensors)
         ctx.run, ctx.tensors, ctx.carried, ctx.number = run, tensors, carried, number()
         made = tuple(wrap(np.asarray(one)) for one in results)
+        ctx.like = [(one.array.shape, one.array.dtype) for one in made]
         return made if len(made) > 1 else made[0]
 
     @staticmethod
+    @_only_once
     def backward(ctx: Any, *gradients: Any) -> Any:
         """The gradients of what was wanted."""
         run: _Run = ctx.run
         assert run.backward is not None
+        gradients = tuple(
+            wrap(np.zeros(shape, dtype)) if g is None else g
+            for g, (shape, dtype) in zip(gradients, ctx.like, strict=True)
+        )
         pulled: list[Any] = [None] * len(run.script.pulled)
         for array in ctx.carried.values():
             storage = find(array)
@@ -457,6 +513,9 @@ def _key(tree: Any, tensors: list[Tensor]) -> Any:
         return tuple([(name, _key(item, tensors)) for name, item in tree.items()]) if tree else ()
     if tree is None or isinstance(tree, (bool, int, float, str)):
         return kind, tree
+    if isinstance(tree, np.ndarray):
+        why = "a program is made for tensors, and the numbers of an array would be those of now"
+        raise TraceError("a NumPy array given to a compiled function", why, "make it a tensor first: as_tensor(array)")
     return kind, id(tree)
 
 
@@ -466,7 +525,9 @@ def _extra(args: Any, kwargs: Any) -> tuple[Any, ...]:
 
 def _difference(before: Any, now: Any) -> str:
     """How two keys differ, in words."""
-    names = ("arguments", "named arguments", "grad mode", "promotion", "default dtype", "inference mode")
+    names = (
+        "arguments", "named arguments", "grad mode", "promotion", "default dtype", "inference mode", "default device"
+    )  # fmt: skip
     for name, x, y in zip(names, before, now, strict=True):
         if x != y:
             if name != "arguments":

@@ -9,7 +9,8 @@ output, and between them calls, such as a step of an optimiser, that are made ag
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..core.inplace import settle
 from ..core.narrow import is_narrow
 from ..core.slow import Call, Interceptor
 from ..core.storage import storage_of
+from ..settings import modes
 from ..tensor import Tensor, wrap
 from .ir import Equation, Program, Var, variables
 from .trace import RecArray, Recorder, TraceError
@@ -74,6 +76,7 @@ class Script:
     tensors: list[Tensor] = field(default_factory=list)  # all that it touches besides its arguments
     reads_grad: list[tuple[Tensor, bool]] = field(default_factory=list)  # whose .grad it adds to; whether it was there
     written: list[Any] = field(default_factory=list)  # feeds whose memory it writes to
+    with_graph: list[int] = field(default_factory=list)  # results that have one
     backward: Segment | None = None  # for gradients from outside, where the results have a graph
     pulled: list[Feed] = field(default_factory=list)  # whose gradients that gives
 
@@ -135,6 +138,7 @@ class Tracer(Interceptor):
         self.arrays: dict[int, tuple[Any, Var]] = {}  # arrays of the outside, by id
         self.graded: dict[int, tuple[Tensor, Any]] = {}  # tensors and their .grad of before, by id
         self.replaced: set[int] = set()  # of these, whose .grad was replaced whatever it was
+        self.asked: set[int] = set()  # of these, whose .grad was looked at before that
         self.owners: dict[int, Tensor] = {}  # by the id of a .grad: whose it is
         self.streams: dict[int, tuple[Any, Any]] = {}  # random streams, and where they stood
         self.current: dict[int, Var] = {}  # by the id of a tensor: its gradient, as it was known at the last call
@@ -197,6 +201,12 @@ class Tracer(Interceptor):
     def _on_tensor(self, tensor: Tensor) -> None:
         self._meet(tensor)
 
+    def _on_grad(self, tensor: Tensor) -> None:
+        """Whether there is one decides what is done next, and what it is may be used."""
+        self._note_gradient(tensor)
+        if id(tensor) not in self.replaced:
+            self.asked.add(id(tensor))
+
     def _on_gradient(self, tensor: Tensor) -> None:
         self._note_gradient(tensor)
         self.replaced.add(id(tensor))
@@ -236,6 +246,14 @@ class Tracer(Interceptor):
             self._note_gradient(tensor)
         tensor._stand_on_fast_path(True)
         assert lift.first is proxy.var
+
+    def lift_quietly(self, tensor: Tensor) -> None:
+        """Lift a tensor within reach, if it is of a kind that can be; others are refused where they are used."""
+        array, node = tensor.array, tensor.node
+        usual = isinstance(array, np.ndarray) and (node is None or isinstance(node, Leaf))
+        hooked = node is not None and node.extra is not None and (node.extra.hooks or node.extra.after)
+        if usual and not hooked and id(tensor) not in self.lifts:
+            self.lift(tensor, Feed("tensor", tensor))
 
     def _meet(self, operand: Any) -> None:
         """Lift a tensor that was made before the function was called."""
@@ -346,6 +364,10 @@ class Tracer(Interceptor):
             stream.bit_generator.state = state
 
 
+def _equal(one: Any, other: Any) -> bool:
+    return bool(np.array_equal(one[1], other[1]) and one[2:] == other[2:])
+
+
 def _is_traced(operand: Any) -> bool:
     return isinstance(operand, TensorBase) and type(operand.array) is RecArray
 
@@ -356,21 +378,41 @@ def _holds_arrays(data: Any) -> bool:
     return isinstance(data, np.ndarray)
 
 
-def capture(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Tensor]) -> Script:
+def capture(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Tensor],
+    known: Sequence[Tensor] = (),
+) -> Script:  # fmt: skip
     """What ``function(*args, **kwargs)`` does. ``given`` are the tensors among its arguments, in order.
+
+    Those ``known`` are within its reach: they are lifted before it runs, so that nothing reads them unseen.
 
     Raises `TraceError` for what a later run could not repeat. Nothing has changed afterwards.
     """
-    tracer = Tracer()
+    tracer, raised = Tracer(), TraceError.raised
+    drawn = random.getstate(), np.random.get_state()
     try:
         for i, tensor in enumerate(given):
             if id(tensor) not in tracer.lifts:
                 tracer.lift(tensor, Feed("argument", i))
+        for tensor in known:
+            tracer.lift_quietly(tensor)
         with tracer:
+            inside = modes()
             result = function(*args, **kwargs)
+            if raised != TraceError.raised:
+                why = "what failed cannot be repeated, and the function went on without it"
+                raise TraceError("a TraceError that the function caught", why, "let it pass: except EduError: raise")
+            if random.getstate() != drawn[0] or not _equal(np.random.get_state(), drawn[1]):
+                why = "the numbers drawn now would be those of every later call"
+                raise TraceError("random numbers of Python or NumPy", why, "use rand, randn or dropout")
+            if modes() is not inside:
+                why = "it would be changed only while the program is made"
+                raise TraceError("a setting that is changed for good", why, "use it as a with block")
             return _Finish(tracer).script(result)
     finally:
         tracer.restore()
+        random.setstate(drawn[0])
+        np.random.set_state(drawn[1])
 
 
 class _Finish:
@@ -379,6 +421,7 @@ class _Finish:
     def __init__(self, tracer: Tracer) -> None:
         self.tracer, self.out = tracer, Script()
         self.results: list[Var] = []
+        self.places: dict[int, Place] = {}  # of tensors that are results, by their id
         self.roots: list[tuple[Var, Tensor]] = []  # results with a graph
         self.joined = False  # is there a backward program?
 
@@ -443,10 +486,14 @@ class _Finish:
             if type(tree.array) is not RecArray:
                 self.tracer._own(tree)
             tree.array.check()
+            if id(tree) in self.places:
+                return self.places[id(tree)]
             if tree.node is not None:
                 self.roots.append((tree.array.var, tree))
+                self.out.with_graph.append(len(self.results))
             self.results.append(tree.array.var)
-            return Place(len(self.results) - 1)
+            self.places[id(tree)] = Place(len(self.results) - 1)
+            return self.places[id(tree)]
         if isinstance(tree, dict):
             return {key: self._template(value) for key, value in tree.items()}
         if isinstance(tree, (list, tuple)):
@@ -460,7 +507,10 @@ class _Finish:
     def _gradients(self) -> None:
         """Which gradients were added to, whatever they were."""
         for tensor, before in self.tracer.graded.values():
-            if id(tensor) not in self.tracer.replaced and self.tracer.ran_backward:
+            now, lift = tensor.gradient, self.tracer.lifts.get(id(before))
+            added = now is not before or (lift is not None and lift.proxy.var is not lift.first)
+            adds = added and id(tensor) not in self.tracer.replaced
+            if adds or id(tensor) in self.tracer.asked:
                 self.out.reads_grad.append((tensor, before is not None))
 
     def _joint(self) -> tuple[list[Equation], list[tuple[Var, Sink]], tuple[Tensor, ...]]:

@@ -23,6 +23,12 @@ from .ir import Equation, Program, Var
 class TraceError(EduError, RuntimeError):
     """Something happened during tracing that a replay could not repeat."""
 
+    raised = 0  # so many, in all: one that the traced function catches is not forgotten
+
+    def __init__(self, *told: Any, **more: Any) -> None:
+        super().__init__(*told, **more)
+        TraceError.raised += 1
+
 
 class Recorder:
     """Collects equations while a function runs."""
@@ -84,6 +90,9 @@ class RecArray(ProxyArray):
 
     def operate(self, name: str, *operands: Any) -> Any:
         """Compute, and note the equation."""
+        if name == "getitem" and any(one.dtype == np.bool_ for one in proxies(operands[1])):
+            why = "how many elements it chooses depends on values, and a program has one shape"
+            raise TraceError("a mask as an index", why, "use where(mask, x, 0), or choose outside the traced function")
         return self.recorder.call(name, OPERATORS[name], *operands)
 
     def update(self, name: str, *operands: Any) -> RecArray:

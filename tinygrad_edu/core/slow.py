@@ -90,10 +90,10 @@ class Interceptor(Scope):
         """Called before something that is no operation, and that a recording has to know of.
 
         ``what`` is "data" (numbers of the host become a tensor), "draw" (random numbers, from a generator), "stream" (a
-        generator that is used in another way), "gradient" (``.grad`` of a tensor is replaced), "call" (a step of an
-        optimiser, a scheduler or a scaler), "number" (one that changes from call to call) or "tensor" (one that is
-        read or written without an operation). Return something other
-        than None, and it is not done, but that is taken for it.
+        generator that is used in another way), "gradient" (``.grad`` of a tensor is replaced), "grad" (it is read),
+        "call" (a step of an optimiser, a scheduler or a scaler), "number" (one that changes from call to call) or
+        "tensor" (one that is read or written without an operation). Return something other than None, and it is not
+        done, but that is taken for it.
         """
 
     def made(self, array: Any, why: str) -> None:

@@ -51,6 +51,7 @@ def manual_seed(seed: int) -> None:
     >>> (tg.rand(3) == first).all()
     tensor(True)
     """
+    outside("stream", None)
     if getattr(_state.local, "alone", False):
         _state.local.generator = np.random.default_rng([_seed(seed)])
     else:
@@ -119,6 +120,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start again from ``seed``, with the same numbers as after `tinygrad_edu.manual_seed`. Returns itself."""
+        outside("stream", self)
         self._seed = _seed(seed)
         self.stream = np.random.default_rng([self._seed])
         return self
@@ -164,6 +166,7 @@ def set_rng_state(new_state: Any) -> None:
     >>> (tg.rand(3) == first).all()
     tensor(True)
     """
+    outside("stream", None)
     _, placed = _placed("set_rng_state", new_state, "pass what get_rng_state() returned")
     generator()  # a thread that has yet to draw would begin anew
     _state.local.generator = placed

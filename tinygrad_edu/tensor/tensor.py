@@ -152,6 +152,8 @@ class Tensor(Conversions, Absent):
 
         Can be set to None, or to such a tensor; raises `DtypeError` and `ShapeError` for anything else.
         """
+        if modes().observers:
+            outside("grad", self)
         return self.gradient
 
     @grad.setter

@@ -1,0 +1,342 @@
+"""Where a recorded program could be silently wrong: each case is right, or refused with a reason."""
+
+from __future__ import annotations
+
+import random
+import time
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinygrad_edu as tg
+from tinygrad_edu import nn
+from tinygrad_edu.compiler import TraceError, compile
+from tinygrad_edu.errors import AutogradError, EduError
+
+SCALE = 2.0
+SETTINGS = types.ModuleType("settings_of_a_user")
+SETTINGS.factor = 2.0  # type: ignore[attr-defined]
+
+
+def helper(x: Any) -> Any:
+    return x * SCALE
+
+
+class Config:
+    rate = 2.0
+    __slots__ = ("power",)
+
+    def __init__(self) -> None:
+        self.power = 1
+
+    def scaled(self, x: Any) -> Any:
+        return x * self.rate**self.power
+
+
+def value_of(fast: Callable[..., Any]) -> float:
+    return float(fast(tg.ones(1)).item())
+
+
+def test_a_global_that_a_helper_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = compile(lambda x: helper(x) + 1, fullgraph=True)
+    assert value_of(fast) == 3.0
+    monkeypatch.setattr(f"{__name__}.SCALE", 5.0)
+    assert value_of(fast) == 6.0 and fast.ledger[-1].reason == "SCALE was 2.0, and is 5.0"
+
+
+def test_a_value_in_an_imported_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = compile(lambda x: x * SETTINGS.factor, fullgraph=True)
+    assert value_of(fast) == 2.0
+    monkeypatch.setattr(SETTINGS, "factor", 3.0)
+    assert value_of(fast) == 3.0
+
+
+def test_attributes_of_a_class_and_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Config()
+    fast = compile(lambda x: config.scaled(x), fullgraph=True)  # noqa: PLW0108  (it is the closure that is watched)
+    assert value_of(fast) == 2.0
+    monkeypatch.setattr(Config, "rate", 3.0)
+    assert value_of(fast) == 3.0
+    config.power = 2
+    assert value_of(fast) == 9.0
+
+
+def test_a_number_of_a_numpy_array() -> None:
+    weights = np.array([2.0, 3.0])
+    fast = compile(lambda x: x * float(weights[0]), fullgraph=True)
+    assert value_of(fast) == 2.0
+    weights[0] = 7.0
+    assert value_of(fast) == 7.0
+
+
+def test_an_array_as_an_operand_is_read_at_each_call() -> None:
+    weights = np.ones(3000, np.float32)
+    fast = compile(lambda x: (x * weights).sum(), fullgraph=True)
+    assert fast(tg.ones(3000)).item() == 3000
+    weights[...] = 2.0
+    assert fast(tg.ones(3000)).item() == 6000 and len(fast.ledger) == 1
+
+
+def test_an_array_given_is_no_tensor() -> None:
+    fast = compile(lambda x: tg.as_tensor(x) * 2)
+    with pytest.warns(UserWarning, match="a NumPy array given to a compiled function"):
+        assert fast(np.ones(2)).tolist() == [2.0, 2.0]
+    assert fast(np.full(2, 4.0)).tolist() == [8.0, 8.0] and fast.ledger == []
+
+
+def random_of_python(x: Any) -> Any:
+    return x * random.random()
+
+
+def random_of_numpy(x: Any) -> Any:
+    return x * float(np.random.rand())  # noqa: NPY002
+
+
+rng = np.random.default_rng(0)
+
+
+def random_of_a_generator(x: Any) -> Any:
+    return x * rng.random()
+
+
+def reseeding(x: Any) -> Any:
+    tg.manual_seed(0)
+    return x + tg.rand(1)
+
+
+def reading_the_clock(x: Any) -> Any:
+    return x * time.time()
+
+
+items = iter(range(100))
+
+
+def taking_items(x: Any) -> Any:
+    return x * next(items)
+
+
+def generating() -> Iterator[int]:
+    yield from range(100)
+
+
+made = generating()
+
+
+def taking_from_a_generator(x: Any) -> Any:
+    return x * next(made)
+
+
+def switching_grad_off(x: Any) -> Any:
+    tg.set_grad_enabled(False)
+    return x * 2
+
+
+def catching(x: Any) -> Any:
+    try:
+        scale = x.sum().item()
+    except EduError:
+        scale = 0.0
+    return x * scale
+
+
+def closing_over_a_step(x: Any) -> Any:
+    w = tg.ones(1, requires_grad=True)
+    optimizer = tg.optim.SGD([w], lr=0.1)
+
+    def closure() -> Any:
+        loss = (w * x).sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    return w.detach() * 1
+
+
+REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "random": (random_of_python, "random numbers of Python or NumPy"),
+    "np.random": (random_of_numpy, "random numbers of Python or NumPy"),
+    "generator": (random_of_a_generator, "random numbers are drawn from rng"),
+    "seed": (reseeding, "drawing random numbers in this way"),
+    "clock": (reading_the_clock, "the clock, by time"),
+    "iterator": (taking_items, "an iterator in a compiled function: items"),
+    "generator object": (taking_from_a_generator, "an iterator in a compiled function: made"),
+    "grad mode": (switching_grad_off, "a setting that is changed for good"),
+    "caught": (catching, "a TraceError that the function caught"),
+    "closure": (closing_over_a_step, "a step with a closure"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_be_frozen_is_refused(name: str) -> None:
+    function, words = REFUSED[name]
+    with pytest.raises(TraceError) as caught:
+        compile(function, fullgraph=True)(tg.ones(1))
+    tg.set_grad_enabled(True)
+    assert words in str(caught.value)
+    fast = compile(function)
+    with pytest.warns(UserWarning, match="runs as it is written"):
+        fast(tg.ones(1))
+    tg.set_grad_enabled(True)
+
+
+def test_what_was_drawn_in_vain_is_drawn_again() -> None:
+    """A capture leaves the streams where they were: so the function as it is written gives what it would have given."""
+    random.seed(4)
+    expected = random.random()
+    random.seed(4)
+    with pytest.warns(UserWarning, match="runs as it is written"):
+        assert value_of(compile(random_of_python)) == pytest.approx(expected)
+
+
+def test_state_of_python_is_put_back_before_it_runs_as_it_is_written() -> None:
+    class Stateful(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.h: Any = None
+            self.count = 0
+
+        def forward(self, x: Any) -> Any:
+            self.h = x if self.h is None else self.h + x
+            self.count += 1
+            return self.h * 1
+
+    seen: list[Any] = []
+    table: dict[str, Any] = {}
+    model = Stateful()
+
+    def appending(x: Any) -> Any:
+        seen.append(x * 2)
+        table["last"] = x
+        return x * 1
+
+    with pytest.warns(UserWarning, match="runs as it is written"):
+        fast, other = compile(model), compile(appending)
+        for i in range(3):
+            assert fast(tg.ones(2)).tolist() == [i + 1.0] * 2
+            other(tg.full((2,), float(i)))
+    assert model.count == 3 and [one.tolist() for one in seen] == [[0.0, 0.0], [2.0, 2.0], [4.0, 4.0]]
+    assert table["last"].tolist() == [2.0, 2.0]
+
+
+def test_whether_there_is_a_gradient_is_part_of_the_program() -> None:
+    w = tg.ones(2, requires_grad=True)
+
+    def f(x: Any) -> Any:
+        return x * 2 if w.grad is None else x + w.grad
+
+    fast = compile(f, fullgraph=True)
+    assert fast(tg.ones(2)).tolist() == [2.0, 2.0]
+    w.grad = tg.full((2,), 5.0)
+    assert fast(tg.ones(2)).tolist() == [6.0, 6.0]
+    w.grad = tg.full((2,), 7.0)  # another tensor: it is found through its owner
+    assert fast(tg.ones(2)).tolist() == [8.0, 8.0]
+    w.grad = None
+    assert fast(tg.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_arguments_that_share_memory_in_a_later_call() -> None:
+    def f(x: Any, y: Any) -> Any:
+        x.add_(1)
+        return x + y
+
+    fast, (a, b) = compile(f), (tg.zeros(3), tg.zeros(3))
+    assert fast(a, b).tolist() == [1.0] * 3
+    c = tg.zeros(3)
+    with pytest.warns(UserWarning, match="shows the same memory"):
+        assert fast(c, c[:]).tolist() == [2.0] * 3
+    assert fast(a, b).tolist() == [2.0] * 3
+
+
+def test_the_same_tensor_twice() -> None:
+    fast = compile(lambda x, y: x * 2 + y, fullgraph=True)
+    x, y = tg.ones(2), tg.full((2,), 10.0)
+    assert (
+        fast(x, x).tolist() == [3.0, 3.0] and fast(x, y).tolist() == [12.0, 12.0] and fast(y, y).tolist() == [30.0] * 2
+    )
+    one, other = compile(lambda x: ((z := x * 2), z), fullgraph=True)(x)
+    assert one is other
+
+
+def test_only_what_has_a_graph_has_one() -> None:
+    w = tg.ones(3, requires_grad=True)
+
+    def f(x: Any) -> Any:
+        y = x * w
+        return y, y.detach() * 2, y.argmax(), y.sum()
+
+    fast = compile(f, fullgraph=True)
+    found = fast(tg.arange(3.0))
+    assert [one.requires_grad for one in found] == [True, False, False, True]
+    found[3].backward()  # the first result is not used
+    assert w.grad.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_second_derivatives_are_refused() -> None:
+    x = tg.tensor([2.0], requires_grad=True)
+    y = compile(lambda x: x * x * x, fullgraph=True)(x)
+    with pytest.raises(AutogradError, match="which has no second derivative"):
+        tg.autograd.grad(y, x, create_graph=True)
+
+
+def test_a_shape_that_depends_on_values_is_refused() -> None:
+    for function in (lambda x: x[x > 0], lambda x: x.nonzero(), lambda x: x.unique()):
+        with pytest.raises(EduError):
+            compile(function, fullgraph=True)(tg.tensor([1.0, -1.0]))
+        with pytest.warns(UserWarning, match="runs as it is written"):
+            found = compile(function)(tg.tensor([1.0, -1.0]))
+        assert len(found) in (1, 2)
+
+
+def test_an_exception_half_way_leaves_what_was_written_before() -> None:
+    """As when it is not compiled: what a program has written by then is written."""
+    w = tg.ones(2)
+    index = tg.tensor([0, 1])
+
+    def f(x: Any) -> Any:
+        w.add_(1)
+        return (x[index] * 2).sum()
+
+    fast = compile(f, fullgraph=True)
+    assert fast(tg.ones(2)).item() == 4
+    index[1] = 5  # out of range for x
+    with pytest.raises(IndexError):
+        fast(tg.ones(2))
+    index[1] = 0
+    assert fast(tg.ones(2)).item() == 4
+
+
+def test_an_optimiser_whose_parameters_are_another_models() -> None:
+    """Weights that are replaced from outside are found again; the optimiser goes on with its own."""
+    model = nn.Linear(2, 1)
+    optimizer = tg.optim.SGD(model.parameters(), lr=0.5)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    fast = compile(step, fullgraph=True)
+    fast(tg.ones(1, 2))
+    model.load_state_dict({"weight": tg.zeros(1, 2), "bias": tg.zeros(1)})
+    assert fast(tg.ones(1, 2)).item() == 0.0 and model.weight.tolist() == [[-0.5, -0.5]]
+    model.weight.requires_grad_(False)
+    fast(tg.ones(1, 2))
+    assert model.weight.tolist() == [[-0.5, -0.5]] and "needs no gradients" in fast.ledger[-1].reason
+
+
+def test_numbers_that_are_not_finite_pass_as_they_are() -> None:
+    x = tg.tensor([np.inf, -np.inf, np.nan, 0.0, -0.0])
+
+    def f(x: Any) -> Any:
+        y = tg.where(x > 0, x * 1.0, 0.0)
+        return y, x.relu(), tg.where(x == x, x, 0.0) * 1.0 + 0.0, -(-x)
+
+    with np.errstate(all="ignore"):
+        for found, expected in zip(compile(f, fullgraph=True)(x), f(x), strict=True):
+            np.testing.assert_array_equal(found.array, expected.array)
+            np.testing.assert_array_equal(np.signbit(found.array), np.signbit(expected.array))
