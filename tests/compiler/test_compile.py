@@ -552,7 +552,7 @@ def plain_write(w: Any) -> Any:
 
 
 def test_settings_that_there_are_not() -> None:
-    with teaches(ArgumentError, "compile(backend='nonsense')", "there is no such generator", 'use backend="numpy"'):
+    with teaches(ArgumentError, "compile(backend='nonsense')", "there is no such generator", "use 'numpy' or 'numba'"):
         compile(lambda x: x, backend="nonsense")
     with pytest.raises(ArgumentError, match="the modes are default"):
         compile(lambda x: x, mode="fast")

@@ -29,6 +29,7 @@ from .passes import PASSES, optimised
 from .trace import TraceError
 from .watch import Watched
 
+BACKENDS = ("numpy", "numba")
 LIMIT = 8  # programs for one function; after that it runs as it is written
 STEP = "a compiled program"
 
@@ -73,6 +74,7 @@ def compile(
     what else belongs to it. What a program cannot repeat, such as ``if loss > 1``, lets the function run as it is
     written, with a warning that names it; with ``fullgraph=True`` that is a `TraceError`.
 
+    ``backend="numba"`` compiles chains of elementwise operations over large arrays to machine code; it needs Numba.
     ``options={"leave_out": ("fuse",)}`` leaves out passes. Can be used as a decorator. Raises `ArgumentError` for
     settings that there are not.
 
@@ -87,8 +89,9 @@ def compile(
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
         )
-    if backend != "numpy":
-        raise ArgumentError(f"compile(backend={backend!r})", "there is no such generator", 'use backend="numpy"')
+    if backend not in BACKENDS:
+        why, mend = "there is no such generator", f"use {' or '.join(map(repr, BACKENDS))}"
+        raise ArgumentError(f"compile(backend={backend!r})", why, mend)
     if mode not in (None, "default", "reduce-overhead", "max-autotune"):
         why = "the modes are default, reduce-overhead and max-autotune"
         raise ArgumentError(f"compile(mode={mode!r})", why, "name one of these")
@@ -100,15 +103,18 @@ def compile(
     if disable:
         return model
     if isinstance(model, Module):
-        return CompiledModule(model, fullgraph, leave_out)
-    return Compiled(model, fullgraph, leave_out)
+        return CompiledModule(model, fullgraph, leave_out, backend)
+    return Compiled(model, fullgraph, leave_out, backend)
 
 
 class Compiled:
     """A compiled function. ``ledger`` tells which programs were made, and why."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool = False, leave_out: tuple[str, ...] = ()) -> None:
-        self._function, self._fullgraph, self._leave_out = function, fullgraph, leave_out
+    def __init__(
+        self, function: Callable[..., Any], fullgraph: bool = False, leave_out: tuple[str, ...] = (),
+        backend: str = "numpy",
+    ) -> None:  # fmt: skip
+        self._function, self._fullgraph, self._leave_out, self._backend = function, fullgraph, leave_out, backend
         self._runs: dict[Any, list[Any]] = {}
         self._lock, self._warned = RLock(), False
         self.ledger: list[Trace] = []
@@ -188,7 +194,7 @@ class Compiled:
                     raise TraceError(f"a change of Python's values in a compiled function: {changed}", why, "return it")
             finally:
                 watched.restore()
-            run = _Run(script, trace, watched, self._leave_out)
+            run = _Run(script, trace, watched, self._leave_out, self._backend)
         except Exception as error:  # as it is written, it says better what is wrong, or is no error at all
             if self._fullgraph:
                 raise
@@ -209,7 +215,12 @@ class Compiled:
         return _difference(before, key)
 
     def __reduce__(self) -> Any:
-        return Compiled, (self._function, self._fullgraph, self._leave_out)  # a copy makes its own programs
+        return Compiled, (
+            self._function,
+            self._fullgraph,
+            self._leave_out,
+            self._backend,
+        )  # a copy makes its own programs
 
     def __repr__(self) -> str:
         return f"<compiled {_name(self._function)}, {len(self.ledger)} programs>"
@@ -232,10 +243,10 @@ class _Broken:
 class CompiledModule(Module):
     """A module whose calls are compiled. Its parameters and state are those of the module itself."""
 
-    def __init__(self, module: Module, fullgraph: bool, leave_out: tuple[str, ...]) -> None:
+    def __init__(self, module: Module, fullgraph: bool, leave_out: tuple[str, ...], backend: str) -> None:
         super().__init__()
         self._orig_mod = module
-        object.__setattr__(self, "_compiled", Compiled(module.__call__, fullgraph, leave_out))
+        object.__setattr__(self, "_compiled", Compiled(module.__call__, fullgraph, leave_out, backend))
 
     @property
     def ledger(self) -> list[Trace]:
@@ -254,16 +265,18 @@ class CompiledModule(Module):
 class _Run:
     """A script, made ready."""
 
-    def __init__(self, script: Script, trace: Trace, watched: Watched, leave_out: tuple[str, ...]) -> None:
+    def __init__(
+        self, script: Script, trace: Trace, watched: Watched, leave_out: tuple[str, ...], backend: str
+    ) -> None:
         self.script, self.trace, self.watched = script, trace, watched
         trace.script = script
         self.guards = [(t, t.array.shape, t.array.dtype, t.node is None) for t in script.tensors]
         self.grads = [(t, there) for t, there in script.reads_grad]
         self.written = list({id(feed): feed for feed in script.written}.values())
         self.steps: list[Any] = [
-            _Part(one, trace, leave_out) if isinstance(one, Segment) else one for one in script.steps
+            _Part(one, trace, leave_out, backend) if isinstance(one, Segment) else one for one in script.steps
         ]
-        self.backward = None if script.backward is None else _Part(script.backward, trace, leave_out)
+        self.backward = None if script.backward is None else _Part(script.backward, trace, leave_out, backend)
         self.simple = self.backward is None and isinstance(script.result, Place)
         self.count = 1 + max(
             (s.target for p in script.steps if isinstance(p, Segment) for s in p.sinks if s.kind == "result"),
@@ -408,7 +421,7 @@ class _Joined(Function):
 class _Part:
     """A segment with its code."""
 
-    def __init__(self, segment: Segment, trace: Trace, leave_out: tuple[str, ...]) -> None:
+    def __init__(self, segment: Segment, trace: Trace, leave_out: tuple[str, ...], backend: str) -> None:
         self.segment = segment
         places: dict[int, tuple[str, int]] = {}
         for i, sink in enumerate(segment.sinks):
@@ -416,7 +429,7 @@ class _Part:
                 places[i] = ("input", segment.feeds.index(sink.target))
             elif sink.kind in ("write", "write gradient", "gradient"):
                 places[i] = ("given", i)
-        self.code = Code(optimised(segment.program, leave_out), places)
+        self.code = Code(optimised(segment.program, leave_out), places, backend == "numba")
         trace.codes.append(self.code)
         self.given = [segment.sinks[i] for i, (kind, _) in places.items() if kind == "given"]
         self.returned = [sink for i, sink in enumerate(segment.sinks) if i not in places]

@@ -42,8 +42,9 @@ class Code:
     memory ("input", its place) or an array given for it ("given").
     """
 
-    def __init__(self, program: Program, into: dict[int, tuple[str, int]] | None = None) -> None:
-        self.program, self.into = program, into or {}
+    def __init__(self, program: Program, into: dict[int, tuple[str, int]] | None = None, numba: bool = False) -> None:
+        self.program, self.into, self.numba = program, into or {}, numba
+        self.kernels: list[Any] = []  # those that Numba has compiled
         self.fallbacks: list[str] = []
         self.lines: list[str] = []
         self.constants: dict[str, Any] = {}
@@ -426,6 +427,8 @@ class _Writer:
         """The equations of a body, one after the other; over large arrays in strips of rows."""
         body = equation.body
         assert body is not None
+        if self.code.numba and self._machine_code(equation):
+            return
         shape = body.equations[0].out.shape
         row = max(math.prod(shape[1:]) * max(e.out.dtype.itemsize for e in body.equations), 1)
         rows = max(STRIP // row, 1)
@@ -440,11 +443,48 @@ class _Writer:
                         number = self.slab_of.pop(var)
                         self.free.setdefault(self.slabs[number].nbytes, []).append(number)
 
+    def _machine_code(self, equation: Equation) -> bool:
+        """The kernel as one loop by Numba. False where there is none."""
+        from .numba_code import kernel
+
+        found = kernel(equation)
+        if found is None:
+            return False
+        body = equation.body
+        assert body is not None
+        words = []
+        for var, (how, shape) in zip(body.inputs, found.views, strict=True):
+            array = self.static.get(var)
+            if how == "number" and not var.shape and var not in self.static:
+                words.append(
+                    f"{self._constant(np.full, 'full')}(1, {self._word(var)}, {self._constant(var.dtype, 'dtype')})"
+                )
+            elif array is not None and array.flags.c_contiguous:
+                words.append(self._constant(array.reshape(shape), "b"))
+            else:
+                words.append(f"{self._word(var)}.reshape({shape})")
+        whole = (math.prod(equation.outs[0].shape[:-1]), equation.outs[0].shape[-1])
+        for var in equation.outs:
+            if self._escapes(var):
+                self.text[var] = f"v{var.number}"
+                kind = self._constant(var.dtype, "dtype")
+                self.code.lines.append(f"v{var.number} = {self._constant(np.empty, 'empty')}({var.shape}, {kind})")
+            else:
+                self._destination(var)
+            array = self.static.get(var)
+            words.append(
+                f"{self.text[var]}.reshape({whole})" if array is None else self._constant(array.reshape(whole), "b")
+            )
+        self.code.kernels.append(found)
+        return self._emit(found.run, "kernel", *words)
+
     def _strips(self, equation: Equation, shape: tuple[int, ...], rows: int) -> bool:
         """A loop over strips. False where an equation has no form for that."""
         body = equation.body
         assert body is not None
-        if any(one.name not in UFUNCS and one.name not in ("relu", "where", "astype") for one in body.equations):
+        if any(
+            one.name not in UFUNCS and one.name not in ("relu", "where", "astype", "sigmoid") for one in body.equations
+        ):
             return False
         lines: list[str] = []
         words: dict[Var, str] = {}
@@ -492,6 +532,8 @@ class _Writer:
             return [f"{self._constant(np.maximum, 'maximum')}({words[0]}, {zero}, out={to})"]
         if name == "astype":
             return [f"{copyto}({to}, {words[0]}, 'unsafe')"]
+        if name == "sigmoid":
+            return [f"{copyto}({to}, {self._constant(XP.sigmoid, name)}({words[0]}))"]
         if name == "where" and _masks(equation) and equation.out.dtype.kind == "f":
             kind = self._constant(np.dtype(BITS[equation.out.dtype.itemsize]), "bits")
             mul = self._constant(np.multiply, "mul")

@@ -16,7 +16,7 @@ from .ir import Equation, Program, Var, substitute, variables
 ELEMENTWISE = frozenset(
     "add sub mul div neg exp expm1 log log1p log2 log10 tanh sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh "
     "arcsinh arccosh arctanh abs sign floor ceil round maximum minimum relu where eq ne lt le gt ge and or xor invert "
-    "astype".split()
+    "astype sigmoid".split()
 )
 VIEWS = frozenset("reshape permute broadcast_to getitem diagonal windows as_strided".split())
 FILLED = {"zeros_like": 0, "ones_like": 1}
