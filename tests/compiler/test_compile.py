@@ -552,14 +552,16 @@ def plain_write(w: Any) -> Any:
 
 
 def test_settings_that_there_are_not() -> None:
-    with teaches(ArgumentError, "compile(backend='nonsense')", "there is no such generator", "use 'numpy' or 'numba'"):
+    with teaches(ArgumentError, "compile(backend='nonsense')", "there is no such backend", "use 'numpy', 'numba'"):
         compile(lambda x: x, backend="nonsense")
-    with pytest.raises(ArgumentError, match="the modes are default"):
+    with pytest.raises(ArgumentError, match="there is no such mode"):
         compile(lambda x: x, mode="fast")
     with pytest.raises(ArgumentError, match="there is no such pass"):
         compile(lambda x: x, options={"leave_out": ["everything"]})
     with pytest.raises(ArgumentError, match="it is no function or module"):
         compile(3)
+    with pytest.raises(ArgumentError, match="options are a dict"):
+        compile(lambda x: x, options=[])
 
 
 def test_as_a_decorator_on_a_method_and_switched_off() -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from sys import getrefcount
-from types import SimpleNamespace
+from types import NoneType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from ..autograd import Function
 from ..common.lines import warn_user
 from ..common.locks import RLock
+from ..common.wording import shown
 from ..core.base import TensorBase
 from ..core.inplace import own_buffer
 from ..core.storage import find, number
@@ -30,6 +31,7 @@ from .trace import TraceError
 from .watch import Watched
 
 BACKENDS = ("numpy", "numba")
+MODES = (None, "default", "reduce-overhead", "max-autotune")
 LIMIT = 8  # programs for one function; after that it runs as it is written
 STEP = "a compiled program"
 
@@ -89,17 +91,19 @@ def compile(
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
         )
-    if backend not in BACKENDS:
-        why, mend = "there is no such generator", f"use {' or '.join(map(repr, BACKENDS))}"
-        raise ArgumentError(f"compile(backend={backend!r})", why, mend)
-    if mode not in (None, "default", "reduce-overhead", "max-autotune"):
-        why = "the modes are default, reduce-overhead and max-autotune"
-        raise ArgumentError(f"compile(mode={mode!r})", why, "name one of these")
+    for name, value, known in (("backend", backend, BACKENDS), ("mode", mode, MODES)):
+        if not isinstance(value, (str, NoneType)) or value not in known:
+            mend = f"use {', '.join(repr(one) for one in known if one is not None)}"
+            raise ArgumentError(f"compile({name}={shown(value, 40)})", f"there is no such {name}", mend)
+    if options is not None and not isinstance(options, dict):
+        why = "options are a dict of names and values"
+        raise ArgumentError(f"compile(options={shown(options, 40)})", why, 'write options={"leave_out": ("fuse",)}')
     leave_out = tuple((options or {}).get("leave_out", ()))
     if unknown := [name for name in leave_out if name not in PASSES]:
-        raise ArgumentError(f"compile without the pass {unknown[0]!r}", "there is no such pass", f"{', '.join(PASSES)}")
+        tried = f"compile without the pass {unknown[0]!r}"
+        raise ArgumentError(tried, "there is no such pass", f"name one of {', '.join(PASSES)}")
     if not callable(model):
-        raise ArgumentError(f"compile({type(model).__name__})", "it is no function or module", "give a function")
+        raise ArgumentError(f"compile({shown(model, 40)})", "it is no function or module", "give a function")
     if disable:
         return model
     if isinstance(model, Module):

@@ -190,7 +190,7 @@ def algebra(program: Program) -> Program:
             plain = [one for one in args if isinstance(one, Var) and one.shape == out.shape]
             for i, one in enumerate(args):
                 source = made.get(one) if isinstance(one, Var) else None
-                if source is not None and source.name == "broadcast_to" and len(plain) > 1:
+                if source is not None and source.name == "broadcast_to" and one in plain and len(plain) > 1:
                     args = (*args[:i], source.args[0], *args[i + 1 :])
                     plain.remove(one)
             equation = Equation(equation.outs, name, args)
