@@ -60,12 +60,13 @@ VALUES: dict[str, Callable[[], Any]] = {
     "table": lambda: data.TensorDataset(tg.ones(2, 3), tg.ones(2, 3)),
     "g": tg.Generator, "order": lambda: tg.contiguous_format,
     "double": lambda: tg.ones(2, 3, dtype="float64", requires_grad=True),
+    "traced": lambda: tg.jit.trace(tg.exp, tg.ones(2)),
     "path": lambda: os.path.join(tempfile.gettempdir(), "tinygrad_edu-junk.safetensors"),
 }  # fmt: skip
 MODULES_BY_NAME: dict[str, Any] = {
     "tg": tg, "amp": tg.amp, "nn": nn, "F": nn.functional, "init": nn.init, "utils": nn.utils, "optim": optim,
     "lrs": optim.lr_scheduler, "data": data, "metrics": metrics, "autograd": autograd,
-    "functional": autograd.functional, "training": training,
+    "functional": autograd.functional, "training": training, "jit": tg.jit,
     "observe": observe, "settings": settings, "guard": guard,
     "memory": observe.memory, "profiler": profiler, "checkpointing": checkpoint,
     "rnn": nn.utils.rnn, "dist": distributions, "linalg": linalg,
@@ -316,7 +317,8 @@ memory.Memory(model)
 memory.mark("start", kept=False)
 profiler.profile()  profiler.record_function('a', None)  profiler.schedule(wait=1, warmup=1, active=1)
 profiler.tensorboard_trace_handler('a', 'b', False)  checkpointing.checkpoint(tg.exp, leaf)
-checkpointing.checkpoint_sequential(model, 2, x)  tg.compile(tg.exp, fullgraph=False, backend='numpy', mode=None)
+checkpointing.checkpoint_sequential(model, 2, x)  jit.trace(tg.exp, x)
+jit.script(tg.exp, x)  jit.save(traced, path)  tg.compile(tg.exp, fullgraph=False, backend='numpy', mode=None)
 observe.measure(print, repeats=3, warmup=1, budget=0.01)  settings.scoped(dtype="float32")
 settings.promotion("numpy")  settings.set_default(dtype="float32")
 tg.autocast("cpu", "bfloat16", True, True)  tg.get_autocast_dtype("cpu")  tg.is_autocast_enabled("cpu")

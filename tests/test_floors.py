@@ -40,6 +40,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "observe",
     ),
     ("compiler",),  # it knows modules and optimisers, as it runs their steps
+    ("jit",),
     ("front",),  # what loads with the package
     ("utils", "profiler"),  # PyTorch's paths to all of these
     ("training",),

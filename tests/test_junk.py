@@ -49,6 +49,7 @@ EXEMPT = {
     "observe.sweep": "takes two functions, as measure does",
     "autograd.Function": "a base", "autograd.tensor_namespace": "a world, for those who write operations",
     "tg.load": "tests/test_state.py gives it every kind of file",
+    "jit.load": "tests/test_jit.py gives it every kind of file", "jit.Traced": "what trace gives",
     "guard.MemoryGuardError": "an error",
     "linalg.LinAlgError": "an error", "guard.turn_off": "a switch of the whole process",
     "guard.turn_on": "a switch of the whole process", "training.History": "what fit returns",

@@ -39,7 +39,7 @@ ALL = set(
     half hstack hypot iinfo index_add index_copy index_fill index_put index_select inf inference_mode inner int int16
     int32 int64 int8 inverse is_autocast_enabled is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor
     isclose isfinite
-    isin isinf isnan kron kthvalue
+    isin isinf isnan jit kron kthvalue
     le lerp lgamma linalg linspace load log log10 log1p log2 log_softmax logaddexp logaddexp2
     logical_and logical_not logical_or logical_xor logit logspace
     logsumexp long lt manual_seed masked_fill masked_select
@@ -56,8 +56,8 @@ ALL = set(
 )
 LAZY = set(
     """
-    backends compiler cuda data distributions errors guard lessons linalg metrics nn observe optim settings state tips
-    training utils views
+    backends compiler cuda data distributions errors guard jit lessons linalg metrics nn observe optim settings state
+    tips training utils views
     """.split()
 )
 

@@ -90,7 +90,7 @@ _LATER = {
         "ShortTensor"
     ),
 }
-_PUBLIC = "amp data distributions guard linalg metrics nn optim random state training".split()
+_PUBLIC = "amp data distributions guard jit linalg metrics nn optim random state training".split()
 _MODULES = [
     *_PUBLIC,
     *"accelerator backends compiler cuda errors lessons observe settings sim tips utils views".split(),

@@ -14,6 +14,7 @@ from . import distributions as distributions
 from . import dtypes as dtypes
 from . import errors as errors
 from . import guard as guard
+from . import jit as jit
 from . import lessons as lessons
 from . import linalg as linalg
 from . import metrics as metrics
@@ -494,6 +495,7 @@ __all__ = [
     "isin",
     "isinf",
     "isnan",
+    "jit",
     "kron",
     "kthvalue",
     "le",

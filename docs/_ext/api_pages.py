@@ -32,7 +32,7 @@ PAGES = {
     "guard": ["tinygrad_edu.guard", "tinygrad_edu.settings"],
     "dtypes": ["tinygrad_edu.dtypes", "tinygrad_edu.backends"],
     "errors": ["tinygrad_edu.errors"],
-    "compiler": ["tinygrad_edu.compiler"],
+    "compiler": ["tinygrad_edu.compiler", "tinygrad_edu.jit"],
     "observe": ["tinygrad_edu.observe.*"],
     "tips": ["tinygrad_edu.tips"],
     "lessons": ["tinygrad_edu.lessons"],

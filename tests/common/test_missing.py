@@ -27,11 +27,6 @@ SAID = [
     (tg, "qqqq", ""),
     (tg, "sparse_coo_tensor", ". PyTorch has it, but it is not here yet"),
     (tg, "Variable", ": it is autograd.Variable"),
-    (
-        tg,
-        "jit",
-        ": there is no compiler of models here: call the model itself",
-    ),
     (backends, "mkldnn", ": there is no such library here to set up: leave the line out"),
     (nn, "linear", ": write nn.Linear"),
     (nn, "Adam", ": it is optim.Adam"),

@@ -24,7 +24,6 @@ _ELSEWHERE = (
 # What old programs write, and machinery that does not exist here. "*" is any other name in that place.
 _INSTEAD = {
     "": {
-        "jit": "there is no compiler of models here: call the model itself (compiler.trace shows what it computes)",
         "multiprocessing": "tensors are not shared between processes: use Python's, and send NumPy arrays",
     },
     "backends": {
