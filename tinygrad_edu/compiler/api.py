@@ -31,7 +31,7 @@ from .trace import TraceError
 from .watch import Watched
 
 BACKENDS = ("numpy", "numba")
-MODES = (None, "default", "reduce-overhead", "max-autotune")
+MODES = (None, "default")
 LIMIT = 8  # programs for one function; after that it runs as it is written
 STEP = "a compiled program"
 
@@ -95,6 +95,9 @@ def compile(
         if not isinstance(value, (str, NoneType)) or value not in known:
             mend = f"use {', '.join(repr(one) for one in known if one is not None)}"
             raise ArgumentError(f"compile({name}={shown(value, 40)})", f"there is no such {name}", mend)
+    if dynamic is not None and dynamic is not False:
+        why = "each program is made for one set of shapes"
+        raise ArgumentError(f"compile(dynamic={shown(dynamic, 40)})", why, "pad batches to one size, or leave it out")
     if options is not None and not isinstance(options, dict):
         why = "options are a dict of names and values"
         raise ArgumentError(f"compile(options={shown(options, 40)})", why, 'write options={"leave_out": ("fuse",)}')
