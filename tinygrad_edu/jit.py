@@ -9,7 +9,7 @@ import numpy as np
 
 from .compiler import Program, TraceError, compile
 from .compiler.capture import Feed, Kept, Place, Segment, capture
-from .compiler.files import FORMAT, VERSION, decode, encode, tensors_of
+from .compiler.files import FORMAT, VERSION, decode, encode, prove, tensors_of
 from .compiler.numpy_code import Code
 from .compiler.passes import optimised, unused
 from .core.base import TensorBase
@@ -161,6 +161,7 @@ def load(f: Any) -> Traced:
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         why = f"its arguments or results are not sound: {error}"
         raise StateFileError(f"jit.load of {path}", why, "save it again") from None
+    prove(program, [None if isinstance(one, int) else tensors[one].array for one in places], path)
     return Traced(program, places, tensors, template)
 
 

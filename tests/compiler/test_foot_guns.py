@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import array
+import collections
+import datetime
+import functools
 import random
+import sys
 import time
 import types
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -73,11 +79,11 @@ def test_a_number_of_a_numpy_array() -> None:
 
 
 def test_an_array_as_an_operand_is_read_at_each_call() -> None:
-    weights = np.ones(3000, np.float32)
+    weights = np.ones(30_000, np.float32)  # too large to be compared with what it was
     fast = compile(lambda x: (x * weights).sum(), fullgraph=True)
-    assert fast(tg.ones(3000)).item() == 3000
+    assert fast(tg.ones(30_000)).item() == 30_000
     weights[...] = 2.0
-    assert fast(tg.ones(3000)).item() == 6000 and len(fast.ledger) == 1
+    assert fast(tg.ones(30_000)).item() == 60_000 and len(fast.ledger) == 1
 
 
 def test_an_array_given_is_no_tensor() -> None:
@@ -155,14 +161,53 @@ def closing_over_a_step(x: Any) -> Any:
     return w.detach() * 1
 
 
+dice, old_dice = random.Random(0), np.random.RandomState(0)
+
+
+def random_of_an_object(x: Any) -> Any:
+    return x * dice.random()
+
+
+def random_of_an_old_state(x: Any) -> Any:
+    return x * float(old_dice.rand())
+
+
+def random_of_a_new_generator(x: Any) -> Any:
+    return x * float(np.random.default_rng().random())
+
+
+def reading_another_clock(x: Any) -> Any:
+    return x * perf_counter()
+
+
+def reading_the_date(x: Any) -> Any:
+    return x * datetime.datetime.now().second
+
+
+def printing_text(x: Any) -> Any:
+    print("hello")
+    return x * 2
+
+
+def looking_up_globals(x: Any) -> Any:
+    return x * globals()["SCALE"]
+
+
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "random": (random_of_python, "random numbers of Python or NumPy"),
     "np.random": (random_of_numpy, "random numbers of Python or NumPy"),
     "generator": (random_of_a_generator, "random numbers are drawn from rng"),
+    "random.Random": (random_of_an_object, "random numbers are drawn from dice"),
+    "RandomState": (random_of_an_old_state, "random numbers are drawn from old_dice"),
+    "new generator": (random_of_a_new_generator, "default_rng"),
+    "perf_counter": (reading_another_clock, "perf_counter"),
+    "date": (reading_the_date, "now"),
+    "print": (printing_text, "printing or asking in a compiled function"),
+    "globals": (looking_up_globals, "globals"),
     "seed": (reseeding, "drawing random numbers in this way"),
     "clock": (reading_the_clock, "the clock, by time"),
-    "iterator": (taking_items, "an iterator in a compiled function: items"),
-    "generator object": (taking_from_a_generator, "an iterator in a compiled function: made"),
+    "iterator": (taking_items, "an iterator: items"),
+    "generator object": (taking_from_a_generator, "an iterator: made"),
     "grad mode": (switching_grad_off, "a setting that is changed for good"),
     "caught": (catching, "a TraceError that the function caught"),
     "closure": (closing_over_a_step, "a step with a closure"),
@@ -340,3 +385,204 @@ def test_numbers_that_are_not_finite_pass_as_they_are() -> None:
         for found, expected in zip(compile(f, fullgraph=True)(x), f(x), strict=True):
             np.testing.assert_array_equal(found.array, expected.array)
             np.testing.assert_array_equal(np.signbit(found.array), np.signbit(expected.array))
+
+
+# Values in all kinds of places ----------------------------------------------------------------------------------------
+
+
+class Numbers:
+    k = 2.0
+
+    @staticmethod
+    def twice(x: Any) -> Any:
+        return x * Numbers.k
+
+
+def holding_defaults(x: Any, k: float = 2.0) -> Any:
+    return x * k
+
+
+def with_attribute(x: Any) -> Any:
+    return x * with_attribute.k  # type: ignore[attr-defined]
+
+
+with_attribute.k = 2.0  # type: ignore[attr-defined]
+
+Place = tuple[Callable[[Any], Any], Callable[[], Any]]
+
+
+def places() -> dict[str, Place]:
+    """Functions that give x times 2, and what makes it x times 3."""
+    box, queue, numbers, table = [2.0], collections.deque([2.0]), array.array("d", [2.0]), {"a": 2.0, "b": 3.0}
+    members, octets, values = {2.0}, bytearray([2]), np.full(5000, 2.0)
+    holder = types.SimpleNamespace(inside=types.SimpleNamespace(k=2.0))
+    get = table.get
+    inner = compile(lambda x: x * box[0])
+    generic = {"now": np.float32(2.0)}
+    module = nn.Linear(1, 1)
+    module.k = 2.0  # type: ignore[assignment]
+
+    def keyword(x: Any, *, k: Any = box) -> Any:
+        return x * k[0]
+
+    def local(x: Any) -> Any:
+        import settings_of_a_user  # type: ignore[import-not-found]
+
+        return x * settings_of_a_user.factor
+
+    def first(x: Any) -> Any:
+        return x * next(iter(table.values()))
+
+    def reorder() -> None:
+        table["a"] = table.pop("a")
+
+    return {
+        "a class": (lambda x: x * Numbers.k, lambda: setattr(Numbers, "k", 3.0)),
+        "a static method": (lambda x: Numbers.twice(x), lambda: setattr(Numbers, "k", 3.0)),  # noqa: PLW0108
+        "a list": (lambda x: x * box[0], lambda: box.__setitem__(0, 3.0)),
+        "a partial": (functools.partial(lambda k, x: x * k[0], box), lambda: box.__setitem__(0, 3.0)),
+        "a keyword's default": (keyword, lambda: box.__setitem__(0, 3.0)),
+        "a compiled closure": (lambda x: inner(x), lambda: box.__setitem__(0, 3.0)),  # noqa: PLW0108
+        "a deque": (lambda x: x * queue[0], lambda: queue.__setitem__(0, 3.0)),
+        "an array of Python": (lambda x: x * numbers[0], lambda: numbers.__setitem__(0, 3.0)),
+        "a bytearray": (lambda x: x * octets[0], lambda: octets.__setitem__(0, 3)),
+        "a set": (lambda x: x * sum(members), lambda: (members.clear(), members.add(3.0))),
+        "a bound method": (lambda x: x * get("a"), lambda: table.__setitem__("a", 3.0)),
+        "the order of a dict": (first, reorder),
+        "a large array": (lambda x: x * float(values[7]), lambda: values.__setitem__(7, 3.0)),
+        "an object in an object": (lambda x: x * holder.inside.k, lambda: setattr(holder.inside, "k", 3.0)),
+        "a number of NumPy": (lambda x: x * float(generic["now"]), lambda: generic.update(now=np.float32(3.0))),
+        "an attribute of a module": (lambda x: x * module.k, lambda: setattr(module, "k", 3.0)),
+        "an attribute of the function": (with_attribute, lambda: setattr(with_attribute, "k", 3.0)),
+        "defaults": (holding_defaults, lambda: setattr(holding_defaults, "__defaults__", (3.0,))),
+        "a module imported inside": (local, lambda: setattr(SETTINGS, "factor", 3.0)),
+    }
+
+
+@pytest.mark.parametrize("name", places())
+def test_a_value_that_changes_is_noticed_wherever_it_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "settings_of_a_user", SETTINGS)
+    monkeypatch.setattr(SETTINGS, "factor", 2.0)
+    monkeypatch.setattr(Numbers, "k", 2.0)
+    monkeypatch.setattr(with_attribute, "k", 2.0)
+    monkeypatch.setattr(holding_defaults, "__defaults__", (2.0,))
+    function, change = places()[name]
+    fast = compile(function, fullgraph=True)
+    assert value_of(fast) == value_of(fast) == 2.0
+    change()
+    assert value_of(fast) == 3.0
+
+
+def test_fresh_scalars_are_told_apart_by_their_value() -> None:
+    for kind in (np.float32, np.int64, float, np.float64):
+        fast = compile(lambda x, s: x * float(s), fullgraph=True)
+        assert [float(fast(tg.ones(1), kind(k)).item()) for k in (1, 2, 3)] == [1.0, 2.0, 3.0]
+
+
+def test_minus_zero_is_another_number() -> None:
+    box = [0.0]
+    with np.errstate(all="ignore"):
+        fast = compile(lambda x, s: 1 / (x * s), fullgraph=True)
+        assert [fast(tg.ones(1), s).item() for s in (0.0, -0.0)] == [np.inf, -np.inf]
+        fast = compile(lambda x: 1 / (x * box[0]), fullgraph=True)
+        assert fast(tg.ones(1)).item() == np.inf
+        box[0] = -0.0
+        assert fast(tg.ones(1)).item() == -np.inf
+        both = compile(lambda x: (1 / (x * 0.0), 1 / (x * -0.0)), fullgraph=True)(tg.ones(1))
+        assert [one.item() for one in both] == [np.inf, -np.inf]
+
+
+def test_results_have_memory_of_their_own_as_they_would_have() -> None:
+    def old(a: Any, x: Any) -> Any:
+        before = a * 1.0
+        a.add_(x)
+        return before
+
+    a = tg.zeros(2)
+    assert compile(old, fullgraph=True)(a, tg.ones(2)).tolist() == [0.0, 0.0] and a.tolist() == [1.0, 1.0]
+    x = tg.ones(3)
+    for function in (
+        lambda x: (x + 1, x + 1),
+        lambda x: (x * 1.0, x / 1),
+        lambda x: (x.neg().neg(), (x * 1.0).reshape(3, 1)),
+    ):
+        one, other = compile(function, fullgraph=True)(x)
+        one.fill_(7.0)
+        assert x.tolist() == [1.0] * 3 and other.reshape(-1).tolist() != [7.0] * 3
+    swapped = compile(swap, fullgraph=True)
+    a, b = tg.zeros(2), tg.ones(2)
+    swapped(a, b)
+    assert a.tolist() == [1.0, 1.0] and b.tolist() == [0.0, 0.0]
+
+
+def swap(a: Any, b: Any) -> Any:
+    old = a.clone()
+    a.copy_(b)
+    b.copy_(old)
+    return (a + b) * 1
+
+
+def test_a_number_after_a_step_is_refused() -> None:
+    w = tg.ones(1, requires_grad=True)
+    optimizer = tg.optim.SGD([w], lr=0.1)
+    schedule = tg.optim.lr_scheduler.ExponentialLR(optimizer, 0.1)
+
+    def step(x: Any) -> Any:
+        (w * x).sum().backward()
+        optimizer.step()
+        schedule.step()
+        return schedule.get_last_lr()[0]
+
+    with pytest.raises(TraceError, match="returning a number of Python"):
+        compile(step, fullgraph=True)(tg.ones(1))
+
+
+def test_hooks_that_come_later_run() -> None:
+    model, seen = nn.Linear(1, 1), []
+    w = tg.ones(1, requires_grad=True)
+    fast, other = compile(model), compile(lambda x: x * w)
+    fast(tg.ones(1, 1))
+    other(tg.ones(1))
+    handles = [model.register_forward_hook(lambda *given: seen.append(1)), w.register_hook(lambda g: g * 3)]
+    with pytest.warns(UserWarning, match="with hooks"):
+        fast(tg.ones(1, 1))
+        other(tg.ones(1)).sum().backward()
+    assert seen == [1] and w.grad.item() == 3.0
+    for handle in handles:
+        handle.remove()
+
+
+def test_what_a_tensor_is_part_of_is_not_changed_unseen() -> None:
+    w, b = tg.ones(1), tg.zeros(1)
+    v = tg.ones(1, requires_grad=True)
+    for function in (lambda x: w.requires_grad_() * x, lambda x: b.copy_(v * 2) * x):
+        with pytest.raises(TraceError, match="a change of what a tensor"):
+            compile(function, fullgraph=True)(tg.ones(1))
+    assert not w.requires_grad and not b.requires_grad
+
+
+def test_a_gradient_that_is_returned_is_the_gradient() -> None:
+    w = tg.ones(2, requires_grad=True)
+
+    def step(x: Any) -> Any:
+        w.grad = None
+        (w * x).sum().backward()
+        return w.grad
+
+    assert compile(step, fullgraph=True)(tg.ones(2)) is w.grad
+
+
+def test_numbers_that_are_checked_are_checked_at_each_call() -> None:
+    table = nn.Embedding(5, 2)
+    fast = compile(table, fullgraph=True)
+    fast(tg.tensor([1, 3]))
+    assert fast(tg.tensor([0, 4])).shape == (2, 2)  # further than before, and good
+    for wrong in ([0, -1], [0, 5]):
+        with pytest.raises(IndexError):
+            fast(tg.tensor(wrong))
+    loss = compile(nn.functional.cross_entropy, fullgraph=True)
+    scores = tg.randn(2, 3)
+    loss(scores, tg.tensor([0, 1]))
+    with pytest.raises(IndexError):
+        loss(scores, tg.tensor([0, -1]))
+    assert loss(scores, tg.tensor([0, 2])).item() == nn.functional.cross_entropy(scores, tg.tensor([0, 2])).item()

@@ -146,6 +146,8 @@ class Compiled:
                     if run.holds(tensors):
                         if isinstance(run, _Broken):
                             break
+                        if run.beyond(tensors):
+                            return self._looking(run, tensors, args, kwargs)
                         run.trace.calls += 1
                         return run(tensors)
                 else:
@@ -157,6 +159,14 @@ class Compiled:
                 run.trace.calls += 1
                 return run(tensors)
         return self._as_written(run, key, args, kwargs)
+
+    def _looking(self, run: _Run, tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
+        """Some numbers are beyond those that were found to be good, such as a label that was not met so far: the
+        function as it is written says whether they are."""
+        result = self._function(*args, **kwargs)
+        run.widen(tensors)
+        run.trace.calls += 1
+        return result
 
     def _unsuited(self, error: TraceError, args: Any, kwargs: Any) -> Any:
         """Run the function as it is: its arguments tell that there can be no program."""
@@ -193,6 +203,7 @@ class Compiled:
             return _Broken(trace)
         try:
             watched = Watched(self._function, _extra(args, kwargs))
+            watched.keep(args, kwargs)
             watched.refuse_iterators()
             try:
                 script = capture(self._function, args, kwargs, tensors, watched.tensors)
@@ -277,9 +288,13 @@ class _Run:
     ) -> None:
         self.script, self.trace, self.watched = script, trace, watched
         trace.script = script
-        self.guards = [(t, t.array.shape, t.array.dtype, t.node is None) for t in script.tensors]
+        self.guards = [
+            (t, t.array.shape, t.array.dtype, t.node is None, t.array.flags.c_contiguous) for t in script.tensors
+        ]
+        self.limits = [[feed, low, high] for feed, low, high in script.limits]
         self.grads = [(t, there) for t, there in script.reads_grad]
         self.written = list({id(feed): feed for feed in script.written}.values())
+        self.kept = trace  # and with it all that was looked at, so that no id is used again
         self.steps: list[Any] = [
             _Part(one, trace, leave_out, backend) if isinstance(one, Segment) else one for one in script.steps
         ]
@@ -292,9 +307,11 @@ class _Run:
 
     def holds(self, tensors: list[Tensor]) -> bool:
         """Whether everything that it was made for is still so."""
-        for t, shape, dtype, free in self.guards:
-            array = t.array
-            if array.shape != shape or array.dtype is not dtype or (t.node is None) is not free:
+        for t, shape, dtype, free, in_order in self.guards:
+            array, node = t.array, t.node
+            if array.shape != shape or array.dtype is not dtype or (node is None) is not free:
+                return False
+            if array.flags.c_contiguous is not in_order or (node is not None and _is_hooked(node)):
                 return False
         for t, there in self.grads:
             if (t.gradient is not None) is not there:
@@ -304,6 +321,20 @@ class _Run:
             if not own.array.flags.writeable or self._shared(own, tensors):
                 return False
         return not self.watched.changed()
+
+    def beyond(self, tensors: list[Tensor]) -> bool:
+        """Whether a number that decides if an operation is possible is beyond those that were good so far."""
+        for feed, low, high in self.limits:
+            array = _tensor_of(feed, tensors).array
+            if array.min() < low or array.max() > high:
+                return True
+        return False
+
+    def widen(self, tensors: list[Tensor]) -> None:
+        """These were good too."""
+        for limit in self.limits:
+            array = _tensor_of(limit[0], tensors).array
+            limit[1], limit[2] = min(limit[1], array.min().item()), max(limit[2], array.max().item())
 
     def _shared(self, own: Tensor, tensors: list[Tensor]) -> bool:
         """Whether another tensor shows memory that is written."""
@@ -323,7 +354,11 @@ class _Run:
                 return f"a tensor {list(own.shape)} that is written is read-only now"
             if self._shared(own, tensors):
                 return f"a tensor {list(own.shape)} that is written shares its memory with another one now"
-        for t, shape, dtype, free in self.guards:
+        for t, shape, dtype, free, in_order in self.guards:
+            if t.node is not None and _is_hooked(t.node):
+                return f"a tensor {list(shape)} of the outside has a hook now"
+            if t.array.flags.c_contiguous is not in_order:
+                return f"a tensor {list(shape)} of the outside lies in memory in another way now"
             if t.array.shape != shape or t.array.dtype != dtype:
                 return f"a tensor of the outside was {dtype}{list(shape)}, and is {t.array.dtype}{list(t.array.shape)}"
             if (t.node is None) is not free:
@@ -364,6 +399,8 @@ class _Run:
     def _filled(self, tree: Any, results: Any, tensors: list[Tensor]) -> Any:
         if isinstance(tree, Place):
             return results[tree.number]
+        if isinstance(tree, Kept) and tree.feed.kind == "gradient":
+            return tree.feed.source.gradient
         if isinstance(tree, Kept):
             return tensors[tree.feed.source] if tree.feed.kind == "argument" else tree.feed.source
         if isinstance(tree, dict):
@@ -377,6 +414,10 @@ class _Run:
 def _tensor_of(feed: Feed, tensors: list[Tensor]) -> Tensor:
     found: Tensor = tensors[feed.source] if feed.kind == "argument" else feed.source
     return found
+
+
+def _is_hooked(node: Any) -> bool:
+    return bool(node.extra is not None and (node.extra.hooks or node.extra.after))
 
 
 def _only_once(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -520,7 +561,7 @@ def _key(tree: Any, tensors: list[Tensor]) -> Any:
             if isinstance(item, TensorBase) and not any(known is item for known in tensors):
                 tensors.append(item)  # type: ignore[arg-type]
                 array = item.array
-                parts.append((array.shape, array.dtype, item.node is None, type(array)))
+                parts.append((array.shape, array.dtype, item.node is None, array.flags.c_contiguous))
             else:
                 parts.append(_key(item, tensors))
         return tuple(parts)
@@ -531,8 +572,12 @@ def _key(tree: Any, tensors: list[Tensor]) -> Any:
         return _key((tree,), tensors)[1]
     if kind is dict:
         return tuple([(name, _key(item, tensors)) for name, item in tree.items()]) if tree else ()
-    if tree is None or isinstance(tree, (bool, int, float, str)):
+    if isinstance(tree, float):
+        return kind, tree.hex()  # 0.0 and -0.0 are equal, and not the same
+    if tree is None or isinstance(tree, (bool, int, str)):
         return kind, tree
+    if isinstance(tree, (np.generic, complex)):
+        return kind, repr(tree)
     if isinstance(tree, np.ndarray):
         why = "a program is made for tensors, and the numbers of an array would be those of now"
         raise TraceError("a NumPy array given to a compiled function", why, "make it a tensor first: as_tensor(array)")

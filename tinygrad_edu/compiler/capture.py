@@ -8,11 +8,12 @@ output, and between them calls, such as a step of an optimiser, that are made ag
 
 from __future__ import annotations
 
+import builtins
 import copy
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -74,6 +75,7 @@ class Script:
     steps: list[Segment | Callable[[], Any]] = field(default_factory=list)
     result: Any = None  # a tree with `Place`, `Kept` and constants in place of tensors
     tensors: list[Tensor] = field(default_factory=list)  # all that it touches besides its arguments
+    limits: list[tuple[Feed, Any, Any]] = field(default_factory=list)  # whose numbers were checked, and found between
     reads_grad: list[tuple[Tensor, bool]] = field(default_factory=list)  # whose .grad it adds to; whether it was there
     written: list[Any] = field(default_factory=list)  # feeds whose memory it writes to
     with_graph: list[int] = field(default_factory=list)  # results that have one
@@ -103,6 +105,7 @@ class _Lift:
         self.array, self.storage, self.node, self.kind = tensor.array, tensor.storage, tensor.node, type(tensor)
         self.first = proxy.var  # before anything was written
         self.var = proxy.var  # at the beginning of this segment
+        self.twin: Any = None  # the node that it has meanwhile
 
     def restore(self) -> None:
         """Everything as before."""
@@ -138,6 +141,7 @@ class Tracer(Interceptor):
         self.arrays: dict[int, tuple[Any, Var]] = {}  # arrays of the outside, by id
         self.graded: dict[int, tuple[Tensor, Any]] = {}  # tensors and their .grad of before, by id
         self.replaced: set[int] = set()  # of these, whose .grad was replaced whatever it was
+        self.limits: list[tuple[Feed, Any, Any]] = []
         self.asked: set[int] = set()  # of these, whose .grad was looked at before that
         self.owners: dict[int, Tensor] = {}  # by the id of a .grad: whose it is
         self.streams: dict[int, tuple[Any, Any]] = {}  # random streams, and where they stood
@@ -201,6 +205,16 @@ class Tracer(Interceptor):
     def _on_tensor(self, tensor: Tensor) -> None:
         self._meet(tensor)
 
+    def _on_extremes(self, tensor: Tensor) -> Any:
+        """Of what is given the numbers are looked at now, and at each run; of what is computed nobody can."""
+        lift = self.lifts.get(id(tensor))
+        if lift is None or lift.proxy.var is not lift.first or lift.feed.kind == "gradient":
+            return None
+        values = lift.proxy.values
+        found = values.min().item(), values.max().item()
+        self.limits.append((lift.feed, *found))
+        return found
+
     def _on_grad(self, tensor: Tensor) -> None:
         """Whether there is one decides what is done next, and what it is may be used."""
         self._note_gradient(tensor)
@@ -244,8 +258,8 @@ class Tracer(Interceptor):
             if not isinstance(tensor.node, Leaf):
                 tensor.node = Leaf(tensor)
             self._note_gradient(tensor)
+        lift.twin = tensor.node
         tensor._stand_on_fast_path(True)
-        assert lift.first is proxy.var
 
     def lift_quietly(self, tensor: Tensor) -> None:
         """Lift a tensor within reach, if it is of a kind that can be; others are refused where they are used."""
@@ -317,6 +331,10 @@ class Tracer(Interceptor):
                 mend = "write into it: x.copy_(…), or x -= … under no_grad()"
                 raise TraceError(f"x.data = … of a tensor {tuple(lift.tensor.shape)}", why, mend)
             lift.proxy.check()
+            if lift.tensor.node is not lift.twin:
+                why = "its graph, or whether it wants gradients, would be another one from then on"
+                mend = "do that outside, or write to it under no_grad()"
+                raise TraceError(f"a change of what a tensor {tuple(lift.tensor.shape)} is part of", why, mend)
             if lift.proxy.var is not lift.var:
                 kind = "write gradient" if lift.feed.kind == "gradient" else "write"
                 outputs.append((lift.proxy.var, Sink(kind, lift.feed)))
@@ -364,6 +382,12 @@ class Tracer(Interceptor):
             stream.bit_generator.state = state
 
 
+def _refuse_print(*given: Any, **more: Any) -> NoReturn:
+    """What stands in for `print` and `input` while a function is recorded."""
+    why = "it would happen only while the program is made"
+    raise TraceError("printing or asking in a compiled function", why, "return what is to be printed")
+
+
 def _equal(one: Any, other: Any) -> bool:
     return bool(np.array_equal(one[1], other[1]) and one[2:] == other[2:])
 
@@ -389,6 +413,7 @@ def capture(
     Raises `TraceError` for what a later run could not repeat. Nothing has changed afterwards.
     """
     tracer, raised = Tracer(), TraceError.raised
+    printing, asking = builtins.print, builtins.input
     drawn = random.getstate(), np.random.get_state()
     try:
         for i, tensor in enumerate(given):
@@ -396,6 +421,7 @@ def capture(
                 tracer.lift(tensor, Feed("argument", i))
         for tensor in known:
             tracer.lift_quietly(tensor)
+        builtins.print, builtins.input = _refuse_print, _refuse_print
         with tracer:
             inside = modes()
             result = function(*args, **kwargs)
@@ -410,6 +436,7 @@ def capture(
                 raise TraceError("a setting that is changed for good", why, "use it as a with block")
             return _Finish(tracer).script(result)
     finally:
+        builtins.print, builtins.input = printing, asking
         tracer.restore()
         random.setstate(drawn[0])
         np.random.set_state(drawn[1])
@@ -446,6 +473,7 @@ class _Finish:
             missing -= set(segment.program.outputs)
             later = (later - set(segment.program.outputs)) | carried
         out.steps = [one for one in out.steps if callable(one) or one.sinks or one.cleared]
+        out.limits = list({id(feed): (feed, low, high) for feed, low, high in tracer.limits}.values())
         out.tensors = [lift.tensor for lift in tracer.lifts.values() if lift.feed.kind == "tensor"]
         out.written = [
             sink.target for one in out.steps if isinstance(one, Segment) for sink in one.sinks if sink.kind == "write"
@@ -483,6 +511,9 @@ class _Finish:
             lift = self.tracer.lifts.get(id(tree))
             if lift is not None:
                 return Kept(lift.feed)
+            for owner, _ in self.tracer.graded.values():
+                if tree is owner.gradient:
+                    return Kept(Feed("gradient", owner))
             if type(tree.array) is not RecArray:
                 self.tracer._own(tree)
             tree.array.check()
@@ -499,6 +530,9 @@ class _Finish:
         if isinstance(tree, (list, tuple)):
             parts = [self._template(item) for item in tree]
             return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+        if isinstance(tree, (int, float)) and not isinstance(tree, bool) and any(map(callable, self.tracer.segments)):
+            why = "a step has been made before, and the number would be that of the first call"
+            raise TraceError("returning a number of Python", why, "return a tensor, or ask for it outside")
         if tree is None or isinstance(tree, (bool, int, float, str, np.dtype)):
             return tree
         why = "a program gives tensors, numbers, and lists, tuples and dicts of them"

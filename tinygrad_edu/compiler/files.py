@@ -7,7 +7,8 @@ known, and before it can be used it is run once on ones, to see that every resul
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ..tensor import Tensor, wrap
 from .interpret import function_of
 from .ir import Equation, Program, Var, substitute
 
+T = TypeVar("T")
 VERSION = 1
 FORMAT = "tinygrad_edu program"
 KNOWN = frozenset(OPERATORS) | frozenset(ALL_NAMES)
@@ -74,15 +76,22 @@ def _refuse(why: str) -> NoReturn:
 
 def decode(tree: Any, arrays: dict[str, Any], path: str) -> Program:
     """The program that `encode` has written. Raises `StateFileError` for anything else."""
+    return _sound(lambda: _Decoder(arrays).program(tree), path)
+
+
+def prove(program: Program, given: list[Any], path: str) -> None:
+    """Run it on these arrays, and numbers in place of None. Raises `StateFileError` if it gives something else."""
+    _sound(lambda: _try(program, given), path)
+
+
+def _sound(do: Callable[[], T], path: str) -> T:
+    """What it gives; whatever goes wrong is a fault of the file."""
     try:
-        program = _Decoder(arrays).program(tree)
-        _try(program)
+        return do()
     except _Wrong as error:
         why = str(error)
     except (EduError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError) as error:
         why = f"it does not run ({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})"
-    else:
-        return program
     raise StateFileError(f"load of {path}", f"the program in it is not sound: {why}", "save it again with jit.save")
 
 
@@ -164,9 +173,11 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**48
 
 
-def _try(program: Program) -> None:
-    """Run it on ones, and compare each result with what the program says of it."""
-    values: dict[Var, Any] = {var: np.ones(var.shape, var.dtype) for var in program.inputs}
+def _try(program: Program, given: list[Any]) -> None:
+    """Run it, and compare each result with what the program says of it. Arguments are ones, or positions 0."""
+    values: dict[Var, Any] = {}
+    for var, array in zip(program.inputs, given, strict=True):
+        values[var] = np.full(var.shape, 0 if var.dtype.kind in "iu" else 1, var.dtype) if array is None else array
     with np.errstate(all="ignore"):
         for equation in program.equations:
             out = equation.out

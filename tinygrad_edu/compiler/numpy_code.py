@@ -145,17 +145,26 @@ class _Writer:
 
     def _outputs(self) -> str:
         """The outputs that are returned; the others are in their destinations by then."""
-        parts = []
+        written = {self.program.inputs[n] for kind, n in self.code.into.values() if kind == "input"}
+        parts, copies = [], []
         for place, var in enumerate(self.program.outputs):
-            text = self._word(var)
+            text, root = self._word(var), self._root(var)
             if place in self.code.into:
                 kind, number = self.code.into[place]
                 name = f"a{number}" if kind == "input" else f"d{place}"
                 if text != name:
-                    self.code.lines.append(f"{self._constant(np.copyto, 'copyto')}({name}, {text})")
+                    if root in written:  # the old content of one tensor becomes that of another, which comes first
+                        self.code.lines.append(f"w{place} = {text}.copy()")
+                        text = f"w{place}"
+                    copies.append(f"{self._constant(np.copyto, 'copyto')}({name}, {text})")
                 continue
-            shared = self._root(var) in self.static or text in self.target.values()
+            if root in written:
+                self.code.lines.append(f"r{place} = {text}.copy()")
+                parts.append(f"r{place}")
+                continue
+            shared = root in self.static or text in self.target.values()
             parts.append(f"{text}.copy()" if shared else text)
+        self.code.lines += copies
         return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
 
     # Words ---------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.cpu import is_basic
 from .interpret import function_of
 from .ir import Equation, Program, Var, substitute, variables
 
@@ -155,7 +156,9 @@ def _key(equation: Equation) -> Any:
             return np.ndarray, value.shape, value.dtype.str, value.tobytes() if value.nbytes < 4096 else id(value)
         if isinstance(value, np.generic):
             return type(value), value.tobytes()
-        return type(value), value if value == value else "nan"
+        if isinstance(value, float):
+            return float, value.hex()
+        return type(value), value
 
     try:
         key = equation.name, part(equation.args)
@@ -278,9 +281,45 @@ PASSES: dict[str, Callable[[Program], Program]] = {
 }  # fmt: skip
 
 
+def roots(program: Program) -> dict[Var, Var]:
+    """Whose memory each variable shows: its own, or that of what it is a view of."""
+    found: dict[Var, Var] = {}
+    for equation in program.equations:
+        if equation.body is not None or equation.name not in VIEWS or not isinstance(equation.args[0], Var):
+            continue
+        if equation.name != "getitem" or is_basic(equation.args[1]):
+            found[equation.out] = found.get(equation.args[0], equation.args[0])
+    return found
+
+
+def apart(before: Program, after: Program) -> Program:
+    """Outputs that had memory of their own before the passes have it after them too: somebody may write to one."""
+    were, are = roots(before), roots(after)
+    taken: set[Var] = set()
+    equations, outputs = list(after.equations), []
+    number = 1 + max(
+        (v.number for e in (*before.equations, *after.equations) for v in (*e.outs, *variables(e.args))), default=0
+    )
+    inputs = set(before.inputs)
+    for old, new in zip(before.outputs, after.outputs, strict=True):
+        root, past = are.get(new, new), were.get(old, old)
+        shared = root in taken and before.outputs.count(old) == 1 and past is not root
+        if (root in inputs and past not in inputs) or shared:
+            own = Var(number, new.shape, new.dtype)
+            number += 1
+            equations.append(Equation((own,), "copy", (new,)))
+            outputs.append(own)
+        else:
+            taken.add(root)
+            outputs.append(new)
+    return Program(after.inputs, tuple(equations), tuple(outputs))
+
+
 def optimised(program: Program, leave_out: tuple[str, ...] = ()) -> Program:
     """The program after all passes; simple ones run twice, since one makes work for another."""
+    captured = program
     simple = [name for name in PASSES if name != "fuse" and name not in leave_out]
     for name in simple + simple:
         program = PASSES[name](program)
+    program = apart(captured, program)
     return program if "fuse" in leave_out else fuse(program)

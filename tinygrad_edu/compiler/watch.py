@@ -8,6 +8,13 @@ for all of theirs.
 
 from __future__ import annotations
 
+import array
+import builtins
+import collections
+import functools
+import math
+import random
+import sys
 import time
 import types
 from collections.abc import Callable
@@ -17,16 +24,23 @@ import numpy as np
 
 from ..core.base import TensorBase
 from ..nn import Module
-from ..nn.module import changes
+from ..nn.hooks import changes
 from ..optim import Optimizer
 from ..tensor import Tensor
 from .trace import TraceError
 
 _GONE = object()
-CLOCKS = frozenset("time time_ns perf_counter perf_counter_ns monotonic process_time thread_time".split())
-SMALL = 4096  # bytes of an array whose numbers are watched
+# Names of what gives another thing each time, or has an effect that cannot be seen.
+IMPURE = frozenset(
+    """
+    time_ns perf_counter perf_counter_ns monotonic process_time thread_time now utcnow today default_rng RandomState
+    urandom SystemRandom getrandbits token_bytes token_hex uuid4 globals locals vars eval exec __import__ getenv
+    """.split()
+)
+OUTER = frozenset(["time", "posix", "nt", "_random", "_datetime", "secrets", "uuid"])  # modules whose functions do
+SMALL = 1 << 16  # bytes of an array whose numbers are watched
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
-OPAQUE = (*PLAIN, TensorBase, type, types.ModuleType, types.BuiltinFunctionType)
+OPAQUE = (*PLAIN, TensorBase, types.ModuleType)
 MOST = 10_000  # values that one function is watched for
 OURS = __name__.partition(".")[0]
 
@@ -44,10 +58,14 @@ class Watched:
         self.count = changes.count
         self.attributes: list[tuple[Any, str, Any, str]] = []  # of objects with slots
         self.arrays: list[tuple[Any, bytes, str]] = []  # small ones
-        self.streams: list[tuple[Any, Any, str]] = []  # NumPy's random generators
+        self.streams: list[tuple[Any, Callable[[], Any], Any, Callable[[Any], Any], str]] = []  # random generators
+        self.groups: list[tuple[Any, Any, str]] = []  # sets and the like, and what is in them
+        self.orders: list[tuple[dict[Any, Any], list[Any], str]] = []  # dicts, and their keys in order
+        self.inside: list[tuple[Any, int, str]] = []  # the attributes of modules, and how many there are
         self.iterators: list[str] = []
         self.tensors: list[Tensor] = []  # which the function may reach
         self._copies: list[tuple[Any, Any]] = []  # containers, and what was in them
+        self._classes: set[type] = set()
         self._seen: dict[int, Any] = {}  # by id; kept, so that no id is used again
         self._look(function, _name(function))
         for i, value in enumerate(extra):
@@ -71,19 +89,32 @@ class Watched:
             now = getattr(owner, key, _GONE)
             if now is not was and not _same(now, was):
                 return _told(name, was, now)
-        for array, was, name in self.arrays:
-            if array.tobytes() != was:
+        for numbers, was, name in self.arrays:
+            if numbers.tobytes() != was:
                 return f"the numbers in {name} are others now"
+        for group, was, name in self.groups:
+            if _content(group) != was:
+                return f"what is in {name} has changed"
+        for table, was, name in self.orders:
+            if list(table) != was:
+                return f"the order of {name} has changed"
         if self.count != changes.count:
+            for where, size, name in self.inside:
+                if len(where) != size:
+                    return f"the number of attributes of {name} was {size}, and is {len(where)}"
             if found := _changed(self.of_modules):
                 return found
             self.count = changes.count
         return ""
 
+    def keep(self, *objects: Any) -> None:
+        """Let these live as long as this, so that none of their ids is another object's."""
+        self._seen[id(objects)] = objects
+
     def drawn(self) -> str:
         """A random generator of NumPy that was drawn from."""
-        for stream, state, name in self.streams:
-            if stream.bit_generator.state != state:
+        for _, get, state, _, name in self.streams:
+            if str(get()) != str(state):
                 return f"random numbers are drawn from {name}"
         return ""
 
@@ -91,8 +122,8 @@ class Watched:
         """What gives another item each time has no value to watch."""
         if self.iterators:
             why = "each call would get what the first one got"
-            tried = f"an iterator in a compiled function: {self.iterators[0]}"
-            raise TraceError(tried, why, "take the items outside, and give them")
+            tried = f"a compiled function that uses {self.iterators[0]}"
+            raise TraceError(tried, why, "do that outside, and give the function what it needs")
 
     def restore(self) -> None:
         """Undo what the function has done to Python's values: it was run only to be recorded."""
@@ -111,11 +142,15 @@ class Watched:
         for owner, key, was, _ in self.attributes:
             if getattr(owner, key, _GONE) is not was:
                 setattr(owner, key, was)
-        for array, was, _ in self.arrays:
-            if array.tobytes() != was and array.flags.writeable:
-                array[...] = np.frombuffer(was, array.dtype).reshape(array.shape)
-        for stream, state, _ in self.streams:
-            stream.bit_generator.state = state
+        for numbers, was, _ in self.arrays:
+            if numbers.tobytes() != was and numbers.flags.writeable:
+                numbers[...] = np.frombuffer(was, numbers.dtype).reshape(numbers.shape)
+        for group, was, _ in self.groups:
+            if _content(group) != was and hasattr(group, "clear"):
+                group.clear()
+                (group.update if hasattr(group, "update") else group.extend)(was)
+        for _, _, state, put, _ in self.streams:
+            put(state)
         self.count = changes.count
 
     def _look(self, value: Any, name: str) -> None:
@@ -132,10 +167,32 @@ class Watched:
                 self.arrays.append((value, value.tobytes(), name))
             return
         if isinstance(value, np.random.Generator):
-            self.streams.append((value, value.bit_generator.state, name))
+            bits = value.bit_generator
+            self.streams.append((value, lambda: bits.state, bits.state, lambda was: setattr(bits, "state", was), name))
             return
+        for get, put in (("getstate", "setstate"), ("get_state", "set_state")):
+            if isinstance(value, (random.Random, np.random.RandomState)) and hasattr(value, get):
+                self.streams.append((value, getattr(value, get), getattr(value, get)(), getattr(value, put), name))
+                return
         if hasattr(kind, "__next__"):
-            self.iterators.append(name)
+            self.iterators.append(f"an iterator: {name}")
+            return
+        if isinstance(value, types.BuiltinFunctionType):
+            if isinstance(value.__self__, types.ModuleType) or value.__self__ is None:
+                if value.__module__ in OUTER:
+                    self.iterators.append(f"{name}, of the module {value.__module__}")
+            else:
+                self._look(value.__self__, name)
+            return
+        if isinstance(value, type):
+            self._class(value, name)
+            return
+        if isinstance(value, functools.partial):
+            self._look(value.func, name)
+            self._look(list(value.args), name)
+            self._look(dict(value.keywords), name)
+            for part in (*value.args, *value.keywords.values()):
+                self._look(part, name)
             return
         if isinstance(value, types.MethodType):
             self._look(value.__self__, "self")
@@ -144,14 +201,17 @@ class Watched:
             self._function(value)
         elif isinstance(value, Module):
             self._module(value, name)
+        elif type(value).__name__ == "Compiled" and type(value).__module__.startswith(f"{OURS}.compiler"):
+            self._look(value._function, name)
         elif isinstance(value, Optimizer) or type(value).__module__.partition(".")[0] == OURS:
             return  # what these read, they read at each step
         elif isinstance(value, dict):
+            self.orders.append((value, list(value), name))
             self._all(value, list(value.items()), lambda key: f"{name}[{key!r}]", name)
         elif isinstance(value, (list, tuple)):
             self._all(value, list(enumerate(value)), lambda key: f"{name}[{key}]", name)
-        elif isinstance(value, (set, frozenset)):
-            self.sizes.append((value, len(value), name))
+        elif isinstance(value, (set, frozenset, bytearray, collections.deque, array.array)):
+            self.groups.append((value, _content(value), name))
         else:
             self._object(value, name)
 
@@ -169,12 +229,15 @@ class Watched:
     def _class(self, cls: type, name: str) -> None:
         """What a user's class holds itself: values, and methods."""
         for part in cls.__mro__:
-            if id(part) in self._seen or part.__module__.partition(".")[0] in (OURS, "builtins", "typing", "abc"):
+            if part in self._classes or part.__module__.partition(".")[0] in (OURS, "builtins", "typing", "abc"):
                 continue
-            self._seen[id(part)] = part
+            self._classes.add(part)
             for key, item in list(vars(part).items()):
                 if isinstance(item, types.FunctionType):
+                    self.items.append((vars(part), key, item, f"{name}.{key}"))
                     self._function(item)
+                elif isinstance(item, (staticmethod, classmethod)) and isinstance(item.__func__, types.FunctionType):
+                    self._function(item.__func__)
                 elif isinstance(item, PLAIN) and not key.startswith("__"):
                     self.items.append((vars(part), key, item, f"{name}.{key}"))
 
@@ -198,11 +261,13 @@ class Watched:
                 self.of_modules.append((vars(module), key, item, f"{name}.{key}"))
                 self._look(item, f"{name}.{key}")
         self._copies.append((vars(module), dict(vars(module))))
+        self.inside.append((vars(module), len(vars(module)), name))
         self._class(type(module), name)
 
     def _function(self, function: types.FunctionType) -> None:
         code, names = function.__code__, function.__globals__
-        if str(names.get("__name__", "")).partition(".")[0] == OURS:
+        top = str(names.get("__name__", "")).partition(".")[0]
+        if top == OURS or top in sys.stdlib_module_names or "site-packages" in code.co_filename:
             return
         for key, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
@@ -215,6 +280,11 @@ class Watched:
             return
         self._seen[id(code)] = code
         read = _global_names(code)
+        if impure := sorted(read & IMPURE - set(names)):
+            self.iterators.append(f"{impure[0]}, which gives another thing each time, or cannot be seen")
+        for key in sorted(read - set(names)):
+            if key in sys.modules and key not in vars(builtins):
+                self._module_of_python(sys.modules[key], key, read)
         for key in sorted(read & set(names)):
             value = names[key]
             self.items.append((names, key, value, key))
@@ -222,14 +292,17 @@ class Watched:
                 self._module_of_python(value, key, read)
             else:
                 self._look(value, key)
-        for i, value in enumerate(function.__defaults__ or ()):
+        self.attributes.append((function, "__defaults__", function.__defaults__, "the defaults"))
+        for i, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
             self._look(value, f"default {i}")
+        if function.__dict__:
+            self._look(function.__dict__, f"the attributes of {function.__name__}")
 
     def _module_of_python(self, module: types.ModuleType, name: str, read: set[str]) -> None:
         """The values and functions of an imported module that the code names."""
         if module.__name__.partition(".")[0] in (OURS, "numpy", "math", "builtins"):
             return
-        if module is time and any(key in CLOCKS for key in read):
+        if module is time and "time" in read:
             self.iterators.append("the clock, by time")
         for key in sorted(read & set(vars(module))):
             item = vars(module)[key]
@@ -237,6 +310,12 @@ class Watched:
                 self.items.append((vars(module), key, item, f"{name}.{key}"))
             elif isinstance(item, types.FunctionType):
                 self._function(item)
+            elif not isinstance(item, (types.ModuleType, type)):
+                self._look(item, f"{name}.{key}")
+
+
+def _content(group: Any) -> Any:
+    return frozenset(group) if isinstance(group, (set, frozenset)) else list(group)
 
 
 def _changed(probes: list[Probe]) -> str:
@@ -268,6 +347,8 @@ def _same(value: Any, was: Any) -> bool:
     """Equal, and of one type; two tensors or objects are the same only if they are one."""
     if type(value) is not type(was) or not isinstance(value, PLAIN):
         return False
+    if isinstance(value, float) and math.copysign(1.0, value) != math.copysign(1.0, was):
+        return False  # -0.0 is another number where it is divided by
     return bool(value == was) or bool(value != value and was != was)
 
 

@@ -91,8 +91,9 @@ class Interceptor(Scope):
 
         ``what`` is "data" (numbers of the host become a tensor), "draw" (random numbers, from a generator), "stream" (a
         generator that is used in another way), "gradient" (``.grad`` of a tensor is replaced), "grad" (it is read),
-        "call" (a step of an optimiser, a scheduler or a scaler), "number" (one that changes from call to call) or
-        "tensor" (one that is read or written without an operation). Return something other than None, and it is not
+        "call" (a step of an optimiser, a scheduler or a scaler), "number" (one that changes from call to call),
+        "tensor" (one that is read or written without an operation) or "extremes" (the least and the largest element of
+        a tensor decide whether it may be used). Return something other than None, and it is not
         done, but that is taken for it.
         """
 

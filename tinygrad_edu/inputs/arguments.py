@@ -18,6 +18,7 @@ from ..errors import DtypeError, EduError, IndexRangeError, ShapeError
 from ..settings import modes
 from . import nested
 from .kinds import kind_of
+from .outside import outside
 
 
 def numbers(data: Any, dtype: Any, copy: bool) -> np.ndarray[Any, Any]:
@@ -77,7 +78,8 @@ def extremes(x: TensorBase) -> tuple[Any, Any] | None:
     array = x.array
     backend = backends.of(array)
     if not array.size or not backend.readable:
-        return None
+        found: tuple[Any, Any] | None = outside("extremes", x) if array.size else None
+        return found
     # On raw arrays: this is a check, not a step of the model that an observer should see.
     values, xp = backend.peek(array), backends.CPU.xp
     return xp.amin(values).item(), xp.amax(values).item()

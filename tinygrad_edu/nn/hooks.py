@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 Gradients = tuple[Any, ...]
 
 
+class _Changes:
+    """How often an attribute of any module was set: who knows a module can tell by it that none has changed."""
+
+    count = 0
+
+
+changes = _Changes()
+
+
 class Hooks:
     """The hooks of one module, made when the first one is registered. A module without hooks never comes here."""
 
@@ -64,6 +73,7 @@ class _Handle(RemovableHandle):
 
 def add(module: Module, when: str, hook: Any, prepend: bool) -> RemovableHandle:
     """Enter a hook of the module after the others, or before them."""
+    changes.count += 1
     if module._hooks is None:
         module.__dict__["_hooks"] = Hooks()
     hooks = getattr(module._hooks, when)

@@ -13,7 +13,7 @@ from ..inputs.kinds import JUNK, checked, explanation
 from ..settings import MODES, modes
 from ..tensor import RemovableHandle, Tensor, clear_gradient
 from .construction import check
-from .hooks import Hooks, add
+from .hooks import Hooks, add, changes
 from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer, is_lazy
 from .registry import NotYet, Registry
@@ -40,15 +40,6 @@ class Scope:
         """The names from the outermost module inwards."""
         outer = () if self.parent is None else self.parent.path()
         return (*outer, self.label)
-
-
-class _Changes:
-    """How often an attribute of any module was set: who knows a module can tell by it that none has changed."""
-
-    count = 0
-
-
-changes = _Changes()
 
 
 class Module(Stateful):

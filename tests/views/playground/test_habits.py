@@ -17,7 +17,8 @@ from tinygrad_edu.nn import functional as F
 from tinygrad_edu.settings import promotion
 from tinygrad_edu.views.playground import meters
 from tinygrad_edu.views.playground.meters import Meters, nodes_of, owner, standing_bytes
-from tinygrad_edu.views.playground.model import ACTIVATIONS, HABITS, OPTIMISERS, PRECISIONS, Knobs, Reading
+from tinygrad_edu.views.playground.model import ACTIVATIONS, HABITS, OPTIMISERS, PRECISIONS, Knobs, PlayState, Reading
+from tinygrad_edu.views.playground.reasons import why
 from tinygrad_edu.views.playground.run import Run, scores
 from tinygrad_edu.views.playground.training import Loop, data, loss_in_a_loop, mislabelled, network
 
@@ -181,6 +182,8 @@ def test_one_dtype_is_chosen_at_a_time() -> None:
     assert seen[1::2] == ["float64 float64", "bfloat16 bfloat16", "autocast float32", "autocast float32"]
     assert [act[1:] for act in made.acts if act[0] == 4] == [("flip", "float64", False), ("flip", "bfloat16", True)]
     assert made.change is not None and made.change.habit == "autocast"
+    asking = PlayState(made.glance(), asking="float64")
+    assert why(asking) == "It takes the place of **forward under `autocast`**: a network has one dtype."
     replayed = Run(0, made.acts, SMALL)
     for _ in range(8):
         replayed.advance()

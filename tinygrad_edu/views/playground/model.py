@@ -125,7 +125,7 @@ HABITS: dict[str, Habit] = {
         ),
         Habit(
             "autocast", "forward under `autocast`", "Forward under `autocast`",
-            "Weights stay float32; each layer's product is computed in **16 bits**, and the loss in 32.",
+            "Weights stay float32; products are computed in **16 bits**: bfloat16 on the CPU, float16 on a device.",
             ("mixed-precision",),
         ),
         Habit(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...common.wording import exact, plural, ratio_text
-from .model import HABITS, SAME, UNCLEAR, Change, Glance, PlayState, Reading
+from .model import HABITS, PRECISIONS, SAME, UNCLEAR, Change, Glance, PlayState, Reading
 
 FAR = 1.25  # times the loss before training: above it, training has made the network worse
 
@@ -18,6 +18,9 @@ def broken(glance: Glance) -> bool:
 def why(state: PlayState) -> str:
     """The one sentence."""
     glance, knobs = state.glance, state.glance.knobs
+    other = next(iter(PRECISIONS.intersection(glance.habits) - {state.asking}), "")
+    if state.asking in PRECISIONS and other:
+        return f"It takes the place of **{HABITS[other].label}**: a network has one dtype."
     if state.asking:
         return HABITS[state.asking].before.format(batch=knobs.batch)
     if broken(glance):
@@ -38,7 +41,7 @@ def why(state: PlayState) -> str:
 def _switched(glance: Glance, change: Change) -> str:
     batch, now, was = glance.knobs.batch, glance.reading, change.was
     if not change.on:
-        return "The step is **the usual one** again, without the work and the memory that the habit added."
+        return "The step is **the usual one** again, with the work and the memory that it had before."
     if change.habit in ("one sample", "loop") and batch == 1:
         return "The batch is **one digit**: there is nothing to put together, so both ways need about as many calls."
     counted, there = _counted(now, was), bool(glance.machine)
@@ -49,7 +52,7 @@ def _switched(glance: Glance, change: Change) -> str:
         else "Every number takes **8 bytes instead of 4**, in weights, activations and gradients.",
         "bfloat16": "A number of the network takes **2 bytes instead of 4**, and an update below a 512th of its weight "
         "is rounded away.",
-        "autocast": f"Weights, and what each layer is given, are **cast to 16 bits** before every product{counted}.",
+        "autocast": f"Weights, biases, digits and scores are **cast**, in training and for test digits{counted}.",
         "total": "`total` holds **the graph of every step** of this pass; but no step waits for a number any more."
         if there
         else "Each `loss` brings its graph: `total` holds **the nodes of every step** of this pass. "
@@ -89,7 +92,7 @@ CAUSES: dict[str, dict[str, dict[str, str]]] = {
         "time": {
             "up": "the calls are the same, but this CPU computes in 32 bits: operands are cast there, and results back",
         },
-        "bytes": {"down": "weights, activations and gradients take 2 bytes a number; the optimiser computes in 4"},
+        "bytes": {"down": "weights, activations and gradients take 2 bytes a number; the copies in 4 are not counted"},
         "nodes": {"same": "the graph has the same operations"},
         "operations": {"same": "the calls are the same, only their numbers are narrower"},
     },
@@ -101,7 +104,9 @@ CAUSES: dict[str, dict[str, dict[str, str]]] = {
             "up": "16-bit copies of weights and digits are alive besides the originals, and the activations are few",
         },
         "nodes": {"up": "each cast is a node"},
-        "operations": {"up": "each weight, and what each layer is given, is cast; and their gradients are cast back"},
+        "operations": {
+            "up": "weights, biases, digits and scores are cast, for test digits too; gradients are cast back"
+        },
     },
     "total": {
         "time": {"same": "adding to the total is one small call more, and keeping nodes alive takes no time"},
@@ -172,7 +177,7 @@ ON_DEVICE: dict[str, dict[str, dict[str, str]]] = {
     },
     "bfloat16": {
         "time": {
-            "up": "the optimiser computes in 32 bits: casting to them and back is more kernels to launch",
+            "up": "the optimiser computes in 32 bits: its casts are more kernels to launch, and no operations",
             "same": "the host launches hardly more kernels, and the device keeps up with it",
         },
         "transfers": {"same": "the loss is read once a step, as before"},
