@@ -84,6 +84,10 @@ _PIECES = (
 _ONE = "one signature covers all of PyTorch's overloads, and its own error names what is missing"
 # What is different on purpose, besides keywords that are left out: see `inputs.left_out`.
 DIFFERENT: dict[str, tuple[tuple[str, ...], str]] = {
+    "tg.compile": (
+        ("backend='numpy'", "name missing", "recompile_limit", "isolate_recompiles", "shapes_spec"),
+        "its generators are its own; the ledger tells what programs there are, and their number has one limit",
+    ),
     "tg.arange": (("end=None, not required",), _ONE),
     "tg.broadcast_to": (("size=None, not required",), _ONE),
     "tg.flip": (("dims=None, not required",), _ONE),

@@ -235,9 +235,9 @@ class Watched:
             for key, item in list(vars(part).items()):
                 if isinstance(item, types.FunctionType):
                     self.items.append((vars(part), key, item, f"{name}.{key}"))
-                    self._function(item)
+                    self._function(item, runs=False)
                 elif isinstance(item, (staticmethod, classmethod)) and isinstance(item.__func__, types.FunctionType):
-                    self._function(item.__func__)
+                    self._function(item.__func__, runs=False)
                 elif isinstance(item, PLAIN) and not key.startswith("__"):
                     self.items.append((vars(part), key, item, f"{name}.{key}"))
 
@@ -264,7 +264,8 @@ class Watched:
         self.inside.append((vars(module), len(vars(module)), name))
         self._class(type(module), name)
 
-    def _function(self, function: types.FunctionType) -> None:
+    def _function(self, function: types.FunctionType, runs: bool = True) -> None:
+        """What a function may read. Of the methods of an object nobody knows which of them it ``runs``."""
         code, names = function.__code__, function.__globals__
         top = str(names.get("__name__", "")).partition(".")[0]
         if top == OURS or top in sys.stdlib_module_names or "site-packages" in code.co_filename:
@@ -280,7 +281,7 @@ class Watched:
             return
         self._seen[id(code)] = code
         read = _global_names(code)
-        if impure := sorted(read & IMPURE - set(names)):
+        if runs and (impure := sorted(read & IMPURE - set(names))):
             self.iterators.append(f"{impure[0]}, which gives another thing each time, or cannot be seen")
         for key in sorted(read - set(names)):
             if key in sys.modules and key not in vars(builtins):
