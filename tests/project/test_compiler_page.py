@@ -31,7 +31,7 @@ def test_its_programs_print_what_it_shows(capsys: pytest.CaptureFixture[str]) ->
             shown += len(test.examples)
         else:
             exec(block, names)
-    assert shown == 6 and runner.summarize(verbose=False).failed == 0, capsys.readouterr().out
+    assert shown == 10 and runner.summarize(verbose=False).failed == 0, capsys.readouterr().out
 
 
 def test_it_names_the_passes_the_files_and_the_limit() -> None:

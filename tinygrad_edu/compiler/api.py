@@ -23,7 +23,7 @@ from ..errors import ArgumentError, AutogradError
 from ..nn import Module
 from ..settings import modes
 from ..tensor import Tensor, wrap
-from .capture import Feed, Kept, Place, Script, Segment, capture
+from .capture import Feed, Kept, Place, Script, Segment, capture, is_hooked
 from .ir import Program
 from .numpy_code import Code
 from .passes import PASSES, optimised
@@ -311,7 +311,7 @@ class _Run:
             array, node = t.array, t.node
             if array.shape != shape or array.dtype is not dtype or (node is None) is not free:
                 return False
-            if array.flags.c_contiguous is not in_order or (node is not None and _is_hooked(node)):
+            if array.flags.c_contiguous is not in_order or (node is not None and is_hooked(node)):
                 return False
         for t, there in self.grads:
             if (t.gradient is not None) is not there:
@@ -355,7 +355,7 @@ class _Run:
             if self._shared(own, tensors):
                 return f"a tensor {list(own.shape)} that is written shares its memory with another one now"
         for t, shape, dtype, free, in_order in self.guards:
-            if t.node is not None and _is_hooked(t.node):
+            if t.node is not None and is_hooked(t.node):
                 return f"a tensor {list(shape)} of the outside has a hook now"
             if t.array.flags.c_contiguous is not in_order:
                 return f"a tensor {list(shape)} of the outside lies in memory in another way now"
@@ -414,10 +414,6 @@ class _Run:
 def _tensor_of(feed: Feed, tensors: list[Tensor]) -> Tensor:
     found: Tensor = tensors[feed.source] if feed.kind == "argument" else feed.source
     return found
-
-
-def _is_hooked(node: Any) -> bool:
-    return bool(node.extra is not None and (node.extra.hooks or node.extra.after))
 
 
 def _only_once(backward: Callable[..., Any]) -> Callable[..., Any]:

@@ -252,7 +252,7 @@ class Tracer(Interceptor):
         lift = self.lifts[id(tensor)] = _Lift(tensor, feed, proxy)
         tensor.array, tensor.storage = proxy, None
         if tensor.node is not None:
-            if tensor.node.extra is not None and (tensor.node.extra.hooks or tensor.node.extra.after):
+            if is_hooked(tensor.node):
                 why = "a hook is Python, and would run only while the program is made"
                 raise TraceError(f"a tensor {tuple(tensor.shape)} with hooks", why, "remove the hooks")
             if not isinstance(tensor.node, Leaf):
@@ -265,8 +265,7 @@ class Tracer(Interceptor):
         """Lift a tensor within reach, if it is of a kind that can be; others are refused where they are used."""
         array, node = tensor.array, tensor.node
         usual = isinstance(array, np.ndarray) and (node is None or isinstance(node, Leaf))
-        hooked = node is not None and node.extra is not None and (node.extra.hooks or node.extra.after)
-        if usual and not hooked and id(tensor) not in self.lifts:
+        if usual and not (node is not None and is_hooked(node)) and id(tensor) not in self.lifts:
             self.lift(tensor, Feed("tensor", tensor))
 
     def _meet(self, operand: Any) -> None:
@@ -380,6 +379,11 @@ class Tracer(Interceptor):
             tensor.gradient = gradient
         for stream, state in self.streams.values():
             stream.bit_generator.state = state
+
+
+def is_hooked(node: Any) -> bool:
+    """Whether Python is called where the gradient comes to this node."""
+    return bool(node.extra is not None and (node.extra.hooks or node.extra.after))
 
 
 def _refuse_print(*given: Any, **more: Any) -> NoReturn:

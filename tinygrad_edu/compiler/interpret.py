@@ -16,6 +16,11 @@ def function_of(equation: Equation) -> Callable[..., Any]:
     return found
 
 
+def run_equation(equation: Equation, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The results of one equation, for arrays in place of its variables."""
+    return (function_of(equation)(*given),) if equation.body is None else interpret(equation.body, *given)
+
+
 def interpret(program: Program, *arrays: Any) -> tuple[Any, ...]:
     """Run ``program`` on raw arrays of the shapes it was traced with. Returns its outputs as arrays.
 
@@ -31,7 +36,6 @@ def interpret(program: Program, *arrays: Any) -> tuple[Any, ...]:
             )
         values[var] = array
     for equation in program.equations:
-        given = substitute(equation.args, values.__getitem__)
-        found = (function_of(equation)(*given),) if equation.body is None else interpret(equation.body, *given)
+        found = run_equation(equation, substitute(equation.args, values.__getitem__))
         values.update(zip(equation.outs, found, strict=True))
     return tuple(values[var] for var in program.outputs)

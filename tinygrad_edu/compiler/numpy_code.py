@@ -17,8 +17,8 @@ from ..backends.cpu import XP, is_basic
 from ..backends.proxy import OPERATORS
 from ..backends.sums import FEW
 from .interpret import function_of
-from .ir import Equation, Program, Var, substitute, variables
-from .passes import ELEMENTWISE, VIEWS
+from .ir import Equation, Program, Var, variables
+from .passes import ELEMENTWISE, VIEWS, roots
 
 UFUNCS: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "neg": np.negative,
@@ -76,7 +76,7 @@ class _Writer:
         self.slab_of: dict[Var, int] = {}  # of variables whose memory is static, and of their views
         self.static: dict[Var, Any] = {}  # arrays known now
         self.text: dict[Var, str] = {}  # how a variable is written
-        self.root: dict[Var, Var] = {}  # whose memory a view shows
+        self.root = roots(code.program)  # whose memory a view shows
         self.last: dict[Var, int] = {}  # the last equation that reads a variable or a view of it
         self.given: list[str] = []  # names of the destinations
         self.target: dict[Var, str] = {}  # outputs that are computed in a destination
@@ -104,10 +104,8 @@ class _Writer:
         return source, namespace["run"]
 
     def _look_ahead(self) -> None:
-        """Which memory each variable shows, and when it is read for the last time."""
+        """When each memory is read for the last time."""
         for i, equation in enumerate(self.program.equations):
-            if equation.body is None and equation.name in VIEWS and isinstance(equation.args[0], Var):
-                self.root[equation.out] = self._root(equation.args[0])
             for var in variables(equation.args):
                 self.last[self._root(var)] = i
         for var in self.program.outputs:
@@ -179,9 +177,7 @@ class _Writer:
         if isinstance(value, tuple):
             return f"({', '.join(map(self._word, value))}{',' * (len(value) == 1)})"
         if isinstance(value, slice):
-            return f"slice({value.start!r}, {value.stop!r}, {value.step!r})" if not any(
-                isinstance(one, Var) for one in (value.start, value.stop, value.step)
-            ) else "slice(" + ", ".join(map(self._word, (value.start, value.stop, value.step))) + ")"  # fmt: skip
+            return f"slice({', '.join(map(self._word, (value.start, value.stop, value.step)))})"
         if value is None or value is Ellipsis or type(value) in (bool, int, str):
             return "..." if value is Ellipsis else repr(value)
         if type(value) is float and math.isfinite(value):
@@ -208,9 +204,13 @@ class _Writer:
     def _let_go(self, equation: Equation, i: int) -> None:
         """Give back the memory that nobody reads after this equation."""
         for var in {self._root(one) for one in (*variables(equation.args), *equation.outs)}:
-            if self.last.get(var, i) <= i and var in self.slab_of:
-                number = self.slab_of.pop(var)
-                self.free.setdefault(self.slabs[number].nbytes, []).append(number)
+            if self.last.get(var, i) <= i:
+                self._give_back(var)
+
+    def _give_back(self, var: Var) -> None:
+        if var in self.slab_of:
+            number = self.slab_of.pop(var)
+            self.free.setdefault(self.slabs[number].nbytes, []).append(number)
 
     def _destination(self, var: Var) -> str:
         """Where a result is written: a destination, or a buffer."""
@@ -220,6 +220,15 @@ class _Writer:
             return self.text[var]
         self.text[var] = name
         return name
+
+    def _make_room(self, var: Var) -> None:
+        """Memory for a result of a kernel: new where it is given away."""
+        if not self._escapes(var):
+            self._destination(var)
+            return
+        self.text[var] = f"v{var.number}"
+        kind = self._constant(var.dtype, "dtype")
+        self.code.lines.append(f"v{var.number} = {self._constant(np.empty, 'empty')}({var.shape}, {kind})")
 
     def _escapes(self, var: Var) -> bool:
         """Whether the memory of this result is given away, so that it has to be new."""
@@ -261,7 +270,7 @@ class _Writer:
             made = f"-{words[0]}"
         elif name == "getitem":
             made = f"{words[0]}[{words[1]}]"
-        elif name in ("add", "mul", "matmul") or name in OPERATORS or name in UFUNCS:
+        elif name in OPERATORS or name in UFUNCS:
             made = f"{self._constant(UFUNCS.get(name) or function_of(equation), name)}({', '.join(words)})"
         elif name == "copy":
             made = f"{words[0]}.copy()"
@@ -282,16 +291,14 @@ class _Writer:
         """A view of static memory is made now. False where its memory is not known yet."""
         source = equation.args[0]
         if equation.name == "getitem" and not is_basic(equation.args[1]):
-            self.root.pop(equation.out, None)
             return False
         if not isinstance(source, Var) or source not in self.static:
             self._plainly(equation)
             return True
-        args = substitute(equation.args[1:], lambda var: var)
-        if any(True for _ in variables(args)):
+        if any(True for _ in variables(equation.args[1:])):
             return False
         array = self.static[source]
-        made = function_of(equation)(array, *args)
+        made = function_of(equation)(array, *equation.args[1:])
         if not np.may_share_memory(made, array) or made.dtype != array.dtype:
             self.root.pop(equation.out, None)  # a reshape that has to copy
             return False
@@ -446,11 +453,10 @@ class _Writer:
             uses = {var: j for j, one in enumerate(body.equations) for var in variables(one.args)}
             for j, one in enumerate(body.equations):
                 self._write(one, i)
-                for var in {v for e in (one,) for v in (*variables(e.args), *e.outs)}:
+                for var in {*variables(one.args), *one.outs}:
                     inner = var not in outs and var not in body.inputs
-                    if inner and uses.get(var, j) <= j and var in self.slab_of:
-                        number = self.slab_of.pop(var)
-                        self.free.setdefault(self.slabs[number].nbytes, []).append(number)
+                    if inner and uses.get(var, j) <= j:
+                        self._give_back(var)
 
     def _machine_code(self, equation: Equation) -> bool:
         """The kernel as one loop by Numba. False where there is none."""
@@ -474,12 +480,7 @@ class _Writer:
                 words.append(f"{self._word(var)}.reshape({shape})")
         whole = (math.prod(equation.outs[0].shape[:-1]), equation.outs[0].shape[-1])
         for var in equation.outs:
-            if self._escapes(var):
-                self.text[var] = f"v{var.number}"
-                kind = self._constant(var.dtype, "dtype")
-                self.code.lines.append(f"v{var.number} = {self._constant(np.empty, 'empty')}({var.shape}, {kind})")
-            else:
-                self._destination(var)
+            self._make_room(var)
             array = self.static.get(var)
             words.append(
                 f"{self.text[var]}.reshape({whole})" if array is None else self._constant(array.reshape(whole), "b")
@@ -504,12 +505,7 @@ class _Writer:
             if sliced:
                 lines.append(f"s{var.number} = {word}[i:j]")
         for var in equation.outs:
-            if self._escapes(var):
-                self.text[var] = f"v{var.number}"
-                kind = self._constant(var.dtype, "dtype")
-                self.code.lines.append(f"v{var.number} = {self._constant(np.empty, 'empty')}({var.shape}, {kind})")
-            else:
-                self._destination(var)
+            self._make_room(var)
             words[var] = f"s{var.number}"
             lines.append(f"s{var.number} = {self.text[var]}[i:j]")
         scratch: dict[tuple[Any, tuple[int, ...]], list[str]] = {}

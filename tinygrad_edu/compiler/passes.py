@@ -233,9 +233,6 @@ def fuse(program: Program) -> Program:
     done: list[Equation] = []
     open_: list[_Group] = []
     needed = set(program.outputs)
-    last: dict[Var, int] = {}
-    for i, equation in enumerate(program.equations):
-        last.update(dict.fromkeys(variables(equation.args), i))
 
     def close(group: _Group) -> None:
         open_.remove(group)

@@ -1,4 +1,4 @@
-"""What is no operation, told to those who watch: see `core.slow.Interceptor.outside`."""
+"""Tells interceptors about events that are not operations: see `core.slow.Interceptor.outside`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from ..settings import modes
 
 
 def outside(what: str, *given: Any) -> Any:
-    """Tell those who watch about what is no operation. Returns what the first of them, innermost first, puts there."""
+    """Tell interceptors about an event that is not an operation, the innermost first.
+
+    Returns the first answer that is not None, which takes the place of what would have happened.
+    """
     for observer in modes().observers[::-1]:
         found = observer.outside(what, *given)
         if found is not None:
@@ -19,7 +22,7 @@ def outside(what: str, *given: Any) -> Any:
 
 
 def announced(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Let those who watch know of each call of a function, and take it over: see `Interceptor.outside`."""
+    """A function whose calls interceptors hear of, and may take over: see `Interceptor.outside`."""
 
     @functools.wraps(call)
     def told(*args: Any, **kwargs: Any) -> Any:
