@@ -216,7 +216,8 @@ def _bytes(var: Var) -> int:
 
 
 def _cells(name: str, cost: Cost, seconds: float | None) -> list[str]:
-    cells = [name, str(cost.flops) if cost.flops < 1000 else si(cost.flops, "").strip(), *map(bytes_text, (cost.read, cost.written, cost.peak))]
+    flops = str(cost.flops) if cost.flops < 1000 else si(cost.flops, "").strip()
+    cells = [name, flops, *map(bytes_text, (cost.read, cost.written, cost.peak))]
     return cells if seconds is None else [*cells, seconds_text(seconds)]
 
 
