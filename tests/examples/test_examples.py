@@ -293,6 +293,28 @@ def test_digits_on_every_device_give_the_same_losses() -> None:
     assert found["sim"][0] == pytest.approx(losses, rel=1e-5) and found["sim"][1] == pytest.approx(right, abs=0.01)
 
 
+@pytest.mark.parametrize(("device", "compiler"), [("cpu", "numpy"), ("cpu", "numba"), ("sim", "numpy")])
+def test_a_compiled_step_trains_the_same_digits(device: str, compiler: str) -> None:
+    main = example("digits_on_a_device").main
+    losses, right = main(device, epochs=2, images=256)
+    found = main(device, epochs=2, images=256, compiler=compiler)
+    assert found[0] == pytest.approx(losses, rel=1e-4) and found[1] == pytest.approx(right, abs=0.01)
+
+
+def test_compiled_digits_need_fewer_launches_and_less_time_on_the_device() -> None:
+    main = example("digits_on_a_device").main
+    asked = []
+    for compiler in (None, "numpy"):
+        main("sim", epochs=2, images=256, compiler=compiler)
+        tg.sim.synchronize()
+        launches, time = tg.sim.counts()["launches"], tg.sim.now()
+        main("sim", epochs=6, images=256, compiler=compiler)
+        tg.sim.synchronize()
+        asked.append((tg.sim.counts()["launches"] - launches, tg.sim.now() - time))
+    (launches, time), (fewer, sooner) = asked
+    assert fewer < launches and sooner < time
+
+
 def test_the_timeline_of_digits_on_the_simulated_device_is_the_golden_one() -> None:
     """Delete the file and run this again, after a change that is meant to move it."""
     main = example("digits_on_a_device").main

@@ -45,7 +45,8 @@ def register(backend: Backend) -> Backend:
     taken = [kind for kind in backend.array_types if kind in _REGISTERED]
     if backend.name in _BY_NAME or taken:
         raise ValueError(f"backend {backend.name!r} is registered already, or owns a type of another: {taken}")
-    backend.device = Device(backend.device or backend.name)
+    if not backend.device or not isinstance(backend.device, Device):
+        backend.device = Device(backend.device or backend.name)
     _BY_NAME[backend.name] = backend
     for kind in backend.array_types:
         _REGISTERED[kind] = backend

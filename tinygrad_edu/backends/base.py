@@ -8,6 +8,7 @@ names: NumPy, a second device, the recorder, tensors themselves. A body that kee
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,6 +156,15 @@ class Backend:
         A device that wants to know where an operation begins and ends may return a variant, as `core.narrow` does.
         """
         return op
+
+    def fused(self, name: str, body: Callable[..., Any], arrays: Any, flops: int) -> tuple[Array, ...]:
+        """The results of ``body(xp, *arrays)``, elementwise work of so many ``flops``, in one kernel if it can."""
+        found: tuple[Array, ...] = body(self.xp, *arrays)
+        return found
+
+    def replay(self) -> AbstractContextManager[None]:
+        """A block whose kernels the host launches with one command, where the device can do that."""
+        return nullcontext()
 
     def peek(self, array: Array) -> Any:
         """Values to check, such as labels and positions. A device that can check them itself need not wait."""

@@ -5,64 +5,29 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from sys import getrefcount
-from types import NoneType, SimpleNamespace
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from ..autograd import Function
+from ..backends import BY_TYPE, CPU
 from ..common.lines import warn_user
 from ..common.locks import RLock
 from ..common.wording import shown
 from ..core.base import TensorBase
-from ..core.inplace import own_buffer
-from ..core.storage import find, number
-from ..errors import ArgumentError, AutogradError
+from ..errors import ArgumentError
 from ..nn import Module
 from ..settings import modes
-from ..tensor import Tensor, wrap
-from .capture import Feed, Kept, Place, Script, Segment, capture, is_hooked
-from .ir import Program
-from .numpy_code import Code
-from .passes import PASSES, optimised
+from ..tensor import Tensor
+from .capture import capture
+from .passes import PASSES
+from .running import Options, Run, Trace
 from .trace import TraceError
 from .watch import Watched
 
 BACKENDS = ("numpy", "numba")
-MODES = (None, "default")
+MODES = (None, "default", "reduce-overhead", "max-autotune")
 LIMIT = 8  # programs for one function; after that it runs as it is written
-STEP = "a compiled program"
-
-
-@dataclass
-class Trace:
-    """An entry of the ledger: why a program was made, or could not be, and what that took."""
-
-    signature: str
-    reason: str
-    seconds: float
-    calls: int = 0
-    broken: str = ""  # why the function runs as it is written
-    script: Script | None = field(default=None, repr=False)
-    codes: list[Code] = field(default_factory=list, repr=False)
-
-    @property
-    def captured(self) -> list[Program]:
-        """The programs as they were recorded: one for each stretch between two calls of Python."""
-        steps = [] if self.script is None else [*self.script.steps, self.script.backward]
-        return [one.program for one in steps if isinstance(one, Segment)]
-
-    @property
-    def programs(self) -> list[Program]:
-        """The same after all passes."""
-        return [code.program for code in self.codes]
-
-    @property
-    def source(self) -> str:
-        """What runs: the generated functions."""
-        return "\n".join(code.source for code in self.codes)
 
 
 def compile(
@@ -77,8 +42,10 @@ def compile(
     written, with a warning that names it; with ``fullgraph=True`` that is a `TraceError`.
 
     ``backend="numba"`` compiles chains of elementwise operations over large arrays to machine code; it needs Numba.
-    ``options={"leave_out": ("fuse",)}`` leaves out passes. Can be used as a decorator. Raises `ArgumentError` for
-    settings that there are not.
+    ``mode="reduce-overhead"`` lets a device start all kernels of a program with one command, as a CUDA graph does; on
+    the CPU it changes nothing. ``"max-autotune"`` tries several forms of the code at the first call and keeps the
+    quickest. ``options={"leave_out": ("fuse",)}`` leaves out passes. Can be used as a decorator. Raises
+    `ArgumentError` for settings that there are not.
 
     >>> import tinygrad_edu as tg
     >>> @tg.compile
@@ -109,19 +76,17 @@ def compile(
         raise ArgumentError(f"compile({shown(model, 40)})", "it is no function or module", "give a function")
     if disable:
         return model
+    chosen = Options(fullgraph, leave_out, backend, mode or "default")
     if isinstance(model, Module):
-        return CompiledModule(model, fullgraph, leave_out, backend)
-    return Compiled(model, fullgraph, leave_out, backend)
+        return CompiledModule(model, chosen)
+    return Compiled(model, chosen)
 
 
 class Compiled:
     """A compiled function. ``ledger`` tells which programs were made, and why."""
 
-    def __init__(
-        self, function: Callable[..., Any], fullgraph: bool = False, leave_out: tuple[str, ...] = (),
-        backend: str = "numpy",
-    ) -> None:  # fmt: skip
-        self._function, self._fullgraph, self._leave_out, self._backend = function, fullgraph, leave_out, backend
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        self._function, self._options = function, options
         self._runs: dict[Any, list[Any]] = {}
         self._lock, self._warned = RLock(), False
         self.ledger: list[Trace] = []
@@ -155,12 +120,12 @@ class Compiled:
                 if run is not None:
                     return self._as_written(run, key, args, kwargs)
             run = self._make(key, args, kwargs, tensors, known or [])
-            if isinstance(run, _Run):
+            if isinstance(run, Run):
                 run.trace.calls += 1
                 return run(tensors)
         return self._as_written(run, key, args, kwargs)
 
-    def _looking(self, run: _Run, tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
+    def _looking(self, run: Run, tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
         """Some numbers are beyond those that were found to be good, such as a label that was not met so far: the
         function as it is written says whether they are."""
         result = self._function(*args, **kwargs)
@@ -170,7 +135,7 @@ class Compiled:
 
     def _unsuited(self, error: TraceError, args: Any, kwargs: Any) -> Any:
         """Run the function as it is: its arguments tell that there can be no program."""
-        if self._fullgraph:
+        if self._options.fullgraph:
             raise error
         result = self._function(*args, **kwargs)
         self._tell(str(error))
@@ -212,9 +177,9 @@ class Compiled:
                     raise TraceError(f"a change of Python's values in a compiled function: {changed}", why, "return it")
             finally:
                 watched.restore()
-            run = _Run(script, trace, watched, self._leave_out, self._backend)
+            run = Run(script, trace, watched, self._options)
         except Exception as error:  # as it is written, it says better what is wrong, or is no error at all
-            if self._fullgraph:
+            if self._options.fullgraph:
                 raise
             trace.broken, trace.seconds = str(error), time.perf_counter() - start
             return _Broken(trace)
@@ -233,12 +198,7 @@ class Compiled:
         return _difference(before, key)
 
     def __reduce__(self) -> Any:
-        return Compiled, (
-            self._function,
-            self._fullgraph,
-            self._leave_out,
-            self._backend,
-        )  # a copy makes its own programs
+        return Compiled, (self._function, self._options)  # a copy makes its own programs
 
     def __repr__(self) -> str:
         return f"<compiled {_name(self._function)}, {len(self.ledger)} programs>"
@@ -261,10 +221,10 @@ class _Broken:
 class CompiledModule(Module):
     """A module whose calls are compiled. Its parameters and state are those of the module itself."""
 
-    def __init__(self, module: Module, fullgraph: bool, leave_out: tuple[str, ...], backend: str) -> None:
+    def __init__(self, module: Module, options: Options) -> None:
         super().__init__()
         self._orig_mod = module
-        object.__setattr__(self, "_compiled", Compiled(module.__call__, fullgraph, leave_out, backend))
+        object.__setattr__(self, "_compiled", Compiled(module.__call__, options))
 
     @property
     def ledger(self) -> list[Trace]:
@@ -275,274 +235,6 @@ class CompiledModule(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module gives."""
         return self._compiled(*args, **kwargs)
-
-
-# Running -------------------------------------------------------------------------------------------------------------
-
-
-class _Run:
-    """A script, made ready."""
-
-    def __init__(
-        self, script: Script, trace: Trace, watched: Watched, leave_out: tuple[str, ...], backend: str
-    ) -> None:
-        self.script, self.trace, self.watched = script, trace, watched
-        trace.script = script
-        self.guards = [
-            (t, t.array.shape, t.array.dtype, t.node is None, t.array.flags.c_contiguous) for t in script.tensors
-        ]
-        self.limits = [[feed, low, high] for feed, low, high in script.limits]
-        self.grads = [(t, there) for t, there in script.reads_grad]
-        self.written = list({id(feed): feed for feed in script.written}.values())
-        self.kept = trace  # and with it all that was looked at, so that no id is used again
-        self.steps: list[Any] = [
-            _Part(one, trace, leave_out, backend) if isinstance(one, Segment) else one for one in script.steps
-        ]
-        self.backward = None if script.backward is None else _Part(script.backward, trace, leave_out, backend)
-        self.simple = self.backward is None and isinstance(script.result, Place)
-        self.count = 1 + max(
-            (s.target for p in script.steps if isinstance(p, Segment) for s in p.sinks if s.kind == "result"),
-            default=-1,
-        )
-
-    def holds(self, tensors: list[Tensor]) -> bool:
-        """Whether everything that it was made for is still so."""
-        for t, shape, dtype, free, in_order in self.guards:
-            array, node = t.array, t.node
-            if array.shape != shape or array.dtype is not dtype or (node is None) is not free:
-                return False
-            if array.flags.c_contiguous is not in_order or (node is not None and is_hooked(node)):
-                return False
-        for t, there in self.grads:
-            if (t.gradient is not None) is not there:
-                return False
-        for feed in self.written:
-            own = _tensor_of(feed, tensors)
-            if not own.array.flags.writeable or self._shared(own, tensors):
-                return False
-        return not self.watched.changed()
-
-    def beyond(self, tensors: list[Tensor]) -> bool:
-        """Whether a number that decides if an operation is possible is beyond those that were good so far."""
-        for feed, low, high in self.limits:
-            array = _tensor_of(feed, tensors).array
-            if array.min() < low or array.max() > high:
-                return True
-        return False
-
-    def widen(self, tensors: list[Tensor]) -> None:
-        """These were good too."""
-        for limit in self.limits:
-            array = _tensor_of(limit[0], tensors).array
-            limit[1], limit[2] = min(limit[1], array.min().item()), max(limit[2], array.max().item())
-
-    def _shared(self, own: Tensor, tensors: list[Tensor]) -> bool:
-        """Whether another tensor shows memory that is written."""
-        array = own.array
-        for other in (*tensors, *self.script.tensors):
-            seen = other.array
-            apart = seen.base is None and array.base is None and seen is not array  # two that own their memory
-            if other is not own and not apart and np.may_share_memory(seen, array):
-                return True
-        return False
-
-    def why_not(self, tensors: list[Tensor]) -> str:
-        """What is different, in words."""
-        for feed in self.written:
-            own = _tensor_of(feed, tensors)
-            if not own.array.flags.writeable:
-                return f"a tensor {list(own.shape)} that is written is read-only now"
-            if self._shared(own, tensors):
-                return f"a tensor {list(own.shape)} that is written shares its memory with another one now"
-        for t, shape, dtype, free, in_order in self.guards:
-            if t.node is not None and is_hooked(t.node):
-                return f"a tensor {list(shape)} of the outside has a hook now"
-            if t.array.flags.c_contiguous is not in_order:
-                return f"a tensor {list(shape)} of the outside lies in memory in another way now"
-            if t.array.shape != shape or t.array.dtype != dtype:
-                return f"a tensor of the outside was {dtype}{list(shape)}, and is {t.array.dtype}{list(t.array.shape)}"
-            if (t.node is None) is not free:
-                return f"a tensor {list(shape)} of the outside {'wants' if free else 'needs no'} gradients now"
-        for t, there in self.grads:
-            if (t.gradient is not None) is not there:
-                return f"the .grad of a tensor {list(t.shape)} is {'gone' if there else 'there'} now"
-        return self.watched.changed()
-
-    def __call__(self, tensors: list[Tensor]) -> Any:
-        if self.simple:
-            return wrap(np.asarray(self.forward(tensors)[0][0]))
-        if self.backward is not None:
-            wanted = [tensors[f.source] if f.kind == "argument" else f.source for f in self.script.pulled]
-            results = _Joined.apply(self, tensors, *wanted)
-            results = results if isinstance(results, tuple) else (results,)
-            graph = self.script.with_graph
-            results = [one if i in graph else wrap(one.array) for i, one in enumerate(results)]
-            return self._filled(self.script.result, results, tensors)
-        results, _ = self.forward(tensors)
-        return self._filled(self.script.result, [wrap(np.asarray(one)) for one in results], tensors)
-
-    def forward(self, tensors: list[Tensor]) -> tuple[list[Any], dict[Any, Any]]:
-        """Run all steps. Returns the results, and what later programs need."""
-        results: list[Any] = [None] * self.count
-        carried: dict[Any, Any] = {}
-        for step in self.steps:
-            if type(step) is _Part:
-                step(tensors, carried, results)
-            else:
-                step()
-        for feed in self.written:
-            t = _tensor_of(feed, tensors)
-            own_buffer(t)
-            t.storage.written(STEP, None)
-        return results, carried
-
-    def _filled(self, tree: Any, results: Any, tensors: list[Tensor]) -> Any:
-        if isinstance(tree, Place):
-            return results[tree.number]
-        if isinstance(tree, Kept) and tree.feed.kind == "gradient":
-            return tree.feed.source.gradient
-        if isinstance(tree, Kept):
-            return tensors[tree.feed.source] if tree.feed.kind == "argument" else tree.feed.source
-        if isinstance(tree, dict):
-            return {key: self._filled(value, results, tensors) for key, value in tree.items()}
-        if isinstance(tree, (list, tuple)):
-            parts = [self._filled(item, results, tensors) for item in tree]
-            return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
-        return tree
-
-
-def _tensor_of(feed: Feed, tensors: list[Tensor]) -> Tensor:
-    found: Tensor = tensors[feed.source] if feed.kind == "argument" else feed.source
-    return found
-
-
-def _only_once(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse a backward pass that is recorded: the graph of it would leave out what the program computes."""
-
-    @functools.wraps(backward)
-    def call(ctx: Any, *gradients: Any) -> Any:
-        if modes().grad:
-            why = "its backward pass is a program, which has no second derivative"
-            raise AutogradError("create_graph=True through a compiled function", why, "call it without compile")
-        return backward(ctx, *gradients)
-
-    return call
-
-
-class _Joined(Function):
-    """Results whose graph is one node: the program of the backward pass."""
-
-    @staticmethod
-    def forward(ctx: Any, run: _Run, tensors: list[Tensor], *wanted: Tensor) -> Any:
-        """All results, as tensors."""
-        results, carried = run.forward(tensors)
-        ctx.run, ctx.tensors, ctx.carried, ctx.number = run, tensors, carried, number()
-        made = tuple(wrap(np.asarray(one)) for one in results)
-        ctx.like = [(one.array.shape, one.array.dtype) for one in made]
-        return made if len(made) > 1 else made[0]
-
-    @staticmethod
-    @_only_once
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        """The gradients of what was wanted."""
-        run: _Run = ctx.run
-        assert run.backward is not None
-        gradients = tuple(
-            wrap(np.zeros(shape, dtype)) if g is None else g
-            for g, (shape, dtype) in zip(gradients, ctx.like, strict=True)
-        )
-        pulled: list[Any] = [None] * len(run.script.pulled)
-        for array in ctx.carried.values():
-            storage = find(array)
-            if storage is not None and storage.stamp > ctx.number:
-                tried = f"backward of a compiled program that needs a tensor {array.shape} {array.dtype}"
-                why = f"{storage.writer[0]} has written to it since the program ran"
-                raise AutogradError(tried, why, "call backward() before, or write to a clone")
-        run.backward(ctx.tensors, ctx.carried, pulled, gradients)
-        return (None, None, *(wrap(np.asarray(one)) for one in pulled))
-
-
-class _Part:
-    """A segment with its code."""
-
-    def __init__(self, segment: Segment, trace: Trace, leave_out: tuple[str, ...], backend: str) -> None:
-        self.segment = segment
-        places: dict[int, tuple[str, int]] = {}
-        for i, sink in enumerate(segment.sinks):
-            if sink.kind in ("write", "write gradient") and sink.target in segment.feeds:
-                places[i] = ("input", segment.feeds.index(sink.target))
-            elif sink.kind in ("write", "write gradient", "gradient"):
-                places[i] = ("given", i)
-        self.code = Code(optimised(segment.program, leave_out), places, backend == "numba")
-        trace.codes.append(self.code)
-        self.given = [segment.sinks[i] for i, (kind, _) in places.items() if kind == "given"]
-        self.returned = [sink for i, sink in enumerate(segment.sinks) if i not in places]
-        self._arrays = _gatherer(segment.feeds)
-        self.kept: list[Any] = [None] * len(self.given)  # gradients that were made, to be used again
-
-    def __call__(self, tensors: list[Tensor], carried: dict[Any, Any], results: list[Any], gradients: Any = ()) -> None:
-        arrays = self._arrays(tensors, carried, gradients)
-        made = []
-        for i, sink in enumerate(self.given):
-            kind, target = sink.kind, sink.target
-            if kind == "gradient":
-                held = self.kept[i]
-                if held is None or target.gradient is not held or not _alone(held):
-                    held = self.kept[i] = wrap(np.empty(target.array.shape, target.array.dtype))
-                made.append((target, held))
-                arrays.append(held.array)
-            else:
-                owner = target.source if target.kind != "argument" else tensors[target.source]
-                arrays.append(owner.gradient.array if kind == "write gradient" else owner.array)
-            del target
-        found = self.code.run(*arrays)
-        for target, held in made:
-            target.gradient = held
-        for tensor in self.segment.cleared:
-            tensor.gradient = None
-        for sink, value in zip(self.returned, found, strict=True):
-            (carried if sink.kind == "carried" else results)[sink.target] = value
-
-
-_WORDS = {
-    "tensor": "{s}.array", "argument": "tensors[{n}].array", "gradient": "{s}.gradient.array", "array": "{s}",
-    "draw": "{s}()", "number": "as_number({s}())", "carried": "carried[{s}]", "tangent": "gradients[{n}].array",
-}  # fmt: skip
-
-
-def _gatherer(feeds: tuple[Feed, ...]) -> Callable[..., list[Any]]:
-    """A function that collects the inputs: written out, which is faster than asking each feed for its kind."""
-    names: dict[str, Any] = {f"s{i}": feed.source for i, feed in enumerate(feeds)}
-    parts = [_WORDS[feed.kind].format(s=f"s{i}", n=feed.source) for i, feed in enumerate(feeds)]
-    head = "".join(f", {name}={name}" for name in names)
-    source = f"lambda tensors, carried, gradients{head}: [{', '.join(parts)}]"
-    found: Callable[..., list[Any]] = eval(source, {**names, "as_number": lambda value: np.asarray(value, np.float32)})
-    return found
-
-
-def _alone(gradient: Tensor) -> bool:
-    """Whether nobody has this gradient but the tensor it belongs to, and ourselves."""
-    return gradient.storage is None and _counts(gradient) == _USUAL
-
-
-def _counts(gradient: Any) -> tuple[int, int]:
-    return getrefcount(gradient), getrefcount(gradient.array)
-
-
-def _asked(gradient: Any) -> tuple[int, int]:
-    return _counts(gradient)  # from as deep as `_alone`
-
-
-def _usual() -> tuple[int, int]:
-    """The counts of a gradient that a list, a tensor and a variable refer to, asked for as here: they differ between
-    Pythons."""
-    owner = SimpleNamespace(gradient=SimpleNamespace(array=object()))
-    kept = [owner.gradient]
-    held = kept[0]
-    return _asked(held)
-
-
-_USUAL = _usual()
 
 
 # Keys ----------------------------------------------------------------------------------------------------------------
@@ -557,7 +249,8 @@ def _key(tree: Any, tensors: list[Tensor]) -> Any:
             if isinstance(item, TensorBase) and not any(known is item for known in tensors):
                 tensors.append(item)  # type: ignore[arg-type]
                 array = item.array
-                parts.append((array.shape, array.dtype, item.node is None, array.flags.c_contiguous))
+                home = BY_TYPE[array.__class__]
+                parts.append((array.shape, array.dtype, item.node is None, array.flags.c_contiguous, home))
             else:
                 parts.append(_key(item, tensors))
         return tuple(parts)
@@ -601,9 +294,10 @@ def _difference(before: Any, now: Any) -> str:
 
 
 def _words(part: Any) -> str:
-    if isinstance(part, tuple) and len(part) == 4:
-        shape, dtype, free, _ = part
-        return f"{dtype}{list(shape)}{'' if free else ', requires_grad'}"
+    if isinstance(part, tuple) and len(part) == 5:
+        shape, dtype, free, _, home = part
+        where = "" if home is CPU else f" on {home.name}"
+        return f"{dtype}{list(shape)}{where}{'' if free else ', requires_grad'}"
     if isinstance(part, tuple) and len(part) == 2:
         return repr(part[1])
     return repr(part)

@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import backends
 from ..autograd import grad as gradients
+from ..backends.proxy import ProxyArray
 from ..core.base import TensorBase
 from ..core.graph import Leaf
 from ..core.inplace import settle
@@ -28,7 +29,7 @@ from ..core.storage import storage_of
 from ..settings import modes
 from ..tensor import Tensor, wrap
 from .ir import Equation, Program, Var, variables
-from .trace import RecArray, Recorder, TraceError
+from .trace import HOME, RecArray, Recorder, TraceError
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +67,14 @@ class Segment:
     feeds: tuple[Feed, ...]
     sinks: tuple[Sink, ...]
     cleared: tuple[Tensor, ...] = ()  # whose .grad is None from here on
+    body_of: dict[Var, int] = field(default_factory=dict)  # in which operation's body each variable was made
 
 
 @dataclass
 class Script:
     """A captured function."""
 
+    home: backends.Backend = backends.CPU  # where it runs
     steps: list[Segment | Callable[[], Any]] = field(default_factory=list)
     result: Any = None  # a tree with `Place`, `Kept` and constants in place of tensors
     tensors: list[Tensor] = field(default_factory=list)  # all that it touches besides its arguments
@@ -151,8 +154,17 @@ class Tracer(Interceptor):
         self.begun = 0  # the first equation of this segment
         self.ran_backward = False
         self.seen_scopes: set[int] = set()
+        self.home: backends.Backend = backends.CPU  # where the tensors live
 
     # What interceptors hear ----------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Any:
+        self._token = HOME.set(self.home)
+        return super().__enter__()
+
+    def __exit__(self, *exception: Any) -> Any:
+        HOME.reset(self._token)
+        return super().__exit__(*exception)
 
     def given(self, name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         for one in operands:
@@ -166,19 +178,20 @@ class Tracer(Interceptor):
         target = call.target
         if target is not None and type(target.array) is not RecArray and any(map(_is_traced, call.operands)):
             self._own(target)
+        self.recorder.bodies += 1
         result = proceed()
         for one in result if isinstance(result, tuple) else (result,):
             array = getattr(one, "array", None)
-            if isinstance(array, np.ndarray):
-                self.made_here[id(array)] = array
+            self.made(array, "computed")
         return result
 
     def backward(self, node: Any, g: Any, proceed: Callable[[], Any]) -> Any:
         self.ran_backward = True
+        self.recorder.bodies += 1
         return proceed()
 
     def made(self, array: Any, why: str) -> None:
-        if isinstance(array, np.ndarray):
+        if array is not None and type(array) is not RecArray:
             self.made_here[id(array)] = array
 
     def outside(self, what: str, *given: Any) -> Any:
@@ -238,17 +251,14 @@ class Tracer(Interceptor):
     def lift(self, tensor: Tensor, feed: Feed) -> None:
         """Let a tensor's array be a proxy from here on."""
         settle(tensor)
-        if backends.of(tensor.array) is not backends.CPU:
-            why = "a program is captured on the CPU"
-            raise TraceError(f"a tensor on {tensor.device!r} in a compiled function", why, "call it without compile")
         if tensor.node is not None and not isinstance(tensor.node, Leaf) and feed.kind != "argument":
             why = "its gradient belongs to a graph that was made before, and that is another one at each call"
             raise TraceError(
                 f"a tensor {tuple(tensor.shape)} with a graph, from outside", why, "detach() it, or give it"
             )
-        if is_narrow(tensor.array.dtype) or not isinstance(tensor.array, np.ndarray):
+        if is_narrow(tensor.array.dtype) or isinstance(tensor.array, np.generic):
             tensor.array = np.asarray(tensor.array)
-        proxy = self._input(tensor.array, feed)
+        proxy = self._input(on_host(tensor.array), feed)
         lift = self.lifts[id(tensor)] = _Lift(tensor, feed, proxy)
         tensor.array, tensor.storage = proxy, None
         if tensor.node is not None:
@@ -264,7 +274,7 @@ class Tracer(Interceptor):
     def lift_quietly(self, tensor: Tensor) -> None:
         """Lift a tensor within reach, if it is of a kind that can be; others are refused where they are used."""
         array, node = tensor.array, tensor.node
-        usual = isinstance(array, np.ndarray) and (node is None or isinstance(node, Leaf))
+        usual = isinstance(array, (np.ndarray, self.home.array_types)) and (node is None or isinstance(node, Leaf))
         if usual and not (node is not None and is_hooked(node)) and id(tensor) not in self.lifts:
             self.lift(tensor, Feed("tensor", tensor))
 
@@ -272,7 +282,11 @@ class Tracer(Interceptor):
         """Lift a tensor that was made before the function was called."""
         if not isinstance(operand, TensorBase) or type(operand.array) is RecArray or id(operand) in self.lifts:
             return
-        if id(operand.array) in self.made_here or isinstance(operand.array, np.generic):
+        if id(operand.array) in self.made_here:
+            if not isinstance(operand.array, (np.ndarray, np.generic)):
+                self._own(operand)  # it was made on the device, from nothing that changes
+            return
+        if isinstance(operand.array, np.generic):
             return
         owner = self.owners.get(id(operand))
         self.lift(operand, Feed("tensor", operand) if owner is None else Feed("gradient", owner))  # type: ignore[arg-type]
@@ -280,7 +294,7 @@ class Tracer(Interceptor):
     def _own(self, tensor: Any) -> None:
         """What was made here of constants is written to: from now on it is recorded too."""
         recorder = self.recorder
-        array = np.array(tensor.array)
+        array = np.array(on_host(tensor.array))
         proxy = recorder.new(array)
         recorder.equations.append(Equation((proxy.var,), "copy", (array.copy(),)))
         tensor.array, tensor.storage = proxy, None
@@ -381,6 +395,19 @@ class Tracer(Interceptor):
             stream.bit_generator.state = state
 
 
+def on_host(array: Any) -> Any:
+    """The values of an array. Those of the simulated device are there already, and nothing is copied."""
+    return array.values if isinstance(array, ProxyArray) else backends.of(array).to_numpy(array)
+
+
+def share_memory(one: Any, other: Any) -> bool:
+    """Whether two arrays may show the same memory."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.may_share_memory(one, other)
+    home = backends.of(one)
+    return home is backends.of(other) and home.owner(one) is home.owner(other)
+
+
 def is_hooked(node: Any) -> bool:
     """Whether Python is called where the gradient comes to this node."""
     return bool(node.extra is not None and (node.extra.hooks or node.extra.after))
@@ -417,6 +444,7 @@ def capture(
     Raises `TraceError` for what a later run could not repeat. Nothing has changed afterwards.
     """
     tracer, raised = Tracer(), TraceError.raised
+    tracer.home = home_of([*given, *known])
     printing, asking = builtins.print, builtins.input
     drawn = random.getstate(), np.random.get_state()
     try:
@@ -446,6 +474,12 @@ def capture(
         np.random.set_state(drawn[1])
 
 
+def home_of(tensors: Sequence[Tensor]) -> backends.Backend:
+    """Where tensors live: on the first device that is named, or on the CPU."""
+    homes = (backends.of(tensor.array) for tensor in tensors)
+    return next((home for home in homes if home is not backends.CPU), backends.CPU)
+
+
 class _Finish:
     """From what a tracer has seen to a script."""
 
@@ -458,7 +492,7 @@ class _Finish:
 
     def script(self, result: Any) -> Script:
         tracer, out = self.tracer, self.out
-        out.result = self._template(result)
+        out.home, out.result = tracer.home, self._template(result)
         tracer._end_segment()
         self._gradients()
         joint = self._joint() if self.roots and not tracer.ran_backward else None
@@ -483,6 +517,7 @@ class _Finish:
             sink.target for one in out.steps if isinstance(one, Segment) for sink in one.sinks if sink.kind == "write"
         ]
         self._check_memory()
+        self._check_places()
         return out
 
     def _segment(
@@ -500,7 +535,7 @@ class _Finish:
         inputs = sorted(used - made, key=lambda var: var.number)
         feeds = tuple(self._feed(var) for var in inputs)
         program = Program(tuple(inputs), tuple(equations), tuple(var for var, _ in sinks))
-        return Segment(program, feeds, tuple(sink for _, sink in sinks), cleared), {
+        return Segment(program, feeds, tuple(sink for _, sink in sinks), cleared, self.tracer.recorder.body_of), {
             var for var, feed in zip(inputs, feeds, strict=True) if feed.kind == "carried"
         }
 
@@ -571,6 +606,15 @@ class _Finish:
                 outputs.append((gradient.array.var, Sink("pull", len(self.out.pulled) - 1)))
         return tracer.recorder.equations[tracer.begun :], outputs, ()
 
+    def _check_places(self) -> None:
+        """Refuse tensors of several devices: a program runs on one."""
+        used = {id(f): f for part in self.out.steps if isinstance(part, Segment) for f in part.feeds}
+        for lift in self.tracer.lifts.values():
+            where = backends.of(lift.array)
+            if id(lift.feed) in used and where is not self.tracer.home:
+                why = f"other tensors of the function are on {str(self.tracer.home.name)!r}"
+                raise TraceError(f"a tensor on {where.name!r} in a compiled function", why, "move it there before")
+
     def _check_memory(self) -> None:
         """Refuse what is written where something else is seen: a program knows each of its inputs by itself."""
         lifts = list(self.tracer.lifts.values())
@@ -579,6 +623,6 @@ class _Finish:
             if lift.feed not in self.out.written:
                 continue
             for other, seen in places:
-                if other is not lift and np.may_share_memory(array, seen):
+                if other is not lift and share_memory(array, seen):
                     why = "another tensor shows the same memory, and the program would not see it change"
                     raise TraceError(f"a write to a tensor {tuple(array.shape)}", why, "give one of them a clone()")

@@ -18,11 +18,11 @@ from ..backends.cpu import is_basic
 from ..common.wording import bytes_text, seconds_text, si
 from .interpret import function_of, run_equation
 from .ir import Equation, Program, Var, substitute, variables
-from .passes import ELEMENTWISE, VIEWS
+from .passes import POINTWISE, VIEWS
 
 MADE = frozenset("zeros_like ones_like".split())  # of a shape: they read nothing
 ADDED = frozenset("sum prod amax amin argmax argmin any all cumsum cumprod scatter_add col2im".split())
-ARITHMETIC = ELEMENTWISE - {"astype", "where"} | {"power", "erf"}
+ARITHMETIC = POINTWISE - {"astype", "where"}
 GATHERS = frozenset("getitem take_along_axis".split())  # they read what they hand on, and where that is
 RUNS = 5  # of each equation, when it is timed
 

@@ -10,19 +10,23 @@ from ..backends.proxy import OPERATORS
 from .ir import Equation, Program, Var, substitute
 
 
-def function_of(equation: Equation) -> Callable[..., Any]:
-    """What an equation without a body does to arrays."""
-    found: Callable[..., Any] = OPERATORS.get(equation.name) or getattr(XP, equation.name)
+def function_of(equation: Equation, xp: Any = XP) -> Callable[..., Any]:
+    """What an equation without a body does to arrays, those of NumPy or of another namespace."""
+    found: Callable[..., Any] = getattr(xp, equation.name, None) or OPERATORS[equation.name]
     return found
 
 
-def run_equation(equation: Equation, given: tuple[Any, ...]) -> tuple[Any, ...]:
+def run_equation(equation: Equation, given: tuple[Any, ...], xp: Any = XP) -> tuple[Any, ...]:
     """The results of one equation, for arrays in place of its variables."""
-    return (function_of(equation)(*given),) if equation.body is None else interpret(equation.body, *given)
+    if equation.body is not None:
+        return interpret(equation.body, *given, xp=xp)
+    return (function_of(equation, xp)(*given),)
 
 
-def interpret(program: Program, *arrays: Any) -> tuple[Any, ...]:
+def interpret(program: Program, *arrays: Any, xp: Any = XP) -> tuple[Any, ...]:
     """Run ``program`` on raw arrays of the shapes it was traced with. Returns its outputs as arrays.
+
+    ``xp`` is the namespace of their world, by default NumPy's.
 
     Raises ValueError for other shapes or dtypes: the program was written for one signature.
     """
@@ -36,6 +40,6 @@ def interpret(program: Program, *arrays: Any) -> tuple[Any, ...]:
             )
         values[var] = array
     for equation in program.equations:
-        found = run_equation(equation, substitute(equation.args, values.__getitem__))
+        found = run_equation(equation, substitute(equation.args, values.__getitem__), xp)
         values.update(zip(equation.outs, found, strict=True))
     return tuple(values[var] for var in program.outputs)

@@ -42,8 +42,10 @@ class Code:
     memory ("input", its place) or an array given for it ("given").
     """
 
-    def __init__(self, program: Program, into: dict[int, tuple[str, int]] | None = None, numba: bool = False) -> None:
-        self.program, self.into, self.numba = program, into or {}, numba
+    def __init__(
+        self, program: Program, into: dict[int, tuple[str, int]] | None = None, numba: bool = False, strip: int = STRIP
+    ) -> None:  # fmt: skip
+        self.program, self.into, self.numba, self.strip = program, into or {}, numba, strip
         self.kernels: list[Any] = []  # those that Numba has compiled
         self.fallbacks: list[str] = []
         self.lines: list[str] = []
@@ -447,7 +449,7 @@ class _Writer:
             return
         shape = body.equations[0].out.shape
         row = max(math.prod(shape[1:]) * max(e.out.dtype.itemsize for e in body.equations), 1)
-        rows = max(STRIP // row, 1)
+        rows = max(self.code.strip // row, 1)
         if row * shape[0] <= STRIPS or rows * 2 > shape[0] or not self._strips(equation, shape, rows):
             outs = set(equation.outs)
             uses = {var: j for j, one in enumerate(body.equations) for var in variables(one.args)}

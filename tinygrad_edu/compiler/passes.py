@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,11 @@ ELEMENTWISE = frozenset(
     "astype sigmoid".split()
 )
 VIEWS = frozenset("reshape permute broadcast_to getitem diagonal windows as_strided".split())
+REDUCTIONS = frozenset("sum prod amax amin".split())
+MULTIPLY = frozenset("matmul einsum conv conv_input conv_kernel".split())
+PRODUCTS = frozenset("matmul conv".split())  # with what is done to each element at once, as a device does it
+POINTWISE = ELEMENTWISE | {"erf", "power"}  # what kernels of a device have besides
+WITHIN_ROWS = POINTWISE | frozenset("reshape broadcast_to getitem put zeros_like ones_like".split())
 FILLED = {"zeros_like": 0, "ones_like": 1}
 
 
@@ -92,10 +98,12 @@ def constants(program: Program) -> Program:
             return float(FILLED[equation.name])
         if equation.name == "broadcast_to" and isinstance(equation.args[0], (int, float)) and out in numbers_do:
             return equation.args[0]
+        if equation.name in FILLED and not out.shape:
+            return np.full((), FILLED[equation.name], out.dtype)
         if not any(True for _ in variables(equation.args)) and equation.name != "copy":
             with np.errstate(all="ignore"):
-                value = function_of(equation)(*equation.args)
-            return Equation(equation.outs, "copy", (np.asarray(value),))
+                value = np.asarray(function_of(equation)(*equation.args))
+            return value if not out.shape else Equation(equation.outs, "copy", (value,))
         return equation
 
     return rewritten(program, fold)
@@ -187,6 +195,8 @@ def algebra(program: Program) -> Program:
             return first
         if name == "mul" and isinstance(args[1], Var) and _is_number(first, 1) and args[1].shape == out.shape:
             return args[1] if args[1].dtype == out.dtype else equation
+        if name == "put" and isinstance(args[2], Var) and args[1] in (..., (...,)) and args[2].type == out.type:
+            return args[2]  # all of it is written
         if same and name == "contiguous" and first in made and made[first].name not in VIEWS:
             return first
         if name in ELEMENTWISE and len(args) > 1:
@@ -221,8 +231,80 @@ class _Group:
     """Elementwise equations of one shape that run as one kernel."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape, self.equations = shape, []  # type: ignore[var-annotated]
+        self.shape = shape
+        self.equations: list[Equation] = []
         self.made: set[Var] = set()
+
+    @staticmethod
+    def takes(equation: Equation) -> bool:
+        """Whether such a group may have this equation at all."""
+        return equation.body is None and equation.name in ELEMENTWISE and equation.outs[0].shape != ()
+
+    def admits(self, equation: Equation) -> bool:
+        """Whether this group may."""
+        return equation.outs[0].shape == self.shape
+
+    def add(self, equation: Equation) -> None:
+        self.equations.append(equation)
+        self.made.update(equation.outs)
+
+
+class _Rows(_Group):
+    """What one kernel of a device does row by row: elementwise work, reductions of each row, and work on their results.
+
+    All its reductions are along the same axes, so that no part has to wait for another one. A product of matrices may
+    begin a kernel, which goes on with its elements while it has them.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__(shape)
+        self.size = self.reduced = math.prod(shape)  # elements, and those of a row's result
+        self.rows: tuple[Any, ...] = ()  # which axes go, once some do, and which stay
+        self.product = False
+
+    @staticmethod
+    def takes(equation: Equation) -> bool:
+        if equation.body is not None:
+            return False
+        return equation.name in WITHIN_ROWS or equation.name in {*REDUCTIONS, *PRODUCTS}
+
+    def admits(self, equation: Equation) -> bool:
+        name, size, rows = equation.name, math.prod(equation.outs[0].shape), _rows_of(equation)
+        mine = not self.made.isdisjoint(variables(equation.args))
+        if name in PRODUCTS or (self.product and not (mine and name in POINTWISE and size == self.size)):
+            return False
+        if name in ("reshape", "broadcast_to"):
+            return equation.args[0] in self.made and size in (self.size, self.reduced)
+        if name == "getitem":
+            return mine and not is_basic(equation.args[1]) and self.reduced in (self.size, size)
+        if rows:
+            fits = math.prod(equation.args[0].shape) == self.size
+            return fits and self.reduced in (self.size, size) and self.rows in ((), rows)
+        return size in (self.size, self.reduced)
+
+    def add(self, equation: Equation) -> None:
+        super().add(equation)
+        self.product = self.product or equation.name in PRODUCTS
+        rows = _rows_of(equation)
+        self.rows = rows or self.rows
+        if rows or equation.name == "getitem":
+            self.reduced = math.prod(equation.outs[0].shape)
+
+
+def _rows_of(equation: Equation) -> tuple[Any, ...]:
+    """Of a reduction: whether a run of axes goes, and its length, run by run. () for what reduces nothing."""
+    if equation.name not in REDUCTIONS:
+        return ()
+    shape, axes = equation.args[0].shape, equation.args[1]
+    many = range(len(shape)) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    gone = {axis % len(shape) for axis in many}
+    runs: list[list[Any]] = []
+    for axis, length in enumerate(shape):
+        if length > 1 and runs and runs[-1][0] is (axis in gone):
+            runs[-1][1] *= length
+        elif length > 1:
+            runs.append([axis in gone, length])
+    return tuple(map(tuple, runs)) if any(goes for goes, _ in runs) else ()
 
 
 def fuse(program: Program) -> Program:
@@ -230,47 +312,95 @@ def fuse(program: Program) -> Program:
 
     ``v1 = mul(v0, 2); v2 = exp(v1); v3 = add(v2, v0)`` becomes one equation, whose body these are.
     """
+    return _grouped(program, _Group)
+
+
+def fuse_rows(program: Program) -> Program:
+    """The same for a device, whose kernels may also reduce rows and go on with the results, as a softmax does.
+
+    ``v1 = exp(v0); v2 = sum(v1, 1, True); v3 = div(v1, v2)`` becomes one equation.
+    """
+    return _grouped(program, _Rows)
+
+
+def _grouped(program: Program, kind: type[_Group]) -> Program:
     done: list[Equation] = []
     open_: list[_Group] = []
-    needed = set(program.outputs)
 
     def close(group: _Group) -> None:
         open_.remove(group)
-        if len(group.equations) == 1:
-            done.append(group.equations[0])
-            return
-        inside = {var for equation in group.equations for var in variables(equation.args)}
-        inputs = tuple(sorted(inside - group.made, key=lambda var: var.number))
-        own = {id(equation) for equation in group.equations}
-        outside = {
-            var for equation in program.equations if id(equation) not in own for var in variables(equation.args)
-        } | needed
-        outs = tuple(var for equation in group.equations for var in equation.outs if var in outside)
-        body = Program(inputs, tuple(group.equations), outs)
-        done.append(Equation(outs, "kernel", inputs, body))
+        done.extend(_kernel(group, program) if len(group.equations) > 1 else group.equations)
 
     for equation in program.equations:
         reads = set(variables(equation.args))
         behind = [group for group in open_ if group.made & reads]
-        shape = equation.outs[0].shape
         joins = None
-        if equation.body is None and equation.name in ELEMENTWISE and shape:
-            joins = next((group for group in behind if group.shape == shape), None)
-            joins = joins or next((group for group in open_ if group.shape == shape), None)
+        if kind.takes(equation):
+            joins = next((group for group in (*behind, *open_) if group.admits(equation)), None)
         for group in behind:
             if group is not joins:
                 close(group)
-        if equation.body is not None or equation.name not in ELEMENTWISE or not shape:
+        if joins is None and not (kind.takes(equation) and equation.name not in VIEWS and _widest(equation)):
             done.append(equation)
             continue
         if joins is None:
-            joins = _Group(shape)
+            joins = kind(_widest(equation))
             open_.append(joins)
-        joins.equations.append(equation)
-        joins.made.update(equation.outs)
+        joins.add(equation)
     for group in list(open_):
         close(group)
     return Program(program.inputs, tuple(done), program.outputs)
+
+
+def whole(program: Program, body_of: dict[Var, int]) -> Program:
+    """Keep the body of an operation, such as a pooling, together as a kernel where `fuse_rows` would make several.
+
+    ``body_of`` says in which body a variable was made. Products stay outside: each is a kernel of its own.
+    """
+    bodies: dict[int, _Group] = {}
+    for equation in program.equations:
+        bodies.setdefault(body_of.get(equation.out, 0), _Group(equation.out.shape)).add(equation)
+    kept = {number for number, group in bodies.items() if number and _comes_apart(group, program)}
+    done = []
+    for equation in program.equations:
+        number = body_of.get(equation.out, 0)
+        if number not in kept:
+            done.append(equation)
+        elif equation is bodies[number].equations[-1]:
+            done.extend(_kernel(bodies[number], program))
+    return Program(program.inputs, tuple(done), program.outputs)
+
+
+def _comes_apart(group: _Group, program: Program) -> bool:
+    if any(one.name in MULTIPLY for one in group.equations):
+        return False
+    (body, *_) = _kernel(group, program)
+    assert body.body is not None
+    return sum(one.body is not None or one.name not in VIEWS for one in fuse_rows(body.body).equations) > 1
+
+
+def _widest(equation: Equation) -> tuple[int, ...]:
+    """The shape that a kernel goes through for this equation: of a reduction, what it takes in."""
+    found: tuple[int, ...] = equation.args[0].shape if _rows_of(equation) else equation.outs[0].shape
+    return found
+
+
+def _kernel(group: _Group, program: Program) -> list[Equation]:
+    """The group as one equation. Views of its results that others need are made after it: they cost nothing."""
+    own = {id(equation) for equation in group.equations}
+    outside = set(program.outputs)
+    outside.update(v for one in program.equations if id(one) not in own for v in variables(one.args))
+    views = [one for one in group.equations if one.name in VIEWS and one.out in outside]
+    for one in reversed(views):
+        outside.discard(one.out)
+        outside.add(one.args[0])
+    views = [one for one in group.equations if one in views or (one.name in VIEWS and one.out in outside)]
+    made_later = {one.out for one in views}
+    inside = {var for equation in group.equations for var in variables(equation.args)}
+    inputs = tuple(sorted(inside - group.made, key=lambda var: var.number))
+    outs = tuple(v for one in group.equations for v in one.outs if v in outside and v not in made_later)
+    body = Program(inputs, tuple(group.equations), outs)
+    return [Equation(outs, "kernel", inputs, body), *views]
 
 
 PASSES: dict[str, Callable[[Program], Program]] = {
@@ -312,7 +442,9 @@ def apart(before: Program, after: Program) -> Program:
     return Program(after.inputs, tuple(equations), tuple(outputs))
 
 
-def optimised(program: Program, leave_out: tuple[str, ...] = ()) -> Program:
+def optimised(
+    program: Program, leave_out: tuple[str, ...] = (), fuse: Callable[[Program], Program] = fuse
+) -> Program:  # fmt: skip
     """The program after all passes; simple ones run twice, since one makes work for another."""
     captured = program
     simple = [name for name in PASSES if name != "fuse" and name not in leave_out]

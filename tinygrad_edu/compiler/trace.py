@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, NoReturn
 
 import numpy as np
@@ -37,6 +38,8 @@ class Recorder:
         self.equations: list[Equation] = []
         self.constants: dict[int, tuple[Any, Any]] = {}
         self.count = 0
+        self.bodies = 0  # of operations that were begun
+        self.body_of: dict[Var, int] = {}  # in which of them a variable was made
 
     def new(self, value: Any) -> RecArray:
         """A proxy for ``value`` under a new variable."""
@@ -60,6 +63,7 @@ class Recorder:
                 if np.may_share_memory(value, proxy.values):
                     proxy.share(result)
         self.equations.append(Equation((result.var,), name, unwrap(args, lambda proxy: proxy.var, self.constant)))
+        self.body_of[result.var] = self.bodies
         return result
 
     def constant(self, value: Any) -> Any:
@@ -141,14 +145,21 @@ def _recorded(name: str) -> Callable[..., Any]:
     return call
 
 
+HOME: ContextVar[backends.Backend] = ContextVar("where the recorded tensors live", default=backends.CPU)
+
+
 class TraceBackend(backends.Backend):
-    """Where proxies live: as far as devices go, on the CPU."""
+    """Where proxies live. Programs that ask are told the device of the tensors that these stand for."""
 
     name = "trace"
-    device = backends.Device("cpu")
     readable = False
     xp = backends.Namespace("trace", **{name: _recorded(name) for name in backends.ALL_NAMES})
     array_types = (RecArray,)
+
+    @property
+    def device(self) -> backends.Device:  # type: ignore[override]
+        """Where the recorded tensors live."""
+        return HOME.get().device
 
     def from_numpy(self, array: Any) -> Any:
         """Plain arrays stay plain: they are constants of the program."""

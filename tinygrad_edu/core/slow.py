@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .. import backends
-from ..backends.cpu import XP
 from ..common.lines import Line, user_line
 from ..dtypes import PROMOTIONS, as_dtype, is_float, meeting
 from ..errors import DeviceError, DtypeError, EduError
@@ -245,8 +244,9 @@ def _make_plan(op: type[Op], operands: tuple[Any, ...], params: Params, m: Modes
     place = _place(op, operands, params, device)
     changes = tuple(_change(o, target, place) for o, target in zip(operands, targets, strict=True))
     dtypes = [target or o.array.dtype for o, target in zip(operands, targets, strict=True) if isinstance(o, TensorBase)]
-    real = backends.get(place).kernel(widened(op, dtypes))
-    return Plan(real, runner(real, _world(operands)), changes if any(changes) else ())
+    home = _home(operands)
+    real = home.kernel(widened(op, dtypes))
+    return Plan(real, runner(real, home.xp), changes if any(changes) else ())
 
 
 def _change(operand: Any, target: Any, place: str) -> Callable[[Any], Any] | None:
@@ -286,11 +286,10 @@ def _fits(operand: Any, target: Any) -> bool:
     return operand is None or (kind is float and is_float(target)) or (kind is int and target.kind in "iuf")
 
 
-def _world(operands: tuple[Any, ...]) -> Any:
-    """The namespace for these operands: that of one off the CPU if there is one, else of one with dimensions."""
-    arrays = [o.array for o in operands if isinstance(o, TensorBase)]
-    arrays.sort(key=lambda a: (backends.of(a) is backends.CPU, not a.ndim))
-    return backends.of(arrays[0]).xp if arrays else XP
+def _home(operands: tuple[Any, ...]) -> backends.Backend:
+    """The backend for these operands: that of one off the CPU if there is one, else of one with dimensions."""
+    arrays = (o.array for o in operands if isinstance(o, TensorBase))
+    return backends.of(min(arrays, key=lambda a: (backends.of(a) is backends.CPU, not a.ndim)))
 
 
 def _place(op: type[Op], operands: tuple[Any, ...], params: Params, device: str | None) -> str:

@@ -7,13 +7,14 @@ namespace (a sum of gradients, an update) is a kernel of its own. Views launch n
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...common import blocks
 from ...common.lines import Line, describe_line, user_line
 from ...common.locks import RLock
 from ...common.wording import bytes_text, plural
@@ -169,6 +170,7 @@ class SimBackend(Backend):
         self.engines = {"to device": 0, "to host": 0}  # when each has done its last copy
         self.dead: deque[Block] = deque()
         self.joining: Together | None = None
+        self.replaying = self.replayed = False  # one command launches many kernels; was it given?
         self.waiting: list[Block] = []  # whose arrays are gone, and which other streams may still use
         self.counts = dict.fromkeys(COUNTED, 0)
 
@@ -350,6 +352,27 @@ class SimBackend(Backend):
                 self._end(work, self._load(reads, out))
             return out
 
+    def fused(self, name: str, body: Callable[..., Any], arrays: Any, flops: int) -> tuple[SimArray, ...]:
+        reads = list({id(one): one for one in _arrays(arrays)}.values())
+        with self._lock:
+            work = self._begin(name, reads)
+            found = body(BODY, *[work.near(one) if isinstance(one, SimArray) else one for one in arrays])
+            made = []
+            for values in found:
+                made.append(self._new(np.asarray(values), work.lane, name, work.line))
+                self._note(made[-1], True, work, new=True)
+            read, written = (sum([one.values.nbytes for one in some]) for some in (reads, made))
+            self._end(work, Load(flops, read, written, noted(made[0].dtype)))
+        return tuple(made)
+
+    @blocks.block
+    def replay(self) -> Iterator[None]:
+        self.replaying = True
+        try:
+            yield
+        finally:
+            self.replaying = self.replayed = False
+
     def write(
         self, name: str, function: Callable[..., Any], target: SimArray, operands: Any,
         random: bool = False, reads: bool = False,
@@ -465,10 +488,12 @@ class SimBackend(Backend):
             return
         duration, share = time_of(self.machine, load, self.tf32)
         schedule, lane = self.schedule, work.lane
-        schedule.spend(work.name, "launch", int(self.machine.table["launch"].value), work.line)
+        if not self.replayed:
+            schedule.spend(work.name, "launch", int(self.machine.table["launch"].value), work.line)
+            self.counts["launches"] += 1
+            self.replayed = self.replaying
         start = self.room.place(schedule.earliest(lane), duration, share, schedule.now)
         lane.end = start + duration
-        self.counts["launches"] += 1
         if schedule.logs:
             schedule.log(
                 lane.name, work.name, "kernel", start, lane.end, load.read, load.written, load.flops, work.line

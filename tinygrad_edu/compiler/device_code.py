@@ -1,0 +1,92 @@
+"""From a program to one Python function that asks a device for one kernel after the other.
+
+A kernel of several equations is one launch (`Backend.fused`), and what nobody reads any more is let go at once. With
+``replay`` the host gives one command for all kernels, as a CUDA graph does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..backends import Backend
+from ..backends.proxy import OPERATORS
+from .cost import flops_of
+from .interpret import function_of, interpret
+from .ir import Equation, Program, Var, variables
+from .passes import VIEWS
+
+MOST = 5  # operations in the name of a kernel
+
+
+class DeviceCode:
+    """A generated function for one device, with its source. ``run(*inputs)`` gives the outputs."""
+
+    def __init__(self, program: Program, device: Backend, replay: bool = False) -> None:
+        self.program, self.device, self.replay = program, device, replay
+        self.fallbacks: list[str] = []
+        self.kernels: list[Any] = []
+        self.constants: dict[str, Any] = {}
+        self.source = "\n".join(self._lines())
+        namespace = dict(self.constants)
+        exec(compile(self.source, f"<compiled program for {device.name}>", "exec"), namespace)
+        self._run: Callable[..., Any] = namespace["run"]
+
+    def run(self, *arrays: Any) -> Any:
+        """The outputs, for inputs on the device."""
+        if not self.replay:
+            return self._run(*arrays)
+        with self.device.replay():
+            return self._run(*arrays)
+
+    def _lines(self) -> list[str]:
+        program = self.program
+        last = {var: i for i, one in enumerate(program.equations) for var in variables(one.args)}
+        lasting = {*program.inputs, *program.outputs}
+        lines = [f"def run({', '.join(map(str, program.inputs))}):"]
+        for i, equation in enumerate(program.equations):
+            lines.append(f"    {', '.join(map(str, equation.outs))} = {self._call(equation, lasting)}")
+            gone = {v for v in (*variables(equation.args), *equation.outs) if last.get(v, i) <= i} - lasting
+            if gone:
+                lines.append(f"    del {', '.join(sorted(map(str, gone)))}")
+        outputs = ", ".join(map(str, program.outputs))
+        return [*lines, f"    return ({outputs}{',' * (len(program.outputs) == 1)})", ""]
+
+    def _call(self, equation: Equation, lasting: set[Var]) -> str:
+        words = ", ".join(map(self._word, equation.args))
+        body = equation.body
+        if equation.name == "copy" and isinstance(equation.args[0], np.ndarray) and equation.out not in lasting:
+            return words  # a constant, which nobody writes to
+        if body is None:
+            stem = equation.name if equation.name not in OPERATORS else f"{equation.name}_"
+            return f"{self._name(function_of(equation, self.device.xp), stem)}({words})"
+        flops = sum(map(flops_of, body.equations))
+        parts = [one.name for one in body.equations if one.name not in VIEWS]
+        names = "+".join(parts if len(parts) <= MOST else [*parts[:MOST], "…"])
+
+        def kernel(*arrays: Any) -> Any:
+            return self.device.fused(names, lambda xp, *given: interpret(body, *given, xp=xp), arrays, flops)
+
+        found = f"{self._name(kernel, 'kernel')}({words})"
+        return found if len(equation.outs) > 1 else f"{found}[0]"
+
+    def _word(self, value: Any) -> str:
+        """A value in the source. Arrays that were there before the program are brought to the device now, once."""
+        if isinstance(value, Var):
+            return str(value)
+        if isinstance(value, tuple):
+            return f"({', '.join(map(self._word, value))}{',' * (len(value) == 1)})"
+        if isinstance(value, slice):
+            return f"slice({', '.join(map(self._word, (value.start, value.stop, value.step)))})"
+        if isinstance(value, np.ndarray):
+            return self._name(self.device.from_numpy(value), "c")
+        return repr(value) if value is None or type(value) in (bool, int, str) else self._name(value, "c")
+
+    def _name(self, value: Any, stem: str) -> str:
+        name = next((name for name, known in self.constants.items() if known is value), None)
+        if name is None:
+            name = f"{stem}_{len(self.constants)}"
+            self.constants[name] = value
+        return name

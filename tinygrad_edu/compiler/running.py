@@ -1,0 +1,428 @@
+"""Running what was captured: the programs of a script one after the other, and the Python between them."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from sys import getrefcount
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..autograd import Function
+from ..backends import BY_TYPE
+from ..core.inplace import own_buffer
+from ..core.storage import find, number
+from ..errors import AutogradError
+from ..settings import modes
+from ..tensor import Tensor, wrap
+from .capture import Feed, Kept, Place, Script, Segment, is_hooked, share_memory
+from .device_code import DeviceCode
+from .ir import Program
+from .numpy_code import STRIP, Code
+from .passes import fuse_rows, optimised, whole
+from .watch import Watched
+
+STEP = "a compiled program"
+TRIES = 4  # of each candidate, the first of which warms it up
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `compile` was asked for."""
+
+    fullgraph: bool = False
+    leave_out: tuple[str, ...] = ()
+    backend: str = "numpy"
+    mode: str = "default"
+
+
+@dataclass
+class Trace:
+    """An entry of the ledger: why a program was made, or could not be, and what that took."""
+
+    signature: str
+    reason: str
+    seconds: float
+    calls: int = 0
+    broken: str = ""  # why the function runs as it is written
+    script: Script | None = field(default=None, repr=False)
+    codes: list[Code | DeviceCode] = field(default_factory=list, repr=False)
+
+    @property
+    def captured(self) -> list[Program]:
+        """The programs as they were recorded: one for each stretch between two calls of Python."""
+        steps = [] if self.script is None else [*self.script.steps, self.script.backward]
+        return [one.program for one in steps if isinstance(one, Segment)]
+
+    @property
+    def programs(self) -> list[Program]:
+        """The same after all passes."""
+        return [code.program for code in self.codes]
+
+    @property
+    def source(self) -> str:
+        """What runs: the generated functions."""
+        return "\n".join(code.source for code in self.codes)
+
+
+class Run:
+    """A script, made ready."""
+
+    def __init__(
+        self, script: Script, trace: Trace, watched: Watched, options: Options
+    ) -> None:  # fmt: skip
+        self.script, self.trace, self.watched = script, trace, watched
+        trace.script = script
+        self.guards = [
+            (t, t.array.shape, t.array.dtype, t.node is None, t.array.flags.c_contiguous, type(t.array))
+            for t in script.tensors
+        ]
+        self.limits = [[feed, low, high] for feed, low, high in script.limits]
+        self.grads = [(t, there) for t, there in script.reads_grad]
+        self.written = list({id(feed): feed for feed in script.written}.values())
+        self.kept = trace  # and with it all that was looked at, so that no id is used again
+        part: Any = _Part if script.home is backends.CPU else functools.partial(_DevicePart, script.home)
+        self.steps: list[Any] = [part(one, trace, options) if isinstance(one, Segment) else one for one in script.steps]
+        self.backward = None if script.backward is None else part(script.backward, trace, options)
+        self.simple = self.backward is None and isinstance(script.result, Place)
+        self.count = 1 + max(
+            (s.target for p in script.steps if isinstance(p, Segment) for s in p.sinks if s.kind == "result"),
+            default=-1,
+        )
+
+    def holds(self, tensors: list[Tensor]) -> bool:
+        """Whether everything that it was made for is still so."""
+        for t, shape, dtype, free, in_order, kind in self.guards:
+            array, node = t.array, t.node
+            if array.__class__ is not kind and BY_TYPE[array.__class__] is not BY_TYPE[kind]:
+                return False
+            if array.shape != shape or array.dtype is not dtype or (node is None) is not free:
+                return False
+            if array.flags.c_contiguous is not in_order or (node is not None and is_hooked(node)):
+                return False
+        for t, there in self.grads:
+            if (t.gradient is not None) is not there:
+                return False
+        for feed in self.written:
+            own = _tensor_of(feed, tensors)
+            if not own.array.flags.writeable or self._shared(own, tensors):
+                return False
+        return not self.watched.changed()
+
+    def beyond(self, tensors: list[Tensor]) -> bool:
+        """Whether a number that decides if an operation is possible is beyond those that were good so far."""
+        for feed, low, high in self.limits:
+            array = self.script.home.peek(_tensor_of(feed, tensors).array)
+            if array.min() < low or array.max() > high:
+                return True
+        return False
+
+    def widen(self, tensors: list[Tensor]) -> None:
+        """These were good too."""
+        for limit in self.limits:
+            array = self.script.home.peek(_tensor_of(limit[0], tensors).array)
+            limit[1], limit[2] = min(limit[1], array.min().item()), max(limit[2], array.max().item())
+
+    def _shared(self, own: Tensor, tensors: list[Tensor]) -> bool:
+        """Whether another tensor shows memory that is written."""
+        array = own.array
+        for other in (*tensors, *self.script.tensors):
+            seen = other.array
+            apart = seen.base is None and array.base is None and seen is not array  # two that own their memory
+            if other is not own and not apart and share_memory(seen, array):
+                return True
+        return False
+
+    def why_not(self, tensors: list[Tensor]) -> str:
+        """What is different, in words."""
+        for feed in self.written:
+            own = _tensor_of(feed, tensors)
+            if not own.array.flags.writeable:
+                return f"a tensor {list(own.shape)} that is written is read-only now"
+            if self._shared(own, tensors):
+                return f"a tensor {list(own.shape)} that is written shares its memory with another one now"
+        for t, shape, dtype, free, in_order, kind in self.guards:
+            if BY_TYPE[type(t.array)] is not BY_TYPE[kind]:
+                return f"a tensor {list(shape)} of the outside was on {BY_TYPE[kind].name}, and is on {t.device}"
+            if t.node is not None and is_hooked(t.node):
+                return f"a tensor {list(shape)} of the outside has a hook now"
+            if t.array.flags.c_contiguous is not in_order:
+                return f"a tensor {list(shape)} of the outside lies in memory in another way now"
+            if t.array.shape != shape or t.array.dtype != dtype:
+                return f"a tensor of the outside was {dtype}{list(shape)}, and is {t.array.dtype}{list(t.array.shape)}"
+            if (t.node is None) is not free:
+                return f"a tensor {list(shape)} of the outside {'wants' if free else 'needs no'} gradients now"
+        for t, there in self.grads:
+            if (t.gradient is not None) is not there:
+                return f"the .grad of a tensor {list(t.shape)} is {'gone' if there else 'there'} now"
+        return self.watched.changed()
+
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        if self.simple:
+            return _tensor(self.forward(tensors)[0][0])
+        if self.backward is not None:
+            wanted = [tensors[f.source] if f.kind == "argument" else f.source for f in self.script.pulled]
+            results = _Joined.apply(self, tensors, *wanted)
+            results = results if isinstance(results, tuple) else (results,)
+            graph = self.script.with_graph
+            results = [one if i in graph else wrap(one.array) for i, one in enumerate(results)]
+            return self._filled(self.script.result, results, tensors)
+        results, _ = self.forward(tensors)
+        return self._filled(self.script.result, [_tensor(one) for one in results], tensors)
+
+    def forward(self, tensors: list[Tensor]) -> tuple[list[Any], dict[Any, Any]]:
+        """Run all steps. Returns the results, and what later programs need."""
+        results: list[Any] = [None] * self.count
+        carried: dict[Any, Any] = {}
+        for step in self.steps:
+            if isinstance(step, _Part):
+                step(tensors, carried, results)
+            else:
+                step()
+        for feed in self.written:
+            t = _tensor_of(feed, tensors)
+            own_buffer(t)
+            t.storage.written(STEP, None)
+        return results, carried
+
+    def _filled(self, tree: Any, results: Any, tensors: list[Tensor]) -> Any:
+        if isinstance(tree, Place):
+            return results[tree.number]
+        if isinstance(tree, Kept) and tree.feed.kind == "gradient":
+            return tree.feed.source.gradient
+        if isinstance(tree, Kept):
+            return tensors[tree.feed.source] if tree.feed.kind == "argument" else tree.feed.source
+        if isinstance(tree, dict):
+            return {key: self._filled(value, results, tensors) for key, value in tree.items()}
+        if isinstance(tree, (list, tuple)):
+            parts = [self._filled(item, results, tensors) for item in tree]
+            return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+        return tree
+
+
+def _tensor(found: Any) -> Tensor:
+    """A result as a tensor; NumPy's scalars become arrays, which can be written to."""
+    return wrap(np.asarray(found) if isinstance(found, np.generic) else found)
+
+
+def _tensor_of(feed: Feed, tensors: list[Tensor]) -> Tensor:
+    found: Tensor = tensors[feed.source] if feed.kind == "argument" else feed.source
+    return found
+
+
+def _only_once(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a backward pass that is recorded: the graph of it would leave out what the program computes."""
+
+    @functools.wraps(backward)
+    def call(ctx: Any, *gradients: Any) -> Any:
+        if modes().grad:
+            why = "its backward pass is a program, which has no second derivative"
+            raise AutogradError("create_graph=True through a compiled function", why, "call it without compile")
+        return backward(ctx, *gradients)
+
+    return call
+
+
+class _Joined(Function):
+    """Results whose graph is one node: the program of the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Run, tensors: list[Tensor], *wanted: Tensor) -> Any:
+        """All results, as tensors."""
+        results, carried = run.forward(tensors)
+        ctx.run, ctx.tensors, ctx.carried, ctx.number = run, tensors, carried, number()
+        made = tuple(_tensor(one) for one in results)
+        ctx.like = [(one.array.shape, one.array.dtype) for one in made]
+        return made if len(made) > 1 else made[0]
+
+    @staticmethod
+    @_only_once
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        """The gradients of what was wanted."""
+        run: Run = ctx.run
+        assert run.backward is not None
+        gradients = tuple(
+            wrap(run.script.home.xp.zeros(shape, dtype)) if g is None else g
+            for g, (shape, dtype) in zip(gradients, ctx.like, strict=True)
+        )
+        pulled: list[Any] = [None] * len(run.script.pulled)
+        for array in ctx.carried.values():
+            storage = find(array)
+            if storage is not None and storage.stamp > ctx.number:
+                tried = f"backward of a compiled program that needs a tensor {array.shape} {array.dtype}"
+                why = f"{storage.writer[0]} has written to it since the program ran"
+                raise AutogradError(tried, why, "call backward() before, or write to a clone")
+        run.backward(ctx.tensors, ctx.carried, pulled, gradients)
+        return (None, None, *(_tensor(one) for one in pulled))
+
+
+class _Part:
+    """A segment with its code."""
+
+    def __init__(self, segment: Segment, trace: Trace, options: Options) -> None:
+        self.segment = segment
+        places: dict[int, tuple[str, int]] = {}
+        for i, sink in enumerate(segment.sinks):
+            if sink.kind in ("write", "write gradient") and sink.target in segment.feeds:
+                places[i] = ("input", segment.feeds.index(sink.target))
+            elif sink.kind in ("write", "write gradient", "gradient"):
+                places[i] = ("given", i)
+        self.code = Code(optimised(segment.program, options.leave_out), places, options.backend == "numba")
+        self.candidates = _candidates(self.code) if options.mode == "max-autotune" else []
+        self.place = len(trace.codes)
+        trace.codes.append(self.code)
+        self.trace = trace
+        self.given = [segment.sinks[i] for i, (kind, _) in places.items() if kind == "given"]
+        self.returned = [sink for i, sink in enumerate(segment.sinks) if i not in places]
+        self._arrays = _gatherer(segment.feeds)
+        self.kept: list[Any] = [None] * len(self.given)  # gradients that were made, to be used again
+
+    def __call__(self, tensors: list[Tensor], carried: dict[Any, Any], results: list[Any], gradients: Any = ()) -> None:
+        arrays = self._arrays(tensors, carried, gradients)
+        made = []
+        for i, sink in enumerate(self.given):
+            kind, target = sink.kind, sink.target
+            if kind == "gradient":
+                held = self.kept[i]
+                if held is None or target.gradient is not held or not _alone(held):
+                    held = self.kept[i] = wrap(np.empty(target.array.shape, target.array.dtype))
+                made.append((target, held))
+                arrays.append(held.array)
+            else:
+                owner = target.source if target.kind != "argument" else tensors[target.source]
+                arrays.append(owner.gradient.array if kind == "write gradient" else owner.array)
+            del target
+        if self.candidates:
+            self.code = self.trace.codes[self.place] = _quickest(self.candidates, arrays)
+            self.candidates = []
+        found = self.code.run(*arrays)
+        for target, held in made:
+            target.gradient = held
+        for tensor in self.segment.cleared:
+            tensor.gradient = None
+        for sink, value in zip(self.returned, found, strict=True):
+            (carried if sink.kind == "carried" else results)[sink.target] = value
+
+
+class _DevicePart(_Part):
+    """A segment with its code, on a device: what comes out takes the place of what was there, or is copied into it."""
+
+    def __init__(
+        self, home: backends.Backend, segment: Segment, trace: Trace, options: Options
+    ) -> None:  # fmt: skip
+        self.segment, self.home = segment, home
+        program = optimised(
+            segment.program, options.leave_out, lambda program: fuse_rows(whole(program, segment.body_of))
+        )
+        self.device_code = DeviceCode(program, home, options.mode == "reduce-overhead")
+        trace.codes.append(self.device_code)
+        self._arrays = _gatherer(segment.feeds)
+        self.drawn = [i for i, feed in enumerate(segment.feeds) if feed.kind in ("draw", "number", "array")]
+        self.there: dict[int, tuple[Any, Any]] = {}  # what was brought, by its place: on the host, and on the device
+        read = {id(feed.source) for feed in segment.feeds if feed.kind == "gradient"}
+        self.replaced = [
+            sink.target for sink in segment.sinks if sink.kind == "gradient" and id(sink.target) not in read
+        ]
+
+    def _brought(self, place: int, values: Any) -> Any:
+        """Values of the host on the device; those that have not changed since the last time are there already."""
+        known = self.there.get(place)
+        if known is None or not np.array_equal(known[0], values, equal_nan=False):
+            known = self.there[place] = values.copy(), self.home.from_numpy(values)
+        return known[1]
+
+    def __call__(self, tensors: list[Tensor], carried: dict[Any, Any], results: list[Any], gradients: Any = ()) -> None:
+        arrays = self._arrays(tensors, carried, gradients)
+        for i in self.drawn:  # these are made on the host
+            arrays[i] = self._brought(i, arrays[i])
+        for tensor in self.replaced:  # their memory may serve those that come
+            tensor.gradient = None
+        found = self.device_code.run(*arrays)
+        for tensor in self.segment.cleared:
+            tensor.gradient = None
+        written = []
+        for sink, value in zip(self.segment.sinks, found, strict=True):
+            kind, target = sink.kind, sink.target
+            if kind == "gradient":
+                target.gradient = wrap(value)
+            elif kind in ("write", "write gradient"):
+                owner = target.source if target.kind != "argument" else tensors[target.source]
+                written.append((owner.gradient.array if kind == "write gradient" else owner.array, value))
+            else:
+                (carried if kind == "carried" else results)[target] = value
+        together = self.home.together("foreach")
+        for array, value in written:
+            together.begin([value], [array])
+            array[...] = value
+        together.end()
+
+
+def _candidates(code: Code) -> list[Code]:
+    """The same program with strips of other lengths, and as machine code where Numba is installed."""
+    found = [Code(code.program, code.into, code.numba, strip) for strip in (STRIP // 4, STRIP, STRIP * 4)]
+    if find_spec("numba") is not None:
+        found.append(Code(code.program, code.into, numba=True))
+    different = {one.source: one for one in found}
+    return list(different.values())
+
+
+def _quickest(candidates: list[Code], arrays: list[Any]) -> Code:
+    """The one that takes the least time for these arrays, of which copies are made: some are written to."""
+    if len(candidates) == 1:
+        return candidates[0]
+    given = [array.copy() if isinstance(array, np.ndarray) else array for array in arrays]
+    seconds = [math.inf] * len(candidates)
+    for _ in range(TRIES):  # in turn, so that what disturbs one disturbs all
+        for i, code in enumerate(candidates):
+            start = time.perf_counter()
+            code.run(*given)
+            seconds[i] = min(seconds[i], time.perf_counter() - start)
+    return candidates[seconds.index(min(seconds))]
+
+
+_WORDS = {
+    "tensor": "{s}.array", "argument": "tensors[{n}].array", "gradient": "{s}.gradient.array", "array": "{s}",
+    "draw": "{s}()", "number": "as_number({s}())", "carried": "carried[{s}]", "tangent": "gradients[{n}].array",
+}  # fmt: skip
+
+
+def _gatherer(feeds: tuple[Feed, ...]) -> Callable[..., list[Any]]:
+    """A function that collects the inputs: written out, which is faster than asking each feed for its kind."""
+    names: dict[str, Any] = {f"s{i}": feed.source for i, feed in enumerate(feeds)}
+    parts = [_WORDS[feed.kind].format(s=f"s{i}", n=feed.source) for i, feed in enumerate(feeds)]
+    head = "".join(f", {name}={name}" for name in names)
+    source = f"lambda tensors, carried, gradients{head}: [{', '.join(parts)}]"
+    found: Callable[..., list[Any]] = eval(source, {**names, "as_number": lambda value: np.asarray(value, np.float32)})
+    return found
+
+
+def _alone(gradient: Tensor) -> bool:
+    """Whether nobody has this gradient but the tensor it belongs to, and ourselves."""
+    return gradient.storage is None and _counts(gradient) == _USUAL
+
+
+def _counts(gradient: Any) -> tuple[int, int]:
+    return getrefcount(gradient), getrefcount(gradient.array)
+
+
+def _asked(gradient: Any) -> tuple[int, int]:
+    return _counts(gradient)  # from as deep as `_alone`
+
+
+def _usual() -> tuple[int, int]:
+    """The counts of a gradient that a list, a tensor and a variable refer to, asked for as here: they differ between
+    Pythons."""
+    owner = SimpleNamespace(gradient=SimpleNamespace(array=object()))
+    kept = [owner.gradient]
+    held = kept[0]
+    return _asked(held)
+
+
+_USUAL = _usual()
