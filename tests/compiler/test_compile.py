@@ -592,16 +592,6 @@ def test_as_a_decorator_on_a_method_and_switched_off() -> None:
     assert not hasattr(g, "ledger")
 
 
-def test_who_watches_sees_each_operation() -> None:
-    from tinygrad_edu.observe.counters import Counters
-
-    fast = compile(lambda x: (x * 2).exp().sum())
-    fast(tg.ones(3))
-    with Counters() as counted:
-        fast(tg.ones(3))
-    assert counted.calls == 3
-
-
 def test_a_weight_that_is_written_before_backward_is_an_error() -> None:
     model = nn.Linear(3, 1)
     fast = compile(model, fullgraph=True)
@@ -686,3 +676,15 @@ def test_a_recursive_function_is_unrolled() -> None:
 
     fast = compile(power, fullgraph=True)
     assert fast(tg.full((2,), 2.0), 4).tolist() == [32.0, 32.0]
+
+
+def test_arguments_that_nothing_reads_are_left_out_unless_they_are_to_be_kept() -> None:
+    def f(x: Any, unread: Any, more: Any = None) -> Any:
+        return x * 2
+
+    x, unread = tg.ones(2), tg.ones(50)
+    for options, inputs in ((None, 1), ({"keep_unused": True}, 2)):
+        fast = compile(f, fullgraph=True, options=options)
+        assert fast(x, unread).tolist() == [2.0, 2.0] and fast(x, unread).tolist() == [2.0, 2.0]
+        assert len(fast.ledger[0].captured[0].inputs) == 2 and len(fast.ledger[0].programs[0].inputs) == inputs
+        assert fast.ledger[0].calls == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,8 @@ from tinygrad_edu.backends.sim.kernels import BODY, noted
 from tinygrad_edu.compiler import Cost, Program, cost_of, interpret, optimised, table, trace
 from tinygrad_edu.compiler.cost import flops_of, rows
 from tinygrad_edu.compiler.ir import substitute
+from tinygrad_edu.core.slow import Call, Interceptor
+from tinygrad_edu.observe.counters import Counters
 
 
 def test_a_chain_by_hand() -> None:
@@ -102,3 +106,33 @@ def test_a_table_with_times() -> None:
     assert "time" in timed and "time" not in plain
     assert len({len(line) for line in timed.splitlines()}) == 1
     assert all(row.seconds and row.seconds > 0 for row in rows(program, x.numpy()))
+
+
+def test_counters_see_a_program_as_its_kernels_and_its_results() -> None:
+    x = tg.rand(100, 100)
+    fast = tg.compile(lambda x: ((x * 2 + 1).exp().sum(1), x.tanh()), fullgraph=True)
+    with Counters() as first:
+        fast(x)
+    with Counters() as later:
+        found = fast(x)
+    cost = cost_of(fast.ledger[0].programs[0])
+    assert (later.calls, later.allocated, later.peak) == (cost.launches, 400 + 40000, 400 + 40000)
+    assert first.calls > cost.launches, "it was recorded, too"
+    assert first.allocated - later.allocated >= fast.ledger[0].codes[0].buffer_bytes
+    assert fast.ledger[0].calls == 2 and found[0].shape == (100,)
+
+
+def test_others_who_watch_see_the_operations_themselves() -> None:
+    seen = []
+
+    class Names(Interceptor):
+        def forward(self, call: Call, proceed: Callable[[], object]) -> object:
+            seen.append(call.op.name)
+            return proceed()
+
+    fast = tg.compile(lambda x: (x * 2).exp())
+    x = tg.ones(3)
+    fast(x)
+    with Names(), Counters() as counted:
+        fast(x)
+    assert seen == ["mul", "exp"] and counted.calls == 2 and fast.ledger[0].calls == 1

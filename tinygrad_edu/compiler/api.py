@@ -44,7 +44,8 @@ def compile(
     ``backend="numba"`` compiles chains of elementwise operations over large arrays to machine code; it needs Numba.
     ``mode="reduce-overhead"`` lets a device start all kernels of a program with one command, as a CUDA graph does; on
     the CPU it changes nothing. ``"max-autotune"`` tries several forms of the code at the first call and keeps the
-    quickest. ``options={"leave_out": ("fuse",)}`` leaves out passes. Can be used as a decorator. Raises
+    quickest. ``options={"leave_out": ("fuse",)}`` leaves out passes, and ``{"keep_unused": True}`` lets a program take
+    arguments that it does not read. Can be used as a decorator. Raises
     `ArgumentError` for settings that there are not.
 
     >>> import tinygrad_edu as tg
@@ -68,7 +69,7 @@ def compile(
     if options is not None and not isinstance(options, dict):
         why = "options are a dict of names and values"
         raise ArgumentError(f"compile(options={shown(options, 40)})", why, 'write options={"leave_out": ("fuse",)}')
-    leave_out = tuple((options or {}).get("leave_out", ()))
+    leave_out = (*(options or {}).get("leave_out", ()), *["unused"] * bool((options or {}).get("keep_unused")))
     if unknown := [name for name in leave_out if name not in PASSES]:
         tried = f"compile without the pass {unknown[0]!r}"
         raise ArgumentError(tried, "there is no such pass", f"name one of {', '.join(PASSES)}")
@@ -97,8 +98,8 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         m = modes()
-        if m.observers or not m.plain:  # somebody watches, and should see each operation
-            return self._function(*args, **kwargs)
+        if not m.plain and not (m.guard != "verify" and all(one.programs for one in m.observers)):
+            return self._function(*args, **kwargs)  # somebody watches, and should see each operation
         tensors: list[Tensor] = []
         try:
             key = (_key(args, tensors), _key(kwargs, tensors), m.grad, m.promotion, m.dtype, m.inference, m.device)

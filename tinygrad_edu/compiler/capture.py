@@ -532,6 +532,8 @@ class _Finish:
         known = made | (set(self.tracer.feeds) if self.out.backward is not None else set())
         sinks += [(var, Sink("carried", var)) for var in sorted(later, key=lambda v: v.number) if var in known]
         used = {var for equation in equations for var in variables(equation.args)} | {var for var, _ in sinks}
+        if self.tracer.segments and equations is self.tracer.segments[0][0]:  # arguments that nothing reads, too
+            used.update(lift.first for lift in self.tracer.lifts.values() if lift.feed.kind == "argument")
         inputs = sorted(used - made, key=lambda var: var.number)
         feeds = tuple(self._feed(var) for var in inputs)
         program = Program(tuple(inputs), tuple(equations), tuple(var for var, _ in sinks))

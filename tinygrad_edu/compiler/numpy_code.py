@@ -57,7 +57,12 @@ class Code:
     @property
     def buffer_bytes(self) -> int:
         """The memory that it keeps from call to call."""
-        return sum(slab.nbytes for slab in self._writer.slabs)
+        return sum(slab.nbytes for slab in self.slabs)
+
+    @property
+    def slabs(self) -> list[Any]:
+        """That memory."""
+        return self._writer.slabs
 
     def name_of(self, value: Any, stem: str) -> str:
         """The name of a constant of the generated function."""

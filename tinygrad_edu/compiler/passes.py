@@ -404,7 +404,7 @@ def _kernel(group: _Group, program: Program) -> list[Equation]:
 
 
 PASSES: dict[str, Callable[[Program], Program]] = {
-    "algebra": algebra, "constants": constants, "common": common, "dead": dead, "fuse": fuse,
+    "algebra": algebra, "constants": constants, "common": common, "dead": dead, "unused": unused, "fuse": fuse,
 }  # fmt: skip
 
 

@@ -18,11 +18,14 @@ from .. import backends
 from ..autograd import Function
 from ..backends import BY_TYPE
 from ..core.inplace import own_buffer
+from ..core.slow import announce
 from ..core.storage import find, number
 from ..errors import AutogradError
+from ..inputs.outside import outside
 from ..settings import modes
 from ..tensor import Tensor, wrap
 from .capture import Feed, Kept, Place, Script, Segment, is_hooked, share_memory
+from .cost import cost_of
 from .device_code import DeviceCode
 from .ir import Program
 from .numpy_code import STRIP, Code
@@ -268,21 +271,30 @@ class _Part:
 
     def __init__(self, segment: Segment, trace: Trace, options: Options) -> None:
         self.segment = segment
+        program = optimised(segment.program, options.leave_out)
+        feeds = _needed(segment, program)
         places: dict[int, tuple[str, int]] = {}
         for i, sink in enumerate(segment.sinks):
-            if sink.kind in ("write", "write gradient") and sink.target in segment.feeds:
-                places[i] = ("input", segment.feeds.index(sink.target))
+            if sink.kind in ("write", "write gradient") and sink.target in feeds:
+                places[i] = ("input", feeds.index(sink.target))
             elif sink.kind in ("write", "write gradient", "gradient"):
                 places[i] = ("given", i)
-        self.code = Code(optimised(segment.program, options.leave_out), places, options.backend == "numba")
+        self.code = Code(program, places, options.backend == "numba")
         self.candidates = _candidates(self.code) if options.mode == "max-autotune" else []
         self.place = len(trace.codes)
         trace.codes.append(self.code)
         self.trace = trace
         self.given = [segment.sinks[i] for i, (kind, _) in places.items() if kind == "given"]
         self.returned = [sink for i, sink in enumerate(segment.sinks) if i not in places]
-        self._arrays = _gatherer(segment.feeds)
+        self._arrays = _gatherer(feeds)
         self.kept: list[Any] = [None] * len(self.given)  # gradients that were made, to be used again
+        for slab in self.code.slabs:
+            announce(modes().observers, slab, "created")
+
+    def tell(self, code: Any, found: Any) -> None:
+        """Let those who watch count what has run."""
+        if modes().observers:
+            outside("program", cost_of(code.program), [one for one in found if not isinstance(one, np.generic)])
 
     def __call__(self, tensors: list[Tensor], carried: dict[Any, Any], results: list[Any], gradients: Any = ()) -> None:
         arrays = self._arrays(tensors, carried, gradients)
@@ -303,6 +315,7 @@ class _Part:
             self.code = self.trace.codes[self.place] = _quickest(self.candidates, arrays)
             self.candidates = []
         found = self.code.run(*arrays)
+        self.tell(self.code, found)
         for target, held in made:
             target.gradient = held
         for tensor in self.segment.cleared:
@@ -323,10 +336,11 @@ class _DevicePart(_Part):
         )
         self.device_code = DeviceCode(program, home, options.mode == "reduce-overhead")
         trace.codes.append(self.device_code)
-        self._arrays = _gatherer(segment.feeds)
-        self.drawn = [i for i, feed in enumerate(segment.feeds) if feed.kind in ("draw", "number", "array")]
+        feeds = _needed(segment, program)
+        self._arrays = _gatherer(feeds)
+        self.drawn = [i for i, feed in enumerate(feeds) if feed.kind in ("draw", "number", "array")]
         self.there: dict[int, tuple[Any, Any]] = {}  # what was brought, by its place: on the host, and on the device
-        read = {id(feed.source) for feed in segment.feeds if feed.kind == "gradient"}
+        read = {id(feed.source) for feed in feeds if feed.kind == "gradient"}
         self.replaced = [
             sink.target for sink in segment.sinks if sink.kind == "gradient" and id(sink.target) not in read
         ]
@@ -345,6 +359,7 @@ class _DevicePart(_Part):
         for tensor in self.replaced:  # their memory may serve those that come
             tensor.gradient = None
         found = self.device_code.run(*arrays)
+        self.tell(self.device_code, found)
         for tensor in self.segment.cleared:
             tensor.gradient = None
         written = []
@@ -362,6 +377,12 @@ class _DevicePart(_Part):
             together.begin([value], [array])
             array[...] = value
         together.end()
+
+
+def _needed(segment: Segment, program: Program) -> tuple[Feed, ...]:
+    """The feeds of those inputs that the passes have left."""
+    feed_of = dict(zip(segment.program.inputs, segment.feeds, strict=True))
+    return tuple(feed_of[var] for var in program.inputs)
 
 
 def _candidates(code: Code) -> list[Code]:

@@ -53,6 +53,7 @@ class Interceptor(Scope):
     """
 
     differentiates = False  # must it see the operations of backward too? Then backward computes with tensors
+    programs = False  # may compiled programs run while it watches? Then it hears of each by `outside`
     keeps = True  # may it keep gradients that it is shown? Then .grad becomes a copy of what it saw
 
     def __new__(cls, *inputs: Any, **options: Any) -> Self:
@@ -92,7 +93,8 @@ class Interceptor(Scope):
         generator that is used in another way), "gradient" (``.grad`` of a tensor is replaced), "grad" (it is read),
         "call" (a step of an optimiser, a scheduler or a scaler), "number" (one that changes from call to call),
         "tensor" (one that is read or written without an operation) or "extremes" (the least and the largest element of
-        a tensor decide whether it may be used). Return something other than None, and it is not
+        a tensor decide whether it may be used); after it has run, "program" (a compiled one, with its cost and the
+        arrays that it has made). Return something other than None, and it is not
         done, but that is taken for it.
         """
 

@@ -44,6 +44,9 @@ class Counters(Interceptor):
     ``stride``
         bytes from one element to the next along the last axis of an operand; the largest over all operations.
 
+    A compiled program counts as it runs: each of its kernels as one operation, and its results as new buffers. Those
+    that it works in are new when it is made.
+
     Memory that an operation needs only while it runs is not seen. Nor is work on arrays instead of tensors: by NumPy,
     by the steps of an optimiser (the first one makes its state), and by ``deepcopy``. Only the thread that entered
     the block is counted. `observe.memory.Memory` sees all of these, and takes more time.
@@ -57,6 +60,7 @@ class Counters(Interceptor):
     """
 
     keeps = False
+    programs = True
 
     def __init__(self) -> None:
         self.calls = self.copies = self.copied = self.allocated = self.nodes = self.stride = self.peak = 0
@@ -133,6 +137,15 @@ class Counters(Interceptor):
                 self._add(part, "gradients")
         self._count_nodes([node, *(part.node for part in grads if isinstance(part, TensorBase))])
         return grads
+
+    def outside(self, what: str, *given: Any) -> None:
+        """Count a compiled program: each of its kernels is an operation."""
+        if what == "program":
+            cost, arrays = given
+            self.calls += cost.launches
+            for array in arrays:
+                if self._is_new(array, ()):
+                    self._add(array, "temporaries")
 
     def made(self, array: Any, why: str) -> None:
         """Count a buffer that is not the result of an operation."""
