@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ..common.blocks import block
 from ..observe.memory import mark
 
-__all__ = ["Shown", "begin", "log", "logged", "mark", "prepared", "prepares"]
+__all__ = ["Aside", "Shown", "begin", "log", "logged", "mark", "prepared", "prepares"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Series = dict[str, list[float]]
@@ -52,6 +52,18 @@ class Shown:
     title: str
     text: str
     value: Any = None
+
+
+class Aside:
+    """What a way returns beside its numbers, to be read by `Tip.reads`. It need not be the same in other ways."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Aside)
+
+    __hash__ = object.__hash__
 
 
 def log(**numbers: float) -> None:
