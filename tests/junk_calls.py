@@ -69,7 +69,7 @@ MODULES_BY_NAME: dict[str, Any] = {
     "functional": autograd.functional, "training": training, "jit": tg.jit,
     "observe": observe, "settings": settings, "guard": guard,
     "memory": observe.memory, "profiler": profiler, "checkpointing": checkpoint,
-    "rnn": nn.utils.rnn, "dist": distributions, "linalg": linalg,
+    "rnn": nn.utils.rnn, "dist": distributions, "linalg": linalg, "attention": nn.attention,
 }  # fmt: skip
 
 
@@ -134,7 +134,7 @@ randint(0, 5, (2, 3), generator=g, dtype="int64", device="cpu")  randint_like(x,
 randperm(5, generator=g, dtype="int64", device="cpu")  normal(x, y, generator=g)  bernoulli(mask, 0.5, generator=g)
 multinomial(x, 2, False, generator=g)  Generator("cpu")  promote_types("float32", "int64")  result_type(x, y)
 can_cast("float32", "int64")  finfo("float32")  iinfo("int64")  manual_seed(0)
-get_rng_state()  set_rng_state(tg.get_rng_state())
+get_rng_state()  set_rng_state(tg.get_rng_state())  get_num_threads()  set_num_threads(tg.get_num_threads())
 set_printoptions(4, 1000, 3, 80, "default", False)  set_default_dtype("float32")  get_default_dtype()
 set_default_device("cpu")  default_device("cpu")  get_default_device()  Size([2, 3])
 is_grad_enabled()  is_inference_mode_enabled()  set_grad_enabled(True)  inference_mode(True)  no_grad()  enable_grad()
@@ -270,6 +270,7 @@ init.kaiming_normal_(leaf, 0.0, "fan_in", "leaky_relu")  init.kaiming_uniform_(l
 init.normal_(leaf, 0.0, 1.0)  init.ones_(leaf)  init.orthogonal_(leaf, 1.0)  init.sparse_(leaf, 0.5, 0.1)
 init.trunc_normal_(leaf, 0.0, 1.0, -2.0, 2.0)  init.uniform_(leaf, 0.0, 1.0)  init.xavier_normal_(leaf, 1.0)
 init.xavier_uniform_(leaf, 1.0)  init.zeros_(leaf)  utils.clip_grad_norm_([leaf], 1.0, 2.0, False)
+attention.local_attention(cube, cube, cube, 2, 1.0, False)  attention.sdpa_kernel(attention.SDPBackend.MATH)
 utils.clip_grad_value_([leaf], 1.0)  utils.clip_grads_with_norm_([leaf], 1.0, one)
 utils.check_stable(layer, x)  utils.dtype_report([x])  utils.match_dtype(layer, "ignore")
 utils.get_total_norm([x, y], 2.0, False)  utils.parameters_to_vector([x, y])

@@ -25,7 +25,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("ops",),
     ("autograd", "guard"),
     ("linalg",),  # below the tensor, whose methods call it
-    ("tensor", "cuda", "sim", "accelerator"),
+    ("tensor", "cuda", "sim", "accelerator", "threads"),
     # The library
     ("state", "metrics"),
     (

@@ -43,6 +43,7 @@ EXEMPT = {
     "observe.Comparison": "a record", "observe.Conditions": "a record", "observe.Sweep": "a record",
     "observe.Timing": "a record", "memory.Held": "a record", "memory.Life": "a record", "memory.Keeper": "a record",
     "memory.Moment": "a record",
+    "attention.SDPBackend": "a list of names",
     "profiler.ProfilerAction": "a list of names", "profiler.ProfilerActivity": "a list of names",
     "profiler.supported_activities": "takes nothing", "checkpointing.CheckpointError": "an error",
     "checkpointing.noop_context_fn": "takes nothing", "observe.compare": "takes two functions, as measure does",

@@ -34,7 +34,7 @@ ALL = set(
     diag diag_embed diagonal diff digamma distributions div dot double dstack dtypes e einsum empty empty_like
     enable_grad eq equal erf erfc exp exp2 expm1 eye fill finfo flatten flip fliplr flipud float float16 float32
     float64 floor floor_divide fmod from_dlpack from_numpy full full_like gather ge get_autocast_dtype
-    get_default_device get_default_dtype
+    get_default_device get_default_dtype get_num_threads
     get_rng_state gt guard
     half hstack hypot iinfo index_add index_copy index_fill index_put index_select inf inference_mode inner int int16
     int32 int64 int8 inverse is_autocast_enabled is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor
@@ -48,7 +48,7 @@ ALL = set(
     positive pow preserve_format prod promote_types quantile rand rand_like randint randint_like randn randn_like
     random randperm ravel reciprocal relu remainder repeat_interleave reshape result_type roll rot90 round rsqrt save
     scatter scatter_add searchsorted select set_default_device set_default_dtype set_default_tensor_type
-    set_grad_enabled set_printoptions set_rng_state
+    set_grad_enabled set_num_threads set_printoptions set_rng_state
     short sigmoid sign sin sinh softmax sort split split_with_sizes sqrt square squeeze stack state std std_mean sub
     sum svd swapaxes t take_along_dim tan tanh tensor tensor_split tensordot tile topk trace training transpose tril
     triu trunc uint8 unbind unflatten unique unsqueeze var var_mean vstack where xlogy zeros zeros_like

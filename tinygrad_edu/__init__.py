@@ -85,6 +85,7 @@ _LATER = {
         "randn_like randperm set_rng_state"
     ),
     "tensor.size": "Size",
+    "threads": "get_num_threads set_num_threads",
     "tensor.typed": (
         "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
         "ShortTensor"

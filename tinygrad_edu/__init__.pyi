@@ -320,6 +320,8 @@ from .tensor.typed import HalfTensor as HalfTensor
 from .tensor.typed import IntTensor as IntTensor
 from .tensor.typed import LongTensor as LongTensor
 from .tensor.typed import ShortTensor as ShortTensor
+from .threads import get_num_threads as get_num_threads
+from .threads import set_num_threads as set_num_threads
 
 def _load_engine() -> None: ...
 __version__: str
@@ -464,6 +466,7 @@ __all__ = [
     "get_autocast_dtype",
     "get_default_device",
     "get_default_dtype",
+    "get_num_threads",
     "get_rng_state",
     "gt",
     "guard",
@@ -592,6 +595,7 @@ __all__ = [
     "set_default_dtype",
     "set_default_tensor_type",
     "set_grad_enabled",
+    "set_num_threads",
     "set_printoptions",
     "set_rng_state",
     "short",

@@ -101,15 +101,15 @@ def test_results_are_not_in_the_memory_that_is_used_again() -> None:
         conv_input(first * scale, w, (5, 5), (2, 2), (1, 1), (1, 1), 1)
     for result, copy in zip(results, kept, strict=True):
         np.testing.assert_array_equal(result, copy)
-        assert not any(np.shares_memory(result, held) for held in convolution._scratch.held.values())
+        assert not any(np.shares_memory(result, held) for held in convolution.scratch.held.values())
 
 
 def test_little_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A strip is a few images, and what a single large one needs is given back."""
     monkeypatch.setattr(convolution, "KEEP", 1 << 12)
-    monkeypatch.setattr(convolution._scratch, "held", {})
+    monkeypatch.setattr(convolution.scratch, "held", {})
     conv(RNG.normal(size=(1, 2, 40, 40)), RNG.normal(size=(1, 2, 3, 3)), (1, 1), (1, 1), (1, 1), 1)
-    assert all(held.nbytes <= 1 << 12 for held in convolution._scratch.held.values())
+    assert all(held.nbytes <= 1 << 12 for held in convolution.scratch.held.values())
 
 
 def test_threads_have_memory_of_their_own() -> None:

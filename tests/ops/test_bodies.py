@@ -25,6 +25,7 @@ EXEMPT = {
 }
 ARRAY_ATTRIBUTES = {"shape", "ndim", "dtype"}
 DTYPE_ATTRIBUTES = {"kind", "itemsize", "name"}
+SLICE_ATTRIBUTES = {"start", "stop"}
 # Of shapes, dtypes and parameters, which are plain Python.
 METADATA_CALLS = {
     "len",
@@ -67,7 +68,7 @@ class Body(ast.NodeVisitor):
             self.used.add(node.attr)
             if node.attr not in backends.ALL_NAMES:
                 self.problems.append(f"xp.{node.attr}")
-        elif node.attr not in ARRAY_ATTRIBUTES | DTYPE_ATTRIBUTES | METADATA_METHODS:
+        elif node.attr not in ARRAY_ATTRIBUTES | DTYPE_ATTRIBUTES | SLICE_ATTRIBUTES | METADATA_METHODS:
             self.problems.append(f".{node.attr}")
         self.generic_visit(node)
 

@@ -168,7 +168,6 @@ LET_BE: dict[tuple[str, str], tuple[set[str], str]] = {
     ("cube", "2 ** x"): (TURNED, "as for a matrix"),
     ("matrix", "from an array"): ({"stretched"}, "an array of NumPy that repeats itself: copied as NumPy copies it"),
     ("cube", "from an array"): ({"stretched"}, "as for a matrix"),
-    ("images", "conv2d of such kernels"): ({"channels last"}, "PyTorch asks the kernels too"),
     ("images", "interpolate"): ({"channels last"}, "made of products and copies along one axis after the other"),
     ("images", "interpolate between"): ({"channels last"}, "as above"),
     ("images", "stack"): ({"channels last"}, "five axes, of which PyTorch lets the last four be channels last"),

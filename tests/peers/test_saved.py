@@ -31,6 +31,10 @@ STRICTER = {
     "scaled_dot_product_attention out": "PyTorch too keeps it where the operands have four axes, and not for fewer",
     "scaled_dot_product_attention query": "PyTorch too keeps it where the operands have four axes, and not for fewer",
     "scaled_dot_product_attention key": "PyTorch too keeps it where the operands have four axes, and not for fewer",
+    **{
+        f"blockwise_attention {name}": "PyTorch's own blocks need it too; this is compared with its whole matrix"
+        for name in ("query", "key", "mask", "out")
+    },
     "conv1d x": "PyTorch keeps a padded copy where the padding differs on the two sides",
     "conv2d x": "PyTorch keeps a padded copy where the padding differs on the two sides",
     "matmul x": "PyTorch stretches a batch into a copy, and keeps that",

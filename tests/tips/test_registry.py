@@ -20,8 +20,8 @@ from tinygrad_edu.tips.registry import add, faults_of
 PLACE = "tinygrad_edu.tips.arrays.made_up"
 MEND = "see 'Add a tip' in CONTRIBUTING.md"
 COUNTS = (
-    "allocated, copied, copies, peak, calls, nodes, memory, live, kept, locks, stride, held, shares, changes, threads, "
-    "processes, moved, launches, virtual, waiting, idle, overlap, device peak, error"
+    "allocated, copied, copies, conversions, tries, peak, calls, nodes, memory, live, kept, locks, stride, held, "
+    "shares, changes, threads, processes, moved, launches, virtual, waiting, idle, overlap, device peak, error"
 )
 OWN = ", ".join(dict.fromkeys(name for tip in tips.all_tips() for name in tip.reads))
 

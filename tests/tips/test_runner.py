@@ -39,7 +39,7 @@ def test_a_run() -> None:
     assert (found.verdict, found.reason, found.equal, found.timing) == (HOLDS, "", True, None)
     assert found.slow == {
         "calls": 2, "copies": 0, "copied": 0, "allocated": 800, "peak": 800, "nodes": 0, "kept": 0, "locks": 0,
-        "stride": 4, "threads": 0, "processes": 0,
+        "stride": 4, "conversions": 0, "tries": 0, "threads": 0, "processes": 0,
         "held": 400, "shares": False, "changes": False, "error": "", "line": "", "equal": True, "met": True, "at": {},
     }  # fmt: skip
     assert found.fast == {**found.slow, "calls": 1, "allocated": 400, "peak": 400}

@@ -131,4 +131,6 @@ def registered() -> list[Backend]:
 
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept every name
-    __getattr__ = _late.getattr_of(__name__, modules={"cudnn": "cudnn", "mps": "mps"})  # what programs ask for
+    __getattr__ = _late.getattr_of(
+        __name__, modules={"autotune": "autotune", "cudnn": "cudnn", "mps": "mps"}
+    )  # what programs ask for

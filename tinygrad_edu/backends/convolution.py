@@ -106,7 +106,7 @@ class _Scratch(local):
         return held[:count].reshape(shape)
 
 
-_scratch = _Scratch()
+scratch = _Scratch()
 
 
 def conv(
@@ -128,7 +128,7 @@ def conv(
         if row == ow:
             np.matmul(matrix, cols, out=out[part].reshape(count, groups, f // groups, oh * ow))
         else:
-            wide = _scratch("products", (count, groups, f // groups, oh * row), x.dtype)
+            wide = scratch("products", (count, groups, f // groups, oh * row), x.dtype)
             with np.errstate(over="ignore", invalid="ignore"):  # in windows that nobody wants
                 np.matmul(matrix, cols, out=wide[..., : cols.shape[-1]])
             out[part] = wide.reshape(count, f, oh, row)[..., :ow]
@@ -153,7 +153,7 @@ def _conv_kernel(
         if row == ow:
             flat = g[part].reshape(count, groups, f // groups, places)
         else:
-            wide = _scratch("gradients", (count, f, oh, row), x.dtype)
+            wide = scratch("gradients", (count, f, oh, row), x.dtype)
             wide[..., :ow], wide[..., ow:] = g[part], 0
             flat = wide.reshape(count, groups, f // groups, oh * row)[..., :places]
         with np.errstate(invalid="ignore"):  # 0 times inf: see above
@@ -166,22 +166,30 @@ def conv_input(g: Array, weight: Array, size: Pair, stride: Pair, padding: Pair,
     (n, f, oh, ow), (_, per_group, kh, kw) = g.shape, weight.shape
     if f != weight.shape[0] or f % groups:
         raise ValueError(f"{weight.shape[0]} kernels in {groups} groups, for {f} channels")
-    kernels = weight.reshape(groups, f // groups, per_group, kh, kw)
-    if stride == (1, 1):  # each pixel gathers from the windows that saw it: another convolution, with turned kernels
-        turned = kernels.swapaxes(1, 2)[..., ::-1, ::-1].reshape(groups * per_group, f // groups, kh, kw)
-        margin = (dilation[0] * (kh - 1) - padding[0], dilation[1] * (kw - 1) - padding[1])
+    if stride == (1, 1):
+        turned, margin = turned_kernels(weight, padding, dilation, groups)
         return conv(g, turned, stride, margin, dilation, groups, size)
+    kernels = weight.reshape(groups, f // groups, per_group, kh, kw)
     matrix = kernels.reshape(groups, f // groups, -1).swapaxes(1, 2)
     out = np.empty((n, groups * per_group, *size), g.dtype)
     step = max(1, STRIP // max(1, per_group * groups * kh * kw * oh * ow * g.itemsize))
     for start in range(0, n, step):
         part = slice(start, min(n, start + step))
         flat = g[part].reshape(part.stop - start, groups, f // groups, oh * ow)
-        windows = _scratch("products", (len(flat), groups, per_group * kh * kw, oh * ow), g.dtype)
+        windows = scratch("products", (len(flat), groups, per_group * kh * kw, oh * ow), g.dtype)
         np.matmul(matrix, flat, out=windows)
         windows = windows.reshape(len(flat), groups * per_group, kh, kw, oh, ow)
         out[part] = col2im(windows, (len(flat), groups * per_group, *size), stride, padding, dilation)
     return out
+
+
+def turned_kernels(weight: Array, padding: Pair, dilation: Pair, groups: int) -> tuple[Array, Pair]:
+    """The kernels, and the padding, of the convolution that is the way back of one with a stride of 1: there each pixel
+    gathers from the windows that saw it."""
+    f, per_group, kh, kw = weight.shape
+    kernels = weight.reshape(groups, f // groups, per_group, kh, kw).swapaxes(1, 2)[..., ::-1, ::-1]
+    margin = (dilation[0] * (kh - 1) - padding[0], dilation[1] * (kw - 1) - padding[1])
+    return kernels.reshape(groups * per_group, f // groups, kh, kw), margin
 
 
 def _strips(
@@ -202,7 +210,7 @@ def _strips(
     places = (oh - 1) * row + ow
     framed = (ph, pw) != (0, 0) or (tall, wide) != (h, w)
     step = max(1, STRIP // max(1, c * kh * kw * places * item))
-    frame = _scratch("frame", (min(step, n), c, tall, wide), x.dtype) if framed else None
+    frame = scratch("frame", (min(step, n), c, tall, wide), x.dtype) if framed else None
     if frame is not None:
         frame[...] = 0
     there, here = zip(overlap(tall, ph, h), overlap(wide, pw, w), strict=True)
@@ -216,7 +224,7 @@ def _strips(
             yield part, image.reshape(count, groups, c // groups, places), row
             continue
         image = np.ascontiguousarray(image)
-        cols = _scratch("windows", (count, c, kh, kw, places), x.dtype)
+        cols = scratch("windows", (count, c, kh, kw, places), x.dtype)
         lead, apart = image.strides[:2], (dh * wide * item, dw * item)
         if runs:
             cols[...] = np.ndarray(cols.shape, x.dtype, image, 0, (*lead, *apart, item))

@@ -9,9 +9,10 @@ import numpy as np
 from ..errors import DtypeError
 from ._erf import erf
 from ._sigmoid import sigmoid
+from .algorithms import conv, conv_input, conv_kernel
 from .base import Array, Backend, Namespace
-from .convolution import col2im, conv, conv_input, conv_kernel, im2col
-from .layout import arrived, channels_last, order
+from .convolution import col2im, im2col
+from .layout import arrived, channels_last, inside, order
 from .products import einsum, matmul
 from .sums import FEW, add, add_few
 
@@ -33,7 +34,9 @@ def _row_major(x: Array) -> Array:
 
 def _contiguous(x: Array, like: Array = None) -> Array:
     if like is not None and like.ndim == 4 and channels_last(like.shape, like.strides):
-        return _row_major(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+        pixels = x.transpose(0, 2, 3, 1)
+        inside.conversions += not pixels.flags.c_contiguous
+        return _row_major(pixels).transpose(0, 3, 1, 2)
     return _row_major(x)
 
 

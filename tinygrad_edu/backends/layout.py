@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from ..common.locks import local
+
 Sizes = tuple[int, ...]
+
+
+class _Inside(local):
+    """What operations of this thread did inside, which their operands and results do not show."""
+
+    conversions = 0  # images that were laid out anew, because the operation wants or gives another layout
+    tries = 0  # ways of a convolution that were timed, see `autotune`
+
+
+inside = _Inside()
 
 
 def arrived(x: Any) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .arrays_reasons import ARRAYS
 from .autograd_reasons import AUTOGRAD
+from .bounds_reasons import BOUNDS
 from .devices_reasons import DEVICES
 from .dtypes_reasons import DTYPES
 from .lab_reasons import LAB
@@ -56,6 +57,8 @@ REASONS: dict[str, Reason] = {
     **MUTATION,
     # lesson 5
     **DEVICES,
+    # lesson 6
+    **BOUNDS,
     # lesson 7
     **MEMORY,
     # lesson 8

@@ -4,7 +4,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ..common import late as _late
-from . import functional, init, parameter, utils
+from . import attention, functional, init, parameter, utils
 from .activation import (
     CELU,
     ELU,
@@ -162,8 +162,8 @@ __all__ = [
     "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "Transformer",
     "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
     "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "UninitializedBuffer",
-    "UninitializedParameter", "UnregisteredWarning", "Upsample", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional",
-    "init", "parameter", "summary", "utils",
+    "UninitializedParameter", "UnregisteredWarning", "Upsample", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "attention",
+    "functional", "init", "parameter", "summary", "utils",
 ]  # fmt: skip
 
 # An imported file becomes an attribute here, and a slip such as nn.linear(2, 3) or class Net(nn.module) would find it.

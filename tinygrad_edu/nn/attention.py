@@ -1,4 +1,4 @@
-"""Multi-head attention, as a layer."""
+"""Multi-head attention, as a layer; and, as in ``torch.nn.attention``, the choice of how attention is computed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from ..ops.movement import cat
 from ..tensor import Tensor, as_tensor
 from ..tensor.creation import empty, zeros
 from . import functional as F
+from .functional.attention import SDPBackend, local_attention, sdpa_kernel
 from .init import constant_, xavier_normal_, xavier_uniform_
 from .linear import Linear
 from .module import Module, Parameter
+
+__all__ = ["MultiheadAttention", "SDPBackend", "local_attention", "sdpa_kernel"]
 
 NOTHING = -float("inf")
 

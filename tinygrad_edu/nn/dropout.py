@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ..tensor import Tensor
 from . import functional as F
+from .functional.dropping import share
 from .module import Module
 
 
 class _Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
-        F._share(type(self).__name__, p)
+        share(type(self).__name__, p)
         self.p, self.inplace = p, inplace
 
     def extra_repr(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .. import backends
+from ..backends.layout import inside
 from ..common.wording import bytes_text, plural
 from ..core.base import TensorBase
 from ..core.graph import Node
@@ -43,6 +44,10 @@ class Counters(Interceptor):
         arrays that the memory guard made read-only, because the graph needs them.
     ``stride``
         bytes from one element to the next along the last axis of an operand; the largest over all operations.
+    ``conversions``
+        how often an operation laid images out anew inside, channels first or channels last, to compute.
+    ``tries``
+        ways of a convolution that were timed, to find the fastest: see `backends.autotune`.
 
     A compiled program counts as it runs: each of its kernels as one operation, and its results as new buffers. Those
     that it works in are new when it is made.
@@ -64,6 +69,7 @@ class Counters(Interceptor):
 
     def __init__(self) -> None:
         self.calls = self.copies = self.copied = self.allocated = self.nodes = self.stride = self.peak = 0
+        self.conversions = self.tries = 0
         self._locks: weakref.WeakSet[Any] = weakref.WeakSet()
         self.locks = 0
         self.owners = dict.fromkeys(OWNERS, 0)
@@ -103,7 +109,7 @@ class Counters(Interceptor):
 
     def facts(self) -> dict[str, int]:
         """The counts by name, without those that change after the block."""
-        names = ("calls", "copies", "copied", "allocated", "peak", "nodes", "locks", "stride")
+        names = ("calls", "copies", "copied", "allocated", "peak", "nodes", "locks", "stride", "conversions", "tries")
         return {name: getattr(self, name) for name in names}
 
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
@@ -111,7 +117,7 @@ class Counters(Interceptor):
         arrays = [o.array for o in call.operands if isinstance(o, TensorBase)]
         if call.op.computes:
             self.stride = max([self.stride, *map(_stride, arrays)])
-        result = proceed()
+        result = self._inside(proceed)
         self.calls += 1
         if isinstance(result, TensorBase):
             if call.target is None and self._is_new(result.array, arrays):
@@ -130,7 +136,7 @@ class Counters(Interceptor):
     def backward(self, node: Node, g: Any, proceed: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Count the backward of one node."""
         there = list(node.saved or ())
-        grads = proceed()
+        grads: tuple[Any, ...] = self._inside(proceed)
         self.calls += 1
         for part in grads:
             if part is not None and self._is_new(part, [g, *there]):
@@ -146,6 +152,14 @@ class Counters(Interceptor):
             for array in arrays:
                 if self._is_new(array, ()):
                     self._add(array, "temporaries")
+
+    def _inside(self, proceed: Callable[[], Any]) -> Any:
+        """Do it, and count what it does inside."""
+        conversions, tries = inside.conversions, inside.tries
+        result = proceed()
+        self.conversions += inside.conversions - conversions
+        self.tries += inside.tries - tries
+        return result
 
     def made(self, array: Any, why: str) -> None:
         """Count a buffer that is not the result of an operation."""

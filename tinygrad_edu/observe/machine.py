@@ -16,6 +16,7 @@ import numpy as np
 
 from ..common.blocks import block
 from ..errors import TimingError
+from ..threads import take_control
 from .stopping import undisturbed, undoing
 
 RESOLUTION = time.get_clock_info("perf_counter").resolution  # seconds; no time is shorter
@@ -147,25 +148,16 @@ def _limited(turn: _Turn, threads: int | None) -> int | None:
     import threadpoolctl
 
     def restore() -> None:
-        _take_control()
+        take_control()
         limits.restore_original_limits()
 
     if threads is not None:
         with undisturbed():
-            _take_control()
+            take_control()
             limits = threadpoolctl.threadpool_limits(limits=threads)
             turn.undo.append(restore)
     found = {library["num_threads"] for library in threadpoolctl.threadpool_info()}
     return found.pop() if len(found) == 1 else None
-
-
-def _take_control() -> None:
-    """Let this thread set limits. Since threadpoolctl 3.8 the first thread to do so keeps that right while it lives."""
-    from threadpoolctl import OpenBLASController
-
-    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
-    if clear is not None:
-        clear(force=True)
 
 
 def conditions(threads: int | None) -> Conditions:

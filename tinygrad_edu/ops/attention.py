@@ -49,16 +49,16 @@ class Attention(Op, name="scaled_dot_product_attention"):
         gq = gk = gv = gm = None
         if needs[2]:
             used = weights if keep is None else weights * keep * _growth(dropout_p)
-            gv = unbroadcast(xp, xp.matmul(_turned(xp, used), g), value.shape)
+            gv = unbroadcast(xp, xp.matmul(turned(xp, used), g), value.shape)
         if needs[0] or needs[1] or needs[3]:
-            pull = xp.matmul(g, _turned(xp, value))
+            pull = xp.matmul(g, turned(xp, value))
             if keep is not None:
                 pull = pull * keep * _growth(dropout_p)
             scores = weights * (pull - xp.sum(g * out, -1, True))
             if needs[0]:
                 gq = unbroadcast(xp, xp.matmul(scores, key) * scale, query.shape)
             if needs[1]:
-                gk = unbroadcast(xp, xp.matmul(_turned(xp, scores), query) * scale, key.shape)
+                gk = unbroadcast(xp, xp.matmul(turned(xp, scores), query) * scale, key.shape)
             if needs[3]:
                 gm = unbroadcast(xp, scores, mask.shape)
         return gq, gk, gv, gm, None
@@ -73,6 +73,9 @@ class Attention(Op, name="scaled_dot_product_attention"):
             return why, "project both to the same number of features"
         if key[-2] != value[-2]:
             return f"key has {key[-2]} rows, but value has {value[-2]}", "give one row of value for each row of key"
+        if 0 in (query[-2], key[-2]):
+            why = f"query has {query[-2]} rows and key {key[-2]}, and there is no mean of nothing"
+            return why, "leave the call out where there is nothing to look at"
         why = f"the leading axes of {query}, {key} and {value} cannot be stretched to one shape"
         if rest:
             why = f"a mask {rest[0]} cannot be stretched to the weights (…, {query[-2]}, {key[-2]}), or: {why}"
@@ -85,7 +88,7 @@ class Attention(Op, name="scaled_dot_product_attention"):
         return scores * (2 * query[-1] + 2 * value[-1] + 8)  # both products, and scale, mask and softmax
 
 
-def _turned(xp: Any, x: Any) -> Any:
+def turned(xp: Any, x: Any) -> Any:
     """The last two axes swapped."""
     axes = tuple(range(x.ndim))
     return xp.permute(x, (*axes[:-2], axes[-1], axes[-2]))
@@ -93,7 +96,7 @@ def _turned(xp: Any, x: Any) -> Any:
 
 def _weights(xp: Any, query: Any, key: Any, mask: Any, scale: float, causal: bool) -> Any:
     """How much each row of query takes of each row of key; they add to 1, or to 0 where it may look at nothing."""
-    scores = xp.matmul(query * scale, _turned(xp, key))
+    scores = xp.matmul(query * scale, turned(xp, key))
     nothing = -float("inf")
     if causal:
         rows, columns = scores.shape[-2:]

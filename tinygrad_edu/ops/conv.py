@@ -16,6 +16,7 @@ from ..core.op import Op
 from ..errors import ArgumentError, DtypeError, ShapeError
 from ..inputs.arguments import as_tensor
 from ..inputs.kinds import explain_all
+from .formats import channels_last, clone, lies
 
 # mypy: disable-error-code="override"
 
@@ -136,6 +137,8 @@ class Conv2d(Op):
     ) -> Any:  # fmt: skip
         image, kernels, how = _as_images(xs, ws, stride, padding, dilation)
         g = xp.reshape(g, image_shape(g.shape, len(ws) - 2))
+        if x is not None:
+            g = xp.contiguous(g, x)  # once, for both gradients
         gx = gw = gb = None
         if needs[0]:
             gx = xp.reshape(xp.conv_input(g, xp.reshape(weight, kernels), image[2:], *how, groups), xs)
@@ -245,7 +248,14 @@ def _conv(op: Any, axes: int, x: Any, weight: Any, bias: Any, stride: Any, paddi
         # Where "same" has to split an odd number, the larger part goes below and to the right.
         padding = tuple(d * (k - 1) // 2 for d, k in zip(dilation, kernel, strict=False)) or 0
     padding = counts(padding, "padding", axes)
+    if axes == 2 and x.ndim == 4 and lies_last(weight) and not lies_last(x):
+        x = clone(x, memory_format=channels_last)
     return op(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups, **size)
+
+
+def lies_last(x: Any) -> bool:
+    """Whether the elements lie channels last, and could not be said to lie in row-major order as well."""
+    return not x.is_contiguous() and lies(x, channels_last)
 
 
 def check_word(name: str, padding: str, stride: tuple[int, ...]) -> None:
@@ -266,6 +276,7 @@ def conv2d(
 
     The result is (N, F, oh, ow). ``stride``, ``padding`` and ``dilation`` are numbers or pairs; ``padding`` may be
     ``"valid"``, none, or ``"same"``, which keeps H and W. With ``groups``, each group of channels has its own kernels.
+    If images or kernels lie channels last, so does the result, and it is computed so, unless there are groups.
     Raises `ShapeError` where the shapes do not fit, `DtypeError` where dtypes differ.
 
     >>> import tinygrad_edu as tg
@@ -292,4 +303,6 @@ def refuse_bools(name: str, x: Any) -> None:
         raise DtypeError(f"{name}({tuple(x.shape)} bool)", "bools cannot be added up", "convert it: x.float()")
 
 
-explain_all(globals(), "counts", "not_images", "image_shape", "channels_first", "check_word", "refuse_bools")
+explain_all(
+    globals(), "counts", "not_images", "image_shape", "channels_first", "lies_last", "check_word", "refuse_bools"
+)

@@ -11,7 +11,6 @@ NEEDS = {
     "artefact": "a result that is a table, a listing, a trace or a diagnosis",
     "cycle": "set-up, first call, later calls and tear-down, each counted apart",
     "facts": "facts of its own, with a unit and how they are known",
-    "marks": "memory over time, between named points",
     "opposed": "two claims that pull in opposite directions, predicted as numbers",
     "outcome": "a way that raises an error or gives other numbers, as the tip says",
     "sweep": "a claim over at least five sizes: flat, linear, quadratic, a crossover, a knee",

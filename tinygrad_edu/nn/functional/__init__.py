@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +10,12 @@ from ... import backends
 from ...backends import room
 from ...common import late as _late
 from ...common.wording import shown
-from ...core.inplace import inplace as inplace_op
-from ...dtypes import is_float
 from ...errors import ArgumentError, DtypeError, IndexRangeError, ShapeError
 from ...inputs.arguments import as_tensor, extremes, whole
 from ...inputs.kinds import explain_all, kind_of
 from ...ops.activation import elu, gelu, hardtanh, leaky_relu, sigmoid, silu, softplus
 from ...ops.activation import relu as _relu
-from ...ops.attention import Dropout, dropout_op, embedding, scaled_dot_product_attention_op
+from ...ops.attention import embedding
 from ...ops.channels import batch_norm, check_running, group_norm
 from ...ops.conv import conv1d, conv2d
 from ...ops.conv_transpose import conv_transpose1d, conv_transpose2d
@@ -31,7 +28,6 @@ from ...ops.unary import tanh
 from ...settings import no_grad
 from ...tensor import Tensor, wrap
 from ...tensor.creation import arange
-from ...tensor.random import drawn
 from .activation import (
     celu,
     glu,
@@ -51,6 +47,7 @@ from .activation import (
     tanhshrink,
     threshold,
 )
+from .attention import scaled_dot_product_attention
 from .bags import embedding_bag
 from .ctc import ctc_loss
 from .distance import (
@@ -63,6 +60,7 @@ from .distance import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from .dropping import dropout, dropout1d, dropout2d, dropout3d
 from .images import fold, pixel_shuffle, pixel_unshuffle, unfold
 from .loss import (
     binary_cross_entropy,
@@ -133,135 +131,6 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
         raise ShapeError(tried, why, "make the layer for these features: Bilinear(I, J, O)")
     result: Tensor = einsum("...i,oij,...j->...o", x1, weight, x2)
     return result if bias is None else result + bias
-
-
-# Dropout --------------------------------------------------------------------------------------------------------------
-
-
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """``x`` with a random fraction ``p`` of its elements set to 0, and the others divided by ``1 - p``.
-
-    Outside training, and for p = 0, it is x itself. The numbers come from the generator that `manual_seed` seeds.
-    Raises `ArgumentError` for a p outside 0 to 1, `DtypeError` for integers.
-    """
-    x = as_tensor(input)
-    return _dropped("dropout", x, tuple(x.shape), p, training, inplace)
-
-
-def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """`dropout` of whole channels of (N, C, L) or (C, L). Raises `ShapeError` for other numbers of axes."""
-    x = as_tensor(input)
-    if x.ndim not in (2, 3):
-        why = "it drops channels of sequences (N, C, L) or (C, L)"
-        raise ShapeError(f"dropout1d({tuple(x.shape)})", why, "use dropout, which drops single elements")
-    return _dropped("dropout1d", x, (*x.shape[:-1], 1), p, training, inplace)
-
-
-def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """`dropout` of whole channels of (N, C, H, W).
-
-    Raises `ShapeError` for other numbers of axes: three axes could be one image or several sequences.
-    """
-    x = as_tensor(input)
-    if x.ndim != 4:
-        why = "it drops channels of images (N, C, H, W)"
-        mend = "use dropout1d for sequences (N, C, L), x.unsqueeze(0) for a single image"
-        raise ShapeError(f"dropout2d({tuple(x.shape)})", why, mend)
-    return _dropped("dropout2d", x, (*x.shape[:2], 1, 1), p, training, inplace)
-
-
-def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W). Raises `ShapeError` for other numbers of axes."""
-    x = as_tensor(input)
-    if x.ndim not in (4, 5):
-        why = "it drops channels of volumes (N, C, D, H, W) or (C, D, H, W)"
-        raise ShapeError(f"dropout3d({tuple(x.shape)})", why, "use dropout2d for images, dropout for single elements")
-    return _dropped("dropout3d", x, (*x.shape[:-3], 1, 1, 1), p, training, inplace)
-
-
-def _dropped(name: str, x: Tensor, drawn: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
-    """Dropout with one draw for each element of a tensor ``drawn``, which is stretched to x."""
-    _share(name, p)
-    if not training or p == 0 or not x.array.size:
-        return x
-    if not is_float(x.dtype):
-        why = f"kept elements are divided by 1 - p, but {x.dtype} has no fractions"
-        raise DtypeError(f"{name}({tuple(x.shape)} {x.dtype})", why, "convert it first: x.float()")
-    keep = _keep(drawn, p, x)
-    result: Tensor = inplace_op(Dropout, x, (keep,), {"p": p}) if inplace else dropout_op(x, keep, p=p)
-    return result
-
-
-def _share(name: str, p: float) -> None:
-    try:
-        share = 0 <= p <= 1
-    except (TypeError, ValueError):
-        why = f"p takes a number, but this is {kind_of(p)}"
-        raise DtypeError(f"{name} with p={shown(p)}", why, "use p=0.5, for example") from None
-    if not share:
-        raise ArgumentError(f"{name} with p={p}", "a fraction lies between 0 and 1", "use p=0.5, for example")
-
-
-def _keep(shape: tuple[int, ...], p: float, like: Any) -> Tensor:
-    """The elements that dropout keeps, on the device of ``like``."""
-    return wrap(drawn(lambda rng: rng.random(shape, np.float32) >= p, None, np.bool_, backends.of(like.array)))
-
-
-# Attention ------------------------------------------------------------------------------------------------------------
-
-
-def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: float | None = None, enable_gqa: bool = False,
-) -> Tensor:  # fmt: skip
-    """Attention: each row of ``query`` (…, L, E) takes a weighted mean of the rows of ``value`` (…, S, V).
-
-    The weights are ``softmax(query @ key.mT * scale)``, for ``key`` (…, S, E); ``scale`` is 1 / √E by default. Where
-    a bool ``attn_mask`` (…, L, S) is false, a row is ignored; a float one is added. ``is_causal`` lets row i attend to
-    rows 0 to i. A row that may attend to nothing gives zeros. A fraction ``dropout_p`` of the weights is dropped: pass
-    0 outside training. With ``enable_gqa`` several heads (axis -3) of query share one of key and value. Raises
-    `ShapeError` if shapes do not fit, `DtypeError` if dtypes differ or are not floats.
-    """
-    query, key, value = as_tensor(query), as_tensor(key), as_tensor(value)
-    tried = f"attention of query {tuple(query.shape)}, key {tuple(key.shape)} and value {tuple(value.shape)}"
-    dtypes = {t.dtype for t in (query, key, value)}
-    if len(dtypes) > 1 or not is_float(query.dtype):
-        names = " and ".join(sorted(str(dtype) for dtype in dtypes))
-        why = f"they are {names}, but attention takes three tensors of one float dtype"
-        raise DtypeError(tried, why, "convert them first: key.to(query.dtype)")
-    _share(tried, dropout_p)
-    if attn_mask is not None:
-        attn_mask = as_tensor(attn_mask)
-        if attn_mask.dtype.kind != "b" and not is_float(attn_mask.dtype):
-            why = f"the mask is {attn_mask.dtype}: a mask is bool (what to attend to) or float (added to the scores)"
-            raise DtypeError(tried, why, "make it bool: mask.bool()")
-        if attn_mask.dtype.kind != "b":
-            attn_mask = attn_mask.to(query.dtype)
-    if enable_gqa and min(query.ndim, key.ndim, value.ndim) > 2:
-        key, value = _shared(query, key, tried), _shared(query, value, tried)
-    keep = None
-    if dropout_p and min(query.ndim, key.ndim) > 1:
-        leads = [t.shape[:-2] for t in (query, key, attn_mask) if t is not None]
-        with suppress(ValueError):  # if shapes do not fit, the operation itself explains why
-            keep = _keep((*np.broadcast_shapes(*leads), query.shape[-2], key.shape[-2]), dropout_p, query)
-    result: Tensor = scaled_dot_product_attention_op(
-        query, key, value, attn_mask, keep, causal=is_causal, dropout_p=dropout_p,
-        scale=(query.shape[-1] or 1) ** -0.5 if query.ndim and scale is None else scale,
-    )  # fmt: skip
-    return result
-
-
-def _shared(query: Tensor, x: Tensor, tried: str) -> Tensor:
-    """Each head of key or value, repeated for the heads of query that share it."""
-    heads, own = query.shape[-3], x.shape[-3]
-    if not own or heads % own:
-        why = f"{heads} heads of query cannot be divided among {own} of key or value"
-        raise ShapeError(tried, why, "use a number of heads that divides query's")
-    if own == heads:
-        return x
-    times = (*x.shape[:-2], heads // own, *x.shape[-2:])
-    result: Tensor = x.unsqueeze(-3).expand(times).flatten(-4, -3)
-    return result
 
 
 # Classes and vectors --------------------------------------------------------------------------------------------------
@@ -381,7 +250,7 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     return result
 
 
-explain_all(globals(), "relu", "relu_", "dropout")
+explain_all(globals(), "relu", "relu_")
 
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept every name

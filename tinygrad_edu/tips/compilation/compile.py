@@ -100,7 +100,7 @@ TIP = Tip(
             "2026-11",
             "f = torch.compile(lambda x, w: (x @ w).tanh() + x, backend='eager')  # or 'inductor'\ny = f(x, w)",
         ),
-        Elsewhere("JAX 0.11", "2026-11", "y = jax.jit(work)(x, w)"),
+        Elsewhere("JAX 0.10", "2026-11", "y = jax.jit(work)(x, w)"),
     ),
     devices=("cpu", "sim"),
     torch=None,

@@ -85,7 +85,7 @@ TIP = Tip(
             "2026-11",
             "f = torch.compile(lambda x, training: x * 0.5 if training else x, backend='eager')\ny = f(x, bool(1))",
         ),
-        Elsewhere("JAX 0.11", "2026-11", "y = jax.jit(forward, static_argnames='training')(x, training=bool(flag))"),
+        Elsewhere("JAX 0.10", "2026-11", "y = jax.jit(forward, static_argnames='training')(x, training=bool(flag))"),
     ),
     reads={"recordings": lambda found: found[1].value},
     torch=None,

@@ -99,7 +99,7 @@ TIP = Tip(
             "2026-11",
             "program = torch.fx.symbolic_trace(lambda x: x * 2 + 1)\nlisting = str(program.graph)\ny = program(x)",
         ),
-        Elsewhere("JAX 0.11", "2026-11", "print(jax.jit(scaled).lower(x).as_text())"),
+        Elsewhere("JAX 0.10", "2026-11", "print(jax.jit(scaled).lower(x).as_text())"),
     ),
     torch=None,
     differs_in_torch="torch.fx and torch.export list operations; which kernels run, inductor's output code tells.",

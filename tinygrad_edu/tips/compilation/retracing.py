@@ -101,7 +101,7 @@ TIP = Tip(
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "f = torch.compile(lambda x: x * 2, backend='eager')\ny = f(x)"),
         Elsewhere(
-            "JAX 0.11", "2026-11", "f = jax.jit(shrunk)  # numbers are traced, unless static_argnames names them"
+            "JAX 0.10", "2026-11", "f = jax.jit(shrunk)  # numbers are traced, unless static_argnames names them"
         ),
     ),
     reads={"recordings": lambda found: found[1].value},

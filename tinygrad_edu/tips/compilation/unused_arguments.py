@@ -92,7 +92,7 @@ TIP = Tip(
     symptoms=("an argument seems to have no effect",),
     picture=Picture("FusionBuilder", dict),
     elsewhere=(
-        Elsewhere("JAX 0.11", "2026-11", "f = jax.jit(layer, keep_unused=False)  # the default"),
+        Elsewhere("JAX 0.10", "2026-11", "f = jax.jit(layer, keep_unused=False)  # the default"),
         Elsewhere(
             "PyTorch 2.13",
             "2026-11",

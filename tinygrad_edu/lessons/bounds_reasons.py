@@ -1,0 +1,44 @@
+"""Why the predictions of lesson 6 come out as they do: for each choice the reason why it is right, or why not."""
+
+from __future__ import annotations
+
+BOUNDS: dict[str, str | dict[str, str]] = {
+    "hundred_times": {
+        "about as long": "Each operation costs **about a microsecond to start**, whatever it carries; 300 additions "
+        "take a small part of that.",
+        "about 10 times as long": "That would be so if the work itself took most of the time.",
+        "about 100 times as long": "A hundred times the arithmetic, yes. But arithmetic was not what took the time.",
+    },
+    "chain_bytes": {
+        "as many": "“The same arithmetic, the same bytes”? Only what leaves a kernel has to go through memory.",
+        "about half": "That would leave four trips to memory; a kernel makes one.",
+        "an eighth": "One kernel reads x once and writes the result once. Seven results in between **never reach "
+        "memory**.",
+    },
+    "runs_of_python": {
+        "100 times": "Then nothing would be gained: the program runs in its place.",
+        "once": "At the first call the function **is recorded**; after that the program runs, without its lines.",
+        "never": "Somebody has to find out what the function does: the first call runs it.",
+    },
+    "one_product": {
+        "calls": "One product is one call, before and after.",
+        "bytes": "It reads both matrices and writes one, before and after. Nothing is in between.",
+        "neither": "There is **nothing to fuse**: one operation is one kernel already, and its time is arithmetic.",
+    },
+    "remainder": {
+        "1": "A program holds for the shapes that it was recorded with, and the last batch has another one.",
+        "2": "The last batch has fewer rows: **its shape is part of the key**, and no program is kept under that one.",
+        "5": "Batches of equal shape share a program, whatever numbers are in them.",
+    },
+    "rates": {
+        "1": "The rate is written into the program as a constant. With it, the next call would be wrong.",
+        "2": "Why would a third rate be like the second?",
+        "6": "A number of Python **is part of the key**, as it becomes a constant of the program.",
+    },
+    "faster_chip": "Only **the product of two matrices**, limited by arithmetic. The others wait for a start or bytes.",
+    "mean_of_padded": "The zeros **count as rows**, so the mean shrinks. Divide the sum by the rows that are real.",
+    "which_tool": "Large arrays are limited by bytes: fuse. Small ones by starts: fewer, larger calls, or a program. "
+    "A product of large matrices by arithmetic: **fewer bits or a faster machine**.",
+    "why_recorded_again": "The branch was decided by a number that the recording saw once; **another input could take "
+    "the other side**.",
+}
