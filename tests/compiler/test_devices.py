@@ -206,3 +206,13 @@ def test_the_source_lets_go_of_what_nobody_reads() -> None:
     fast(tg.rand(4, 4).to("sim"), tg.rand(4, 4).to("sim"))
     lines = fast.ledger[0].source.splitlines()
     assert lines[0] == "def run(v0, v1):" and [line for line in lines if "del" in line] == ["    del v3"]
+
+
+def test_a_device_that_knows_nothing_of_programs_runs_them_operation_by_operation() -> None:
+    fast = compile(lambda x, w: F.softmax((x @ w).tanh() * 2, 1), fullgraph=True)
+    x, w = tg.rand(4, 3), tg.rand(3, 5)
+    expected = fast(x, w)
+    for _ in range(2):
+        found = fast(x.to("far"), w.to("far"))
+        assert found.device == "far"
+        np.testing.assert_allclose(found.cpu().array, expected.array, rtol=1e-6)

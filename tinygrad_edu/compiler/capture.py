@@ -19,7 +19,6 @@ import numpy as np
 
 from .. import backends
 from ..autograd import grad as gradients
-from ..backends.proxy import ProxyArray
 from ..core.base import TensorBase
 from ..core.graph import Leaf
 from ..core.inplace import settle
@@ -397,7 +396,8 @@ class Tracer(Interceptor):
 
 def on_host(array: Any) -> Any:
     """The values of an array. Those of the simulated device are there already, and nothing is copied."""
-    return array.values if isinstance(array, ProxyArray) else backends.of(array).to_numpy(array)
+    values = getattr(array, "values", array)
+    return values if isinstance(values, (np.ndarray, np.generic)) else backends.of(array).to_numpy(array)
 
 
 def share_memory(one: Any, other: Any) -> bool:

@@ -55,13 +55,13 @@ class DeviceCode:
         return [*lines, f"    return ({outputs}{',' * (len(program.outputs) == 1)})", ""]
 
     def _call(self, equation: Equation, lasting: set[Var]) -> str:
-        words = ", ".join(map(self._word, equation.args))
-        body = equation.body
         if equation.name == "copy" and isinstance(equation.args[0], np.ndarray) and equation.out not in lasting:
-            return words  # a constant, which nobody writes to
-        if body is None:
+            return self._word(equation.args[0])  # a constant, which nobody writes to
+        if equation.body is None:
             stem = equation.name if equation.name not in OPERATORS else f"{equation.name}_"
-            return f"{self._name(function_of(equation, self.device.xp), stem)}({words})"
+            function = self._name(function_of(equation, self.device.xp), stem)
+            return f"{function}({', '.join(map(self._word, equation.args))})"
+        constants, body = _apart(equation.body)
         flops = sum(map(flops_of, body.equations))
         parts = [one.name for one in body.equations if one.name not in VIEWS]
         names = "+".join(parts if len(parts) <= MOST else [*parts[:MOST], "…"])
@@ -69,6 +69,7 @@ class DeviceCode:
         def kernel(*arrays: Any) -> Any:
             return self.device.fused(names, lambda xp, *given: interpret(body, *given, xp=xp), arrays, flops)
 
+        words = ", ".join(map(self._word, (*equation.args, *constants)))
         found = f"{self._name(kernel, 'kernel')}({words})"
         return found if len(equation.outs) > 1 else f"{found}[0]"
 
@@ -90,3 +91,20 @@ class DeviceCode:
             name = f"{stem}_{len(self.constants)}"
             self.constants[name] = value
         return name
+
+
+def _apart(body: Program) -> tuple[list[Any], Program]:
+    """The arrays that a body holds itself, and the body with inputs in their place: they have to be on the device."""
+    constants: list[Any] = []
+    numbers = [var.number for one in body.equations for var in (*one.outs, *variables(one.args))]
+    inputs = list(body.inputs)
+
+    def part(tree: Any) -> Any:
+        if isinstance(tree, np.ndarray):
+            constants.append(tree)
+            inputs.append(Var(max(numbers) + len(constants), tree.shape, tree.dtype))
+            return inputs[-1]
+        return tuple(map(part, tree)) if isinstance(tree, tuple) else tree
+
+    equations = tuple(Equation(one.outs, one.name, part(one.args)) for one in body.equations)
+    return constants, Program(tuple(inputs), equations, body.outputs)

@@ -50,6 +50,14 @@ def test_one_training_script_gives_equal_losses_on_every_device(gpu: Backend) ->
     assert abs(right - there["cpu"][1]) < 0.02 and losses[1] < losses[0]
 
 
+def test_compiled_steps_give_the_same_losses(gpu: Backend) -> None:
+    setting: dict[str, Any] = {"epochs": 2, "images": 256}
+    losses, right = digits_on_a_device.main(device="cuda", **setting)
+    found = digits_on_a_device.main(device="cuda", compiler="numpy", **setting)
+    np.testing.assert_allclose(found[0], losses, rtol=1e-4)
+    assert abs(found[1] - right) < 0.02
+
+
 def test_sixteen_bits_train_too(gpu: Backend) -> None:
     for dtype in ("float16", "bfloat16"):
         found = {}
