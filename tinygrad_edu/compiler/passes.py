@@ -390,11 +390,11 @@ def _kernel(group: _Group, program: Program) -> list[Equation]:
     own = {id(equation) for equation in group.equations}
     outside = set(program.outputs)
     outside.update(v for one in program.equations if id(one) not in own for v in variables(one.args))
-    views = [one for one in group.equations if one.name in VIEWS and one.out in outside]
-    for one in reversed(views):
-        outside.discard(one.out)
-        outside.add(one.args[0])
-    views = [one for one in group.equations if one in views or (one.name in VIEWS and one.out in outside)]
+    views: list[Equation] = []
+    for one in reversed(group.equations):
+        if one.out in outside and _is_view(one):
+            views.insert(0, one)
+            outside.add(one.args[0])
     made_later = {one.out for one in views}
     inside = {var for equation in group.equations for var in variables(equation.args)}
     inputs = tuple(sorted(inside - group.made, key=lambda var: var.number))
@@ -412,11 +412,16 @@ def roots(program: Program) -> dict[Var, Var]:
     """Whose memory each variable shows: its own, or that of what it is a view of."""
     found: dict[Var, Var] = {}
     for equation in program.equations:
-        if equation.body is not None or equation.name not in VIEWS or not isinstance(equation.args[0], Var):
-            continue
-        if equation.name != "getitem" or is_basic(equation.args[1]):
+        if _is_view(equation):
             found[equation.out] = found.get(equation.args[0], equation.args[0])
     return found
+
+
+def _is_view(equation: Equation) -> bool:
+    """Whether the result only shows its operand's memory, or may do so."""
+    if equation.body is not None or equation.name not in VIEWS or not isinstance(equation.args[0], Var):
+        return False
+    return equation.name != "getitem" or is_basic(equation.args[1])
 
 
 def apart(before: Program, after: Program) -> Program:

@@ -267,7 +267,7 @@ class Watched:
     def _function(self, function: types.FunctionType, runs: bool = True) -> None:
         """What a function may read. Of the methods of an object nobody knows which of them it ``runs``."""
         code, names = function.__code__, function.__globals__
-        top = str(names.get("__name__", "")).partition(".")[0]
+        top = str(names.get("__name__") or function.__module__).partition(".")[0]  # operations' callers have no globals
         if top == OURS or top in sys.stdlib_module_names or "site-packages" in code.co_filename:
             return
         for key, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
