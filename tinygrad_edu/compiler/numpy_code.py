@@ -275,6 +275,8 @@ class _Writer:
             made = f"{words[0]} {INFIX[name]} {words[1]}"
         elif name == "neg":
             made = f"-{words[0]}"
+        elif name == "permute":
+            made = f"{words[0]}.T" if args[1] == (1, 0) else f"{words[0]}.transpose({words[1]})"
         elif name == "getitem":
             made = f"{words[0]}[{words[1]}]"
         elif name in OPERATORS or name in UFUNCS:
