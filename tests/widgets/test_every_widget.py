@@ -24,6 +24,7 @@ from tinygrad_edu_widgets import (
     BroadcastLab,
     BufferMap,
     CheckpointSlider,
+    FusionBuilder,
     GraphStepper,
     GuardLens,
     MemoryRiver,
@@ -32,6 +33,7 @@ from tinygrad_edu_widgets import (
     PredictGate,
     PromotionTracer,
     QueueTimeline,
+    RetraceLedger,
     Roofline,
     TimingRace,
     TipBrowser,
@@ -237,6 +239,24 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
         ],
     ),
     "stale map": (stale_map, [[], [("renew", None)]]),
+    "FusionBuilder": (
+        FusionBuilder,
+        [
+            [],
+            [("press", 0)],
+            [("everything", None), ("reveal", None)],
+            [("example", "softmax"), ("press", 0)],
+        ],
+    ),
+    "RetraceLedger": (
+        RetraceLedger,
+        [
+            [],
+            [("hit", None), ("miss", None)],
+            [("series", "a switch"), ("goto", 8), ("cure", None)],
+            [("series", "none")],
+        ],
+    ),
     "CheckpointSlider": (
         slider,
         [[], [("draft", 3)], [("draft", 4), ("commit", None)], [("commit", None), ("segments", 2)], [("draft", "x")]],

@@ -300,7 +300,7 @@ def _words(part: Any) -> str:
         where = "" if home is CPU else f" on {home.name}"
         return f"{dtype}{list(shape)}{where}{'' if free else ', requires_grad'}"
     if isinstance(part, tuple) and len(part) == 2:
-        return repr(part[1])
+        return repr(float.fromhex(part[1]) if part[0] is float else part[1])
     return repr(part)
 
 
