@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from ...common.wording import shown
@@ -136,6 +137,7 @@ def play(function: Callable[..., Any], calls: Calls) -> tuple[Record, ...]:
 
     An error of the function is its own.
     """
+    _warm()
     compiled = function if isinstance(function, (Compiled, CompiledModule)) else compile(function)
     found = []
     for given in calls:
@@ -154,6 +156,12 @@ def play(function: Callable[..., Any], calls: Calls) -> tuple[Record, ...]:
         reason = (entry.broken if broken else entry.reason) if len(entries) > before else ""
         found.append(Record(tuple(map(_told, given)), key, made, reason, seconds))
     return tuple(found)
+
+
+@cache
+def _warm() -> None:
+    """The first recording of a process takes longer, whatever it is of."""
+    compile(lambda x: x * 2)(ones(1))
 
 
 def _told(value: Any) -> str:
