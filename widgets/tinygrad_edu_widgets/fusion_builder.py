@@ -6,13 +6,12 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import traitlets
 
 from tinygrad_edu import Tensor
-from tinygrad_edu.compiler import Program, interpret, trace
+from tinygrad_edu.compiler import Program, trace
 from tinygrad_edu.compiler.numpy_code import Code
 from tinygrad_edu.observe.machine import quiet
 from tinygrad_edu.views import fusion
@@ -57,7 +56,6 @@ class FusionBuilder(EduWidget, room=fusion):
             plain = [one.detach().cpu() for one in tensors]
             self._arrays = tuple(one.array for one in plain)
             self.state = fusion.read(trace(function, *plain), ask=ask)
-        self._first = self.state
         super().__init__()
 
     def frame(self) -> Frame:
@@ -96,15 +94,12 @@ class FusionBuilder(EduWidget, room=fusion):
             raise KeyError(act)
 
     def _measure(self) -> None:
-        """Run all three programs in turns, as functions that the compiler writes."""
+        """Run all three in turns: each as the function that the compiler writes for its kernels."""
         state = self.state
         arrays = self._arrays or fusion.traced(state.example, state.numbers)[1]
 
         def job(tell: Tell) -> Timing:
-            runs: list[Callable[..., Any]] = [
-                partial(interpret, state.program),
-                *[Code(one).run for one in (state.yours, state.compiled)],
-            ]
+            runs = [Code(one).run for one in (state.program, state.yours, state.compiled)]
             taken: list[list[float]] = [[], [], []]
             with quiet() as machine:
                 for done in range(RUNS + 1):

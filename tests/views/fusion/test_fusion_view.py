@@ -13,7 +13,7 @@ from tinygrad_edu.compiler import cost_of, interpret, trace
 from tinygrad_edu.compiler.passes import fuse
 from tinygrad_edu.errors import ArgumentError, IndexRangeError
 from tinygrad_edu.views import fusion
-from tinygrad_edu.views.fusion.model import MOST, SIZES, agrees, elements
+from tinygrad_edu.views.fusion.model import MOST, SIZES, agrees, elements, handed_on
 from tinygrad_edu.views.fusion.words import amount, stays
 
 
@@ -78,7 +78,34 @@ def test_a_value_that_two_read_is_still_written() -> None:
     state = fusion.press(fusion.read(trace(function, tg.ones(100))), 0)
     assert state.costs["as written"].written - state.costs["yours"].written == 0
     assert state.costs["as written"].read - state.costs["yours"].read == 400
-    assert "needed by another operation" not in fusion.why(state)
+    assert handed_on(state) == (0, 1)
+
+
+def test_why_is_about_what_is_handed_on() -> None:
+    def shared(x: tg.Tensor) -> tuple[tg.Tensor, tg.Tensor]:
+        y = x * 2
+        return y + 1, y.sum()
+
+    def apart(x: tg.Tensor, y: tg.Tensor) -> tuple[tg.Tensor, tg.Tensor]:
+        return x * 2, y + 1
+
+    def chain(x: tg.Tensor) -> tg.Tensor:
+        return (x * 2 + 1).exp()
+
+    x = tg.ones(100)
+    for function, tensors, inside, written, words in (
+        (shared, (x,), 0, 1, "it is written, but it is read once less"), (apart, (x, x), 0, 0, "saves **a launch**"),
+        (chain, (x,), 1, 0, "neither written nor read again"),
+    ):  # fmt: skip
+        state = fusion.press(fusion.read(trace(function, *tensors)), 0)
+        assert handed_on(state) == (inside, written) and words in fusion.why(state)
+
+
+def test_single_numbers_stay_by_themselves_as_for_the_compiler() -> None:
+    program = trace(lambda x: (x * 2 + 1).sum() * 2 + 1, tg.ones(10))
+    assert "single number" in fusion.barrier(program, 3) and stays(program, 3) == "stays open: a single number"
+    state = fusion.everything(fusion.read(program))
+    assert state.costs["yours"].launches == cost_of(state.compiled).launches
 
 
 def test_the_same_seams_at_another_size() -> None:

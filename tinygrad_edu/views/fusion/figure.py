@@ -56,7 +56,7 @@ def _seam(canvas: Canvas, state: FusionState, seam: int, y: float, width: float,
     """What is between two operations: a line that can be pressed, or why it stays. Returns where the next begins."""
     why, shut = barrier(state.program, seam), seam in state.closed
     middle = y + SEAM / 2
-    told = f"seam {seam + 1}: {'closed' if shut else f'stays open, as {why}' if why else 'open, can be closed'}"
+    told = f"seam {seam + 1}: {words.seam(state, seam)}"
     if why:
         canvas.text(LEFT + 24, middle + 4, words.stays(state.program, seam), "t2")
         canvas.rect(LEFT, y, width - LEFT, SEAM, "hit", data_tip=told)

@@ -133,6 +133,8 @@ def barrier(program: Program, seam: int) -> str:
         if one.name not in ELEMENTWISE:
             return f"{one.name} needs many numbers for one of its results: it is a kernel of its own"
     first, second = (one.outs[0].shape for one in pair)
+    if first == ():
+        return "a single number is not worth a kernel: the compiler leaves it alone"
     return "" if first == second else f"one goes over {list(first)}, the other over {list(second)}"
 
 
@@ -183,6 +185,19 @@ def built(program: Program, closed: frozenset[int]) -> Program:
         outs = tuple(v for one in group for v in one.outs if v in outside or v in program.outputs)
         equations.append(Equation(outs, "kernel", inputs, Program(inputs, tuple(group), outs)))
     return Program(program.inputs, tuple(equations), program.outputs)
+
+
+def handed_on(state: FusionState) -> tuple[int, int]:
+    """Values that operations of a kernel hand on to each other: how many stay inside, and how many are written too."""
+    inside = written = 0
+    for one in state.yours.equations:
+        if one.body is None:
+            continue
+        reads = {var for inner in one.body.equations for var in variables(inner.args)}
+        passed = {var for inner in one.body.equations for var in inner.outs} & reads
+        written += len(passed & set(one.outs))
+        inside += len(passed - set(one.outs))
+    return inside, written
 
 
 def agrees(state: FusionState, arrays: Sequence[Any]) -> bool:

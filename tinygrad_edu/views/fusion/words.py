@@ -6,12 +6,12 @@ from ...common.wording import bytes_text, exact, plain, ratio_text, seconds_text
 from ...compiler.cost import Cost
 from ...compiler.ir import Equation, Program, show
 from ...compiler.passes import ELEMENTWISE, VIEWS
-from .model import FusionState, barrier, elements, groups
+from .model import FusionState, barrier, elements, groups, handed_on
 
 CACHE = 1 << 20  # bytes of an array that a processor keeps near, about
 
 BARS = ("allocated", "moved", "launches")
-LABELS = {"allocated": "allocated", "moved": "moved to and from memory", "launches": "launches"}
+LABELS = {"allocated": "allocated for results", "moved": "moved to and from memory", "launches": "launches"}
 
 
 def question(state: FusionState) -> str:
@@ -33,7 +33,7 @@ def operation(equation: Equation) -> str:
 def why(state: FusionState) -> str:
     """What the closed seams save, in one sentence."""
     costs = state.costs
-    written, yours = costs["as written"], costs["yours"]
+    written = costs["as written"]
     if state.timing is not None and "compiler" in costs:
         ratio = state.timing.written[0] / state.timing.compiler[0]
         moved = written.moved / max(costs["compiler"].moved, 1)
@@ -44,9 +44,21 @@ def why(state: FusionState) -> str:
         return "The time falls with the bytes: **moving them** was what took it."
     if not state.closed:
         return "Each operation reads its operands from memory and **writes its result back**, for the next one to read."
-    if yours.moved == written.moved:
-        return "The result between them is **needed by another operation too**, so it is written all the same."
-    return "What one operation hands to the next **stays in the processor**: it is neither written nor read again."
+    inside, kept = handed_on(state)
+    if not inside and not kept:
+        return "Neither reads the other's result, so merging them saves **a launch** and what both of them read."
+    if not inside:
+        return "The value between them is **needed outside the kernel** too: it is written, but it is read once less."
+    rest = ", but for what others need" if kept else ""
+    return (
+        f"What one operation hands to the next **stays in the processor**: it is neither written nor read again{rest}."
+    )
+
+
+def seam(state: FusionState, place: int) -> str:
+    """Whether a seam is closed, can be, or stays open, and why."""
+    words = barrier(state.program, place)
+    return "closed" if place in state.closed else f"stays open, as {words}" if words else "open, can be closed"
 
 
 def stays(program: Program, seam: int) -> str:
@@ -55,6 +67,8 @@ def stays(program: Program, seam: int) -> str:
     if any(one.name in VIEWS for one in pair):
         return "stays open: a view costs nothing"
     one = next((one for one in pair if one.name not in ELEMENTWISE), None)
+    if one is None and pair[0].outs[0].shape == ():
+        return "stays open: a single number"
     return "stays open: another shape" if one is None else f"stays open: {one.name} needs many numbers"
 
 
@@ -99,15 +113,15 @@ def text(state: FusionState) -> str:
     lines = [f"FusionBuilder: {plain(question(state))}"]
     if state.example:
         lines.append(f"example: {state.example}, {exact(state.numbers)} numbers")
+    lines += [f"{var} is given, {var.type}" for var in state.program.inputs]
     place = 0
     for number, group in enumerate(groups(state.program, state.closed), 1):
-        lines.append(f"kernel {number}" if len(group) > 1 else "alone")
+        lines.append(f"kernel {number}" if len(group) > 1 else "by itself")
         for one in group:
             lines.append(f"  {place + 1}. {one.outs[0]} = {operation(one)}, {one.outs[0].type}")
             place += 1
-        if place < len(state.program.equations):
-            words = barrier(state.program, place - 1)
-            lines.append(f"  seam {place}: {f'stays open, as {words}' if words else 'can be closed'}")
+            if place < len(state.program.equations):
+                lines.append(f"  seam {place}: {seam(state, place - 1)}")
     for bar in BARS:
         told = ", ".join(f"{name} {amount(bar, cost)}" for name, cost in state.costs.items())
         lines.append(f"{LABELS[bar]}: {told}")
