@@ -145,6 +145,12 @@ def roofline() -> Roofline:
     return Roofline(under_a_roof, machine="T4")
 
 
+def compiled_roofline() -> Roofline:
+    """Of a function that can be compiled."""
+    x, w = tg.ones(256, 64, device="sim"), tg.ones(64, 64, device="sim")
+    return Roofline(lambda device: ((x @ w) * 2.0 + 1.0).relu().sum(), machine="T4")
+
+
 def scaled(x: Any, scale: Any) -> Any:
     return (x.relu() * scale - 1.0).mean()
 
@@ -253,7 +259,18 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
         tracer,
         [[], [("make", "float32")], [("pick", "l2.1"), ("make", "Python number")], [("table", "torch")]],
     ),
-    "Roofline": (roofline, [[], [("draft", "its arithmetic")], ROOF, [*ROOF, ("pick", 1)], [*ROOF, ("pick", 9)]]),
+    "Roofline": (
+        roofline,
+        [
+            [],
+            [("draft", "its arithmetic")],
+            ROOF,
+            [*ROOF, ("pick", 1)],
+            [*ROOF, ("pick", 9)],
+            [*ROOF, ("form", "compiled")],
+        ],
+    ),
+    "compiled": (compiled_roofline, [[*ROOF, ("form", "compiled")], [*ROOF, ("form", "compiled"), ("pick", 1)]]),
     "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),
     "raced": (raced, [[], [("n", 0)]]),
     "TipBrowser": (

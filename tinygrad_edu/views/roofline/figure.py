@@ -16,7 +16,7 @@ from .model import CHOICES, FORMS, RooflineState
 LEFT, TALL = 64.0, 290.0  # of the axis; the height of the plot
 PANEL = 276.0  # beside the plot, where there is room
 Box = tuple[float, float, float, float]  # left, top, right, bottom
-NAME = 13  # characters of a name in the list
+NAME = 11  # characters of a name in the list
 LISTED = 6  # operations in the list, around the one that is picked; and numbered in the plot
 
 
@@ -54,10 +54,12 @@ def draw(
     """
     canvas, wide = Canvas(width), width >= WIDE
     y = 0.0
-    for words_, cls in ((head, "b f13"), (told[0], "f13")):
-        for line in wrap_text(words_, int(width / 8.0)) if words_ else ():
-            canvas.text(0, y + 13, line, cls)
-            y += 18
+    most = int(width / 8.0)
+    lines = [(line, "b f13") for line in wrap_text(head, most)] if head else []
+    lines += [(line, "f13") for line in (told[0].split("; ") if len(told[0]) > most else [told[0]]) if line]
+    for line, cls in lines:
+        canvas.text(0, y + 13, line, cls)
+        y += 18
     y += 10 * bool(head)
     right = width - PANEL - 24 if wide else width - 16.0
     axes = _axes(found, other, LEFT, right, y + 24 + TALL, y + 24)
@@ -161,7 +163,7 @@ def _hollow(canvas: Canvas, other: Roofline, axes: Axes) -> list[tuple[float, fl
             x, y = axes.x(point.intensity), axes.y(point.achieved)
             told = f"{words.form_of(other)}, {words.point_text(point, other.peaks)}"
             canvas.open(data_tip=told, role="img", aria_label=told)
-            canvas.circle(x, y, 5, "mark-a")
+            canvas.circle(x, y, 7, "mark-a")  # larger than a filled mark, which may stand in the same place
             canvas.rect(x - 9, y - 9, 18, 18, "hit")
             canvas.close()
             places.append((x, y))
