@@ -157,7 +157,7 @@ def test_both_forms_are_drawn_and_told() -> None:
 
 def test_what_is_known_is_not_run_again_and_the_recording_is_not_measured() -> None:
     run = OnDevice("cpu")
-    widget = Roofline(lambda device: run(device), shown=True)
+    widget = Roofline(run, shown=True)
     widget.wait()
     widget.act("form", "compiled")
     program = widget._program._run
@@ -262,4 +262,5 @@ def test_a_form_that_there_is_not_is_refused() -> None:
     assert "the form 'faster': there is no such form. Take one of as written, compiled." in widget.text()
     widget.form = "compiled"
     widget.act("show")
+    widget.wait()
     assert widget.state.result is not None and widget.state.result.compiled and widget.state.other is not None
