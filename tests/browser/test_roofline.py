@@ -83,7 +83,7 @@ both
 
 
 def test_as_written_and_compiled(open_cells: Open) -> None:
-    notebook = open_cells(BOTH, "print(both.form, both.state.other.count)")
+    notebook = open_cells(BOTH)
     notebook.run_all()
     page = notebook.page
     w = page.locator('.edu[aria-label="Roofline"]')
@@ -100,7 +100,6 @@ def test_as_written_and_compiled(open_cells: Open) -> None:
             page.set_viewport_size({"width": width, "height": height})
             page.wait_for_timeout(300)
             assert faults(page) == [], (theme, name)
-    page.keyboard.press("ArrowLeft")
     w.get_by_role("radio", name="as written").click()
     expect(stage).to_contain_text("filled: as written; hollow: compiled")
 
