@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,26 +15,26 @@ from tinygrad_edu.compiler import cost_of, optimised, table, trace
 from tinygrad_edu.compiler.passes import PASSES
 
 pytest.importorskip("IPython")
+from IPython.core.compilerop import CachingCompiler
 from IPython.core.error import UsageError
-from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.inputtransformer2 import TransformerManager
 from tinygrad_edu_widgets.program_magic import FLAGS, ProgramMagics, read_line
 
 
 @pytest.fixture
-def shell() -> Iterator[InteractiveShell]:
-    """A shell of its own, with a few names."""
-    found = InteractiveShell()
+def shell() -> Any:
+    """What the magic asks of a shell, with a few names."""
     model = nn.Linear(3, 2)
-    found.user_ns |= {
+    names = {
         "tg": tg, "x": tg.rand(4, 3), "w": tg.rand(3, 2), "n": 3, "model": model,
         "optimiser": optim.SGD(model.parameters(), lr=0.1),
     }  # fmt: skip
-    yield found
-    found.history_manager.enabled = False
+    compiler, transform = CachingCompiler(), TransformerManager().transform_cell
+    return SimpleNamespace(user_ns=names, compile=compiler, transform_cell=transform, execution_count=1)
 
 
 @pytest.fixture
-def printed(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> Any:
+def printed(shell: Any, capsys: pytest.CaptureFixture[str]) -> Any:
     def run(cell: str, line: str = "") -> str:
         capsys.readouterr()
         ProgramMagics(shell).program(line, cell)
@@ -155,7 +155,8 @@ def test_random_numbers_and_devices(shell: Any, printed: Any) -> None:
         ("x", "--fast", "%%program --fast: there are --passes, --source, --time. Write %%program"),
         ("x = (", "", "%%program: line 2 of the cell cannot be read: '(' was never closed. Mend that line."),
         ("n + 1", "", "it computes nothing from tensors of the notebook that it returns or writes"),
-        ("def f(z):\n    pass\nf", "", "it computes nothing"),
+        ("def f(x):\n    pass", "", "it computes nothing"),
+        ("def f(x):\n    pass\nf", "", "returning a function from a compiled function"),
         ("y = x + 1\nif y.sum() > 0:\n    y = y * 2\ny", "", "reading a traced value"),
         ("print(x)\nx + 1", "", "printing or asking in a compiled function"),
         ("x @ x", "", "the inner sizes are 3 and 4"),
@@ -172,9 +173,14 @@ def test_a_value_that_leaves_the_trace_names_its_line(printed: Any) -> None:
         printed("y = x + 1\nif y.sum() > 0:\n    y = y * 2\ny")
 
 
+def test_an_error_of_no_line_of_the_cell_names_none(printed: Any) -> None:
+    with pytest.raises(UsageError, match=r"Return tensors\.$"):
+        printed("def f(x):\n    pass\nf")
+
+
 def test_a_simulated_device_has_no_time_here(shell: Any, printed: Any) -> None:
     shell.user_ns["s"] = tg.rand(3, device="sim")
-    with pytest.raises(UsageError, match="it runs on 'sim'. Take %%timeline for that."):
+    with pytest.raises(UsageError, match="it runs on 'sim'"):
         printed("s + 1", "--time")
 
 

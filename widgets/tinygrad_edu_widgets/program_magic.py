@@ -26,6 +26,7 @@ from IPython.core.magic import Magics, cell_magic, magics_class
 
 from tinygrad_edu import Tensor, nn
 from tinygrad_edu.backends import CPU
+from tinygrad_edu.common.lines import describe_line
 from tinygrad_edu.compiler import Program, Trace, Var, compile, table
 from tinygrad_edu.compiler.capture import Feed, Segment
 from tinygrad_edu.compiler.passes import PASSES
@@ -68,7 +69,9 @@ class ProgramMagics(Magics):
             try:
                 compiled(*(space[name] for name in names))
             except EduError as error:
-                raise UsageError(error.report()) from None  # it is of a line of the cell
+                here = describe_line((function.__code__, 0)).partition(", ")[0]
+                of_cell = error.line.startswith(f"{here}, ")  # and not the line on which the magic was called
+                raise UsageError(error.report() if of_cell else error.sentence()) from None
             calls = _named(space, used(tree))
             print("\n".join(told(compiled.ledger[0], list(given.values()), calls, flags)))
         except EduError as error:
@@ -221,7 +224,8 @@ def _results(step: Segment, after: Program, given: list[Tensor], names: dict[int
 
 def _call(step: Any) -> str:
     """What stays Python's own, such as ``SGD.step``."""
-    return str(getattr(getattr(step, "func", step), "__qualname__", "a call"))
+    owner = "".join(f"{type(one).__name__}." for one in getattr(step, "args", ())[:1])
+    return owner + str(getattr(getattr(step, "func", step), "__name__", "a call"))
 
 
 def _name(feed: Feed, names: dict[int, str]) -> str:
