@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from ...common.wording import prefix_of, si
@@ -16,7 +17,7 @@ from .model import CHOICES, FORMS, RooflineState
 LEFT, TALL = 64.0, 290.0  # of the axis; the height of the plot
 PANEL = 276.0  # beside the plot, where there is room
 Box = tuple[float, float, float, float]  # left, top, right, bottom
-NAME = 11  # characters of a name in the list
+NAME = 92.0  # room for a name in the list
 LISTED = 6  # operations in the list, around the one that is picked; and numbered in the plot
 
 
@@ -249,6 +250,12 @@ def _more(canvas: Canvas, place: int, told: str, left: float, y: float, width: f
     return y + 22
 
 
+def _cut(name: str) -> str:
+    """A name as the list shows it, in bold if need be: names of kernels may be long."""
+    ends = list(accumulate(11.5 if one in "mwMW+" else 5.0 if one in "filrt" else 8.0 for one in name))
+    return name if ends[-1] <= NAME else shorten(name, 1 + sum(end <= NAME - 12 for end in ends))
+
+
 def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, width: float, live: bool) -> None:
     """The operations, and what is known of the one that is picked."""
     whole = sum(point.total for point in found.points)
@@ -262,7 +269,7 @@ def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, 
         canvas.rect(left, y, width, 22, "on" if on else "hit")
         quiet = "" if on else "t2"  # which could hardly be read on the row that is picked
         canvas.text(left + 8, y + 15, f"{place + 1}", quiet)
-        canvas.text(left + 28, y + 15, shorten(point.name, NAME), "b" if on else "")
+        canvas.text(left + 28, y + 15, _cut(point.name), "b" if on else "")
         canvas.text(left + 152, y + 15, f"{round(100 * point.total / whole)} %", quiet, "end")
         canvas.text(left + width - 8, y + 15, CHOICES[point.bound(found.peaks)], "", "end")
         canvas.close()
@@ -274,7 +281,7 @@ def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, 
         y += 17
     y += 12
     point = found.points[picked]
-    for line in wrap_text(point.name, int((width - 8) / UI_12)) if len(point.name) > NAME else ():
+    for line in wrap_text(point.name, int((width - 8) / UI_12)) if _cut(point.name) != point.name else ():
         canvas.text(left + 8, y + 13, line, "b")
         y += 17
     for line in wrap_text(point.line, int((width - 8) / UI_12))[:2] if point.line else ():
