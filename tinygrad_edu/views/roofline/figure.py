@@ -17,7 +17,7 @@ from .model import CHOICES, FORMS, RooflineState
 LEFT, TALL = 64.0, 290.0  # of the axis; the height of the plot
 PANEL = 276.0  # beside the plot, where there is room
 Box = tuple[float, float, float, float]  # left, top, right, bottom
-NAME = 92.0  # room for a name in the list
+NAME = 84.0  # room for a name in the list
 LISTED = 6  # operations in the list, around the one that is picked; and numbered in the plot
 
 
@@ -270,7 +270,7 @@ def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, 
         quiet = "" if on else "t2"  # which could hardly be read on the row that is picked
         canvas.text(left + 8, y + 15, f"{place + 1}", quiet)
         canvas.text(left + 28, y + 15, _cut(point.name), "b" if on else "")
-        canvas.text(left + 152, y + 15, f"{round(100 * point.total / whole)} %", quiet, "end")
+        canvas.text(left + 156, y + 15, f"{round(100 * point.total / whole)} %", quiet, "end")
         canvas.text(left + width - 8, y + 15, CHOICES[point.bound(found.peaks)], "", "end")
         canvas.close()
         y += 24
