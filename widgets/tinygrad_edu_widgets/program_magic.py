@@ -200,8 +200,8 @@ def _changes(before: Program, after: Program) -> Iterator[str]:
 
 def _difference(name: str, before: Program, after: Program) -> Iterator[str]:
     """The lines that differ, below the name of the pass. Nothing where none does."""
-    listings = [[line.strip() for line in str(one).split("\n")] for one in (before, after)]
-    if changed := [line for line in difflib.ndiff(*listings) if line[0] in "+-"]:
+    old, new = ([line.strip() for line in str(one).split("\n")] for one in (before, after))
+    if changed := [line for line in difflib.ndiff(old, new) if line[0] in "+-"]:
         yield f"{name}:"
         yield from (f"  {line}" for line in changed)
 
