@@ -137,14 +137,10 @@ def timelines() -> QueueTimeline:
     return QueueTimeline(on_the_device, lambda pinned: on_the_device(True), knobs={"pinned": (False, True)})
 
 
-def under_a_roof(device: str) -> None:
-    x = tg.ones(256, 256, device=device)
-    (x @ x).relu().sum()
-
-
 def roofline() -> Roofline:
     """On a simulated machine, whose times are always the same."""
-    return Roofline(under_a_roof, machine="T4")
+    x = tg.ones(256, 256, device="sim")
+    return Roofline(lambda device: (x @ x).relu().sum(), machine="T4")
 
 
 def scaled(x: Any, scale: Any) -> Any:
@@ -273,7 +269,18 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
         tracer,
         [[], [("make", "float32")], [("pick", "l2.1"), ("make", "Python number")], [("table", "torch")]],
     ),
-    "Roofline": (roofline, [[], [("draft", "its arithmetic")], ROOF, [*ROOF, ("pick", 1)], [*ROOF, ("pick", 9)]]),
+    "Roofline": (
+        roofline,
+        [
+            [],
+            [("draft", "its arithmetic")],
+            ROOF,
+            [*ROOF, ("pick", 1)],
+            [*ROOF, ("pick", 9)],
+            [*ROOF, ("form", "compiled")],
+            [*ROOF, ("form", "compiled"), ("form", "as written")],
+        ],
+    ),
     "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),
     "raced": (raced, [[], [("n", 0)]]),
     "TipBrowser": (

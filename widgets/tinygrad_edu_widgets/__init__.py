@@ -29,13 +29,18 @@ __all__ = [
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Run by ``%load_ext tinygrad_edu_widgets``: adds ``%%dtypes``, ``%%memory``, ``%%race`` and ``%%timeline``."""
+    """Run by ``%load_ext tinygrad_edu_widgets``.
+
+    Adds ``%%dtypes``, ``%%memory``, ``%%program``, ``%%race`` and ``%%timeline``.
+    """
     from .dtypes_magic import DtypesMagics
     from .memory_magic import MemoryMagics
+    from .program_magic import ProgramMagics
     from .race_magic import RaceMagics
     from .timeline_magic import TimelineMagics
 
     shell.register_magics(DtypesMagics)
     shell.register_magics(MemoryMagics)
+    shell.register_magics(ProgramMagics)
     shell.register_magics(RaceMagics)
     shell.register_magics(TimelineMagics)
