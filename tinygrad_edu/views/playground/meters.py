@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ... import backends
 from ...core.base import TensorBase
 from ...core.graph import Node
@@ -56,7 +58,8 @@ def standing(loop: Loop) -> dict[int, Any]:
     held += [node.saved for node in nodes_of(*loop.names)]
     for p in loop.model.parameters():
         held += [p, p.grad, *loop.optimizer.state.get(p, {}).values()]
-    held += [getattr(code, "slabs", ()) for trace in loop.traces for code in trace.codes]
+    for code in loop.codes:
+        held += [one for one in (*getattr(code, "slabs", ()), *code.constants.values()) if isinstance(one, np.ndarray)]
     found = {}
     digits = {id(owner(one.array)) for one in (loop.x, loop.y, loop.test_x, loop.test_y)}
     for array in _arrays(held):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import backends, nn, optim
 from ...amp import autocast
-from ...compiler import Trace, TraceError, compile
+from ...compiler import TraceError, compile
 from ...data import digits
 from ...dtypes import as_dtype
 from ...nn import functional as F
@@ -194,9 +194,9 @@ class Loop:
             p.grad = zeros_like(p) if zeros and gradient is None else gradient
 
     @property
-    def traces(self) -> list[Trace]:
-        """The programs that a step is made of; none if it runs as it is written."""
-        return getattr(self._learning, "ledger", [])
+    def codes(self) -> list[Any]:
+        """The programs that a step runs, as code; none if it runs as it is written."""
+        return [code for trace in getattr(self._learning, "ledger", ()) for code in trace.codes]
 
     def _move(self) -> None:
         """Take weights, gradients, the optimiser's state and the digits to the device. Graphs stay, and are dropped."""

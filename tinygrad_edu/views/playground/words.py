@@ -22,8 +22,8 @@ LABELS = {
 }  # fmt: skip
 MEANS = {
     "time": "median of the last steps; after a switch, of steps with and without it in turns",
-    "bytes": "the most at once within a step: weights, gradients, the optimiser's state, results; not the digits, nor "
-    "what an operation or the optimiser works in",
+    "bytes": "the most at once within a step: weights, gradients, the optimiser's state, results, what a program keeps; "
+    "not the digits, nor what an operation or the optimiser works in",
     "nodes": "alive after the step, the leaves too",
     "operations": "in a step, forward and backward",
     "transfers": "copies in a step, from the host to the device or back",
