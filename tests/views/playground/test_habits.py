@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 import tinygrad_edu as tg
 from tinygrad_edu.nn import functional as F
-from tinygrad_edu.observe.counters import Counters
 from tinygrad_edu.settings import promotion
 from tinygrad_edu.views.playground import meters
 from tinygrad_edu.views.playground.meters import Meters, nodes_of, owner, standing_bytes
 from tinygrad_edu.views.playground.model import ACTIVATIONS, HABITS, OPTIMISERS, PRECISIONS, Knobs, PlayState, Reading
 from tinygrad_edu.views.playground.reasons import why
 from tinygrad_edu.views.playground.run import Run, scores
-from tinygrad_edu.views.playground.training import Loop, data, loss_in_a_loop, mislabelled, network, values
+from tinygrad_edu.views.playground.training import Loop, data, loss_in_a_loop, mislabelled, network
 
 SMALL = Knobs(width=8, batch=16)
 KNOBS = st.builds(
@@ -290,7 +289,7 @@ def test_the_bytes_that_stand_are_those_that_numpy_holds(optimiser: str, habit: 
     own = [one for one in digits if one is not loop.test_labels] + [loop.labels, loop._order]
     work = sum(room.nbytes for room in loop.optimizer._rooms.values())  # type: ignore[attr-defined]
     rest = 200  # numbers without axes
-    rest += 3 * 64 * 8 * (habit == "compiled")  # the labels that it was made for, and places of rows, forward and backward
+    rest += 3 * 64 * 8 * (habit == "compiled")  # labels that it was made for, and places of rows, forward and backward
     assert 0 <= traced - sum(one.nbytes for one in own) - work - standing_bytes(loop) <= rest
 
 
@@ -383,58 +382,6 @@ def test_no_stream_of_random_numbers_is_touched() -> None:
     np.random.seed(5)
     trained(SMALL, HABITS)
     assert (tg.rand(3).tolist(), np.random.rand()) == expected
-
-
-# A step as a program -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("device", ["cpu", "sim"])
-@pytest.mark.parametrize("optimiser", OPTIMISERS)
-@pytest.mark.parametrize("habit", [None, *(one for one in HABITS if one != "compiled")])
-def test_a_program_computes_what_the_step_computes_bit_for_bit(habit: str | None, optimiser: str, device: str) -> None:
-    knobs, on = Knobs(width=8, batch=12, optimiser=optimiser, device=device), [habit] if habit else []
-    usual, compiled = trained(knobs, on, 9), trained(knobs, [*on, "compiled"], 9)
-    assert values(usual.loss) == values(compiled.loss) and values(usual.test_loss) == values(compiled.test_loss)
-    for one, other in zip(usual.model.parameters(), compiled.model.parameters(), strict=True):
-        assert values(one).dtype == values(other).dtype and np.array_equal(values(one), values(other))
-    assert compiled.refused == (not compiled.codes)
-    if habit == "loop" or (habit, device) != ("bfloat16", "sim"):  # arrays of 16 bits on a device may be recorded or not
-        assert compiled.refused == (habit == "loop")
-
-
-@given(knobs=KNOBS, on=SOME.map(lambda on: on - {"compiled"}))
-@settings(max_examples=25, deadline=None)
-def test_a_program_computes_the_same_whatever_else_is_on(knobs: Knobs, on: set[str]) -> None:
-    on -= {"float64", "bfloat16"} if len(on & PRECISIONS) > 1 else set()
-    for one, other in zip(weights(trained(knobs, on, 5)), weights(trained(knobs, {*on, "compiled"}, 5)), strict=True):
-        assert np.array_equal(one, other)
-
-
-@given(knobs=KNOBS, on=st.sets(st.sampled_from(["one sample", "zeros", "autocast", "copies", "evaluation"])))
-@settings(max_examples=20, deadline=None)
-def test_programs_are_made_before_a_step_and_none_within_it(knobs: Knobs, on: set[str]) -> None:
-    """Also where labels come that its first batch has not had: as one digit they are others at each step."""
-    loop = trained(knobs, {*on, "compiled"}, 0)
-    loop.shuffle()
-    ledger = loop._learning.ledger  # type: ignore[attr-defined]
-    ways = 1 + ("one sample" in on and knobs.batch > 1 and "zeros" not in on)  # gradients that are there, or none
-    assert len(ledger) == ways and not any(one.broken for one in ledger)
-    before, learn = [one.calls for one in ledger], Recorded()
-    for _ in range(12):
-        with learn:
-            loop.step()
-    calls = sum(one.calls for one in ledger) - sum(before)
-    assert calls == learn.programs_run == 12 * (knobs.batch if "one sample" in on else 1)
-    assert len(ledger) == ways and loop.passes == 1
-
-
-class Recorded(Counters):
-    """Counts the programs that run: not those of a function that runs as it is written."""
-
-    programs_run = 0
-
-    def outside(self, what: str, *given: Any) -> None:
-        self.programs_run += what == "program"
 
 
 def test_two_loops_do_not_disturb_each_other() -> None:

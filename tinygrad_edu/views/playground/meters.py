@@ -81,8 +81,8 @@ def standing_bytes(loop: Loop) -> int:
 
 
 class _Counted(Counters):
-    """Counts a step of a loop. What a compiled program makes is seen when it has run: the gradients, and on a device the
-    most that it held meanwhile, where nothing is made beforehand for it to work in."""
+    """Counts a step of a loop. What a compiled program makes is seen when it has run: its gradients, and on a device,
+    where nothing is made beforehand for it to work in, the most that it held meanwhile."""
 
     def __init__(self, loop: Loop) -> None:
         super().__init__()

@@ -49,7 +49,9 @@ def _switched(glance: Glance, change: Change) -> str:
         return "The program gives each loss **without a graph**: `total` holds a number, and no nodes behind it."
     if change.habit == "compiled" and not _programmed(glance):
         if "loop" in glance.habits:
-            return "The loop reads labels **as numbers of Python**, which no program can repeat: the step runs as written."
+            return (
+                "The loop reads labels **as Python's numbers**, which no program can repeat: the step runs as written."
+            )
         return "The compiler has **no program** for such a step: it runs as it is written, and nothing changes."
     return {
         "one sample": f"Every **call** pays to start, and {batch} rows one at a time need more of them{counted}.",
@@ -70,8 +72,8 @@ def _switched(glance: Glance, change: Change) -> str:
         "moves": "Images and labels **cross to the device** in every step, and the host waits for both."
         if there
         else "The CPU reads **the host's memory** itself: each batch is there already, and nothing moves.",
-        "compiled": "What forward and backward do is **recorded once**. Then a program runs those kernels, and makes no "
-        "graph.",
+        "compiled": "Forward and backward are **recorded once**. From then on a program runs their kernels, and makes "
+        "no graph.",
     }[change.habit]
 
 
@@ -170,9 +172,9 @@ CAUSES: dict[str, dict[str, dict[str, str]]] = {
             "up": "the memory that the program works in is made with it, and kept from step to step",
             "same": "the memory that the program keeps is little more than what the operations held",
         },
-        "nodes": {"down": "the program has the gradients' formulas in it, and gives the loss without a graph"},
+        "nodes": {"down": "the program computes the gradients too, and gives the loss without a graph"},
         "operations": {
-            "up": "each kernel of the program counts: a layer and the cross entropy were one operation, and are several",
+            "up": "each kernel of the program counts: a layer or the cross entropy was one operation, and is several",
             "same": "a layer and the cross entropy are several kernels, and others have become one",
             "down": "operations that follow each other element by element have become one kernel",
         },
@@ -309,7 +311,7 @@ AS_WRITTEN: dict[str, dict[str, dict[str, str]]] = {
         "operations": {"down": "operations count, where the kernels of a program did: those were more"},
     },
     "bfloat16": {
-        "time": {"up": "there is no program for it, and the optimiser's casts are more kernels to launch"},
+        "time": {"up": "there is no program for it, and casts of the optimiser are more kernels to launch"},
         "nodes": {"up": "there is no program for it: the graph is back"},
         "operations": {"down": "operations count, where the kernels of a program did: those were more"},
     },

@@ -172,9 +172,9 @@ class Loop:
     def _compile(self) -> None:
         """Make the programs of a step before it begins, so that no meter counts how they are made.
 
-        There is one for each way that a part of a batch finds the gradients: gone, or there already. It knows the labels
-        from the least to the greatest that it has met, so here it meets the first class and the last. Gradients that are
-        filled with zeros are there from now on.
+        There is one for each way that a part of a batch finds the gradients: gone, or there already. It serves labels
+        between the least and the greatest that it has met, so here it meets the first class and the last. Gradients
+        that are filled with zeros are there from now on.
         """
         self._written = True
         count = 1 if "one sample" in self.on else self.knobs.batch
@@ -266,8 +266,8 @@ class Loop:
         return self.x[part], self.y[part]
 
     def shuffle(self) -> None:
-        """Begin a pass, if the one before has no batch left, and make the programs of a step, if it has none yet. No meter
-        counts either as a part of a step."""
+        """Begin a pass, if the one before has no batch left, and make the programs of a step, if it has none yet. No
+        meter counts either as a part of a step."""
         if self._at + self.knobs.batch > len(self._order):
             self._order = self._stream.permutation(len(self.labels))
             self._at, self.passes, self.total = 0, self.passes + 1, 0.0
