@@ -58,7 +58,7 @@ def read(knobs: Knobs = SMALL, on: Any = (), steps: int = 8) -> Reading:
 # The same mathematics ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("habit", ["total", "evaluation", "zeros", "copies"])
+@pytest.mark.parametrize("habit", ["total", "evaluation", "zeros", "copies", "compiled"])
 @given(knobs=KNOBS)
 @settings(max_examples=15, deadline=None)
 def test_a_habit_that_computes_the_same_gives_the_same_weights_bit_for_bit(habit: str, knobs: Knobs) -> None:
@@ -126,12 +126,16 @@ def test_float64_doubles_the_bytes_and_nothing_else(knobs: Knobs, on: set[str]) 
     assert (wide.nodes, wide.operations) == (usual.nodes, usual.operations)
     assert usual.bytes is not None and wide.bytes is not None
     labels = 8 * knobs.batch * ("copies" in on)  # integers stay as they are, and may be gone when most is in use
-    assert 2 * usual.bytes - wide.bytes in (labels, 0)
+    if "compiled" in on and "loop" not in on:  # what a program works in are masks, too
+        assert 1.5 * usual.bytes < wide.bytes <= 2 * usual.bytes + 64  # and single numbers have a room of their own
+    else:
+        assert 2 * usual.bytes - wide.bytes in (labels, 0)
 
 
 @given(knobs=KNOBS, on=SOME.map(lambda on: on - PRECISIONS))
 @settings(max_examples=20, deadline=None)
 def test_bfloat16_halves_what_stands_and_makes_no_other_calls(knobs: Knobs, on: set[str]) -> None:
+    on -= {"compiled"}  # whose kernels cast
     usual, narrow = read(knobs, on), read(knobs, {*on, "bfloat16"})
     assert (narrow.nodes, narrow.operations) == (usual.nodes, usual.operations)
     assert usual.bytes is not None and narrow.bytes is not None and narrow.bytes < usual.bytes
@@ -284,8 +288,9 @@ def test_the_bytes_that_stand_are_those_that_numpy_holds(optimiser: str, habit: 
     digits = [owner(one.array) for one in (loop.x, loop.y, loop.test_x, loop.test_y)]
     own = [one for one in digits if one is not loop.test_labels] + [loop.labels, loop._order]
     work = sum(room.nbytes for room in loop.optimizer._rooms.values())  # type: ignore[attr-defined]
-    singles = 200  # numbers without axes
-    assert 0 <= traced - sum(one.nbytes for one in own) - work - standing_bytes(loop) <= singles
+    rest = 200  # numbers without axes
+    rest += 3 * 64 * 8 * (habit == "compiled")  # labels that it was made for, and places of rows, forward and backward
+    assert 0 <= traced - sum(one.nbytes for one in own) - work - standing_bytes(loop) <= rest
 
 
 @given(knobs=KNOBS, on=SOME)

@@ -465,7 +465,7 @@ def test_a_trial_moves_no_weight_of_the_run() -> None:
         assert all(np.array_equal(a, b) for a, b in zip(tried.weights(), alone.weights(), strict=True))
 
 
-@pytest.mark.parametrize("habit", [None, "float64", "bfloat16", "autocast", "zeros"])
+@pytest.mark.parametrize("habit", [None, "float64", "bfloat16", "autocast", "zeros", "compiled"])
 def test_a_twin_does_what_its_loop_does(habit: str | None) -> None:
     for optimiser in ("SGD", "momentum", "Adam"):
         loop = Run(0, knobs=Knobs(width=8, batch=100, optimiser=optimiser)).loop

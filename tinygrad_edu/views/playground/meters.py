@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ... import backends
 from ...core.base import TensorBase
 from ...core.graph import Node
@@ -50,12 +52,14 @@ def _arrays(tree: Any) -> Iterator[Any]:
 
 
 def standing(loop: Loop) -> dict[int, Any]:
-    """Every buffer of the program that is alive between two steps: weights, gradients, the optimiser's state, and what
-    its names hold. Not the digits themselves."""
+    """Every buffer of the script that is alive between two steps: weights, gradients, the optimiser's state, what its
+    names hold, and what compiled programs work in. Not the digits themselves."""
     held: list[Any] = [loop.loss, loop.total, loop.test_loss]
     held += [node.saved for node in nodes_of(*loop.names)]
     for p in loop.model.parameters():
         held += [p, p.grad, *loop.optimizer.state.get(p, {}).values()]
+    for code in loop.codes:
+        held += [one for one in (*getattr(code, "slabs", ()), *code.constants.values()) if isinstance(one, np.ndarray)]
     found = {}
     digits = {id(owner(one.array)) for one in (loop.x, loop.y, loop.test_x, loop.test_y)}
     for array in _arrays(held):
@@ -74,6 +78,28 @@ def owner(array: Any) -> Any:
 def standing_bytes(loop: Loop) -> int:
     """How many bytes those are."""
     return sum(map(bytes_of, standing(loop).values()))
+
+
+class _Counted(Counters):
+    """Counts a step of a loop. What a compiled program makes is seen when it has run: its gradients, and on a device,
+    where nothing is made beforehand for it to work in, the most that it held meanwhile."""
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__()
+        self.loop = loop
+
+    def forward(self, call: Any, proceed: Any) -> Any:
+        """Count one operation, and the gradients that are new since the last one."""
+        for p in self.loop.model.parameters():
+            if p.grad is not None:
+                self.made(p.grad.array, "gradient")
+        return super().forward(call, proceed)
+
+    def outside(self, what: str, *given: Any) -> None:
+        """Count a program."""
+        if what == "program" and self.loop.device != "cpu":
+            self.peak = max(self.peak, self.live + given[0].peak)
+        super().outside(what, *given)
 
 
 class Meters:
@@ -118,7 +144,7 @@ class Meters:
     def _count(self) -> None:
         """One step that is counted, with the program's own buffers among what is alive."""
         self.stood = standing_bytes(self.loop)
-        with Counters() as counted:
+        with _Counted(self.loop) as counted:
             for buffer in standing(self.loop).values():
                 counted.made(buffer, "created")
             self._timed()

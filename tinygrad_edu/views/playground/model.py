@@ -158,6 +158,11 @@ HABITS: dict[str, Habit] = {
             "The digits stay in **the host's memory**, and each batch goes to the device when its step begins.",
             ("avoid-transfers", "use-the-accelerator"),
         ),
+        Habit(
+            "compiled", "compiled step", "Forward and backward of a step as a program of `tg.compile`",
+            "The step is recorded once; then **a program** of kernels runs in place of its operations.",
+            ("compile",),
+        ),
     )
 }  # fmt: skip
 
@@ -304,6 +309,7 @@ class Glance:
     before: tuple[Point, ...] = ()  # the curve of the network before this one
     was: Knobs | None = None  # and its knobs
     machine: str = ""  # that is simulated: its name
+    refused: bool = False  # whether the compiler has no program for the step
 
 
 @dataclass(frozen=True)
@@ -366,10 +372,15 @@ def verdict(state: PlayState) -> tuple[str, float] | None:
     found = state.zone("time")
     if found in ("down", "up"):
         return "time", ratios["time"]
-    moved = max(("bytes", "nodes"), key=lambda meter: abs(math.log(ratios.get(meter, 1.0))))
+    moved = max(("bytes", "nodes"), key=lambda meter: _distance(ratios.get(meter, 1.0)))
     if zone(ratios.get(moved, 1.0)) != "same":
         return moved, ratios[moved]
     return "time", 0.0 if found == UNCLEAR else ratios["time"]
+
+
+def _distance(ratio: float) -> float:
+    """How far a ratio is from one."""
+    return abs(math.log(ratio)) if ratio else math.inf
 
 
 def with_verdict(state: PlayState) -> PlayState:

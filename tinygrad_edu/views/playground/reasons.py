@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...common.wording import exact, plural, ratio_text
-from .model import HABITS, PRECISIONS, SAME, UNCLEAR, Change, Glance, PlayState, Reading
+from .model import DEVICE_METERS, HABITS, METERS, PRECISIONS, SAME, UNCLEAR, Change, Glance, PlayState, Reading
 
 FAR = 1.25  # times the loss before training: above it, training has made the network worse
 
@@ -45,6 +45,14 @@ def _switched(glance: Glance, change: Change) -> str:
     if change.habit in ("one sample", "loop") and batch == 1:
         return "The batch is **one digit**: there is nothing to put together, so both ways need about as many calls."
     counted, there = _counted(now, was), bool(glance.machine)
+    if change.habit == "total" and _programmed(glance):
+        return "The program gives each loss **without a graph**: `total` holds a number, and no nodes behind it."
+    if change.habit == "compiled" and not _programmed(glance):
+        if "loop" in glance.habits:
+            return (
+                "The loop reads labels **as Python's numbers**, which no program can repeat: the step runs as written."
+            )
+        return "The compiler has **no program** for such a step: it runs as it is written, and nothing changes."
     return {
         "one sample": f"Every **call** pays to start, and {batch} rows one at a time need more of them{counted}.",
         "float64": f"The simulated {glance.machine} multiplies numbers of 8 bytes **more slowly** than numbers of 4."
@@ -64,7 +72,14 @@ def _switched(glance: Glance, change: Change) -> str:
         "moves": "Images and labels **cross to the device** in every step, and the host waits for both."
         if there
         else "The CPU reads **the host's memory** itself: each batch is there already, and nothing moves.",
+        "compiled": "Forward and backward are **recorded once**. From then on a program runs their kernels, and makes "
+        "no graph.",
     }[change.habit]
+
+
+def _programmed(glance: Glance) -> bool:
+    """Whether a step runs as a program. A loop over labels has none, which is known before it is tried."""
+    return "compiled" in glance.habits and "loop" not in glance.habits and not glance.refused
 
 
 # What moves a meter, or leaves it where it was, by habit and zone: said only if the meter is in that zone.
@@ -146,7 +161,23 @@ CAUSES: dict[str, dict[str, dict[str, str]]] = {
     },
     "moves": {
         meter: {"same": "for the CPU, the batch is where it must be, and `to` gives it back as it is"}
-        for meter in ("time", "bytes", "nodes", "operations")
+        for meter in METERS
+    },
+    "compiled": {
+        "time": {
+            "down": "kernel follows kernel: nothing looks up shapes, makes nodes or asks for memory between them",
+            "same": "the products take most of the time, and they are the same",
+        },
+        "bytes": {
+            "up": "the memory that the program works in is made with it, and kept from step to step",
+            "same": "the memory that the program keeps is little more than what the operations held",
+        },
+        "nodes": {"down": "the program computes the gradients too, and gives the loss without a graph"},
+        "operations": {
+            "up": "each kernel of the program counts: a layer or the cross entropy was one operation, and is several",
+            "same": "a layer and the cross entropy are several kernels, and others have become one",
+            "down": "operations that follow each other element by element have become one kernel",
+        },
     },
 }
 _LAUNCHED = "they are short kernels, and the device waits while the host launches each"
@@ -225,6 +256,65 @@ ON_DEVICE: dict[str, dict[str, dict[str, str]]] = {
         "transfers": {"up": "images and labels are two more copies"},
         "idle": {"up": "no kernel of the step can begin before its batch is there"},
     },
+    "compiled": {
+        "time": {
+            "down": "the program has fewer kernels, so that the host has fewer to launch",
+            "same": "the host launches fewer kernels, but the device is busy with the products, which are the same",
+        },
+        "bytes": {
+            "down": "what a kernel hands on inside is not stored",
+            "same": "what a kernel hands on inside is not stored, but other values wait longer, or all of it is little",
+            "up": "values wait longer for the kernels that come last, or stay in 32 bits where they are cast",
+        },
+        "transfers": {"same": "the loss is read as often as before"},
+        "idle": {
+            "up": "kernels that have become one are done sooner, and launching one takes as long as before",
+            "same": "there is less to wait for, and less to do",
+            "down": "the host has fewer kernels to launch, and the device waits less for it",
+        },
+    },
+}
+
+_NO_GRAPH = {"same": "a compiled step leaves no graph, with the habit or without"}
+
+# The same where the step runs as a program.
+COMPILED: dict[str, dict[str, dict[str, str]]] = {
+    **{habit: {"nodes": _NO_GRAPH} for habit in HABITS if habit != "compiled"},
+    "bfloat16": {
+        "nodes": _NO_GRAPH,
+        "bytes": {"up": "weights take 2 bytes a number, but what the program computes and keeps takes 4"},
+        "operations": {"up": "what an operation reads is cast to 32 bits, and what it gives is cast back"},
+    },
+    "autocast": {
+        "nodes": _NO_GRAPH,
+        "bytes": {"up": "what is cast is rounded to 16 bits, and the program keeps it in 32, besides the originals"},
+    },
+    "total": {
+        "nodes": {"same": "the program gives the loss without a graph, so there are no nodes to hold"},
+        "bytes": {"same": "a number is all that the total holds"},
+    },
+    "evaluation": {"nodes": {"up": "the test loss has a graph, and the step leaves none"}},
+}
+
+# The same where a program was asked for, and the step runs as it is written.
+AS_WRITTEN: dict[str, dict[str, dict[str, str]]] = {
+    "compiled": {
+        meter: {"same": "there is no program for it, and the step runs as it is written"}
+        for meter in METERS + DEVICE_METERS
+    },
+    "loop": {
+        "bytes": {
+            "up": "there is no program for the loop, and what its kernels handed on inside is stored",
+            "down": "there is no program for the loop, and so no memory that one keeps",
+        },
+        "nodes": {"up": "there is no program for the loop: the graph is back, with nodes for each row"},
+        "operations": {"down": "operations count, where the kernels of a program did: those were more"},
+    },
+    "bfloat16": {
+        "time": {"up": "there is no program for it, and casts of the optimiser are more kernels to launch"},
+        "nodes": {"up": "there is no program for it: the graph is back"},
+        "operations": {"down": "operations count, where the kernels of a program did: those were more"},
+    },
 }
 
 
@@ -244,6 +334,8 @@ def cause(state: PlayState, meter: str) -> str:
             )
         )
     tables = (ON_DEVICE, CAUSES) if state.glance.machine else (CAUSES,)
+    if "compiled" in state.glance.habits:
+        tables = (COMPILED if _programmed(state.glance) else AS_WRITTEN, *tables)
     known = (table.get(change.habit, {}).get(meter, {}).get(found) for table in tables)
     words = next(filter(None, known), "")
     return words or ("it differs by less than a twentieth" if found == "same" else "")

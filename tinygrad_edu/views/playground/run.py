@@ -232,7 +232,7 @@ class Run:
                 tuple(self._misread(int(i), int(guesses[i])) for i in wrong[:MISREAD]),
                 len(wrong), len(guesses), len(loop.labels), samples(),
                 tuple(_norm(layer) for layer in layers(loop.model)), reading, change, compared, self.before,
-                self.was, loop.machine.name if loop.device != "cpu" else "",
+                self.was, loop.machine.name if loop.device != "cpu" else "", loop.refused,
             )  # fmt: skip
 
     def _told(self) -> tuple[Change | None, Reading]:

@@ -12,13 +12,15 @@ import numpy as np
 
 from ... import backends, nn, optim
 from ...amp import autocast
+from ...compiler import TraceError, compile
 from ...data import digits
 from ...dtypes import as_dtype
 from ...nn import functional as F
 from ...settings import no_grad, scoped
 from ...tensor import Tensor, tensor
+from ...tensor.creation import zeros_like
 from . import machine
-from .model import Knobs
+from .model import CLASSES, Knobs
 
 LAYERS: dict[str, Callable[[], nn.Module]] = {
     "relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU, "none": nn.Identity,
@@ -77,6 +79,24 @@ def loss_in_a_loop(scores: Tensor, labels: Tensor) -> Tensor:
     return total / len(labels)
 
 
+def _under(cast: str) -> Any:
+    """In which a forward pass runs: the `autocast` of a device, or nothing."""
+    return autocast(cast) if cast else nullcontext()
+
+
+def lesson(model: nn.Module, criterion: Callable[[Tensor, Tensor], Any], cast: str) -> Callable[..., Tensor]:
+    """What a network does with a part of a batch: it gives the loss, and adds its gradients to those that are there.
+    Forward runs under the `autocast` of the device that ``cast`` names, if it names one."""
+
+    def learn(x: Tensor, y: Tensor, parts: int) -> Tensor:
+        with _under(cast):
+            loss: Tensor = criterion(model(x), y)
+        (loss / parts if parts > 1 else loss).backward()
+        return loss
+
+    return learn
+
+
 class Loop:
     """A training loop, one `step` at a time. ``on`` holds the slow habits, which may change between two steps.
 
@@ -97,6 +117,7 @@ class Loop:
             self.model = network(knobs, weights).to(self.device)
             self.optimizer = optimiser(knobs, self.model)
             self._hold()
+        self._write()
         self.loss: Any = None
         self.test_loss: Any = None
         self.total: Any = 0.0
@@ -113,6 +134,7 @@ class Loop:
             other.model.to(self.device)
             other.optimizer = optimiser(self.knobs, other.model)
             other.optimizer.load_state_dict(self.optimizer.state_dict())
+        other._write()
         other.loss, other.test_loss, other.total = None, None, 0.0
         return other
 
@@ -123,6 +145,8 @@ class Loop:
             group["lr"] = knobs.learning_rate
         if knobs.device != before.device:
             self._move()
+        if (knobs.device, knobs.batch) != (before.device, before.batch):
+            self._write()
 
     @property
     def device(self) -> str:
@@ -134,9 +158,45 @@ class Loop:
         """Of the weights and the digits."""
         return next((name for name in DTYPES if name in self.on), "float32")
 
-    def _forward(self) -> Any:
-        """In which the forward pass runs."""
-        return autocast(self.device.partition(":")[0]) if "autocast" in self.on else nullcontext()
+    @property
+    def _cast(self) -> str:
+        """Whose `autocast` forward runs under."""
+        return self.device.partition(":")[0] if "autocast" in self.on else ""
+
+    def _write(self) -> None:
+        """Write down anew what the network does with a part of a batch."""
+        learn = lesson(self.model, loss_in_a_loop if "loop" in self.on else F.cross_entropy, self._cast)
+        self._learning: Callable[..., Tensor] = learn
+        self.refused, self._written = False, "compiled" not in self.on  # refused: whether no program can do that
+
+    def _compile(self) -> None:
+        """Make the programs of a step before it begins, so that no meter counts how they are made.
+
+        There is one for each way that a part of a batch finds the gradients: gone, or there already. It serves labels
+        between the least and the greatest that it has met, so here it meets the first class and the last. Gradients
+        that are filled with zeros are there from now on.
+        """
+        self._written = True
+        count = 1 if "one sample" in self.on else self.knobs.batch
+        parts, x = self.knobs.batch // count, self.x[:count].to(self.device)
+        zeros, held = "zeros" in self.on, [(p, p.grad) for p in self.model.parameters()]
+        program = compile(self._learning, fullgraph=True)
+        try:
+            for there in {zeros, zeros or parts > 1}:
+                for ends in ((0, CLASSES - 1), (CLASSES - 1, 0)):
+                    for p, _ in held:
+                        p.grad = zeros_like(p) if there else None
+                    program(x, tensor(np.resize(ends, count)).to(self.device), parts)
+            self._learning = program
+        except (TraceError, TypeError):  # no program can repeat it, or record such arrays: it stays as it is written
+            self.refused = True
+        for p, gradient in held:
+            p.grad = zeros_like(p) if zeros and gradient is None else gradient
+
+    @property
+    def codes(self) -> list[Any]:
+        """The programs that a step runs, as code; none if it runs as it is written."""
+        return [code for trace in getattr(self._learning, "ledger", ()) for code in trace.codes]
 
     def _move(self) -> None:
         """Take weights, gradients, the optimiser's state and the digits to the device. Graphs stay, and are dropped."""
@@ -160,8 +220,9 @@ class Loop:
         if habit == "moves" and before != self.on:
             with plain():
                 self._hold()
-        if habit == "total":
+        if habit in ("total", "compiled"):
             self.total = 0.0
+        self._write()
 
     def step(self) -> None:
         """One step, and a look at some test digits: a quarter of a batch, as there are a quarter as many of them."""
@@ -186,10 +247,7 @@ class Loop:
 
     def _learn(self, x: Tensor, y: Tensor, parts: int = 1) -> None:
         """Add the gradients of one of so many parts of a batch."""
-        criterion = loss_in_a_loop if "loop" in self.on else F.cross_entropy
-        with self._forward():
-            self.loss = criterion(self.model(x), y)
-        (self.loss / parts if parts > 1 else self.loss).backward()
+        self.loss = self._learning(x, y, parts)
         self.total = self.total + (self.loss if "total" in self.on else self.loss.item())
 
     def _test(self) -> None:
@@ -197,7 +255,7 @@ class Loop:
         start = self._tested if self._tested + count <= len(self.test_labels) else 0
         self._tested = start + count
         x, y = self.test_x[start : start + count], self.test_y[start : start + count]
-        with self._forward(), nullcontext() if "evaluation" in self.on else no_grad():
+        with _under(self._cast), nullcontext() if "evaluation" in self.on else no_grad():
             self.test_loss = F.cross_entropy(self.model(x), y)
 
     def _batch(self) -> tuple[Tensor, Tensor]:
@@ -208,12 +266,16 @@ class Loop:
         return self.x[part], self.y[part]
 
     def shuffle(self) -> None:
-        """Begin a pass, if the one before has no batch left. No meter counts it as a part of a step."""
+        """Begin a pass, if the one before has no batch left, and make the programs of a step, if it has none yet. No
+        meter counts either as a part of a step."""
         if self._at + self.knobs.batch > len(self._order):
             self._order = self._stream.permutation(len(self.labels))
             self._at, self.passes, self.total = 0, self.passes + 1, 0.0
             with plain():
                 self._hold()
+        if not self._written:
+            with plain(), machine.LOCK:
+                self._compile()
 
     def _hold(self) -> None:
         """The digits as tensors, in the order of this pass and in the dtype of the weights; on the device, unless each

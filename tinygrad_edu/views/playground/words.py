@@ -22,8 +22,8 @@ LABELS = {
 }  # fmt: skip
 MEANS = {
     "time": "median of the last steps; after a switch, of steps with and without it in turns",
-    "bytes": "the most at once within a step: weights, gradients, the optimiser's state, results; not the digits, nor "
-    "what an operation or the optimiser works in",
+    "bytes": "the most at once within a step: weights, gradients, the optimiser's state, results, a compiled program's "
+    "memory; not the digits, nor what an operation or the optimiser works in",
     "nodes": "alive after the step, the leaves too",
     "operations": "in a step, forward and backward",
     "transfers": "copies in a step, from the host to the device or back",
@@ -87,8 +87,8 @@ def times_text(ratio: float) -> str:
 
 
 def verdict_text(found: tuple[str, float]) -> str:
-    """What stands beside a switch that has moved: ``32× the time``; without a ratio, that times cannot tell."""
-    if not found[1]:
+    """What stands beside a switch that has moved: ``32× the time``; a time without a ratio cannot tell."""
+    if found == ("time", 0.0):
         return f"time: {UNCLEAR}"
     return f"{times_text(found[1])} {TIMES[found[0]]}"
 
