@@ -6,7 +6,7 @@ derivatives of each are the other two. `backends.convolution` shows how windows 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -112,7 +112,9 @@ class Conv2d(Op):
     """
 
     dtypes = "equal"
-    saves = ("x if weight", "weight if x", "x.shape", "weight.shape", "stride", "padding", "dilation", "groups")
+    saves: ClassVar[tuple[str, ...]] = (
+        "x if weight", "weight if x", "x.shape", "weight.shape", "stride", "padding", "dilation", "groups"
+    )  # fmt: skip
 
     @staticmethod
     def forward(

@@ -7,7 +7,7 @@ sum is kept. Hence two classes for each operation: one saves ``out``, the other,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..backends.bends import pull_from_result, pull_from_sum, shifted
 from ..backends.layout import broadcast_shape, how_many
@@ -69,7 +69,7 @@ class BiasActivation(Op, name="bias_activation"):
     dtypes = "floating"
     broadcasts = True
     into = ("bias_activation",)
-    saves = ("out", "activation")
+    saves: ClassVar[tuple[str, ...]] = ("out", "activation")
     per_element = 1 + BEND
 
     @staticmethod

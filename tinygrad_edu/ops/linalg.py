@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from ..backends.layout import how_many
 from ..core.dispatch import caller
@@ -102,7 +102,7 @@ class Linear(Op):
     """``x @ weight.T + bias`` with ``weight`` (out_features, in_features), as one node."""
 
     dtypes = "equal"
-    saves = ("x if weight", "weight if x", "x.shape")
+    saves: ClassVar[tuple[str, ...]] = ("x if weight", "weight if x", "x.shape")
 
     @staticmethod
     def forward(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
