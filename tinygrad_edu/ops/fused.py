@@ -82,7 +82,7 @@ class BiasActivation(Op, name="bias_activation"):
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, out: Any, activation: str) -> Any:
         g = _pulled(xp, g, out, activation)
-        return g, g
+        return g if needs[0] else None, g if needs[1] else None
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str]:
@@ -99,7 +99,7 @@ class BiasActivationOfSum(BiasActivation, name="bias_activation_of_sum"):
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, bias: Any, activation: str) -> Any:
         g = _pulled_at(xp, g, x + bias, activation)
-        return g, g
+        return g if needs[0] else None, g if needs[1] else None
 
 
 class DenseBiasActivation(Linear, name="fused_dense_bias_activation"):
