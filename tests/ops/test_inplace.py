@@ -229,7 +229,11 @@ def test_into_computes_what_the_body_computes(op: Any) -> None:
         xs = tuple((x * 10).astype("i8") for x in xs)
     if op.name == "put":
         xs = (X, Y[0])
-    params: dict[str, Any] = {"clamp": {"min": 0.5, "max": 1.0}, "put": {"index": (1,)}}.get(op.name, {})
+    params: dict[str, Any] = {
+        "clamp": {"min": 0.5, "max": 1.0}, "put": {"index": (1,)}, "fast_activation": {"activation": "fast_sigmoid"},
+        "fast_activation_of_input": {"activation": "fast_silu"}, "bias_activation": {"activation": "tanh"},
+        "bias_activation_of_sum": {"activation": "gelu"},
+    }.get(op.name, {})  # fmt: skip
     expected = op.forward(backends.CPU.xp, *xs, **params)
     buffer = X.copy() if op.name == "put" else np.empty_like(expected)
     assert backends.CPU.into(op.into[0], buffer, *xs, *op.into[1:], **params)

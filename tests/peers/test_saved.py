@@ -41,6 +41,8 @@ STRICTER = {
     "matmul y": "PyTorch stretches a batch into a copy, and keeps that",
     "unfold out": "its elements meet in memory: see test_shared_places.py",
     "as_strided out": "its elements meet in memory: see test_shared_places.py",
+    "bias_activation_of_sum x": "PyTorch keeps the sum, which is made again here",
+    "bias_activation_of_sum bias": "PyTorch keeps the sum, which is made again here",
     # What is compared with is not the operation itself, but others that amount to it:
     "weighted_mean out": "in PyTorch a part of losses, where weights want no gradient; then it is not kept",
     "weighted_mean weights": "inside losses nobody else has them",

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 # Products: nearly all arithmetic is here, and 16-bit operands halve the bytes and may use faster units.
 LOWER = frozenset(
-    "blockwise_attention conv1d conv2d conv3d conv_transpose1d conv_transpose2d einsum gru linear lstm matmul prelu "
-    "rnn scaled_dot_product_attention".split()
+    "blockwise_attention conv1d conv2d conv3d conv_transpose1d conv_transpose2d einsum fused_conv_bias_activation "
+    "fused_conv_bias_activation_of_sum fused_dense_bias_activation fused_dense_bias_activation_of_sum gru linear lstm "
+    "matmul prelu rnn scaled_dot_product_attention".split()
 )
 # Losses, and sums over many elements: small errors add up there, and float16 ends at 65,504.
 _LOSSES = (

@@ -16,12 +16,29 @@ import numpy as np
 Array = Any
 
 STRIP = 16384  # elements: several arrays of this size fit into the cache
-_LARGE = 4 * STRIP  # smaller arrays gain little
+LARGE = 4 * STRIP  # smaller arrays gain little
 
 
 def strips(flat: Array) -> Iterator[Array]:
     """A one-dimensional array in pieces that fit into the cache: they are views, so writes reach the array."""
     return (flat[start : start + STRIP] for start in range(0, flat.size, STRIP))
+
+
+def pieces(*arrays: Array) -> Iterator[tuple[Array, ...]]:
+    """Arrays of one shape, cut at the same places into parts that fit into the cache: views, along the first axes.
+
+    They are larger than strips, because they are for a few steps that make no further arrays.
+    """
+    first = arrays[0]
+    if first.size <= LARGE or not first.ndim:
+        yield arrays
+        return
+    rows = max(1, LARGE * len(first) // first.size)
+    for start in range(0, len(first), rows):
+        if rows == 1:
+            yield from pieces(*[one[start] for one in arrays])
+        else:
+            yield tuple([one[start : start + rows] for one in arrays])
 
 
 def in_strips(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,7 +49,7 @@ def in_strips(body: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(body)
     def run(xp: Any, first: Any, *rest: Any, **params: Any) -> Any:
-        if type(first) is not np.ndarray or first.size < _LARGE:
+        if type(first) is not np.ndarray or first.size < LARGE:
             return body(xp, first, *rest, **params)
         args = (first, *rest)
         arrays = [a for a in args if isinstance(a, np.ndarray)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backends.bends import CUBE, PEAK, STEEPNESS, curve, share_below
 from ..backends.strips import in_strips
 from ..core.dispatch import caller
 from ..core.inplace import inplace as write_to
@@ -161,19 +162,12 @@ class Gelu(Op):
     @staticmethod
     @in_strips
     def forward(xp: Any, x: Any) -> Any:
-        return x * _share_below(xp, x)
+        return x * share_below(xp, x)
 
     @staticmethod
     @in_strips
     def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
-        return g * (_share_below(xp, x) + x * (xp.exp(x * x * -0.5) * PEAK))
-
-
-def _share_below(xp: Any, x: Any) -> Any:
-    return xp.erf(x * ROOT_OF_HALF) * 0.5 + 0.5
-
-
-ROOT_OF_HALF, PEAK = 0.7071067811865476, 0.3989422804014327  # the second: the normal distribution's curve at 0
+        return g * (share_below(xp, x) + x * (xp.exp(x * x * -0.5) * PEAK))
 
 
 class GeluTanh(Op, name="gelu_tanh"):
@@ -186,21 +180,15 @@ class GeluTanh(Op, name="gelu_tanh"):
     @staticmethod
     @in_strips
     def forward(xp: Any, x: Any) -> Any:
-        return x * (_bend(xp, x) * 0.5 + 0.5)
+        return x * (curve(xp, x) * 0.5 + 0.5)
 
     @staticmethod
     @in_strips
     def backward(xp: Any, g: Any, needs: Any, x: Any) -> Any:
-        bend = _bend(xp, x)
+        bend = curve(xp, x)
         slope = x * x * (3 * CUBE * STEEPNESS) + STEEPNESS
         return g * (bend * 0.5 + 0.5 + x * ((1 - bend * bend) * slope) * 0.5)
 
-
-def _bend(xp: Any, x: Any) -> Any:
-    return xp.tanh(x * (x * x * (CUBE * STEEPNESS) + STEEPNESS))
-
-
-STEEPNESS, CUBE = 0.7978845608028654, 0.044715  # sqrt(2 / pi), and what Hendrycks and Gimpel chose
 
 relu, sigmoid = caller(Relu), caller(Sigmoid)
 leaky_relu_op, elu_op, silu_op, hardtanh_op = caller(LeakyRelu), caller(Elu), caller(Silu), caller(Hardtanh)

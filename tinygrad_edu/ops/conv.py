@@ -6,7 +6,7 @@ derivatives of each are the other two. `backends.convolution` shows how windows 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -113,40 +113,26 @@ class Conv2d(Op):
     """
 
     dtypes = "equal"
-    saves = ("x if weight", "weight if x", "x.shape", "weight.shape", "stride", "padding", "dilation", "groups")
+    saves: ClassVar[tuple[str, ...]] = (
+        "x if weight", "weight if x", "x.shape", "weight.shape", "stride", "padding", "dilation", "groups"
+    )  # fmt: skip
 
     @staticmethod
     def forward(
         xp: Any, x: Any, weight: Any, bias: Any = None, *, stride: Any, padding: Any, dilation: Any, groups: int = 1,
         size: Any = None,
     ) -> Any:  # fmt: skip
-        ws, f, axes = weight.shape, weight.shape[0], weight.ndim - 2
-        if len(stride) != axes or min(*ws[2:], *stride, *dilation) < 1 or (bias is not None and bias.shape != (f,)):
-            raise ValueError("axes")
-        image, kernels, how = _as_images(x.shape, ws, stride, padding, dilation)
-        size = size if size is None or axes == 2 else (1, *size)
-        out = xp.conv(xp.reshape(x, image), xp.reshape(weight, kernels), *how, groups, size)
+        out, bias = images_of_conv(xp, x, weight, bias, stride, padding, dilation, groups, size)
         if bias is not None:
-            out += xp.reshape(bias, (f, 1, 1))
-        return xp.contiguous(xp.reshape(out, (*x.shape[: -axes - 1], f, *out.shape[4 - axes :])), x)
+            out += bias
+        return as_result(xp, out, x, weight)
 
     @staticmethod
     def backward(
         xp: Any, g: Any, needs: Any, x: Any, weight: Any, xs: Any, ws: Any, stride: Any, padding: Any, dilation: Any,
         groups: int,
     ) -> Any:  # fmt: skip
-        image, kernels, how = _as_images(xs, ws, stride, padding, dilation)
-        g = xp.reshape(g, image_shape(g.shape, len(ws) - 2))
-        if x is not None:
-            g = xp.contiguous(g, x)  # once, for both gradients
-        gx = gw = gb = None
-        if needs[0]:
-            gx = xp.reshape(xp.conv_input(g, xp.reshape(weight, kernels), image[2:], *how, groups), xs)
-        if needs[1]:
-            gw = xp.reshape(xp.conv_kernel(xp.reshape(x, image), g, kernels[2:], *how, groups), ws)
-        if needs[2]:
-            gb = xp.sum(g, (0, 2, 3), False)
-        return gx, gw, gb
+        return gradients_of_conv(xp, g, needs, x, weight, xs, ws, stride, padding, dilation, groups)
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
@@ -185,6 +171,44 @@ class Conv2d(Op):
 
 class Conv1d(Conv2d, name="conv1d"):
     """Cross-correlation of (N, C, L) or (C, L) with ``weight`` (F, C / groups, k): of images with a height of 1."""
+
+
+def images_of_conv(
+    xp: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, size: Any
+) -> tuple[Any, Any]:
+    """A convolution without its bias, as images (N, F, oh, ow), and the bias as (F, 1, 1), or None."""
+    ws, f, axes = weight.shape, weight.shape[0], weight.ndim - 2
+    if len(stride) != axes or min(*ws[2:], *stride, *dilation) < 1 or (bias is not None and bias.shape != (f,)):
+        raise ValueError("axes")
+    image, kernels, how = _as_images(x.shape, ws, stride, padding, dilation)
+    size = size if size is None or axes == 2 else (1, *size)
+    out = xp.conv(xp.reshape(x, image), xp.reshape(weight, kernels), *how, groups, size)
+    return out, None if bias is None else xp.reshape(bias, (f, 1, 1))
+
+
+def as_result(xp: Any, out: Any, x: Any, weight: Any) -> Any:
+    """Images (N, F, oh, ow) with as many axes as x has, and laid out as x."""
+    axes = weight.ndim - 2
+    return xp.contiguous(xp.reshape(out, (*x.shape[: -axes - 1], weight.shape[0], *out.shape[4 - axes :])), x)
+
+
+def gradients_of_conv(
+    xp: Any, g: Any, needs: Any, x: Any, weight: Any, xs: Any, ws: Any, stride: Any, padding: Any, dilation: Any,
+    groups: int,
+) -> Any:  # fmt: skip
+    """Those of x, weight and bias. ``xs`` and ``ws`` are the shapes of x and weight, either of which may be None."""
+    image, kernels, how = _as_images(xs, ws, stride, padding, dilation)
+    g = xp.reshape(g, image_shape(g.shape, len(ws) - 2))
+    if x is not None:
+        g = xp.contiguous(g, x)  # once, for both gradients
+    gx = gw = gb = None
+    if needs[0]:
+        gx = xp.reshape(xp.conv_input(g, xp.reshape(weight, kernels), image[2:], *how, groups), xs)
+    if needs[1]:
+        gw = xp.reshape(xp.conv_kernel(xp.reshape(x, image), g, kernels[2:], *how, groups), ws)
+    if needs[2]:
+        gb = xp.sum(g, (0, 2, 3), False)
+    return gx, gw, gb
 
 
 def image_shape(shape: tuple[int, ...], axes: int) -> tuple[int, int, int, int]:
@@ -237,7 +261,10 @@ def counts(value: Any, name: str, axes: int) -> tuple[int, ...]:
     return parts if len(parts) == axes else parts * axes
 
 
-def _conv(op: Any, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, *rest: Any) -> Any:
+def convolve(
+    op: Any, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, *rest: Any, **more: Any
+) -> Any:
+    """``op`` with the window's parameters as it takes them, one number for each axis, and with ``more``."""
     x, weight, (dilation, groups) = as_tensor(x), as_tensor(weight), rest
     refuse_bools(op.__name__, x)
     stride, dilation, size = counts(stride, "stride", axes), counts(dilation, "dilation", axes), {}
@@ -250,7 +277,7 @@ def _conv(op: Any, axes: int, x: Any, weight: Any, bias: Any, stride: Any, paddi
     padding = counts(padding, "padding", axes)
     if axes == 2 and x.ndim == 4 and lies_last(weight) and not lies_last(x):
         x = clone(x, memory_format=channels_last)
-    return op(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups, **size)
+    return op(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups, **size, **more)
 
 
 def lies_last(x: Any) -> bool:
@@ -284,7 +311,7 @@ def conv2d(
     >>> tg.nn.functional.conv2d(image, tg.ones(1, 1, 2, 2)).tolist()
     [[[[8.0, 12.0], [20.0, 24.0]]]]
     """
-    return _conv(conv2d_op, 2, input, weight, bias, stride, padding, dilation, groups)
+    return convolve(conv2d_op, 2, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv1d(
@@ -294,7 +321,7 @@ def conv1d(
 
     Arguments and errors are those of `conv2d`.
     """
-    return _conv(conv1d_op, 1, input, weight, bias, stride, padding, dilation, groups)
+    return convolve(conv1d_op, 1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def refuse_bools(name: str, x: Any) -> None:
@@ -304,5 +331,6 @@ def refuse_bools(name: str, x: Any) -> None:
 
 
 explain_all(
-    globals(), "counts", "not_images", "image_shape", "channels_first", "lies_last", "check_word", "refuse_bools"
-)
+    globals(), "counts", "not_images", "image_shape", "channels_first", "lies_last", "check_word", "refuse_bools",
+    "convolve", "images_of_conv", "as_result", "gradients_of_conv",
+)  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from ..backends.layout import how_many
 from ..core.dispatch import caller
@@ -102,7 +102,7 @@ class Linear(Op):
     """``x @ weight.T + bias`` with ``weight`` (out_features, in_features), as one node."""
 
     dtypes = "equal"
-    saves = ("x if weight", "weight if x", "x.shape")
+    saves: ClassVar[tuple[str, ...]] = ("x if weight", "weight if x", "x.shape")
 
     @staticmethod
     def forward(xp: Any, x: Any, weight: Any, bias: Any = None) -> Any:
@@ -113,12 +113,7 @@ class Linear(Op):
 
     @staticmethod
     def backward(xp: Any, g: Any, needs: Any, x: Any, weight: Any, shape: Any) -> Any:
-        gx = xp.matmul(g, weight) if needs[0] else None
-        if len(shape) != 2:
-            g = xp.reshape(g, (-1, g.shape[-1]))
-            x = xp.reshape(x, (-1, shape[-1])) if x is not None else None
-        gw = xp.matmul(xp.permute(g, (1, 0)), x) if needs[1] else None
-        return gx, gw, xp.sum(g, 0, False) if needs[2] else None
+        return gradients_of_linear(xp, g, needs, x, weight, shape)
 
     @staticmethod
     def hint(shapes: Any, params: Any) -> tuple[str, str] | None:
@@ -138,6 +133,16 @@ class Linear(Op):
     @classmethod
     def flops(cls, shapes: Any, out: Any, params: Any) -> int:
         return how_many(out) * (2 * shapes[0][-1] + (len(shapes) > 2 and shapes[2] != ()))
+
+
+def gradients_of_linear(xp: Any, g: Any, needs: Any, x: Any, weight: Any, shape: Any) -> Any:
+    """Those of x, which had ``shape``, of weight and of bias, from that of ``x @ weight.T + bias``."""
+    gx = xp.matmul(g, weight) if needs[0] else None
+    if len(shape) != 2:
+        g = xp.reshape(g, (-1, g.shape[-1]))
+        x = xp.reshape(x, (-1, shape[-1])) if x is not None else None
+    gw = xp.matmul(xp.permute(g, (1, 0)), x) if needs[1] else None
+    return gx, gw, xp.sum(g, 0, False) if needs[2] else None
 
 
 class Einsum(Op):
@@ -441,4 +446,4 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
     return norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
 
 
-explain_all(globals(), "mm", "bmm", "mv", "dot", "addmm", "outer")
+explain_all(globals(), "gradients_of_linear", "mm", "bmm", "mv", "dot", "addmm", "outer")

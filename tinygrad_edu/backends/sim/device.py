@@ -21,7 +21,7 @@ from ...common.wording import bytes_text, plural
 from ...errors import OutOfMemoryError, RaceError
 from ..base import ALL_NAMES, Array, Backend, Namespace
 from ..cpu import XP as HOST
-from ..cpu import CpuBackend, is_basic
+from ..cpu import CpuBackend, is_basic, writer
 from ..proxy import unwrap
 from ..queue import Event as PlainEvent
 from ..queue import Memory
@@ -233,7 +233,7 @@ class SimBackend(Backend):
     def into(self, function: str, out: Array, *operands: Any, **params: Any) -> bool:
         if function == "put":
             return super().into(function, out, *operands, **params)
-        known = getattr(np, function)
+        known = writer(function)
         self.write(
             _SHORT.get(function, function), lambda target, *rest: known(*rest, out=target, **params), out, operands
         )
