@@ -164,7 +164,9 @@ def test_nothing_is_cut_off_and_nobody_hindered(page: Page) -> None:
     there.run(40)
     program = Playground(acts=[(30, "flip", "compiled", True)])
     program.run(60)
-    shown = [(theme, width, one) for one in (lost, late, there, program) for theme, width in (("light", 1280), ("dark", 640))]
+    shown = [
+        (theme, width, one) for one in (lost, late, there, program) for theme, width in (("light", 1280), ("dark", 640))
+    ]
     for theme, width, one in shown:
         show(page, one._framed().page(theme, live=True), width)
         assert faults(page) == []
