@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from .compiler import Program, TraceError, compile, cost_of
+from .compiler import Program, TraceError, compile
 from .compiler.capture import Feed, Kept, Place, Segment, capture
 from .compiler.files import FORMAT, VERSION, decode, encode, prove, tensors_of
 from .compiler.numpy_code import Code
 from .compiler.passes import optimised, unused
+from .compiler.running import carry_out
 from .core.base import TensorBase
 from .errors import ArgumentError, DtypeError, ShapeError, StateFileError
-from .inputs.outside import outside
 from .nn import Module
-from .settings import modes, no_grad
+from .settings import no_grad
 from .state import load as load_state
 from .state import save as save_state
 from .tensor import Tensor, wrap
@@ -68,9 +68,7 @@ class Traced:
                 why = f"argument {i} is {one.array.dtype}, and it was traced for {var.dtype}"
                 raise DtypeError("a call of a traced program", why, f"convert it: x.to({var.dtype.name!r})")
         arrays = [args[p].array if isinstance(p, int) else self.tensors[p].array for p in self._inputs]
-        results = [np.asarray(one) for one in self._code.run(*arrays)]
-        if modes().observers:
-            outside("program", cost_of(self.program), results)
+        results = [np.asarray(one) for one in carry_out(self._code, arrays)]
         return _filled(self._result, [wrap(one) for one in results])
 
     def save(self, f: Any) -> None:

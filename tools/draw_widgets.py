@@ -24,6 +24,7 @@ from tinygrad_edu_widgets import (  # noqa: E402
     BroadcastLab,
     BufferMap,
     CheckpointSlider,
+    FusionBuilder,
     GraphStepper,
     GuardLens,
     MemoryRiver,
@@ -32,6 +33,7 @@ from tinygrad_edu_widgets import (  # noqa: E402
     PredictGate,
     PromotionTracer,
     QueueTimeline,
+    RetraceLedger,
     Roofline,
     TipBrowser,
     TrainingMonitor,
@@ -275,6 +277,23 @@ def precision_ruler() -> Frame:
         model.weight.grad = tg.randn(128, 256) * 2.0**-24 * tg.randint(1, 9, (128, 256))
     widget = PrecisionRuler(model, ask="The loss stalls in `float16`. Where have the gradients gone?")
     widget.act("scale", 13)
+    return widget.frame()
+
+
+def fusion_builder() -> Frame:
+    """A layer of which one seam is closed, beside the compiler's choice."""
+    widget = FusionBuilder(ask="Which seams can be closed, and what does it save?")
+    widget.act("example", "a layer")
+    widget.act("press", 1)
+    widget.act("reveal")
+    return widget.frame()
+
+
+def retrace_ledger() -> Frame:
+    """Batches with a remainder, of which the fourth was a surprise."""
+    widget = RetraceLedger()
+    for act in ("hit", "hit", "hit"):
+        widget.act(act)
     return widget.frame()
 
 

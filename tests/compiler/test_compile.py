@@ -688,3 +688,14 @@ def test_arguments_that_nothing_reads_are_left_out_unless_they_are_to_be_kept() 
         assert fast(x, unread).tolist() == [2.0, 2.0] and fast(x, unread).tolist() == [2.0, 2.0]
         assert len(fast.ledger[0].captured[0].inputs) == 2 and len(fast.ledger[0].programs[0].inputs) == inputs
         assert fast.ledger[0].calls == 2
+
+
+def test_reasons_name_the_number_and_the_order_that_were_different() -> None:
+    fast = compile(lambda x, rate: x * rate)
+    x = tg.ones(4, 4)
+    for given in ((x, 0.1), (x, 0.25), (x.T, 0.1)):
+        fast(*given)
+    assert [one.reason for one in fast.ledger[1:]] == [
+        "argument 1 was 0.1, and is 0.25",
+        "argument 0 was float32[4, 4], and is float32[4, 4], not row by row in memory",
+    ]

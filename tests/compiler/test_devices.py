@@ -216,3 +216,13 @@ def test_a_device_that_knows_nothing_of_programs_runs_them_operation_by_operatio
         found = fast(x.to("far"), w.to("far"))
         assert found.device == "far"
         np.testing.assert_allclose(found.cpu().array, expected.array, rtol=1e-6)
+
+
+def test_what_is_made_on_another_device_inside_is_refused() -> None:
+    with pytest.raises(TraceError, match="made on 'sim'"):
+        compile(lambda device: (tg.ones(4, device=device) * 2).relu(), fullgraph=True)("sim")
+    with pytest.raises(TraceError, match="made on 'cpu'"):
+        compile(lambda x: (x * 2, tg.ones(4) * 2), fullgraph=True)(tg.ones(4).to("sim"))
+    as_written = compile(lambda device: (tg.ones(4, device=device) * 2).relu())
+    with pytest.warns(UserWarning, match="runs as it is written"):
+        assert as_written("sim").device == "sim"

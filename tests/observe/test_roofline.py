@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tinygrad_edu as tg
 from tests.support import teaches
 from tinygrad_edu import sim
+from tinygrad_edu.compiler import cost_of, running
+from tinygrad_edu.core.slow import Interceptor
 from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.observe import roofline
@@ -192,3 +196,119 @@ def test_a_program_that_changes_is_refused() -> None:
     sizes = iter(range(1, 100))
     with pytest.raises(ArgumentError, match="other operations in another run"):
         roofline.measured(lambda: tg.ones(next(sizes)) * 2)
+
+
+# Compiled programs ---------------------------------------------------------------------------------------------------
+
+
+def softmax(x: tg.Tensor, w: tg.Tensor) -> tg.Tensor:
+    h = ((x @ w) * 0.5 + 1.0).exp()
+    return h / h.sum(1, keepdim=True)
+
+
+def test_a_compiled_program_is_one_point_with_its_cost() -> None:
+    x, w = tg.rand(64, 128), tg.rand(128, 128)
+    program = tg.compile(softmax, fullgraph=True)
+    found = roofline.measured(lambda: program(x, w), compiled=True)
+    cost = cost_of(program.ledger[0].programs[0])
+    (point,) = found.points
+    assert len(program.ledger) == 1 and program.ledger[0].calls == 1 + 2 * found.runs
+    assert point.name == f"program of {cost.launches} kernels" and point.calls == 1
+    assert (point.kernels, point.flops, point.nbytes) == (cost.launches, cost.flops, cost.moved)
+    assert found.compiled and found.count == cost.launches and point.line == ""
+    assert point.seconds > 0 and found.whole > 0
+    needs = point.needs(found.peaks)
+    assert needs["start"] == cost.launches * found.peaks.call, "a program calls NumPy, and not the engine"
+    assert needs["bytes"] == pytest.approx(cost.launches * found.peaks.moving(cost.moved / cost.launches))
+    assert 0 < found.peaks.call < found.peaks.start
+
+
+def test_what_is_compiled_inside_a_program_runs_compiled_and_has_its_line() -> None:
+    x, w = tg.rand(64, 128), tg.rand(128, 128)
+    program = tg.compile(softmax)
+
+    def run() -> None:
+        program(x, w).sum()
+        program(x, w)
+
+    found = roofline.measured(run)
+    by_name = {point.name: point for point in found.points}
+    kernels = cost_of(program.ledger[0].programs[0]).launches
+    assert set(by_name) == {f"program of {kernels} kernels", "sum"} and not found.compiled
+    assert {point.line.partition(": ")[2] for point in found.points} == {"program(x, w).sum()", "program(x, w)"}
+    assert found.count == 2 * kernels + 1
+    traced = tg.jit.trace(softmax, (x, w))
+    assert {point.name for point in roofline.measured(lambda: traced(x, w)).points} == {f"program of {kernels} kernels"}
+
+
+def test_kernels_of_a_compiled_program_are_simulated() -> None:
+    x, w = tg.rand(64, 128, device="sim"), tg.rand(128, 128, device="sim")
+    program = tg.compile(softmax, fullgraph=True)
+    written, compiled = roofline.simulated(lambda: softmax(x, w)), roofline.simulated(lambda: program(x, w), None, True)
+    names = [point.name for point in compiled.points]
+    assert written.count == 6 and compiled.count == len(compiled.points) < 6
+    assert any("matmul+mul+add" in name for name in names) and {point.line for point in compiled.points} == {""}
+    assert compiled.whole < written.whole, "fewer launches, and fewer bytes"
+    with sim.timeline() as seen:
+        program(x, w)
+        sim.finish()
+    assert compiled.whole == seen.end / 1e9
+    assert sum(point.flops for point in compiled.points) == sum(point.calls * point.flops for point in written.points)
+    assert sum(point.nbytes for point in compiled.points) < sum(point.calls * point.nbytes for point in written.points)
+
+
+def test_a_kernel_of_a_program_has_the_line_that_called_the_program() -> None:
+    x, w = tg.rand(64, 128, device="sim"), tg.rand(128, 128, device="sim")
+    program = tg.compile(softmax)
+    found = roofline.simulated(lambda: program(x, w))
+    assert all("program(x, w)" in point.line for point in found.points)
+
+
+def test_a_program_of_which_nothing_is_left_is_refused() -> None:
+    x = tg.rand(8)
+    program = tg.compile(lambda: (x * 2, None)[1], fullgraph=True)
+    why = "nothing of it is left to run: a program computes what is returned, from tensors that were there before"
+    mend = "make the tensors outside the function, and return what it computes from them"
+    for measuring in (roofline.measured, roofline.simulated):
+        with teaches(ArgumentError, "a roofline of the compiled function", why, mend):
+            measuring(program, compiled=True)
+
+
+class Told(Interceptor):
+    """Notes what is said of programs."""
+
+    programs = True
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def outside(self, what: str, *given: Any) -> None:
+        if what == "program":
+            self.seen.append(given)
+
+
+def test_those_who_watch_hear_of_each_program_and_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w = tg.rand(64, 128), tg.rand(128, 128, requires_grad=True)
+    program = tg.compile(softmax, fullgraph=True)
+    asked: list[int] = []
+    clock = time.perf_counter
+    monkeypatch.setattr(running.time, "perf_counter", lambda: (asked.append(1), clock())[1])
+    program(x, w)
+    asked.clear()
+    program(x, w).sum().backward()
+    assert not asked, "nobody watches, so nothing is measured"
+    with Told() as told:
+        begun = clock()
+        loss = program(x, w)
+        took = clock() - begun
+        result = loss.detach().numpy()
+        loss.backward(tg.ones(64, 128))  # inside a node, which those who watch see as a whole
+    ((cost, made, seconds),) = told.seen
+    assert len(asked) == 2 and 0 < seconds < took
+    assert cost == cost_of(program.ledger[0].programs[0])
+    assert any(np.shares_memory(one, result) for one in made)
+    traced = tg.jit.trace(softmax, (x.detach(), w.detach()))
+    with Told() as told:
+        result = traced(x, w.detach()).numpy()
+    ((cost, made, seconds),) = told.seen
+    assert cost == cost_of(traced.program) and seconds > 0 and any(np.shares_memory(one, result) for one in made)

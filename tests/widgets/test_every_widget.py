@@ -24,6 +24,7 @@ from tinygrad_edu_widgets import (
     BroadcastLab,
     BufferMap,
     CheckpointSlider,
+    FusionBuilder,
     GraphStepper,
     GuardLens,
     MemoryRiver,
@@ -32,6 +33,7 @@ from tinygrad_edu_widgets import (
     PredictGate,
     PromotionTracer,
     QueueTimeline,
+    RetraceLedger,
     Roofline,
     TimingRace,
     TipBrowser,
@@ -135,14 +137,10 @@ def timelines() -> QueueTimeline:
     return QueueTimeline(on_the_device, lambda pinned: on_the_device(True), knobs={"pinned": (False, True)})
 
 
-def under_a_roof(device: str) -> None:
-    x = tg.ones(256, 256, device=device)
-    (x @ x).relu().sum()
-
-
 def roofline() -> Roofline:
     """On a simulated machine, whose times are always the same."""
-    return Roofline(under_a_roof, machine="T4")
+    x = tg.ones(256, 256, device="sim")
+    return Roofline(lambda device: (x @ x).relu().sum(), machine="T4")
 
 
 def scaled(x: Any, scale: Any) -> Any:
@@ -237,6 +235,24 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
         ],
     ),
     "stale map": (stale_map, [[], [("renew", None)]]),
+    "FusionBuilder": (
+        FusionBuilder,
+        [
+            [],
+            [("press", 0)],
+            [("everything", None), ("reveal", None)],
+            [("example", "softmax"), ("press", 0)],
+        ],
+    ),
+    "RetraceLedger": (
+        RetraceLedger,
+        [
+            [],
+            [("hit", None), ("miss", None)],
+            [("series", "a switch"), ("goto", 8), ("cure", None)],
+            [("series", "none")],
+        ],
+    ),
     "CheckpointSlider": (
         slider,
         [[], [("draft", 3)], [("draft", 4), ("commit", None)], [("commit", None), ("segments", 2)], [("draft", "x")]],
@@ -253,7 +269,18 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
         tracer,
         [[], [("make", "float32")], [("pick", "l2.1"), ("make", "Python number")], [("table", "torch")]],
     ),
-    "Roofline": (roofline, [[], [("draft", "its arithmetic")], ROOF, [*ROOF, ("pick", 1)], [*ROOF, ("pick", 9)]]),
+    "Roofline": (
+        roofline,
+        [
+            [],
+            [("draft", "its arithmetic")],
+            ROOF,
+            [*ROOF, ("pick", 1)],
+            [*ROOF, ("pick", 9)],
+            [*ROOF, ("form", "compiled")],
+            [*ROOF, ("form", "compiled"), ("form", "as written")],
+        ],
+    ),
     "TimingRace": (race, [[], [("draft", "3")], [("draft", "many")]]),
     "raced": (raced, [[], [("n", 0)]]),
     "TipBrowser": (

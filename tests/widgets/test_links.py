@@ -84,6 +84,7 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (tracer, "table", "jax", "rules: JAX", "julia", "the tables are torch, numpy, jax"),
     (roofline, "prediction", "its arithmetic", "◇ its arithmetic", "never", "it is not offered"),
     (roofline, "machine", "A100", "A100, float32", "abacus", "it cannot be chosen here"),
+    (roofline, "form", "compiled", "T4, float32, compiled", "faster", "there is no such form"),
     (timelines, "machine", "A100", "preset A100", "abacus", "it cannot be chosen here"),
     (two_names, "picked", "t", "t[0, 0]", "u", "this map has x, t"),
     (two_names, "index", (1, 2), "x[1, 2]", (9, 9), "Choose an index inside it"),

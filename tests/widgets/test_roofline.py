@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 from tinygrad_edu_widgets import Roofline
 
 import tinygrad_edu as tg
 from tinygrad_edu import sim
+from tinygrad_edu.common.wording import seconds_text
+from tinygrad_edu.compiler import cost_of
 from tinygrad_edu.errors import ArgumentError
+from tinygrad_edu.observe.roofline import simulated
 from tinygrad_edu.views.roofline.words import FAILED, HIDDEN
 
 
@@ -112,3 +118,149 @@ def test_what_fails_leaves_no_other_picture() -> None:
 def test_what_cannot_be_shown_is_refused(given: dict[str, object], why: str) -> None:
     with pytest.raises(ArgumentError, match=why):
         Roofline(**given)  # type: ignore[arg-type]
+
+
+# As written, and compiled --------------------------------------------------------------------------------------------
+
+
+def softmax(x: tg.Tensor, w: tg.Tensor) -> tg.Tensor:
+    h = ((x @ w) * 0.5 + 1.0).exp()
+    return h / h.sum(1, keepdim=True)
+
+
+class OnDevice:
+    """The same on one device, with tensors that were there before. It notes how often it is run as written."""
+
+    def __init__(self, device: str) -> None:
+        self.x, self.w = tg.rand(64, 128, device=device), tg.rand(128, 128, device=device)
+
+    def __call__(self, device: str) -> tg.Tensor:
+        return softmax(self.x, self.w)
+
+
+def test_both_forms_are_drawn_and_told() -> None:
+    widget = Roofline(OnDevice("sim"), machine="T4", shown=True)
+    assert "compiled" not in widget.text() and ">compiled<" in widget.html
+    written = widget.state.result
+    widget.act("form", "compiled")
+    state, told = widget.state, widget.text()
+    assert state.result is not None and state.other == written and state.result.compiled and widget.form == "compiled"
+    both = [f"{one.count} kernels, {seconds_text(one.whole)} a run" for one in (state.other, state.result)]  # type: ignore[union-attr]
+    assert f"as written {both[0]}; compiled {both[1]}" in told
+    assert "filled: compiled; hollow: as written" in told and repr(widget) == widget.frame().text
+    assert simulated(lambda: tg.compile(softmax)(widget._run_on.x, widget._run_on.w), "T4", True) == state.result  # type: ignore[attr-defined]
+    widget.act("form", "as written")
+    assert widget.state.result == written and widget.state.other == state.result
+    assert "filled: as written; hollow: compiled" in widget.text()
+    assert f"as written {both[0]}; compiled {both[1]}" in widget.text(), "in the same order"
+
+
+def test_what_is_known_is_not_run_again_and_the_recording_is_not_measured() -> None:
+    run = OnDevice("cpu")
+    widget = Roofline(run, shown=True)
+    widget.wait()
+    widget.act("form", "compiled")
+    program = widget._program._run
+    (trace,) = program.ledger
+    assert trace.calls == 2 + 1 + 2 * 9, "made, tried, warmed, and nine times unwatched and watched"
+    for form in ("as written", "compiled"):
+        widget.act("form", form)
+    assert trace.calls == 21
+    widget.act("run")
+    assert len(program.ledger) == 1 and trace.calls == 21 + 1 + 1 + 18, "it is compiled once"
+    assert widget.state.result is not None and widget.state.other is not None
+    assert widget.state.result.peaks.rate == widget.state.other.peaks.rate, "one roof"
+
+
+def test_a_saved_notebook_has_counts_and_no_times() -> None:
+    run = OnDevice("cpu")
+    widget = Roofline(lambda: run("cpu"), shown=True)
+    widget.wait()
+    widget.act("form", "compiled")
+    kernels = cost_of(widget._program._run.ledger[0].programs[0]).launches
+    assert repr(widget) == f"Roofline: measured; as written 6 operations of forward; compiled {kernels} kernels"
+    assert f"program of {kernels} kernels takes 100 % of the programs' time" in widget.text()
+    assert re.search(r"as written 6 operations of forward, \d\S* [mnµ]?s a run; compiled", widget.text())
+    assert "of each program as a whole" in widget.html
+
+
+def test_another_machine_has_both_forms_too() -> None:
+    widget = Roofline(OnDevice("sim"), machine="T4", shown=True)
+    widget.act("form", "compiled")
+    widget.act("machine", "A100")
+    state = widget.state
+    assert state.result is not None and state.other is not None and state.form == "compiled"
+    assert state.result.compiled and not state.other.compiled
+    assert state.result.peaks.rate == state.other.peaks.rate == sim.Machine("A100")["float32"]
+    widget.act("reset")
+    assert widget.form == "as written" and widget.state.result is None and widget.state.other is None
+
+
+def test_a_prediction_is_for_the_function_as_written() -> None:
+    widget = Roofline(OnDevice("sim"), machine="T4")
+    widget.predict("its arithmetic")
+    assert "redicted" in widget.text().splitlines()[1]
+    widget.act("form", "compiled")
+    assert widget.text().splitlines()[1].startswith("Result: ")
+    widget.act("form", "as written")
+    assert "redicted" in widget.text().splitlines()[1]
+
+
+X = tg.rand(16, 16)
+
+
+def reads() -> tg.Tensor:
+    return X * X.sum().item()
+
+
+def prints() -> tg.Tensor:
+    print(end="")
+    return X * 2.0
+
+
+def draws() -> tg.Tensor:
+    return X * float(np.random.rand())
+
+
+def keeps_nothing() -> None:
+    X @ X
+
+
+@pytest.mark.parametrize(
+    ("run", "why"),
+    [
+        (reads, "reading a traced value (item, numpy, print): a replay would not ask again"),
+        (prints, "print"),
+        (draws, "random numbers of Python or NumPy: the numbers drawn now would be those of every later call"),
+        (keeps_nothing, "a roofline of the compiled function: nothing of it is left to run"),
+        (Counted(), "a change of Python"),
+    ],
+)
+def test_what_cannot_be_compiled_says_why_and_stays_as_written(run: Any, why: str) -> None:
+    widget = Roofline(run, shown=True)
+    widget.wait()
+    before = widget.state.result
+    widget.act("form", "compiled")
+    assert widget.state.result == before and widget.form == "as written" and widget.state.other is None
+    assert f"▲ {why}" in widget.text() and 'role="alert"' in widget.html
+    widget.act("pick", 0)
+    assert "▲" not in widget.text()
+
+
+def test_a_function_that_is_watched_is_not_called_compiled() -> None:
+    run = OnDevice("cpu")
+    with tg.amp.autocast("cpu", dtype=tg.bfloat16):
+        widget = Roofline(lambda: run("cpu"), shown=True)
+        widget.wait()
+    widget.act("form", "compiled")
+    assert widget.form == "as written" and "it ran as it is written: somebody watches each operation" in widget.text()
+
+
+def test_a_form_that_there_is_not_is_refused() -> None:
+    widget = Roofline(OnDevice("sim"), machine="T4")
+    widget.act("form", "faster")
+    assert "the form 'faster': there is no such form. Take one of as written, compiled." in widget.text()
+    widget.form = "compiled"
+    widget.act("show")
+    widget.wait()
+    assert widget.state.result is not None and widget.state.result.compiled and widget.state.other is not None

@@ -18,6 +18,7 @@ Line = tuple[CodeType, int] | None  # a code object and the offset of an instruc
 
 PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _WIDGETS = f"{os.sep}tinygrad_edu_widgets{os.sep}"
+_GENERATED = "<compiled program"  # how files of generated functions begin: see `compiler`
 _CONTEXTLIB = os.path.join(os.path.dirname(os.__file__), "contextlib.py")  # it calls context managers of ours
 
 
@@ -25,7 +26,8 @@ class _Own(dict[str, bool]):
     """Whether a source file belongs to this package or to its widgets: its frames are not the user's line."""
 
     def __missing__(self, filename: str) -> bool:
-        self[filename] = own = filename.startswith(PACKAGE) or _WIDGETS in filename or filename == _CONTEXTLIB
+        here = filename.startswith((PACKAGE, _GENERATED)) or _WIDGETS in filename
+        self[filename] = own = here or filename == _CONTEXTLIB
         return own
 
 

@@ -296,11 +296,12 @@ def _difference(before: Any, now: Any) -> str:
 
 def _words(part: Any) -> str:
     if isinstance(part, tuple) and len(part) == 5:
-        shape, dtype, free, _, home = part
+        shape, dtype, free, in_order, home = part
         where = "" if home is CPU else f" on {home.name}"
-        return f"{dtype}{list(shape)}{where}{'' if free else ', requires_grad'}"
+        order = "" if in_order else ", not row by row in memory"
+        return f"{dtype}{list(shape)}{where}{'' if free else ', requires_grad'}{order}"
     if isinstance(part, tuple) and len(part) == 2:
-        return repr(part[1])
+        return repr(float.fromhex(part[1]) if part[0] is float else part[1])
     return repr(part)
 
 

@@ -284,6 +284,7 @@ class Tracer(Interceptor):
         if id(operand.array) in self.made_here:
             if not isinstance(operand.array, (np.ndarray, np.generic)):
                 self._own(operand)  # it was made on the device, from nothing that changes
+            self._check_place(operand)
             return
         if isinstance(operand.array, np.generic):
             return
@@ -292,12 +293,21 @@ class Tracer(Interceptor):
 
     def _own(self, tensor: Any) -> None:
         """What was made here of constants is written to: from now on it is recorded too."""
+        self._check_place(tensor)
         recorder = self.recorder
         array = np.array(on_host(tensor.array))
         proxy = recorder.new(array)
         recorder.equations.append(Equation((proxy.var,), "copy", (array.copy(),)))
         tensor.array, tensor.storage = proxy, None
         tensor._stand_on_fast_path(True)
+
+    def _check_place(self, tensor: Any) -> None:
+        """Refuse what is made on another device than that of the program."""
+        home = backends.of(tensor.array)
+        if tensor.array.ndim and home is not self.home and type(tensor.array) is not RecArray:
+            why = f"other tensors of the function are on {str(self.home.name)!r}, as far as is known"
+            mend = "make it where they are, or give the function a tensor of that device"
+            raise TraceError(f"a tensor made on {str(home.name)!r} in a compiled function", why, mend)
 
     def _input(self, values: Any, feed: Feed) -> RecArray:
         proxy = self.recorder.new(values)

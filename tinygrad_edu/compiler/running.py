@@ -266,6 +266,18 @@ class _Joined(Function):
         return (None, None, *(_tensor(one) for one in pulled))
 
 
+def carry_out(code: Any, arrays: list[Any]) -> Any:
+    """Run the code. Those who watch are told what it cost, what it made, and the seconds until it returned."""
+    if not modes().observers:
+        return code.run(*arrays)
+    begun = time.perf_counter()
+    found = code.run(*arrays)
+    seconds = time.perf_counter() - begun
+    made = [one for one in found if not isinstance(one, np.generic)]
+    outside("program", cost_of(code.program), made, seconds)
+    return found
+
+
 class _Part:
     """A segment with its code."""
 
@@ -291,11 +303,6 @@ class _Part:
         for slab in self.code.slabs:
             announce(modes().observers, slab, "created")
 
-    def tell(self, code: Any, found: Any) -> None:
-        """Let those who watch count what has run."""
-        if modes().observers:
-            outside("program", cost_of(code.program), [one for one in found if not isinstance(one, np.generic)])
-
     def __call__(self, tensors: list[Tensor], carried: dict[Any, Any], results: list[Any], gradients: Any = ()) -> None:
         arrays = self._arrays(tensors, carried, gradients)
         made = []
@@ -314,8 +321,7 @@ class _Part:
         if self.candidates:
             self.code = self.trace.codes[self.place] = _quickest(self.candidates, arrays)
             self.candidates = []
-        found = self.code.run(*arrays)
-        self.tell(self.code, found)
+        found = carry_out(self.code, arrays)
         for target, held in made:
             target.gradient = held
         for tensor in self.segment.cleared:
@@ -358,8 +364,7 @@ class _DevicePart(_Part):
             arrays[i] = self._brought(i, arrays[i])
         for tensor in self.replaced:  # their memory may serve those that come
             tensor.gradient = None
-        found = self.device_code.run(*arrays)
-        self.tell(self.device_code, found)
+        found = carry_out(self.device_code, arrays)
         for tensor in self.segment.cleared:
             tensor.gradient = None
         written = []

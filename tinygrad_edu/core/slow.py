@@ -93,9 +93,9 @@ class Interceptor(Scope):
         generator that is used in another way), "gradient" (``.grad`` of a tensor is replaced), "grad" (it is read),
         "call" (a step of an optimiser, a scheduler or a scaler), "number" (one that changes from call to call),
         "tensor" (one that is read or written without an operation) or "extremes" (the least and the largest element of
-        a tensor decide whether it may be used); after it has run, "program" (a compiled one, with its cost and the
-        arrays that it has made). Return something other than None, and it is not
-        done, but that is taken for it.
+        a tensor decide whether it may be used); after it has run, "program" (a compiled one, with its cost, the arrays
+        that it has made, and the seconds until it returned). Return something other than None, and it is not done, but
+        that is taken for it.
         """
 
     def made(self, array: Any, why: str) -> None:

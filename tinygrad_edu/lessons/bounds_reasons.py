@@ -16,9 +16,9 @@ BOUNDS: dict[str, str | dict[str, str]] = {
         "memory**.",
     },
     "runs_of_python": {
-        "100 times": "Then nothing would be gained: the program runs in its place.",
-        "once": "At the first call the function **is recorded**; after that the program runs, without its lines.",
         "never": "Somebody has to find out what the function does: the first call runs it.",
+        "once": "At the first call the function **is recorded**; after that the program runs, without its lines.",
+        "100 times": "Then nothing would be gained: the program runs in its place.",
     },
     "one_product": {
         "calls": "One product is one call, before and after.",

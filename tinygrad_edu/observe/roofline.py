@@ -26,6 +26,7 @@ import numpy as np
 
 from .. import sim
 from ..common.lines import Line, describe_line, user_line
+from ..common.wording import plural
 from ..core.slow import Call, Interceptor
 from ..errors import ArgumentError
 from ..tensor import creation
@@ -54,6 +55,7 @@ class Peaks:
     bandwidths: tuple[tuple[float, float], ...]  # for operations up to so many bytes: bytes/s, read and written
     start: float
     starts: tuple[tuple[str, float], ...] = ()  # of operations that cost more to start, by name
+    call: float = 0.0  # what one call of NumPy costs: a compiled program makes one for each of its kernels, or more
     simulated: bool = False
 
     @property
@@ -74,7 +76,10 @@ class Peaks:
 
 @dataclass(frozen=True)
 class Point:
-    """An operation on one line, over all its calls. ``seconds`` is the time of a call: the median of the runs."""
+    """An operation on one line, over all its calls. ``seconds`` is the time of a call: the median of the runs.
+
+    A compiled program that runs on this machine is one point; ``kernels`` is how many it has.
+    """
 
     name: str
     line: str
@@ -83,6 +88,7 @@ class Point:
     nbytes: float  # that one call reads and writes
     seconds: float
     own: tuple[tuple[str, float], ...] = ()  # what each of the three needs, and "floor", as a simulator knows
+    kernels: int = 0
 
     @property
     def intensity(self) -> float:
@@ -103,8 +109,11 @@ class Point:
         """The least time that each of the three needs, in seconds. A simulated kernel has a floor besides."""
         if self.own:
             return dict(self.own)
-        start = dict(peaks.starts).get(self.name, peaks.start)
-        return {"start": start, "bytes": peaks.moving(self.nbytes), "arithmetic": self.flops / peaks.rate}
+        start, parts = dict(peaks.starts).get(self.name, peaks.start), 1
+        if self.kernels:
+            start, parts = self.kernels * peaks.call, self.kernels  # each kernel by itself may fit a cache
+        moving = parts * peaks.moving(self.nbytes / parts)
+        return {"start": start, "bytes": moving, "arithmetic": self.flops / peaks.rate}
 
     def bound(self, peaks: Peaks) -> str:
         """Which of the three needs longest; `ELSE` where none comes near the time that it takes."""
@@ -132,22 +141,34 @@ class Point:
 
 @dataclass(frozen=True)
 class Roofline:
-    """A machine's peaks, and the operations of a program, those that took most time first."""
+    """A machine's peaks, and the operations of a program, those that took most time first.
+
+    ``whole`` is what one run takes, in seconds: all of it, while nobody watches. ``compiled`` says that it ran as
+    programs, see `compile`.
+    """
 
     peaks: Peaks
     points: tuple[Point, ...]
     conditions: Conditions | None = None  # of what was measured
     runs: int = 1  # of which the median was taken
     rest: tuple[tuple[str, float], ...] = ()  # what else took time, in seconds
+    whole: float = 0.0
+    compiled: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many operations it carries out, or kernels of compiled programs."""
+        return sum(point.calls * (point.kernels or 1) for point in self.points)
 
 
 class _Watch(Interceptor):
-    """Notes each operation of forward: how long it took, and what it costs."""
+    """Notes each operation of forward, and each compiled program: how long it took, and what it costs."""
 
     keeps = False
+    programs = True
 
     def __init__(self) -> None:
-        self.seen: list[tuple[str, Line, int, int, int]] = []  # name, line, FLOP, bytes, nanoseconds
+        self.seen: list[tuple[str, Line, int, int, int, int]] = []  # name, line, FLOP, bytes, kernels, nanoseconds
 
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
         begun = time.perf_counter_ns()
@@ -157,8 +178,15 @@ class _Watch(Interceptor):
             operands = tuple(getattr(one, "array", one) for one in call.operands)
             flops, read, written = call.op.cost(operands, result.array, call.params)
             if flops or read or written:  # a view costs nothing
-                self.seen.append((call.op.name, call.line or user_line(), flops, read + written, spent))
+                self.seen.append((call.op.name, call.line or user_line(), flops, read + written, 0, spent))
         return result
+
+    def outside(self, what: str, *given: Any) -> None:
+        if what == "program":
+            cost, _, seconds = given
+            if cost.launches:
+                name, spent = f"program of {plural(cost.launches, 'kernel')}", round(seconds * 1e9)
+                self.seen.append((name, user_line(), cost.flops, cost.moved, cost.launches, spent))
 
 
 @cache
@@ -171,7 +199,9 @@ def peaks() -> Peaks:
     calls: dict[str, Callable[[], object]] = {"matmul": lambda: small @ small, "sum": one.sum, "mean": one.mean}
     starts = tuple((name, measure(call, budget=0.1).median) for name, call in calls.items())
     rate = 2 * MATRIX**3 / product.quartiles[0]
-    return Peaks("this machine", rate, tuple((2.0 * size, _copying(size)) for size in COPIED), start, starts)
+    number, result = np.ones(1, np.float32), np.empty(1, np.float32)
+    call = measure(lambda: np.add(number, number, out=result), budget=0.1).quartiles[0]
+    return Peaks("this machine", rate, tuple((2.0 * size, _copying(size)) for size in COPIED), start, starts, call)
 
 
 def _copying(size: int) -> float:
@@ -187,48 +217,56 @@ def _watching() -> float:
     with _Watch() as watch:
         for _ in range(300):
             one + one
-    return max(statistics.median(seen[4] for seen in watch.seen) / 1e9 - peaks().start, 0.0)
+    return max(statistics.median(seen[-1] for seen in watch.seen) / 1e9 - peaks().start, 0.0)
 
 
-def measured(run: Callable[[], object], progress: Progress | None = None) -> Roofline:
-    """What a program's operations of forward take on this machine. It is run ten times.
+def measured(run: Callable[[], object], progress: Progress | None = None, compiled: bool = False) -> Roofline:
+    """What a program's operations of forward take on this machine. It is run nineteen times, nine of them unwatched.
 
-    Raises `ArgumentError` for a program without operations, or with others each time.
+    Compiled programs are measured too, each as a whole; ``compiled`` says that ``run`` is nothing else. Raises
+    `ArgumentError` for a program without operations, or with others each time.
     """
     with quiet(progress) as conditions:
         run()
         runs, whole = [], []
         for done in range(RUNS):
             begun = time.perf_counter()
+            run()
+            whole.append(time.perf_counter() - begun)
             with _Watch() as watch:
                 run()
-            whole.append(time.perf_counter() - begun)
             runs.append(watch.seen)
             if progress is not None and progress(done + 1, RUNS, 0.0) is False:
                 break
         found, watching = peaks(), _watching()
     if not runs[0]:
+        if compiled:
+            raise _nothing_left()
         raise ArgumentError(
             "a roofline", "no operation on tensors was carried out", "let the function compute something"
         )
-    _refuse_changes([[(name, line, flops, size) for name, line, flops, size, _ in seen] for seen in runs])
-    medians = [statistics.median(seen[place][4] for seen in runs) / 1e9 for place in range(len(runs[0]))]
-    times = [max(one - watching, found.start / 2) for one in medians]
-    done_so = [
-        (name, line, flops, size, spent) for (name, line, flops, size, _), spent in zip(runs[0], times, strict=True)
-    ]
+    _refuse_changes([[one[:-1] for one in seen] for seen in runs])
+    done_so = []
+    for place, (name, line, flops, size, kernels, _) in enumerate(runs[0]):
+        spent = statistics.median(seen[place][-1] for seen in runs) / 1e9
+        spent = max(spent, found.call / 2) if kernels else max(spent - watching, found.start / 2)
+        done_so.append((name, None if compiled else line, flops, size, spent, (), kernels))
     points = _points(done_so)
     best = max(point.achieved for point in points)  # what a program reaches, the machine can do
-    left = statistics.median(whole) - statistics.median(sum(one[4] for one in seen) / 1e9 for seen in runs)
-    rest = (("backward, Python, NumPy and what else ran", left),) if left > 0 else ()
-    return Roofline(replace(found, rate=max(found.rate, best)), points, conditions, len(runs), rest)
+    took = statistics.median(whole)
+    left = took - sum(point.total for point in points)
+    also = "Python, NumPy and what else ran" if compiled else "backward, Python, NumPy and what else ran"
+    rest = ((also, left),) if left > 0 else ()
+    faster = replace(found, rate=max(found.rate, best))
+    return Roofline(faster, points, conditions, len(runs), rest, took, compiled)
 
 
 @sim.alone()
-def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
+def simulated(run: Callable[[], object], preset: str | None = None, compiled: bool = False) -> Roofline:
     """What a program's kernels take on a simulated machine, backward included. It is run four times.
 
-    Raises `ArgumentError` for a program that asks for no kernel there, or for others each time.
+    ``compiled`` says that ``run`` is a compiled program, whose kernels come from no line. Raises `ArgumentError` for a
+    program that asks for no kernel there, or for others each time.
     """
     before = sim.machine()
     machine = before if preset in (None, before.preset) else sim.Machine(str(preset))
@@ -246,19 +284,28 @@ def simulated(run: Callable[[], object], preset: str | None = None) -> Roofline:
     finally:
         sim.use(before)
     if not kernels:
+        if compiled:
+            raise _nothing_left()
         raise ArgumentError("a roofline", "no kernel ran on the simulated device", 'let it compute there: x.to("sim")')
     _refuse_changes([[_kind(one) for one in run] for run in (kernels, busy, traffic)])
     start, floor = machine["launch"] / 1e9, machine["floor"] / 1e9
     done = [
         (
-            *_kind(one), max(one.duration / 1e9, start),
+            *_kind(one, compiled), max(one.duration / 1e9, start),
             (("start", start), ("bytes", b.duration / 1e9), ("arithmetic", a.duration / 1e9), ("floor", floor)),
         )
         for one, a, b in zip(kernels, busy, traffic, strict=True)
     ]  # fmt: skip
     found = Peaks(machine.name, machine["float32"], ((math.inf, machine["bandwidth"]),), start, simulated=True)
     spent = {name: sum(work.duration for work in works if work.kind == kind) / 1e9 for kind, name in OTHERS.items()}
-    return Roofline(found, _points(done), rest=tuple((name, one) for name, one in spent.items() if one))
+    rest = tuple((name, one) for name, one in spent.items() if one)
+    return Roofline(found, _points(done), rest=rest, whole=works.end / 1e9, compiled=compiled)
+
+
+def _nothing_left() -> ArgumentError:
+    why = "nothing of it is left to run: a program computes what is returned, from tensors that were there before"
+    mend = "make the tensors outside the function, and return what it computes from them"
+    return ArgumentError("a roofline of the compiled function", why, mend)
 
 
 def _refuse_changes(runs: Sequence[Sequence[tuple[str, Line, float, float]]]) -> None:
@@ -272,21 +319,21 @@ def _refuse_changes(runs: Sequence[Sequence[tuple[str, Line, float, float]]]) ->
         raise ArgumentError("a roofline", why, "let it do the same each time")
 
 
-def _timeline(run: Callable[[], object]) -> list[Any]:
+def _timeline(run: Callable[[], object]) -> sim.Timeline:
     """What a program does on the simulated machine."""
     with sim.timeline() as seen:
         run()
         sim.finish()
-    return list(seen)
+    return seen
 
 
 def _kernels(works: list[Any]) -> list[Any]:
     return [work for work in works if work.kind == "kernel"]
 
 
-def _kind(work: Any) -> tuple[str, Line, float, float]:
+def _kind(work: Any, lineless: bool = False) -> tuple[str, Line, float, float]:
     """What a kernel is, and does."""
-    return work.name, work.line, work.flops, work.read + work.written
+    return work.name, None if lineless else work.line, work.flops, work.read + work.written
 
 
 def _points(done: Sequence[tuple[Any, ...]]) -> tuple[Point, ...]:

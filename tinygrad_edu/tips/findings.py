@@ -51,7 +51,10 @@ def _about_all(judged: Judged) -> bool:
 def disagree(result: Result) -> bool:
     """Whether the clock says something other than the counts."""
     timing = clock(result)
-    return timing is not None and timing.verdict != AGREES[result.verdict]
+    if timing is None:
+        return False
+    same = any(_about_all(judged) and judged.claim.fact == TIME and judged.claim.same for judged in result.claims)
+    return timing.verdict != AGREES[SAME if same and result.verdict == HOLDS else result.verdict]
 
 
 def smaller(judged: Judged) -> bool:

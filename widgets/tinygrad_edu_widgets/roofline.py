@@ -12,17 +12,22 @@ from typing import Any, ClassVar
 import traitlets
 
 from tinygrad_edu import sim
-from tinygrad_edu.errors import EduError
+from tinygrad_edu.compiler import compile
+from tinygrad_edu.errors import ArgumentError, EduError
 from tinygrad_edu.observe.roofline import Roofline as Found
 from tinygrad_edu.observe.roofline import measured, simulated
 from tinygrad_edu.views import roofline
 from tinygrad_edu.views.frame import Frame, Progress
 from tinygrad_edu.views.given import flags, refusal, texts
-from tinygrad_edu.views.roofline import HERE, RooflineState
+from tinygrad_edu.views.roofline import FORMS, HERE, RooflineState
 
 from .base import EduWidget, Tell
 
 SHORT = 10.0  # seconds for which a cell waits
+TRIED = "a roofline of the compiled function"
+TRIES = 4  # calls in which all programs have to be made
+WRITTEN, COMPILED = FORMS
+_Pair = tuple[Found | None, Found | None, EduError | None]  # as written, compiled, and why one is missing
 
 
 class Roofline(EduWidget, room=roofline):
@@ -30,18 +35,20 @@ class Roofline(EduWidget, room=roofline):
 
     ``run(device)`` is called with "cpu" or "sim", and does the same on either; a ``run()`` without arguments is for
     this machine alone. On this machine each operation of forward is measured, and so are the peaks, once. On a
-    simulated machine each kernel takes what the constants say. ``run`` is called ten times here and four times there:
-    what it trains is trained by each. ``machine`` is "this machine" or a preset, such as "T4". ``shown=True`` asks
-    nothing.
+    simulated machine each kernel takes what the constants say. ``run`` is called nineteen times here and four times
+    there: what it trains is trained by each. ``machine`` is "this machine" or a preset, such as "T4". ``shown=True``
+    asks nothing. *compiled* runs it again through `compile`, and draws both.
 
     Gestures: choose a prediction, *Commit*; press a mark or a row (Enter; arrows go from one row to the next) to read
-    what limits that operation; choose other peaks; *Measure again*; *Ask again* (r) hides the result.
+    what limits that operation; *as written* and *compiled*; choose other peaks; *Measure again*; *Ask again* (r) hides
+    the result.
     """
 
-    awaited = frozenset({"commit", "machine", "run"})
-    mirrors: ClassVar[dict[str, str]] = {"prediction": "draft", "machine": "machine"}
+    awaited = frozenset({"commit", "form", "machine", "run"})
+    mirrors: ClassVar[dict[str, str]] = {"prediction": "draft", "machine": "machine", "form": "form"}
     prediction = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     machine = traitlets.Unicode(HERE).tag(sync=True)
+    form = traitlets.Unicode(WRITTEN).tag(sync=True)
     committed = traitlets.Bool(False, read_only=True).tag(sync=True)
 
     def __init__(
@@ -58,6 +65,7 @@ class Roofline(EduWidget, room=roofline):
             why = f"it does not take the device, and is to run on a simulated {machine}"
             raise refusal("Roofline", "run", run, why, "write run=lambda device: …")
         self.state = self._first = RooflineState(machine, machines, ask)
+        self._program = _Program(self._run_on)
         super().__init__()
         if shown:
             self.act("show")
@@ -73,9 +81,9 @@ class Roofline(EduWidget, room=roofline):
         return dataclasses.asdict(self.state)
 
     def mirrored(self) -> dict[str, Any]:
-        """The prediction and the machine."""
-        state = self.state
-        return {"prediction": state.draft, "machine": state.machine, "committed": state.said is not None}
+        """The prediction, the machine and the form."""
+        state, committed = self.state, self.state.said is not None
+        return {"prediction": state.draft, "machine": state.machine, "form": state.form, "committed": committed}
 
     def predict(self, choice: str) -> None:
         """Commit to a prediction from code, and wait for the result."""
@@ -96,6 +104,10 @@ class Roofline(EduWidget, room=roofline):
             self.state = roofline.machine(state, value)
             if state.begun and (state.result is None or value != state.machine):
                 self._begin()
+        elif act == "form":
+            self.state = roofline.form(state, value)
+            if state.begun and not self._shows_what_is_wanted():
+                self._begin()
         elif act == "run" and state.begun:
             self._begin()
         elif act == "reset":
@@ -108,31 +120,95 @@ class Roofline(EduWidget, room=roofline):
 
     def _begin(self) -> None:
         """Run the function where the state says, and show what comes out."""
-        chosen, run = self.state.machine, self._run_on
+        chosen, form, known = self.state.machine, self.state.form, self.state.written
+        if form == WRITTEN or self._shows_what_is_wanted():
+            known = None  # it is measured again
 
-        def job(tell: Tell) -> Found | EduError:
+        def job(tell: Tell) -> _Pair:
+            written = known
             try:
-                if chosen == HERE:
-                    return measured(lambda: run("cpu"), tell)
-                return simulated(lambda: run("sim"), chosen)
+                written = written or _found(self._run_on, chosen, tell)
+                if form == WRITTEN:
+                    return written, None, None
+                return written, self._program.found(chosen, tell), None
             except EduError as error:
-                return error
+                return written, None, error
 
-        def then(found: Found | EduError) -> None:
-            if isinstance(found, EduError):
-                self._failed(found.sentence())
-                self._refuse(found)
-                return
-            self.state = roofline.finish(self.state, found)
-            if self.state.machine != chosen:
-                self._begin()  # somebody has chosen another one meanwhile
+        def then(found: _Pair) -> None:
+            self._finish(chosen, *found)
 
         self.progress = Progress(0, 0, 0.0)
         self.work(job, then)
 
+    def _finish(self, chosen: str, written: Found | None, compiled: Found | None, error: EduError | None) -> None:
+        """Show what came out. Where only the compiled form has failed, the result as written stays."""
+        wanted = self.state.form
+        if written is None:
+            self._failed("" if error is None else error.sentence())
+        elif compiled is None:
+            self.state = roofline.finish(self.state, chosen, written)
+        else:
+            self.state = roofline.finish(self.state, chosen, compiled, written)
+        if error is not None:
+            self._refuse(error)
+            return
+        self.state = roofline.form(self.state, wanted)
+        if not self._shows_what_is_wanted():
+            self._begin()  # somebody has chosen another one meanwhile
+
+    def _shows_what_is_wanted(self) -> bool:
+        """Whether the result is of the machine and the form that are chosen."""
+        state = self.state
+        return (
+            state.result is not None
+            and state.ran == state.machine
+            and state.result.compiled == (state.form == COMPILED)
+        )
+
     def _failed(self, failure: str = "") -> None:
-        """What was shown is of another machine, so it goes too."""
-        self.state = replace(self.state, result=None, picked=0, failure=failure)
+        """The run has ended without a result. What was shown goes too, unless only the other form of it was wanted."""
+        state = self.state
+        if state.result is not None and state.ran == state.machine and not self._shows_what_is_wanted():
+            self.state = replace(state, form=COMPILED if state.result.compiled else WRITTEN)
+        else:
+            self.state = replace(state, result=None, other=None, picked=0, failure=failure)
+
+
+class _Program:
+    """A function of the device, compiled once."""
+
+    def __init__(self, run: Callable[[str], object]) -> None:
+        self._run = compile(run, fullgraph=True)
+
+    def found(self, machine: str, tell: Tell) -> Found:
+        """What its programs take. They are made before, which is not measured.
+
+        Raises `EduError` where there can be no program, and where each call would need a new one.
+        """
+        device = "cpu" if machine == HERE else "sim"
+        for _ in range(TRIES):  # a step of training may need another one when it is run again
+            made, ran = len(self._run.ledger), self._calls()
+            self._run(device)
+            if len(self._run.ledger) == made:
+                break
+        else:
+            why = f"a program is made anew at each call: {self._run.ledger[-1].reason}"
+            raise ArgumentError(TRIED, why, "let each call read the same values of Python")
+        if self._calls() == ran:
+            why = "it ran as it is written: somebody watches each operation, such as autocast or a guard that verifies"
+            raise ArgumentError(TRIED, why, "make the widget outside of that block")
+        return _found(self._run, machine, tell, compiled=True)
+
+    def _calls(self) -> int:
+        """How often a program has run, and not the function."""
+        return sum(trace.calls for trace in self._run.ledger if not trace.broken)
+
+
+def _found(run: Callable[[str], object], machine: str, tell: Tell, compiled: bool = False) -> Found:
+    """What a function, or a compiled one, takes on a machine."""
+    if machine == HERE:
+        return measured(lambda: run("cpu"), tell, compiled)
+    return simulated(lambda: run("sim"), machine, compiled)
 
 
 def _callable(run: Any) -> tuple[Callable[[str], object], bool]:

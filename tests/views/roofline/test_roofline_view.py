@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -123,3 +124,81 @@ def test_every_operation_can_be_reached_from_its_neighbours(picked: int, before:
     reached = [int(g.get("data-value") or -1) for g in rows]
     assert reached == list(range(max(before - 1, 0), before + 6 + bool(after)))
     assert [g.get("data-value") for g in rows if g.get("tabindex") == "0"] == [str(picked)]
+
+
+# As written, and compiled --------------------------------------------------------------------------------------------
+
+FUSED = Roofline(
+    PEAKS,
+    (Point("matmul+add+mul+relu", "", 1, 2.1e9, 12e6, 3.2e-4), Point("stack", "", 1, 0, 8e6, 3e-5)),
+    whole=4e-4,
+    compiled=True,
+)
+WRITTEN = replace(FOUND, whole=2e-3)
+TOLD = "as written 110 kernels, 2.00 ms a run; compiled 2 kernels, 400 µs a run"
+
+
+def pair(compiled: bool, **changes: Any) -> RooflineState:
+    shown, other = (FUSED, WRITTEN) if compiled else (WRITTEN, FUSED)
+    form = "compiled" if compiled else "as written"
+    return replace(state(**changes), result=shown, other=other, ran="T4", form=form)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("picked", [0, 1])
+def test_the_twin_says_what_both_forms_are(compiled: bool, picked: int) -> None:
+    made = pair(compiled, picked=picked)
+    assert_twin(roofline.frame(made), CAPTIONS)
+    assert TOLD in roofline.text(made) and roofline.comparison(made) == TOLD
+    assert roofline.comparison(state()) == ""
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_other_form_is_hollow_and_stands_where_it_would_be_filled(width: int) -> None:
+    circles: dict[bool, list[Any]] = {}
+    for compiled in (True, False):
+        frame = roofline.frame(pair(compiled))
+        root = ET.fromstring((frame.wide if width == WIDE else frame.narrow).svg())
+        circles[compiled] = [one for one in root.iter() if one.tag.endswith("circle")]
+    places = {
+        (compiled, kind): {(one.get("cx"), one.get("cy")) for one in circles[compiled] if one.get("class") == kind}
+        for compiled in circles
+        for kind in ("result", "mark-a")
+    }
+    assert len(places[True, "result"]) == 1 and len(places[True, "mark-a"]) == 4
+    assert places[True, "result"] == places[False, "mark-a"] and places[False, "result"] == places[True, "mark-a"], (
+        "the axes stay as they are"
+    )
+
+
+def test_forms_are_changed_at_once_where_both_are_known() -> None:
+    made = roofline.form(pair(False, picked=3), "compiled")
+    assert (made.result, made.other, made.form, made.picked) == (FUSED, WRITTEN, "compiled", 0)
+    assert roofline.form(made, "compiled") == made
+    alone = roofline.form(state(), "compiled")
+    assert (alone.result, alone.form) == (FOUND, "compiled")
+    with pytest.raises(IndexRangeError, match="there is no such form"):
+        roofline.form(made, "faster")
+
+
+def test_both_forms_stand_under_one_roof() -> None:
+    faster = replace(FUSED, peaks=replace(PEAKS, rate=9e12))
+    made = roofline.finish(state(picked=2), "T4", faster, WRITTEN)
+    assert made.result is not None and made.other is not None and made.picked == 0 and made.form == "compiled"
+    assert made.result.peaks.rate == made.other.peaks.rate == 9e12
+    assert made.written == made.other
+    assert replace(made, machine="A100").written is None, "it is of another machine"
+
+
+def test_what_a_program_needs() -> None:
+    peaks = replace(PEAKS, call=1e-6)
+    point = Point("program of 4 kernels", "", 1, 8e6, 4e6, 1e-4, kernels=4)
+    assert point.needs(peaks) == {"start": 4e-6, "bytes": 4 * 1e6 / 900e9, "arithmetic": 1e-6}
+    assert Roofline(peaks, (point, Point("sum", "", 3, 1, 4, 1e-6))).count == 7
+
+
+def test_counts_without_times() -> None:
+    here = replace(PEAKS, simulated=False)
+    made = replace(pair(True), result=replace(FUSED, peaks=here), other=replace(WRITTEN, peaks=here))
+    told = "Roofline: measured; as written 110 operations of forward; compiled 2 kernels"
+    assert roofline.summary(made) == told

@@ -47,6 +47,17 @@ def test_counts_and_clock_never_contradict_each_other_without_a_word(verdict: st
     assert headline(found) in shown.html() and headline(found) in shown.text
 
 
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_tip_that_claims_no_difference_agrees_with_a_clock_that_finds_none(clock: str) -> None:
+    found = result("holds", clock)
+    same = replace(found.claims[1], claim=replace(found.claims[1].claim, same=True))
+    found = replace(found, claims=(found.claims[0], same))
+    assert disagree(found) is (clock != "no difference")
+    assert (headline(found) == SAID["holds"]) is (clock == "no difference")
+    false = replace(found, verdict="false here")
+    assert disagree(false) is (clock != "slower"), "if a count says false, B is expected to take longer"
+
+
 @pytest.mark.parametrize(
     ("clock", "big", "words"),
     [

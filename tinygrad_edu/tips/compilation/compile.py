@@ -91,9 +91,7 @@ TIP = Tip(
     ),
     explain="Which of A's buffers does nobody outside the function ever see?",
     symptoms=("my loop is slow", "the processor or GPU is hardly busy"),
-    picture=Picture(
-        "TimingRace", lambda: {"A": "0.5 * y * (1 + y.tanh())", "B": "f(y)", "names": {"y": tg.rand(1000)}}
-    ),
+    picture=Picture("TimingRace", dict),
     elsewhere=(
         Elsewhere(
             "PyTorch 2.13",

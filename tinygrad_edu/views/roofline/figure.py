@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from ...common.wording import prefix_of, si
@@ -11,11 +12,12 @@ from ...observe.roofline import Peaks, Point, Roofline
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import UI_12, Canvas, shorten, wrap_text
 from . import words
-from .model import CHOICES, RooflineState
+from .model import CHOICES, FORMS, RooflineState
 
 LEFT, TALL = 64.0, 290.0  # of the axis; the height of the plot
 PANEL = 276.0  # beside the plot, where there is room
 Box = tuple[float, float, float, float]  # left, top, right, bottom
+NAME = 84.0  # room for a name in the list
 LISTED = 6  # operations in the list, around the one that is picked; and numbered in the plot
 
 
@@ -43,27 +45,38 @@ class Axes:
         return self.y0 - (self.y0 - self.y1) * min(max(share, 0.0), 1.0)
 
 
-def draw(found: Roofline, width: int, picked: int = 0, head: str = "", live: bool = True) -> Figure:
-    """The plot, and beside it or below it the operations and what is known of the one that is picked."""
+def draw(
+    found: Roofline, width: int, picked: int = 0, head: str = "", live: bool = True, other: Roofline | None = None,
+    told: tuple[str, str] = ("", ""),
+) -> Figure:  # fmt: skip
+    """The plot, and beside it or below it the operations and what is known of the one that is picked.
+
+    With ``other``, its marks are hollow and those of ``found`` filled; ``told`` is both in numbers, and which is which.
+    """
     canvas, wide = Canvas(width), width >= WIDE
     y = 0.0
-    for line in wrap_text(head, int(width / 8.0)) if head else ():
-        canvas.text(0, y + 13, line, "b f13")
+    most = int(width / 8.0)
+    lines = [(line, "b f13") for line in wrap_text(head, most)] if head else []
+    lines += [(line, "f13") for line in (told[0].split("; ") if len(told[0]) > most else [told[0]]) if line]
+    for line, cls in lines:
+        canvas.text(0, y + 13, line, cls)
         y += 18
     y += 10 * bool(head)
     right = width - PANEL - 24 if wide else width - 16.0
-    axes = _axes(found, LEFT, right, y + 24 + TALL, y + 24)
+    axes = _axes(found, other, LEFT, right, y + 24 + TALL, y + 24)
     _frame(canvas, axes)
     _roof(canvas, found, axes)
-    _marks(canvas, found, axes, picked, live)
-    left, top = (width - PANEL, y) if wide else (0.0, y + TALL + 84)
+    _marks(canvas, found, other, axes, picked, live)
+    if other is not None:
+        canvas.text(axes.x0, axes.y0 + 56, told[1], "t2")
+    left, top = (width - PANEL, y) if wide else (0.0, y + TALL + 84 + 18 * (other is not None))
     _panel(canvas, found, picked, left, top, width - left, live)
     return Figure(canvas, "Operations under the roof of a machine", words.describe(found))
 
 
-def _axes(found: Roofline, x0: float, x1: float, y0: float, y1: float) -> Axes:
+def _axes(found: Roofline, other: Roofline | None, x0: float, x1: float, y0: float, y1: float) -> Axes:
     peaks = found.peaks
-    drawn = [point for point in found.points if point.flops]
+    drawn = [point for one in (found, other) if one is not None for point in one.points if point.flops]
     many = [point.intensity for point in drawn] + [peaks.ridge]
     rates = [point.achieved for point in drawn] + [peaks.rate]
     across = math.floor(math.log10(min(many))), math.ceil(math.log10(max(many) * 1.5))
@@ -124,7 +137,9 @@ def _slope(canvas: Canvas, axes: Axes, bandwidth: float, rate: float, cls: str) 
         canvas.line(axes.x(low), axes.y(low * bandwidth), axes.x(high), axes.y(high * bandwidth), cls)
 
 
-def _marks(canvas: Canvas, found: Roofline, axes: Axes, picked: int, live: bool) -> None:
+def _marks(
+    canvas: Canvas, found: Roofline, other: Roofline | None, axes: Axes, picked: int, live: bool
+) -> None:  # fmt: skip
     """Each operation, with its number in the list. Of the picked one also the height that its start allows."""
     point = found.points[picked]
     start = point.needs(found.peaks)["start"]
@@ -135,15 +150,34 @@ def _marks(canvas: Canvas, found: Roofline, axes: Axes, picked: int, live: bool)
             canvas.line(axes.x0, y, axes.x1, y, "dotted")
             canvas.text(axes.x0, axes.y0 + 38, "dotted: what its start allows", "t2")  # where no mark can be
     drawn = [(place, point) for place, point in enumerate(found.points) if point.flops]
+    hollow = [] if other is None else _hollow(canvas, other, axes)
     for place, one in reversed(drawn):
-        _mark(canvas, axes, one, place, place == picked, live, found)
-    _numbers(canvas, found.peaks, axes, drawn, picked)
+        _mark(canvas, axes, one, place, place == picked, live, found, other is not None)
+    _numbers(canvas, found.peaks, axes, drawn, picked, hollow)
 
 
-def _numbers(canvas: Canvas, peaks: Peaks, axes: Axes, drawn: list[tuple[int, Point]], picked: int) -> None:
+def _hollow(canvas: Canvas, other: Roofline, axes: Axes) -> list[tuple[float, float]]:
+    """The marks of the other form. Returns where they are."""
+    places = []
+    for point in other.points:
+        if point.flops:
+            x, y = axes.x(point.intensity), axes.y(point.achieved)
+            told = f"{words.form_of(other)}, {words.point_text(point, other.peaks)}"
+            canvas.open(data_tip=told, role="img", aria_label=told)
+            canvas.circle(x, y, 7, "mark-a")  # larger than a filled mark, which may stand in the same place
+            canvas.rect(x - 9, y - 9, 18, 18, "hit")
+            canvas.close()
+            places.append((x, y))
+    return places
+
+
+def _numbers(
+    canvas: Canvas, peaks: Peaks, axes: Axes, drawn: list[tuple[int, Point]], picked: int,
+    hollow: list[tuple[float, float]],
+) -> None:  # fmt: skip
     """The marks' numbers in the list, each where it covers least. Marks that lie on each other share theirs."""
     at = [(axes.x(one.intensity), axes.y(one.achieved)) for _, one in drawn]
-    taken = [*_drawn_roof(peaks, axes), *((x - 9, y - 9, x + 9, y + 9) for x, y in at)]
+    taken = [*_drawn_roof(peaks, axes), *((x - 9, y - 9, x + 9, y + 9) for x, y in (*at, *hollow))]
     named: list[tuple[float, float, list[int]]] = []
     for (x, y), (place, _) in zip(at, drawn, strict=True):
         if place >= LISTED and place != picked:
@@ -184,11 +218,13 @@ def _meet(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _mark(canvas: Canvas, axes: Axes, point: Point, place: int, on: bool, live: bool, found: Roofline) -> None:
+def _mark(
+    canvas: Canvas, axes: Axes, point: Point, place: int, on: bool, live: bool, found: Roofline, filled: bool
+) -> None:  # fmt: skip
     x, y, told = axes.x(point.intensity), axes.y(point.achieved), words.point_text(point, found.peaks)
     acts = {"data_act": "pick", "data_value": place, "role": "button", "tabindex": -1} if live else {}
     canvas.open(**acts, data_link=f"r{place}", data_tip=told, aria_label=told, data_current=on)
-    canvas.circle(x, y, 5, "result" if on else "mark-a")
+    canvas.circle(x, y, 5, "result" if on or filled else "mark-a")
     if on:
         canvas.circle(x, y, 9, "cross")
     canvas.rect(x - 9, y - 9, 18, 18, "hit")
@@ -214,6 +250,12 @@ def _more(canvas: Canvas, place: int, told: str, left: float, y: float, width: f
     return y + 22
 
 
+def _cut(name: str) -> str:
+    """A name as the list shows it, in bold if need be: names of kernels may be long."""
+    ends = list(accumulate(11.5 if one in "mwMW+" else 5.0 if one in "filrt" else 8.0 for one in name))
+    return name if ends[-1] <= NAME else shorten(name, 1 + sum(end <= NAME - 12 for end in ends))
+
+
 def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, width: float, live: bool) -> None:
     """The operations, and what is known of the one that is picked."""
     whole = sum(point.total for point in found.points)
@@ -227,8 +269,8 @@ def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, 
         canvas.rect(left, y, width, 22, "on" if on else "hit")
         quiet = "" if on else "t2"  # which could hardly be read on the row that is picked
         canvas.text(left + 8, y + 15, f"{place + 1}", quiet)
-        canvas.text(left + 28, y + 15, shorten(point.name, 13), "b" if on else "")
-        canvas.text(left + 152, y + 15, f"{round(100 * point.total / whole)} %", quiet, "end")
+        canvas.text(left + 28, y + 15, _cut(point.name), "b" if on else "")
+        canvas.text(left + 156, y + 15, f"{round(100 * point.total / whole)} %", quiet, "end")
         canvas.text(left + width - 8, y + 15, CHOICES[point.bound(found.peaks)], "", "end")
         canvas.close()
         y += 24
@@ -239,6 +281,9 @@ def _panel(canvas: Canvas, found: Roofline, picked: int, left: float, y: float, 
         y += 17
     y += 12
     point = found.points[picked]
+    for line in wrap_text(point.name, int((width - 8) / UI_12)) if _cut(point.name) != point.name else ():
+        canvas.text(left + 8, y + 13, line, "b")
+        y += 17
     for line in wrap_text(point.line, int((width - 8) / UI_12))[:2] if point.line else ():
         canvas.text(left + 8, y + 12, line, "t2")
         y += 17
@@ -268,7 +313,8 @@ def frame(state: RooflineState, working: bool = False) -> Frame:
 
 def _stage(state: RooflineState, width: int, working: bool) -> Figure:
     if state.result is not None:
-        return draw(state.result, width, state.picked, words.verdict(state))
+        told = words.comparison(state), words.key(state)
+        return draw(state.result, width, state.picked, words.verdict(state), other=state.other, told=told)
     canvas = Canvas(width)
     canvas.rect(1, 1, width - 2, 120, "hole")
     lines = wrap_text(words.hidden(state, working), int(width / 8.5))[:5]
@@ -287,5 +333,6 @@ def _controls(state: RooflineState, working: bool) -> list[Control]:
         ]
     if state.result is None:
         return [] if working else [machines, again]
+    forms = Control("radio", "form", "", state.form, FORMS, hint="as written or compiled")
     measured = [Control("button", "run", "Measure again")] * (not state.result.peaks.simulated)
-    return [*measured, machines, again] if len(state.machines) > 1 else [*measured, again]
+    return [*measured, forms, *[machines] * (len(state.machines) > 1), again]

@@ -10,6 +10,7 @@ from ...errors import IndexRangeError
 from ...observe.roofline import Point, Roofline
 
 HERE = "this machine"
+WRITTEN, COMPILED = FORMS = ("as written", "compiled")
 CHOICES = {
     "start": "starting it",
     "bytes": "moving its bytes",
@@ -22,7 +23,8 @@ CHOICES = {
 class RooflineState:
     """What is asked and predicted and, once that is committed, the result and the operation that is picked.
 
-    ``machine`` is `HERE` or a simulated one. ``asked`` is the machine that the prediction was made for.
+    ``machine`` is `HERE` or a simulated one. ``asked`` is the machine that the prediction was made for. ``form`` is the
+    one of `FORMS` that is wanted; ``other`` is the result of the other one on the same machine, where there is one.
     """
 
     machine: str
@@ -35,6 +37,15 @@ class RooflineState:
     failure: str = ""  # why there is no result
     result: Roofline | None = None
     picked: int = 0
+    form: str = WRITTEN
+    other: Roofline | None = None
+    ran: str = ""  # the machine of both results
+
+    @property
+    def written(self) -> Roofline | None:
+        """The result as written, on the machine that is chosen."""
+        here = (one for one in (self.result, self.other) if one is not None and self.ran == self.machine)
+        return next((one for one in here if not one.compiled), None)
 
     @property
     def point(self) -> Point | None:
@@ -72,6 +83,25 @@ def pick(state: RooflineState, given: Any) -> RooflineState:
     return replace(state, picked=int(place))
 
 
-def finish(state: RooflineState, found: Roofline) -> RooflineState:
-    """Show a result."""
-    return replace(state, result=found, picked=0, failure="")
+def form(state: RooflineState, given: Any) -> RooflineState:
+    """Choose whether it runs as written or compiled. What is known of that form is shown at once.
+
+    Raises `IndexRangeError` for another form.
+    """
+    if given not in FORMS:
+        raise IndexRangeError(
+            f"the form {shown(given, 40)}", "there is no such form", f"take one of {', '.join(FORMS)}"
+        )
+    state = replace(state, form=given)
+    if state.result is None or state.result.compiled == (given == COMPILED) or state.other is None:
+        return state
+    return replace(state, result=state.other, other=state.result, picked=0)
+
+
+def finish(state: RooflineState, machine: str, found: Roofline, other: Roofline | None = None) -> RooflineState:
+    """Show a result of a machine, and beside it that of the other form, under one roof: what either reached."""
+    if other is not None:
+        rate = max(found.peaks.rate, other.peaks.rate)
+        found, other = (replace(one, peaks=replace(one.peaks, rate=rate)) for one in (found, other))
+    form = COMPILED if found.compiled else WRITTEN
+    return replace(state, result=found, other=other, ran=machine, picked=0, failure="", form=form)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...common.wording import bytes_text, number, plain, plural, seconds_text, si
 from ...observe.roofline import BOUNDS, Peaks, Point, Roofline
-from .model import CHOICES, RooflineState, answer
+from .model import CHOICES, COMPILED, WRITTEN, RooflineState, answer
 
 FEW = 24  # operations that the text tells
 WHY = {
@@ -35,11 +35,39 @@ def verdict(state: RooflineState) -> str:
     """What came out, beside what was predicted for this machine."""
     assert state.result is not None
     first, found = state.result.points[0], answer(state)
-    said = state.said if state.asked == state.machine else None
+    said = state.said if state.asked == state.machine and not state.result.compiled else None
     lead = "As you predicted: " if said == found else f"You predicted: {said}. Result: " if said else "Result: "
     share = first.total / sum(point.total for point in state.result.points)
-    of = "the kernels' time" if state.result.peaks.simulated else "forward's time"
+    of = "the programs' time" if state.result.compiled else "forward's time"
+    of = "the kernels' time" if state.result.peaks.simulated else of
     return f"{lead}{first.name} takes {round(100 * share)} % of {of}, and is limited by {found}."
+
+
+def form_of(found: Roofline) -> str:
+    """Whether a result is of the function as written, or compiled."""
+    return COMPILED if found.compiled else WRITTEN
+
+
+def counted(found: Roofline) -> str:
+    """``as written 12 operations of forward``, ``compiled 3 kernels``."""
+    kernels = found.compiled or found.peaks.simulated
+    told = plural(found.count, "kernel") if kernels else f"{plural(found.count, 'operation')} of forward"
+    return f"{form_of(found)} {told}"
+
+
+def comparison(state: RooflineState, timed: bool = True) -> str:
+    """``as written 12 operations of forward, 310 µs a run; compiled 3 kernels, 120 µs a run``; or nothing."""
+    if state.result is None or state.other is None:
+        return ""
+    both = sorted((state.result, state.other), key=lambda one: one.compiled)
+    return "; ".join(counted(one) + f", {seconds_text(one.whole)} a run" * timed for one in both)
+
+
+def key(state: RooflineState) -> str:
+    """Which marks are whose, while both forms are drawn."""
+    if state.result is None or state.other is None:
+        return ""
+    return f"filled: {form_of(state.result)}; hollow: {form_of(state.other)}"
 
 
 def point_text(point: Point, peaks: Peaks) -> str:
@@ -73,7 +101,8 @@ def peaks_text(peaks: Peaks) -> str:
     rates = f"{si(peaks.rate, 'FLOP/s')}, {si(peaks.bandwidth, 'B/s')} from memory"
     fastest = max(rate for _, rate in peaks.bandwidths)
     cache = f" and up to {si(fastest, 'B/s')} from a cache" if fastest > 1.2 * peaks.bandwidth else ""
-    return f"{rates}{cache}, {seconds_text(peaks.start)} to start an operation"
+    call = f", {seconds_text(peaks.call)} to call NumPy from a program" if peaks.call else ""
+    return f"{rates}{cache}, {seconds_text(peaks.start)} to start an operation{call}"
 
 
 def rest(found: Roofline) -> str:
@@ -100,11 +129,13 @@ def conditions(state: RooflineState) -> str:
     """How the figures came about."""
     found = state.result
     if found is None:
-        return f"{state.machine}, float32"
+        return f"{state.machine}, float32" + f", {state.form}" * (state.form != WRITTEN)
     if found.peaks.simulated:
-        return f"preset {found.peaks.machine}, virtual time · forward and backward, each operation a kernel"
+        kernels = "kernels as compiled" if found.compiled else "each operation a kernel"
+        return f"preset {found.peaks.machine}, virtual time · forward and backward, {kernels}"
     where = "" if found.conditions is None else f"{found.conditions.text()} · "
-    return f"{where}{plural(found.runs, 'run')}, the median, of forward only · peaks measured once"
+    what = "each program as a whole" if found.compiled else "forward only"
+    return f"{where}{plural(found.runs, 'run')}, the median, of {what} · peaks measured once"
 
 
 def text(state: RooflineState, working: bool = False) -> str:
@@ -116,20 +147,33 @@ def text(state: RooflineState, working: bool = False) -> str:
     point, found = state.point, state.result
     assert point is not None
     lines += [verdict(state), *([f"you predicted {state.said}"] if state.said else [])]
+    lines += [comparison(state)] if state.other is not None else []
     lines += [f"{found.peaks.machine}: {peaks_text(found.peaks)}"]
     lines += [f"  {place}. {point_text(one, found.peaks)}" for place, one in enumerate(found.points[:FEW], 1)]
     lines += [f"  and {len(found.points) - FEW} more"] if len(found.points) > FEW else []
     lines += [rest(found)] if found.rest else []
+    lines += _others(state)
     lines += [f"operation {state.picked + 1}, {point.name}"]
     lines += [f"  {name}: {value}" for name, value in (*details(point, found.peaks), *gains(point, found.peaks))]
     return "\n".join(lines)
+
+
+def _others(state: RooflineState) -> list[str]:
+    """What the hollow marks are, in the text."""
+    other = state.other
+    if other is None:
+        return []
+    lines = [f"{key(state)}:", *(f"  {point_text(one, other.peaks)}" for one in other.points[:FEW])]
+    return [*lines, *[f"  and {len(other.points) - FEW} more"] * (len(other.points) > FEW)]
 
 
 def summary(state: RooflineState) -> str:
     """How far it has come, for a saved notebook, where times would differ."""
     if state.result is None:
         return "Roofline: hidden until predicted"
-    return text(state) if state.result.peaks.simulated else "Roofline: measured"
+    if state.result.peaks.simulated:
+        return text(state)
+    return "; ".join(filter(None, ["Roofline: measured", comparison(state, timed=False)]))
 
 
 def describe(found: Roofline) -> str:

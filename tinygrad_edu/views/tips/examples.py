@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ...compiler import Program
 from ...inputs.trees import tensors_in
 from ...observe.machine import quiet
 from ...observe.memory import NOISE, Memory
 from ...tips import Picture, Tip
 from ...tips.counting import arguments, watched
-from .. import broadcast, buffers, graph, queue, river
+from .. import broadcast, buffers, fusion, graph, ledger, queue, river
 from ..board import Drawing
 from ..frame import NARROW, Figure
 
 SMALL = "The same on a small array"
+NOTHING = Program((), (), ())
 _DRAWN: dict[tuple[str, Picture], tuple[Drawing, ...]] = {}  # laying out a graph takes a while
 
 
@@ -94,7 +96,20 @@ class Example:
     draw: Callable[[Tip], tuple[Drawing, ...]]
 
 
+def _fusion_builder(tip: Tip) -> tuple[Drawing, ...]:
+    made = fusion.everything(fusion.chosen(fusion.FusionState(NOTHING, ""), "rows to mean 0"))
+    return (Drawing(fusion.draw(made, NARROW, live=False), SMALL),)
+
+
+def _retrace_ledger(tip: Tip) -> tuple[Drawing, ...]:
+    name = "a switch" if tip.slug == "inference-flag" else "a rate that falls"
+    made = ledger.chosen(name)
+    return (Drawing(ledger.draw(ledger.go(made, len(made.records)), NARROW), SMALL),)
+
+
 EXAMPLES = {
+    "FusionBuilder": Example(("buffers", "device"), _fusion_builder),
+    "RetraceLedger": Example(("tensors", "queue"), _retrace_ledger),
     "BufferMap": Example(("tensors", "buffers"), _buffer_map),
     "BroadcastLab": Example(("tensors", "buffers"), _broadcast_lab),
     "GraphStepper": Example(("tensors",), _graph_stepper),

@@ -1,0 +1,134 @@
+"""Lesson 6: each fact that its prose states, the reasons of its gates, and what its programs do."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tinygrad_edu as tg
+from tests.notebooks.cells import Run, check_reason_keys, check_reasons, run_cells, sources, words
+from tinygrad_edu.compiler import cost_of, optimised, trace
+from tinygrad_edu.lessons.bounds import LIMITS
+from tinygrad_edu.lessons.bounds_programs import RATES, batches, chain, launches, moved, padded, product, scaled, swing
+from tinygrad_edu.lessons.bounds_reasons import BOUNDS
+from tinygrad_edu.observe.counters import Counters
+
+LESSON = "06_what_bounds_my_code"
+ANSWERS = {
+    "300 points instead of 3": "about as long",
+    "does the one kernel move": "an eighth",
+    "How often does Python run": "once",
+    "What does the program save": "neither",
+    "Five batches": "2",
+    "Six calls": "6",
+}
+
+
+@pytest.fixture(scope="module")
+def lesson() -> Run:
+    return run_cells(LESSON)
+
+
+def test_the_lesson_keeps_to_its_size(lesson: Run) -> None:
+    assert words(LESSON) <= 1500
+    assert len(lesson.gates) == 6
+    assert len(re.findall(r"^check\(", "\n".join(sources(LESSON)), re.M)) == 6
+
+
+def test_every_choice_has_its_reason_and_one_has_the_cause(lesson: Run) -> None:
+    for gate in lesson.gates:
+        check_reasons(gate, ANSWERS)
+
+
+def test_no_key_of_a_reason_is_used_twice() -> None:
+    check_reason_keys(LESSON, BOUNDS)
+
+
+def test_the_program_that_crawls_has_six_operations_of_three_numbers_in_each_step() -> None:
+    with Counters() as counted:
+        swing(3, 200)
+    assert counted.calls == 200 * 6
+    assert 2000 * 6 * 3 == 36_000
+
+
+def test_the_worked_example_and_the_four_operations() -> None:
+    """By the figures of part 1: 1 µs to start, 10 bytes and 50 operations in a nanosecond."""
+
+    def costs(flops: float, nbytes: float) -> dict[str, float]:
+        return {"s": 1e-6, "b": nbytes / 10e9, "a": flops / 50e9}
+
+    example = costs(10_000, 80_000)
+    assert (example["b"], example["a"]) == (pytest.approx(8e-6), pytest.approx(0.2e-6))
+    assert max(example, key=example.__getitem__) == "b"
+    four = [(100, 800), (10_000_000, 80_000_000), (2e9, 12e6), (2e6, 4.008e6)]
+    found = [costs(*one) for one in four]
+    assert "".join(max(one, key=one.__getitem__) for one in found) == LIMITS
+    x, a = tg.rand(100), tg.rand(100, 100)
+    costs_here = [cost_of(trace(f, *t)) for f, t in ((lambda x: x + 1, (x,)), (product, (a, a)), (product, (a, x)))]
+    assert [one.flops for one in costs_here] == [100, 2 * 100**3, 2 * 100**2]
+    assert [one.moved for one in costs_here] == [800, 3 * 40_000, 40_000 + 800]
+
+
+def test_the_chain_is_eight_operations_over_memory_and_one_kernel() -> None:
+    x = tg.rand(1 << 12)
+    assert launches(chain, x) == (8, 1)
+    assert moved(chain, x) == (8 * 2 * x.nbytes, 2 * x.nbytes)
+    np.testing.assert_allclose(
+        chain(x).numpy(), np.sqrt(np.abs(np.exp(np.tanh(x.numpy() * 2 + 1) - 3) * 0.5)), rtol=1e-5
+    )
+
+
+def test_bytes_for_each_number() -> None:
+    x, y = tg.rand(1000), tg.rand(1000)
+    assert moved(lambda x: x * 2 + 1, x) == (16_000, 8_000), "the worked example"
+    assert moved(lambda x, y: (x + y) * 2 - x, x, y) == (32_000, 12_000), "task 2"
+
+
+def test_one_large_product_has_nothing_to_fuse() -> None:
+    x = tg.rand(50, 50)
+    assert launches(product, x, x) == (1, 1)
+    before, after = moved(product, x, x)
+    assert before == after
+
+
+def test_rows_of_zeros_add_nothing_to_the_sum_but_change_a_mean() -> None:
+    last = batches()[-1]
+    assert [len(x) for x in batches()] == [16, 16, 16, 16, 8] and len(RATES) == 6 == len(set(RATES))
+    filled = padded(last, 16)
+    assert scaled(filled, 0.3).item() == pytest.approx(scaled(last, 0.3).item(), rel=1e-6)
+    assert filled.mean().item() == pytest.approx(last.mean().item() / 2, rel=1e-6)
+
+
+def test_the_listing_of_the_centred_rows_reads_as_the_lesson_prints_it() -> None:
+    x = tg.rand(4, 5)
+    program = trace(lambda x: (x - x.mean(1, keepdim=True)).tanh() * 2, x)
+    assert [one.name for one in program.equations] == ["sum", "div", "sub", "tanh", "mul"]
+    assert [one.name for one in optimised(program).equations] == ["sum", "div", "kernel"]
+
+
+def test_pytorch_too_records_again_for_a_shorter_batch_and_then_for_any_length() -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
+    recorded = []
+
+    def backend(graph: object, inputs: object) -> object:
+        recorded.append(inputs)
+        return graph.forward  # type: ignore[attr-defined]
+
+    f = torch.compile(lambda x: (x * 0.1).tanh(), backend=backend)
+    for rows in (16, 16, 8, 12, 5):
+        f(torch.rand(rows, 4))
+    assert len(recorded) == 2
+
+
+def test_the_notebook_runs_with_every_function_as_it_stands() -> None:
+    names: dict[str, object] = {"__name__": LESSON}
+    for source in sources(LESSON, "code"):
+        exec(compile(source, LESSON, "exec"), names)
+
+
+def test_nothing_above_a_gate_tells_its_result() -> None:
+    text = "\n".join(sources(LESSON, "markdown")).split("## 6 · Exit quiz")[0]
+    for told in ("an eighth", "about as long", "neither", "33.6", "recorded once"):
+        assert told not in text

@@ -1,0 +1,111 @@
+"""Calls and keys in words: what each call found, what was different, and the text twin."""
+
+from __future__ import annotations
+
+import statistics
+
+from ...common.wording import plain, plural, seconds_text
+from .model import SERIES, LedgerState, Record, limit, right
+
+
+def question(state: LedgerState) -> str:
+    """The question, that of the notebook or the usual one."""
+    if state.ask:
+        return state.ask
+    if state.programs:
+        return "Why was each of these programs made?"
+    return "Which calls find a program, and which have the function recorded again?"
+
+
+def reason(record: Record) -> str:
+    """Why it was recorded: ``f32[16,4] → f32[8,4]``, as far as there is room."""
+    return record.reason.replace("the first call", "first call").replace("float", "f")
+
+
+def found(record: Record) -> str:
+    """What a call found."""
+    if not record.key:
+        return f"runs as it is written: {record.reason}" if record.reason else "runs as it is written"
+    if record.made:
+        return f"recorded: program {record.key} is made ({record.reason})"
+    return f"program {record.key} is there"
+
+
+def why(state: LedgerState) -> str:
+    """What is different between the keys, in one sentence."""
+    if state.programs:
+        return "A program holds for the shapes, dtypes and values of Python that it was **recorded with**."
+    if not state.at or state.at == 1:
+        return "At the first call nothing is known, so the function **is recorded**."
+    if any(not one.key for one in state.shown):
+        return f"After {limit()} programs the compiler **gives up** and runs the function as it is written."
+    if state.cured:
+        price = SERIES[state.name].price
+        one = "one program serves" if state.made == 1 else f"{state.made} programs serve"
+        return f"The calls have **the same key** now, so {one} them all{f'; {price}' if price else ''}."
+    last = state.shown[-1]
+    if last.made:
+        return "Its key is **a new one**, so no program is there, and the function is recorded again."
+    return "Its key is **known**: shapes, dtypes and Python's values are those of an earlier call."
+
+
+def totals(state: LedgerState) -> str:
+    """How many calls, and how many programs."""
+    return f"{plural(len(state.shown), 'call')}, {plural(state.made, 'program')} made"
+
+
+def score(state: LedgerState) -> str:
+    """How the predictions went."""
+    hits, whole = right(state)
+    return f"You said it before {plural(whole, 'call')}, {hits} of them rightly." if whole else ""
+
+
+def times(state: LedgerState) -> str:
+    """The time of a call that records, and of one that does not."""
+    made = [one.seconds for one in state.all if one.made]
+    others = [one.seconds for one in state.all if not one.made and one.key]
+    if not made:
+        return ""
+    if not others:
+        return f"Each of these calls records, and takes {seconds_text(statistics.median(made))} (median)."
+    slow, fast = statistics.median(made), statistics.median(others)
+    return (
+        f"A call that records takes {seconds_text(slow)}, one that does not {seconds_text(fast)} (medians): "
+        f"as long as {slow / fast:.0f} such calls."
+    )
+
+
+def conditions(state: LedgerState) -> str:
+    """How the figures came about."""
+    return f"calls made here, read from the function's ledger · at most {limit()} programs for a function"
+
+
+def text(state: LedgerState, timed: bool = True) -> str:
+    """The text twin."""
+    lines = [f"RetraceLedger: {plain(question(state))}"]
+    if state.programs:
+        lines.append("a ledger knows how often a program has run, not in which order")
+        for place, one in enumerate(state.programs, 1):
+            told = f"runs as it is written: {one.broken}" if one.broken else f"made ({one.reason})"
+            lines.append(f"  {place}. {one.signature or 'no tensors'}: {told}; {plural(one.calls, 'call')}")
+        return "\n".join(lines)
+    if state.name:
+        lines.append(f"series: {state.name}{f', {SERIES[state.name].cure}' if state.cured else ''}")
+    for place, record in enumerate(state.shown, 1):
+        said = state.said.get(place - 1)
+        told = f"; you said: {said}" if said else ""
+        lines.append(f"  call {place} ({', '.join(record.arguments)}): {found(record)}{told}")
+    left = len(state.all) - len(state.shown)
+    lines += [f"  {plural(left, 'call')} still to come"] if left else []
+    lines += [totals(state), *filter(None, [score(state), times(state) if state.timed and timed else ""])]
+    return "\n".join(lines)
+
+
+def summary(state: LedgerState) -> str:
+    """In place of the text in a saved notebook, where times would differ."""
+    return text(state, timed=False) if state.timed else ""
+
+
+def describe(state: LedgerState) -> str:
+    """The one fact of the figure."""
+    return f"{plural(len(state.programs), 'program')} made." if state.programs else f"{totals(state)}."
