@@ -162,7 +162,11 @@ def test_nothing_is_cut_off_and_nobody_hindered(page: Page) -> None:
     there = Playground(device="sim", acts=[(20, "flip", "total", True)])
     there.predict("moves", transfers="up", idle="same")
     there.run(40)
-    shown = [(theme, width, one) for one in (lost, late, there) for theme, width in (("light", 1280), ("dark", 640))]
+    program = Playground(acts=[(30, "flip", "compiled", True)])
+    program.run(60)
+    shown = [
+        (theme, width, one) for one in (lost, late, there, program) for theme, width in (("light", 1280), ("dark", 640))
+    ]
     for theme, width, one in shown:
         show(page, one._framed().page(theme, live=True), width)
         assert faults(page) == []

@@ -469,6 +469,20 @@ def test_two_can_be_linked() -> None:
     link.unlink()
 
 
+def test_a_compiled_step_is_tried_without_a_warning_and_answers_a_prediction() -> None:
+    made = Playground(width=8, batch=16)
+    made.run(20)
+    message(made, "flip", "compiled")
+    message(made, "guess:nodes", "down")
+    message(made, "commit")
+    made.wait()
+    assert "graph nodes 0, was 8: 0×, down; you said down" in made.text()
+    assert made.data()["habits"] == ["compiled"] and "compiled" in made.data()["verdicts"]
+    made.flip("loop")  # which no program can repeat; a warning would be an error here
+    made.run(30)
+    assert "no program for the loop" in made.text() and "▲" not in made.text()
+
+
 def test_every_habit_runs_from_the_browser() -> None:
     made = Playground(predict=False, width=4, batch=4)
     for habit in HABITS:

@@ -190,8 +190,9 @@ class Loop:
             self._learning = program
         except (TraceError, TypeError):  # no program can repeat it, or record such arrays: it stays as it is written
             self.refused = True
-        for p, gradient in held:
-            p.grad = zeros_like(p) if zeros and gradient is None else gradient
+        finally:
+            for p, gradient in held:
+                p.grad = zeros_like(p) if zeros and gradient is None else gradient
 
     @property
     def codes(self) -> list[Any]:
