@@ -67,7 +67,7 @@ TIP = Tip(
         Claim("copied", same=True),
         Claim("allocated", ways=("tensordot", "fast"), same=True),
         Claim("launches", times=2, at=SIM),
-        Claim("virtual", times=5, at=SIM),
+        Claim("virtual", at=SIM),
         Claim("time"),
         Claim("time", ways=("slow", "tensordot")),
     ),
