@@ -229,7 +229,10 @@ RAW = {
 }
 ELEMENTWISE = {"binary_cross_entropy", "binary_cross_entropy_with_logits", "isclose"}
 # These lie in rows here, where images and kernels are both channels last: PyTorch asks both.
-IN_ROWS = ("conv1d-", "conv_transpose1d-", "conv2d-one-image")
+IN_ROWS = (
+    "conv1d-", "conv_transpose1d-", "conv2d-one-image", "fused_conv_bias_activation-sequence",
+    "fused_conv_bias_activation_of_sum-sequence",
+)  # fmt: skip
 REGISTERED = [case for case in CASES if case.torch is not None and case.op not in RAW]
 
 

@@ -66,7 +66,7 @@ for _activation in (*FROM_RESULT, *FROM_SUM):
             halves=2.0,
         )  # fmt: skip
     case(
-        f"fused_conv_bias_activation{_last}", f"{_activation}-sequence", normal(2, 2, 5), normal(3, 2, 2),
+        f"fused_conv_bias_activation{_last}", f"sequence-{_activation}", normal(2, 2, 5), normal(3, 2, 2),
         beyond(3 * _low, 3), stride=(1,), padding=(1,), dilation=(2,), activation=_activation,
         torch=lambda torch, x, w, b, a=_activation: bent(torch, conv(torch, 1, x, w, b, padding=1, dilation=2), a),
         halves=2.0,

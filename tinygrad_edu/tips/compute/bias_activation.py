@@ -1,4 +1,4 @@
-"""Add the bias and bend in one pass."""
+"""Add the bias and apply the activation in one pass."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def visits(result: Result) -> str:
 
 TIP = Tip(
     slug="bias-activation",
-    title="Add the bias and bend in one pass",
+    title="Add the bias and apply the activation in one pass",
     theme="compute",
     why="For such work a processor **waits for memory**, so a second step costs little while the number is at hand.",
     about=(
         "An addition and a tanh read each number and write it again. As two operations they do so twice, and the sum "
-        "needs a buffer of its own. `bias_activation` adds and bends piece by piece, each small enough for the "
+        "needs a buffer of its own. `bias_activation` does both piece by piece, each small enough for the "
         "processor's cache. `bias_activation_` writes over its operand, and makes no buffer at all: take it for a "
         "tensor that nobody else needs, such as the result of a product. Backward keeps the result, from which it "
         "has tanh's slope; for gelu and silu it keeps the operands, and adds again. While all of it fits into the "

@@ -1,4 +1,4 @@
-"""Take the activation that was made for it."""
+"""Take an activation that is one operation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def agree(result: Result) -> str:
 
 TIP = Tip(
     slug="fast-activation",
-    title="Take the activation that was made for it",
+    title="Take an activation that is one operation",
     theme="compute",
     why="A formula of five operations visits every number **five times**, and writes each result between to memory.",
     about=(

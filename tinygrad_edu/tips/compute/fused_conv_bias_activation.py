@@ -1,4 +1,4 @@
-"""Add a convolution's bias and bend while its result is at hand."""
+"""Apply a convolution's bias and activation while its result is at hand."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def saved(result: Result) -> str:
 
 TIP = Tip(
     slug="fused-conv-bias-activation",
-    title="Add a convolution's bias and bend while its result is at hand",
+    title="Apply a convolution's bias and activation while its result is at hand",
     theme="compute",
     why="A layer of many channels has a result **larger than its input**, and each further operation copies it anew.",
     about=(

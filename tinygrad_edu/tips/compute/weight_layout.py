@@ -84,7 +84,7 @@ TIP = Tip(
         refutation="Neither order is the one BLAS computes in: it packs blocks of both, so the work is the same.",
     ),
     explain="Which bytes does `w.T` change, and which does `w.T.contiguous()`?",
-    symptoms=("slower after a transpose", "inference is slow"),
+    symptoms=("inference is slow", "slower after a transpose"),
     picture=Picture("BufferMap", picture),
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "y = F.linear(x, w)   # w is (outputs, inputs)\nz = x @ w.T"),
