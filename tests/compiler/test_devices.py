@@ -226,3 +226,12 @@ def test_what_is_made_on_another_device_inside_is_refused() -> None:
     as_written = compile(lambda device: (tg.ones(4, device=device) * 2).relu())
     with pytest.warns(UserWarning, match="runs as it is written"):
         assert as_written("sim").device == "sim"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_16_bits_on_the_device(dtype: str) -> None:
+    x, w = tg.randn(8, 4).to(dtype).to("sim"), tg.randn(4, 4).to(dtype).to("sim")
+    fast = compile(lambda x: (x @ w).tanh() * 2, fullgraph=True)
+    found, expected = fast(x), (x @ w).tanh() * 2
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found.cpu().float().array, expected.cpu().float().array, rtol=2e-2)

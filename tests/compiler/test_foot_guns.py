@@ -8,6 +8,7 @@ import datetime
 import functools
 import random
 import sys
+import threading
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ import pytest
 import tinygrad_edu as tg
 from tinygrad_edu import nn
 from tinygrad_edu.compiler import TraceError, compile
+from tinygrad_edu.compiler.capture import capture
 from tinygrad_edu.errors import AutogradError, EduError
 
 SCALE = 2.0
@@ -586,3 +588,24 @@ def test_numbers_that_are_checked_are_checked_at_each_call() -> None:
     with pytest.raises(IndexError):
         loss(scores, tg.tensor([0, -1]))
     assert loss(scores, tg.tensor([0, 2])).item() == nn.functional.cross_entropy(scores, tg.tensor([0, 2])).item()
+
+
+def test_other_threads_print_while_a_function_is_recorded(capsys: pytest.CaptureFixture[str]) -> None:
+    began, printed = threading.Event(), threading.Event()
+
+    def helper() -> None:
+        began.wait(10)
+        print("from another thread")
+        printed.set()
+
+    def f(x: Any) -> Any:
+        began.set()
+        assert printed.wait(10)
+        return x * 2
+
+    thread = threading.Thread(target=helper)
+    thread.start()
+    before = print
+    assert capture(f, (tg.ones(2),), {}, [tg.ones(2)]).steps
+    thread.join()
+    assert print is before and capsys.readouterr().out == "from another thread\n"

@@ -13,22 +13,25 @@ import copy
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from threading import get_ident
+from typing import Any
 
 import numpy as np
 
 from .. import backends
 from ..autograd import grad as gradients
+from ..common.locks import RLock
 from ..core.base import TensorBase
 from ..core.graph import Leaf
 from ..core.inplace import settle
-from ..core.narrow import is_narrow
 from ..core.slow import Call, Interceptor
 from ..core.storage import storage_of
 from ..settings import modes
 from ..tensor import Tensor, wrap
 from .ir import Equation, Program, Var, variables
 from .trace import HOME, RecArray, Recorder, TraceError
+
+_TURN = RLock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,8 +258,8 @@ class Tracer(Interceptor):
             raise TraceError(
                 f"a tensor {tuple(tensor.shape)} with a graph, from outside", why, "detach() it, or give it"
             )
-        if is_narrow(tensor.array.dtype) or isinstance(tensor.array, np.generic):
-            tensor.array = np.asarray(tensor.array)
+        if backends.of(tensor.array) is backends.CPU and not isinstance(tensor.array, np.ndarray):
+            tensor.array = np.asarray(tensor.array)  # a single number
         proxy = self._input(on_host(tensor.array), feed)
         lift = self.lifts[id(tensor)] = _Lift(tensor, feed, proxy)
         tensor.array, tensor.storage = proxy, None
@@ -423,10 +426,17 @@ def is_hooked(node: Any) -> bool:
     return bool(node.extra is not None and (node.extra.hooks or node.extra.after))
 
 
-def _refuse_print(*given: Any, **more: Any) -> NoReturn:
-    """What stands in for `print` and `input` while a function is recorded."""
-    why = "it would happen only while the program is made"
-    raise TraceError("printing or asking in a compiled function", why, "return what is to be printed")
+def _refusing(usual: Callable[..., Any]) -> Callable[..., Any]:
+    """What stands in for `print` and `input` while a function is recorded. Other threads print as always."""
+    recording = get_ident()
+
+    def call(*given: Any, **more: Any) -> Any:
+        if get_ident() != recording:
+            return usual(*given, **more)
+        why = "it would happen only while the program is made"
+        raise TraceError("printing or asking in a compiled function", why, "return what is to be printed")
+
+    return call
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -455,6 +465,14 @@ def capture(
     """
     tracer, raised = Tracer(), TraceError.raised
     tracer.home = home_of([*given, *known])
+    with _TURN:  # one recording at a time: what it puts in place of print is everybody's
+        return _captured(tracer, raised, function, args, kwargs, given, known)
+
+
+def _captured(
+    tracer: Tracer, raised: int, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+    given: list[Tensor], known: Sequence[Tensor],
+) -> Script:  # fmt: skip
     printing, asking = builtins.print, builtins.input
     drawn = random.getstate(), np.random.get_state()
     try:
@@ -463,7 +481,7 @@ def capture(
                 tracer.lift(tensor, Feed("argument", i))
         for tensor in known:
             tracer.lift_quietly(tensor)
-        builtins.print, builtins.input = _refuse_print, _refuse_print
+        builtins.print, builtins.input = _refusing(printing), _refusing(asking)
         with tracer:
             inside = modes()
             result = function(*args, **kwargs)
