@@ -54,10 +54,10 @@ TIP = Tip(
     why="The bias and the activation need **one visit** to each number, and it can be where the product is made.",
     about=(
         "Three operations write three tensors of one size, and read two of them back. A fused operation adds the bias "
-        "to the product's own memory and applies the activation there. So it makes one buffer, and the simulated device "
-        "is asked once. Backward needs less, too: of relu, tanh and sigmoid the result tells the slope. gelu and silu "
-        "have the same result at two places, so for them the sum is kept as well. On a processor the product takes "
-        "most of the time, and what is saved is memory. On CUDA this engine launches three kernels even so; the "
+        "to the product's own memory and applies the activation there. So it makes one buffer, and the simulated "
+        "device is asked once. Backward needs less, too: of relu, tanh and sigmoid the result tells the slope. gelu "
+        "and silu have the same result at two places, so for them the sum is kept as well. On a processor the product "
+        "takes most of the time, and what is saved is memory. On CUDA this engine launches three kernels even so; the "
         "epilogues of cuBLASLt, and compilers, launch one."
     ),
     sources=(
