@@ -22,7 +22,7 @@ builder
 
 
 def test_seams_are_pressed_and_the_compiler_is_asked(open_cells: Open) -> None:
-    notebook = open_cells(BUILDER, "print(builder.revealed)")
+    notebook = open_cells(BUILDER, "print(len(builder.data()))")
     notebook.run_all()
     page = notebook.page
     w = page.locator('.edu[aria-label="FusionBuilder"]')

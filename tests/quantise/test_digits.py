@@ -19,7 +19,8 @@ def test_accuracy_stays_and_bytes_are_a_quarter(seed: int) -> None:
     net = digits.model()
     step = tg.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     for _ in range(5):
-        digits.train(net, DataLoader(TensorDataset(images, y), batch_size=64, shuffle=True), step, "cpu")
+        loader = DataLoader(TensorDataset(images, y), batch_size=64, shuffle=True)
+        digits.train(digits.step_of(net, step), loader, "cpu")
     usual = digits.accuracy(net, tests, "cpu")
     assert usual > 0.9
     for data in (None, [images[:256]]):

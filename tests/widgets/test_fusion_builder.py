@@ -34,12 +34,12 @@ def test_a_seam_that_stays_open_says_why() -> None:
 
 def test_the_compilers_choice_is_hidden_until_it_is_asked_for() -> None:
     widget = FusionBuilder()
-    assert "compiler " not in widget.text().partition("shown of")[0] and not widget.revealed
+    assert "compiler " not in widget.text().partition("shown of")[0] and not widget.data()["revealed"]
     widget.act("reveal")
-    assert widget.revealed and "The compiler needs 1 launch and moves" in widget.text()
+    assert widget.data()["revealed"] and "The compiler needs 1 launch and moves" in widget.text()
     widget.act("everything")
     assert "The compiler chose the same: 1 launch." in widget.text()
-    widget.revealed = False
+    widget.act("reveal")
     assert "The compiler chose" not in widget.text()
 
 

@@ -16,6 +16,7 @@ from tinygrad_edu_widgets import (
     CheckpointSlider,
     GuardLens,
     PredictGate,
+    RetraceLedger,
     TipBrowser,
     TrainingMonitor,
 )
@@ -81,6 +82,7 @@ SET: list[tuple[Callable[[], EduWidget], str, Any, str, Any, str]] = [
     (timelines, "prediction", "longer", "◇ longer", "never", "it is not offered"),
     (ruler, "power", 3, "loss scale: 2³", 50, "the scale goes from 1 to 2**44"),
     (ruler, "format", "int8", "format: int8", "int4", "the formats are float16, bfloat16, e4m3, e5m2, int8"),
+    (RetraceLedger, "at", 4, "4 calls, 2 programs made", "x", ""),
     (tracer, "table", "jax", "rules: JAX", "julia", "the tables are torch, numpy, jax"),
     (roofline, "prediction", "its arithmetic", "◇ its arithmetic", "never", "it is not offered"),
     (roofline, "machine", "A100", "A100, float32", "abacus", "it cannot be chosen here"),

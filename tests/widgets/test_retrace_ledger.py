@@ -25,8 +25,8 @@ def test_a_cure_and_another_series() -> None:
     widget = RetraceLedger()
     widget.act("series", "a switch")
     widget.act("cure")
-    assert widget.cured and "2 programs made" in widget.text() and "bool(…) first" in widget.text()
-    widget.cured = False
+    assert widget.state.cured and "2 programs made" in widget.text() and "bool(…) first" in widget.text()
+    widget.act("cure")
     assert "7 programs made" in widget.text()
     widget.act("time")
     widget.act("series", "sentences")

@@ -135,7 +135,7 @@ def test_the_filters(act: str, value: str, slugs: list[str] | None) -> None:
     before = widget.tip.slug
     widget.act(act, value)
     shown = [v for a, v in check(widget.html, live=True).acts() if a == "pick"]
-    assert shown == [tip.slug for tip in widget.state.shown()]
+    assert sorted(shown) == sorted(tip.slug for tip in widget.state.shown())  # the list goes by theme
     assert slugs is None or shown == slugs
     assert slugs is not None or 0 < len(shown) < len(SLUGS)
     assert widget.tip.slug == before  # finding something is not yet choosing it

@@ -6,9 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any, ClassVar
-
-import traitlets
+from typing import Any
 
 from tinygrad_edu import Tensor
 from tinygrad_edu.compiler import Program, trace
@@ -35,8 +33,6 @@ class FusionBuilder(EduWidget, room=fusion):
     """
 
     awaited = frozenset({"measure"})
-    mirrors: ClassVar[dict[str, str]] = {"revealed": "reveal"}
-    revealed = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, function: Callable[..., Any] | None = None, *tensors: Tensor, ask: str = "") -> None:
         texts("FusionBuilder", ask=ask)
@@ -71,10 +67,6 @@ class FusionBuilder(EduWidget, room=fusion):
             "costs": {name: cost._asdict() for name, cost in state.costs.items()},
             "timing": None if state.timing is None else asdict(state.timing),
         }  # fmt: skip
-
-    def mirrored(self) -> dict[str, Any]:
-        """Whether the compiler's choice is shown."""
-        return {"revealed": self.state.revealed}
 
     def _act(self, act: str, value: Any) -> None:
         state = self.state

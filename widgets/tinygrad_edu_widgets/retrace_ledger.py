@@ -26,9 +26,8 @@ class RetraceLedger(EduWidget, room=ledger):
     a recording takes.
     """
 
-    mirrors: ClassVar[dict[str, str]] = {"at": "goto", "cured": "cure"}
+    mirrors: ClassVar[dict[str, str]] = {"at": "goto"}
     at = traitlets.Int(1).tag(sync=True)  # how many calls are shown
-    cured = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, function: Any = None, calls: Any = None, *, ask: str = "") -> None:
         texts("RetraceLedger", ask=ask)
@@ -47,8 +46,8 @@ class RetraceLedger(EduWidget, room=ledger):
         return asdict(self.state)
 
     def mirrored(self) -> dict[str, Any]:
-        """How many calls are shown, and whether with the cure."""
-        return {"at": self.state.at, "cured": self.state.cured}
+        """How many calls are shown."""
+        return {"at": self.state.at}
 
     def _act(self, act: str, value: Any) -> None:
         state = self.state

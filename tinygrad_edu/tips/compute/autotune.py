@@ -100,7 +100,11 @@ TIP = Tip(
     symptoms=("the first run is slow", "my convolutions are slow", "my results change from run to run"),
     picture=Picture("TimingRace", dict),
     elsewhere=(
-        Elsewhere("PyTorch 2.13", "2026-11", "torch.backends.cudnn.benchmark = True\ny = torch.conv2d(*parts, weight)"),
+        Elsewhere(
+            "PyTorch 2.13",
+            "2026-11",
+            "with torch.backends.cudnn.flags(benchmark=True):\n    y = torch.conv2d(*parts, weight)",
+        ),
     ),
     reads={"results": lambda found: found if isinstance(found, int) else 1},
     torch=None,

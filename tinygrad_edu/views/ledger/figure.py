@@ -81,7 +81,7 @@ def _row(
     said = state.said.get(place)
     if said is not None:
         agreed = (said == MISS) == missed(record)
-        canvas.text(32, y + 15, "◇" if agreed else "◇ ▲", "b" if agreed else "ta b")
+        canvas.text(32, y + 15, "◇" if agreed else "◇ ▲", "b")
 
 
 def _legend(canvas: Canvas, said: bool, y: float) -> None:

@@ -187,8 +187,8 @@ def read(function: Any, calls: Any, ask: str = "") -> LedgerState:
 def known(compiled: Any, ask: str = "") -> LedgerState:
     """The state for a function that is compiled already: its programs, without the order of the calls."""
     if not isinstance(compiled, (Compiled, CompiledModule)):
-        why = "without calls it shows the ledger of a compiled function"
-        raise refusal("RetraceLedger", "function", compiled, why, "give calls too, or tg.compile(function)")
+        why = "without them it shows the ledger of a compiled function, and this is none"
+        raise refusal("RetraceLedger", "calls", None, why, "write [(x, 0.1), (x, 0.2)], or give tg.compile(function)")
     programs = tuple(Known(one.signature, one.reason, one.calls, one.broken) for one in compiled.ledger)
     if not programs:
         why = "it has not been called yet, so that no program is there"

@@ -193,7 +193,7 @@ def _other(tip: Tip, result: Result, way: Way) -> tuple[Words | Code, ...]:
     """One more way: its code, what it did, and what it needed of what the claims are about."""
     letter, facts = tip.letters[way.name], result.others[way.name]
     counted = dict.fromkeys(j.claim.fact for j in result.claims if j.counted and not j.claim.when)
-    needed = ", ".join(f"{fact_text(name)}: {count_text(name, facts[name])}" for name in counted)
+    needed = ", ".join(f"{fact_text(name)}: {count_text(name, facts[name])}" for name in counted if name in facts)
     said = f"{outcome_text(tip, result, way.name)} {way.words}"
     found = () if facts["error"] or not needed else (Words(f"Counted here: {needed}.", "quiet"),)
     return (Code(letter, source_of(way.run, letter)), Words(said), *found)
