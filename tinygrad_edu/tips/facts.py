@@ -31,7 +31,7 @@ FACTS = {
         Fact("copied", "copied", "bytes", "bytes that operations only moved into another buffer"),
         Fact("copies", "copies", "count", "operations that only moved elements into another buffer"),
         Fact("conversions", "layouts changed", "count", "times that an operation laid images out anew inside"),
-        Fact("tries", "algorithms timed", "count", "ways of a convolution that were timed to find the fastest"),
+        Fact("tries", "ways timed", "count", "ways of a convolution that were timed to find the fastest"),
         Fact("peak", "at the peak", "bytes", "the most bytes of new buffers that were alive at once"),
         Fact("calls", "operations", "count", "operations carried out, forward and backward"),
         Fact("nodes", "graph nodes", "count", "nodes of the graph that were made"),

@@ -80,10 +80,8 @@ TIP = Tip(
     ),
     claims=(
         Claim("tries", when="first", slow=0, fast=len(algorithms.WAYS)),
-        Claim("tries", same=True),
         Claim("results", ways=("whichever wins", "always one"), fast=1),
-        Claim("time", when="first", price=True),
-        Claim("time"),
+        Claim("tries", same=True),
     ),
     limits=(
         Limit({"shapes": "changing"}, "false here", "Each shape is new, so each call times all algorithms again."),

@@ -6,9 +6,7 @@ from typing import Any
 
 import tinygrad_edu as tg
 from tinygrad_edu import Tensor
-from tinygrad_edu.tips import Claim, Elsewhere, Limit, Over, Picture, Question, Result, Size, Source, Tip, Way
-
-SIM = {"device": "sim"}
+from tinygrad_edu.tips import Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip, Way
 
 
 def inputs(generator: tg.Generator, batch: int, n: int) -> dict[str, Any]:
@@ -56,9 +54,6 @@ TIP = Tip(
         Claim("calls", times=10),
         Claim("allocated", times=2),
         Claim("calls", ways=("einsum", "fast"), same=True),
-        Claim("launches", times=10, at=SIM),
-        Claim("virtual", times=5, at=SIM),
-        Claim("launches", over=Over("batch", (4, 8, 16, 32, 64), slow="linear", fast="flat"), at=SIM),
         Claim("time"),
     ),
     limits=(Limit({"batch": 1}, "no difference", "One pair of matrices is one product in both."),),

@@ -67,14 +67,9 @@ TIP = Tip(
     also=(Way("in place", in_place, words="No buffer is made, and the caller's x holds the result."),),
     claims=(
         Claim("calls", times=2),
-        Claim("allocated", times=2),
         Claim("peak", times=2),
         Claim("allocated", ways=("fast", "in place")),
-        Claim("changes", fast=True, slow=False, ways=("fast", "in place")),
-        Claim("launches", times=2, at={"device": "sim"}),
-        Claim("virtual", at={"device": "sim"}),
         Claim("time", at={"rows": 4096}),
-        Claim("time", at={"rows": 4096}, ways=("slow", "in place")),
     ),
     limits=(Limit({"gradient": "wanted"}, "no difference", "Backward makes the same buffers in both."),),
     question=Question(

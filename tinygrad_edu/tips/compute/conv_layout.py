@@ -71,7 +71,6 @@ TIP = Tip(
     claims=(
         Claim("copies", fast=0, slow=1),
         Claim("conversions", same=True),
-        Claim("copies", ways=("back and forth", "fast"), fast=0, slow=2 * LAYERS),
         Claim("allocated"),
         Claim("time"),
     ),

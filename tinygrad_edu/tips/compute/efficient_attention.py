@@ -76,7 +76,6 @@ TIP = Tip(
     torch={"a local window": torch_local_window},
     claims=(
         Claim("peak", times=5),
-        Claim("memory", times=4),
         Claim("peak", over=Over("n", LENGTHS, slow="quadratic", fast="linear")),
         Claim("peak", ways=("slow", "a local window"), over=Over("n", LENGTHS, slow="quadratic", fast="linear")),
         Claim("time", ways=("fast", "a local window")),

@@ -82,11 +82,8 @@ TIP = Tip(
     ),
     claims=(
         Claim("calls", times=5),
-        Claim("allocated", times=5),
         Claim("peak", times=2),
         Claim("off", fast=0.00047, within=0.05),
-        Claim("allocated", fast=0, ways=("fast", "in place")),
-        Claim("changes", fast=True, slow=False, ways=("fast", "in place")),
         Claim("time"),
     ),
     limits=(Limit({"activation": "relu"}, "no difference", "relu has no other form, and A has two operations."),),

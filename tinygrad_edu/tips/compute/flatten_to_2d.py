@@ -8,8 +8,6 @@ import tinygrad_edu as tg
 from tinygrad_edu import Tensor
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip, Way
 
-SIM = {"device": "sim"}
-
 
 def inputs(generator: tg.Generator, rows: int, axes: str) -> dict[str, Any]:
     x = tg.randn(rows, 8, 16, generator=generator)
@@ -66,10 +64,7 @@ TIP = Tip(
         Claim("peak", times=100),
         Claim("copied", same=True),
         Claim("allocated", ways=("tensordot", "fast"), same=True),
-        Claim("launches", times=2, at=SIM),
-        Claim("virtual", at=SIM),
         Claim("time"),
-        Claim("time", ways=("slow", "tensordot")),
     ),
     limits=(
         Limit(

@@ -74,11 +74,8 @@ TIP = Tip(
     also=(Way("in place", in_place, words="One buffer, too, but three launches that each visit all of it."),),
     claims=(
         Claim("calls", times=2),
-        Claim("allocated", times=3),
         Claim("peak", times=2),
         Claim("allocated", ways=("in place", "fast"), no_more=True),
-        Claim("launches", times=3, at={"device": "sim"}),
-        Claim("virtual", at={"device": "sim"}),
         Claim("time", same=True),
     ),
     limits=(Limit({"gradient": "wanted"}, "no difference", "Backward makes the same buffers in both."),),

@@ -9,8 +9,6 @@ from tinygrad_edu import Tensor
 from tinygrad_edu.nn import functional as F
 from tinygrad_edu.tips import Choice, Claim, Elsewhere, Limit, Picture, Question, Result, Size, Source, Tip, Way
 
-SIM = {"device": "sim"}
-
 
 def inputs(generator: tg.Generator, rows: int, n: int, turned: str) -> dict[str, Any]:
     x, w = tg.randn(rows, n, generator=generator), tg.randn(n, n, generator=generator) / n**0.5
@@ -71,7 +69,6 @@ TIP = Tip(
         Claim("allocated", same=True),
         Claim("copies", same=True),
         Claim("copies", ways=("a view", "fast"), same=True),
-        Claim("virtual", at=SIM, same=True),
         Claim("time", same=True),
     ),
     limits=(Limit({"turned": "in each call"}, "false here", "Now B copies all weights before each product."),),

@@ -73,7 +73,7 @@ def _row(
     canvas.text(ARGUMENTS, y + 15, shorten(", ".join(record.arguments), 30), "m")
     if record.key:
         x = left + 8 + KEY * (record.key - 1)
-        canvas.circle(x, y + 11, 5, "result" if record.made else "card", aria_label=words.found(record))
+        canvas.circle(x, y + 11, 5, "result" if record.made else "card")
     else:
         canvas.text(left, y + 15, "▲ as it is written", "ta")
     if wide and record.reason:
@@ -90,7 +90,7 @@ def _legend(canvas: Canvas, said: bool, y: float) -> None:
     canvas.circle(206, y - 4, 5, "card")
     canvas.text(218, y, "a program is there", "t2")
     if said:
-        canvas.text(340, y, "◇ as you said, ◇ ▲ not so", "t2")
+        canvas.text(330, y, "◇ ▲ said otherwise", "t2")
 
 
 def _programs(canvas: Canvas, state: LedgerState, width: int) -> None:
