@@ -80,7 +80,7 @@ TIP = Tip(
     ),
     claims=(
         Claim("tries", when="first", slow=0, fast=len(algorithms.WAYS)),
-        Claim("results", ways=("whichever wins", "always one"), fast=1),
+        Claim("time", when="first", price=True),
         Claim("tries", same=True),
     ),
     limits=(
