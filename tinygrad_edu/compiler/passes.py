@@ -329,7 +329,7 @@ def _grouped(program: Program, kind: type[_Group]) -> Program:
 
     def close(group: _Group) -> None:
         open_.remove(group)
-        done.extend(_kernel(group, program) if len(group.equations) > 1 else group.equations)
+        done.extend(kernel(group.equations, program) if len(group.equations) > 1 else group.equations)
 
     for equation in program.equations:
         reads = set(variables(equation.args))
@@ -367,14 +367,14 @@ def whole(program: Program, body_of: dict[Var, int]) -> Program:
         if number not in kept:
             done.append(equation)
         elif equation is bodies[number].equations[-1]:
-            done.extend(_kernel(bodies[number], program))
+            done.extend(kernel(bodies[number].equations, program))
     return Program(program.inputs, tuple(done), program.outputs)
 
 
 def _comes_apart(group: _Group, program: Program) -> bool:
     if any(one.name in MULTIPLY for one in group.equations):
         return False
-    (body, *_) = _kernel(group, program)
+    (body, *_) = kernel(group.equations, program)
     assert body.body is not None
     return sum(one.body is not None or one.name not in VIEWS for one in fuse_rows(body.body).equations) > 1
 
@@ -385,21 +385,22 @@ def _widest(equation: Equation) -> tuple[int, ...]:
     return found
 
 
-def _kernel(group: _Group, program: Program) -> list[Equation]:
-    """The group as one equation. Views of its results that others need are made after it: they cost nothing."""
-    own = {id(equation) for equation in group.equations}
+def kernel(parts: list[Equation], program: Program) -> list[Equation]:
+    """These equations of the program as one. Views of its results that others need come after it, and cost nothing."""
+    own = {id(equation) for equation in parts}
     outside = set(program.outputs)
     outside.update(v for one in program.equations if id(one) not in own for v in variables(one.args))
     views: list[Equation] = []
-    for one in reversed(group.equations):
+    for one in reversed(parts):
         if one.out in outside and _is_view(one):
             views.insert(0, one)
             outside.add(one.args[0])
     made_later = {one.out for one in views}
-    inside = {var for equation in group.equations for var in variables(equation.args)}
-    inputs = tuple(sorted(inside - group.made, key=lambda var: var.number))
-    outs = tuple(v for one in group.equations for v in one.outs if v in outside and v not in made_later)
-    body = Program(inputs, tuple(group.equations), outs)
+    inside = {var for equation in parts for var in variables(equation.args)}
+    made = {var for one in parts for var in one.outs}
+    inputs = tuple(sorted(inside - made, key=lambda var: var.number))
+    outs = tuple(v for one in parts for v in one.outs if v in outside and v not in made_later)
+    body = Program(inputs, tuple(parts), outs)
     return [Equation(outs, "kernel", inputs, body), *views]
 
 

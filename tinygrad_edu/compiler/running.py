@@ -315,7 +315,7 @@ class _Part:
                 made.append((target, held))
                 arrays.append(held.array)
             else:
-                owner = target.source if target.kind != "argument" else tensors[target.source]
+                owner = _tensor_of(target, tensors)
                 arrays.append(owner.gradient.array if kind == "write gradient" else owner.array)
             del target
         if self.candidates:
@@ -373,7 +373,7 @@ class _DevicePart(_Part):
             if kind == "gradient":
                 target.gradient = wrap(value)
             elif kind in ("write", "write gradient"):
-                owner = target.source if target.kind != "argument" else tensors[target.source]
+                owner = _tensor_of(target, tensors)
                 written.append((owner.gradient.array if kind == "write gradient" else owner.array, value))
             else:
                 (carried if kind == "carried" else results)[target] = value

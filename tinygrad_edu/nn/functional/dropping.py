@@ -73,7 +73,7 @@ def _dropped(name: str, x: Tensor, drawn: tuple[int, ...], p: float, training: b
 
 
 def share(name: str, p: float) -> None:
-    """Refuse what is no fraction."""
+    """Refuse a share that is not a number from 0 to 1."""
     try:
         share = 0 <= p <= 1
     except (TypeError, ValueError):

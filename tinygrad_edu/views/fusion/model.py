@@ -13,7 +13,7 @@ from ...common.wording import shown
 from ...compiler.cost import Cost, cost_of
 from ...compiler.interpret import interpret
 from ...compiler.ir import Equation, Program, variables
-from ...compiler.passes import ELEMENTWISE, VIEWS, optimised
+from ...compiler.passes import ELEMENTWISE, VIEWS, kernel, optimised
 from ...compiler.trace import trace
 from ...errors import IndexRangeError
 from ...nn import functional as F
@@ -34,14 +34,15 @@ def _scores(x: Tensor, w: Tensor) -> Tensor:
     return ((x @ w) * 0.5 + 1).relu()
 
 
+def _rows(n: int) -> tuple[Tensor, ...]:
+    return (rand(max(n // ROW, 1), ROW),)
+
+
 EXAMPLES: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Tensor, ...]]]] = {
-    "an activation": (_gelu, lambda n: (rand(max(n // ROW, 1), ROW),)),
-    "softmax": (lambda x: F.softmax(x, 1), lambda n: (rand(max(n // ROW, 1), ROW),)),
-    "rows to mean 0": (
-        lambda x: (x - x.mean(1, keepdim=True)).tanh() * 2,
-        lambda n: (rand(max(n // ROW, 1), ROW),),
-    ),
-    "a layer": (_scores, lambda n: (rand(max(n // ROW, 1), ROW), rand(ROW, ROW))),
+    "an activation": (_gelu, _rows),
+    "softmax": (lambda x: F.softmax(x, 1), _rows),
+    "rows to mean 0": (lambda x: (x - x.mean(1, keepdim=True)).tanh() * 2, _rows),
+    "a layer": (_scores, lambda n: (*_rows(n), rand(ROW, ROW))),
 }
 
 
@@ -172,18 +173,9 @@ def groups(program: Program, closed: frozenset[int]) -> list[list[Equation]]:
 
 def built(program: Program, closed: frozenset[int]) -> Program:
     """The program with a kernel for each group. What others read of its results is written, the rest is not."""
-    equations = []
+    equations: list[Equation] = []
     for group in groups(program, closed):
-        if len(group) == 1:
-            equations += group
-            continue
-        own = {id(one) for one in group}
-        outside = {v for one in program.equations if id(one) not in own for v in variables(one.args)}
-        made = {var for one in group for var in one.outs}
-        reads = {var for one in group for var in variables(one.args)} - made
-        inputs = tuple(sorted(reads, key=lambda var: var.number))
-        outs = tuple(v for one in group for v in one.outs if v in outside or v in program.outputs)
-        equations.append(Equation(outs, "kernel", inputs, Program(inputs, tuple(group), outs)))
+        equations += kernel(group, program) if len(group) > 1 else group
     return Program(program.inputs, tuple(equations), program.outputs)
 
 

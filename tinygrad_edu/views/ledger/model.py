@@ -216,7 +216,7 @@ def go(state: LedgerState, at: int) -> LedgerState:
 
 
 def predict(state: LedgerState, guess: Any) -> LedgerState:
-    """Say what the next call will find, and make it. Raises `IndexRangeError` for what is no answer."""
+    """Say what the next call will find, and make it. Raises `IndexRangeError` for any other guess."""
     if guess not in (HIT, MISS):
         raise IndexRangeError(f"the prediction {shown(guess, 40)}", "it is not offered", f"take {HIT!r} or {MISS!r}")
     if state.at >= len(state.all):
