@@ -247,6 +247,8 @@ def test_every_meter_has_its_reason_with_every_other_habit(habit: str, knobs: Kn
         for meter in made.glance.knobs.meters:
             if meter != "time" or device == "sim":
                 assert cause(made, meter), (first, then, meter, made.zone(meter))
+        if "in 32 bits what is kept in 16" in cause(made, "time"):
+            assert habit in ("bfloat16", "autocast")
         assert len(plain(why(made)).split()) <= 25 and why(made).count("**") == 2
         assert why(made).startswith(("The loop reads", "The compiler has")) == (
             then == "compiled" and made.glance.refused

@@ -260,6 +260,7 @@ ON_DEVICE: dict[str, dict[str, dict[str, str]]] = {
         "time": {
             "down": "the program has fewer kernels, so that the host has fewer to launch",
             "same": "the host launches fewer kernels, but the device is busy with the products, which are the same",
+            "up": "a program computes in 32 bits what is kept in 16, and casts are more kernels to launch",
         },
         "bytes": {
             "down": "what a kernel hands on inside is not stored",
