@@ -18,7 +18,10 @@ class EduError(Exception):
     saved a value, and ``""`` when no line of a program caused the error.
     """
 
+    made = 0  # so many, in all: also those that a program catches
+
     def __init__(self, tried: str, why: str, mend: str, line: str | Line = None) -> None:
+        EduError.made += 1
         self.tried, self.why, self.mend = tried, why, mend
         self.line = line if isinstance(line, str) else describe_line(line or user_line())
         line = self.line

@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "compiler.md").read_text(encoding="utf-8")
 
 
 def test_it_can_be_read_in_one_sitting() -> None:
-    assert len(PAGE.split()) <= 1500
+    assert len(PAGE.split()) <= 1800
 
 
 def test_its_programs_print_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,7 +31,7 @@ def test_its_programs_print_what_it_shows(capsys: pytest.CaptureFixture[str]) ->
             shown += len(test.examples)
         else:
             exec(block, names)
-    assert shown == 10 and runner.summarize(verbose=False).failed == 0, capsys.readouterr().out
+    assert shown == 13 and runner.summarize(verbose=False).failed == 0, capsys.readouterr().out
 
 
 def test_it_names_the_passes_the_files_and_the_limit() -> None:
@@ -39,4 +39,4 @@ def test_it_names_the_passes_the_files_and_the_limit() -> None:
     files = set(re.findall(r"`(\w+\.py)`", PAGE))
     folder = ROOT / "tinygrad_edu" / "compiler"
     assert files == {p.name for p in folder.glob("*.py")} - {"__init__.py", "api.py", "trace.py"}
-    assert LIMIT == 8 and "The first eight programs serve" in PAGE
+    assert LIMIT == 8 and "The first eight programs that are recorded serve" in PAGE

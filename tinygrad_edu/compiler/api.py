@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import NoneType
 from typing import Any
 
@@ -20,6 +21,8 @@ from ..nn import Module
 from ..settings import modes
 from ..tensor import Tensor
 from .capture import capture
+from .dynamic import Family, Recording, loose
+from .lengths import noting
 from .passes import PASSES
 from .running import Options, Run, Trace
 from .trace import TraceError
@@ -40,6 +43,9 @@ def compile(
     ``f.ledger`` says when and why. A whole training step may be compiled, with ``backward()``, ``optimizer.step()`` and
     what else belongs to it. What a program cannot repeat, such as ``if loss > 1``, lets the function run as it is
     written, with a warning that names it; with ``fullgraph=True`` that is a `TraceError`.
+
+    With ``dynamic=True`` one length may vary, such as that of a batch: the function is recorded for two lengths, and
+    from then on a program for another length is filled in, without a recording, where nothing but numbers changes.
 
     ``backend="numba"`` compiles chains of elementwise operations over large arrays to machine code; it needs Numba.
     ``mode="reduce-overhead"`` lets a device start all kernels of a program with one command, as a CUDA graph does; on
@@ -63,9 +69,8 @@ def compile(
         if not isinstance(value, (str, NoneType)) or value not in known:
             mend = f"use {', '.join(repr(one) for one in known if one is not None)}"
             raise ArgumentError(f"compile({name}={shown(value, 40)})", f"there is no such {name}", mend)
-    if dynamic is not None and dynamic is not False:
-        why = "each program is made for one set of shapes"
-        raise ArgumentError(f"compile(dynamic={shown(dynamic, 40)})", why, "pad batches to one size, or leave it out")
+    if not isinstance(dynamic, (bool, NoneType)):
+        raise ArgumentError(f"compile(dynamic={shown(dynamic, 40)})", "it is on or off", "write True or False")
     if options is not None and not isinstance(options, dict):
         why = "options are a dict of names and values"
         raise ArgumentError(f"compile(options={shown(options, 40)})", why, 'write options={"leave_out": ("fuse",)}')
@@ -77,7 +82,7 @@ def compile(
         raise ArgumentError(f"compile({shown(model, 40)})", "it is no function or module", "give a function")
     if disable:
         return model
-    chosen = Options(fullgraph, leave_out, backend, mode or "default")
+    chosen = Options(fullgraph, leave_out, backend, mode or "default", bool(dynamic))
     if isinstance(model, Module):
         return CompiledModule(model, chosen)
     return Compiled(model, chosen)
@@ -89,6 +94,7 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         self._function, self._options = function, options
         self._runs: dict[Any, list[Any]] = {}
+        self._families: dict[Any, Family] = {}  # of recordings that differ in lengths only
         self._lock, self._warned = RLock(), False
         self.ledger: list[Trace] = []
         functools.update_wrapper(self, function, updated=())
@@ -120,7 +126,7 @@ class Compiled:
                     run = None
                 if run is not None:
                     return self._as_written(run, key, args, kwargs)
-            run = self._make(key, args, kwargs, tensors, known or [])
+            run = self._fill(key, tensors) or self._make(key, args, kwargs, tensors, known or [])
             if isinstance(run, Run):
                 run.trace.calls += 1
                 return run(tensors)
@@ -163,16 +169,17 @@ class Compiled:
         signature = ", ".join(_signature(tensor) for tensor in tensors)
         start = time.perf_counter()
         trace = Trace(signature, reason, 0.0)
-        made = sum(1 for one in self.ledger if not one.broken)
+        made = sum(1 for one in self.ledger if not one.broken and one.origin is None)
         if made >= LIMIT:
             trace.broken = f"{made} programs were made already: {reason}"
             return _Broken(trace)
         try:
             watched = Watched(self._function, _extra(args, kwargs))
-            watched.keep(args, kwargs)
+            watched.keep(*_objects(args), *_objects(kwargs))
             watched.refuse_iterators()
             try:
-                script = capture(self._function, args, kwargs, tensors, watched.tensors)
+                with noting() if self._options.dynamic else nullcontext() as notes:
+                    script = capture(self._function, args, kwargs, tensors, watched.tensors)
                 if changed := watched.changed() or watched.drawn():
                     why = "that would happen only while the program is made"
                     raise TraceError(f"a change of Python's values in a compiled function: {changed}", why, "return it")
@@ -184,9 +191,36 @@ class Compiled:
                 raise
             trace.broken, trace.seconds = str(error), time.perf_counter() - start
             return _Broken(trace)
+        if notes is not None:
+            self._families.setdefault(loose(key), Family()).add(Recording(_shapes(tensors), script, notes, run))
         trace.seconds = time.perf_counter() - start
-        self.ledger.append(trace)
+        self._keep(key, run)
+        return run
+
+    def _keep(self, key: Any, run: Run) -> None:
+        self.ledger.append(run.trace)
         self._runs.setdefault(key, []).insert(0, run)
+
+    def _fill(self, key: Any, tensors: list[Tensor]) -> Run | None:
+        """A program for another length than those recorded, from two recordings; None where they do not tell."""
+        family = self._families.get(loose(key)) if self._families else None
+        start = time.perf_counter()
+        found = None if family is None else family.fill(_shapes(tensors))
+        if family is None or found is None:
+            return None
+        script, form = found
+        why = f"filled in, from those for {form.roots[0]} and {form.roots[1]}"
+        trace = Trace(", ".join(map(_signature, tensors)), why, 0.0, origin=form.run.trace)
+        run = Run(script, trace, form.run.watched, self._options)
+        if not run.holds(tensors):
+            return None
+        trace.seconds = time.perf_counter() - start
+        self._keep(key, run)
+        for old in family.keep(run):
+            for runs in self._runs.values():
+                runs[:] = [one for one in runs if one is not old]
+            old.trace.codes.clear()
+            old.trace.script = None
         return run
 
     def _reason(self, key: Any, known: list[Any], tensors: list[Tensor]) -> str:
@@ -196,7 +230,8 @@ class Compiled:
             if found := run.why_not(tensors):
                 return str(found)
         before = next(iter(self._runs))
-        return _difference(before, key)
+        family = self._families.get(loose(key)) if self._families else None
+        return _difference(before, key) + (f"; {family.why}" if family is not None and family.why else "")
 
     def __reduce__(self) -> Any:
         return Compiled, (self._function, self._options)  # a copy makes its own programs
@@ -274,6 +309,13 @@ def _key(tree: Any, tensors: list[Tensor]) -> Any:
     return kind, id(tree)
 
 
+def _objects(tree: Any) -> list[Any]:
+    """What a key knows by its id. Not tensors: they may go."""
+    if isinstance(tree, (tuple, list, dict)):
+        return [one for item in (tree.values() if isinstance(tree, dict) else tree) for one in _objects(item)]
+    return [] if isinstance(tree, TensorBase) else [tree]
+
+
 def _extra(args: Any, kwargs: Any) -> tuple[Any, ...]:
     return tuple(one for one in (*args, *kwargs.values()) if not isinstance(one, Tensor))
 
@@ -303,6 +345,10 @@ def _words(part: Any) -> str:
     if isinstance(part, tuple) and len(part) == 2:
         return repr(float.fromhex(part[1]) if part[0] is float else part[1])
     return repr(part)
+
+
+def _shapes(tensors: list[Tensor]) -> list[tuple[int, ...]]:
+    return [tuple(tensor.array.shape) for tensor in tensors]
 
 
 def _signature(tensor: Tensor) -> str:

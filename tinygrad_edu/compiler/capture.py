@@ -29,6 +29,7 @@ from ..core.storage import storage_of
 from ..settings import modes
 from ..tensor import Tensor, wrap
 from .ir import Equation, Program, Var, variables
+from .lengths import NOTES, bare
 from .trace import HOME, RecArray, Recorder, TraceError
 
 _TURN = RLock()
@@ -157,6 +158,10 @@ class Tracer(Interceptor):
         self.ran_backward = False
         self.seen_scopes: set[int] = set()
         self.home: backends.Backend = backends.CPU  # where the tensors live
+        self.notes = NOTES.get()
+        self.given_data = False  # is what is made next made of a list?
+        if self.notes is not None:
+            self.notes.recorder = self.recorder
 
     # What interceptors hear ----------------------------------------------------------------------------------------
 
@@ -171,7 +176,7 @@ class Tracer(Interceptor):
     def given(self, name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         for one in operands:
             self._meet(one)
-        return operands
+        return operands if self.notes is None else bare(operands)
 
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
         self._look_for_hooks(call.modes.scope)
@@ -195,16 +200,23 @@ class Tracer(Interceptor):
     def made(self, array: Any, why: str) -> None:
         if array is not None and type(array) is not RecArray:
             self.made_here[id(array)] = array
+            if self.notes is not None and why == "created" and not self.given_data:
+                self.notes.arrays[id(array)] = array
+            self.given_data = False
 
     def outside(self, what: str, *given: Any) -> Any:
         return getattr(self, f"_on_{what}")(*given)
 
     def _on_data(self, data: Any) -> None:
+        self.given_data = isinstance(data, (list, tuple))
         if _holds_arrays(data):
             why = "its numbers would be those of now in every later call"
             raise TraceError(
                 "tensor(…) of an array inside a compiled function", why, "make the tensor outside, give it"
             )
+
+    def _on_made(self, array: Any) -> None:
+        self.made(array, "created")
 
     def _on_draw(self, stream: Any, values: Callable[[], Any]) -> RecArray:
         self._keep_stream(stream)
@@ -285,8 +297,9 @@ class Tracer(Interceptor):
         if not isinstance(operand, TensorBase) or type(operand.array) is RecArray or id(operand) in self.lifts:
             return
         if id(operand.array) in self.made_here:
-            if not isinstance(operand.array, (np.ndarray, np.generic)):
-                self._own(operand)  # it was made on the device, from nothing that changes
+            noted = self.notes is not None and id(operand.array) in self.notes.arrays
+            if noted or not isinstance(operand.array, (np.ndarray, np.generic)):
+                self._own(operand)  # what is computed from it follows its length; or it was made on the device
             self._check_place(operand)
             return
         if isinstance(operand.array, np.generic):
@@ -300,7 +313,10 @@ class Tracer(Interceptor):
         recorder = self.recorder
         array = np.array(on_host(tensor.array))
         proxy = recorder.new(array)
-        recorder.equations.append(Equation((proxy.var,), "copy", (array.copy(),)))
+        constant = array.copy()
+        if self.notes is not None:
+            self.notes.copied(tensor.array, constant)
+        recorder.equations.append(Equation((proxy.var,), "copy", (constant,)))
         tensor.array, tensor.storage = proxy, None
         tensor._stand_on_fast_path(True)
 

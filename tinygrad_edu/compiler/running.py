@@ -44,6 +44,7 @@ class Options:
     leave_out: tuple[str, ...] = ()
     backend: str = "numpy"
     mode: str = "default"
+    dynamic: bool = False
 
 
 @dataclass
@@ -55,6 +56,7 @@ class Trace:
     seconds: float
     calls: int = 0
     broken: str = ""  # why the function runs as it is written
+    origin: Trace | None = None  # the recording that it was filled in from, where it was not recorded itself
     script: Script | None = field(default=None, repr=False)
     codes: list[Code | DeviceCode] = field(default_factory=list, repr=False)
 

@@ -6,6 +6,7 @@ protocols, through which `zeros` or a slice assignment could slip past the recor
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -19,6 +20,7 @@ from ..backends.proxy import OPERATORS, ProxyArray, proxies, unwrap
 from ..errors import EduError
 from ..tensor import Tensor, as_tensor, wrap
 from .ir import Equation, Program, Var
+from .lengths import NOTES, Length, bare
 
 
 class TraceError(EduError, RuntimeError):
@@ -51,7 +53,7 @@ class Recorder:
         """Compute ``function(*args)`` and note it."""
         for proxy in proxies(args):
             proxy.check()
-        value = function(*unwrap(args, lambda proxy: proxy.values))
+        value = function(*unwrap(args, lambda proxy: proxy.values, bare))
         for proxy in proxies(args):
             if value is proxy.values:  # nothing was done, as when `contiguous` finds rows in order
                 return proxy
@@ -69,10 +71,13 @@ class Recorder:
     def constant(self, value: Any) -> Any:
         """An array from outside the trace, as it is now: a later write to it must not change the program."""
         if not isinstance(value, np.ndarray):
-            return value
+            return bare(value)
         kept = self.constants.get(id(value))
         if kept is None or kept[1].tobytes() != value.tobytes():  # new, or written since its last use
             kept = self.constants[id(value)] = (value, value.copy())  # with the original, so that its id stays
+            notes = NOTES.get()
+            if notes is not None:
+                notes.copied(*kept)
         return kept[1]
 
 
@@ -85,6 +90,17 @@ class RecArray(ProxyArray):
         super().__init__(values)
         self.recorder, self.var, self.stale = recorder, var, False
         self.family: list[weakref.ref[RecArray]] = []  # proxies of the same memory, this one among them
+
+    @property
+    def shape(self) -> Any:
+        """The length of each axis; where notes are taken, in lengths that take them."""
+        shape, notes = self.values.shape, NOTES.get()
+        return shape if notes is None else notes.read(shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.values.size if NOTES.get() is None else math.prod(self.shape)
 
     def share(self, view: RecArray) -> None:
         """``view`` looks at the memory of this proxy."""
@@ -135,11 +151,20 @@ def _escape(tried: str) -> TraceError:
     )
 
 
+def _recorder_of_lengths(args: tuple[Any, ...]) -> Any:
+    """The recorder that takes notes, if there is a length among the arguments: it is told where an array comes from."""
+    notes = NOTES.get()
+    if notes is None:
+        return None
+    parts = [one for arg in args for one in (arg if isinstance(arg, tuple) else (arg,))]
+    return notes.recorder if any(isinstance(one, Length) for one in parts) else None
+
+
 def _recorded(name: str) -> Callable[..., Any]:
     function = getattr(XP, name)
 
     def call(*args: Any) -> Any:  # bodies give arguments by position, so that an equation needs no names
-        recorder = next((a.recorder for a in proxies(args)), None)
+        recorder = next((a.recorder for a in proxies(args)), None) or _recorder_of_lengths(args)
         return function(*args) if recorder is None else recorder.call(name, function, *args)
 
     return call

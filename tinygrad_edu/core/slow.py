@@ -89,13 +89,13 @@ class Interceptor(Scope):
     def outside(self, what: str, *given: Any) -> Any:
         """Called before something that is no operation, and that a recording has to know of.
 
-        ``what`` is "data" (numbers of the host become a tensor), "draw" (random numbers, from a generator), "stream" (a
-        generator that is used in another way), "gradient" (``.grad`` of a tensor is replaced), "grad" (it is read),
-        "call" (a step of an optimiser, a scheduler or a scaler), "number" (one that changes from call to call),
-        "tensor" (one that is read or written without an operation) or "extremes" (the least and the largest element of
-        a tensor decide whether it may be used); after it has run, "program" (a compiled one, with its cost, the arrays
-        that it has made, and the seconds until it returned). Return something other than None, and it is not done, but
-        that is taken for it.
+        ``what`` is "data" (numbers of the host become a tensor), "made" (one has become a tensor by the way), "draw"
+        (random numbers, from a generator), "stream" (a generator that is used in another way), "gradient" (``.grad`` of
+        a tensor is replaced), "grad" (it is read), "call" (a step of an optimiser, a scheduler or a scaler), "number"
+        (one that changes from call to call), "tensor" (one that is read or written without an operation) or "extremes"
+        (the least and the largest element of a tensor decide whether it may be used); after it has run, "program" (a
+        compiled one, with its cost, the arrays that it has made, and the seconds until it returned). Return something
+        other than None, and it is not done, but that is taken for it.
         """
 
     def made(self, array: Any, why: str) -> None:

@@ -37,8 +37,8 @@ BOUNDS: dict[str, str | dict[str, str]] = {
     },
     "faster_chip": "Only **the product of two matrices**, limited by arithmetic. The others wait for a start or bytes.",
     "mean_of_padded": "The zeros **count as rows**, so the mean shrinks. Divide the sum by the rows that are real.",
-    "which_tool": "Bytes limit large arrays: fuse. Starts limit small ones: fewer calls, or a program. Arithmetic limits "
-    "large products: **fewer bits or a faster machine**.",
+    "which_tool": "Bytes limit large arrays: fuse. Starts limit small ones: fewer calls, or a program. Arithmetic "
+    "limits large products: **fewer bits or a faster machine**.",
     "why_recorded_again": "The branch was decided by a number that the recording saw once; **another input could take "
     "the other side**.",
 }

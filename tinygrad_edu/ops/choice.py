@@ -14,6 +14,8 @@ from ..dtypes import is_float
 from ..errors import DtypeError, ShapeError
 from ..inputs.arguments import as_tensor, number
 from ..inputs.kinds import explain_all
+from ..inputs.outside import outside
+from ..settings import modes
 from .unary import beside
 
 # mypy: disable-error-code="override"
@@ -315,6 +317,8 @@ def _element(tried: str, value: Any, dtype: Any) -> Any:
             fits = False
     if not fits:
         raise DtypeError(tried, f"{dtype} cannot hold {value!r}", "fill with a number that it can, or convert x first")
+    if modes().observers:
+        outside("made", found)
     return above.wrap(found)
 
 

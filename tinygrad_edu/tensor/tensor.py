@@ -560,6 +560,8 @@ def as_tensor(data: Any, dtype: Any = None, device: str | None = None) -> Tensor
         return data.to(dtype=dtype, device=device) if dtype is not None or device is not None else data
     array = arguments.numbers(data, dtype, copy=False)
     result = wrap(_to_device_array(array, device))
+    if modes().observers and isinstance(data, (bool, int, float)):
+        outside("made", result.array)
     if isinstance(data, np.ndarray) and result.array is array and np.may_share_memory(array, data):
         result.array = array.view()  # the guard locks the user's array, and this view stays writable
         result.storage = guard.expose_input(data)

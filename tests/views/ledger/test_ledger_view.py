@@ -16,7 +16,7 @@ from tinygrad_edu.views import ledger
 from tinygrad_edu.views.ledger.model import HIT, MISS, MOST, missed, right
 
 PROGRAMS = {
-    "batches with a remainder": (2, 1), "sentences": (5, 1), "a rate that falls": (6, 1), "a switch": (7, 2),
+    "batches with a remainder": (2, 1), "sentences": (5, 2), "a rate that falls": (6, 1), "a switch": (7, 2),
     "a dtype that varies": (2, 1),
 }  # fmt: skip
 
@@ -42,9 +42,21 @@ def test_a_cure_of_a_switch_gives_what_was_given() -> None:
 
 
 def test_the_price_is_counted() -> None:
-    one = ledger.SERIES["sentences"]
+    one = ledger.SERIES["batches with a remainder"]
     rows = [(len(a[0]), len(b[0])) for a, b in zip(one.calls(), one.cured(), strict=True)]
     assert one.price == f"{sum(b - a for a, b in rows)} of {sum(b for _, b in rows)} rows are zeros"
+
+
+def test_other_lengths_are_filled_in_from_two_recordings() -> None:
+    state = ledger.go(ledger.cure(ledger.chosen("sentences")), MOST)
+    assert [(one.key, one.made, "filled in" in one.reason) for one in state.shown] == [
+        (1, True, False), (2, True, False), (2, False, True), (2, False, True), (1, False, False), (2, False, True),
+        (2, False, False), (2, False, False),
+    ]  # fmt: skip
+    assert "program 2 is there, for another length: filled in, from those for 5 and 9" in ledger.text(state)
+    assert "Two recordings tell" in ledger.why(state) and "2 programs made" in ledger.describe(state)
+    timed = dataclasses.replace(state, timed=True)
+    assert "To fill in another length takes" in ledger.text(timed)
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=MOST))

@@ -39,6 +39,7 @@ class Series:
     cured: Callable[[], Calls]
     cure: str  # what is different in those
     price: str  # what that costs; "" where it costs nothing
+    dynamic: bool = False  # is that the cure?
 
 
 def _rows(lengths: Sequence[int], pad: int = 0) -> list[tuple[Any, ...]]:
@@ -61,7 +62,8 @@ SERIES: dict[str, Series] = {
         _scaled, lambda: _rows(BATCHES), lambda: _rows(BATCHES, 16), "pad to 16 rows", _price(BATCHES, 16)
     ),
     "sentences": Series(
-        _scaled, lambda: _rows(SENTENCES), lambda: _rows(SENTENCES, 16), "pad to 16 rows", _price(SENTENCES, 16)
+        _scaled, lambda: _rows(SENTENCES), lambda: _rows(SENTENCES), "dynamic=True",
+        "", dynamic=True,
     ),
     "a rate that falls": Series(
         _scaled, lambda: [(ones(16, 4), r) for r in RATES], lambda: [(ones(16, 4), tensor(r)) for r in RATES],
@@ -85,7 +87,7 @@ class Record:
     arguments: tuple[str, ...]
     key: int
     made: bool
-    reason: str = ""
+    reason: str = ""  # where it was made, or filled in
     seconds: float = 0.0
 
 
@@ -132,13 +134,13 @@ class LedgerState:
         return sum(one.made for one in self.shown)
 
 
-def play(function: Callable[..., Any], calls: Calls) -> tuple[Record, ...]:
+def play(function: Callable[..., Any], calls: Calls, dynamic: bool = False) -> tuple[Record, ...]:
     """Compile the function, make the calls one after the other, and read from its ledger what each did.
 
     An error of the function is its own.
     """
     _warm()
-    compiled = function if isinstance(function, (Compiled, CompiledModule)) else compile(function)
+    compiled = function if isinstance(function, (Compiled, CompiledModule)) else compile(function, dynamic=dynamic)
     found = []
     for given in calls:
         before, ran = len(compiled.ledger), [one.calls for one in compiled.ledger]
@@ -150,9 +152,9 @@ def play(function: Callable[..., Any], calls: Calls) -> tuple[Record, ...]:
         entries = compiled.ledger
         place = next((i for i, one in enumerate(entries) if i >= before or one.calls > ran[i]), -1)
         entry = entries[place]
-        made, broken = len(entries) > before and not entry.broken, bool(entry.broken)
-        programs = [one for one in entries if not one.broken]
-        key = 0 if broken else 1 + next(i for i, one in enumerate(programs) if one is entry)
+        made, broken = len(entries) > before and not entry.broken and entry.origin is None, bool(entry.broken)
+        programs = [one for one in entries if not one.broken and one.origin is None]
+        key = 0 if broken else 1 + next(i for i, one in enumerate(programs) if one is (entry.origin or entry))
         reason = (entry.broken if broken else entry.reason) if len(entries) > before else ""
         found.append(Record(tuple(map(_told, given)), key, made, reason, seconds))
     return tuple(found)
@@ -202,7 +204,7 @@ def chosen(name: Any, ask: str = "") -> LedgerState:
         mend = f"take one of {', '.join(SERIES)}"
         raise IndexRangeError(f"the series {shown(name, 40)}", "there is no such one", mend)
     one = SERIES[name]
-    return LedgerState(name, play(one.function, one.calls()), play(one.function, one.cured()), ask=ask)
+    return LedgerState(name, play(one.function, one.calls()), play(one.function, one.cured(), one.dynamic), ask=ask)
 
 
 def cure(state: LedgerState) -> LedgerState:

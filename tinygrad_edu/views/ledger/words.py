@@ -28,6 +28,8 @@ def found(record: Record) -> str:
         return f"runs as it is written: {record.reason}" if record.reason else "runs as it is written"
     if record.made:
         return f"recorded: program {record.key} is made ({record.reason})"
+    if record.reason:
+        return f"program {record.key} is there, for another length: {record.reason}"
     return f"program {record.key} is there"
 
 
@@ -39,6 +41,8 @@ def why(state: LedgerState) -> str:
         return "At the first call nothing is known, so the function **is recorded**."
     if any(not one.key for one in state.shown):
         return f"After {limit()} programs the compiler **gives up** and runs the function as it is written."
+    if state.cured and SERIES[state.name].dynamic:
+        return "Two recordings tell **what follows from the length**; for another length the numbers are filled in."
     if state.cured:
         price = SERIES[state.name].price
         one = "one program serves" if state.made == 1 else f"{state.made} programs serve"
@@ -63,7 +67,8 @@ def score(state: LedgerState) -> str:
 def times(state: LedgerState) -> str:
     """The time of a call that records, and of one that does not."""
     made = [one.seconds for one in state.all if one.made]
-    others = [one.seconds for one in state.all if not one.made and one.key]
+    others = [one.seconds for one in state.all if not one.made and one.key and not one.reason]
+    filled = [one.seconds for one in state.all if not one.made and one.key and one.reason]
     if not made:
         return ""
     if not others:
@@ -72,6 +77,7 @@ def times(state: LedgerState) -> str:
     return (
         f"A call that records takes {seconds_text(slow)}, one that does not {seconds_text(fast)} (medians): "
         f"as long as {slow / fast:.0f} such calls."
+        + (f" To fill in another length takes {seconds_text(statistics.median(filled))}." if filled else "")
     )
 
 

@@ -180,6 +180,7 @@ CAUSES: dict[str, dict[str, dict[str, str]]] = {
         },
     },
 }
+_WAIT = "waiting for the loss is a smaller part of so long a step"
 _LAUNCHED = "they are short kernels, and the device waits while the host launches each"
 
 # The same on a simulated device, where it is another cause.
@@ -212,12 +213,12 @@ ON_DEVICE: dict[str, dict[str, dict[str, str]]] = {
             "same": "the host launches hardly more kernels, and the device keeps up with it",
         },
         "transfers": {"same": "the loss is read once a step, as before"},
-        "idle": {"up": _LAUNCHED},
+        "idle": {"up": _LAUNCHED, "down": _WAIT},
     },
     "autocast": {
         "time": {"up": "each cast is one more kernel to launch, and products as small as these gain less by 16 bits"},
         "transfers": {"same": "casts are made on the device"},
-        "idle": {"up": _LAUNCHED, "down": "waiting for the loss is a smaller part of so long a step"},
+        "idle": {"up": _LAUNCHED, "down": _WAIT},
     },
     "total": {
         "time": {
@@ -246,7 +247,7 @@ ON_DEVICE: dict[str, dict[str, dict[str, str]]] = {
     "loop": {
         "time": {"up": "the host launches kernels for each row"},
         "transfers": {"up": "`labels.tolist()` brings the labels to the host"},
-        "idle": {"up": _LAUNCHED, "down": "waiting for the loss is a smaller part of so long a step"},
+        "idle": {"up": _LAUNCHED, "down": _WAIT},
     },
     "moves": {
         "time": {"up": "the host starts two copies, and waits for each before it goes on"},
