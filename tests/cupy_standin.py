@@ -9,6 +9,7 @@ signatures.
 from __future__ import annotations
 
 import ctypes
+import re
 import types
 import weakref
 from collections.abc import Callable
@@ -406,6 +407,67 @@ def _matmul(x: Any, y: Any) -> Any:
     return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
 
 
+C_TYPES = {
+    "float": "f4", "double": "f8", "long long": "i8", "int": "i4", "unsigned char": "u1", "bool": "?",
+}  # fmt: skip
+C_FUNCTIONS: dict[str, Any] = {
+    "edu_relu": lambda x: np.where((x > 0) | (x != x), x, x.dtype.type(0)), "edu_maximum": np.maximum,
+    "edu_minimum": np.minimum, "edu_where": np.where, "edu_abs": np.abs, "edu_sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "rint": np.rint, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "true": np.True_, "false": np.False_,
+    **{name: getattr(np, name) for name in "exp expm1 log log1p log2 log10 tanh sqrt sin cos tan sinh cosh".split()},
+    **{name: getattr(np, name) for name in ("floor", "ceil")},
+}  # fmt: skip
+
+
+class ElementwiseKernel:
+    """As `cupy.ElementwiseKernel`, for the C++ that is written here: a constant a line, then what is put out."""
+
+    def __init__(self, in_params: str, out_params: str, operation: str, name: str = "kernel", **options: Any) -> None:
+        note("ElementwiseKernel", (in_params, out_params, operation, name), options)
+        self.inputs = [one.rsplit(" ", 1) for one in in_params.split(", ")]
+        self.outputs = [one.rsplit(" ", 1) for one in out_params.split(", ")]
+        self.lines = operation.split("\n")
+        assert (
+            options["return_tuple"]
+            and name.isidentifier()
+            and not any(n in ("n", "i") or n[0] == "_" for _, n in self.inputs + self.outputs)
+        )
+        for function in re.findall(r"\b(edu_\w+)\(", operation):
+            assert f" {function}(" in options["preamble"]
+
+    def __call__(self, *args: ndarray) -> Any:
+        LAUNCHES.append(self)
+        assert len(args) == len(self.inputs)
+        values = {name: raw(one) for (_, name), one in zip(self.inputs, args, strict=True)}
+        for dtype, name in self.inputs:
+            assert isinstance(values[name], np.ndarray) and values[name].dtype == dtype, (dtype, name)
+        shape = np.broadcast_shapes(*(one.shape for one in values.values()))
+        wanted = {name: np.dtype(dtype) for dtype, name in self.outputs}
+        with np.errstate(all="ignore"):
+            for line in self.lines:
+                constant = re.fullmatch(r"const ([a-z ]+) (v\d+) = (.*);", line)
+                kind, name, words = constant.groups() if constant else ("", *line.rstrip(";").split(" = ", 1))
+                dtype = np.dtype(C_TYPES[kind]) if constant else wanted[name]
+                found = np.asarray(eval(_python(words), {"np": np, **C_FUNCTIONS}, values))
+                assert found.dtype == dtype, f"{line}: it is {found.dtype}"  # nothing is converted unseen
+                values[name] = found
+        return tuple(ndarray(np.broadcast_to(values[name], shape).copy()) for name in wanted)
+
+
+LAUNCHES: list[ElementwiseKernel] = []  # kernels that were started
+
+
+def _python(words: str) -> str:
+    """A C++ expression as one of Python: literals and casts have types of NumPy."""
+    words = re.sub(
+        r"static_cast<([a-z ]+)>\((-?\w+)\)", lambda m: f"np.asarray({m[2]}).astype('{C_TYPES[m[1]]}')", words
+    )
+    number = re.compile(r"\((-?\d+(?:\.\d+|(?:\.\d+)?e[+-]?\d+))(f?)\)")
+    words = number.sub(lambda m: f"np.float{32 if m[2] else 64}({m[1]})", words)
+    return re.sub(r"^!(v\d+)$", r"~\1", words)
+
+
 _NUMPYS = (
     "exp expm1 log log1p log2 log10 tanh sqrt sin cos tan arcsin arccos arctan arctan2 sinh cosh arcsinh arccosh "
     "arctanh sign floor ceil maximum minimum zeros ones empty full arange ones_like concatenate "
@@ -415,7 +477,7 @@ _NUMPYS = (
 cupy = types.SimpleNamespace(
     **{name: _elementwise(name, getattr(np, name)) for name in _NUMPYS},
     __version__="14.2.0", ndarray=ndarray, ascontiguousarray=ascontiguousarray, array=array, asarray=asarray,
-    where=where, from_dlpack=from_dlpack,
+    where=where, from_dlpack=from_dlpack, ElementwiseKernel=ElementwiseKernel,
     argsort=_elementwise("argsort", _argsort), matmul=_elementwise("matmul", _matmul),
     einsum=_elementwise("einsum", einsum),
     broadcast_to=_viewing("broadcast_to", HOST.broadcast_to),

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+import tinygrad_edu as tg
 from tests import cupy_standin
 from tests.backends.conformance import CHECKS
 from tests.backends.sim.test_operations import HERE, results
-from tinygrad_edu import backends
+from tinygrad_edu import backends, compiler
 from tinygrad_edu.backends import cuda
+from tinygrad_edu.compiler.cuda_code import PREAMBLE, source
 
 cupy = pytest.importorskip("cupy", reason="needs CuPy: pip install -e '.[peers]'")
 VERSION = "14."
@@ -33,6 +35,7 @@ def calls() -> Any:
             check(made)
         for case in HERE:
             results(case, "cuda")
+        compiler.compile(lambda x: (x * 2).tanh() + 1, fullgraph=True)(tg.ones(3).to("cuda"))
         made.allow(1.0)
         made.empty_cache()
         x = made.from_numpy(made.pin(made.to_numpy(made.from_numpy(cupy_standin.np.ones(3)))))
@@ -100,3 +103,12 @@ def test_the_names_that_are_not_called_here_exist() -> None:
     for name in ("cuda.Device", "cuda.PinnedMemoryPointer", "cuda.memory.OutOfMemoryError", "cuda.Stream.null",
                  "cuda.runtime.getDeviceCount", "ndarray.data", "cuda.MemoryPointer.mem"):  # fmt: skip
         assert _real(name) is not None
+
+
+def test_cupy_takes_the_kernels_that_are_written_here() -> None:
+    """It reads their parameters when they are made; their C++ it would compile at the first call, on a GPU."""
+    program = compiler.trace(lambda x: ((x * 2).tanh(), x > 0), tg.ones(3))
+    written = source(program)
+    assert written is not None
+    kernel = cupy.ElementwiseKernel(*written, "edu_mul_tanh_gt", preamble=PREAMBLE, return_tuple=True)
+    assert (kernel.nin, kernel.nout, kernel.return_tuple) == (1, 2, True)

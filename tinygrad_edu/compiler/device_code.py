@@ -13,6 +13,7 @@ import numpy as np
 
 from ..backends import Backend
 from ..backends.proxy import OPERATORS
+from . import cuda_code
 from .cost import flops_of
 from .interpret import function_of, interpret
 from .ir import Equation, Program, Var, variables
@@ -62,8 +63,12 @@ class DeviceCode:
             function = self._name(function_of(equation, self.device.xp), stem)
             return f"{function}({', '.join(map(self._word, equation.args))})"
         constants, body = _apart(equation.body)
-        flops = sum(map(flops_of, body.equations))
         parts = [one.name for one in body.equations if one.name not in VIEWS]
+        own = self._kernel(parts, body)
+        if own is not None:
+            found = f"{self._name(own, 'kernel')}({', '.join(map(self._word, (*equation.args, *constants)))})"
+            return found if len(equation.outs) > 1 else f"{found}[0]"
+        flops = sum(map(flops_of, body.equations))
         names = "+".join(parts if len(parts) <= MOST else [*parts[:MOST], "…"])
 
         def kernel(*arrays: Any) -> Any:
@@ -72,6 +77,13 @@ class DeviceCode:
         words = ", ".join(map(self._word, (*equation.args, *constants)))
         found = f"{self._name(kernel, 'kernel')}({words})"
         return found if len(equation.outs) > 1 else f"{found}[0]"
+
+    def _kernel(self, parts: list[str], body: Program) -> Callable[..., Any] | None:
+        """The body in the device's own language, where it has one and there is a form for each part."""
+        written = cuda_code.source(body)
+        if written is None:
+            return None
+        return self.device.elementwise("_".join(["edu", *parts[:MOST]]), *written, cuda_code.PREAMBLE)
 
     def _word(self, value: Any) -> str:
         """A value in the source. Arrays that were there before the program are brought to the device now, once."""

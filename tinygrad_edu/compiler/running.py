@@ -29,7 +29,7 @@ from .cost import cost_of
 from .device_code import DeviceCode
 from .ir import Program
 from .numpy_code import STRIP, Code
-from .passes import fuse_rows, optimised, whole
+from .passes import fuse, fuse_rows, optimised, whole
 from .watch import Watched
 
 STEP = "a compiled program"
@@ -340,8 +340,9 @@ class _DevicePart(_Part):
     ) -> None:  # fmt: skip
         self.segment, self.home = segment, home
         program = optimised(
-            segment.program, options.leave_out, lambda program: fuse_rows(whole(program, segment.body_of))
-        )
+            segment.program, options.leave_out,
+            (lambda program: fuse_rows(whole(program, segment.body_of))) if home.fuses_rows else fuse,
+        )  # fmt: skip
         self.device_code = DeviceCode(program, home, options.mode == "reduce-overhead")
         trace.codes.append(self.device_code)
         feeds = _needed(segment, program)

@@ -169,6 +169,21 @@ class CudaBackend(Backend):
     def kernel(self, op: Any) -> Any:
         return op if op.crosses else _kernel(op, self)
 
+    def elementwise(self, name: str, inputs: str, outputs: str, lines: str, preamble: str) -> Callable[..., Any] | None:
+        """Compiled at its first call, by CuPy."""
+        kernel = self.cp.ElementwiseKernel(inputs, outputs, lines, name, preamble=preamble, return_tuple=True)
+
+        def run(*arrays: CudaArray) -> tuple[CudaArray, ...]:
+            others: list[Any] = []
+
+            def first(*values: Any) -> Any:
+                one, *others[:] = kernel(*values)
+                return one
+
+            return self.call(first, arrays), *map(self.wrapped, others)
+
+        return run
+
     def into(self, function: str, out: CudaArray, *operands: Any, **params: Any) -> bool:
         if function not in _INTO or params:
             return super().into(function, out, *operands, **params)

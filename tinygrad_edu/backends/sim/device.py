@@ -153,6 +153,8 @@ class Event(PlainEvent):
 class SimBackend(Backend):
     """One simulated accelerator. ``machine`` holds its constants, ``schedule`` the clock that all of them share."""
 
+    fuses_rows = True
+
     def __init__(self, name: str, machine: Machine, schedule: Schedule) -> None:
         self.name, self.machine, self.schedule = name, machine, schedule
         self.array_type: Any = type("SimArray", (SimArray,), {"home": self, "__slots__": ()})
