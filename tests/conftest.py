@@ -123,7 +123,8 @@ def no_threads_left() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
     left = {one for one in threading.enumerate() if one not in before}
-    left = {one for one in left if not one.name.startswith("asyncio_")}  # those are Playwright's pool
+    pools = ("asyncio_", "strips_")  # Playwright's, and that of compiled kernels: they stay
+    left = {one for one in left if not one.name.startswith(pools)}
     for one in left:
         one.join(1.0)  # it may be ending: a pool that is gone wakes its threads to tell them so
     assert {one for one in left if one.is_alive()} == set()

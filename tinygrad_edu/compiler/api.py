@@ -17,6 +17,7 @@ from ..common.locks import RLock
 from ..common.wording import shown
 from ..core.base import TensorBase
 from ..errors import ArgumentError
+from ..inputs.arguments import whole
 from ..nn import Module
 from ..settings import modes
 from ..tensor import Tensor
@@ -30,6 +31,8 @@ from .watch import Watched
 
 BACKENDS = ("numpy", "numba")
 MODES = (None, "default", "reduce-overhead", "max-autotune")
+OPTIONS = ("leave_out", "keep_unused", "threads")
+MOST_THREADS = 256
 LIMIT = 8  # programs for one function; after that it runs as it is written
 
 
@@ -51,8 +54,9 @@ def compile(
     ``mode="reduce-overhead"`` lets a device start all kernels of a program with one command, as a CUDA graph does; on
     the CPU it changes nothing. ``"max-autotune"`` tries several forms of the code at the first call and keeps the
     quickest. ``options={"leave_out": ("fuse",)}`` leaves out passes, and ``{"keep_unused": True}`` lets a program take
-    arguments that it does not read. Can be used as a decorator. Raises
-    `ArgumentError` for settings that there are not.
+    arguments that it does not read; with ``{"threads": 2}`` two threads share the strips of a large kernel on the CPU.
+
+    Can be used as a decorator. Raises `ArgumentError` for settings that there are not.
 
     >>> import tinygrad_edu as tg
     >>> @tg.compile
@@ -74,6 +78,9 @@ def compile(
     if options is not None and not isinstance(options, dict):
         why = "options are a dict of names and values"
         raise ArgumentError(f"compile(options={shown(options, 40)})", why, 'write options={"leave_out": ("fuse",)}')
+    if unknown := [name for name in options or {} if name not in OPTIONS]:
+        tried, mend = f"compile(options={{{unknown[0]!r:.40}: …}})", f"name one of {', '.join(OPTIONS)}"
+        raise ArgumentError(tried, "there is no such option", mend)
     leave_out = (*(options or {}).get("leave_out", ()), *["unused"] * bool((options or {}).get("keep_unused")))
     if unknown := [name for name in leave_out if name not in PASSES]:
         tried = f"compile without the pass {unknown[0]!r}"
@@ -82,10 +89,18 @@ def compile(
         raise ArgumentError(f"compile({shown(model, 40)})", "it is no function or module", "give a function")
     if disable:
         return model
-    chosen = Options(fullgraph, leave_out, backend, mode or "default", bool(dynamic))
+    chosen = Options(fullgraph, leave_out, backend, mode or "default", bool(dynamic), _threads(options or {}))
     if isinstance(model, Module):
         return CompiledModule(model, chosen)
     return Compiled(model, chosen)
+
+
+def _threads(options: dict[str, Any]) -> int:
+    tried = f"compile(options={{'threads': {shown(options.get('threads', 1), 40)}}})"
+    number = whole("compile(options=…)", "threads", options.get("threads", 1))
+    if not 1 <= number <= MOST_THREADS:
+        raise ArgumentError(tried, f"there can be 1 to {MOST_THREADS} threads", "use the number of cores")
+    return number
 
 
 class Compiled:

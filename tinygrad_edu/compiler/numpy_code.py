@@ -19,6 +19,7 @@ from ..backends.sums import FEW
 from .interpret import function_of
 from .ir import Equation, Program, Var, variables
 from .passes import ELEMENTWISE, VIEWS, roots
+from .strips import shared
 
 UFUNCS: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "neg": np.negative,
@@ -43,9 +44,10 @@ class Code:
     """
 
     def __init__(
-        self, program: Program, into: dict[int, tuple[str, int]] | None = None, numba: bool = False, strip: int = STRIP
+        self, program: Program, into: dict[int, tuple[str, int]] | None = None, numba: bool = False,
+        strip: int = STRIP, threads: int = 1,
     ) -> None:  # fmt: skip
-        self.program, self.into, self.numba, self.strip = program, into or {}, numba, strip
+        self.program, self.into, self.numba, self.strip, self.threads = program, into or {}, numba, strip, threads
         self.kernels: list[Any] = []  # those that Numba has compiled
         self.fallbacks: list[str] = []
         self.lines: list[str] = []
@@ -518,6 +520,8 @@ class _Writer:
             words[var] = f"s{var.number}"
             lines.append(f"s{var.number} = {self.text[var]}[i:j]")
         scratch: dict[tuple[Any, tuple[int, ...]], list[str]] = {}
+        memory: list[list[Any]] = []  # of a strip, for each thread
+        several = self.code.threads > 1
         uses = {var: j for j, one in enumerate(body.equations) for var in variables(one.args)}
         for j, one in enumerate(body.equations):
             out = one.out
@@ -525,8 +529,10 @@ class _Writer:
                 key = out.dtype, out.shape
                 spare = scratch.setdefault(key, [])
                 if not spare:
-                    whole = self._constant(np.empty((rows, *out.shape[1:]), out.dtype), "t")
+                    made = [np.empty((rows, *out.shape[1:]), out.dtype) for _ in range(self.code.threads)]
+                    whole = f"t{len(memory)}" if several else self._constant(made[0], "t")
                     lines.append(f"p{out.number} = {whole}[:n]")
+                    memory.append(made)
                     spare.append(f"p{out.number}")
                 words[out] = spare.pop()
             given = [words[arg] if isinstance(arg, Var) else self._word(arg) for arg in one.args]
@@ -535,8 +541,16 @@ class _Writer:
                 name = words.get(var, "")
                 if uses[var] <= j and name.startswith("p"):
                     scratch[var.dtype, var.shape].append(name)
-        self.code.lines.append(f"for i in range(0, {shape[0]}, {rows}):")
-        self.code.lines += [f"    {line}" for line in (f"j = min(i + {rows}, {shape[0]})", "n = j - i", *lines)]
+        start, stop = ("start", "stop") if several else (0, shape[0])
+        loop = [f"for i in range({start}, {stop}, {rows}):"]
+        loop += [f"    {line}" for line in (f"j = min(i + {rows}, {stop})", "n = j - i", *lines)]
+        if several:
+            names = ["start", "stop", *(f"t{i}" for i in range(len(memory)))]
+            scratch_of = [tuple(one[k] for one in memory) for k in range(self.code.threads)]
+            share, own = self._constant(shared, "shared"), self._constant(scratch_of, "memory")
+            head, call = f"def part({', '.join(names)}):", f"{share}(part, {shape[0]}, {rows}, {own})"
+            loop = [head, *(f"    {line}" for line in loop), call]
+        self.code.lines += loop
         return True
 
     def _strip_lines(self, equation: Equation, words: list[str], to: str) -> list[str]:

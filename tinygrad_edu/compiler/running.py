@@ -45,6 +45,7 @@ class Options:
     backend: str = "numpy"
     mode: str = "default"
     dynamic: bool = False
+    threads: int = 1  # for the strips of a kernel on the CPU
 
 
 @dataclass
@@ -293,7 +294,7 @@ class _Part:
                 places[i] = ("input", feeds.index(sink.target))
             elif sink.kind in ("write", "write gradient", "gradient"):
                 places[i] = ("given", i)
-        self.code = Code(program, places, options.backend == "numba")
+        self.code = Code(program, places, options.backend == "numba", threads=options.threads)
         self.candidates = _candidates(self.code) if options.mode == "max-autotune" else []
         self.place = len(trace.codes)
         trace.codes.append(self.code)
@@ -395,7 +396,7 @@ def _needed(segment: Segment, program: Program) -> tuple[Feed, ...]:
 
 def _candidates(code: Code) -> list[Code]:
     """The same program with strips of other lengths, and as machine code where Numba is installed."""
-    found = [Code(code.program, code.into, code.numba, strip) for strip in (STRIP // 4, STRIP, STRIP * 4)]
+    found = [Code(code.program, code.into, code.numba, one, code.threads) for one in (STRIP // 4, STRIP, STRIP * 4)]
     if find_spec("numba") is not None:
         found.append(Code(code.program, code.into, numba=True))
     different = {one.source: one for one in found}
