@@ -34,19 +34,21 @@ def fast(x: Tensor, rates: list[float]) -> Any:
     return results, tips.Aside(len(f.ledger))
 
 
-def remainder(x: Tensor, rates: list[float]) -> Any:
+def by_length(x: Tensor, rates: list[float], pad: bool, dynamic: bool) -> Any:
     """Batches of other lengths, one after the other."""
-    f = tg.compile(shrunk)
-    results = [f(x[: len(x) - i], tg.tensor(rate)) for i, rate in enumerate(rates)]
-    return [F.pad(y, (0, 0, 0, len(x) - len(y))) for y in results], tips.Aside(len(f.ledger))
+    f = tg.compile(shrunk, dynamic=dynamic)
+    parts = [F.pad(x[: len(x) - i], (0, 0, 0, i * pad)) for i in range(len(rates))]
+    results = [f(part, tg.tensor(rate)) for part, rate in zip(parts, rates, strict=True)]
+    recordings = sum(one.origin is None for one in f.ledger)
+    return [F.pad(y, (0, 0, 0, len(x) - len(y))) for y in results], tips.Aside(recordings)
+
+
+def dynamic(x: Tensor, rates: list[float]) -> Any:
+    return by_length(x, rates, pad=False, dynamic=True)
 
 
 def padded(x: Tensor, rates: list[float]) -> Any:
-    """The same batches, filled up with zeros to one length."""
-    f = tg.compile(shrunk)
-    parts = [F.pad(x[: len(x) - i], (0, 0, 0, i)) for i in range(len(rates))]
-    results = [f(part, tg.tensor(rate)) for part, rate in zip(parts, rates, strict=True)]
-    return results, tips.Aside(len(f.ledger))
+    return by_length(x, rates, pad=True, dynamic=False)
 
 
 def how_often(result: Result) -> str:
@@ -62,8 +64,8 @@ TIP = Tip(
         "A recorded program has numbers of Python written into it, and holds for one set of shapes. A rate that is a "
         "Python number and changes at every step gives a new key each time, and recording costs as much as many runs. "
         "Hand it over as a tensor: its shape and dtype stay, and its value is read at each run. The last batch of an "
-        "epoch is shorter, and sentences differ in length: fill them up to one length, or to one of a few. This "
-        "function works on each element by itself, so the padding disturbs nothing; a mean or a softmax needs a mask. "
+        "epoch is shorter, and sentences differ in length: fill them up to one length, or to one of a few. Zeros "
+        "disturb nothing here; a mean or a softmax needs a mask. Or let two recordings serve every length (C). "
         "After eight programs this compiler runs the function as it is written, and warns."
     ),
     sources=(Source("M", "Retracing", "static arguments that change or cannot be hashed are traced each time"),),
@@ -75,13 +77,13 @@ TIP = Tip(
     slow=slow,
     fast=fast,
     also=(
-        tips.Way("other lengths", remainder, tips.FREE, "A batch with one row less is another shape: another key."),
+        tips.Way("dynamic", dynamic, tips.FREE, "Batches of other lengths: two recordings tell what follows from one."),
         tips.Way("padded", padded, tips.FREE, "The same batches, filled up with zeros: one shape, one program."),
     ),
     claims=(
         Claim("recordings", fast=1),
         Claim("recordings", over=tips.Over("calls", (1, 2, 4, 6, 8), slow="linear", fast="flat")),
-        Claim("recordings", fast=1, ways=("other lengths", "padded")),
+        Claim("recordings", fast=1, ways=("dynamic", "padded")),
         Claim("time"),
     ),
     limits=(
@@ -100,9 +102,7 @@ TIP = Tip(
     picture=Picture("RetraceLedger", dict),
     elsewhere=(
         Elsewhere("PyTorch 2.13", "2026-11", "f = torch.compile(lambda x: x * 2, backend='eager')\ny = f(x)"),
-        Elsewhere(
-            "JAX 0.10", "2026-11", "f = jax.jit(shrunk)  # numbers are traced, unless static_argnames names them"
-        ),
+        Elsewhere("JAX 0.10", "2026-11", "f = jax.jit(shrunk)  # traces numbers, unless static_argnames names them"),
     ),
     reads={"recordings": lambda found: found[1].value},
     torch=None,
