@@ -120,8 +120,9 @@ BOUNDS_WRONG: dict[str, list[tuple[Any, str]]] = {
         ((_branching, 2, 1), "it cannot be recorded"),
         ((lambda x: x * 2, 1, 1), "at least 5"),
         ((lambda x: x.cumsum(0).cumsum(0).cumsum(0).cumsum(0).cumsum(0), 5, 5), "the compiler gains nothing"),
+        ((lambda x: x + 1 + 1 + 1 - 1 - 1, 5, 1), "these are add and sub only"),
         ((_mine, 5, 1), "its recording has not 5"),
-        ((_mine, 6, 2), "not 2 kernels"),
+        ((_mine, 6, 2), "not 2 starts"),
     ],
     "quiz_bounds": [
         ("aab", "twice the arithmetic"),

@@ -11,7 +11,18 @@ import tinygrad_edu as tg
 from tests.notebooks.cells import Run, check_reason_keys, check_reasons, run_cells, sources, words
 from tinygrad_edu.compiler import cost_of, optimised, trace
 from tinygrad_edu.lessons.bounds import LIMITS
-from tinygrad_edu.lessons.bounds_programs import RATES, batches, chain, launches, moved, padded, product, scaled, swing
+from tinygrad_edu.lessons.bounds_programs import (
+    RATES,
+    at_rest,
+    batches,
+    chain,
+    launches,
+    moved,
+    padded,
+    product,
+    scaled,
+    swing,
+)
 from tinygrad_edu.lessons.bounds_reasons import BOUNDS
 from tinygrad_edu.observe.counters import Counters
 
@@ -19,7 +30,7 @@ LESSON = "06_what_bounds_my_code"
 ANSWERS = {
     "300 points instead of 3": "about as long",
     "does the one kernel move": "an eighth",
-    "How often does Python run": "once",
+    "One step of the springs": "longer",
     "What does the program save": "neither",
     "Five batches": "2",
     "Six calls": "6",
@@ -48,9 +59,19 @@ def test_no_key_of_a_reason_is_used_twice() -> None:
 
 def test_the_program_that_crawls_has_six_operations_of_three_numbers_in_each_step() -> None:
     with Counters() as counted:
-        swing(3, 200)
+        swing(*at_rest(3), 200)
     assert counted.calls == 200 * 6
-    assert 2000 * 6 * 3 == 36_000
+    assert 100_000 * 6 * 3 == 1.8e6
+
+
+def test_a_program_of_one_step_saves_no_call_and_that_of_many_makes_one_program() -> None:
+    """Six calls of NumPy, before and after; what the compiled call asks before comes on top."""
+    three = at_rest(3)
+    one, many = tg.compile(lambda p, v: swing(p, v, 1)), tg.compile(swing)
+    one(*three)
+    assert len(re.findall(r"^    \w+\(|= \w+ [-+*] ", one.ledger[0].source, re.M)) == 6, "calls of NumPy"
+    np.testing.assert_allclose(many(*three).numpy(), swing(*three).numpy(), rtol=1e-5)
+    assert [cost_of(entry.captured[0]).launches for entry in many.ledger] == [200 * 6]
 
 
 def test_the_worked_example_and_the_four_operations() -> None:

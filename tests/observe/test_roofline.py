@@ -215,10 +215,12 @@ def test_a_compiled_program_is_one_point_with_its_cost() -> None:
     assert len(program.ledger) == 1 and program.ledger[0].calls == 1 + 2 * found.runs
     assert point.name == f"program of {cost.launches} kernels" and point.calls == 1
     assert (point.kernels, point.flops, point.nbytes) == (cost.launches, cost.flops, cost.moved)
+    each = [1 if one.body is None else len(one.body.equations) for one in program.ledger[0].programs[0].equations]
+    assert point.asked == sum(each) > cost.launches, "here a kernel calls NumPy for each of its operations"
     assert found.compiled and found.count == cost.launches and point.line == ""
     assert point.seconds > 0 and found.whole > 0
     needs = point.needs(found.peaks)
-    assert needs["start"] == cost.launches * found.peaks.call, "a program calls NumPy, and not the engine"
+    assert needs["start"] == point.asked * found.peaks.call, "a program calls NumPy, and not the engine"
     assert needs["bytes"] == pytest.approx(cost.launches * found.peaks.moving(cost.moved / cost.launches))
     assert 0 < found.peaks.call < found.peaks.start
 
@@ -303,12 +305,12 @@ def test_those_who_watch_hear_of_each_program_and_its_time(monkeypatch: pytest.M
         took = clock() - begun
         result = loss.detach().numpy()
         loss.backward(tg.ones(64, 128))  # inside a node, which those who watch see as a whole
-    ((cost, made, seconds),) = told.seen
+    ((cost, made, seconds, calls),) = told.seen
     assert len(asked) == 2 and 0 < seconds < took
-    assert cost == cost_of(program.ledger[0].programs[0])
+    assert cost == cost_of(program.ledger[0].programs[0]) and calls == program.ledger[0].codes[0].calls
     assert any(np.shares_memory(one, result) for one in made)
     traced = tg.jit.trace(softmax, (x.detach(), w.detach()))
     with Told() as told:
         result = traced(x, w.detach()).numpy()
-    ((cost, made, seconds),) = told.seen
+    ((cost, made, seconds, calls),) = told.seen
     assert cost == cost_of(traced.program) and seconds > 0 and any(np.shares_memory(one, result) for one in made)

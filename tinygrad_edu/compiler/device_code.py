@@ -14,7 +14,7 @@ import numpy as np
 from ..backends import Backend
 from ..backends.proxy import OPERATORS
 from . import cuda_code
-from .cost import flops_of
+from .cost import cost_of, flops_of
 from .interpret import function_of, interpret
 from .ir import Equation, Program, Var, variables
 from .passes import VIEWS
@@ -34,6 +34,11 @@ class DeviceCode:
         namespace = dict(self.constants)
         exec(compile(self.source, f"<compiled program for {device.name}>", "exec"), namespace)
         self._run: Callable[..., Any] = namespace["run"]
+
+    @property
+    def calls(self) -> int:
+        """How many kernels the host launches."""
+        return cost_of(self.program).launches
 
     def run(self, *arrays: Any) -> Any:
         """The outputs, for inputs on the device."""

@@ -50,6 +50,8 @@ class Code:
         self.program, self.into, self.numba, self.strip, self.threads = program, into or {}, numba, strip, threads
         self.kernels: list[Any] = []  # those that Numba has compiled
         self.fallbacks: list[str] = []
+        # How often a run asks NumPy for something: each operation of a kernel counts, its strips do not.
+        self.calls = sum(1 for one in program.equations if one.body is None and one.name not in VIEWS)
         self.lines: list[str] = []
         self.constants: dict[str, Any] = {}
         self._names: dict[int, str] = {}
@@ -455,7 +457,9 @@ class _Writer:
         body = equation.body
         assert body is not None
         if self.code.numba and self._machine_code(equation):
+            self.code.calls += 1
             return
+        self.code.calls += len(body.equations)
         shape = body.equations[0].out.shape
         row = max(math.prod(shape[1:]) * max(e.out.dtype.itemsize for e in body.equations), 1)
         rows = max(self.code.strip // row, 1)

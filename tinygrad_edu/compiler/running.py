@@ -277,7 +277,7 @@ def carry_out(code: Any, arrays: list[Any]) -> Any:
     found = code.run(*arrays)
     seconds = time.perf_counter() - begun
     made = [one for one in found if not isinstance(one, np.generic)]
-    outside("program", cost_of(code.program), made, seconds)
+    outside("program", cost_of(code.program), made, seconds, code.calls)
     return found
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler import TraceError, compile
+from ..compiler import TraceError, compile, trace
+from ..compiler.passes import VIEWS
 from ..core.base import TensorBase
 from ..tensor import Tensor, tensor
 from ..tensor.creation import ones
@@ -15,7 +16,7 @@ from .checking import NOTHING, numbers, quiz, task
 
 COSTS = {"s": "starting it", "b": "moving its bytes", "a": "its arithmetic"}
 LIMITS = "sbab"  # of the four operations of task 1
-LEAST = 5  # operations of one's own function
+LEAST, KINDS = 5, 3  # operations of one's own function, and how many different ones
 
 
 @task(
@@ -67,7 +68,7 @@ def _how_many_bytes(answer: Any) -> str:
 @task(
     "no_branch",
     "Fix limited(x), so that it can be compiled, and gives the same for every x.",
-    "where computes both sides and chooses element by element; a program can hold that.",
+    "everything is computed, and chosen element by element: a program can hold that, and no branch.",
     function=True,
 )
 def _no_branch(answer: Any) -> str:
@@ -122,7 +123,7 @@ def _one_program(answer: Any) -> str:
 
 @task(
     "my_own",
-    "A function of your own, the operations that its recording lists, and the kernels that are left.",
+    "A function of your own, the operations that its recording lists, and the starts that are left.",
     "now you can say what a compiler gains on your code before you measure it.",
 )
 def _my_own(answer: Any) -> str:
@@ -137,10 +138,13 @@ def _my_own(answer: Any) -> str:
         return f"its recording has {recorded} operations. Let it have at least {LEAST}."
     if kernels == recorded:
         return "the compiler gains nothing here. Which operations could it put together?"
+    kinds = {one.name for one in trace(function, 0.5 * ones(1000)).equations} - VIEWS
+    if len(kinds) < KINDS:
+        return f"these are {' and '.join(sorted(kinds))} only. Let it have at least {KINDS} different operations."
     if before != recorded:
-        return f"its recording has not {before} operations. Look: print(table(trace(mine, x))). A view is none."
+        return f"its recording has not {before} operations. Look at the last line of table(trace(mine, x))."
     if after != kernels:
-        return f"not {after} kernels are left. Look: print(table(optimised(trace(mine, x))))."
+        return f"not {after} starts are left. Look at the last line of table(optimised(trace(mine, x)))."
     return ""
 
 

@@ -16,9 +16,13 @@ RATES = tuple(0.1 / (1 + step) for step in range(6))
 ROUNDS = 7
 
 
-def swing(numbers: int, steps: int = 200) -> Tensor:
-    """So many points, each on a spring: where they are after some steps."""
-    position, velocity = zeros(numbers), ones(numbers)
+def at_rest(numbers: int) -> tuple[Tensor, Tensor]:
+    """Where so many points are at the beginning, and how fast they move."""
+    return zeros(numbers), ones(numbers)
+
+
+def swing(position: Tensor, velocity: Tensor, steps: int = 200) -> Tensor:
+    """Points on springs: where they are after some steps, of six operations each."""
     for _ in range(steps):
         velocity = velocity - 0.01 * (position + 0.1 * velocity)
         position = position + 0.01 * velocity

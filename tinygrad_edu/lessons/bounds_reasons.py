@@ -15,10 +15,12 @@ BOUNDS: dict[str, str | dict[str, str]] = {
         "an eighth": "One kernel reads x once and writes the result once. Seven results in between **never reach "
         "memory**.",
     },
-    "runs_of_python": {
-        "never": "Somebody has to find out what the function does: the first call runs it.",
-        "once": "At the first call the function **is recorded**; after that the program runs, without its lines.",
-        "100 times": "Then nothing would be gained: the program runs in its place.",
+    "one_step": {
+        "longer": "The program **calls NumPy for each operation** too. Before it runs, shapes and Python's values are "
+        "compared with those of the recording.",
+        "about as long": "The calls of NumPy are the same; but each time, shapes and Python's values are compared with "
+        "those of the recording.",
+        "half as long": "It skips Python's lines, but here those are little beside the calls of NumPy.",
     },
     "one_product": {
         "calls": "One product is one call, before and after.",

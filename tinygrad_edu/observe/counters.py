@@ -147,7 +147,7 @@ class Counters(Interceptor):
     def outside(self, what: str, *given: Any) -> None:
         """Count a compiled program: each of its kernels is an operation."""
         if what == "program":
-            cost, arrays, _ = given
+            cost, arrays, *_ = given
             self.calls += cost.launches
             for array in arrays:
                 if self._is_new(array, ()):

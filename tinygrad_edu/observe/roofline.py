@@ -55,7 +55,7 @@ class Peaks:
     bandwidths: tuple[tuple[float, float], ...]  # for operations up to so many bytes: bytes/s, read and written
     start: float
     starts: tuple[tuple[str, float], ...] = ()  # of operations that cost more to start, by name
-    call: float = 0.0  # what one call of NumPy costs: a compiled program makes one for each of its kernels, or more
+    call: float = 0.0  # what one call of NumPy costs: a compiled program makes one for each operation of a kernel
     simulated: bool = False
 
     @property
@@ -78,7 +78,8 @@ class Peaks:
 class Point:
     """An operation on one line, over all its calls. ``seconds`` is the time of a call: the median of the runs.
 
-    A compiled program that runs on this machine is one point; ``kernels`` is how many it has.
+    A compiled program that runs on this machine is one point; ``kernels`` is how many it has, and ``asked`` how often
+    it calls NumPy: once for each operation of a kernel.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Point:
     seconds: float
     own: tuple[tuple[str, float], ...] = ()  # what each of the three needs, and "floor", as a simulator knows
     kernels: int = 0
+    asked: int = 0
 
     @property
     def intensity(self) -> float:
@@ -111,7 +113,7 @@ class Point:
             return dict(self.own)
         start, parts = dict(peaks.starts).get(self.name, peaks.start), 1
         if self.kernels:
-            start, parts = self.kernels * peaks.call, self.kernels  # each kernel by itself may fit a cache
+            start, parts = self.asked * peaks.call, self.kernels  # each kernel by itself may fit a cache
         moving = parts * peaks.moving(self.nbytes / parts)
         return {"start": start, "bytes": moving, "arithmetic": self.flops / peaks.rate}
 
@@ -168,7 +170,8 @@ class _Watch(Interceptor):
     programs = True
 
     def __init__(self) -> None:
-        self.seen: list[tuple[str, Line, int, int, int, int]] = []  # name, line, FLOP, bytes, kernels, nanoseconds
+        # Name, line, FLOP, bytes, (kernels, calls of NumPy), nanoseconds.
+        self.seen: list[tuple[str, Line, int, int, tuple[int, int], int]] = []
 
     def forward(self, call: Call, proceed: Callable[[], Any]) -> Any:
         begun = time.perf_counter_ns()
@@ -178,15 +181,15 @@ class _Watch(Interceptor):
             operands = tuple(getattr(one, "array", one) for one in call.operands)
             flops, read, written = call.op.cost(operands, result.array, call.params)
             if flops or read or written:  # a view costs nothing
-                self.seen.append((call.op.name, call.line or user_line(), flops, read + written, 0, spent))
+                self.seen.append((call.op.name, call.line or user_line(), flops, read + written, (0, 0), spent))
         return result
 
     def outside(self, what: str, *given: Any) -> None:
         if what == "program":
-            cost, _, seconds = given
+            cost, _, seconds, calls = given
             if cost.launches:
                 name, spent = f"program of {plural(cost.launches, 'kernel')}", round(seconds * 1e9)
-                self.seen.append((name, user_line(), cost.flops, cost.moved, cost.launches, spent))
+                self.seen.append((name, user_line(), cost.flops, cost.moved, (cost.launches, calls), spent))
 
 
 @cache
@@ -249,8 +252,8 @@ def measured(run: Callable[[], object], progress: Progress | None = None, compil
     done_so = []
     for place, (name, line, flops, size, kernels, _) in enumerate(runs[0]):
         spent = statistics.median(seen[place][-1] for seen in runs) / 1e9
-        spent = max(spent, found.call / 2) if kernels else max(spent - watching, found.start / 2)
-        done_so.append((name, None if compiled else line, flops, size, spent, (), kernels))
+        spent = max(spent, found.call / 2) if kernels[0] else max(spent - watching, found.start / 2)
+        done_so.append((name, None if compiled else line, flops, size, spent, (), *kernels))
     points = _points(done_so)
     best = max(point.achieved for point in points)  # what a program reaches, the machine can do
     took = statistics.median(whole)

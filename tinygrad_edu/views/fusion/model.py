@@ -150,9 +150,14 @@ def press(state: FusionState, seam: Any) -> FusionState:
 
 
 def everything(state: FusionState) -> FusionState:
-    """Close every seam that can be; or open all, where one is closed."""
-    can = frozenset(i for i in range(len(state.program.equations) - 1) if not barrier(state.program, i))
-    return replace(state, closed=frozenset() if state.closed else can, timing=None)
+    """Close every seam that can be; or open all, where all of those are closed."""
+    can = closable(state.program)
+    return replace(state, closed=frozenset() if state.closed == can else can, timing=None)
+
+
+def closable(program: Program) -> frozenset[int]:
+    """The seams that can be closed."""
+    return frozenset(i for i in range(len(program.equations) - 1) if not barrier(program, i))
 
 
 def finish(state: FusionState, timing: Timing) -> FusionState:

@@ -38,7 +38,10 @@ def why(state: FusionState) -> str:
         ratio = state.timing.written[0] / state.timing.compiler[0]
         moved = written.moved / max(costs["compiler"].moved, 1)
         if 4 * elements(state) < CACHE:
-            return "At this size the arrays **stay in the cache**, so that fewer bytes to memory save little."
+            return (
+                "Arrays this small stay in the cache, and here a kernel still **calls NumPy for each operation**: a "
+                "device would start it once."
+            )
         if ratio < 1.3 or ratio < 0.8 * moved:
             return "Fewer bytes are moved, but **the arithmetic stays**: it takes most of the time that is left."
         return "The time falls with the bytes: **moving them** was what took it."
