@@ -37,10 +37,13 @@ def test_calls_are_predicted_and_stepped(open_cells: Open) -> None:
     expect(foot).to_contain_text("2 of them rightly")
     page.keyboard.press("ArrowLeft")
     expect(foot).to_contain_text("3 calls, 1 program made")
-    w.get_by_role("combobox", name="series").select_option("sentences")
     w.get_by_role("button", name="pad to 16 rows").click()
     expect(foot).to_contain_text("8 calls, 1 program made")
-    expect(w.locator(".edu-why")).to_contain_text("64 of 128 rows are zeros")
+    expect(w.locator(".edu-why")).to_contain_text("16 of 128 rows are zeros")
+    w.get_by_role("combobox", name="series").select_option("sentences")
+    w.get_by_role("button", name="dynamic=True").click()
+    expect(foot).to_contain_text("8 calls, 2 programs made")
+    expect(w.locator(".edu-why")).to_contain_text("Two recordings tell")
 
 
 def test_nothing_is_cut_off_or_overlaps_at_any_size(open_cells: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import threading
@@ -339,6 +340,7 @@ def test_memory_is_given_back_and_kept_in_reserve() -> None:
 
 
 def test_out_of_memory_is_explained_and_the_program_goes_on() -> None:
+    gc.collect()
     tg.sim.use("T4", memory=64 << 20)
     x = tg.ones(10 << 20, device="sim")
     with pytest.raises(OutOfMemoryError) as caught:

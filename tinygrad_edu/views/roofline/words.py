@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isinf
+
 from ...common.wording import bytes_text, number, plain, plural, seconds_text, si
 from ...observe.roofline import BOUNDS, Peaks, Point, Roofline
 from .model import CHOICES, COMPILED, WRITTEN, RooflineState, answer
@@ -21,8 +23,8 @@ FAILED = "The run ended without a result."
 
 
 def times_text(times: float, exact: bool) -> str:
-    """``12.0×``, ``about 12.0×``, ``no gain``, ``without limit``."""
-    told = f"{number(times)}×" if exact else f"about {number(times)}×"
+    """``12.0×``, ``about 12.0×`` (two digits of an estimate), ``no gain``, ``without limit``."""
+    told = f"{number(times)}×" if exact or isinf(times) else f"about {number(float(f'{times:.2g}'))}×"
     return "no gain" if times < 1.05 else "without limit" if times == float("inf") else told
 
 
