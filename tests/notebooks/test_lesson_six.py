@@ -97,7 +97,7 @@ def test_the_chain_is_eight_operations_over_memory_and_one_kernel() -> None:
     assert launches(chain, x) == (8, 1)
     assert moved(chain, x) == (8 * 2 * x.nbytes, 2 * x.nbytes)
     np.testing.assert_allclose(
-        chain(x).numpy(), np.sqrt(np.abs(np.exp(np.tanh(x.numpy() * 2 + 1) - 3) * 0.5)), rtol=1e-5
+        chain(x).numpy(), np.sqrt(np.maximum(np.abs(x.numpy() * 2 + 1) - 3, 0) * 0.5 + 1), rtol=1e-5
     )
 
 
@@ -105,6 +105,13 @@ def test_bytes_for_each_number() -> None:
     x, y = tg.rand(1000), tg.rand(1000)
     assert moved(lambda x: x * 2 + 1, x) == (16_000, 8_000), "the worked example"
     assert moved(lambda x, y: (x + y) * 2 - x, x, y) == (32_000, 12_000), "task 2"
+
+
+def test_a_kernel_over_a_large_array_runs_in_strips_and_calls_numpy_for_each_operation() -> None:
+    fast, small = tg.compile(chain), tg.compile(chain)
+    fast(tg.rand(1 << 21)), small(tg.rand(1 << 10))
+    assert "for i in range(0, 2097152" in fast.ledger[0].source and "for" not in small.ledger[0].source
+    assert fast.ledger[0].codes[0].calls == small.ledger[0].codes[0].calls == 8
 
 
 def test_one_large_product_has_nothing_to_fuse() -> None:
@@ -141,6 +148,34 @@ def test_pytorch_too_records_again_for_a_shorter_batch_and_then_for_any_length()
     for rows in (16, 16, 8, 12, 5):
         f(torch.rand(rows, 4))
     assert len(recorded) == 2
+
+
+def test_pytorch_makes_a_number_an_input_after_the_second_recording() -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
+    recorded = []
+
+    def backend(graph: object, inputs: object) -> object:
+        recorded.append(inputs)
+        return graph.forward  # type: ignore[attr-defined]
+
+    f = torch.compile(lambda x, rate: (x * rate).tanh(), backend=backend)
+    for rate in RATES:
+        f(torch.ones(4), rate)
+    assert len(recorded) == 2
+
+
+def test_the_worked_examples_of_parts_3_and_4() -> None:
+    folded = tg.compile(lambda x: tg.where(x.sum() > 0, x, -x), fullgraph=True)
+    for given in ([1.0, 2.0], [-1.0, -2.0]):
+        assert folded(tg.tensor(given)).tolist() == [1.0, 2.0]
+    assert len(folded.ledger) == 1
+    scale = tg.compile(lambda x, k: x * k)
+    for k in (3.0, 4.0):
+        scale(tg.ones(2), k)
+    assert len(scale.ledger) == 2
+    for k in (5.0, 6.0):
+        scale(tg.ones(2), tg.tensor(k))
+    assert len(scale.ledger) == 3
 
 
 def test_the_notebook_runs_with_every_function_as_it_stands() -> None:

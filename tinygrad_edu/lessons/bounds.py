@@ -22,7 +22,7 @@ LEAST, KINDS = 5, 3  # operations of one's own function, and how many different 
 @task(
     "which_cost",
     "What limits each of the four operations? Four letters: s (starting), b (bytes), a (arithmetic).",
-    "work out all three, and take the largest: no other one can be felt.",
+    "work out all three; the largest decides.",
 )
 def _which_cost(answer: Any) -> str:
     given = [letter for letter in str(answer).lower() if letter.isalpha()]
@@ -109,7 +109,7 @@ def _one_program(answer: Any) -> str:
     if not f.ledger or sum(one.calls for one in f.ledger) < len(given):
         return "call f for each batch."
     if not np.isclose(value, right, rtol=1e-4):
-        return f"the sum is {value:.4f}, and should be {right:.4f}."
+        return f"the sum is {value:.4f}, and should be {right:.4f}: each batch has its own rate, and zeros add nothing."
     made = len(f.ledger)
     if made == 1:
         return ""

@@ -43,7 +43,7 @@ def times_as_long(few: Callable[[], object], many: Callable[[], object]) -> floa
 
 def chain(x: Tensor) -> Tensor:
     """Eight elementwise operations, one after the other."""
-    return (((x * 2 + 1).tanh() - 3).exp() * 0.5).abs().sqrt()
+    return (((x * 2 + 1).abs() - 3).relu() * 0.5 + 1).sqrt()
 
 
 def moved(function: Callable[..., Any], *tensors: Tensor) -> tuple[int, int]:

@@ -34,7 +34,7 @@ BOUNDS: dict[str, str | dict[str, str]] = {
     },
     "rates": {
         "1": "The rate is written into the program as a constant. With it, the next call would be wrong.",
-        "2": "The third rate is as new to the compiler as the second one was.",
+        "2": "So it is in PyTorch, which makes the number an input then. Here the third rate is as new as the second.",
         "6": "A number of Python **is part of the key**, as it becomes a constant of the program.",
     },
     "faster_chip": "Only **the product of two matrices**, limited by arithmetic. The others wait for a start or bytes.",
