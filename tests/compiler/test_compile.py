@@ -558,6 +558,8 @@ def test_settings_that_there_are_not() -> None:
         compile(lambda x: x, mode="fast")
     with pytest.raises(ArgumentError, match="there is no such pass"):
         compile(lambda x: x, options={"leave_out": ["everything"]})
+    with pytest.raises(ArgumentError, match="the passes to leave out are a tuple of names"):
+        compile(lambda x: x, options={"leave_out": "fuse"})
     with pytest.raises(ArgumentError, match="it is no function or module"):
         compile(3)
     with pytest.raises(ArgumentError, match="it is on or off"):

@@ -107,9 +107,9 @@ def leaves(inputs: list[tuple[tuple[int, ...], bool]], seed: int) -> list[Any]:
     return [t.requires_grad_() if wants else t for t, (_, wants) in zip(made, inputs, strict=True)]
 
 
-def same(found: Any, expected: Any) -> None:
-    assert found.dtype == expected.dtype and tuple(found.shape) == tuple(expected.shape)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+def same(found: Any, expected: Any, by: str = "") -> None:
+    assert found.dtype == expected.dtype and tuple(found.shape) == tuple(expected.shape), by
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=by)
 
 
 @given(choices=CHOICES, inputs=INPUTS, left_out=st.sets(st.sampled_from(sorted(PASSES))))
@@ -174,10 +174,10 @@ def test_each_pass_keeps_the_meaning(choices: list[Choice], inputs: Any) -> None
         arrays = [tensors[f.source].array if f.kind == "argument" else f.source for f in segment.feeds]
         expected = interpret(segment.program, *arrays)
         given = dict(zip(segment.program.inputs, arrays, strict=True))
-        for change in (*PASSES.values(), optimised):
+        for name, change in {**PASSES, "all of them": optimised}.items():
             program = change(segment.program)
             for x, y in zip(interpret(program, *map(given.__getitem__, program.inputs)), expected, strict=True):
-                same(np.asarray(x), np.asarray(y))
+                same(np.asarray(x), np.asarray(y), f"the pass {name}")
 
 
 def test_large_arrays_run_in_strips() -> None:
@@ -198,4 +198,4 @@ def test_large_arrays_run_in_strips() -> None:
 
 @pytest.mark.parametrize("name", sorted(PASSES))
 def test_a_pass_says_what_it_does_with_an_example(name: str) -> None:
-    assert "``" in (PASSES[name].__doc__ or "")
+    assert "``" in (PASSES[name].__doc__ or ""), "its docstring shows a before and after, in double backquotes"

@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "compiler.md").read_text(encoding="utf-8")
 
 
 def test_it_can_be_read_in_one_sitting() -> None:
-    assert len(PAGE.split()) <= 1800
+    assert len(PAGE.split()) <= 2000
 
 
 def test_its_programs_print_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,7 +35,7 @@ def test_its_programs_print_what_it_shows(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_it_names_the_passes_the_files_and_the_limit() -> None:
-    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == list(PASSES)
+    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == list(PASSES), "the table, in order"
     files = set(re.findall(r"`(\w+\.py)`", PAGE))
     folder = ROOT / "tinygrad_edu" / "compiler"
     assert files == {p.name for p in folder.glob("*.py")} - {"__init__.py", "api.py", "trace.py"}

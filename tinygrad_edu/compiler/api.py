@@ -81,7 +81,11 @@ def compile(
     if unknown := [name for name in options or {} if name not in OPTIONS]:
         tried, mend = f"compile(options={{{unknown[0]!r:.40}: …}})", f"name one of {', '.join(OPTIONS)}"
         raise ArgumentError(tried, "there is no such option", mend)
-    leave_out = (*(options or {}).get("leave_out", ()), *["unused"] * bool((options or {}).get("keep_unused")))
+    named = (options or {}).get("leave_out", ())
+    if not isinstance(named, (tuple, list)):
+        why, mend = "the passes to leave out are a tuple of names", 'write ("fuse",)'
+        raise ArgumentError(f"compile(options={{'leave_out': {shown(named, 40)}}})", why, mend)
+    leave_out = (*named, *["unused"] * bool((options or {}).get("keep_unused")))
     if unknown := [name for name in leave_out if name not in PASSES]:
         tried = f"compile without the pass {unknown[0]!r}"
         raise ArgumentError(tried, "there is no such pass", f"name one of {', '.join(PASSES)}")
