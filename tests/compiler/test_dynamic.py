@@ -160,6 +160,16 @@ def test_a_whole_step_over_uneven_batches(device: str) -> None:
     assert [one.origin is None for one in run.ledger] == [True, True, False, False]
 
 
+def test_a_module_for_every_length() -> None:
+    net = tg.nn.Sequential(tg.nn.Linear(3, 4), tg.nn.ReLU(), tg.nn.Linear(4, 2))
+    fast = compile(net, dynamic=True)
+    for n in (4, 6, 9, 1, 30):
+        x = batch(n, 3)
+        for found, expected in zip(outcome(fast, x), outcome(net, x), strict=True):
+            same(found, expected)
+    assert [one.origin is None for one in fast.ledger] == [True, True, False, True, False]
+
+
 # What is recorded instead ---------------------------------------------------------------------------------------------
 
 
@@ -219,8 +229,42 @@ def in_text(x: Any) -> Any:
     return x * (2 if f"{x.shape[0]}".startswith("2") else 3)
 
 
+def halves(x: Any) -> Any:
+    whole, rest = divmod(x.shape[0], 8)
+    return x * (2 if whole > 2 else 3) + rest
+
+
+def bytes_of(x: Any) -> Any:
+    return x * (2 if x.nbytes > 80 else 3)
+
+
+def steps_of(x: Any) -> Any:
+    return x * (2 if x.expand(2, -1).clone().stride(0) > 20 else 3)
+
+
+def divided(x: Any) -> Any:
+    return x * 2 if x.shape[0] == 24 else x * (100 // (24 - x.shape[0]))
+
+
 @pytest.mark.parametrize(
-    "function", [many, least, looked_up, counted, ranged, rounded, odd, rooted, caught, given_rows, in_text]
+    "function",
+    [
+        halves,
+        bytes_of,
+        steps_of,
+        divided,
+        many,
+        least,
+        looked_up,
+        counted,
+        ranged,
+        rounded,
+        odd,
+        rooted,
+        caught,
+        given_rows,
+        in_text,
+    ],
 )
 def test_what_another_length_would_do_otherwise(function: Any) -> None:
     """8 and 12 rows take one way, 24 and 25 another: nothing of that is filled in wrongly."""

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.base import TensorBase
+from ..errors import EduError
 from .capture import Script, Segment
 from .interpret import run_equation
 from .ir import Program, Var, substitute, variables
@@ -149,7 +150,10 @@ class _Numbers:
             if one.given != other.given:
                 raise NoFormError("an int is made of a length, as by len, range or int: use x.shape[0]")
             return
-        found = OPERATIONS[one.name](*given)
+        try:
+            found = OPERATIONS[one.name](*given)
+        except ArithmeticError as error:
+            raise NoFormError(f"{one.name} of {' and '.join(map(str, given))}: {error}") from None
         if type(one.found) is not bool and one.found != other.found:
             if self.known.setdefault((one.found, other.found), found) != found:
                 raise NoFormError(f"{one.found} and {other.found} come from two formulas")
@@ -208,7 +212,7 @@ class _Third:
             return Var(self.of(a.number, b.number), self.of(a.shape, b.shape), self.of(a.dtype, b.dtype))
         if isinstance(a, np.ndarray):
             return self._array(a, b)
-        if isinstance(a, dict):
+        if isinstance(a, dict) and len(a) == len(b):
             return {self.of(x, y): self.of(a[x], b[y]) for x, y in zip(a, b, strict=True)}
         if isinstance(a, slice):
             return slice(self.of(a.start, b.start), self.of(a.stop, b.stop), self.of(a.step, b.step))
@@ -228,6 +232,8 @@ class _Third:
 
     def _script(self, a: Script, b: Script) -> Script:
         limits = a.limits, b.limits
+        if len(limits[0]) != len(limits[1]):
+            raise NoFormError("other numbers are checked for another length")
         parts = {
             one.name: self.of(getattr(a, one.name), getattr(b, one.name)) for one in fields(a) if one.name != "limits"
         }
@@ -289,7 +295,10 @@ def _check(program: Program) -> None:
     last = {var: i for i, one in enumerate(program.equations) for var in variables(one.args)}
     with np.errstate(all="ignore"):
         for i, equation in enumerate(program.equations):
-            found = run_equation(equation, substitute(equation.args, values.__getitem__))
+            try:
+                found = run_equation(equation, substitute(equation.args, values.__getitem__))
+            except (EduError, ValueError, TypeError, IndexError, ArithmeticError) as error:
+                raise NoFormError(f"{equation.name} is not possible: {error}") from None
             for out, array in zip(equation.outs, found, strict=True):
                 if tuple(array.shape) != out.shape or array.dtype != out.dtype:
                     raise NoFormError(f"{equation.name} gives {list(array.shape)}, not {list(out.shape)}")

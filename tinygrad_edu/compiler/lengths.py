@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import EduError
 
 OURS = __name__.partition(".")[0]
+LEFT = "left"  # the name of a note: an int was made of a length
 
 
 class Note(NamedTuple):
@@ -38,6 +39,11 @@ class Notes:
         """The shape of an array, in lengths that take notes."""
         self.list.append(Note("shape", (), shape))
         return tuple(map(Length, shape))
+
+    def leave(self, numbers: Any) -> Any:
+        """Numbers that take no notes: what becomes of them is known only if they are the same for every length."""
+        self.list.append(Note(LEFT, (numbers,), None))
+        return numbers
 
     def copied(self, array: Any, copy: Any) -> None:
         """A copy of an array is made of nothing else, too; and so is that of a view of the whole."""
@@ -98,8 +104,9 @@ def _unary(name: str) -> Callable[[Any], Any]:
 def _left(length: Any, given: Any) -> Any:
     """A number that takes notes no more. The library may have it: it does the same for every length."""
     caller = str(sys._getframe(2).f_globals.get("__name__"))
-    if NOTES.get() is not None and caller.partition(".")[0] != OURS:
-        _note(LEFT, (length.number,), None)
+    notes = NOTES.get()
+    if notes is not None and caller.partition(".")[0] != OURS:
+        notes.leave(length.number)
     return given
 
 
@@ -144,6 +151,12 @@ class Length:
     def __round__(self, digits: int | None = None) -> Any:
         return _note("round", (self.number, digits), OPERATIONS["round"](self.number, digits))
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     def __getattr__(self, name: str) -> Any:
         return getattr(_left(self, self.number), name)
 
@@ -157,11 +170,10 @@ class Share(Length):
 
 
 KINDS: dict[type, Callable[[Any], Any]] = {int: Length, float: Share}
-LEFT = "left"  # an int was made of a length
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv, "pow": operator.pow,
-    "floordiv": operator.floordiv, "mod": operator.mod, "divmod": divmod, "and": operator.and_, "or": operator.or_,
-    "xor": operator.xor, "lshift": operator.lshift, "rshift": operator.rshift,
+    "floordiv": operator.floordiv, "mod": operator.mod, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
+    "lshift": operator.lshift, "rshift": operator.rshift,
 }  # fmt: skip
 _COMPARISONS = {name: getattr(operator, name) for name in ("lt", "le", "eq", "ne", "gt", "ge")}
 _UNARY: dict[str, Callable[[Any], Any]] = {

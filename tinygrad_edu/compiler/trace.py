@@ -102,6 +102,17 @@ class RecArray(ProxyArray):
         """The number of elements."""
         return self.values.size if NOTES.get() is None else math.prod(self.shape)
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the elements take."""
+        return self.values.nbytes if NOTES.get() is None else self.size * self.values.itemsize
+
+    @property
+    def strides(self) -> Any:
+        """Bytes between neighbours along each axis."""
+        strides, notes = self.values.strides, NOTES.get()
+        return strides if notes is None else notes.leave(strides)
+
     def share(self, view: RecArray) -> None:
         """``view`` looks at the memory of this proxy."""
         self.family = self.family or [weakref.ref(self)]
