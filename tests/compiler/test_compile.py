@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
+import linecache
+import re
+import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -701,3 +705,56 @@ def test_reasons_name_the_number_and_the_order_that_were_different() -> None:
         "argument 1 was 0.1, and is 0.25",
         "argument 0 was float32[4, 4], and is float32[4, 4], not row by row in memory",
     ]
+
+
+# Reading what was generated -------------------------------------------------------------------------------------------
+
+
+def test_each_statement_names_the_lines_it_comes_from() -> None:
+    w = tg.rand(3, 4, requires_grad=True)
+
+    def step(x: Any) -> Any:
+        w.grad = None
+        y = (x @ w).tanh()
+        loss = (y - 1).square().sum()
+        loss.backward()
+        return loss
+
+    for device in ("cpu", "sim"):
+        w = w.detach().to(device).requires_grad_()
+        fast = compile(step, fullgraph=True)
+        fast(tg.rand(5, 3).to(device))
+        source = fast.ledger[0].source
+        named = re.findall(r"# +test_compile\.py, line \d+: (.*)", source)
+        lines = {"y = (x @ w).tanh()", "loss = (y - 1).square().sum()"}
+        assert set(named) == lines, "backward names the lines of forward"
+
+
+def test_a_kernel_of_many_lines_names_some() -> None:
+    def f(x: Any) -> Any:
+        a = x + 1
+        b = a * 2
+        c = b.tanh()
+        d = c - 3
+        return d.exp()
+
+    fast = compile(f, fullgraph=True)
+    fast(tg.rand(5))
+    source = fast.ledger[0].source
+    assert source.count("test_compile.py, line") == 2 and "#   and 3 lines more" in source
+
+
+def test_a_traceback_shows_the_generated_line() -> None:
+    fast = compile(lambda x: (x * 2).tanh() + 1, fullgraph=True)
+    fast(tg.rand(3))
+    (code,) = fast.ledger[0].codes
+    with pytest.raises(ValueError, match="non-broadcastable") as caught:
+        code.run(np.zeros((4, 4), np.float32))
+    text = "".join(traceback.format_exception(caught.value))
+    statement = next(line.strip() for line in code.source.splitlines() if "mul" in line and "=" not in line)
+    assert statement in text and 'File "<compiled program ' in text
+    name = code.run.__code__.co_filename
+    assert name in linecache.cache
+    del code, caught, fast
+    gc.collect()
+    assert name not in linecache.cache

@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import backends
 from ..autograd import grad as gradients
+from ..common.lines import Line
 from ..common.locks import RLock
 from ..core.base import TensorBase
 from ..core.graph import Leaf
@@ -71,6 +72,7 @@ class Segment:
     sinks: tuple[Sink, ...]
     cleared: tuple[Tensor, ...] = ()  # whose .grad is None from here on
     body_of: dict[Var, int] = field(default_factory=dict)  # in which operation's body each variable was made
+    line_of: dict[Var, Line] = field(default_factory=dict)  # from which line of the user's it comes
 
 
 @dataclass
@@ -195,7 +197,11 @@ class Tracer(Interceptor):
     def backward(self, node: Any, g: Any, proceed: Callable[[], Any]) -> Any:
         self.ran_backward = True
         self.recorder.bodies += 1
-        return proceed()
+        self.recorder.line = node.line
+        try:
+            return proceed()
+        finally:
+            self.recorder.line = None
 
     def made(self, array: Any, why: str) -> None:
         if array is not None and type(array) is not RecArray:
@@ -581,7 +587,8 @@ class _Finish:
         inputs = sorted(used - made, key=lambda var: var.number)
         feeds = tuple(self._feed(var) for var in inputs)
         program = Program(tuple(inputs), tuple(equations), tuple(var for var, _ in sinks))
-        return Segment(program, feeds, tuple(sink for _, sink in sinks), cleared, self.tracer.recorder.body_of), {
+        recorder, sunk = self.tracer.recorder, tuple(sink for _, sink in sinks)
+        return Segment(program, feeds, sunk, cleared, recorder.body_of, recorder.line_of), {
             var for var, feed in zip(inputs, feeds, strict=True) if feed.kind == "carried"
         }
 

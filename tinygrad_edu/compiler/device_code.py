@@ -6,18 +6,20 @@ A kernel of several equations is one launch (`Backend.fused`), and what nobody r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..backends import Backend
 from ..backends.proxy import OPERATORS
+from ..common.lines import Line
 from . import cuda_code
 from .cost import cost_of, flops_of
 from .interpret import function_of, interpret
 from .ir import Equation, Program, Var, variables
 from .passes import VIEWS
+from .source import lines_of, named
 
 MOST = 5  # operations in the name of a kernel
 
@@ -25,14 +27,16 @@ MOST = 5  # operations in the name of a kernel
 class DeviceCode:
     """A generated function for one device, with its source. ``run(*inputs)`` gives the outputs."""
 
-    def __init__(self, program: Program, device: Backend, replay: bool = False) -> None:
-        self.program, self.device, self.replay = program, device, replay
+    def __init__(
+        self, program: Program, device: Backend, replay: bool = False, line_of: Mapping[Var, Line] | None = None
+    ) -> None:  # fmt: skip
+        self.program, self.device, self.replay, self.line_of = program, device, replay, line_of or {}
         self.fallbacks: list[str] = []
         self.kernels: list[Any] = []
         self.constants: dict[str, Any] = {}
         self.source = "\n".join(self._lines())
         namespace = dict(self.constants)
-        exec(compile(self.source, f"<compiled program for {device.name}>", "exec"), namespace)
+        exec(compile(self.source, named(self), "exec"), namespace)
         self._run: Callable[..., Any] = namespace["run"]
 
     @property
@@ -53,6 +57,7 @@ class DeviceCode:
         lasting = {*program.inputs, *program.outputs}
         lines = [f"def run({', '.join(map(str, program.inputs))}):"]
         for i, equation in enumerate(program.equations):
+            lines += [f"    # {line}" for line in lines_of(equation, self.line_of)]
             lines.append(f"    {', '.join(map(str, equation.outs))} = {self._call(equation, lasting)}")
             gone = {v for v in (*variables(equation.args), *equation.outs) if last.get(v, i) <= i} - lasting
             if gone:

@@ -201,11 +201,13 @@ class _Third:
             return self._script(a, b)
         if isinstance(a, Segment):
             program = self.of(a.program, b.program)
-            numbered = {var.number: body for var, body in a.body_of.items()}
-            bodies = {out: numbered[out.number] for e in program.equations for out in e.outs if out.number in numbered}
-            return Segment(
-                program, self.of(a.feeds, b.feeds), self.of(a.sinks, b.sinks), self.of(a.cleared, b.cleared), bodies
-            )
+            made = {out.number: out for equation in program.equations for out in equation.outs}
+            told = [
+                {made[var.number]: value for var, value in table.items() if var.number in made}
+                for table in (a.body_of, a.line_of)
+            ]
+            parts = [self.of(getattr(a, one), getattr(b, one)) for one in ("feeds", "sinks", "cleared")]
+            return Segment(program, *parts, *told)
         if isinstance(a, Var):
             for x, y in zip(a.shape, b.shape, strict=False):
                 self.numbers.meet(x, y)

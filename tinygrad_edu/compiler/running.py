@@ -294,7 +294,7 @@ class _Part:
                 places[i] = ("input", feeds.index(sink.target))
             elif sink.kind in ("write", "write gradient", "gradient"):
                 places[i] = ("given", i)
-        self.code = Code(program, places, options.backend == "numba", threads=options.threads)
+        self.code = Code(program, places, options.backend == "numba", threads=options.threads, line_of=segment.line_of)
         self.candidates = _candidates(self.code) if options.mode == "max-autotune" else []
         self.place = len(trace.codes)
         trace.codes.append(self.code)
@@ -344,7 +344,7 @@ class _DevicePart(_Part):
             segment.program, options.leave_out,
             (lambda program: fuse_rows(whole(program, segment.body_of))) if home.fuses_rows else fuse,
         )  # fmt: skip
-        self.device_code = DeviceCode(program, home, options.mode == "reduce-overhead")
+        self.device_code = DeviceCode(program, home, options.mode == "reduce-overhead", segment.line_of)
         trace.codes.append(self.device_code)
         feeds = _needed(segment, program)
         self._arrays = _gatherer(feeds)
@@ -396,9 +396,12 @@ def _needed(segment: Segment, program: Program) -> tuple[Feed, ...]:
 
 def _candidates(code: Code) -> list[Code]:
     """The same program with strips of other lengths, and as machine code where Numba is installed."""
-    found = [Code(code.program, code.into, code.numba, one, code.threads) for one in (STRIP // 4, STRIP, STRIP * 4)]
+    found = [
+        Code(code.program, code.into, code.numba, one, code.threads, code.line_of)
+        for one in (STRIP // 4, STRIP, STRIP * 4)
+    ]
     if find_spec("numba") is not None:
-        found.append(Code(code.program, code.into, numba=True))
+        found.append(Code(code.program, code.into, numba=True, line_of=code.line_of))
     different = {one.source: one for one in found}
     return list(different.values())
 

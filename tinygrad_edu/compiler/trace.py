@@ -17,6 +17,7 @@ import numpy as np
 from .. import backends
 from ..backends.cpu import XP
 from ..backends.proxy import OPERATORS, ProxyArray, proxies, unwrap
+from ..common.lines import Line, user_line
 from ..errors import EduError
 from ..tensor import Tensor, as_tensor, wrap
 from .ir import Equation, Program, Var
@@ -42,6 +43,8 @@ class Recorder:
         self.count = 0
         self.bodies = 0  # of operations that were begun
         self.body_of: dict[Var, int] = {}  # in which of them a variable was made
+        self.line: Line = None  # of the operation whose gradient is computed
+        self.line_of: dict[Var, Line] = {}  # which line of the user's each variable comes from
 
     def new(self, value: Any) -> RecArray:
         """A proxy for ``value`` under a new variable."""
@@ -66,6 +69,7 @@ class Recorder:
                     proxy.share(result)
         self.equations.append(Equation((result.var,), name, unwrap(args, lambda proxy: proxy.var, self.constant)))
         self.body_of[result.var] = self.bodies
+        self.line_of[result.var] = self.line or user_line()
         return result
 
     def constant(self, value: Any) -> Any:
