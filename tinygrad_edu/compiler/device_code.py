@@ -19,7 +19,7 @@ from .cost import cost_of, flops_of
 from .interpret import function_of, interpret
 from .ir import Equation, Program, Var, variables
 from .passes import VIEWS
-from .source import lines_of, named
+from .source import Origin, named
 
 MOST = 5  # operations in the name of a kernel
 
@@ -30,13 +30,13 @@ class DeviceCode:
     def __init__(
         self, program: Program, device: Backend, replay: bool = False, line_of: Mapping[Var, Line] | None = None
     ) -> None:  # fmt: skip
-        self.program, self.device, self.replay, self.line_of = program, device, replay, line_of or {}
+        self.program, self.device, self.replay, self.origin = program, device, replay, Origin(line_of or {})
         self.fallbacks: list[str] = []
         self.kernels: list[Any] = []
         self.constants: dict[str, Any] = {}
         self.source = "\n".join(self._lines())
         namespace = dict(self.constants)
-        exec(compile(self.source, named(self), "exec"), namespace)
+        exec(compile(self.source, named(self.source, self), "exec"), namespace)
         self._run: Callable[..., Any] = namespace["run"]
 
     @property
@@ -57,7 +57,7 @@ class DeviceCode:
         lasting = {*program.inputs, *program.outputs}
         lines = [f"def run({', '.join(map(str, program.inputs))}):"]
         for i, equation in enumerate(program.equations):
-            lines += [f"    # {line}" for line in lines_of(equation, self.line_of)]
+            lines += [f"    # {line}" for line in self.origin.lines(equation)]
             lines.append(f"    {', '.join(map(str, equation.outs))} = {self._call(equation, lasting)}")
             gone = {v for v in (*variables(equation.args), *equation.outs) if last.get(v, i) <= i} - lasting
             if gone:

@@ -20,7 +20,7 @@ from ..common.lines import Line
 from .interpret import function_of
 from .ir import Equation, Program, Var, variables
 from .passes import ELEMENTWISE, VIEWS, roots
-from .source import lines_of, named
+from .source import Origin, named
 from .strips import shared
 
 UFUNCS: dict[str, Any] = {
@@ -49,7 +49,7 @@ class Code:
         self, program: Program, into: dict[int, tuple[str, int]] | None = None, numba: bool = False,
         strip: int = STRIP, threads: int = 1, line_of: Mapping[Var, Line] | None = None,
     ) -> None:  # fmt: skip
-        self.line_of = line_of or {}
+        self.origin = Origin(line_of or {})
         self.program, self.into, self.numba, self.strip, self.threads = program, into or {}, numba, strip, threads
         self.kernels: list[Any] = []  # those that Numba has compiled
         self.fallbacks: list[str] = []
@@ -106,7 +106,7 @@ class _Writer:
         self._choose_targets()
         for i, equation in enumerate(program.equations):
             code.lines.append(f"# {equation}".split("\n", maxsplit=1)[0])
-            code.lines += [f"#   {line}" for line in lines_of(equation, code.line_of)]
+            code.lines += [f"#   {line}" for line in code.origin.lines(equation)]
             self._write(equation, i)
             self._let_go(equation, i)
         outputs = self._outputs()
@@ -115,7 +115,7 @@ class _Writer:
         body = [f"    {line}" for line in [*code.lines, f"return {outputs}"]]
         source = "\n".join([f"def run({', '.join(names)}):", *body, ""])
         namespace: dict[str, Any] = dict(code.constants)
-        exec(compile(source, named(code), "exec"), namespace)
+        exec(compile(source, named(source, code), "exec"), namespace)
         return source, namespace["run"]
 
     def _look_ahead(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from sys import getrefcount
@@ -17,6 +17,7 @@ import numpy as np
 from .. import backends
 from ..autograd import Function
 from ..backends import BY_TYPE
+from ..common.lines import Line
 from ..core.inplace import own_buffer
 from ..core.slow import announce
 from ..core.storage import find, number
@@ -27,7 +28,7 @@ from ..tensor import Tensor, wrap
 from .capture import Feed, Kept, Place, Script, Segment, is_hooked, share_memory
 from .cost import cost_of
 from .device_code import DeviceCode
-from .ir import Program
+from .ir import Program, Var
 from .numpy_code import STRIP, Code
 from .passes import fuse, fuse_rows, optimised, whole
 from .watch import Watched
@@ -295,7 +296,7 @@ class _Part:
             elif sink.kind in ("write", "write gradient", "gradient"):
                 places[i] = ("given", i)
         self.code = Code(program, places, options.backend == "numba", threads=options.threads, line_of=segment.line_of)
-        self.candidates = _candidates(self.code) if options.mode == "max-autotune" else []
+        self.candidates = _candidates(self.code, segment.line_of) if options.mode == "max-autotune" else []
         self.place = len(trace.codes)
         trace.codes.append(self.code)
         self.trace = trace
@@ -394,14 +395,13 @@ def _needed(segment: Segment, program: Program) -> tuple[Feed, ...]:
     return tuple(feed_of[var] for var in program.inputs)
 
 
-def _candidates(code: Code) -> list[Code]:
+def _candidates(code: Code, line_of: Mapping[Var, Line]) -> list[Code]:
     """The same program with strips of other lengths, and as machine code where Numba is installed."""
     found = [
-        Code(code.program, code.into, code.numba, one, code.threads, code.line_of)
-        for one in (STRIP // 4, STRIP, STRIP * 4)
+        Code(code.program, code.into, code.numba, one, code.threads, line_of) for one in (STRIP // 4, STRIP, STRIP * 4)
     ]
     if find_spec("numba") is not None:
-        found.append(Code(code.program, code.into, numba=True, line_of=code.line_of))
+        found.append(Code(code.program, code.into, numba=True, line_of=line_of))
     different = {one.source: one for one in found}
     return list(different.values())
 

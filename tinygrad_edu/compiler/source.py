@@ -16,12 +16,24 @@ MOST = 3  # lines of the user's that are named for one statement
 _NUMBERS = itertools.count(1)
 
 
-def lines_of(equation: Equation, line_of: Mapping[Var, Line]) -> list[str]:
-    """The lines of the user's that an equation comes from; those of a kernel come from several."""
-    made = [out for one in _parts(equation) for out in one.outs]
-    found = dict.fromkeys(filter(None, (describe_line(line_of[var]) for var in made if var in line_of)))
-    lines = list(found)
-    return lines if len(lines) <= MOST else [*lines[: MOST - 1], f"and {len(lines) - MOST + 1} lines more"]
+class Origin:
+    """Where statements come from: for each variable the line of the user's that made it."""
+
+    def __init__(self, line_of: Mapping[Var, Line]) -> None:
+        self._line_of = line_of
+        self._told: dict[Line, str] = {}  # to describe one takes a while, and many share one
+
+    def lines(self, equation: Equation) -> list[str]:
+        """The lines that an equation comes from; those of a kernel may be several."""
+        made = [out for one in _parts(equation) for out in one.outs]
+        found = [self._tell(line) for line in dict.fromkeys(self._line_of.get(var) for var in made) if line]
+        lines = list(dict.fromkeys(found))  # one line may have several places
+        return lines if len(lines) <= MOST else [*lines[: MOST - 1], f"and {len(lines) - MOST + 1} lines more"]
+
+    def _tell(self, line: Line) -> str:
+        if line not in self._told:
+            self._told[line] = describe_line(line)
+        return self._told[line]
 
 
 def _parts(equation: Equation) -> Iterator[Equation]:
@@ -31,15 +43,9 @@ def _parts(equation: Equation) -> Iterator[Equation]:
         yield from equation.body.equations
 
 
-def named(code: Any) -> str:
-    """A file name for the code, under which a traceback finds its ``source`` for as long as it lives."""
-    name, known = f"<compiled program {next(_NUMBERS)}>", weakref.ref(code)
-
-    def source() -> str:
-        found = known()
-        return "" if found is None else str(found.source)
-
-    cache: Any = linecache.cache
-    cache[name] = (source,)  # called when somebody looks
-    weakref.finalize(code, cache.pop, name, None)
+def named(source: str, owner: Any) -> str:
+    """A file name for the source, under which a traceback finds its lines for as long as the owner lives."""
+    name = f"<compiled program {next(_NUMBERS)}>"
+    linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
+    weakref.finalize(owner, linecache.cache.pop, name, None)
     return name
