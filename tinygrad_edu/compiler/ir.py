@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,9 @@ class Var:
     number: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+
+    def __hash__(self) -> int:
+        return self.number
 
     def __str__(self) -> str:
         return f"v{self.number}"
@@ -83,13 +86,17 @@ class Program:
         return "\n".join([*lines, f"  return {', '.join(map(str, self.outputs))}"])
 
 
-def variables(tree: Any) -> Iterator[Var]:
-    """The variables in a tree of arguments."""
-    if isinstance(tree, Var):
-        yield tree
-    elif isinstance(tree, tuple):
-        for item in tree:
-            yield from variables(item)
+def variables(tree: Any) -> list[Var]:
+    """The variables in a tree of arguments. Asked for often: hence no generator."""
+    if type(tree) is not tuple:
+        return [tree] if type(tree) is Var else []
+    found: list[Var] = []
+    for item in tree:
+        if type(item) is Var:
+            found.append(item)
+        elif type(item) is tuple:
+            found += variables(item)
+    return found
 
 
 def substitute(tree: Any, value: Callable[[Var], Any]) -> Any:
