@@ -86,7 +86,8 @@ _ONE = "one signature covers all of PyTorch's overloads, and its own error names
 DIFFERENT: dict[str, tuple[tuple[str, ...], str]] = {
     "tg.compile": (
         ("backend='numpy'", "name missing", "recompile_limit", "isolate_recompiles", "shapes_spec"),
-        "its generators are its own; the ledger tells what programs there are, and their number has one limit",
+        "its generators are its own; the ledger tells what programs there are, and their number has one limit; "
+        "`dynamic` is off unless asked for",
     ),
     "tg.arange": (("end=None, not required",), _ONE),
     "tg.broadcast_to": (("size=None, not required",), _ONE),
