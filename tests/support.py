@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -35,7 +36,8 @@ def teaches(kind: type[EduError], tried: str, why: str, mend: str, line: str = "
 def run_python(code: str, *flags: str) -> subprocess.CompletedProcess[str]:
     """Run ``code`` in a fresh interpreter, at the root of the repository. Warnings are errors there too."""
     command = [sys.executable, "-W", "error", *flags, "-c", code]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    alone = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}  # IPython warns of another's
+    return subprocess.run(command, cwd=ROOT, env=alone, capture_output=True, text=True, timeout=100, check=False)
 
 
 def same(a: Any, b: Any) -> bool:

@@ -121,7 +121,7 @@ BOUNDS_WRONG: dict[str, list[tuple[Any, str]]] = {
         ((lambda x: x * 2, 1, 1), "at least 5"),
         ((lambda x: x.cumsum(0).cumsum(0).cumsum(0).cumsum(0).cumsum(0), 5, 5), "the compiler gains nothing"),
         ((lambda x: x + 1 + 1 + 1 - 1 - 1, 5, 1), "these are add and sub only"),
-        ((_mine, 5, 1), "its recording has not 5"),
+        ((_mine, 5, 1), "its recording does not have 5"),
         ((_mine, 6, 2), "not 2 starts"),
     ],
     "quiz_bounds": [
@@ -130,7 +130,7 @@ BOUNDS_WRONG: dict[str, list[tuple[Any, str]]] = {
         ("bbb", "the arithmetic is the same"),
         ("bcb", "starts do not count"),
         ("baa", "each length is recorded"),
-        ("bac", "a program needs shapes"),
+        ("bac", "a program is made for shapes"),
         ("b", "give three letters"),
     ],
 }

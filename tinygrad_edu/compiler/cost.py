@@ -78,7 +78,8 @@ def table(program: Program, *arrays: Any) -> str:
     found = rows(program, *arrays)
     timed = [row.seconds for row in found if row.seconds is not None]
     lines = [_cells(str(row.equation).split("\n")[0], row.cost, row.seconds) for row in found]
-    total = _cells(f"{cost_of(program).launches} launches", cost_of(program), sum(timed) if timed else None)
+    count = cost_of(program).launches
+    total = _cells(f"{count} launch{'es' * (count != 1)}", cost_of(program), sum(timed) if timed else None)
     head = ["equation", "flops", "read", "written", "held", *(["time"] if timed else [])]
     return "\n".join(_aligned([head, *lines, total]))
 

@@ -124,7 +124,7 @@ def _one_program(answer: Any) -> str:
 @task(
     "my_own",
     "A function of your own, the operations that its recording lists, and the starts that are left.",
-    "now you can say what a compiler gains on your code before you measure it.",
+    "so much less a device would start. Here NumPy is still called for each operation: race it.",
 )
 def _my_own(answer: Any) -> str:
     if not isinstance(answer, (tuple, list)) or len(answer) != 3 or not callable(answer[0]):
@@ -142,7 +142,7 @@ def _my_own(answer: Any) -> str:
     if len(kinds) < KINDS:
         return f"these are {' and '.join(sorted(kinds))} only. Let it have at least {KINDS} different operations."
     if before != recorded:
-        return f"its recording has not {before} operations. Look at the last line of table(trace(mine, x))."
+        return f"its recording does not have {before} operations. Look at the last line of table(trace(mine, x))."
     if after != kernels:
         return f"not {after} starts are left. Look at the last line of table(optimised(trace(mine, x)))."
     return ""
@@ -157,7 +157,7 @@ quiz(
          "c": "bytes are few here: what takes the time before anything is moved?"},
         {"a": "", "b": "the arithmetic is the same as before.", "c": "at this size starts do not count."},
         {"a": "then each length is recorded, up to eight of them.",
-         "b": "", "c": "a program needs shapes; numbers alone it could do without."},
+         "b": "", "c": "a program is made for shapes, and a length as a tensor changes no shape."},
     ),
     "give three letters, one for each question, such as answer = 'abc'.",
 )  # fmt: skip

@@ -16,11 +16,12 @@ BOUNDS: dict[str, str | dict[str, str]] = {
         "memory**.",
     },
     "one_step": {
-        "longer": "The program **calls NumPy for each operation** too. Before it runs, shapes and Python's values are "
-        "compared with those of the recording.",
-        "about as long": "The calls of NumPy are the same; but each time, shapes and Python's values are compared with "
-        "those of the recording.",
-        "half as long": "It skips Python's lines, but here those are little beside the calls of NumPy.",
+        "longer": "NumPy is still called for each operation. Before that, shapes and Python's values are compared with "
+        "the recording: **one step does not repay it**.",
+        "about as long": "It saves what the library does for each operation, but asks first whether shapes and "
+        "Python's values still fit.",
+        "half as long": "It saves what the library does for each operation. That is half of a start, but a call of the "
+        "program costs several.",
     },
     "one_product": {
         "calls": "One product is one call, before and after.",
@@ -34,13 +35,16 @@ BOUNDS: dict[str, str | dict[str, str]] = {
     },
     "rates": {
         "1": "The rate is written into the program as a constant. With it, the next call would be wrong.",
-        "2": "So it is in PyTorch, which makes the number an input then. Here the third rate is as new as the second.",
+        "2": "So it is in PyTorch, which then turns the number into an input. Here the third rate is as new as the "
+        "second.",
         "6": "A number of Python **is part of the key**, as it becomes a constant of the program.",
     },
     "faster_chip": "Only **the product of two matrices**, limited by arithmetic. The others wait for a start or bytes.",
     "mean_of_padded": "The zeros **count as rows**, so the mean shrinks. Divide the sum by the rows that are real.",
-    "which_tool": "Bytes limit large arrays: fuse. Starts limit small ones: fewer calls, or a program. Arithmetic "
-    "limits large products: **fewer bits or a faster machine**.",
+    "which_tool": "Bytes limit large arrays: fuse. Starts limit small ones: fewer calls, many steps in a program. "
+    "Arithmetic limits large products: **fewer bits, a faster machine**.",
+    "many_steps": "A program asks **once for each call** whether shapes and Python's values still fit. Two hundred steps "
+    "share that; each saves the library's own work.",
     "why_recorded_again": "The branch was decided by a number that the recording saw once; **another input could take "
     "the other side**.",
 }

@@ -13,8 +13,8 @@ WHY = {
     "start": "Starting a call costs **the same, whatever it carries**: let each call do more.",
     "bytes": "The numbers **come more slowly than they can be computed with**: move fewer bytes, or do more with each.",
     "arithmetic": "Each number is **used many times**: only less arithmetic, or a quicker format, makes it faster.",
-    "else": "It takes **longer than all three need**: exp, a division or a stride costs more than the multiply-adds of "
-    "a matrix product, which set the peak.",
+    "else": "It takes **longer than all three need**: new memory, exp, a division or a stride costs more than the "
+    "peaks, which are those of a copy and of a matrix product, tell.",
     "tiles": "There are **too few tiles** for the whole device: most of it has nothing to do.",
 }
 HIDDEN = "Nothing is run before you commit to a prediction."
