@@ -43,8 +43,8 @@ BOUNDS: dict[str, str | dict[str, str]] = {
     "mean_of_padded": "The zeros **count as rows**, so the mean shrinks. Divide the sum by the rows that are real.",
     "which_tool": "Bytes limit large arrays: fuse. Starts limit small ones: fewer calls, many steps in a program. "
     "Arithmetic limits large products: **fewer bits, a faster machine**.",
-    "many_steps": "A program asks **once for each call** whether shapes and Python's values still fit. Two hundred steps "
-    "share that; each saves the library's own work.",
+    "many_steps": "A program asks **once for each call** whether shapes and Python's values still fit. Two hundred "
+    "steps share that; each saves the library's own work.",
     "why_recorded_again": "The branch was decided by a number that the recording saw once; **another input could take "
     "the other side**.",
 }
