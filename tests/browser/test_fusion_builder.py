@@ -36,6 +36,8 @@ def test_seams_are_pressed_and_the_compiler_is_asked(open_cells: Open) -> None:
     expect(foot).to_contain_text("launches: as written 9, yours 7")
     page.keyboard.press("c")
     expect(foot).to_contain_text("The compiler needs 1 launch")
+    w.get_by_role("button", name="Merge all").click()
+    expect(foot).to_contain_text("yours 1")
     w.get_by_role("button", name="Part all").click()
     expect(foot).to_contain_text("yours 9")
     w.get_by_role("combobox", name="program").select_option("softmax")
