@@ -34,7 +34,7 @@ def test_calls_are_predicted_and_stepped(open_cells: Open) -> None:
     expect(foot).to_contain_text("3 calls, 1 program made")
     page.keyboard.press("m")
     expect(foot).to_contain_text("4 calls, 2 programs made")
-    expect(foot).to_contain_text("2 of them rightly")
+    expect(foot).to_contain_text("2 of them right")
     page.keyboard.press("ArrowLeft")
     expect(foot).to_contain_text("3 calls, 1 program made")
     w.get_by_role("button", name="pad to 16 rows").click()

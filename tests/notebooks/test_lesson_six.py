@@ -10,6 +10,7 @@ import pytest
 import tinygrad_edu as tg
 from tests.notebooks.cells import Run, check_reason_keys, check_reasons, run_cells, sources, words
 from tinygrad_edu.compiler import cost_of, optimised, trace
+from tinygrad_edu.errors import ArgumentError
 from tinygrad_edu.lessons.bounds import LIMITS
 from tinygrad_edu.lessons.bounds_programs import (
     RATES,
@@ -127,6 +128,8 @@ def test_rows_of_zeros_add_nothing_to_the_sum_but_change_a_mean() -> None:
     filled = padded(last, 16)
     assert scaled(filled, 0.3).item() == pytest.approx(scaled(last, 0.3).item(), rel=1e-6)
     assert filled.mean().item() == pytest.approx(last.mean().item() / 2, rel=1e-6)
+    with pytest.raises(ArgumentError, match="rows of the batch would be cut off"):
+        padded(batches()[0], 8)
 
 
 def test_the_listing_of_the_centred_rows_reads_as_the_lesson_prints_it() -> None:

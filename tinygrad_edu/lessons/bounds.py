@@ -80,7 +80,9 @@ def _no_branch(answer: Any) -> str:
         try:
             found = compiled(x)
         except TraceError as error:
-            return f"it cannot be compiled: {error.tried}. Which operation chooses without Python's if?"
+            reads = "reading" in error.tried or "truth" in error.tried
+            told = "Python reads a number of it, as if, item and float do" if reads else error.tried
+            return f"it cannot be compiled: {told}. Which operation chooses without Python's if?"
         if found is None:
             return NOTHING
         if not isinstance(found, TensorBase) or tuple(found.shape) != (2,):
@@ -124,7 +126,7 @@ def _one_program(answer: Any) -> str:
 @task(
     "my_own",
     "A function of your own, the operations that its recording lists, and the starts that are left.",
-    "so much less a device would start. Here NumPy is still called for each operation: race it.",
+    "a device would start so many kernels fewer. Here NumPy is still called for each operation: race it.",
 )
 def _my_own(answer: Any) -> str:
     if not isinstance(answer, (tuple, list)) or len(answer) != 3 or not callable(answer[0]):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..compiler import compile, cost_of, optimised, trace
+from ..errors import ArgumentError
 from ..nn import functional as F
 from ..tensor import Tensor
 from ..tensor.creation import ones, zeros
@@ -84,5 +85,8 @@ def programs(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> int:
 
 
 def padded(x: Tensor, rows: int) -> Tensor:
-    """The batch with rows of zeros below it, up to so many."""
+    """The batch with rows of zeros below it, up to so many. Raises `ArgumentError` for fewer rows than it has."""
+    if rows < len(x):
+        why = "rows of the batch would be cut off"
+        raise ArgumentError(f"padded(x, {rows}) of {len(x)} rows", why, f"use {len(x)} rows or more")
     return F.pad(x, (0, 0, 0, rows - len(x)))

@@ -20,8 +20,8 @@ BOUNDS: dict[str, str | dict[str, str]] = {
         "the recording: **one step does not repay it**.",
         "about as long": "It saves what the library does for each operation, but asks first whether shapes and "
         "Python's values still fit.",
-        "half as long": "It saves what the library does for each operation. That is half of a start, but a call of the "
-        "program costs several.",
+        "half as long": "It saves what the library does for each operation, half of a start. But to call the program "
+        "takes as long as several starts.",
     },
     "one_product": {
         "calls": "One product is one call, before and after.",
@@ -30,14 +30,14 @@ BOUNDS: dict[str, str | dict[str, str]] = {
     },
     "remainder": {
         "1": "A program holds for the shapes that it was recorded with, and the last batch has another one.",
-        "2": "The last batch has fewer rows: **its shape is part of the key**, and no program is kept under that one.",
+        "2": "The last batch has fewer rows: **its shape is another one**, and no program was made for that.",
         "5": "Batches of equal shape share a program, whatever numbers are in them.",
     },
     "rates": {
         "1": "The rate is written into the program as a constant. With it, the next call would be wrong.",
         "2": "So it is in PyTorch, which then turns the number into an input. Here the third rate is as new as the "
         "second.",
-        "6": "A number of Python **is part of the key**, as it becomes a constant of the program.",
+        "6": "A number of Python **becomes a constant of the program**: for another number it would be wrong.",
     },
     "faster_chip": "Only **the product of two matrices**, limited by arithmetic. The others wait for a start or bytes.",
     "mean_of_padded": "The zeros **count as rows**, so the mean shrinks. Divide the sum by the rows that are real.",

@@ -194,6 +194,7 @@ def test_what_a_program_needs() -> None:
     peaks = replace(PEAKS, call=1e-6)
     point = Point("program of 4 kernels", "", 1, 8e6, 4e6, 1e-4, kernels=4, asked=9)
     assert point.needs(peaks) == {"start": 9e-6, "bytes": 4 * 1e6 / 900e9, "arithmetic": 1e-6}
+    assert ("calls NumPy", "9 times") in roofline.words.details(point, peaks)
     assert Roofline(peaks, (point, Point("sum", "", 3, 1, 4, 1e-6))).count == 7
 
 

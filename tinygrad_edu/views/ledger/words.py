@@ -61,7 +61,7 @@ def totals(state: LedgerState) -> str:
 def score(state: LedgerState) -> str:
     """How the predictions went."""
     hits, whole = right(state)
-    return f"You said it before {plural(whole, 'call')}, {hits} of them rightly." if whole else ""
+    return f"You predicted {plural(whole, 'call')}, {hits} of them right." if whole else ""
 
 
 def times(state: LedgerState) -> str:

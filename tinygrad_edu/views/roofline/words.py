@@ -17,6 +17,7 @@ WHY = {
     "peaks, which are those of a copy and of a matrix product, tell.",
     "tiles": "There are **too few tiles** for the whole device: most of it has nothing to do.",
 }
+CALLS = "A program **calls NumPy for each operation** of its kernels, and these calls take most of its time."
 HIDDEN = "Nothing is run before you commit to a prediction."
 RUNNING = "The run is under way."
 FAILED = "The run ended without a result."
@@ -87,6 +88,7 @@ def details(point: Point, peaks: Peaks) -> list[tuple[str, str]]:
         ("one call does", f"{si(point.flops, 'FLOP')} on {bytes_text(round(point.nbytes))}"),
         ("takes", f"{seconds_text(point.seconds)}, {plural(point.calls, 'call')}"),
     ]
+    rows += [("calls NumPy", plural(point.asked, "time"))] if point.asked else []
     rows += [(f"{CHOICES[bound]} needs", seconds_text(needs[bound])) for bound in BOUNDS]
     rows += [("any kernel needs", seconds_text(needs["floor"]))] if "floor" in needs else []
     return rows
@@ -118,6 +120,8 @@ def why(state: RooflineState) -> str:
     if state.result is None or state.point is None:
         return ""
     bound, peaks = state.point.bound(state.result.peaks), state.result.peaks
+    if bound == "start" and state.point.asked > 1:
+        return CALLS
     return WHY["tiles" if bound == "else" and peaks.simulated else bound]
 
 
