@@ -67,6 +67,10 @@ def complaints() -> list[str]:
     return []
 
 
+# JupyterLab's debugger asks a kernel for its state, and says this if the notebook is closed before the answer.
+CLOSING = "Could not restore the debugger state: Canceled future"
+
+
 def guarded_page(browser: Browser, complaints: list[str]) -> Page:
     """An empty page of 1280×720 without a way out, whose complaints are noted."""
 
@@ -84,7 +88,11 @@ def guarded_page(browser: Browser, complaints: list[str]) -> Page:
     page.on("pageerror", lambda error: complaints.append(f"page error: {error}"))
     page.on(
         "console",
-        lambda message: complaints.append(f"console: {message.text}") if message.type == "error" else None,
+        lambda message: (
+            complaints.append(f"console: {message.text}")
+            if message.type == "error" and not message.text.startswith(CLOSING)
+            else None
+        ),
     )
     return page
 
