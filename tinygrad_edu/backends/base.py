@@ -121,6 +121,7 @@ class Backend:
     private = False  # one that a picture made for itself, and that is not listed
     scalars: bool | str = True  # may single numbers be read? or "warn"
     scalar_reads = 0  # how often it was done
+    compiles = False  # does it take kernels in its own language, by `elementwise`?
     fuses_rows = False  # may a kernel of `fused` reduce rows, and do whole operations?
     readable = True  # may values be looked at now? Not while they are only being recorded
     stream_type: type[Stream] = Stream
@@ -163,10 +164,9 @@ class Backend:
         found: tuple[Array, ...] = body(self.xp, *arrays)
         return found
 
-    def elementwise(self, name: str, inputs: str, outputs: str, lines: str, preamble: str) -> Callable[..., Any] | None:
-        """A function of arrays from a kernel in the device's own language, as `compiler.cuda_code` writes it; None
-        where the device takes none."""
-        return None
+    def elementwise(self, name: str, inputs: str, outputs: str, lines: str, preamble: str) -> Callable[..., Any]:
+        """A function of arrays from a kernel in the device's own language, as `compiler.cuda_code` writes it."""
+        raise NotImplementedError
 
     def replay(self) -> AbstractContextManager[None]:
         """A block whose kernels the host launches with one command, where the device can do that."""

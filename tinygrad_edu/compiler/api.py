@@ -75,36 +75,37 @@ def compile(
             raise ArgumentError(f"compile({name}={shown(value, 40)})", f"there is no such {name}", mend)
     if not isinstance(dynamic, (bool, NoneType)):
         raise ArgumentError(f"compile(dynamic={shown(dynamic, 40)})", "it is on or off", "write True or False")
-    if options is not None and not isinstance(options, dict):
-        why = "options are a dict of names and values"
-        raise ArgumentError(f"compile(options={shown(options, 40)})", why, 'write options={"leave_out": ("fuse",)}')
-    if unknown := [name for name in options or {} if name not in OPTIONS]:
-        tried, mend = f"compile(options={{{unknown[0]!r:.40}: …}})", f"name one of {', '.join(OPTIONS)}"
-        raise ArgumentError(tried, "there is no such option", mend)
-    named = (options or {}).get("leave_out", ())
-    if not isinstance(named, (tuple, list)):
-        why, mend = "the passes to leave out are a tuple of names", 'write ("fuse",)'
-        raise ArgumentError(f"compile(options={{'leave_out': {shown(named, 40)}}})", why, mend)
-    leave_out = (*named, *["unused"] * bool((options or {}).get("keep_unused")))
-    if unknown := [name for name in leave_out if name not in PASSES]:
-        tried = f"compile without the pass {unknown[0]!r}"
-        raise ArgumentError(tried, "there is no such pass", f"name one of {', '.join(PASSES)}")
+    leave_out, threads = _checked({} if options is None else options)
     if not callable(model):
         raise ArgumentError(f"compile({shown(model, 40)})", "it is no function or module", "give a function")
     if disable:
         return model
-    chosen = Options(fullgraph, leave_out, backend, mode or "default", bool(dynamic), _threads(options or {}))
+    chosen = Options(fullgraph, leave_out, backend, mode or "default", bool(dynamic), threads)
     if isinstance(model, Module):
         return CompiledModule(model, chosen)
     return Compiled(model, chosen)
 
 
-def _threads(options: dict[str, Any]) -> int:
-    tried = f"compile(options={{'threads': {shown(options.get('threads', 1), 40)}}})"
-    number = whole("compile(options=…)", "threads", options.get("threads", 1))
-    if not 1 <= number <= MOST_THREADS:
+def _checked(options: Any) -> tuple[tuple[str, ...], int]:
+    """Which passes options leave out, and how many threads they ask for."""
+    if not isinstance(options, dict):
+        why = "options are a dict of names and values"
+        raise ArgumentError(f"compile(options={shown(options, 40)})", why, 'write options={"leave_out": ("fuse",)}')
+    if unknown := [name for name in options if name not in OPTIONS]:
+        tried, mend = f"compile(options={{{unknown[0]!r:.40}: …}})", f"name one of {', '.join(OPTIONS)}"
+        raise ArgumentError(tried, "there is no such option", mend)
+    named = options.get("leave_out", ())
+    if not isinstance(named, (tuple, list)):
+        why, mend = "the passes to leave out are a tuple of names", 'write ("fuse",)'
+        raise ArgumentError(f"compile(options={{'leave_out': {shown(named, 40)}}})", why, mend)
+    if unknown := [name for name in named if name not in PASSES]:
+        tried = f"compile without the pass {unknown[0]!r}"
+        raise ArgumentError(tried, "there is no such pass", f"name one of {', '.join(PASSES)}")
+    threads = whole("compile(options=…)", "threads", options.get("threads", 1))
+    if not 1 <= threads <= MOST_THREADS:
+        tried = f"compile(options={{'threads': {threads}}})"
         raise ArgumentError(tried, f"there can be 1 to {MOST_THREADS} threads", "use the number of cores")
-    return number
+    return (*named, *["unused"] * bool(options.get("keep_unused"))), threads
 
 
 class Compiled:
@@ -188,13 +189,13 @@ class Compiled:
         signature = ", ".join(_signature(tensor) for tensor in tensors)
         start = time.perf_counter()
         trace = Trace(signature, reason, 0.0)
-        made = sum(1 for one in self.ledger if not one.broken and one.origin is None)
+        made = sum(one.recorded for one in self.ledger)
         if made >= LIMIT:
             trace.broken = f"{made} programs were made already: {reason}"
             return _Broken(trace)
         try:
             watched = Watched(self._function, _extra(args, kwargs))
-            watched.keep(*_objects(args), *_objects(kwargs))
+            watched.keep(*_objects((args, kwargs)))
             watched.refuse_iterators()
             try:
                 with noting() if self._options.dynamic else nullcontext() as notes:
@@ -220,10 +221,12 @@ class Compiled:
         self.ledger.append(run.trace)
         self._runs.setdefault(key, []).insert(0, run)
 
+    def _family(self, key: Any) -> Family | None:
+        return self._families.get(loose(key)) if self._families else None
+
     def _fill(self, key: Any, tensors: list[Tensor]) -> Run | None:
         """A program for another length than those recorded, from two recordings; None where they do not tell."""
-        family = self._families.get(loose(key)) if self._families else None
-        start = time.perf_counter()
+        family, start = self._family(key), time.perf_counter()
         found = None if family is None else family.fill(_shapes(tensors))
         if family is None or found is None:
             return None
@@ -248,8 +251,7 @@ class Compiled:
         for run in known:
             if found := run.why_not(tensors):
                 return str(found)
-        before = next(iter(self._runs))
-        family = self._families.get(loose(key)) if self._families else None
+        before, family = next(iter(self._runs)), self._family(key)
         return _difference(before, key) + (f"; {family.why}" if family is not None and family.why else "")
 
     def __reduce__(self) -> Any:

@@ -10,14 +10,11 @@ import math
 from typing import Any, NamedTuple
 
 from .ir import Equation, Program, Var
+from .passes import SYMBOLS
 
 TYPES = {
     "float32": "float", "float64": "double", "int64": "long long", "int32": "int", "uint8": "unsigned char",
     "bool": "bool",
-}  # fmt: skip
-_SYMBOLS = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
-    "ge": ">=", "and": "&", "or": "|", "xor": "^",
 }  # fmt: skip
 _FLOATS = {
     "exp": "exp", "expm1": "expm1", "log": "log", "log1p": "log1p", "log2": "log2", "log10": "log10", "tanh": "tanh",
@@ -75,9 +72,9 @@ def _expression(equation: Equation) -> str | None:
     words = [_word(arg, kind) for arg in args]
     if None in words or any(dtype != kind for dtype in known):
         return None
-    if name in _SYMBOLS:
+    if name in SYMBOLS:
         fits = kind.kind == "f" if name == "div" else kind.kind != "b" or name in ("eq", "ne", "and", "or", "xor")
-        return f"{words[0]} {_SYMBOLS[name]} {words[1]}" if fits else None
+        return f"{words[0]} {SYMBOLS[name]} {words[1]}" if fits else None
     if name == "neg":
         return f"-{words[0]}" if kind.kind != "b" else None
     if name == "invert":

@@ -73,27 +73,24 @@ class DeviceCode:
             function = self._name(function_of(equation, self.device.xp), stem)
             return f"{function}({', '.join(map(self._word, equation.args))})"
         constants, body = _apart(equation.body)
-        parts = [one.name for one in body.equations if one.name not in VIEWS]
-        own = self._kernel(parts, body)
-        if own is not None:
-            found = f"{self._name(own, 'kernel')}({', '.join(map(self._word, (*equation.args, *constants)))})"
-            return found if len(equation.outs) > 1 else f"{found}[0]"
-        flops = sum(map(flops_of, body.equations))
-        names = "+".join(parts if len(parts) <= MOST else [*parts[:MOST], "…"])
-
-        def kernel(*arrays: Any) -> Any:
-            return self.device.fused(names, lambda xp, *given: interpret(body, *given, xp=xp), arrays, flops)
-
-        words = ", ".join(map(self._word, (*equation.args, *constants)))
-        found = f"{self._name(kernel, 'kernel')}({words})"
+        run = self._compiled(body) or self._fused(body)
+        found = f"{self._name(run, 'kernel')}({', '.join(map(self._word, (*equation.args, *constants)))})"
         return found if len(equation.outs) > 1 else f"{found}[0]"
 
-    def _kernel(self, parts: list[str], body: Program) -> Callable[..., Any] | None:
-        """The body in the device's own language, where it has one and there is a form for each part."""
-        written = cuda_code.source(body)
+    def _compiled(self, body: Program) -> Callable[..., Any] | None:
+        """The body in the device's own language, where it takes that and there is a form for each part."""
+        written = cuda_code.source(body) if self.device.compiles else None
         if written is None:
             return None
-        return self.device.elementwise("_".join(["edu", *parts[:MOST]]), *written, cuda_code.PREAMBLE)
+        return self.device.elementwise("_".join(["edu", *_names(body)[:MOST]]), *written, cuda_code.PREAMBLE)
+
+    def _fused(self, body: Program) -> Callable[..., Any]:
+        """The body as the device does it, in one kernel if it can."""
+        flops, parts = sum(map(flops_of, body.equations)), _names(body)
+        names = "+".join(parts if len(parts) <= MOST else [*parts[:MOST], "…"])
+        return lambda *arrays: self.device.fused(
+            names, lambda xp, *given: interpret(body, *given, xp=xp), arrays, flops
+        )
 
     def _word(self, value: Any) -> str:
         """A value in the source. Arrays that were there before the program are brought to the device now, once."""
@@ -113,6 +110,10 @@ class DeviceCode:
             name = f"{stem}_{len(self.constants)}"
             self.constants[name] = value
         return name
+
+
+def _names(body: Program) -> list[str]:
+    return [one.name for one in body.equations if one.name not in VIEWS]
 
 
 def _apart(body: Program) -> tuple[list[Any], Program]:

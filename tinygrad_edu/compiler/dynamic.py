@@ -21,8 +21,8 @@ import numpy as np
 from ..core.base import TensorBase
 from ..errors import EduError
 from .capture import Script, Segment
-from .interpret import run_equation
-from .ir import Program, Var, substitute, variables
+from .interpret import misfit
+from .ir import Program, Var
 from .lengths import LEFT, OPERATIONS, Note, Notes, bare
 
 MOST = 8  # recordings, and programs that were filled in, of one family
@@ -292,21 +292,13 @@ def _listing(script: Script) -> list[str]:
 
 
 def _check(program: Program) -> None:
-    """Whether the shapes are those that come out. What is computed does not matter, and is not looked at."""
-    values: dict[Var, Any] = {var: np.zeros(var.shape, var.dtype) for var in program.inputs}
-    last = {var: i for i, one in enumerate(program.equations) for var in variables(one.args)}
-    with np.errstate(all="ignore"):
-        for i, equation in enumerate(program.equations):
-            try:
-                found = run_equation(equation, substitute(equation.args, values.__getitem__))
-            except (EduError, ValueError, TypeError, IndexError, ArithmeticError) as error:
-                raise NoFormError(f"{equation.name} is not possible: {error}") from None
-            for out, array in zip(equation.outs, found, strict=True):
-                if tuple(array.shape) != out.shape or array.dtype != out.dtype:
-                    raise NoFormError(f"{equation.name} gives {list(array.shape)}, not {list(out.shape)}")
-                values[out] = array
-            for var in {v for v in variables(equation.args) if last[v] == i}:
-                del values[var]
+    """Whether the shapes are those that come out, for zeros."""
+    try:
+        wrong = misfit(program, [np.zeros(var.shape, var.dtype) for var in program.inputs])
+    except (EduError, ValueError, TypeError, IndexError, ArithmeticError) as error:
+        raise NoFormError(f"something is not possible: {error}") from None
+    if wrong:
+        raise NoFormError(wrong)
 
 
 def loose(key: Any) -> Any:

@@ -17,8 +17,8 @@ from ..backends.proxy import OPERATORS
 from ..dtypes import as_dtype
 from ..errors import EduError, StateFileError
 from ..tensor import Tensor, wrap
-from .interpret import function_of
-from .ir import Equation, Program, Var, substitute
+from .interpret import misfit
+from .ir import Equation, Program, Var
 
 T = TypeVar("T")
 VERSION = 1
@@ -175,16 +175,9 @@ def _is_count(value: Any) -> bool:
 
 def _try(program: Program, given: list[Any]) -> None:
     """Run it, and compare each result with what the program says of it. Arguments are ones, or positions 0."""
-    values: dict[Var, Any] = {}
-    for var, array in zip(program.inputs, given, strict=True):
-        values[var] = np.full(var.shape, 0 if var.dtype.kind in "iu" else 1, var.dtype) if array is None else array
-    with np.errstate(all="ignore"):
-        for equation in program.equations:
-            out = equation.out
-            found = function_of(equation)(*substitute(equation.args, values.__getitem__))
-            if tuple(getattr(found, "shape", (-1,))) != out.shape or getattr(found, "dtype", None) != out.dtype:
-                _refuse(f"{equation.name} does not give {out.type}")
-            values[out] = found
+    stand_ins = (np.full(var.shape, 0 if var.dtype.kind in "iu" else 1, var.dtype) for var in program.inputs)
+    if wrong := misfit(program, [one if array is None else array for one, array in zip(stand_ins, given, strict=True)]):
+        _refuse(wrong)
 
 
 def tensors_of(tree: Any, path: str) -> dict[str, Tensor]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+import numpy as np
 
 from ..backends.cpu import XP
 from ..backends.proxy import OPERATORS
-from .ir import Equation, Program, Var, substitute
+from .ir import Equation, Program, Var, substitute, variables
 
 
 def function_of(equation: Equation, xp: Any = XP) -> Callable[..., Any]:
@@ -21,6 +23,25 @@ def run_equation(equation: Equation, given: tuple[Any, ...], xp: Any = XP) -> tu
     if equation.body is not None:
         return interpret(equation.body, *given, xp=xp)
     return (function_of(equation, xp)(*given),)
+
+
+def misfit(program: Program, arrays: Iterable[Any]) -> str:
+    """What gives another type than the program says of it, when it runs on these arrays; "" if nothing does.
+
+    What is computed does not matter, and each value is let go after its last use.
+    """
+    values: dict[Var, Any] = dict(zip(program.inputs, arrays, strict=True))
+    last = {var: i for i, one in enumerate(program.equations) for var in variables(one.args)}
+    with np.errstate(all="ignore"):
+        for i, equation in enumerate(program.equations):
+            found = run_equation(equation, substitute(equation.args, values.__getitem__))
+            for out, array in zip(equation.outs, found, strict=True):
+                if tuple(getattr(array, "shape", (-1,))) != out.shape or getattr(array, "dtype", None) != out.dtype:
+                    return f"{equation.name} does not give {out.type}"
+                values[out] = array
+            for var in {v for v in variables(equation.args) if last[v] == i}:
+                del values[var]
+    return ""
 
 
 def interpret(program: Program, *arrays: Any, xp: Any = XP) -> tuple[Any, ...]:

@@ -17,12 +17,11 @@ import numpy as np
 
 from ..errors import MissingPackageError
 from .ir import Equation, Program, Var
+from .passes import SYMBOLS
 
 LEAST = 1 << 13  # elements times equations: below, starting a kernel costs more than it saves
 
 _KINDS = {"float32": "f4", "float64": "f8", "int64": "i8", "int32": "i4", "bool": "b1", "uint8": "u1"}
-_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
-            "ge": ">=", "and": "&", "or": "|", "xor": "^"}  # fmt: skip
 _FORMS = {
     "neg": "-{0}", "relu": "({0} if ({0} > {zero} or {0} != {0}) else {zero})", "where": "({1} if {0} else {2})",
     "maximum": "({0} if ({0} >= {1} or {0} != {0}) else {1})",
@@ -116,8 +115,8 @@ def _line(equation: Equation, names: dict[Var, str]) -> str | None:
                 words[-1] = f"{to}(-math.inf)"
         else:
             return None
-    if equation.name in _SYMBOLS:
-        return f"{words[0]} {_SYMBOLS[equation.name]} {words[1]}"
+    if equation.name in SYMBOLS:
+        return f"{words[0]} {SYMBOLS[equation.name]} {words[1]}"
     form = _FORMS.get(equation.name)
     if form is None or (equation.name == "invert" and equation.out.dtype != np.bool_):
         return None

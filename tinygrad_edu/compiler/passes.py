@@ -20,6 +20,10 @@ ELEMENTWISE = frozenset(
     "arcsinh arccosh arctanh abs sign floor ceil round maximum minimum relu where eq ne lt le gt ge and or xor invert "
     "astype sigmoid".split()
 )
+SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
+    "ge": ">=", "and": "&", "or": "|", "xor": "^",
+}  # fmt: skip
 VIEWS = frozenset("reshape permute broadcast_to getitem diagonal windows as_strided".split())
 REDUCTIONS = frozenset("sum prod amax amin".split())
 MULTIPLY = frozenset("matmul einsum conv conv_input conv_kernel".split())

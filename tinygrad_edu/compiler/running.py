@@ -63,6 +63,11 @@ class Trace:
     codes: list[Code | DeviceCode] = field(default_factory=list, repr=False)
 
     @property
+    def recorded(self) -> bool:
+        """Whether it is a program of a recording of its own."""
+        return not self.broken and self.origin is None
+
+    @property
     def captured(self) -> list[Program]:
         """The programs as they were recorded: one for each stretch between two calls of Python."""
         steps = [] if self.script is None else [*self.script.steps, self.script.backward]

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler import TraceError, compile, trace
+from ..compiler import TraceError, compile, cost_of, optimised, trace
 from ..compiler.passes import VIEWS
 from ..core.base import TensorBase
 from ..tensor import Tensor, tensor
 from ..tensor.creation import ones
-from .bounds_programs import RATES, batches, launches, scaled
+from .bounds_programs import RATES, batches, scaled
 from .checking import NOTHING, numbers, quiz, task
 
 COSTS = {"s": "starting it", "b": "moving its bytes", "a": "its arithmetic"}
@@ -133,14 +133,15 @@ def _my_own(answer: Any) -> str:
         return "give your function and two numbers: answer = (mine, 7, 2)."
     function, before, after = answer
     try:
-        recorded, kernels = launches(function, 0.5 * ones(1000))
+        program = trace(function, 0.5 * ones(1000))
     except TraceError as error:
         return f"it cannot be recorded: {error.tried}."
+    recorded, kernels = cost_of(program).launches, cost_of(optimised(program)).launches
     if recorded < LEAST:
         return f"its recording has {recorded} operations. Let it have at least {LEAST}."
     if kernels == recorded:
         return "the compiler gains nothing here. Which operations could it put together?"
-    kinds = {one.name for one in trace(function, 0.5 * ones(1000)).equations} - VIEWS
+    kinds = {one.name for one in program.equations} - VIEWS
     if len(kinds) < KINDS:
         return f"these are {' and '.join(sorted(kinds))} only. Let it have at least {KINDS} different operations."
     if before != recorded:

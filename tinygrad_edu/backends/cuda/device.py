@@ -140,6 +140,8 @@ class Event(PlainEvent):
 class CudaBackend(Backend):
     """One GPU. ``cp`` and ``cpx`` are the modules cupy and cupyx."""
 
+    compiles = True
+
     def __init__(self, name: str, number: int, cp: Any, cpx: Any) -> None:
         self.name, self.number, self.cp = name, number, cp
         self.here = cp.cuda.Device(number)  # a block in which this GPU is the current one
@@ -169,7 +171,7 @@ class CudaBackend(Backend):
     def kernel(self, op: Any) -> Any:
         return op if op.crosses else _kernel(op, self)
 
-    def elementwise(self, name: str, inputs: str, outputs: str, lines: str, preamble: str) -> Callable[..., Any] | None:
+    def elementwise(self, name: str, inputs: str, outputs: str, lines: str, preamble: str) -> Callable[..., Any]:
         """Compiled at its first call, by CuPy."""
         kernel = self.cp.ElementwiseKernel(inputs, outputs, lines, name, preamble=preamble, return_tuple=True)
 

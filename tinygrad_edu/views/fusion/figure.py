@@ -10,7 +10,7 @@ from ...common.wording import exact
 from ..frame import NARROW, WIDE, Control, Figure, Frame
 from ..marks import MONO_12, Canvas, shorten
 from . import words
-from .model import EXAMPLES, SIZES, FusionState, barrier, closable, groups
+from .model import EXAMPLES, SIZES, FusionState, barrier, groups
 
 CARD, SEAM, LEFT = 28.0, 22.0, 34.0  # the height of an operation and of a seam; where operations begin
 COLUMN = 330.0
@@ -131,8 +131,7 @@ def frame(state: FusionState, working: bool = False) -> Frame:
 
 
 def _controls(state: FusionState, working: bool) -> list[Control]:
-    merged = bool(state.closed) and state.closed == closable(state.program)
-    found = [Control("button", "everything", "Part all" if merged else "Merge all", key="a")]
+    found = [Control("button", "everything", "Part all" if state.merged else "Merge all", key="a")]
     if state.example:
         sizes = tuple((n, f"{exact(n)} numbers") for n in SIZES)
         found.append(Control("select", "example", "program", state.example, tuple((n, n) for n in EXAMPLES)))

@@ -73,6 +73,11 @@ class FusionState:
     ask: str = ""
 
     @property
+    def merged(self) -> bool:
+        """Whether every seam is closed that can be."""
+        return bool(self.closed) and self.closed == closable(self.program)
+
+    @property
     def yours(self) -> Program:
         """The program with the learner's kernels."""
         return built(self.program, self.closed)
@@ -151,8 +156,7 @@ def press(state: FusionState, seam: Any) -> FusionState:
 
 def everything(state: FusionState) -> FusionState:
     """Close every seam that can be; or open all, where all of those are closed."""
-    can = closable(state.program)
-    return replace(state, closed=frozenset() if state.closed == can else can, timing=None)
+    return replace(state, closed=frozenset() if state.merged else closable(state.program), timing=None)
 
 
 def closable(program: Program) -> frozenset[int]:

@@ -152,8 +152,8 @@ def play(function: Callable[..., Any], calls: Calls, dynamic: bool = False) -> t
         entries = compiled.ledger
         place = next((i for i, one in enumerate(entries) if i >= before or one.calls > ran[i]), -1)
         entry = entries[place]
-        made, broken = len(entries) > before and not entry.broken and entry.origin is None, bool(entry.broken)
-        programs = [one for one in entries if not one.broken and one.origin is None]
+        made, broken = len(entries) > before and entry.recorded, bool(entry.broken)
+        programs = [one for one in entries if one.recorded]
         key = 0 if broken else 1 + next(i for i, one in enumerate(programs) if one is (entry.origin or entry))
         reason = (entry.broken if broken else entry.reason) if len(entries) > before else ""
         found.append(Record(tuple(map(_told, given)), key, made, reason, seconds))
