@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinygrad_edu as tg
-from tests.compiler.test_random_programs import CHOICES, Choice, leaves, play, same
+from tests.compiler.test_random_programs import CHOICES, Choice, agree, leaves, play, same
 from tinygrad_edu.compiler import compile
 from tinygrad_edu.compiler.lengths import Length
 from tinygrad_edu.errors import ShapeError
@@ -34,18 +34,7 @@ def test_random_programs(choices: list[Choice], inputs: Any, lengths: list[int])
     for n in lengths:
         given_now = [(tuple(n if d == "n" else d for d in shape), wants) for shape, wants in inputs]
         ours, theirs = leaves(given_now, n), leaves(given_now, n)
-        found, expected = fast(*ours), function(*theirs)
-        assert len(found) == len(expected)
-        for x, y in zip(found, expected, strict=True):
-            same(x.detach().array, y.detach().array)
-        wanting = [(x, y) for x, y in zip(found, expected, strict=True) if y.requires_grad]
-        if not wanting:
-            continue
-        sum((x * x).sum() for x, _ in wanting).backward()
-        sum((y * y).sum() for _, y in wanting).backward()
-        for x, y in zip(ours, theirs, strict=True):
-            if y.grad is not None:
-                same(x.grad.array, y.grad.array)
+        agree(fast(*ours), function(*theirs), ours, theirs)
 
 
 # What is filled in ----------------------------------------------------------------------------------------------------

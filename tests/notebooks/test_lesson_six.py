@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,32 +140,31 @@ def test_the_listing_of_the_centred_rows_reads_as_the_lesson_prints_it() -> None
     assert [one.name for one in optimised(program).equations] == ["sum", "div", "kernel"]
 
 
-def test_pytorch_too_records_again_for_a_shorter_batch_and_then_for_any_length() -> None:
-    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
+@pytest.fixture
+def torch() -> Any:
+    return pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
+
+
+def recordings(torch: Any, function: Any, calls: list[tuple[Any, ...]]) -> int:
+    """How often PyTorch records a function for these calls."""
     recorded = []
 
-    def backend(graph: object, inputs: object) -> object:
+    def backend(graph: Any, inputs: object) -> object:
         recorded.append(inputs)
-        return graph.forward  # type: ignore[attr-defined]
+        return graph.forward
 
-    f = torch.compile(lambda x: (x * 0.1).tanh(), backend=backend)
-    for rows in (16, 16, 8, 12, 5):
-        f(torch.rand(rows, 4))
-    assert len(recorded) == 2
+    compiled = torch.compile(function, backend=backend)
+    for given in calls:
+        compiled(*given)
+    return len(recorded)
 
 
-def test_pytorch_makes_a_number_an_input_after_the_second_recording() -> None:
-    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install -e '.[peers]'")
-    recorded = []
+def test_pytorch_too_records_again_for_a_shorter_batch_and_then_for_any_length(torch: Any) -> None:
+    assert recordings(torch, lambda x: (x * 0.1).tanh(), [(torch.rand(n, 4),) for n in (16, 16, 8, 12, 5)]) == 2
 
-    def backend(graph: object, inputs: object) -> object:
-        recorded.append(inputs)
-        return graph.forward  # type: ignore[attr-defined]
 
-    f = torch.compile(lambda x, rate: (x * rate).tanh(), backend=backend)
-    for rate in RATES:
-        f(torch.ones(4), rate)
-    assert len(recorded) == 2
+def test_pytorch_makes_a_number_an_input_after_the_second_recording(torch: Any) -> None:
+    assert recordings(torch, lambda x, rate: (x * rate).tanh(), [(torch.ones(4), rate) for rate in RATES]) == 2
 
 
 def test_the_worked_examples_of_parts_3_and_4() -> None:
