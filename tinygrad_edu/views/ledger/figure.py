@@ -88,9 +88,9 @@ def _legend(canvas: Canvas, said: bool, y: float) -> None:
     canvas.circle(6, y - 4, 5, "result")
     canvas.text(18, y, "recorded, a program is made", "t2")
     canvas.circle(206, y - 4, 5, "card")
-    canvas.text(218, y, "a program is there", "t2")
+    canvas.text(218, y, "one is there", "t2")
     if said:
-        canvas.text(330, y, "◇ ▲ said otherwise", "t2")
+        canvas.text(304, y, "◇ ▲ wrong", "t2")
 
 
 def _programs(canvas: Canvas, state: LedgerState, width: int) -> None:
