@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..compiler import compile, cost_of, optimised, trace
 from ..common.wording import ratio_with_spread
+from ..compiler import compile, cost_of, optimised, trace
 from ..errors import ArgumentError
 from ..nn import functional as F
 from ..observe.timing import compare
