@@ -5,6 +5,8 @@ Where PyTorch raises a RuntimeError, ours is one too, so ``except RuntimeError``
 
 from __future__ import annotations
 
+from typing import Any
+
 from .common.lines import Line, describe_line, user_line
 
 
@@ -27,6 +29,10 @@ class EduError(Exception):
         line = self.line
         parts = [tried, f"  why:  {why}", f"  line: {line}" if line else "", f"  mend: {mend}"]
         super().__init__("\n".join(part for part in parts if part))
+
+    def __reduce__(self) -> Any:
+        """For ``pickle``: an error of a worker process comes here with all its parts."""
+        return type(self), (self.tried, self.why, self.mend, self.line)
 
     def sentence(self) -> str:
         """The error in one line, for places where four do not fit."""
@@ -99,6 +105,10 @@ class OutOfMemoryError(EduError, RuntimeError, MemoryError):
 
 class TrainingError(EduError, RuntimeError):
     """Training cannot go on: the loss is no longer a number, or no batch came."""
+
+
+class WorkerError(EduError, RuntimeError):
+    """A worker of a data loader, or of distributed training, is gone, gives no answer, or cannot be given its work."""
 
 
 class TimingError(EduError, RuntimeError):

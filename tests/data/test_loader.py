@@ -139,18 +139,6 @@ def test_a_generator_of_its_own(make: Any) -> None:
     assert first[0] != first[1]
 
 
-def test_workers_are_spoken_of() -> None:
-    """What a PyTorch program says of worker processes is taken; that there are none is said at the user's line."""
-    settings: dict[str, Any] = {
-        "pin_memory": True, "timeout": 3, "worker_init_fn": print, "persistent_workers": True, "prefetch_factor": 2,
-    }  # fmt: skip
-    text = "DataLoader with num_workers=2: there are no worker processes: samples are read in this one"
-    with pytest.warns(UserWarning, match=f"^{text}$") as caught:
-        loader = DataLoader(pairs(), 5, num_workers=2, **settings)
-    assert [warning.filename for warning in caught] == [__file__]
-    assert firsts(loader) == firsts(DataLoader(pairs(), 5, **settings))
-
-
 def test_a_batch_can_be_changed() -> None:
     """It is a list, as in PyTorch."""
     for dataset in (pairs(), [*pairs()]):
@@ -202,9 +190,9 @@ def test_streams() -> None:
     ("given", "tried", "why", "mend"),
     [
         ({"num_workers": -1}, "DataLoader with num_workers=-1",
-         "it is how many processes help to read, from 0 up", "leave it out"),
+         "it is how many processes or threads help to read, from 0 up", "leave it out"),
         ({"num_workers": None}, "DataLoader with num_workers=None",
-         "it is how many processes help to read, from 0 up", "leave it out"),
+         "it is how many processes or threads help to read, from 0 up", "leave it out"),
         ({"shuffle": True, "sampler": [1]}, "DataLoader with shuffle=… and sampler=…",
          "both decide the order", "leave one out; RandomSampler shuffles"),
         *[({"batch_sampler": [[1]], **more}, "DataLoader with a batch_sampler and more",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,14 @@ def test_splits_are_as_large(lengths: list[float]) -> None:
     lambda m, data: [len(part) for part in data.random_split(range(4), [3, 1], m.Generator().manual_seed(1))],
     lambda m, data: len(data.DataLoader([1, 2, 3], 2, shuffle=True, generator=m.Generator())),
     lambda m, data: data.DataLoader([1], num_workers=-1),
+    lambda m, data: data.DataLoader([1], prefetch_factor=2),
+    lambda m, data: data.DataLoader([1], num_workers=1, prefetch_factor=-1),
+    lambda m, data: data.DataLoader([1], persistent_workers=True),
+    lambda m, data: data.DataLoader([1], num_workers=1, timeout=-1),
+    lambda m, data: data.DataLoader([1], multiprocessing_context="spawn"),
+    lambda m, data: data.DataLoader([1], num_workers=1, multiprocessing_context="magic"),
+    lambda m, data: (data.DataLoader([1]).prefetch_factor, data.DataLoader([1], num_workers=2).prefetch_factor),
+    lambda m, data: data.get_worker_info(),
     lambda m, data: m.Generator().initial_seed(),
     lambda m, data: m.Generator().manual_seed(-5).initial_seed(),
     lambda m, data: m.Generator(device="cpu").set_state(m.ones(3)),
@@ -136,4 +145,65 @@ def test_splits_are_as_large(lengths: list[float]) -> None:
 ])  # fmt: skip
 def test_programs(program: Any) -> None:
     ours, theirs = both(program)
+    assert ours == theirs
+
+
+class Labels:
+    """Samples with a number of their own, and one that tells who read them."""
+
+    def __init__(self, data: Any, fails_at: int = -1) -> None:
+        self.data, self.fails_at = data, fails_at
+
+    def __len__(self) -> int:
+        return 11
+
+    def __getitem__(self, number: int) -> Any:
+        if number == self.fails_at:
+            raise KeyError(number)
+        info = self.data.get_worker_info()
+        return number, -1 if info is None else info.id
+
+
+def streams(data: Any, split: bool) -> Any:
+    class Stream(data.IterableDataset):  # type: ignore[misc]
+        def __iter__(self) -> Any:
+            info = data.get_worker_info() if split else None
+            return iter(range(10) if info is None else range(info.id, 10, info.num_workers))
+
+    return Stream()
+
+
+TWO: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": "fork"}
+WORKERS: list[Callable[[Any, Any], Any]] = [
+    lambda m, data: data.DataLoader(Labels(data), 2, **TWO),
+    lambda m, data: data.DataLoader(Labels(data), 2, **TWO, drop_last=True),
+    lambda m, data: data.DataLoader(Labels(data), None, **TWO),
+    lambda m, data: data.DataLoader(Labels(data), 2, **TWO, persistent_workers=True, prefetch_factor=1),
+    lambda m, data: data.DataLoader(Labels(data), batch_sampler=[[4], [1, 2], [0]], **TWO),
+    lambda m, data: data.DataLoader(Labels(data, 4), 2, **TWO),
+    lambda m, data: data.DataLoader(streams(data, True), 3, **TWO),
+    lambda m, data: data.DataLoader(streams(data, True), 3, **TWO, drop_last=True),
+    lambda m, data: data.DataLoader(streams(data, True), None, **TWO),
+]
+
+
+def passes(loader: Any) -> list[Any]:
+    """Two passes, with the kinds of the errors on the way."""
+    found: list[Any] = []
+    for _ in range(2):
+        batches = iter(loader)
+        while True:
+            try:
+                found.append(plain(next(batches)))
+            except StopIteration:
+                break
+            except Exception as error:
+                found.append(type(error).__name__)
+    return found
+
+
+@pytest.mark.parametrize("make", WORKERS, ids=[str(one) for one in range(len(WORKERS))])
+def test_workers_read_the_same_batches(make: Callable[[Any, Any], Any]) -> None:
+    """Who reads what, in which order, how a stream is split, and that a pass goes on after an error."""
+    ours, theirs = both(lambda m, data: passes(make(m, data)))
     assert ours == theirs

@@ -132,6 +132,7 @@ DIFFERENT: dict[str, tuple[tuple[str, ...], str]] = {
     "F.softmax": (("dtype at None, not 3",), "dtype is given by name"),
     "F.log_softmax": (("dtype at None, not 3",), "dtype is given by name"),
     "F.softmin": (("dtype at None, not 3",), "dtype is given by name"),
+    "data.DataLoader": (("worker is ours alone",), "worker='thread' makes the workers threads"),
     "data.random_split": (("generator=None, not ",), "the same generator: the one that manual_seed seeds"),
     "Module.state_dict": (("*args missing",), "deprecated in PyTorch: its arguments are given by name"),
 }

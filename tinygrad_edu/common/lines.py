@@ -77,7 +77,7 @@ def resolve_line(line: Line) -> tuple[str, int] | None:
     return code.co_filename, code.co_firstlineno
 
 
-def _cell(file: str) -> str:
+def cell_of(file: str) -> str:
     """``cell In[4]``, as IPython names it in a traceback, if the file is a cell of a notebook."""
     ipython = sys.modules.get("IPython")
     shell: Any = ipython.get_ipython() if ipython is not None else None
@@ -95,5 +95,5 @@ def describe_line(line: Line) -> str:
     file, row = found
     text = linecache.getline(file, row).strip()
     nameless = file.startswith("<") or "ipykernel" in file
-    shown = _cell(file) or ("this cell" if nameless else os.path.basename(file))
+    shown = cell_of(file) or ("this cell" if nameless else os.path.basename(file))
     return f"{shown}, line {row}: {text}" if text else f"{shown}, line {row}"

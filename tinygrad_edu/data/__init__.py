@@ -12,6 +12,7 @@ from .samplers import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from .worker import get_worker_info
 
 __all__ = [
     "BatchSampler",
@@ -30,5 +31,6 @@ __all__ = [
     "default_collate",
     "default_convert",
     "digits",
+    "get_worker_info",
     "random_split",
 ]

@@ -15,6 +15,7 @@ from ...data import (
     WeightedRandomSampler,
     default_collate,
     default_convert,
+    get_worker_info,
     random_split,
 )
 from . import dataloader, dataset, sampler  # noqa: F401  (found as attributes, as in PyTorch)
@@ -34,5 +35,6 @@ __all__ = [
     "WeightedRandomSampler",
     "default_collate",
     "default_convert",
+    "get_worker_info",
     "random_split",
 ]

@@ -1,0 +1,140 @@
+"""One pass over a data set that workers read ahead."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..common.lines import cell_of, warn_user
+from ..errors import EduError, WorkerError
+from .crew import Crew
+from .timeline import Timeline, clock
+from .worker import Answer
+
+
+class Reading:
+    """An iterator of batches. So many are asked for ahead, of the workers in turn; the rest as batches are taken."""
+
+    def __init__(
+        self, crew: Crew, orders: Iterator[Any], turn: int, ahead: int, timeline: Timeline, *, in_order: bool,
+        timeout: float, keep: bool,
+    ) -> None:  # fmt: skip
+        self._crew, self._orders, self._turn, self._timeline = crew, enumerate(orders), turn, timeline
+        self._in_order, self._timeout, self._keep = in_order, timeout or None, keep
+        self._asked: dict[int, tuple[int, float]] = {}  # by number, in their order: of whom, and when
+        self._here: dict[int, Answer] = {}
+        self._active = list(range(crew.size))  # workers whose data set has not ended; the next in turn is first
+        self._over = False
+        for _ in range(ahead):
+            self._ask()
+        timeline.open()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        wanted = clock()
+        while self._asked:
+            number = self._next_here()
+            if number is None:
+                self._receive(wanted)
+                continue
+            worker, asked = self._asked.pop(number)
+            answer = self._here.pop(number)
+            if answer.ended:
+                self._retire(worker, answer)
+            self._ask()
+            if answer.failed is not None:
+                raise _failed(answer.failed, worker)
+            if not answer.ended:
+                self._timeline.note(number, worker, asked, *answer.times, wanted, clock())
+                return answer.batch
+        self._end(wanted)
+        raise StopIteration
+
+    def _next_here(self) -> int | None:
+        """The number of the batch to give next, if it is here."""
+        if not self._in_order:
+            return next(iter(self._here), None)
+        first = next(iter(self._asked))
+        return first if first in self._here else None
+
+    def _ask(self) -> None:
+        """Ask the next worker for one more batch, if there is one."""
+        if not self._active:
+            return
+        try:
+            number, samples = next(self._orders)
+        except StopIteration:
+            return
+        worker = self._active.pop(0)
+        self._active.append(worker)
+        self._asked[number] = (worker, clock())
+        self._crew.ask(worker, self._turn, number, samples)
+
+    def _receive(self, wanted: float) -> None:
+        """Wait for answers. Raises `WorkerError` if none comes in time."""
+        left = None if self._timeout is None else max(0.0, wanted + self._timeout - clock())
+        found = self._crew.answers(left)
+        self._timeline.starts = {
+            worker: (begun - self._timeline.origin, ready - self._timeline.origin)
+            for worker, (begun, ready) in self._crew.starts.items()
+            if ready > self._timeline.origin
+        }
+        for _, answer in found:
+            if answer.turn == self._turn:  # not of a pass that was left half-way
+                self._here[answer.number] = answer
+        if not found and left is not None and clock() - wanted >= (self._timeout or 0):
+            waiting = ", ".join(sorted({f"worker {worker}" for worker, _ in self._asked.values()}))
+            why = f"no batch came in {self._timeout:g} s; asked are {waiting}"
+            mend = "raise timeout, or see what takes the data set so long"
+            raise WorkerError("the next batch of a loader with workers", why, mend)
+
+    def _retire(self, worker: int, answer: Answer) -> None:
+        """A worker's data set has ended."""
+        if worker in self._active:
+            self._active.remove(worker)
+            if answer.alike and self._crew.size > 1 and worker == 0:
+                warn_user(
+                    f"DataLoader with num_workers={self._crew.size}: each worker gives all samples of the data set. "
+                    "Let its __iter__ ask get_worker_info() for its share"
+                )
+
+    def _end(self, wanted: float) -> None:
+        if not self._over:
+            self._over = True
+            self._timeline.end(wanted)
+            if not self._keep:
+                self._crew.stop()
+
+
+def _failed(failed: tuple[BaseException, str], worker: int) -> BaseException:
+    """An error of a worker, with its traceback as the cause."""
+    error, text = failed
+    if isinstance(error, EduError) and not error.line:
+        error = type(error)(error.tried, error.why, error.mend)
+    error.__cause__ = _Original(f'\n"""in worker {worker} of the loader:\n{_with_source(text)}"""')
+    return error
+
+
+class _Original(Exception):
+    """The traceback of an error in a worker, as text."""
+
+
+def _with_source(text: str) -> str:
+    """A traceback with the lines that only this process knows: those of a notebook's cells."""
+    lines = text.splitlines()
+    told = []
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        place = re.match(r'  (File "(.+)"), line (\d+), in (.+)', line)
+        if place is None or after.startswith("    "):
+            told.append(line)
+            continue
+        named, file, row, function = place.groups()
+        told.append(f"  {cell_of(file) or named}, line {row}, in {function}")
+        source = linecache.getline(file, int(row)).strip()
+        if source:
+            told.append(f"    {source}")
+    return "\n".join(told)
