@@ -61,6 +61,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "g": tg.Generator, "order": lambda: tg.contiguous_format,
     "double": lambda: tg.ones(2, 3, dtype="float64", requires_grad=True),
     "traced": lambda: tg.jit.trace(tg.exp, tg.ones(2)),
+    "folder": lambda: data.draw_images(os.path.join(tempfile.gettempdir(), "tinygrad_edu-junk"), 3, 8).root,
     "path": lambda: os.path.join(tempfile.gettempdir(), "tinygrad_edu-junk.safetensors"),
 }  # fmt: skip
 MODULES_BY_NAME: dict[str, Any] = {
@@ -299,7 +300,8 @@ lrs.OneCycleLR(optimizer, 0.1, 10, None, None, 0.3, "cos", True, 0.8, 0.9, 25.0,
 lrs.PolynomialLR(optimizer, 5, 1.0, -1)  lrs.ReduceLROnPlateau(optimizer, "min", 0.1, 10, 1e-4, "rel", 0, 0.0, 1e-8)
 lrs.SequentialLR(optimizer, schedulers(optimizer), [2], -1)  lrs.StepLR(optimizer, 2, 0.1, -1)
 data.BatchSampler([0, 1], 2, False)  data.ConcatDataset([table, table])  data.DataLoader(table, 2, False)
-data.get_worker_info()
+data.get_worker_info()  data.Chores(4, "waits", 1)
+data.ImageFolder(folder, None)  data.draw_images(folder, 3, 8, 0)
 data.Digits(tg.rand(2, 8, 8), labels)  data.RandomSampler(table, False, None, g)  data.SequentialSampler(table)
 data.Subset(table, [0, 1])  data.SubsetRandomSampler([0, 1], g)  data.TensorDataset(x, y)
 data.WeightedRandomSampler([1.0, 2.0], 2, True, g)  data.default_collate([x, y])  data.default_convert([1, 2])

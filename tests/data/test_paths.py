@@ -17,7 +17,13 @@ def test_the_data_module_has_pytorchs_path() -> None:
         data.DataLoader, data.Dataset, data.TensorDataset, data.random_split,
     )  # fmt: skip
     module = importlib.import_module("tinygrad_edu.utils.data")
-    assert set(module.__all__) == set(data.__all__) - {"Digits", "digits"}  # which are not PyTorch's
+    assert set(module.__all__) == set(data.__all__) - {
+        "Chores",
+        "Digits",
+        "ImageFolder",
+        "digits",
+        "draw_images",
+    }  # which are not PyTorch's
     assert all(getattr(module, name) is getattr(data, name) for name in module.__all__)
     assert tg.utils.data is module
 

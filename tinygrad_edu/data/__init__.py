@@ -3,7 +3,9 @@
 from .collate import default_collate, default_convert
 from .datasets import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split
 from .digits import Digits, digits
+from .images import ImageFolder, draw_images
 from .loader import DataLoader
+from .practice import Chores
 from .samplers import (
     BatchSampler,
     RandomSampler,
@@ -16,10 +18,12 @@ from .worker import get_worker_info
 
 __all__ = [
     "BatchSampler",
+    "Chores",
     "ConcatDataset",
     "DataLoader",
     "Dataset",
     "Digits",
+    "ImageFolder",
     "IterableDataset",
     "RandomSampler",
     "Sampler",
@@ -31,6 +35,7 @@ __all__ = [
     "default_collate",
     "default_convert",
     "digits",
+    "draw_images",
     "get_worker_info",
     "random_split",
 ]
