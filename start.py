@@ -457,6 +457,9 @@ def told_by_file(token):
             file.write(token)
         environment = dict(os.environ, JUPYTER_TOKEN_FILE=name)
         environment.pop("JUPYTER_TOKEN", None)
+        # Widgets race functions in threads of their own. With a heap of its own, glibc gives a thread's large arrays
+        # back after each call, and the race would time that.
+        environment.setdefault("MALLOC_ARENA_MAX", "1")
         yield environment
     finally:
         with contextlib.suppress(FileNotFoundError):

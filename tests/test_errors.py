@@ -24,6 +24,7 @@ KINDS = {
     "LinAlgError": ValueError,
     "StateFileError": ValueError,
     "TrainingError": RuntimeError,
+    "WorkerError": RuntimeError,
     "TimingError": RuntimeError,
     "MissingPackageError": ImportError,
 }

@@ -27,6 +27,7 @@ from tinygrad_edu_widgets import (  # noqa: E402
     FusionBuilder,
     GraphStepper,
     GuardLens,
+    LoaderGantt,
     MemoryRiver,
     Playground,
     PrecisionRuler,
@@ -47,7 +48,7 @@ from tinygrad_edu.observe.memory import Memory, mark  # noqa: E402
 from tinygrad_edu.observe.results import Comparison, Sweep, Timing  # noqa: E402
 from tinygrad_edu.observe.timing import sweep  # noqa: E402
 from tinygrad_edu.tensor.random import seeded  # noqa: E402
-from tinygrad_edu.views import race  # noqa: E402
+from tinygrad_edu.views import loading, race  # noqa: E402
 from tinygrad_edu.views.frame import Figure, Frame  # noqa: E402
 from tinygrad_edu.views.playground import frame as draw_playground  # noqa: E402
 from tinygrad_edu.views.playground.model import verdict  # noqa: E402
@@ -289,6 +290,42 @@ def fusion_builder() -> Frame:
     return widget.frame()
 
 
+LOADED = FOLDER / "loader_gantt.json"
+
+
+def record_loading() -> None:
+    """Run the loop, and keep every time."""
+    widget = LoaderGantt()
+    widget.predict(20)
+    kept = {"date": datetime.date.today().isoformat(), **widget.data()}
+    text = json.dumps(kept, default=float)
+    LOADED.write_text(re.sub(r"(\d\.\d{6})\d+", r"\1", text) + "\n", encoding="utf-8")
+
+
+def loader_gantt() -> Frame:
+    """Two processes that start anew in each epoch, as recorded, where a learner expected less waiting."""
+    kept = json.loads(LOADED.read_text(encoding="utf-8"))
+    runs = [
+        loading.Run(
+            run["workers"],
+            tuple(
+                loading.Pass(
+                    one["begin"], one["opened"], one["end"], tuple(map(tuple, one["starts"])),
+                    tuple(loading.Piece(**piece) for piece in one["pieces"]), tuple(map(tuple, one["ready"])),
+                )
+                for one in run["passes"]
+            ),
+            run["samples"],
+        )
+        for run in kept["runs"]
+    ]  # fmt: skip
+    setting = loading.Setting(**kept["setting"])
+    state = loading.LoadingState(setting, draft=kept["draft"], said=kept["said"])
+    frame = loading.frame(loading.finish(state, setting, runs, kept["conditions"]))
+    recorded = f"{kept['date']} · {frame.conditions}"
+    return dataclasses.replace(frame, badge="recorded", conditions=recorded, wide=_as_recorded(frame.wide))
+
+
 def retrace_ledger() -> Frame:
     """Batches with a remainder, of which the fourth was a surprise."""
     widget = RetraceLedger()
@@ -353,6 +390,7 @@ if __name__ == "__main__":
     if "--record" in sys.argv:
         record()
         record_playground()
+        record_loading()
     for name in PICTURES:
         (FOLDER / f"{name}.svg").write_text(draw(name), encoding="utf-8")
         print(f"docs/widgets/{name}.svg")

@@ -27,6 +27,7 @@ from tinygrad_edu_widgets import (
     FusionBuilder,
     GraphStepper,
     GuardLens,
+    LoaderGantt,
     MemoryRiver,
     Playground,
     PrecisionRuler,
@@ -48,10 +49,12 @@ from tests.observe.clock import MILLISECOND, Clock
 from tests.widgets.pages import Element, check
 from tinygrad_edu import nn
 from tinygrad_edu.common.wording import first_line
+from tinygrad_edu.data.timeline import Timeline
 from tinygrad_edu.observe import timing
 from tinygrad_edu.observe.memory import Memory
 from tinygrad_edu.settings import modes
 from tinygrad_edu.tensor.random import seeded
+from tinygrad_edu.views import loading
 from tinygrad_edu.views.frame import LAST_RUN, NOTHING_YET
 from tinygrad_edu.views.playground import meters
 from tinygrad_edu.views.race import finish
@@ -135,6 +138,22 @@ def on_the_device(pinned: bool = False) -> None:
 
 def timelines() -> QueueTimeline:
     return QueueTimeline(on_the_device, lambda pinned: on_the_device(True), knobs={"pinned": (False, True)})
+
+
+def loading_as_it_was() -> LoaderGantt:
+    """Passes of a loop with times that are always the same."""
+    passes = []
+    for epoch in range(2):
+        made = Timeline(2, "process", 10.0 + 0.2 * epoch)
+        made.starts = {0: (0.0, 0.04), 1: (0.0, 0.05)}
+        for number in range(6):
+            began, wanted = made.origin + 0.05 + 0.02 * (number // 2), made.origin + 0.07 + 0.013 * number
+            taken = max(wanted, began + 0.019)
+            made.note(number, 8, number % 2, began, began, began + 0.015, began + 0.018, began + 0.019, wanted, taken)
+        made.end(made.origin + 0.16)
+        made.ended = 0.16
+        passes.append(made)
+    return LoaderGantt.of(loading.read(passes, "an ordinary computer"))
 
 
 def roofline() -> Roofline:
@@ -244,6 +263,16 @@ MAKERS: dict[str, tuple[Callable[[], EduWidget], list[Path]]] = {
             [("example", "softmax"), ("press", 0)],
         ],
     ),
+    "LoaderGantt": (
+        LoaderGantt,
+        [
+            [],
+            [("workers", 4), ("kind", "thread"), ("draft", 55)],
+            [("workers", 0), ("reset", None), ("cost", "Python")],
+            [("kept", "perhaps")],
+        ],
+    ),
+    "LoaderGantt of a loop": (loading_as_it_was, [[]]),
     "RetraceLedger": (
         RetraceLedger,
         [

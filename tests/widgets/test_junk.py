@@ -20,6 +20,7 @@ from tinygrad_edu_widgets import (
     FusionBuilder,
     GraphStepper,
     GuardLens,
+    LoaderGantt,
     MemoryRiver,
     Playground,
     PrecisionRuler,
@@ -109,6 +110,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     }),
     "Roofline": (Roofline, {"run": list, "ask": "?", "machine": "T4", "shown": False}),
     "FusionBuilder": (FusionBuilder, {"ask": "?"}),
+    "LoaderGantt": (LoaderGantt, {"dataset": range(8), "step": len, "batch_size": 2, "workers": 0, "ask": "?"}),
     "RetraceLedger": (RetraceLedger, {"function": abs, "calls": [(1,)], "ask": "?"}),
     "PrecisionRuler": (PrecisionRuler, {
         "numbers": np.arange(3.0), "step": list, "lr": 0.1, "ask": "?", "format": "int8",

@@ -280,7 +280,7 @@ def context_of(given: Any) -> Any:
             raise ArgumentError(tried, f"this system has {', '.join(known)}", "leave it out")
         given = multiprocessing.get_context(given)
     if given.get_start_method() == "forkserver":
-        given.set_forkserver_preload(["tinygrad_edu.data.process"])  # each worker begins with it
+        given.set_forkserver_preload(["tinygrad_edu.data.preload"])  # each worker begins with it
     return given
 
 

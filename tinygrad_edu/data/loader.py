@@ -98,7 +98,7 @@ class DataLoader:
         self.sampler, self.batch_sampler, self.batch_size, self.drop_last = order, batch_sampler, batch_size, drop_last
         self.pin_memory = bool(pin_memory)
         self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
-        self.timeline = Timeline(num_workers)  # of the last pass
+        self.timeline: Timeline | None = None  # of the last pass; None before the first
         self._crew: Crew | None = None  # workers that are kept
         self._turn = 0
 
@@ -117,6 +117,10 @@ class DataLoader:
             return itertools.repeat(None)
         return iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
+    def _size(self, samples: Any) -> int:
+        """How many samples an order asks for; the last of a stream may get fewer."""
+        return len(samples) if isinstance(samples, (list, tuple)) else self.batch_size or 1
+
     def _fetch(self) -> Fetch:
         return Fetch(self.dataset, self.collate_fn, self.batch_sampler is not None, self.batch_size, self.drop_last)
 
@@ -131,13 +135,13 @@ class DataLoader:
             except Ended:
                 break
             joined = clock()
-            timeline.note(number, None, began, began, done, joined, joined, began, joined)
+            timeline.note(number, self._size(samples), None, began, began, done, joined, joined, began, joined)
             yield batch
         timeline.end(clock())
 
     def _read_ahead(self) -> Reading:
         """The batches of one pass, read by workers."""
-        timeline = self.timeline = Timeline(self.num_workers)
+        timeline = self.timeline = Timeline(self.num_workers, self.worker)
         workers = self._crew
         if workers is None or not workers.stop.alive:
             workers = crew(self.worker, self._fetch(), self.num_workers, self._seed(), self.worker_init_fn,
@@ -145,7 +149,7 @@ class DataLoader:
         self._crew = workers if self.persistent_workers else None
         self._turn += 1
         ahead = self.num_workers * (self.prefetch_factor or 2)
-        return Reading(workers, self._orders(), self._turn, ahead, timeline, in_order=self.in_order,
+        return Reading(workers, self._orders(), self._size, self._turn, ahead, timeline, in_order=self.in_order,
                        timeout=self.timeout, keep=self.persistent_workers)  # fmt: skip
 
     def _seed(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..common.lines import cell_of, warn_user
@@ -18,12 +18,15 @@ class Reading:
     """An iterator of batches. So many are asked for ahead, of the workers in turn; the rest as batches are taken."""
 
     def __init__(
-        self, crew: Crew, orders: Iterator[Any], turn: int, ahead: int, timeline: Timeline, *, in_order: bool,
-        timeout: float, keep: bool,
+        self, crew: Crew, orders: Iterator[Any], size: Callable[[Any], int], turn: int, ahead: int, timeline: Timeline,
+        *, in_order: bool, timeout: float, keep: bool,
     ) -> None:  # fmt: skip
         self._crew, self._orders, self._turn, self._timeline = crew, enumerate(orders), turn, timeline
+        self._size = size
         self._in_order, self._timeout, self._keep = in_order, timeout or None, keep
-        self._asked: dict[int, tuple[int, float]] = {}  # by number, in their order: of whom, and when
+        self._asked: dict[
+            int, tuple[int, float, int]
+        ] = {}  # by number, in their order: of whom, when, how many samples
         self._here: dict[int, Answer] = {}
         self._active = list(range(crew.size))  # workers whose data set has not ended; the next in turn is first
         self._over = False
@@ -41,7 +44,7 @@ class Reading:
             if number is None:
                 self._receive(wanted)
                 continue
-            worker, asked = self._asked.pop(number)
+            worker, asked, size = self._asked.pop(number)
             answer = self._here.pop(number)
             if answer.ended:
                 self._retire(worker, answer)
@@ -49,7 +52,7 @@ class Reading:
             if answer.failed is not None:
                 raise _failed(answer.failed, worker)
             if not answer.ended:
-                self._timeline.note(number, worker, asked, *answer.times, wanted, clock())
+                self._timeline.note(number, size, worker, asked, *answer.times, wanted, clock())
                 return answer.batch
         self._end(wanted)
         raise StopIteration
@@ -71,7 +74,7 @@ class Reading:
             return
         worker = self._active.pop(0)
         self._active.append(worker)
-        self._asked[number] = (worker, clock())
+        self._asked[number] = worker, clock(), self._size(samples)
         self._crew.ask(worker, self._turn, number, samples)
 
     def _receive(self, wanted: float) -> None:
@@ -87,7 +90,7 @@ class Reading:
             if answer.turn == self._turn:  # not of a pass that was left half-way
                 self._here[answer.number] = answer
         if not found and left is not None and clock() - wanted >= (self._timeout or 0):
-            waiting = ", ".join(sorted({f"worker {worker}" for worker, _ in self._asked.values()}))
+            waiting = ", ".join(sorted({f"worker {worker}" for worker, *_ in self._asked.values()}))
             why = f"no batch came in {self._timeout:g} s; asked are {waiting}"
             mend = "raise timeout, or see what takes the data set so long"
             raise WorkerError("the next batch of a loader with workers", why, mend)

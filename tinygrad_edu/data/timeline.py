@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from time import perf_counter as clock
 
-__all__ = ["Fetched", "Timeline", "clock"]
+__all__ = ["Fetched", "Timeline", "clock", "passes"]
 MOST = 4096  # batches that are kept: the last ones
 
 
@@ -21,6 +22,7 @@ class Fetched:
     """
 
     number: int
+    samples: int
     worker: int | None
     asked: float
     began: float
@@ -38,27 +40,34 @@ class Fetched:
 
 @dataclass
 class Timeline:
-    """One pass over a data set, batch by batch; the last 4,096 are kept."""
+    """One pass over a data set, batch by batch; the last 4,096 are kept. ``kind`` is that of its workers."""
 
     workers: int
+    kind: str = ""
     origin: float = field(default_factory=clock)  # on the clock `time.perf_counter`, which all processes share
     starts: dict[int, tuple[float, float]] = field(default_factory=dict)  # of each worker: begun, and ready
     batches: deque[Fetched] = field(default_factory=lambda: deque(maxlen=MOST))
     count: int = 0
+    samples: int = 0
     waited: float = 0.0
     opened: float = 0.0  # how long it took to ask for the first batches; with workers, also to start them
     ended: float | None = None
+
+    def __post_init__(self) -> None:
+        for seen in _watchers:
+            seen.append(self)
 
     def open(self) -> None:
         """The first batches have been asked for."""
         self.opened = clock() - self.origin
         self.waited += self.opened
 
-    def note(self, number: int, worker: int | None, *when: float) -> None:
+    def note(self, number: int, samples: int, worker: int | None, *when: float) -> None:
         """Keep a batch. ``when`` are the times of `Fetched`, on the clock."""
-        fetched = Fetched(number, worker, *(time - self.origin for time in when))
+        fetched = Fetched(number, samples, worker, *(time - self.origin for time in when))
         self.batches.append(fetched)
         self.count += 1
+        self.samples += samples
         self.waited += fetched.waited
 
     def end(self, wanted: float) -> None:
@@ -88,12 +97,24 @@ class Timeline:
 
     def ready(self) -> list[tuple[float, int]]:
         """How many batches lay ready, as steps: from each time on, so many."""
-        changes = sorted(
-            [(one.packed, 1) for one in self.batches if one.worker is not None]
-            + [(one.taken, -1) for one in self.batches if one.worker is not None]
-        )
+        ahead = [one for one in self.batches if one.worker is not None]
+        changes = [(one.packed, 1) for one in ahead] + [(one.taken, -1) for one in ahead]
         steps, depth = [(0.0, 0)], 0
-        for time, change in changes:
+        for time, change in sorted(changes, key=lambda pair: (pair[0], -pair[1])):
             depth += change
             steps.append((time, depth))
         return steps
+
+
+_watchers: list[list[Timeline]] = []
+
+
+@contextmanager
+def passes() -> Iterator[list[Timeline]]:
+    """The passes over data sets that loaders begin in the block, in whatever thread."""
+    seen: list[Timeline] = []
+    _watchers.append(seen)
+    try:
+        yield seen
+    finally:
+        _watchers[:] = [one for one in _watchers if one is not seen]

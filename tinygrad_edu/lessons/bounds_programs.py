@@ -57,12 +57,14 @@ def how_long(key: str, longest: dict[str, float], one: Callable[[], object], oth
     ``key`` names the reasons. What was measured is said below them.
     """
     found = compare(other, one, budget=SECONDS)
+    reasons = reason(key)
+    assert isinstance(reasons, dict)
     choice = next(name for name, ratio in longest.items() if found.ratio <= ratio)
     times = f"{found.fast.text()}, then {found.slow.text()}: {ratio_with_spread(found.ratio, found.middle)}"
     runs = f"{len(found.ratios)} pairs, in turns, after {len(found.slow.warmups)} warm-ups"
     return Outcome(
         choice,
-        f"{reason(key)[choice]} {times}, median (middle half).",
+        f"{reasons[choice]} {times}, median (middle half).",
         f"{runs} · {found.conditions.text()}",
         "measured",
     )

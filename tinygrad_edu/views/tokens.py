@@ -115,6 +115,7 @@ MARKS: dict[str, dict[str, str]] = {
     "work-host": {"fill": "line", "stroke": "grey", "stroke-width": "1"},
     "work-copy": {"fill": "wash-ochre", "stroke": "ochre", "stroke-width": "1.25"},
     "work-asked": {"fill": "paper", "stroke": "ochre", "stroke-width": "1.25"},
+    "work-read": {"fill": "paper", "stroke": "teal", "stroke-width": "1.25"},
     "work-kernel": {"fill": "wash-teal", "stroke": "teal", "stroke-width": "1.25"},
     "waitline": {"stroke": "ink", "stroke-width": "1.5", "fill": "none"},
     "dt-bool": {"fill": "none", "stroke": "grey", "stroke-width": "1.5"},

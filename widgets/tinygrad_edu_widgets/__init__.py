@@ -9,6 +9,7 @@ from .checkpoint_slider import CheckpointSlider
 from .fusion_builder import FusionBuilder
 from .graph_stepper import GraphStepper
 from .guard_lens import GuardLens
+from .loader_gantt import LoaderGantt
 from .memory_river import MemoryRiver
 from .playground import Playground
 from .precision_ruler import PrecisionRuler
@@ -23,7 +24,7 @@ from .training_monitor import TrainingMonitor
 
 __all__ = [
     "Behind", "BroadcastLab", "BufferMap", "CheckpointSlider", "FusionBuilder", "GraphStepper", "GuardLens",
-    "MemoryRiver", "Playground", "PrecisionRuler", "PredictGate", "PromotionTracer", "QueueTimeline",
+    "LoaderGantt",    "MemoryRiver", "Playground", "PrecisionRuler", "PredictGate", "PromotionTracer", "QueueTimeline",
     "RetraceLedger", "Roofline", "TimingRace", "TipBrowser", "TrainingMonitor", "export_predictions", "show_tip",
 ]  # fmt: skip
 
@@ -31,15 +32,17 @@ __all__ = [
 def load_ipython_extension(shell: Any) -> None:
     """Run by ``%load_ext tinygrad_edu_widgets``.
 
-    Adds ``%%dtypes``, ``%%memory``, ``%%program``, ``%%race`` and ``%%timeline``.
+    Adds ``%%dtypes``, ``%%loader``, ``%%memory``, ``%%program``, ``%%race`` and ``%%timeline``.
     """
     from .dtypes_magic import DtypesMagics
+    from .loader_magic import LoaderMagics
     from .memory_magic import MemoryMagics
     from .program_magic import ProgramMagics
     from .race_magic import RaceMagics
     from .timeline_magic import TimelineMagics
 
     shell.register_magics(DtypesMagics)
+    shell.register_magics(LoaderMagics)
     shell.register_magics(MemoryMagics)
     shell.register_magics(ProgramMagics)
     shell.register_magics(RaceMagics)
