@@ -32,7 +32,7 @@ LESSON = "06_what_bounds_my_code"
 ANSWERS = {
     "300 points instead of 3": "about as long",
     "does the one kernel move": "an eighth",
-    "One step of the springs": "longer",
+    "A single step of the springs": "longer",
     "What does the program save": "neither",
     "Five batches": "2",
     "Six calls": "6",
@@ -74,6 +74,16 @@ def test_a_program_of_one_step_saves_no_call_and_that_of_many_makes_one_program(
     assert len(re.findall(r"^    \w+\(|= \w+ [-+*] ", one.ledger[0].source, re.M)) == 6, "calls of NumPy"
     np.testing.assert_allclose(many(*three).numpy(), swing(*three).numpy(), rtol=1e-5)
     assert [cost_of(entry.captured[0]).launches for entry in many.ledger] == [200 * 6]
+
+
+def test_the_mended_program_gives_the_numbers_of_the_one_that_crawls() -> None:
+    names: dict[str, Any] = {}
+    code = sources(LESSON, "code")
+    for part in ("import time", "def swing_as_given", "three = at_rest", "def two_hundred_steps"):
+        found = next(one for one in code if one.startswith(part))
+        exec(found.split("\n\n\nBehind(")[0], names)
+    np.testing.assert_allclose(names["state"][0].numpy(), names["swing_as_given"]().numpy(), rtol=1e-3, atol=1e-6)
+    assert len(names["fast"].ledger) == 1 and 500 * 200 == 100_000
 
 
 def test_the_worked_example_and_the_four_operations() -> None:

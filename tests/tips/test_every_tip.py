@@ -56,6 +56,8 @@ def test_the_picture_has_what_its_widget_takes(tip: Tip) -> None:
         assert agree(ways["slow"](**example), ways["fast"](**example), 1e-5)
     elif tip.picture.widget == "QueueTimeline":
         assert example == ways == {} and "sim" in tip.devices
+    elif tip.picture.widget == "LoaderGantt":
+        assert example == ways == {} and tip.theme == "data"
     elif tip.picture.widget in ("FusionBuilder", "RetraceLedger"):
         assert example == ways == {} and tip.theme == "compilation"
     elif tip.picture.widget == "BroadcastLab":

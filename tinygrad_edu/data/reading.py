@@ -48,11 +48,12 @@ class Reading:
             answer = self._here.pop(number)
             if answer.ended:
                 self._retire(worker, answer)
+            elif answer.failed is None:
+                self._timeline.note(number, size, worker, asked, *answer.times, wanted, clock())
             self._ask()
             if answer.failed is not None:
                 raise _failed(answer.failed, worker)
             if not answer.ended:
-                self._timeline.note(number, size, worker, asked, *answer.times, wanted, clock())
                 return answer.batch
         self._end(wanted)
         raise StopIteration

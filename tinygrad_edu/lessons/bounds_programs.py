@@ -33,6 +33,8 @@ steps in one program        as written             compiled
  20                         94.2 µs (93.9–94.7)    41.3 µs (41.2–41.6)
 200                         949 µs (944–962)       382 µs (380–384)
 
+100,000 steps, once         480 ms                 184 ms, as 500 calls of 200 steps
+
 the chain, numbers          as written             compiled
   100,000                   107 µs (105–109)       107 µs (106–109)
 8,000,000                   13.1 ms (12.7–13.3)    9.04 ms (8.99–9.09)"""

@@ -11,7 +11,7 @@ BOUNDS: dict[str, str | dict[str, str]] = {
     },
     "chain_bytes": {
         "as many": "“The same arithmetic, the same bytes”? Only what leaves a kernel has to go through memory.",
-        "about half": "That would leave four trips to memory; a kernel makes one.",
+        "about half": "That would be four reads and four writes; a kernel makes one of each.",
         "an eighth": "One kernel reads x once and writes the result once. Seven results in between **never reach "
         "memory**.",
     },
@@ -43,8 +43,8 @@ BOUNDS: dict[str, str | dict[str, str]] = {
     "mean_of_padded": "The zeros **count as rows**, so the mean shrinks. Divide the sum by the rows that are real.",
     "which_tool": "Bytes limit large arrays: fuse. Starts limit small ones: fewer calls, many steps in a program. "
     "Arithmetic limits large products: **fewer bits, a faster machine**.",
-    "many_steps": "A program asks **once for each call** whether shapes and Python's values still fit. Two hundred "
-    "steps share that; each saves the library's own work.",
+    "strips": "A strip stays in the cache, so memory is left alone; but NumPy is called **as often**, and each call "
+    "reads and writes the cache.",
     "why_recorded_again": "The branch was decided by a number that the recording saw once; **another input could take "
     "the other side**.",
 }

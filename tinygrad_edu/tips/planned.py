@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 # What a tip may need beyond two ways, their counts and the time.
 NEEDS = {
-    "artefact": "a result that is a table, a listing, a trace or a diagnosis",
     "cycle": "set-up, first call, later calls and tear-down, each counted apart",
     "facts": "facts of its own, with a unit and how they are known",
     "opposed": "two claims that pull in opposite directions, predicted as numbers",

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...compiler import Program
+from ...data.timeline import passes
 from ...inputs.trees import tensors_in
 from ...observe.machine import quiet
 from ...observe.memory import NOISE, Memory
 from ...tips import Picture, Tip
 from ...tips.counting import arguments, watched
-from .. import broadcast, buffers, fusion, graph, ledger, queue, river
+from .. import broadcast, buffers, fusion, graph, ledger, loading, queue, river
 from ..board import Drawing
 from ..frame import NARROW, Figure
 
@@ -107,7 +108,19 @@ def _retrace_ledger(tip: Tip) -> tuple[Drawing, ...]:
     return (Drawing(ledger.draw(ledger.go(made, len(made.records)), NARROW), SMALL),)
 
 
+def _loader_gantt(tip: Tip) -> tuple[Drawing, ...]:
+    """Who reads the batches in A and in B, and where the loop waits, as the tip runs them: the last two passes."""
+    drawn = []
+    for letter, name in (("A", "slow"), ("B", "fast")):
+        with quiet(), passes() as seen:
+            getattr(tip, name)(*arguments(tip, tip.setting({})))
+        state = loading.read(seen[-2:], "")
+        drawn.append(Drawing(loading.draw(state, NARROW), f"Who reads, and who waits, in **{letter}**, measured once"))
+    return tuple(drawn)
+
+
 EXAMPLES = {
+    "LoaderGantt": Example(("device", "queue"), _loader_gantt),
     "FusionBuilder": Example(("buffers", "device"), _fusion_builder),
     "RetraceLedger": Example(("tensors", "queue"), _retrace_ledger),
     "BufferMap": Example(("tensors", "buffers"), _buffer_map),

@@ -1,0 +1,1 @@
+"""Tips of this theme, one in each file."""
