@@ -55,6 +55,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "song": lambda: tg.ones(1, 2, 6), "solid": lambda: tg.ones(1, 2, 3, 3, 3), "pair": lambda: tg.ones(2, 3, 3),
     "words": lambda: tg.ones(2, 1, 4), "stream": tg.backends.CPU.stream, "array": lambda: np.ones((2, 3)),
     "model": lambda: nn.Sequential(nn.Linear(3, 3), nn.ReLU()), "optimizer": _optimizer,
+    "conv": lambda: nn.Conv2d(3, 4, 2), "norm": lambda: nn.BatchNorm2d(4), "norm1": lambda: nn.BatchNorm1d(2),
     "layer": lambda: nn.Linear(3, 2), "schedulers": lambda: _schedulers,
     "loader": lambda: [(tg.ones(2, 3), tg.ones(2, 3))],
     "table": lambda: data.TensorDataset(tg.ones(2, 3), tg.ones(2, 3)),
@@ -276,6 +277,9 @@ init.trunc_normal_(leaf, 0.0, 1.0, -2.0, 2.0)  init.uniform_(leaf, 0.0, 1.0)  in
 init.xavier_uniform_(leaf, 1.0)  init.zeros_(leaf)  utils.clip_grad_norm_([leaf], 1.0, 2.0, False)
 attention.local_attention(cube, cube, cube, 2, 1.0, False)  attention.sdpa_kernel(attention.SDPBackend.MATH)
 utils.clip_grad_value_([leaf], 1.0)  utils.clip_grads_with_norm_([leaf], 1.0, one)
+utils.fuse_conv_bn_eval(conv.eval(), norm.eval(), False)  utils.fuse_linear_bn_eval(layer.eval(), norm1.eval())
+utils.fuse_conv_bn_weights(conv.weight, conv.bias, norm.running_mean, norm.running_var, 1e-5, norm.weight, norm.bias)
+utils.fuse_linear_bn_weights(layer.weight, layer.bias, norm1.running_mean, norm1.running_var, 1e-5, None, None)
 utils.check_stable(layer, x)  utils.dtype_report([x])  utils.match_dtype(layer, "ignore")
 utils.get_total_norm([x, y], 2.0, False)  utils.parameters_to_vector([x, y])
 utils.vector_to_parameters(tg.ones(6), [leaf])

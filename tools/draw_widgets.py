@@ -321,7 +321,7 @@ def loader_gantt() -> Frame:
     ]  # fmt: skip
     setting = loading.Setting(**kept["setting"])
     state = loading.LoadingState(setting, draft=kept["draft"], said=kept["said"])
-    frame = loading.frame(loading.finish(state, setting, runs, kept["conditions"]))
+    frame = loading.frame(loading.finish(state, setting, runs, kept["conditions"], kept["alone"]))
     recorded = f"{kept['date']} · {frame.conditions}"
     return dataclasses.replace(frame, badge="recorded", conditions=recorded, wide=_as_recorded(frame.wide))
 

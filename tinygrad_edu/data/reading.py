@@ -109,9 +109,9 @@ class Reading:
     def _end(self, wanted: float) -> None:
         if not self._over:
             self._over = True
-            self._timeline.end(wanted)
             if not self._keep:
-                self._crew.stop()
+                self._crew.stop()  # the loop waits for that, too
+            self._timeline.end(wanted)
 
 
 def _failed(failed: tuple[BaseException, str], worker: int) -> BaseException:

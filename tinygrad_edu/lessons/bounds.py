@@ -130,7 +130,7 @@ def _one_program(answer: Any) -> str:
 )
 def _my_own(answer: Any) -> str:
     if not isinstance(answer, (tuple, list)) or len(answer) != 3 or not callable(answer[0]):
-        return "give your function and two numbers: answer = (mine, 7, 2)."
+        return "give your function and two numbers: answer = (mine, 20, 9)."
     function, before, after = answer
     try:
         program = trace(function, 0.5 * ones(1000))

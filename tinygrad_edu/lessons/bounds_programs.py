@@ -53,16 +53,18 @@ def swing(position: Tensor, velocity: Tensor, steps: int = 200) -> Tensor:
     return position
 
 
-def how_long(key: str, longest: dict[str, float], one: Callable[[], object], other: Callable[[], object]) -> Outcome:
+def how_long(
+    key: str, longest: dict[str, float], one: Callable[[], object], other: Callable[[], object], of: str
+) -> Outcome:
     """How many times as long ``other`` takes, as a choice: the first of ``longest`` that is not exceeded.
 
-    ``key`` names the reasons. What was measured is said below them.
+    ``key`` names the reasons. What was measured is said after them, and that it is the time ``of`` so many steps.
     """
     found = compare(other, one, budget=SECONDS)
     reasons = reason(key)
     assert isinstance(reasons, dict)
     choice = next(name for name, ratio in longest.items() if found.ratio <= ratio)
-    times = f"{found.fast.text()}, then {found.slow.text()}: {ratio_with_spread(found.ratio, found.middle)}"
+    times = f"{of}: {found.fast.text()}, then {found.slow.text()}: {ratio_with_spread(found.ratio, found.middle)}"
     runs = f"{len(found.ratios)} pairs, in turns, after {len(found.slow.warmups)} warm-ups"
     return Outcome(
         choice,

@@ -16,7 +16,7 @@ from tinygrad_edu.views.given import callables, flags, refusal, texts, typed, wh
 
 from .base import EduWidget, Tell
 
-Measured = tuple[tuple[loading.Run, ...], Conditions]
+Measured = tuple[tuple[loading.Run, ...], Conditions, float]
 PATIENCE = 120.0  # seconds that a program waits for all runs
 
 
@@ -25,9 +25,9 @@ class LoaderGantt(EduWidget, room=loading):
 
     Without arguments a sample costs about two milliseconds: it waits, sorts in NumPy, or loops in Python.
     ``LoaderGantt(dataset, step)`` reads your own data set, in batches of ``batch_size``, and calls ``step(batch)`` with
-    each; further arguments go to `DataLoader`. The loop runs for two epochs, three times, once the learner has
-    committed to the share of time for which it waits; the run in the middle is drawn. With ``predict=False`` nobody is
-    asked.
+    each (without a step it waits for 6 ms); further arguments go to `DataLoader`. Once the learner has committed to the
+    share of time for which the loop waits, it runs once without workers, and then for two epochs, three times; the run
+    in the middle is drawn. With ``predict=False`` nobody is asked.
 
     Gestures: set the workers, how far ahead they read, whether they are processes or threads, whether they are kept
     from one epoch to the next, and what a sample costs; move the prediction, *Commit and run*; hover a batch; *Run
@@ -53,7 +53,7 @@ class LoaderGantt(EduWidget, room=loading):
         self._subject = loading.Subject(dataset, step, whole("LoaderGantt", "batch_size", batch_size), **options)
         self._subject.loader(loading.Setting(workers=0))  # arguments that do not fit are refused here
         self.state = loading.LoadingState(
-            loading.Setting(workers=workers), own=dataset is not None, ask=ask, reason=why
+            loading.Setting(workers=workers), own=not (dataset is step is None), ask=ask, reason=why
         )
         if not predict:
             setting = self.state.setting
@@ -126,8 +126,8 @@ class LoaderGantt(EduWidget, room=loading):
         self.work(job, lambda found: self._finish(setting, found))
 
     def _finish(self, setting: loading.Setting, found: Measured) -> None:
-        runs, conditions = found
-        self.state = loading.finish(self.state, setting, runs, conditions.text())
+        runs, conditions, alone = found
+        self.state = loading.finish(self.state, setting, runs, conditions.text(), alone)
 
     def _failed(self) -> None:
         self.state = replace(self.state, said=None)

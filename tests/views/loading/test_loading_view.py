@@ -59,7 +59,8 @@ def test_a_loop_that_reads_by_itself_adds_both_times() -> None:
 
 def test_two_workers_that_keep_up_are_waited_for_once() -> None:
     run = loading.run_of([timeline(0.01, 0.01, 2)])
-    assert run.waited == pytest.approx(0.01) and run.waited_first == pytest.approx(0.01)
+    assert run.waited == pytest.approx(0.01)
+    assert run.causes["the first batch of an epoch"] == pytest.approx(0.01)
     assert [stall for stall in run.passes[0].stalls if stall[1] - stall[0] > 1e-9] == [(0.0, pytest.approx(0.01))]
     assert run.every == pytest.approx(0.01 * 2 / 5), "pairs of batches, from the first end to the last"
     assert run.most_ready == 4
@@ -81,19 +82,39 @@ def test_waiting_and_using_are_all_there_is(
     run = loading.run_of([timeline(reading, step, workers, count, start=start)])
     used = sum(piece.until - piece.taken for piece in run.passes[0].pieces)
     assert used + run.waited == pytest.approx(run.span)
-    assert 0 <= run.waited_first <= run.waited + 1e-12
+    assert sum(run.causes.values()) == pytest.approx(run.waited) and min(run.causes.values()) >= -1e-12
     assert run.passes[0].ready[-1][1] == 0 and all(depth >= 0 for _, depth in run.passes[0].ready)
     for width in (812, 446):
         loading.draw(shown(timeline(reading, step, workers, count, start=start)), width)
 
 
+def test_a_slow_batch_holds_up_those_that_are_ready() -> None:
+    """Batch 0 of worker 0 takes 90 ms; worker 1 has its first ready after 10."""
+    made = Timeline(2, "process", 100.0)
+    for number, (worker, began, packed, wanted) in enumerate(
+        [(0, 0.0, 0.01, 0.0), (0, 0.01, 0.1, 0.02), (1, 0, 0.02, 0.11)]
+    ):
+        taken = max(wanted, packed)
+        made.note(number, 4, worker, *(100.0 + one for one in (began, began, packed, packed, packed, wanted, taken)))
+    made.ended = 0.12
+    causes = loading.run_of([made]).causes
+    assert causes["another batch came first"] == pytest.approx(0.08) and causes["batches are read"] == 0
+    assert "**in their order**" in loading.why(shown(made))
+
+
+def test_the_loop_without_workers_stands_beside() -> None:
+    state = dataclasses.replace(shown(timeline(0.9, 0.001, 8, 40)), alone=50.0)
+    assert "without workers: 50.0 samples a second" in loading.text(state)
+    assert "without workers 50.0" in loading.draw(state, 812).canvas.text_items
+
+
 @pytest.mark.parametrize("made, setting, cause", [
     ([timeline(0.03, 0.01, 0)] * 2, loading.Setting(workers=0), "the time of a step **add up**"),
-    ([timeline(0.03, 0.01, 2)], ENDED, "**reading sets the pace**"),
+    ([timeline(0.03, 0.01, 2, 20)], ENDED, "**reading sets the pace**"),
     ([timeline(0.004, 0.01, 2, 20)], ENDED, "only **the first batch of an epoch**"),
     ([timeline(0.004, 0.01, 2, start=0.1)] * 2, ENDED, "**starts its workers anew**"),
     ([timeline(0.03, 0.01, 2)], loading.Setting(kind="thread", cost="Python"), "**one thread at a time**"),
-    ([timeline(0.9, 0.001, 8, 40)], loading.Setting(workers=8, cost="NumPy"), "**share the cores**"),
+    ([timeline(0.9, 0.001, 8, 40, start=0.1)], loading.Setting(kind="thread", kept=True), "**reading sets the pace**"),
 ])  # fmt: skip
 def test_the_cause_is_that_of_the_figures(
     made: list[Timeline], setting: loading.Setting, cause: str, monkeypatch: pytest.MonkeyPatch
@@ -103,15 +124,24 @@ def test_the_cause_is_that_of_the_figures(
     assert cause in told and len(told.split()) <= 25 and told.count("**") == 2
 
 
+def test_workers_that_compute_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    setting = loading.Setting(workers=8, cost="NumPy")
+    state = dataclasses.replace(shown(timeline(0.9, 0.001, 8, 40), setting=setting), alone=500.0)
+    assert "**share the cores**" in loading.why(state) and len(loading.why(state).split()) <= 25
+    quick = dataclasses.replace(state, alone=1.0)
+    assert "**share the cores**" not in loading.why(quick), "slower than without workers it is not"
+
+
 def test_ones_own_data_gets_no_cause_that_is_about_the_examples() -> None:
     setting = loading.Setting(kind="thread", cost="Python")
-    state = dataclasses.replace(shown(timeline(0.03, 0.01, 2), setting=setting), own=True)
+    state = dataclasses.replace(shown(timeline(0.03, 0.01, 2, 20), setting=setting), own=True)
     assert "reading sets the pace" in loading.why(state)
 
 
 def test_the_text_has_every_value_of_the_picture() -> None:
     state = shown(timeline(0.03, 0.01, 2, 2, start=0.05))
-    assert loading.text(state).splitlines() == [
+    assert [line for line in loading.text(state).splitlines() if "waited because" not in line] == [
         "LoaderGantt: To read a batch takes about 16 ms, a step of training 6 ms. 2 processes read 2 batches ahead "
         "each. For which share of the time does training wait?",
         "set: 2 processes read 2 batches ahead each, started for each epoch",
@@ -123,6 +153,7 @@ def test_the_text_has_every_value_of_the_picture() -> None:
         "epoch 1, from 0.0 ms to 100.0 ms:",
         "  worker 0 starts: ready at 50.0 ms",
         "  worker 1 starts: ready at 50.0 ms",
+        "  asked for the first batches by 0.0 ms; the last one was used until 100.0 ms",
         "  batch 0, worker 0: read 50.0 ms–72.5 ms, joined by 80.0 ms; waited for 80.0 ms, used until 90.0 ms",
         "  batch 1, worker 1: read 50.0 ms–72.5 ms, joined by 80.0 ms; waited for 0 ns, used until 100.0 ms",
     ]
@@ -179,10 +210,11 @@ def test_a_real_loop_is_drawn_as_the_clock_saw_it(workers: int, kind: str) -> No
 def test_a_subject_measures_what_it_is_given() -> None:
     used: list[int] = []
     subject = loading.Subject(range(8), lambda batch: used.append(len(batch)), 4)
-    runs, conditions = subject.measure(loading.Setting(workers=0), lambda *_: True)
+    runs, conditions, alone = subject.measure(loading.Setting(workers=0), lambda *_: True)
+    assert alone == 0
     assert len(runs) == 3 and all(len(run.passes) == 2 and run.samples == 16 for run in runs)
     assert used == [4] * 2 * (1 + 3 * 2) and conditions.text()
-    stopped, _ = subject.measure(loading.Setting(workers=0), lambda done, *_: done < 1)
+    stopped, *_ = subject.measure(loading.Setting(workers=0), lambda done, *_: done < 1)
     assert len(stopped) == 1
 
 
@@ -190,5 +222,7 @@ def test_a_step_that_fails_is_said() -> None:
     subject = loading.Subject(range(8), lambda batch: batch.nothing, 4)
     with pytest.raises(ArgumentError, match="it raised AttributeError"):
         subject.measure(loading.Setting(workers=0), lambda *_: True)
+    with pytest.raises(ArgumentError, match="that is set by its knobs"):
+        loading.Subject(range(8), num_workers=3)
     with pytest.raises(ArgumentError, match="give a data set with a length"):
         loading.Subject(iter([1]))

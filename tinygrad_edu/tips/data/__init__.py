@@ -1,1 +1,1 @@
-"""Tips of this theme, one in each file."""
+"""Loading: who reads, how far ahead, and who waits."""

@@ -61,10 +61,14 @@ def _legend(canvas: Canvas, run: Run, width: int) -> float:
     x, y = 0.0, 2.0
     canvas.text(x, y + 12, "one batch", "t2")
     x += 66
-    for name, cls, wide in (("samples read", "work-read", 100.0), ("joined", "work-kernel", 54.0)):
+    for name, cls, wide in (("samples read", "work-read", 96.0), ("joined", "work-kernel", 52.0)):
         canvas.rect(x, y - 1, wide, 18, cls)
         canvas.text(x + wide / 2, y + 12, name, "", "middle")
         x += wide
+    x += 18
+    canvas.rect(x, y - 1, 56, 18, "work-host")
+    canvas.text(x + 28, y + 12, "trains", "", "middle")
+    x += 56
     canvas.rect(x + 18, y - 1, 54, 18, "wash")
     canvas.rect(x + 18, y + 15, 54, 2, "edge-alert")
     canvas.text(x + 45, y + 12, "▲ waits", "ta", "middle")
@@ -157,10 +161,21 @@ def _loop(canvas: Canvas, run: Run, scale: Scale, y: float, width: int) -> float
     canvas.text(LEFT - 12, y + 21, "training", "", "end")
     y += 7
     for epoch, one in enumerate(run.passes):
-        for start, end in one.stalls:
+        for start, end in _together(one.stalls, scale):
             _stall(canvas, scale, start, end, y)
         _steps(canvas, one, scale, y, epoch)
     return y + TALL + 7
+
+
+def _together(stalls: list[tuple[float, float]], scale: Scale) -> list[tuple[float, float]]:
+    """Waits that follow each other within a pixel are one."""
+    found: list[tuple[float, float]] = []
+    for start, end in stalls:
+        if found and scale.at(start) - scale.at(found[-1][1]) < 1:
+            found[-1] = found[-1][0], end
+        else:
+            found.append((start, end))
+    return found
 
 
 def _stall(canvas: Canvas, scale: Scale, start: float, end: float, y: float) -> None:
@@ -218,7 +233,7 @@ def _scales(canvas: Canvas, state: LoadingState, run: Run, y: float, width: int)
     best = words.best(run)
     rates, stalls = [one.rate for one in state.runs], [one.stalled for one in state.runs]
     _line(canvas, "samples a second", (0, y, half), best, [number(run.rate), words.spread(rates)], run.rate,
-          f"{number(best)} if it never waited", None)  # fmt: skip
+          f"{number(best)} if it never waited", None, state.alone)  # fmt: skip
     x, y = (width - half, y) if width >= WIDE else (0.0, y + 78)
     said = None if state.said is None or not state.asked or state.outdated else state.said / 100
     _line(canvas, "share of time for which the loop waits", (x, y, half), 1.0,
@@ -227,7 +242,7 @@ def _scales(canvas: Canvas, state: LoadingState, run: Run, y: float, width: int)
 
 def _line(
     canvas: Canvas, name: str, box: tuple[float, float, float], most: float, told: list[str], value: float, end: str,
-    said: float | None,
+    said: float | None, alone: float = 0.0,
 ) -> None:  # fmt: skip
     x, y, width = box
     canvas.text(x, y + 12, name, "b")
@@ -239,15 +254,19 @@ def _line(
     def across(what: float) -> float:
         return x + (width - 12) * min(what / most, 1.0) if most else x
 
+    if alone:
+        at = across(alone)
+        canvas.line(at, line - 5, at, line + 6, "span")
+        canvas.text(min(max(at, x + 62), x + width - 62), line + 34, f"without workers {number(alone)}", "t2", "middle")
+    if said is not None:
+        at = across(said)
+        canvas.path(f"M{at - 8:.1f} {line:.1f}l8 -8l8 8l-8 8z", "you", line + 8)
+        canvas.text(min(max(at, x + 26), x + width - 28), line + 34, f"you {100 * said:.0f} %", "", "middle")
     label = " ".join(filter(None, told))
     half = len(label) * UI_12 * 0.58  # it is bold
     at = across(value)
     canvas.circle(at, line, 5, "result")
     canvas.text(min(max(at, x + half), x + width - half), line - 12, label, "b", "middle")
-    if said is not None:
-        at = across(said)
-        canvas.path(f"M{at - 7:.1f} {line:.1f}l7 -7l7 7l-7 7z", "you", line + 7)
-        canvas.text(min(max(at, x + 26), x + width - 28), line + 34, f"you {100 * said:.0f} %", "", "middle")
 
 
 # The widget ----------------------------------------------------------------------------------------------------------
@@ -261,11 +280,11 @@ def frame(state: LoadingState, working: bool = False) -> Frame:
         words.why(state), words.text(state), words.conditions(state), "measured" if shown else None,
         tuple(_controls(state, working)), tip=TIP if shown else None, message=state.message,
         status=words.verdict(state), summary=words.summary(state), waiting=not shown,
-        stale=words.STALE if state.outdated else "",
+        stale=words.STALE if state.outdated and not working else "",
     )  # fmt: skip
 
 
-COSTS = {"waits": "waits", "NumPy": "sorts in NumPy", "Python": "loops in Python"}
+COSTS = {"waits": "waits", "NumPy": "NumPy", "Python": "Python"}
 
 
 def _ends(values: range) -> tuple[int, int, int]:

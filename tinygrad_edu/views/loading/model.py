@@ -15,6 +15,7 @@ from ...errors import ArgumentError, IndexRangeError
 WORKERS, PREFETCH = range(9), range(1, 9)
 SIZES = {"process": "processes", "thread": "threads"}
 KEPT = {"off": False, "on": True}
+CAUSES = "workers start and end", "the first batch of an epoch", "batches are read", "another batch came first"
 STEPS = 5  # per cent, of the slider of a prediction
 
 
@@ -84,9 +85,24 @@ class Run:
         return self.waited / self.span if self.span else 0.0
 
     @property
-    def waited_first(self) -> float:
-        """Seconds of waiting for the first batch of each pass."""
-        return sum(end - start for one in self.passes for start, end in one.stalls if start < one.pieces[0].taken)
+    def causes(self) -> dict[str, float]:
+        """Seconds of waiting by cause, see `CAUSES`. Together they are all the waiting."""
+        found = dict.fromkeys(CAUSES, 0.0)
+        for one in self.passes:
+            ready = {worker: time for worker, _, time in one.starts}
+            last = one.pieces[-1].until
+            found["workers start and end"] += one.opened - one.begin + one.end - last
+            for place, piece in enumerate(one.pieces):
+                until = max(piece.wanted, min(piece.taken, ready.get(piece.worker or 0, 0.0)))
+                found["workers start and end"] += until - piece.wanted
+                if not place:
+                    found["the first batch of an epoch"] += piece.taken - until
+                    continue
+                others = [other.packed for other in one.pieces[place + 1 :] if other.packed < piece.taken]
+                since = max(until, min(others)) if others and piece.worker is not None else piece.taken
+                found["batches are read"] += since - until
+                found["another batch came first"] += piece.taken - since
+        return found
 
     @property
     def rate(self) -> float:
@@ -104,6 +120,11 @@ class Run:
         return _median(piece.packed - piece.began for one in self.passes for piece in one.pieces)
 
     @property
+    def quickest_step(self) -> float:
+        """The shortest time for which a batch is used."""
+        return min((piece.until - piece.taken for one in self.passes for piece in one.pieces), default=0.0)
+
+    @property
     def per_step(self) -> float:
         """Seconds for which a batch is used: the median."""
         return _median(piece.until - piece.taken for one in self.passes for piece in one.pieces)
@@ -114,11 +135,6 @@ class Run:
         ends = [sorted(piece.packed for piece in one.pieces) for one in self.passes]
         gaps = sum(len(one) - 1 for one in ends)
         return sum(one[-1] - one[0] for one in ends) / gaps if gaps else 0.0
-
-    @property
-    def starting(self) -> float:
-        """Seconds until the first worker of a pass is ready: the median over the passes that start any."""
-        return _median(min(ready for _, _, ready in one.starts) - one.begin for one in self.passes if one.starts)
 
 
 def _median(values: Iterable[float]) -> float:
@@ -173,6 +189,7 @@ class LoadingState:
     said: int | None = None
     runs: tuple[Run, ...] = ()
     done: Setting | None = None
+    alone: float = 0.0  # samples a second of the same loop without workers, if that was measured
     conditions: str = ""
     ask: str = ""
     reason: str = ""
@@ -214,9 +231,11 @@ def draft(state: LoadingState, value: Any) -> LoadingState:
     return replace(state, draft=round(value))
 
 
-def finish(state: LoadingState, setting: Setting, runs: Sequence[Run], conditions: str) -> LoadingState:
+def finish(
+    state: LoadingState, setting: Setting, runs: Sequence[Run], conditions: str, alone: float = 0.0
+) -> LoadingState:
     """With what was measured for a setting."""
-    return replace(state, runs=tuple(runs), done=setting, conditions=conditions)
+    return replace(state, runs=tuple(runs), done=setting, conditions=conditions, alone=alone)
 
 
 def read(timelines: Sequence[Timeline], conditions: str, ask: str = "") -> LoadingState:

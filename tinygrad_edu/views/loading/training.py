@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ...data import Chores, DataLoader
@@ -14,7 +15,8 @@ from .model import Run, Setting, run_of
 
 EPOCHS, BATCHES, BATCH, RUNS = 2, 12, 8, 3
 STEP = 0.006  # seconds of a step
-COSTS = {"waits": 2.0, "NumPy": 12, "Python": 60}  # of a sample: about two milliseconds each on an ordinary computer
+COSTS = {"waits": 2.0, "NumPy": 17, "Python": 100}  # of a sample: about two milliseconds each on an ordinary computer
+SET_HERE = {"num_workers", "prefetch_factor", "persistent_workers", "worker"}
 Tell = Callable[[int, int, float], Any]
 
 
@@ -27,6 +29,9 @@ class Subject:
         if dataset is not None and not hasattr(dataset, "__len__"):
             why = "it is read for two epochs, batch by batch, and its length is asked for"
             raise ArgumentError("LoaderGantt(dataset=…)", why, "give a data set with a length")
+        for name in SET_HERE & set(options):
+            why, mend = "that is set by its knobs, from run to run", "write workers=2, or set the knob"
+            raise ArgumentError(f"LoaderGantt({name}=…)", why, mend)
 
     def loader(self, setting: Setting) -> DataLoader:
         """The loader for a setting."""
@@ -36,11 +41,18 @@ class Subject:
             more |= {"prefetch_factor": setting.prefetch, "persistent_workers": setting.kept, "worker": setting.kind}
         return DataLoader(data, self.batch_size, num_workers=setting.workers, **more)
 
-    def measure(self, setting: Setting, tell: Tell) -> tuple[tuple[Run, ...], Conditions]:
-        """Some runs, after one epoch that does not count; fewer if it is stopped."""
+    def measure(self, setting: Setting, tell: Tell) -> tuple[tuple[Run, ...], Conditions, float]:
+        """Some runs, after one epoch that does not count; fewer if it is stopped. With workers, how many samples a
+        second there would be without, too.
+        """
         runs: list[Run] = []
+        alone = 0.0
         with quiet(None) as conditions:
-            self._epoch(self.loader(setting))
+            with passes() as first:
+                self._epoch(self.loader(replace(setting, workers=0)))
+            alone = run_of(first).rate if setting.workers else 0.0
+            if setting.workers:
+                self._epoch(self.loader(setting))
             for turn in range(RUNS):
                 if tell(turn, RUNS, (RUNS - turn) * (runs[-1].span if runs else 1.0)) is False and runs:
                     break
@@ -49,7 +61,7 @@ class Subject:
                     for _ in range(EPOCHS):
                         self._epoch(loader)
                 runs.append(run_of(seen))
-        return tuple(runs), conditions
+        return tuple(runs), conditions, alone
 
     def _epoch(self, loader: DataLoader) -> None:
         for batch in loader:

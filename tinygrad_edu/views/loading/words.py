@@ -64,7 +64,7 @@ def verdict(state: LoadingState) -> str:
     told = f"The loop waits for {share(run.stalled)} of the time"
     runs = [one.stalled for one in state.runs]
     told += f" {spread(runs, percent=True)}".rstrip()
-    if state.said is None or not state.asked:
+    if state.said is None or not state.asked or state.outdated:
         return f"{told}."
     return f"{told}; you said {state.said} %."
 
@@ -79,35 +79,43 @@ def figures(run: Run) -> str:
     return f"{told}; the loop uses each for {seconds_text(run.per_step)}."
 
 
+REASONS = {
+    "workers start and end": "Each epoch **starts its workers anew**, and waits until they are there.",
+    "the first batch of an epoch": "The queue keeps up: only **the first batch of an epoch** was not read ahead.",
+    "batches are read": "The loop is done with a batch before the next one is read: **reading sets the pace**.",
+    "another batch came first": "Batches are given **in their order**: later ones lie ready while a slow one is read.",
+}
+
+
 def why(state: LoadingState) -> str:
-    """The cause, in one sentence."""
+    """The cause of most of the waiting, in one sentence."""
     if state.reason:
         return state.reason
     run, setting = state.run, state.done
-    if run is None or setting is None:
+    if run is None or setting is None or state.outdated:
+        if not state.setting.workers:
+            return "The loop reads by itself, so it **trains only between two reads**."
         return "A worker reads batches **while the loop trains**; whichever is slower sets the pace."
     if not run.workers:
         return "Nobody reads while the loop trains, so the time of a batch and the time of a step **add up**."
-    if setting.kind == "thread" and setting.cost == "Python" and not (state.own or state.watched):
-        return (
-            "Python's lock lets **one thread at a time** run: more of them read no faster, and the loop waits as well."
-        )
-    anew = all(one.starts for one in run.passes) and run.starting > run.per_batch / 2
-    if anew and run.waited_first > run.waited / 2:
-        return "Each epoch **starts its workers anew**, and nobody has read its first batch ahead."
-    slower = run.every > NEAR * run.per_step
+    example = not (state.own or state.watched)
+    if example and setting.kind == "thread" and setting.cost == "Python":
+        step = f"a step takes {seconds_text(run.per_step)} instead of {STEP * 1e3:.0f}"
+        told = step if run.per_step > 1.15 * STEP else "several read no faster than one"
+        return f"Python's lock lets **one thread at a time** run, a worker or the loop: {told}."
+    cause = max(run.causes, key=run.causes.__getitem__)
     cores = os.cpu_count() or 1
-    if slower and run.workers > cores and setting.cost != "waits" and not (state.own or state.watched):
-        return f"Workers that compute **share the cores**, {cores} here; more of them take turns."
-    if slower:
-        return "The loop is done with a batch before the next one is read: **reading sets the pace**."
-    return "The queue keeps up: only **the first batch of an epoch** has nobody who read it ahead."
+    if example and run.workers > cores and setting.cost != "waits" and run.rate < state.alone:
+        return f"Workers that compute **share the cores**, {cores} here: this is slower than a loop without workers."
+    if cause == "workers start and end" and not all(one.starts for one in run.passes):
+        return "The workers **start once**, in the first epoch; later ones find them ready."
+    return REASONS[cause]
 
 
 def best(run: Run) -> float:
-    """Samples in a second if the loop never waited."""
+    """Samples in a second if the loop never waited, and each step were as quick as the quickest."""
     batches = sum(len(one.pieces) for one in run.passes)
-    return run.samples / batches / run.per_step if run.per_step and batches else 0.0
+    return run.samples / batches / run.quickest_step if run.quickest_step and batches else 0.0
 
 
 def conditions(state: LoadingState) -> str:
@@ -120,7 +128,15 @@ def conditions(state: LoadingState) -> str:
     runs = (
         "" if len(state.runs) == 1 else f" · {len(state.runs)} runs after an epoch that does not count, least and most"
     )
-    return f"{state.conditions} · {told}{runs}"
+    return f"{named(state.done or state.setting)} · {told}{runs} · {state.conditions}"
+
+
+def named(setting: Setting) -> str:
+    """The setting in the names of `DataLoader`."""
+    if not setting.workers:
+        return "num_workers=0"
+    told = f"num_workers={setting.workers}, prefetch_factor={setting.prefetch}, persistent_workers={setting.kept}"
+    return told + ', worker="thread"' * (setting.kind == "thread")
 
 
 def describe(state: LoadingState) -> str:
@@ -156,9 +172,17 @@ def text(state: LoadingState) -> str:
         rate = f"{number(run.rate)} {spread(rates)}".strip()
         told += [
             verdict(state), figures(run), f"samples a second: {rate}, {number(best(run))} if the loop never waited",
+            *([f"without workers: {number(state.alone)} samples a second"] if state.alone else []),
+            f"waited because {causes(run)}",
             f"batches that lay ready: {run.most_ready} at most", *_passes(run),
         ]  # fmt: skip
     return "\n".join([*told, *([f"▲ {state.message}"] if state.message else [])])
+
+
+def causes(run: Run) -> str:
+    """How long the loop waited for what; what took less than a tenth of a millisecond is left out."""
+    found = [f"{cause}: {seconds_text(took)}" for cause, took in run.causes.items() if took > 1e-4]
+    return ", ".join(found) or "of nothing in particular"
 
 
 def _passes(run: Run) -> list[str]:
@@ -166,6 +190,9 @@ def _passes(run: Run) -> list[str]:
     for epoch, one in enumerate(run.passes, 1):
         told.append(f"epoch {epoch}, from {at(one.begin)} to {at(one.end)}:")
         told += [f"  {lane(worker)} starts: ready at {at(ready)}" for worker, _, ready in one.starts]
+        told.append(
+            f"  asked for the first batches by {at(one.opened)}; the last one was used until {at(one.pieces[-1].until)}"
+        )
         for piece in one.pieces:
             read = f"read {at(piece.began)}–{at(piece.read)}, joined by {at(piece.joined)}"
             waited = piece.taken - piece.wanted

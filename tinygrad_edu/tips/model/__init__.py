@@ -1,0 +1,1 @@
+"""Model: which layers there are, where they are kept, and what they cost."""
