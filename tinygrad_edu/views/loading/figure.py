@@ -234,7 +234,7 @@ def _scales(canvas: Canvas, state: LoadingState, run: Run, y: float, width: int)
     rates, stalls = [one.rate for one in state.runs], [one.stalled for one in state.runs]
     _line(canvas, "samples a second", (0, y, half), best, [number(run.rate), words.spread(rates)], run.rate,
           f"{number(best)} if it never waited", None, state.alone)  # fmt: skip
-    x, y = (width - half, y) if width >= WIDE else (0.0, y + 78)
+    x, y = (width - half, y) if width >= WIDE else (0.0, y + 94)
     said = None if state.said is None or not state.asked or state.outdated else state.said / 100
     _line(canvas, "share of time for which the loop waits", (x, y, half), 1.0,
           [words.share(run.stalled), words.spread(stalls, percent=True)], run.stalled, "100 %", said)  # fmt: skip
