@@ -115,6 +115,22 @@ def test_large_chains_with_rows_columns_and_numbers() -> None:
     assert kernels and "for j in range(200)" in kernels[0].source
 
 
+@pytest.mark.parametrize("steps, machine_code", [(3, False), (8, True)])
+def test_many_equations_over_few_numbers_are_one_loop_too(steps: int, machine_code: bool) -> None:
+    """A start takes as long as some calls of NumPy: 18 are not worth it, 48 are."""
+
+    def swing(position: tg.Tensor, velocity: tg.Tensor) -> tg.Tensor:
+        for _ in range(steps):
+            velocity = velocity - 0.01 * (position + 0.1 * velocity)
+            position = position + 0.01 * velocity
+        return position
+
+    given = tg.zeros(3), tg.ones(3)
+    compiled = tg.compile(swing, backend="numba")
+    np.testing.assert_allclose(compiled(*given).numpy(), swing(*given).numpy(), rtol=1e-6)
+    assert ("kernel_" in compiled.ledger[0].source) is machine_code
+
+
 def test_without_numba_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     import builtins
 

@@ -20,6 +20,7 @@ from .ir import Equation, Program, Var
 from .passes import SYMBOLS
 
 LEAST = 1 << 13  # elements times equations: below, starting a kernel costs more than it saves
+MANY = 32  # equations: so many calls of NumPy take longer than a start, whatever the size
 
 _KINDS = {"float32": "f4", "float64": "f8", "int64": "i8", "int32": "i4", "bool": "b1", "uint8": "u1"}
 _FORMS = {
@@ -45,7 +46,7 @@ def kernel(equation: Equation) -> Kernel | None:
     body = equation.body
     assert body is not None
     shape = body.equations[0].out.shape
-    if math.prod(shape) * len(body.equations) < LEAST:
+    if math.prod(shape) * len(body.equations) < LEAST and len(body.equations) < MANY:
         return None
     found = _written(body, shape)
     if found is None:

@@ -9,7 +9,7 @@ from ..common.wording import ratio_with_spread
 from ..compiler import compile, cost_of, optimised, trace
 from ..errors import ArgumentError
 from ..nn import functional as F
-from ..observe.timing import compare
+from ..observe.timing import compare, measure
 from ..tensor import Tensor
 from ..tensor.creation import ones, zeros
 from ..tensor.random import rand, seeded
@@ -34,6 +34,7 @@ steps in one program        as written             compiled
 200                         949 µs (944–962)       382 µs (380–384)
 
 100,000 steps, once         480 ms                 184 ms, as 500 calls of 200 steps
+                                                   3.4 ms, the same as machine code (Numba 0.68)
 
 the chain, numbers          as written             compiled
   100,000                   107 µs (105–109)       107 µs (106–109)
@@ -72,6 +73,17 @@ def how_long(
         f"{runs} · {found.conditions.text()}",
         "measured",
     )
+
+
+def told(predicted: Any, run: Callable[[], object]) -> None:
+    """Print a prediction in milliseconds beside what is measured. Without one, nothing runs."""
+    if not isinstance(predicted, (int, float)) or isinstance(predicted, bool):
+        print("Predict first: put a number of milliseconds in place of the dots.")
+        return
+    run()  # it is recorded here
+    found = measure(run, budget=SECONDS)
+    print(f"predicted: {predicted:g} ms")
+    print(f"measured: {found.text()}, median (middle half) of {len(found.times)} runs after a warm-up")
 
 
 def chain(x: Tensor) -> Tensor:

@@ -79,7 +79,7 @@ def assert_claims(shown: Frame, data: dict[str, Any], state: RaceState) -> None:
         if state.sizes:
             assert_size(shown.text, result["sizes"][i], other)
     where = crossover(result)
-    said = re.search(r"^between the sizes, the lines cross near n = ([\d\u2009]+)$", shown.text, re.M)
+    said = re.search(r"^between the sizes, the lines cross near n = ([\d\u2009.]+)$", shown.text, re.M)
     assert (said is not None) is (where is not None)
     if said and where is not None:
         assert abs(number_of(said[1]) - where) <= 0.5 + 1e-6 * where

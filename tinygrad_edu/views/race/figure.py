@@ -265,7 +265,7 @@ def _between(result: Sweep, index: int, size: float) -> float:
 
 
 def _crossover(canvas: Canvas, x: float, y: float, size: float, span: tuple[float, float], top: float) -> None:
-    told = f"lines cross near n = {exact(round(size))}"
+    told = f"lines cross near n = {words.place_text(size)}"
     half = len(told) * UI_12 / 2
     middle = min(max(x, span[0] + half), span[1] - half + 20)
     above = y - 52 > top

@@ -133,6 +133,11 @@ def describe(state: RaceState) -> str:
     ).lstrip()
 
 
+def place_text(size: float) -> str:
+    """A size between two others; of a small one, a tenth can decide."""
+    return exact(round(size, 1)) if size < 3 else exact(round(size))
+
+
 def conditions(state: RaceState) -> str:
     """The conditions of the measurement."""
     shown = state.shown
@@ -183,7 +188,7 @@ def _result_lines(state: RaceState, result: Sweep) -> list[str]:
         lines.append("by size:")
         lines += [_size_line(state, i) for i in range(len(result.sizes))]
     if result.crossover is not None:
-        lines.append(f"between the sizes, the lines cross near n = {exact(round(result.crossover))}")
+        lines.append(f"between the sizes, the lines cross near n = {place_text(result.crossover)}")
     lines.append(f"measured on {conditions(state)}")
     return [line for line in lines if line]
 

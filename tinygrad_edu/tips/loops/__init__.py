@@ -1,0 +1,1 @@
+"""Loops: what happens around each step of training, and around each request."""
