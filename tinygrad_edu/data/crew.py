@@ -14,7 +14,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import CodeType, ModuleType
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from ..common.locks import Lock
 from ..errors import ArgumentError, MissingPackageError, WorkerError
@@ -247,11 +247,13 @@ def _pickled(*task: Any) -> bytes:
         why = "a worker process gets the data set by value, and only cloudpickle can send a notebook's classes"
         mend = "pip install cloudpickle, or use worker='thread'"
         raise MissingPackageError("DataLoader with worker processes", why, mend) from None
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        dispatch_table: ClassVar[Any] = ChainMap({CodeType: _code_with_file}, cloudpickle.Pickler.dispatch_table)
+
     file = io.BytesIO()
-    pickler = cloudpickle.Pickler(file)
-    pickler.dispatch_table = ChainMap({CodeType: _code_with_file}, pickler.dispatch_table)
     try:
-        pickler.dump(task)
+        Pickler(file).dump(task)
         return file.getvalue()
     except Exception as error:
         why = f"a part of the data set, collate_fn or worker_init_fn cannot be sent: {error}"
