@@ -151,7 +151,7 @@ def loading_as_it_was() -> LoaderGantt:
             taken = max(wanted, began + 0.019)
             made.note(number, 8, number % 2, began, began, began + 0.015, began + 0.018, began + 0.019, wanted, taken)
         made.end(made.origin + 0.16)
-        made.ended = 0.16
+        made.left = made.ended = 0.16
         passes.append(made)
     return LoaderGantt.of(loading.read(passes, "an ordinary computer"))
 

@@ -51,7 +51,8 @@ class Timeline:
     samples: int = 0
     waited: float = 0.0
     opened: float = 0.0  # how long it took to ask for the first batches; with workers, also to start them
-    ended: float | None = None
+    left: float = 0.0  # when one more batch was wanted than there was
+    ended: float | None = None  # when its workers had been ended, too
 
     def __post_init__(self) -> None:
         for seen in _watchers:
@@ -72,8 +73,9 @@ class Timeline:
 
     def end(self, wanted: float) -> None:
         """The pass is over: no batch was left when one more was ``wanted``."""
-        self.waited += clock() - wanted
-        self.ended = clock() - self.origin
+        now = clock()
+        self.waited += now - wanted
+        self.left, self.ended = wanted - self.origin, now - self.origin
 
     @property
     def span(self) -> float:
@@ -93,7 +95,7 @@ class Timeline:
         for one, after in pairwise(batches):
             yield one, after.wanted
         if batches and self.ended is not None:
-            yield batches[-1], self.ended
+            yield batches[-1], self.left
 
     def ready(self) -> list[tuple[float, int]]:
         """How many batches lay ready, as steps: from each time on, so many."""

@@ -40,7 +40,7 @@ def timeline(
         made.note(number, 4, worker, *(origin + one for one in times))
         wanted = taken + step
     made.end(origin + wanted)
-    made.ended = wanted
+    made.left = made.ended = wanted
     made.waited = sum(one.waited for one in made.batches)
     return made
 
@@ -96,7 +96,7 @@ def test_a_slow_batch_holds_up_those_that_are_ready() -> None:
     ):
         taken = max(wanted, packed)
         made.note(number, 4, worker, *(100.0 + one for one in (began, began, packed, packed, packed, wanted, taken)))
-    made.ended = 0.12
+    made.left = made.ended = 0.12
     causes = loading.run_of([made]).causes
     assert causes["another batch came first"] == pytest.approx(0.08) and causes["batches are read"] == 0
     assert "**in their order**" in loading.why(shown(made))
