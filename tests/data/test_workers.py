@@ -513,6 +513,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks p
 
 
 @linux
+@pytest.mark.drawn(1 / 3)
 @pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("busy", [False, True])
 @pytest.mark.parametrize("how", ["end", "killed", "Ctrl-C", "error"])
