@@ -80,6 +80,8 @@ def _no_branch(answer: Any) -> str:
         try:
             found = compiled(x)
         except TraceError as error:
+            if "where" in getattr(getattr(answer, "__code__", None), "co_names", ()) and "reading" in error.tried:
+                return "where takes a tensor as its condition: leave out .item(), or float, before it."
             reads = "reading" in error.tried or "truth" in error.tried
             told = "Python reads a number of it, as if, item and float do" if reads else error.tried
             return f"it cannot be compiled: {told}. Which operation chooses without Python's if?"

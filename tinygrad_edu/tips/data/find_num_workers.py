@@ -99,9 +99,10 @@ TIP = Tip(
         Elsewhere(
             "PyTorch 2.13",
             "2026-11",
-            "import time\nfrom torch.utils.data import DataLoader\n"
-            "loader = DataLoader(torch.arange(8), 2, num_workers=1, persistent_workers=True)\n"
-            "list(loader)\nstart = time.perf_counter()\nx = next(iter(loader))\ntaken = time.perf_counter() - start",
+            "import time\nfrom torch.utils.data import DataLoader\nx = torch.arange(8)\ndef rate(workers):\n"
+            "    loader = DataLoader(x, 2, num_workers=workers, persistent_workers=workers > 0)\n"
+            "    list(loader)  # starts them\n    start = time.perf_counter()\n"
+            "    return len(list(loader)) / (time.perf_counter() - start)\nrates = {0: rate(0)}",
         ),
     ),
 )

@@ -82,7 +82,7 @@ TIP = Tip(
             "PyTorch 2.13",
             "2026-11",
             "from torch.utils.data import DataLoader\nloader = DataLoader(torch.arange(8), 2, num_workers=2)\n"
-            "x = next(iter(loader))",
+            "x = loader.dataset[0]",
         ),
         Elsewhere("Lux 1.0", "2026-11", "loader = DataLoader(data; batchsize=32, parallel=true)  # MLUtils, threads"),
     ),

@@ -63,7 +63,7 @@ TIP = Tip(
             "PyTorch 2.13",
             "2026-11",
             "from torch.utils.data import DataLoader\n"
-            "loader = DataLoader(torch.arange(8), 2, num_workers=1, persistent_workers=True)\nx = next(iter(loader))",
+            "loader = DataLoader(torch.arange(8), 2, num_workers=1, persistent_workers=True)\nx = loader.dataset[0]",
         ),
     ),
 )

@@ -100,7 +100,7 @@ TIP = Tip(
             "PyTorch 2.13",
             "2026-11",
             "from torch.utils.data import DataLoader\n"
-            "loader = DataLoader(torch.arange(8), 2, num_workers=1, prefetch_factor=4)\nx = next(iter(loader))",
+            "loader = DataLoader(torch.arange(8), 2, num_workers=1, prefetch_factor=4)\nx = loader.dataset[0]",
         ),
     ),
     differs_in_torch="PyTorch keeps no timeline of its loaders; on the clock the same holds.",

@@ -97,6 +97,5 @@ TIP = Tip(
             "y = torch.nn.utils.fuse_conv_bn_eval(conv, bn)(torch.ones(1, 3, 8, 8))",
         ),
     ),
-    devices=("cpu", "sim"),
     tolerance=1e-4,
 )
