@@ -26,7 +26,7 @@ from tinygrad_edu.tips import (
 from tinygrad_edu.tips.loads import KINDS, labels_of, samples
 from tinygrad_edu.utils.data import DataLoader
 
-declare(Fact("workers", "workers with nothing to do", "count", "workers that read no batch, at the most"))
+declare(Fact("workers", "idle workers", "count", "workers that read no batch, at the most"))
 
 
 def inputs(generator: tg.Generator, batches: int, guess: int, kind: str) -> dict[str, Any]:

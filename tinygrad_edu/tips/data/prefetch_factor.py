@@ -23,7 +23,7 @@ from tinygrad_edu.tips import (
 from tinygrad_edu.tips.loads import labels_of
 from tinygrad_edu.utils.data import DataLoader
 
-declare(Fact("ahead", "batches asked for ahead", "count", "the most that were asked for and not yet taken"))
+declare(Fact("ahead", "batches ahead", "count", "the most that were asked for and not yet taken"))
 
 
 class Uneven:

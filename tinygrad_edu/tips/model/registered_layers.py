@@ -12,7 +12,7 @@ from tinygrad_edu.tips.facts import declare
 from tinygrad_edu.tips.outcomes import DIFFERS
 
 declare(Fact("parameters", "parameters found", "count", "tensors that model.parameters() gives"))
-declare(Fact("trained", "layers that training changes", "count", "hidden layers whose weight is another one"))
+declare(Fact("trained", "layers trained", "count", "hidden layers whose weight is another one"))
 
 
 class Plain(nn.Module):

@@ -12,7 +12,7 @@ from tinygrad_edu.tips.outcomes import FREE
 from tinygrad_edu.tips.ways import log
 
 SIZES = "about as large", "some times as large", "more than a hundred times as large"
-declare(Fact("first", "first layer's gradient", "", "norm of the gradient of its weight, before training"))
+declare(Fact("first", "first gradient", "", "norm of the gradient of its weight, before training"))
 declare(Fact("loss", "loss after training", "", "the mean of the last five losses"))
 
 

@@ -23,7 +23,7 @@ from tinygrad_edu.tips import (
 from tinygrad_edu.tips.outcomes import FREE
 
 declare(Fact("weights", "bytes of parameters", "bytes", "what the model's parameters take, each counted once"))
-declare(Fact("uses", "gradients that are added up", "count", "uses of the embedding's matrix that backward meets"))
+declare(Fact("uses", "gradients added", "count", "uses of the embedding's matrix that backward meets"))
 
 
 def inputs(generator: tg.Generator, words: int, width: int, tied: int) -> dict[str, Any]:

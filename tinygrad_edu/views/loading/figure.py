@@ -122,7 +122,7 @@ def _piece(canvas: Canvas, group: list[Piece], scale: Scale, y: float, epoch: in
         f"{words.lane(first.worker)}: {told}, read from {words.at(first.began)} to {words.at(first.read)}, handed over "
         f"at {words.at(last.packed)}; the loop waited {seconds_text(waited)} for it"
     )
-    canvas.open(data_link=f"b{epoch}:{first.number}", data_tip=seen, aria_label=seen)
+    canvas.open(data_link=f"b{epoch}:{first.number}", data_tip=seen, role="img", aria_label=seen)
     if len(group) > 1 or x2 - x1 < 9:
         canvas.rect(x1, y, x2 - x1, TALL, "work-read" if len(group) == 1 else "work-kernel")
     else:
@@ -198,7 +198,7 @@ def _steps(canvas: Canvas, one: Pass, scale: Scale, y: float, epoch: int) -> Non
         if end - start >= 9:
             point = f"L{end:.1f} {y + TALL / 2:.1f}L{end - 4:.1f} {y + TALL:.1f}"
             seen = f"the loop uses batch {piece.number} until {words.at(piece.until)}"
-            canvas.open(data_link=f"b{epoch}:{piece.number}", data_tip=seen, aria_label=seen)
+            canvas.open(data_link=f"b{epoch}:{piece.number}", data_tip=seen, role="img", aria_label=seen)
             canvas.path(f"M{start:.1f} {y:.1f}H{end - 4:.1f}{point}H{start:.1f}Z", "work-host", y + TALL)
             canvas.close()
         elif start - x2 < 1 and x2 > 0:
