@@ -43,8 +43,8 @@ BOUNDS: dict[str, str | dict[str, str]] = {
     "mean_of_padded": "The zeros **count as rows**, so the mean shrinks. Divide the sum by the rows that are real.",
     "which_tool": "Bytes limit large arrays: fuse. Starts limit small ones: fewer calls, many steps in a program. "
     "Arithmetic limits large products: **fewer bits, a faster machine**.",
-    "strips": "A strip stays in the cache, so memory is left alone; but NumPy is called **as often**, and each call "
-    "reads and writes the cache.",
+    "strips": "A strip stays in the cache, memory is left alone; but NumPy is called **for each operation on each "
+    "strip**, and works through the cache.",
     "why_recorded_again": "The branch was decided by a number that the recording saw once; **another input could take "
     "the other side**.",
 }

@@ -145,6 +145,6 @@ def test_why_says_what_the_times_say() -> None:
     fast = fusion.finish(state, fusion.Timing((9.0, 8.9, 9.1), (1.0, 1.0, 1.0), (1.0, 1.0, 1.0), 9))
     same = fusion.finish(state, fusion.Timing((1.2, 1.1, 1.3), (1.0, 1.0, 1.0), (1.0, 1.0, 1.0), 9))
     small = fusion.finish(start("an activation", SIZES[0]), same.timing or fast.timing)  # type: ignore[arg-type]
-    assert "moving them" in fusion.why(fast) and "called as often" in fusion.why(same)
+    assert "moving them" in fusion.why(fast) and "called for each operation" in fusion.why(same)
     assert "stay in the cache" in fusion.why(small)
     assert fusion.frame(fast).summary == "FusionBuilder: measured" and "9 s" in fusion.text(fast).replace(".00", "")

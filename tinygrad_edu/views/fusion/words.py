@@ -43,7 +43,7 @@ def why(state: FusionState) -> str:
                 "device would start it once."
             )
         if ratio < 1.3 or ratio < 0.8 * moved:
-            return "Fewer bytes go to memory, but NumPy is **called as often**, and each call works through the cache."
+            return "Fewer bytes go to memory, but NumPy is **called for each operation**, strip by strip, on the cache."
         return "The time falls with the bytes: **moving them** was what took it."
     if not state.closed:
         return "Each operation reads its operands from memory and **writes its result back**, for the next one to read."
