@@ -490,10 +490,10 @@ def alive(pid: int) -> bool:
     return state not in "ZX"
 
 
-def start(then: str, context: str, busy: bool) -> tuple[subprocess.Popen[str], set[int]]:
+def start(folder: Path, then: str, context: str, busy: bool) -> tuple[subprocess.Popen[str], set[int]]:
     """A program with two workers, which has got its first batches."""
     code = PROGRAM.format(then=textwrap.dedent(then), context=context, busy=busy)
-    file = Path(os.environ.get("PYTEST_TMP", "/tmp")) / f"loader_{os.getpid()}.py"
+    file = folder / "program.py"
     file.write_text(code)
     program = subprocess.Popen(
         [sys.executable, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -517,9 +517,11 @@ linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks p
 @pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("busy", [False, True])
 @pytest.mark.parametrize("how", ["end", "killed", "Ctrl-C", "error"])
-def test_a_program_that_ends_leaves_no_process_and_no_shared_memory(how: str, context: str, busy: bool) -> None:
+def test_a_program_that_ends_leaves_no_process_and_no_shared_memory(
+    tmp_path: Path, how: str, context: str, busy: bool
+) -> None:
     then = {"end": "", "error": "raise SystemExit(4)"}.get(how, "time.sleep(60)")
-    program, workers = start(then, context, busy)
+    program, workers = start(tmp_path, then, context, busy)
     if how == "killed":
         program.kill()
     elif how == "Ctrl-C":

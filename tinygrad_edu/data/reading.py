@@ -24,9 +24,8 @@ class Reading:
         self._crew, self._orders, self._turn, self._timeline = crew, enumerate(orders), turn, timeline
         self._size = size
         self._in_order, self._timeout, self._keep = in_order, timeout or None, keep
-        self._asked: dict[
-            int, tuple[int, float, int]
-        ] = {}  # by number, in their order: of whom, when, how many samples
+        # By number, in order: which worker was asked, when, and for how many samples.
+        self._asked: dict[int, tuple[int, float, int]] = {}
         self._here: dict[int, Answer] = {}
         self._active = list(range(crew.size))  # workers whose data set has not ended; the next in turn is first
         self._over = False

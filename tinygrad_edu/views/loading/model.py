@@ -224,7 +224,7 @@ def choose(state: LoadingState, name: str, value: Any) -> LoadingState:
 
 
 def draft(state: LoadingState, value: Any) -> LoadingState:
-    """Move the prediction. Raises `IndexRangeError` for what is no share in per cent."""
+    """Move the prediction. Raises `IndexRangeError` for anything but a percentage, 0 to 100."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100:
         mend = "give a number from 0 to 100"
         raise IndexRangeError(f"a prediction of {shown(value, 40)}", "it is a share in per cent", mend)

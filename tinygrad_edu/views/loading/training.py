@@ -46,12 +46,12 @@ class Subject:
         second there would be without, too.
         """
         runs: list[Run] = []
-        alone = 0.0
         with quiet(None) as conditions:
             with passes() as first:
                 self._epoch(self.loader(replace(setting, workers=0)))
-            alone = run_of(first).rate if setting.workers else 0.0
+            alone = 0.0
             if setting.workers:
+                alone = run_of(first).rate
                 self._epoch(self.loader(setting))
             for turn in range(RUNS):
                 if tell(turn, RUNS, (RUNS - turn) * (runs[-1].span if runs else 1.0)) is False and runs:
